@@ -1,0 +1,98 @@
+"""Every error densray raises on bad input: what was given, what is needed, what to do.
+
+All of them are :class:`DensRayError`, which is a ``ValueError``: one ``except`` catches the family, and code
+written for scikit-learn keeps working.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sklearn.exceptions import NotFittedError
+
+__all__ = [
+    "AnalogyError",
+    "DataError",
+    "DensRayError",
+    "FormatError",
+    "LabelError",
+    "LexiconError",
+    "PersistenceError",
+    "RotationNotFittedError",
+    "SpaceError",
+    "TaskError",
+    "VectorError",
+    "name_some",
+    "suggest",
+]
+
+
+class DensRayError(ValueError):
+    """The root of every error densray raises on bad input."""
+
+
+class VectorError(DensRayError):
+    """Vectors that cannot be used: NaN, infinite, zero, of the wrong width or too few."""
+
+
+class LabelError(DensRayError):
+    """Labels that cannot be used: one class, constant scores, another length, too many classes."""
+
+
+class RotationNotFittedError(DensRayError, NotFittedError):
+    """A rotation was used before ``fit``."""
+
+
+class PersistenceError(DensRayError):
+    """A saved rotation that cannot be trusted: wrong version, shape, digest or a matrix that does not rotate."""
+
+
+class SpaceError(DensRayError):
+    """A word space that cannot be built or asked for: duplicate words, unknown words, another shape."""
+
+
+class FormatError(DensRayError):
+    """An embedding file that cannot be read or written; carries file, line or byte offset, and the text found."""
+
+
+class LexiconError(DensRayError):
+    """A lexicon that cannot be read, or does not meet the space."""
+
+
+class AnalogyError(DensRayError):
+    """An analogy set that cannot be read, or has no usable pair."""
+
+
+class DataError(DensRayError):
+    """A data set that is unknown, not at hand, or does not match its checksum."""
+
+
+class TaskError(DensRayError):
+    """A task that cannot be run on what it was given."""
+
+
+def name_some(items: Iterable[object], *, most: int = 5) -> str:
+    """Return the first few items quoted, and how many more there are.
+
+    >>> name_some(["Good", "Bad"])
+    "'Good', 'Bad'"
+    >>> name_some(range(7), most=2)
+    "'0', '1' and 5 more"
+    """
+    listed = [f"'{item}'" for item in items]
+    more = len(listed) - most
+    return ", ".join(listed[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def suggest(given: str, known: Iterable[str]) -> str:
+    """Return a hint naming the known word nearest to the one given, then all of them.
+
+    >>> suggest("densrai", ["densray", "svm"])
+    "Did you mean 'densray'? Known: densray, svm."
+    """
+    from difflib import get_close_matches
+
+    names = list(known)
+    near = get_close_matches(given, names, n=1, cutoff=0.6)
+    hint = f"Did you mean '{near[0]}'? " if near else ""
+    return f"{hint}Known: {', '.join(names)}."
