@@ -21,6 +21,7 @@ __all__ = [
     "RotationNotFittedError",
     "SpaceError",
     "TaskError",
+    "UnknownWordError",
     "VectorError",
     "name_some",
     "suggest",
@@ -49,6 +50,12 @@ class PersistenceError(DensRayError):
 
 class SpaceError(DensRayError):
     """A word space that cannot be built or asked for: duplicate words, unknown words, another shape."""
+
+
+class UnknownWordError(SpaceError, KeyError):
+    """A word was asked for that is not in the space; also a ``KeyError``, as for any mapping."""
+
+    __str__ = Exception.__str__  # a KeyError would show the message quoted
 
 
 class FormatError(DensRayError):

@@ -1,0 +1,78 @@
+"""The nearest rows of a matrix by cosine, in blocks, so that no full similarity matrix is ever held."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["nearest_rows", "row_lengths"]
+
+_BLOCK = 16_384
+
+
+def row_lengths(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the Euclidean length of every row, one block at a time."""
+    lengths = np.empty(len(vectors), dtype=np.float32)
+    for start in range(0, len(vectors), _BLOCK):
+        block = np.asarray(vectors[start : start + _BLOCK], dtype=np.float64)
+        lengths[start : start + _BLOCK] = np.sqrt(np.einsum("ij,ij->i", block, block))
+    return lengths
+
+
+def nearest_rows(
+    vectors: NDArray[np.float32],
+    queries: NDArray[np.float32],
+    *,
+    lengths: NDArray[np.float32],
+    k: int,
+    barred: Sequence[NDArray[np.int64]] | None = None,
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return the rows of the k highest cosines of each query, and those cosines, best first.
+
+    Parameters
+    ----------
+    vectors : array of shape (n, d)
+        The rows searched; a memory map is read block by block.
+    queries : array of shape (q, d)
+        Their length is divided out; a zero query has cosine 0 with everything.
+    lengths : array of shape (n,)
+        The length of each row of `vectors`; rows of length zero have cosine 0.
+    k : int
+        How many to return; fewer come back where fewer rows are left.
+    barred : list of q arrays, optional
+        The rows that may not answer each query. They take a place in the result only where nothing else is
+        left, and then with cosine ``-inf``.
+
+    Returns
+    -------
+    rows, cosines : arrays of shape (q, min(k, n))
+        Equal cosines are ordered by row.
+    """
+    k = min(k, len(vectors))
+    unit = queries / np.maximum(row_lengths(queries), np.finfo(np.float32).tiny)[:, None]
+    rows = np.zeros((len(queries), 0), dtype=np.int64)
+    cosines = np.zeros((len(queries), 0), dtype=np.float32)
+    for start in range(0, len(vectors), _BLOCK):
+        block = np.asarray(vectors[start : start + _BLOCK])
+        scale = np.maximum(lengths[start : start + _BLOCK], np.finfo(np.float32).tiny)
+        found = (unit @ block.T) / scale
+        for query, bars in enumerate(barred or ()):
+            inside = bars[(bars >= start) & (bars < start + len(block))] - start
+            found[query, inside] = -np.inf
+        here = np.broadcast_to(np.arange(start, start + len(block)), found.shape)
+        rows, cosines = _best(np.hstack([rows, here]), np.hstack([cosines, found]), k)
+    return rows, cosines
+
+
+def _best(
+    rows: NDArray[np.int64], cosines: NDArray[np.float32], k: int
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return the k best columns of each line, ordered by cosine and then by row."""
+    if cosines.shape[1] > k:
+        kept = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
+        rows = np.take_along_axis(rows, kept, axis=1)
+        cosines = np.take_along_axis(cosines, kept, axis=1)
+    order = np.lexsort((rows, -cosines), axis=1)
+    return np.take_along_axis(rows, order, axis=1), np.take_along_axis(cosines, order, axis=1)

@@ -1,0 +1,409 @@
+"""A word space: words, their vectors, and what can be asked of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import escape
+from typing import Any, Literal, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from densray._checks import checked_vectors, checked_words
+from densray.errors import SpaceError, UnknownWordError, VectorError, name_some
+from densray.neighbors import nearest_rows, row_lengths
+
+__all__ = ["FittedRotation", "WordSpace"]
+
+_BLOCK = 16_384
+_SAMPLED_ROWS = 1_024
+
+Queries: TypeAlias = "Sequence[str | ArrayLike] | NDArray[Any]"
+"""Words, or vectors: one row each."""
+
+
+class FittedRotation(Protocol):
+    """What a space asks of a fitted rotation."""
+
+    @property
+    def components_(self) -> NDArray[np.float64]: ...
+    def transform(self, X: NDArray[np.float32]) -> NDArray[np.floating]: ...
+    def erase(self, X: NDArray[np.float32], n_axes: int = 1) -> NDArray[np.floating]: ...
+
+
+class WordSpace:
+    """Words and their vectors, immutable.
+
+    Parameters
+    ----------
+    words : sequence of str
+        The vocabulary, in the order of the rows. Each word once.
+    vectors : array of shape (n, d)
+        One row per word; kept as float32, not copied where it is float32 already. NaN and infinite numbers
+        are refused. Rows of zeros are kept as they are: files contain them, and only `normalized` has to decide.
+    name : str
+        What the space is called in reports.
+
+    Attributes
+    ----------
+    words : sequence of str
+    vectors : array of shape (n, d), float32, read-only; may be a memory map
+    name : str
+
+    Examples
+    --------
+    >>> space = WordSpace(["good", "fine", "bad"], [[1, 0], [0.8, 0.6], [-1, 0]])
+    >>> space
+    WordSpace 'space': 3 words × 2 dimensions ('good', 'fine', 'bad')
+    >>> round(space.cosine("good", "fine"), 2)
+    0.8
+    >>> [word for word, cosine in space.neighbors("good", k=1)]
+    ['fine']
+    """
+
+    __slots__ = ("_folded", "_index", "_lengths", "_name", "_vectors", "_words")
+
+    _words: Sequence[str]
+    _vectors: NDArray[np.float32]
+    _name: str
+    _index: Mapping[str, int] | None
+    _folded: dict[str, int] | None
+    _lengths: NDArray[np.float32] | None
+
+    def __init__(self, words: Sequence[str], vectors: ArrayLike, *, name: str = "space") -> None:
+        checked = checked_words(words)
+        self._set(checked, checked_vectors(vectors, checked), name, None)
+
+    @classmethod
+    def unchecked(
+        cls,
+        words: Sequence[str],
+        vectors: NDArray[np.float32],
+        *,
+        name: str = "space",
+        index: Mapping[str, int] | None = None,
+    ) -> WordSpace:
+        """Return a space without looking at its parts, in constant time: for readers that have checked them.
+
+        `words` may be any sequence that slices (decoded lazily, say); `index` maps each word to its row and
+        is built at the first look-up where it is not given.
+        """
+        space = cls.__new__(cls)
+        space._set(words, vectors, name, index)
+        return space
+
+    def _set(
+        self, words: Sequence[str], vectors: NDArray[np.float32], name: str, index: Mapping[str, int] | None
+    ) -> None:
+        view = vectors.view()
+        view.flags.writeable = False
+        for slot, value in (("words", words), ("vectors", view), ("name", str(name)), ("index", index)):
+            object.__setattr__(self, f"_{slot}", value)
+        object.__setattr__(self, "_folded", None)
+        object.__setattr__(self, "_lengths", None)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"A WordSpace does not change: {name!r} cannot be set. Build a new one.")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuilt, (tuple(self._words), np.asarray(self._vectors), self._name)
+
+    @property
+    def words(self) -> Sequence[str]:
+        """The vocabulary, in the order of the rows."""
+        return self._words
+
+    @property
+    def vectors(self) -> NDArray[np.float32]:
+        """The vectors, one row per word, read-only."""
+        return self._vectors
+
+    @property
+    def name(self) -> str:
+        """What the space is called in reports."""
+        return self._name
+
+    @property
+    def width(self) -> int:
+        """The number of dimensions."""
+        return int(self._vectors.shape[1])
+
+    @property
+    def index(self) -> Mapping[str, int]:
+        """The row of each word."""
+        if self._index is None:
+            object.__setattr__(self, "_index", {word: row for row, word in enumerate(self._words)})
+        assert self._index is not None
+        return self._index
+
+    @property
+    def lengths(self) -> NDArray[np.float32]:
+        """The Euclidean length of each vector, computed once."""
+        if self._lengths is None:
+            object.__setattr__(self, "_lengths", row_lengths(self._vectors))
+        assert self._lengths is not None
+        return self._lengths
+
+    def __len__(self) -> int:
+        return len(self._words)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._words)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self.index
+
+    def __getitem__(self, words: str | Iterable[str]) -> NDArray[np.float32]:
+        """Return the vector of a word, or one row per word of a list; an unknown word is an error."""
+        if isinstance(words, str):
+            return np.asarray(self._vectors[self._rows_of([words])[0]])
+        return np.asarray(self._vectors[self._rows_of(words)])
+
+    def locate(self, words: Iterable[str], *, match_case: bool = True) -> NDArray[np.int64]:
+        """Return the row of each word, -1 where it is missing.
+
+        With ``match_case=False`` a word that is not in the vocabulary takes the first vocabulary word that
+        equals it in lower case.
+        """
+        index = self.index
+        wanted = list(words)
+        rows = [index.get(word, -1) for word in wanted]
+        if not match_case and -1 in rows:
+            folded = self._lower_index()
+            rows = [
+                row if row >= 0 else folded.get(word.lower(), -1)
+                for row, word in zip(rows, wanted, strict=True)
+            ]
+        return np.array(rows, dtype=np.int64)
+
+    def _lower_index(self) -> dict[str, int]:
+        if self._folded is None:
+            folded: dict[str, int] = {}
+            for row, word in enumerate(self._words):
+                folded.setdefault(word.lower(), row)
+            object.__setattr__(self, "_folded", folded)
+        assert self._folded is not None
+        return self._folded
+
+    def _rows_of(self, words: Iterable[str], *, match_case: bool = True) -> NDArray[np.int64]:
+        """Return the rows of words that must all be known."""
+        wanted = list(words)
+        rows = self.locate(wanted, match_case=match_case)
+        missing = [word for word, row in zip(wanted, rows, strict=True) if row < 0]
+        if missing:
+            hint = self._spelling_hint(missing[0])
+            raise UnknownWordError(
+                f"{name_some(missing)}: not among the {len(self):,} words of '{self.name}'.{hint}"
+            )
+        return rows
+
+    def _spelling_hint(self, word: str) -> str:
+        for other in (word.replace(" ", "_"), word.replace("_", " ")):
+            row = int(self.locate([other], match_case=False)[0])
+            if row >= 0:
+                return f" Did you mean '{self._words[row]}'?"
+        return " Ask with `word in space` first, or use `locate`."
+
+    def _take(self, rows: NDArray[np.int64]) -> WordSpace:
+        return WordSpace.unchecked(
+            tuple(self._words[row] for row in rows.tolist()), self._vectors[rows], name=self.name
+        )
+
+    def subset(
+        self, words: Iterable[str], *, match_case: bool = True, missing: Literal["error", "drop"] = "error"
+    ) -> WordSpace:
+        """Return the space of these words alone, in the order given, each once.
+
+        Words that are not in the space are an error, or left out with ``missing="drop"``.
+        """
+        wanted = list(words)
+        if missing == "drop":
+            rows = self.locate(wanted, match_case=match_case)
+            rows = rows[rows >= 0]
+        else:
+            rows = self._rows_of(wanted, match_case=match_case)
+        if not len(rows):
+            raise SpaceError(
+                f"None of the {len(wanted)} words is in '{self.name}' ({name_some(wanted)}): "
+                f"a space needs at least one word. Check case and spelling."
+            )
+        return self._take(np.array(list(dict.fromkeys(rows.tolist())), dtype=np.int64))
+
+    def limit(self, n: int) -> WordSpace:
+        """Return the space of the first n words (most files are ordered by frequency), or all of it."""
+        if n < 1:
+            raise SpaceError(f"limit is {n}; it must be at least 1, the number of words to keep.")
+        return WordSpace.unchecked(self._words[:n], self._vectors[:n], name=self.name)
+
+    def renamed(self, name: str) -> WordSpace:
+        """Return the same space under another name."""
+        return WordSpace.unchecked(self._words, self._vectors, name=name, index=self._index)
+
+    def with_vectors(self, vectors: ArrayLike, *, name: str | None = None) -> WordSpace:
+        """Return the same words with other vectors, of any width."""
+        matrix = checked_vectors(vectors, self._words)
+        return WordSpace.unchecked(self._words, matrix, name=name or self.name, index=self._index)
+
+    def normalized(self, *, zeros: Literal["error", "keep", "drop"] = "error") -> WordSpace:
+        """Return the space with every vector at unit Euclidean length.
+
+        A vector of zeros has no direction: it is an error that names the word, or it stays zero (``"keep"``),
+        or the word is left out (``"drop"``).
+        """
+        empty = np.flatnonzero(self.lengths == 0)
+        if len(empty) and zeros == "error":
+            named = name_some(self._words[row] for row in empty[:1000].tolist())
+            raise VectorError(
+                f"{len(empty)} of {len(self)} vectors of '{self.name}' are zero and have no direction ({named}). "
+                f"Use normalized(zeros='drop') or normalized(zeros='keep')."
+            )
+        if len(empty) and zeros == "drop":
+            return self._take(np.flatnonzero(self.lengths > 0)).normalized()
+        scale = np.where(self.lengths > 0, self.lengths, 1).astype(np.float32)
+        vectors: NDArray[np.float32] = self._vectors / scale[:, None]
+        return WordSpace.unchecked(self._words, vectors, name=self.name, index=self._index)
+
+    def neighbors(
+        self, query: str | ArrayLike, *, k: int = 10, exclude: Iterable[str] = ()
+    ) -> list[tuple[str, float]]:
+        """Return the k words nearest to a word or a vector, with their cosines, best first.
+
+        A word is not its own neighbour; words in `exclude` are left out too.
+        """
+        rows, cosines = self.nearest([query], k=k, exclude=exclude)
+        return [
+            (self._words[row], float(cosine))
+            for row, cosine in zip(rows[0].tolist(), cosines[0], strict=True)
+            if np.isfinite(cosine)
+        ]
+
+    def nearest(
+        self, queries: Queries, *, k: int = 10, exclude: Iterable[str] = ()
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Return the rows of the k nearest words of each query, and their cosines, both of shape (q, k).
+
+        Parameters
+        ----------
+        queries : list of words, or array of shape (q, d)
+            A word is barred from its own answers.
+        k : int
+            Neighbours per query.
+        exclude : words
+            Barred from all answers. A place nothing can fill has cosine ``-inf``.
+        """
+        if k < 1:
+            raise SpaceError(f"k is {k}; it must be at least 1, the number of neighbours.")
+        shared = self.locate(exclude)
+        shared = shared[shared >= 0]
+        points, own = self._points(queries)
+        barred = [shared] * len(points) if own is None else [np.append(shared, row) for row in own]
+        return nearest_rows(self._vectors, points, lengths=self.lengths, k=k, barred=barred)
+
+    def _points(self, queries: Queries) -> tuple[NDArray[np.float32], NDArray[np.int64] | None]:
+        """Return the vectors asked about, and their rows where words were given."""
+        if len(queries) and all(isinstance(query, str) for query in queries):
+            rows = self._rows_of(str(query) for query in queries)
+            return np.asarray(self._vectors[rows]), rows
+        points = np.asarray(queries, dtype=np.float32)
+        if points.ndim != 2 or points.shape[1] != self.width:
+            raise VectorError(
+                f"Queries of shape {points.shape} do not fit '{self.name}', which is {self.width} wide. "
+                f"Give words, or vectors of that width."
+            )
+        return points, None
+
+    def cosine(self, a: str | ArrayLike, b: str | ArrayLike) -> float:
+        """Return the cosine between two words or vectors."""
+        return float(self.cosines([a], [b])[0, 0])
+
+    def cosines(self, a: Queries, b: Queries) -> NDArray[np.float64]:
+        """Return the cosine of every word (or vector) of `a` with every one of `b`."""
+        left, right = self._unit(a), self._unit(b)
+        return left @ right.T
+
+    def _unit(self, queries: Queries) -> NDArray[np.float64]:
+        points = self._points(queries)[0].astype(np.float64)
+        lengths = np.linalg.norm(points, axis=1, keepdims=True)
+        return np.asarray(points / np.where(lengths > 0, lengths, 1))
+
+    def analogy(
+        self, a: str, b: str, c: str, *, k: int = 10, exclude: Iterable[str] = ()
+    ) -> list[tuple[str, float]]:
+        """Return the words d for which «a is to b as c is to d», by 3CosAdd (Mikolov et al. 2013).
+
+        The k words with the highest cosine to b − a + c over unit vectors; a, b and c cannot be answers.
+        """
+        left, right, query = self._unit([a, b, c])
+        return self.neighbors(right - left + query, k=k, exclude=(a, b, c, *exclude))
+
+    def rotated(self, by: FittedRotation) -> WordSpace:
+        """Return the space in the coordinates of a fitted rotation: dimension 0 is the concept."""
+        self._check_width(by)
+        vectors = np.empty((len(self), len(by.components_)), dtype=np.float32)
+        for start in range(0, len(self), _BLOCK):
+            vectors[start : start + _BLOCK] = by.transform(np.asarray(self._vectors[start : start + _BLOCK]))
+        return WordSpace.unchecked(self._words, vectors, name=self.name, index=self._index)
+
+    def erased(self, by: FittedRotation, *, n_axes: int = 1, keep: Iterable[str] = ()) -> WordSpace:
+        """Return the space without the first axes of a fitted rotation, in the original coordinates.
+
+        Words in `keep` stay as they are, to the bit; those of them that are not in the space need no keeping.
+        """
+        self._check_width(by)
+        vectors = np.empty(self._vectors.shape, dtype=np.float32)
+        for start in range(0, len(self), _BLOCK):
+            block = np.asarray(self._vectors[start : start + _BLOCK])
+            vectors[start : start + _BLOCK] = by.erase(block, n_axes=n_axes)
+        kept = self.locate(keep)
+        kept = kept[kept >= 0]
+        vectors[kept] = self._vectors[kept]
+        return WordSpace.unchecked(self._words, vectors, name=self.name, index=self._index)
+
+    def _check_width(self, by: FittedRotation) -> None:
+        width = np.shape(by.components_)[1]
+        if width != self.width:
+            raise SpaceError(
+                f"The rotation was fitted on {width} dimensions, '{self.name}' has {self.width}. "
+                f"Fit it on this space, or on one of the same width."
+            )
+
+    def blocks(self, rows: int = _BLOCK) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
+        """Yield the space piece by piece: lists of words and their vectors, in order."""
+        for start in range(0, len(self), rows):
+            yield list(self._words[start : start + rows]), np.asarray(self._vectors[start : start + rows])
+
+    def fingerprint(self) -> str:
+        """Return a hexadecimal digest of shape, words and vectors, from rows spread evenly over the space.
+
+        At most 1,024 rows are read, so that it is cheap on a memory map; two spaces that differ elsewhere
+        only are not told apart.
+        """
+        rows = np.unique(np.linspace(0, len(self) - 1, num=min(len(self), _SAMPLED_ROWS)).astype(np.int64))
+        digest = hashlib.sha256(repr((len(self), self.width)).encode())
+        digest.update("\n".join(self._words[row] for row in rows.tolist()).encode("utf-8", "surrogatepass"))
+        digest.update(np.ascontiguousarray(self._vectors[rows], dtype="<f4").tobytes())
+        return digest.hexdigest()
+
+    def __repr__(self) -> str:
+        words = name_some(self._words[:3])
+        more = ", …" if len(self) > 3 else ""
+        return f"WordSpace '{self.name}': {len(self):,} words × {self.width:,} dimensions ({words}{more})"
+
+    def _repr_html_(self) -> str:
+        heads = "".join(f"<th>{axis}</th>" for axis in range(min(self.width, 6)))
+        lines = "".join(
+            f"<tr><th>{escape(word)}</th>"
+            + "".join(f"<td>{value:.4f}</td>" for value in vector[:6])
+            + "</tr>"
+            for word, vector in zip(self._words[:5], self._vectors[:5], strict=True)
+        )
+        return (
+            f"<div><b>WordSpace</b> {escape(self.name)}: {len(self):,} words × {self.width:,} dimensions"
+            f"<table><tr><th></th>{heads}</tr>{lines}</table></div>"
+        )
+
+
+def _rebuilt(words: tuple[str, ...], vectors: NDArray[np.float32], name: str) -> WordSpace:
+    """Return the space a copy in another process was made from."""
+    return WordSpace.unchecked(words, vectors, name=name)
