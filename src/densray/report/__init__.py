@@ -1,0 +1,34 @@
+"""Reports: data first, rendering last.
+
+A task returns a :class:`Result`: unrounded numbers, how they are laid out as tables, and the
+:class:`Provenance` they came from. The renderers show that same data as JSON, Markdown, on a terminal and as
+one self-contained HTML page; they are the only place where a number is rounded.
+"""
+
+from __future__ import annotations
+
+from densray.report._html import to_html
+from densray.report._markdown import to_markdown
+from densray.report._plain import to_json, to_plain
+from densray.report._provenance import Input, Provenance, file_digest
+from densray.report._result import Figure, Report, Result, Section
+from densray.report._table import Column, Table, best_cells
+from densray.report._terminal import to_terminal
+
+__all__ = [
+    "Column",
+    "Figure",
+    "Input",
+    "Provenance",
+    "Report",
+    "Result",
+    "Section",
+    "Table",
+    "best_cells",
+    "file_digest",
+    "to_html",
+    "to_json",
+    "to_markdown",
+    "to_plain",
+    "to_terminal",
+]

@@ -1,0 +1,62 @@
+"""Reports as rich renderables for a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from densray.report._result import Report, Result, Section, sections_of
+from densray.report._table import Table
+
+if TYPE_CHECKING:
+    from rich.console import Group, RenderableType
+    from rich.table import Table as RichTable
+
+__all__ = ["to_terminal"]
+
+
+def to_terminal(shown: Report | Section | Result | Table) -> Group:
+    """Return what a rich console prints: headings, tables, notes; figures appear by their captions."""
+    from rich.console import Group
+    from rich.text import Text
+
+    parts: list[RenderableType] = []
+    if isinstance(shown, Report):
+        parts += [
+            Text(shown.title, style="bold underline"),
+            *([Text(shown.text)] if shown.text else []),
+            Text(),
+        ]
+    for section in sections_of(shown):
+        parts += [Text(section.title, style="bold")] if section.title else []
+        parts += [Text(section.text)] if section.text else []
+        for table in section.tables:
+            parts += [_table(table), *(Text(note, style="dim") for note in table.notes), Text()]
+        parts += [Text(f"Figure: {figure.caption}", style="dim") for figure in section.figures]
+        parts += [Text(_footer(section), style="dim"), Text()] if section.provenance else []
+    return Group(*parts)
+
+
+def _table(table: Table) -> RichTable:
+    from rich import box
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    drawn = RichTable(
+        title=Text(table.title) if table.title else None,
+        title_justify="left",
+        title_style="italic",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
+    for heading, numeric in zip(table.headings, table.numeric(), strict=True):
+        drawn.add_column(Text(heading), justify="right" if numeric else "left")
+    for number, cells in enumerate(table.shown()):
+        drawn.add_row(
+            *(Text(cell, style="bold" if table.is_best(number, i) else "") for i, cell in enumerate(cells))
+        )
+    return drawn
+
+
+def _footer(section: Section) -> str:
+    rows = section.provenance.table().rows if section.provenance else []
+    return "\n".join(f"{row['what']}: {row['value']}" for row in rows if row["what"] != "platform")

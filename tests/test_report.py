@@ -1,0 +1,184 @@
+"""Reports keep every digit in data and round only what is shown."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from densray.report import (
+    Column,
+    Figure,
+    Input,
+    Provenance,
+    Report,
+    Result,
+    Section,
+    Table,
+    best_cells,
+    to_html,
+    to_json,
+    to_markdown,
+    to_plain,
+    to_terminal,
+)
+
+THIRD = 1 / 3
+
+
+@dataclass(frozen=True)
+class Agreement(Result):
+    """A small task result."""
+
+    title = "Agreement <with> gold"
+
+    taus: dict[str, float]
+    scores: np.ndarray
+    model: object = field(default=None, metadata={"report": False})
+
+    def tables(self) -> list[Table]:
+        rows = [{"method": name, "tau": tau} for name, tau in self.taus.items()]
+        best = best_cells(rows, ["tau"], within="column")
+        return [Table("τ by method", ["method", Column("tau", "τ", decimals=2)], rows, ["A note."], best)]
+
+
+@pytest.fixture
+def result() -> Agreement:
+    provenance = Provenance.begin(seed=7).finish(
+        inputs=[Input("space", "tiny", "abc", 3)], used=2, missing=["zzz"]
+    )
+    scores = np.array([THIRD, np.nan], dtype=np.float64)
+    return Agreement({"svm": 0.5, "den<s>ray": 2 * THIRD}, scores, object(), provenance=provenance)
+
+
+def render(shown: Any) -> str:
+    from rich.console import Console
+
+    stream = io.StringIO()
+    Console(file=stream, width=100, color_system=None).print(to_terminal(shown))
+    return stream.getvalue()
+
+
+def test_json_keeps_every_digit_and_turns_nan_into_null(result: Agreement) -> None:
+    read = json.loads(to_json(result))
+    assert read["taus"]["den<s>ray"] == 2 * THIRD
+    assert read["scores"] == [THIRD, None]
+    assert "model" not in read
+    assert list(read)[-1] == "provenance"
+    assert read["provenance"]["words_missing"] == ["zzz"]
+    assert read["provenance"]["seed"] == 7
+    assert "clock" not in read["provenance"]
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        (np.int64(3), 3),
+        (np.bool_(True), True),
+        (np.float32(0.5), 0.5),
+        (float("inf"), None),
+        (np.array([[1, 2]]), [[1, 2]]),
+        (Path("a") / "b", str(Path("a") / "b")),
+        ({"b", "a"}, ["a", "b"]),
+        ({1: (2, None)}, {"1": [2, None]}),
+    ],
+)
+def test_plain_values_survive_json(value: object, plain: object) -> None:
+    assert to_plain(value) == plain
+    assert json.loads(to_json(value)) == plain
+
+
+def test_what_has_no_plain_form_is_named() -> None:
+    with pytest.raises(TypeError, match="object has no plain form"):
+        to_plain([object()])
+
+
+def test_every_renderer_shows_the_same_rounded_cells(result: Agreement) -> None:
+    for text in (to_markdown(result), to_html(result), render(result)):
+        assert "0.67" in text
+        assert "0.666" not in text
+        assert "A note." in text
+        assert "zzz" in text
+
+
+def test_best_cells_are_bold_in_markdown_and_html(result: Agreement) -> None:
+    assert "**0.67**" in to_markdown(result)
+    assert "**0.50**" not in to_markdown(result)
+    assert "<strong>0.67</strong>" in to_html(result)
+
+
+def test_best_cells_may_be_the_lowest_and_skip_missing_numbers() -> None:
+    rows = [{"a": 1.0, "b": None}, {"a": float("nan"), "b": 2.0}]
+    assert best_cells(rows, ["a", "b"], lowest=True) == {(0, "a"), (1, "b")}
+    assert best_cells([{"a": 3.0}, {"a": 2.0}], ["a"], within="column", lowest=True) == {(1, "a")}
+
+
+def test_html_escapes_what_it_is_given_and_asks_the_network_for_nothing(result: Agreement) -> None:
+    figure = Figure('<svg xmlns="http://www.w3.org/2000/svg"></svg>', 'A "caption" & more')
+    page = to_html(Report("<Report>", [Section.of(result, figures=[figure])], text="Read <this>"))
+    assert "<Report>" not in page
+    assert "den<s>ray" not in page
+    assert "den&lt;s&gt;ray" in page
+    assert not re.search(r"""(src|href)\s*=\s*["'](?!data:)""", page)
+    assert "url(" not in page
+    assert "<script" not in page
+    assert "prefers-color-scheme: dark" in page
+    assert "data:image/svg+xml;base64," in page
+
+
+def test_markdown_cells_cannot_break_the_table() -> None:
+    text = to_markdown(Table("", ["word"], [{"word": "a|b\nc"}]))
+    assert text.splitlines()[-1] == "| a\\|b c |"
+
+
+def test_numbers_stand_flush_right_and_words_do_not() -> None:
+    table = Table("", ["word", "n", "empty"], [{"word": "a", "n": 1}, {"word": "b", "n": None}])
+    assert table.numeric() == [False, True, False]
+    assert "| --- | ---: | --- |" in to_markdown(table)
+
+
+def test_a_result_without_tables_says_so() -> None:
+    with pytest.raises(NotImplementedError, match="Result does not say"):
+        Result(provenance=Provenance()).tables()
+
+
+def test_provenance_names_versions_seed_and_seconds() -> None:
+    import numpy
+
+    plain = Provenance.begin(seed=3).finish().to_dict()
+    assert plain["versions"]["numpy"] == numpy.__version__
+    assert {"densray", "python", "scipy", "scikit-learn"} <= set(plain["versions"])
+    assert plain["seconds"] >= 0
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", plain["started"])
+
+
+def test_an_input_file_is_known_by_its_digest(tmp_path: Path) -> None:
+    path = tmp_path / "words.tsv"
+    path.write_bytes(b"good\t1\n")
+    assert Input.of("lexicon", path) == Input(
+        "lexicon", "words.tsv", hashlib.sha256(b"good\t1\n").hexdigest(), None
+    )
+
+
+def test_an_input_in_memory_is_known_by_its_fingerprint() -> None:
+    class Space:
+        name = "tiny"
+
+        def __len__(self) -> int:
+            return 4
+
+        def fingerprint(self) -> str:
+            return "f00d"
+
+    assert Input.of("space", Space()) == Input("space", "tiny", "f00d", 4)
+
+
+def test_notebooks_show_the_tables(result: Agreement) -> None:
+    assert "<table>" in result._repr_html_()
