@@ -1,0 +1,8 @@
+"""The published tables of Dufter & Schütze (EMNLP 2019) as data, and their comparison with ours."""
+
+from __future__ import annotations
+
+from densray.paper.comparison import agreement, compare
+from densray.paper.published import AGGREGATES, DECIMALS, GROUPS, TABLES, published
+
+__all__ = ["AGGREGATES", "DECIMALS", "GROUPS", "TABLES", "agreement", "compare", "published"]

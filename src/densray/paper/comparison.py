@@ -1,0 +1,97 @@
+"""Our cells beside the published ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from densray.errors import DataError
+
+__all__ = ["agreement", "compare"]
+
+Row = Mapping[str, Any]
+
+# A published cell prints a rounded number; ours is unrounded. Half a unit of the last decimal apart is equal,
+# and the allowance keeps 0.125 and 0.13 from being parted by the binary form of 0.13.
+_ALLOWANCE = 1e-9
+
+
+def compare(
+    ours: Iterable[Row], published: Sequence[Row], *, include_absent: bool = False
+) -> list[dict[str, Any]]:
+    """Return our rows with the published number of the same cell and the difference.
+
+    Parameters
+    ----------
+    ours
+        Rows with the keys of the published table and ``ours`` in place of ``paper``; further keys (such as
+        ``pairs``) are kept.
+    published
+        What :func:`published` returned.
+    include_absent
+        Whether published cells that we did not compute are shown too, with ``ours`` = ``None``.
+
+    Returns
+    -------
+    list of dict
+        In the order of the published table, then what it does not have (``paper`` = ``None``). The
+        ``difference`` is ours less the paper's.
+
+    Examples
+    --------
+    >>> compare([{"word": "nurse", "ours": 0.5}], [{"word": "nurse", "paper": 0.25}])
+    [{'word': 'nurse', 'ours': 0.5, 'paper': 0.25, 'difference': 0.25}]
+    """
+    if not published:
+        raise DataError("There are no published rows to compare with. Pass what published() returned.")
+    keys = [key for key in published[0] if key != "paper"]
+    mine: dict[tuple[Any, ...], Row] = {}
+    for row in ours:
+        cell = tuple(_value(row, key) for key in keys)
+        if cell in mine:
+            raise DataError(f"Two of our rows are for the same cell: {dict(zip(keys, cell, strict=True))}.")
+        mine[cell] = row
+    compared = []
+    for row in published:
+        found = mine.pop(tuple(row[key] for key in keys), None)
+        if found is not None or include_absent:
+            compared.append(_beside(row if found is None else found, row["paper"]))
+    return compared + [_beside(row, None) for row in mine.values()]
+
+
+def agreement(rows: Sequence[Row], *, decimals: int) -> dict[str, Any]:
+    """Return how well compared rows agree: cells compared, equal when rounded, mean and largest difference.
+
+    >>> agreement([{"ours": 0.504, "paper": 0.5}, {"ours": 0.52, "paper": 0.5}], decimals=2)["equal"]
+    1
+    """
+    gaps = [abs(row["ours"] - row["paper"]) for row in rows if _number(row, "ours") and _number(row, "paper")]
+    half = 0.5 * 10.0**-decimals + _ALLOWANCE
+    return {
+        "cells": len(rows),
+        "compared": len(gaps),
+        "equal": sum(gap <= half for gap in gaps),
+        "mean_difference": sum(gaps) / len(gaps) if gaps else None,
+        "largest_difference": max(gaps, default=None),
+    }
+
+
+def _value(row: Row, key: str) -> Any:
+    if key not in row:
+        raise DataError(
+            f"One of our rows has no '{key}': {dict(row)}. Give it the keys of the published table."
+        )
+    return row[key]
+
+
+def _number(row: Row, key: str) -> bool:
+    value = row.get(key)
+    return value is not None and not math.isnan(value)
+
+
+def _beside(row: Row, paper: float | None) -> dict[str, Any]:
+    rest = {key: value for key, value in row.items() if key not in ("ours", "paper")}
+    cells = {"ours": row.get("ours"), "paper": paper}
+    both = _number(cells, "ours") and _number(cells, "paper")
+    return {**rest, **cells, "difference": row["ours"] - paper if both else None}
