@@ -28,13 +28,14 @@ def checked_words(words: Sequence[str]) -> tuple[str, ...]:
     if len(set(checked)) < len(checked):
         twice = [word for word, count in Counter(checked).items() if count > 1]
         raise SpaceError(
-            f"{len(twice)} words occur more than once: {name_some(twice)}. Each word needs one vector; keep the first."
+            f"{len(twice)} words occur more than once: {name_some(twice)}. Each word needs one vector; "
+            f"keep the first."
         )
     return checked
 
 
 def checked_vectors(vectors: ArrayLike, words: Sequence[str]) -> NDArray[np.float32]:
-    """Return the vectors as a float32 matrix with one finite row per word, or raise what is wrong with them."""
+    """Return the vectors as a float32 matrix with one finite row per word, or say what is wrong."""
     try:
         with np.errstate(over="ignore"):  # a float64 beyond float32 becomes infinite and is refused below
             matrix = np.asanyarray(vectors).astype(np.float32, copy=False)

@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from densray._checks import checked_vectors, checked_words
-from densray.errors import SpaceError, UnknownWordError, VectorError, name_some
+from densray.conversions import Conversions
+from densray.errors import SpaceError, VectorError, name_some
 from densray.neighbors import nearest_rows, row_lengths
+from densray.vocabulary import Vocabulary
 
 __all__ = ["FittedRotation", "WordSpace"]
 
@@ -32,7 +34,7 @@ class FittedRotation(Protocol):
     def erase(self, X: NDArray[np.float32], n_axes: int = 1) -> NDArray[np.floating]: ...
 
 
-class WordSpace:
+class WordSpace(Conversions):
     """Words and their vectors, immutable.
 
     Parameters
@@ -41,7 +43,7 @@ class WordSpace:
         The vocabulary, in the order of the rows. Each word once.
     vectors : array of shape (n, d)
         One row per word; kept as float32, not copied where it is float32 already. NaN and infinite numbers
-        are refused. Rows of zeros are kept as they are: files contain them, and only `normalized` has to decide.
+        are refused. Rows of zeros are kept as they are: files contain them; `normalized` names them.
     name : str
         What the space is called in reports.
 
@@ -62,23 +64,21 @@ class WordSpace:
     ['fine']
     """
 
-    __slots__ = ("_folded", "_index", "_lengths", "_name", "_vectors", "_words")
+    __slots__ = ("_lengths", "_name", "_vectors", "_vocabulary")
 
-    _words: Sequence[str]
+    _vocabulary: Vocabulary
     _vectors: NDArray[np.float32]
     _name: str
-    _index: Mapping[str, int] | None
-    _folded: dict[str, int] | None
     _lengths: NDArray[np.float32] | None
 
     def __init__(self, words: Sequence[str], vectors: ArrayLike, *, name: str = "space") -> None:
         checked = checked_words(words)
-        self._set(checked, checked_vectors(vectors, checked), name, None)
+        self._set(Vocabulary(checked), checked_vectors(vectors, checked), name)
 
     @classmethod
     def unchecked(
         cls,
-        words: Sequence[str],
+        words: Sequence[str] | Vocabulary,
         vectors: NDArray[np.float32],
         *,
         name: str = "space",
@@ -90,29 +90,31 @@ class WordSpace:
         is built at the first look-up where it is not given.
         """
         space = cls.__new__(cls)
-        space._set(words, vectors, name, index)
+        vocabulary = words if isinstance(words, Vocabulary) else Vocabulary(words, index)
+        space._set(vocabulary, vectors, name)
         return space
 
-    def _set(
-        self, words: Sequence[str], vectors: NDArray[np.float32], name: str, index: Mapping[str, int] | None
-    ) -> None:
+    def _set(self, vocabulary: Vocabulary, vectors: NDArray[np.float32], name: str) -> None:
         view = vectors.view()
         view.flags.writeable = False
-        for slot, value in (("words", words), ("vectors", view), ("name", str(name)), ("index", index)):
-            object.__setattr__(self, f"_{slot}", value)
-        object.__setattr__(self, "_folded", None)
+        object.__setattr__(self, "_vocabulary", vocabulary)
+        object.__setattr__(self, "_vectors", view)
+        object.__setattr__(self, "_name", str(name))
         object.__setattr__(self, "_lengths", None)
+
+    def _with(self, vectors: NDArray[np.float32]) -> WordSpace:
+        return WordSpace.unchecked(self._vocabulary, vectors, name=self.name)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"A WordSpace does not change: {name!r} cannot be set. Build a new one.")
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuilt, (tuple(self._words), np.asarray(self._vectors), self._name)
+        return _rebuilt, (tuple(self.words), np.asarray(self._vectors), self._name)
 
     @property
     def words(self) -> Sequence[str]:
         """The vocabulary, in the order of the rows."""
-        return self._words
+        return self._vocabulary.words
 
     @property
     def vectors(self) -> NDArray[np.float32]:
@@ -130,35 +132,28 @@ class WordSpace:
         return int(self._vectors.shape[1])
 
     @property
-    def index(self) -> Mapping[str, int]:
-        """The row of each word."""
-        if self._index is None:
-            object.__setattr__(self, "_index", {word: row for row, word in enumerate(self._words)})
-        assert self._index is not None
-        return self._index
-
-    @property
     def lengths(self) -> NDArray[np.float32]:
         """The Euclidean length of each vector, computed once."""
-        if self._lengths is None:
-            object.__setattr__(self, "_lengths", row_lengths(self._vectors))
-        assert self._lengths is not None
-        return self._lengths
+        lengths = self._lengths
+        if lengths is None:
+            lengths = row_lengths(self._vectors)
+            object.__setattr__(self, "_lengths", lengths)
+        return lengths
 
     def __len__(self) -> int:
-        return len(self._words)
+        return len(self.words)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._words)
+        return iter(self.words)
 
     def __contains__(self, word: object) -> bool:
-        return word in self.index
+        return word in self._vocabulary.index
 
     def __getitem__(self, words: str | Iterable[str]) -> NDArray[np.float32]:
         """Return the vector of a word, or one row per word of a list; an unknown word is an error."""
         if isinstance(words, str):
-            return np.asarray(self._vectors[self._rows_of([words])[0]])
-        return np.asarray(self._vectors[self._rows_of(words)])
+            return np.asarray(self._vectors[self._vocabulary.find([words])[0]])
+        return np.asarray(self._vectors[self._vocabulary.find(words)])
 
     def locate(self, words: Iterable[str], *, match_case: bool = True) -> NDArray[np.int64]:
         """Return the row of each word, -1 where it is missing.
@@ -166,48 +161,11 @@ class WordSpace:
         With ``match_case=False`` a word that is not in the vocabulary takes the first vocabulary word that
         equals it in lower case.
         """
-        index = self.index
-        wanted = list(words)
-        rows = [index.get(word, -1) for word in wanted]
-        if not match_case and -1 in rows:
-            folded = self._lower_index()
-            rows = [
-                row if row >= 0 else folded.get(word.lower(), -1)
-                for row, word in zip(rows, wanted, strict=True)
-            ]
-        return np.array(rows, dtype=np.int64)
-
-    def _lower_index(self) -> dict[str, int]:
-        if self._folded is None:
-            folded: dict[str, int] = {}
-            for row, word in enumerate(self._words):
-                folded.setdefault(word.lower(), row)
-            object.__setattr__(self, "_folded", folded)
-        assert self._folded is not None
-        return self._folded
-
-    def _rows_of(self, words: Iterable[str], *, match_case: bool = True) -> NDArray[np.int64]:
-        """Return the rows of words that must all be known."""
-        wanted = list(words)
-        rows = self.locate(wanted, match_case=match_case)
-        missing = [word for word, row in zip(wanted, rows, strict=True) if row < 0]
-        if missing:
-            hint = self._spelling_hint(missing[0])
-            raise UnknownWordError(
-                f"{name_some(missing)}: not among the {len(self):,} words of '{self.name}'.{hint}"
-            )
-        return rows
-
-    def _spelling_hint(self, word: str) -> str:
-        for other in (word.replace(" ", "_"), word.replace("_", " ")):
-            row = int(self.locate([other], match_case=False)[0])
-            if row >= 0:
-                return f" Did you mean '{self._words[row]}'?"
-        return " Ask with `word in space` first, or use `locate`."
+        return self._vocabulary.locate(words, match_case=match_case)
 
     def _take(self, rows: NDArray[np.int64]) -> WordSpace:
         return WordSpace.unchecked(
-            tuple(self._words[row] for row in rows.tolist()), self._vectors[rows], name=self.name
+            tuple(self.words[row] for row in rows.tolist()), self._vectors[rows], name=self.name
         )
 
     def subset(
@@ -222,7 +180,7 @@ class WordSpace:
             rows = self.locate(wanted, match_case=match_case)
             rows = rows[rows >= 0]
         else:
-            rows = self._rows_of(wanted, match_case=match_case)
+            rows = self._vocabulary.find(wanted, match_case=match_case)
         if not len(rows):
             raise SpaceError(
                 f"None of the {len(wanted)} words is in '{self.name}' ({name_some(wanted)}): "
@@ -234,16 +192,16 @@ class WordSpace:
         """Return the space of the first n words (most files are ordered by frequency), or all of it."""
         if n < 1:
             raise SpaceError(f"limit is {n}; it must be at least 1, the number of words to keep.")
-        return WordSpace.unchecked(self._words[:n], self._vectors[:n], name=self.name)
+        return WordSpace.unchecked(self.words[:n], self._vectors[:n], name=self.name)
 
     def renamed(self, name: str) -> WordSpace:
         """Return the same space under another name."""
-        return WordSpace.unchecked(self._words, self._vectors, name=name, index=self._index)
+        return WordSpace.unchecked(self._vocabulary, self._vectors, name=name)
 
     def with_vectors(self, vectors: ArrayLike, *, name: str | None = None) -> WordSpace:
         """Return the same words with other vectors, of any width."""
-        matrix = checked_vectors(vectors, self._words)
-        return WordSpace.unchecked(self._words, matrix, name=name or self.name, index=self._index)
+        matrix = checked_vectors(vectors, self.words)
+        return WordSpace.unchecked(self._vocabulary, matrix, name=name or self.name)
 
     def normalized(self, *, zeros: Literal["error", "keep", "drop"] = "error") -> WordSpace:
         """Return the space with every vector at unit Euclidean length.
@@ -253,16 +211,16 @@ class WordSpace:
         """
         empty = np.flatnonzero(self.lengths == 0)
         if len(empty) and zeros == "error":
-            named = name_some(self._words[row] for row in empty[:1000].tolist())
+            named = name_some(self.words[row] for row in empty[:1000].tolist())
             raise VectorError(
-                f"{len(empty)} of {len(self)} vectors of '{self.name}' are zero and have no direction ({named}). "
-                f"Use normalized(zeros='drop') or normalized(zeros='keep')."
+                f"{len(empty)} of {len(self)} vectors of '{self.name}' are zero and have no direction "
+                f"({named}). Use normalized(zeros='drop') or normalized(zeros='keep')."
             )
         if len(empty) and zeros == "drop":
             return self._take(np.flatnonzero(self.lengths > 0)).normalized()
         scale = np.where(self.lengths > 0, self.lengths, 1).astype(np.float32)
         vectors: NDArray[np.float32] = self._vectors / scale[:, None]
-        return WordSpace.unchecked(self._words, vectors, name=self.name, index=self._index)
+        return self._with(vectors)
 
     def neighbors(
         self, query: str | ArrayLike, *, k: int = 10, exclude: Iterable[str] = ()
@@ -273,7 +231,7 @@ class WordSpace:
         """
         rows, cosines = self.nearest([query], k=k, exclude=exclude)
         return [
-            (self._words[row], float(cosine))
+            (self.words[row], float(cosine))
             for row, cosine in zip(rows[0].tolist(), cosines[0], strict=True)
             if np.isfinite(cosine)
         ]
@@ -303,7 +261,7 @@ class WordSpace:
     def _points(self, queries: Queries) -> tuple[NDArray[np.float32], NDArray[np.int64] | None]:
         """Return the vectors asked about, and their rows where words were given."""
         if len(queries) and all(isinstance(query, str) for query in queries):
-            rows = self._rows_of(str(query) for query in queries)
+            rows = self._vocabulary.find(str(query) for query in queries)
             return np.asarray(self._vectors[rows]), rows
         points = np.asarray(queries, dtype=np.float32)
         if points.ndim != 2 or points.shape[1] != self.width:
@@ -343,7 +301,7 @@ class WordSpace:
         vectors = np.empty((len(self), len(by.components_)), dtype=np.float32)
         for start in range(0, len(self), _BLOCK):
             vectors[start : start + _BLOCK] = by.transform(np.asarray(self._vectors[start : start + _BLOCK]))
-        return WordSpace.unchecked(self._words, vectors, name=self.name, index=self._index)
+        return self._with(vectors)
 
     def erased(self, by: FittedRotation, *, n_axes: int = 1, keep: Iterable[str] = ()) -> WordSpace:
         """Return the space without the first axes of a fitted rotation, in the original coordinates.
@@ -358,7 +316,7 @@ class WordSpace:
         kept = self.locate(keep)
         kept = kept[kept >= 0]
         vectors[kept] = self._vectors[kept]
-        return WordSpace.unchecked(self._words, vectors, name=self.name, index=self._index)
+        return self._with(vectors)
 
     def _check_width(self, by: FittedRotation) -> None:
         width = np.shape(by.components_)[1]
@@ -368,10 +326,13 @@ class WordSpace:
                 f"Fit it on this space, or on one of the same width."
             )
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self._vectors, dtype=dtype, copy=copy)
+
     def blocks(self, rows: int = _BLOCK) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
         """Yield the space piece by piece: lists of words and their vectors, in order."""
         for start in range(0, len(self), rows):
-            yield list(self._words[start : start + rows]), np.asarray(self._vectors[start : start + rows])
+            yield list(self.words[start : start + rows]), np.asarray(self._vectors[start : start + rows])
 
     def fingerprint(self) -> str:
         """Return a hexadecimal digest of shape, words and vectors, from rows spread evenly over the space.
@@ -381,12 +342,12 @@ class WordSpace:
         """
         rows = np.unique(np.linspace(0, len(self) - 1, num=min(len(self), _SAMPLED_ROWS)).astype(np.int64))
         digest = hashlib.sha256(repr((len(self), self.width)).encode())
-        digest.update("\n".join(self._words[row] for row in rows.tolist()).encode("utf-8", "surrogatepass"))
+        digest.update("\n".join(self.words[row] for row in rows.tolist()).encode("utf-8", "surrogatepass"))
         digest.update(np.ascontiguousarray(self._vectors[rows], dtype="<f4").tobytes())
         return digest.hexdigest()
 
     def __repr__(self) -> str:
-        words = name_some(self._words[:3])
+        words = name_some(self.words[:3])
         more = ", …" if len(self) > 3 else ""
         return f"WordSpace '{self.name}': {len(self):,} words × {self.width:,} dimensions ({words}{more})"
 
@@ -396,7 +357,7 @@ class WordSpace:
             f"<tr><th>{escape(word)}</th>"
             + "".join(f"<td>{value:.4f}</td>" for value in vector[:6])
             + "</tr>"
-            for word, vector in zip(self._words[:5], self._vectors[:5], strict=True)
+            for word, vector in zip(self.words[:5], self._vectors[:5], strict=True)
         )
         return (
             f"<div><b>WordSpace</b> {escape(self.name)}: {len(self):,} words × {self.width:,} dimensions"
