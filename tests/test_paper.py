@@ -9,7 +9,16 @@ from typing import Any
 import pytest
 
 from densray.errors import DataError
-from densray.paper import AGGREGATES, DECIMALS, GROUPS, TABLES, agreement, compare, published
+from densray.paper import (
+    AGGREGATES,
+    DECIMALS,
+    GROUPS,
+    TABLES,
+    agreement,
+    compare,
+    comparison_table,
+    published,
+)
 
 ROUNDING = 0.005 + 1e-9
 
@@ -158,3 +167,12 @@ def test_agreement_counts_cells_equal_to_the_printed_decimals() -> None:
     assert found["largest_difference"] == pytest.approx(0.006)
     assert found["mean_difference"] == pytest.approx(0.00545)
     assert agreement([], decimals=2)["mean_difference"] is None
+
+
+def test_compared_rows_are_laid_out_with_how_many_agree() -> None:
+    ours = [{"block": "original", "word": "actress", "anchor": "man", "ours": 0.234}]
+    ours.append({"block": "original", "word": "actress", "anchor": "woman", "ours": 0.4})
+    table = comparison_table("table3", compare(ours, published("table3")))
+    assert table.title.startswith("Table 3")
+    assert table.shown()[0] == ["original", "actress", "man", "0.23", "0.23", "0.004"]
+    assert table.notes[0].startswith("1 of 2 cells")

@@ -17,6 +17,7 @@ __all__ = [
     "FormatError",
     "LabelError",
     "LexiconError",
+    "OutputError",
     "PersistenceError",
     "RotationNotFittedError",
     "SpaceError",
@@ -72,6 +73,10 @@ class AnalogyError(DensRayError):
 
 class DataError(DensRayError):
     """A data set that is unknown, not at hand, or does not match its checksum."""
+
+
+class OutputError(DensRayError):
+    """A file that cannot be written where it was asked for: no such folder, or it exists already."""
 
 
 class TaskError(DensRayError):

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from densray.paper.comparison import agreement, compare
+from densray.paper.comparison import agreement, compare, comparison_table
 from densray.paper.published import AGGREGATES, DECIMALS, GROUPS, TABLES, published
 
-__all__ = ["AGGREGATES", "DECIMALS", "GROUPS", "TABLES", "agreement", "compare", "published"]
+__all__ = [
+    "AGGREGATES",
+    "DECIMALS",
+    "GROUPS",
+    "TABLES",
+    "agreement",
+    "compare",
+    "comparison_table",
+    "published",
+]

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from densray.errors import DataError
+from densray.paper.published import DECIMALS
+from densray.report import Column, Table
 
-__all__ = ["agreement", "compare"]
+__all__ = ["agreement", "compare", "comparison_table"]
 
 Row = Mapping[str, Any]
 
@@ -75,6 +77,28 @@ def agreement(rows: Sequence[Row], *, decimals: int) -> dict[str, Any]:
         "mean_difference": sum(gaps) / len(gaps) if gaps else None,
         "largest_difference": max(gaps, default=None),
     }
+
+
+def comparison_table(table: str, rows: Sequence[Row]) -> Table:
+    """Return compared rows laid out: the keys of the cell, ours, the paper's, the difference, how many agree.
+
+    Parameters
+    ----------
+    table
+        The published table the rows belong to; it says how many decimals are shown.
+    rows
+        What :func:`compare` returned.
+    """
+    decimals = DECIMALS[table]
+    numbers = ("ours", "paper", "difference")
+    keys = list(dict.fromkeys(key for row in rows for key in row if key not in numbers))
+    found = agreement(rows, decimals=decimals)
+    note = f"{found['equal']} of {found['compared']} cells equal the paper's to {decimals} decimals"
+    if found["compared"]:
+        note += f"; the largest difference is {found['largest_difference']:.{decimals + 1}f}"
+    columns: list[Column | str] = [*keys, *(Column(key, decimals=decimals) for key in numbers[:2])]
+    title = f"{table[:-1].capitalize()} {table[-1]}: ours beside the paper's"
+    return Table(title, [*columns, Column("difference", decimals=decimals + 1)], rows, [note + "."])
 
 
 def _value(row: Row, key: str) -> Any:

@@ -1,0 +1,41 @@
+"""All commands of ``densray``, gathered."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from densray._version import __version__
+from densray.cli import evaluate, reproduce
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    name="densray",
+    help="Find, measure and remove concepts in embedding spaces.",
+    pretty_exceptions_enable=False,
+    epilog="Every command has its own page: densray COMMAND --help",
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"densray {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _densray(
+    context: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and leave."),
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+app.add_typer(evaluate.app, name="evaluate")
+app.add_typer(reproduce.app, name="reproduce")

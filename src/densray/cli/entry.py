@@ -1,0 +1,81 @@
+"""How a run ends: an exit code, and one line on stderr where something was wrong."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from typer.main import get_command
+
+__all__ = ["main", "run"]
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+DEFECT = 1
+
+
+def main() -> None:
+    """Run ``densray`` with the arguments of the process, and leave with its exit code."""
+    sys.exit(run())
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run ``densray`` and return its exit code: 0, 2 for bad input, 130 when interrupted, 1 for a defect."""
+    from densray.cli.app import app
+
+    with warnings.catch_warnings():
+        warnings.showwarning = _warn
+        try:
+            code = get_command(app)(args=arguments, prog_name="densray", standalone_mode=False)
+            sys.stdout.flush()
+        except KeyboardInterrupt:
+            return _say("interrupted", code=INTERRUPTED)
+        except BrokenPipeError:
+            return _leave_quietly()
+        except Exception as error:
+            return _explain(error)
+    if code == INTERRUPTED:
+        return _say("interrupted", code=INTERRUPTED)
+    return code if isinstance(code, int) else 0
+
+
+def _explain(error: Exception) -> int:
+    if hasattr(error, "format_message"):  # wrong usage, told by typer
+        return _say(error.format_message(), code=BAD_INPUT)
+    if isinstance(error, OSError):
+        return _say(_describe_os_error(error), code=BAD_INPUT)
+    if isinstance(error, MemoryError):
+        return _say("not enough memory for this input; --limit reads fewer words", code=BAD_INPUT)
+    from densray.errors import DensRayError  # at hand already where one was raised
+
+    if isinstance(error, DensRayError):
+        return _say(str(error), code=BAD_INPUT)
+    if os.environ.get("DENSRAY_DEBUG"):
+        traceback.print_exception(error)
+    kind = type(error).__name__
+    return _say(f"a defect in densray: {kind}: {error} (DENSRAY_DEBUG=1 shows where)", code=DEFECT)
+
+
+def _describe_os_error(error: OSError) -> str:
+    reason = error.strerror or str(error) or type(error).__name__
+    return f"{error.filename}: {reason}" if error.filename else reason
+
+
+def _say(message: str, *, code: int) -> int:
+    line = " ".join(message.split())
+    print(f"densray: {line}", file=sys.stderr)
+    return code
+
+
+def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
+    _say(f"warning: {message}", code=0)
+
+
+def _leave_quietly() -> int:
+    # The reader of our output has gone (`densray … | head`): nothing more may be written, not even at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0

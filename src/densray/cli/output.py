@@ -1,0 +1,61 @@
+"""Where files go and answers appear."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from densray.report import Report, Result, Section, Table
+
+__all__ = ["check_output", "note", "print_json", "show"]
+
+_PIPE_WIDTH = 240  # wide enough that no cell is folded where nobody's screen is the limit
+
+
+def check_output(path: Path, *, overwrite: bool) -> Path:
+    """Return ``path`` if a file may be written there; refuse before any work is done.
+
+    Refused are a missing folder, a folder in place of a file, an existing file without ``overwrite`` and a
+    folder without permission to write.
+    """
+    from densray.errors import OutputError
+
+    folder = path.parent
+    if path.is_dir():
+        raise OutputError(f"{path} is a folder. Name the file to write.")
+    if not folder.is_dir():
+        raise OutputError(f"{path}: the folder {folder} does not exist. Create it, or write elsewhere.")
+    if path.exists() and not overwrite:
+        raise OutputError(f"{path} exists already. Pass --overwrite to replace it, or write elsewhere.")
+    if not os.access(folder, os.W_OK):
+        raise OutputError(f"{path}: no permission to write in {folder}. Write elsewhere.")
+    return path
+
+
+def show(answer: Report | Section | Result | Table, *, as_json: bool) -> None:
+    """Print an answer on stdout: laid out as tables, or as JSON."""
+    if as_json:
+        print_json(answer)
+        return
+    from rich.console import Console
+
+    from densray.report import to_terminal
+
+    Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH, highlight=False).print(to_terminal(answer))
+
+
+def print_json(answer: Report | Section | Result | Table | Mapping[str, Any] | Sequence[Any]) -> None:
+    """Print an answer on stdout as JSON, unrounded."""
+    from densray.report import to_json
+
+    print(to_json(answer))
+
+
+def note(text: str, *, quiet: bool = False) -> None:
+    """Tell someone at a terminal, on stderr, what is being done or was written."""
+    if not quiet and sys.stderr.isatty():
+        print(text, file=sys.stderr)

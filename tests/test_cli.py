@@ -1,0 +1,196 @@
+"""The frame of the command line: how runs end, where files may go, what is shown meanwhile."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import pytest
+import typer
+
+import densray.cli.app
+from densray import __version__
+from densray.cli.entry import run
+from densray.cli.output import check_output, note, print_json, show
+from densray.cli.progress import progress
+from densray.cli.reproduce import show_comparison
+from densray.errors import LexiconError, OutputError
+from densray.report import Column, Table
+
+FAILURES = {
+    "ours": (
+        LexiconError("line 17: label 'postive'\nis not a number."),
+        2,
+        "line 17: label 'postive' is not a number.",
+    ),
+    "missing": (
+        FileNotFoundError(2, "No such file or directory", "a.vec"),
+        2,
+        "a.vec: No such file or directory",
+    ),
+    "forbidden": (PermissionError(13, "Permission denied", "b.vec"), 2, "b.vec: Permission denied"),
+    "full": (OSError(28, "No space left on device"), 2, "No space left on device"),
+    "memory": (MemoryError(), 2, "not enough memory"),
+    "interrupt": (KeyboardInterrupt(), 130, "interrupted"),
+    "defect": (RuntimeError("odd"), 1, "a defect in densray: RuntimeError: odd"),
+}
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An app whose only command raises what it is told to."""
+    app = typer.Typer()
+
+    @app.command()
+    def fail(kind: str) -> None:
+        raise FAILURES[kind][0]
+
+    monkeypatch.setattr(densray.cli.app, "app", app)
+
+
+@pytest.mark.usefixtures("failing")
+@pytest.mark.parametrize("kind", FAILURES)
+def test_every_failure_is_one_line_and_an_exit_code(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _, code, line = FAILURES[kind]
+    assert run([kind]) == code
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1
+    assert printed.err.startswith("densray: ")
+    assert line in printed.err
+
+
+@pytest.mark.usefixtures("failing")
+def test_a_defect_shows_where_it_is_when_asked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DENSRAY_DEBUG", "1")
+    assert run(["defect"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["nonsense"], ["--nonsense"], ["reproduce"], ["evaluate", "nonsense"]])
+def test_wrong_usage_is_one_line_and_exit_code_2(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1
+
+
+def test_version_and_help_succeed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == f"densray {__version__}\n"
+    for arguments in ([], ["--help"], ["reproduce", "--help"]):
+        assert run(arguments) == 0
+        assert "Usage: densray" in capsys.readouterr().out
+
+
+def test_a_warning_is_one_line_on_stderr(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    app = typer.Typer()
+
+    @app.command()
+    def work() -> None:
+        warnings.warn("three words\nare missing", RuntimeWarning, stacklevel=1)
+
+    monkeypatch.setattr(densray.cli.app, "app", app)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert run([]) == 0
+    assert capsys.readouterr().err == "densray: warning: three words are missing\n"
+
+
+def test_help_needs_no_heavy_library() -> None:
+    code = (
+        "import sys; from densray.cli.entry import run; run(['--help']); "
+        "sys.exit(str({'numpy', 'sklearn', 'polars', 'altair'} & set(sys.modules)).replace('set()', '') or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_output_is_refused_before_any_work(tmp_path: Path) -> None:
+    existing = tmp_path / "there.bin"
+    existing.write_text("old")
+    with pytest.raises(OutputError, match="does not exist"):
+        check_output(tmp_path / "nowhere" / "a.bin", overwrite=True)
+    with pytest.raises(OutputError, match="--overwrite"):
+        check_output(existing, overwrite=False)
+    with pytest.raises(OutputError, match="is a folder"):
+        check_output(tmp_path, overwrite=True)
+    assert check_output(existing, overwrite=True) == existing
+    assert check_output(tmp_path / "new.bin", overwrite=False) == tmp_path / "new.bin"
+    assert existing.read_text() == "old"
+
+
+def test_answers_are_tables_or_unrounded_json(capsys: pytest.CaptureFixture[str]) -> None:
+    table = Table("τ", ["method", Column("tau", decimals=2)], [{"method": "svm", "tau": 1 / 3}])
+    show(table, as_json=False)
+    printed = capsys.readouterr().out
+    assert "0.33" in printed
+    assert "0.333" not in printed
+    assert "\x1b" not in printed
+    show(table, as_json=True)
+    assert json.loads(capsys.readouterr().out)["rows"] == [{"method": "svm", "tau": 1 / 3}]
+    print_json([1, None])
+    assert json.loads(capsys.readouterr().out) == [1, None]
+
+
+def test_long_cells_are_not_folded_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    show(Table("", ["text"], [{"text": "word " * 40}]), as_json=False)
+    assert ("word " * 40).strip() in capsys.readouterr().out
+
+
+def test_a_comparison_is_a_list_of_rows_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    ours = [{"block": "original", "word": "actress", "anchor": "man", "ours": 0.2251}]
+    show_comparison("table3", ours, as_json=True)
+    assert json.loads(capsys.readouterr().out) == [{**ours[0], "paper": 0.23}]
+    show_comparison("table3", ours, as_json=False)
+    assert "1 of 1 cells" in capsys.readouterr().out
+
+
+class Terminal(io.StringIO):
+    """A stderr that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("quiet", "terminal", "seconds", "seen"),
+    [
+        (False, True, 0.3, True),
+        (True, True, 0.3, False),
+        (False, False, 0.3, False),
+        (False, True, 0.0, False),
+    ],
+)
+def test_progress_is_for_long_work_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, quiet: bool, terminal: bool, seconds: float, seen: bool
+) -> None:
+    stream = Terminal() if terminal else io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr("densray.cli.progress._PATIENCE", 0.05)
+    with progress("Reading [tiny]", quiet=quiet) as advance:
+        advance(1, 2)
+        time.sleep(seconds)
+    assert ("Reading [tiny]" in stream.getvalue()) == seen
+
+
+def test_notes_are_for_people_at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    for stream, quiet, text in (
+        (Terminal(), False, "hello\n"),
+        (Terminal(), True, ""),
+        (io.StringIO(), False, ""),
+    ):
+        monkeypatch.setattr(sys, "stderr", stream)
+        note("hello", quiet=quiet)
+        assert stream.getvalue() == text
