@@ -1,0 +1,21 @@
+"""Data sets by name: spaces, lexicons, analogies, word lists; embedded, fetched, or placed by hand.
+
+What the package carries loads at once. Larger sets are fetched with their source, licence and checksum, into
+the folder the environment variable ``DENSRAY_DATA`` names or the user's cache; a file already there is used.
+"""
+
+from __future__ import annotations
+
+from densray.datasets._places import data_folder, fetch, path_of
+from densray.datasets._registry import DataFile, DataSet, list_datasets
+from densray.datasets._spaces import load_space
+
+__all__ = [
+    "DataFile",
+    "DataSet",
+    "data_folder",
+    "fetch",
+    "list_datasets",
+    "load_space",
+    "path_of",
+]
