@@ -9,13 +9,29 @@ from __future__ import annotations
 from densray.datasets._places import data_folder, fetch, path_of
 from densray.datasets._registry import DataFile, DataSet, list_datasets
 from densray.datasets._spaces import load_space
+from densray.datasets._words import (
+    AssociationTest,
+    SimilaritySet,
+    WordGroup,
+    load_pairs,
+    load_similarity,
+    load_weat,
+    load_word_list,
+)
 
 __all__ = [
+    "AssociationTest",
     "DataFile",
     "DataSet",
+    "SimilaritySet",
+    "WordGroup",
     "data_folder",
     "fetch",
     "list_datasets",
+    "load_pairs",
+    "load_similarity",
     "load_space",
+    "load_weat",
+    "load_word_list",
     "path_of",
 ]

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from densray.errors import DataError
 
@@ -18,19 +18,15 @@ __all__ = ["Progress", "download"]
 
 log = logging.getLogger(__name__)
 
-_CHUNK = 1 << 18
+_CHUNK = 1 << 16
 _TIMEOUT = 30.0
 _PARTIAL, _RANGE_BEYOND_END = 206, 416
 
 
 class Progress(Protocol):
-    """A progress bar as pooch and tqdm know it."""
+    """What a download calls to say how far it is, in bytes; the total is None where the server names none."""
 
-    total: float | None
-
-    def update(self, n: int, /) -> Any: ...
-    def reset(self) -> Any: ...
-    def close(self) -> Any: ...
+    def __call__(self, done: int, total: int | None = None, /) -> None: ...
 
 
 class ResumingDownloader:
@@ -39,9 +35,9 @@ class ResumingDownloader:
     A server that cannot send a part sends the whole, and the file starts again.
     """
 
-    def __init__(self, partial: Path, progressbar: Progress | None = None) -> None:
+    def __init__(self, partial: Path, progress: Progress | None = None) -> None:
         self.partial = partial
-        self.progressbar = progressbar
+        self.progress = progress
 
     def __call__(self, url: str, output_file: str, pooch: object) -> None:
         """Download `url`, then move the whole file to `output_file`."""
@@ -58,18 +54,15 @@ class ResumingDownloader:
     def _store(self, response: Response, start: int) -> None:
         expected = response.headers.get("Content-Length")
         total = start + int(expected) if expected else None
-        if self.progressbar is not None:
-            self.progressbar.total = total
-            self.progressbar.update(start)
+        done = start
         with open(self.partial, "ab" if start else "wb") as file:
             for chunk in response.iter_content(_CHUNK):
                 file.write(chunk)
-                if self.progressbar is not None:
-                    self.progressbar.update(len(chunk))
-        if total is not None and self.partial.stat().st_size < total:
-            import requests
-
-            raise requests.ConnectionError(f"{self.partial.stat().st_size:,} of {total:,} bytes arrived")
+                done += len(chunk)
+                if self.progress is not None:
+                    self.progress(done, total)
+        if total is not None and done < total:  # older urllib3 lets a cut connection pass
+            raise ConnectionError(f"{done:,} of {total:,} bytes arrived")
 
 
 def download(
@@ -78,7 +71,7 @@ def download(
     *,
     checksum: str | None = None,
     advice: str = "",
-    progressbar: Progress | None = None,
+    progress: Progress | None = None,
 ) -> Path:
     """Download `url` to `target`, resuming an earlier attempt, and return `target`.
 
@@ -91,18 +84,18 @@ def download(
         ``algorithm:hexdigest``. A file that does not match it is removed, and a :class:`DataError` raised.
     advice : str
         Added to the error when the network or the server fails: what to do by hand.
-    progressbar : Progress, optional
+    progress : Progress, optional
     """
     import pooch
     import requests
 
     partial = target.with_name(target.name + ".part")
-    target.parent.mkdir(parents=True, exist_ok=True)
     log.info("downloading %s to %s", url, target)
     try:
+        target.parent.mkdir(parents=True, exist_ok=True)
         with _quiet_pooch():
             pooch.retrieve(
-                url, checksum, target.name, target.parent, downloader=ResumingDownloader(partial, progressbar)
+                url, checksum, target.name, target.parent, downloader=ResumingDownloader(partial, progress)
             )
     except requests.HTTPError as error:
         raise DataError(f"{url}: the server does not give it out ({error}). {advice}") from error
@@ -119,9 +112,6 @@ def download(
         raise DataError(
             f"{target}: cannot be written ({error.strerror}). Make room, or name a folder by DENSRAY_DATA."
         ) from error
-    finally:
-        if progressbar is not None:
-            progressbar.close()
     return target
 
 

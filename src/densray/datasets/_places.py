@@ -53,14 +53,14 @@ def path_of(name: str) -> Path:
     return found[0] if entry.path == entry.files[0].path or entry.unpacked else found[0].parent
 
 
-def fetch(name: str, *, progressbar: Progress | None = None) -> Path:
+def fetch(name: str, *, progress: Progress | None = None) -> Path:
     """Return where the data set lies, after downloading what is not there.
 
     Parameters
     ----------
     name : str
-    progressbar : Progress, optional
-        Gets the bytes of each download; the library itself is silent.
+    progress : Progress, optional
+        Called with the bytes done and the total as each download goes on; the library itself is silent.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def fetch(name: str, *, progressbar: Progress | None = None) -> Path:
     if not _find(entry):
         folder = data_folder()
         for file in entry.files:
-            path = _find_file(file, folder) or _fetch_file(entry, file, folder, progressbar)
+            path = _find_file(file, folder) or _fetch_file(entry, file, folder, progress)
             if entry.unpacked:
                 unpack(path, folder / entry.path, strip=entry.strip)
     return path_of(name)
@@ -89,15 +89,15 @@ def files_of(name: str) -> list[Path]:
     return _find(find_dataset(name))
 
 
-def _fetch_file(entry: DataSet, file: DataFile, folder: Path, progressbar: Progress | None) -> Path:
+def _fetch_file(entry: DataSet, file: DataFile, folder: Path, progress: Progress | None) -> Path:
     advice = _by_hand(entry)
     if file.url is None:
         raise DataError(f"The data set '{entry.name}' cannot be downloaded directly. {advice}")
     target = folder / file.path
     if file.member is None:
-        return download(file.url, target, checksum=file.checksum, advice=advice, progressbar=progressbar)
+        return download(file.url, target, checksum=file.checksum, advice=advice, progress=progress)
     archive = target.with_name(PurePosixPath(file.url).name)
-    download(file.url, archive, advice=advice, progressbar=progressbar)
+    download(file.url, archive, advice=advice, progress=progress)
     extract_member(archive, file.member, target)
     archive.unlink()
     if not _matches(target, file.checksum):
