@@ -1,0 +1,138 @@
+"""Where labelled words meet a space: vectors, labels, the words found and the words missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray.errors import LexiconError, name_some
+
+if TYPE_CHECKING:
+    from densray.space import WordSpace
+
+__all__ = ["Alignment", "align_words", "locate_spellings", "spelling_key"]
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """The part of a lexicon that is in a space. Every word of the lexicon is in one of the last three.
+
+    Attributes
+    ----------
+    X : array of shape (n, d)
+        The vectors of the words found, in the order of the lexicon.
+    y : array of shape (n,)
+        Their labels.
+    rows : array of shape (n,)
+        Their rows in the space.
+    words : tuple of str
+        The words found, as the space spells them.
+    missing : tuple of str
+        The words of the lexicon that are not in the space.
+    repeated : tuple of str
+        The words that met a vector another word of the lexicon already has.
+    """
+
+    X: NDArray[np.float32]
+    y: NDArray[np.float64]
+    rows: NDArray[np.int64]
+    words: tuple[str, ...]
+    missing: tuple[str, ...]
+    repeated: tuple[str, ...] = ()
+
+    @property
+    def coverage(self) -> float:
+        """The share of the lexicon that is in the space."""
+        found = len(self.words) + len(self.repeated)
+        return found / (found + len(self.missing))
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+
+def spelling_key(word: str, *, match_case: bool) -> str:
+    """Return what two spellings of one word have in common: blanks for underscores, lower case on request."""
+    joined = word.replace("_", " ")
+    return joined if match_case else joined.lower()
+
+
+def locate_spellings(
+    words: Sequence[str], space: WordSpace, *, match_case: bool = True
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the row of each word, -1 where it is missing, and how far its spelling was bent to find it.
+
+    0: as it stands; 1: blanks for underscores or the reverse; 2, 3: the same without regard to case.
+    """
+    spellings = (("", ""), (" ", "_"), ("_", " "))
+    rows = np.full(len(words), -1, dtype=np.int64)
+    bent = np.zeros(len(words), dtype=np.int64)
+    for match in (True,) if match_case else (True, False):
+        for number, (old, new) in enumerate(spellings):
+            unmet = np.flatnonzero(rows < 0)
+            asked = [words[place].replace(old, new) if old else words[place] for place in unmet.tolist()]
+            rows[unmet] = found = space.locate(asked, match_case=match)
+            bent[unmet[found >= 0]] = min(number, 1) + (0 if match else 2)
+    return rows, bent
+
+
+def align_words(
+    words: Sequence[str],
+    labels: NDArray[np.float64],
+    space: WordSpace,
+    *,
+    match_case: bool,
+    limit: int | None,
+    minimum: int,
+) -> Alignment:
+    """Return the words that are in the space with vectors and labels; see `Lexicon.align`."""
+    rows, bent = locate_spellings(words, space, match_case=match_case)
+    if limit is not None:
+        rows[rows >= limit] = -1
+    chosen = _first_per_row(rows, bent)
+    missing = tuple(word for word, row in zip(words, rows, strict=True) if row < 0)
+    if len(chosen) < max(minimum, 1):
+        raise LexiconError(_too_few(len(words), missing, space, minimum=minimum, limit=limit))
+    kept = set(chosen.tolist())
+    return Alignment(
+        X=np.array(space.vectors[rows[chosen]]),
+        y=labels[chosen].copy(),
+        rows=rows[chosen],
+        words=tuple(space.words[row] for row in rows[chosen].tolist()),
+        missing=missing,
+        repeated=tuple(words[place] for place in np.flatnonzero(rows >= 0).tolist() if place not in kept),
+    )
+
+
+def _first_per_row(rows: NDArray[np.int64], bent: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the places of the words found, one per row: the least bent spelling, then the first."""
+    places = np.flatnonzero(rows >= 0)
+    places = places[np.argsort(bent[places], kind="stable")]
+    _, first = np.unique(rows[places], return_index=True)
+    return np.sort(places[first])
+
+
+def _too_few(total: int, missing: Sequence[str], space: WordSpace, *, minimum: int, limit: int | None) -> str:
+    found = total - len(missing)
+    first = ", ".join(f"'{word}'" for word in missing[:5])
+    needed = "" if minimum <= 1 else f" At least {minimum} are needed."
+    return (
+        f"{found} of {total} lexicon words are in the space (first missing: {first}).{needed} "
+        f"{_likely_cause(missing, space, limit)}"
+    )
+
+
+def _likely_cause(missing: Sequence[str], space: WordSpace, limit: int | None) -> str:
+    sample = list(missing[:200])
+    if limit is not None and (locate_spellings(sample, space)[0] >= 0).any():
+        return f"They lie beyond the first {limit} words: raise limit."
+    in_other_case = space.locate(sample, match_case=False)
+    if (in_other_case >= 0).any():
+        spelled = next(space.words[row] for row in in_other_case.tolist() if row >= 0)
+        lowered = spelled == spelled.lower()
+        question = "Was the space lower-cased?" if lowered else f"The space has '{spelled}'."
+        return f"{question} Use match_case=False."
+    return f"The space begins {name_some(space.words[:3])}: is it of another language or cut short?"

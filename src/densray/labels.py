@@ -1,0 +1,44 @@
+"""Labels as they are written in lexicons, and the numbers they stand for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+
+__all__ = ["is_neutral_label", "parse_label"]
+
+_NAMED = {
+    "positive": 1.0,
+    "pos": 1.0,
+    "+": 1.0,
+    "negative": -1.0,
+    "neg": -1.0,
+    "-": -1.0,
+    "neutral": 0.0,
+    "neu": 0.0,
+}
+
+
+def parse_label(label: object) -> float | None:
+    """Return the number a label stands for, None where it is none; NaN and infinity are none.
+
+    >>> parse_label("POS"), parse_label("-0,5"), parse_label("2.5"), parse_label("postive")
+    (1.0, None, 2.5, None)
+    """
+    if isinstance(label, str):
+        text = label.strip().lower().replace("−", "-")
+        if text in _NAMED:
+            return _NAMED[text]
+        if "_" in text:  # float() would read 1_000
+            return None
+        label = text
+    try:
+        number = float(label)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def is_neutral_label(labels: Collection[float]) -> bool:
+    """Return whether 0 means neutral among these labels: where the others are -1 and 1, both of them."""
+    return set(labels) == {-1.0, 0.0, 1.0}

@@ -1,0 +1,323 @@
+"""A lexicon: words and their labels or scores, and where they meet a space."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from densray.alignment import Alignment, align_words, spelling_key
+from densray.entries import Conflicts, Dropped, Label, Neutral, merge_entries
+from densray.errors import LexiconError, name_some
+
+if TYPE_CHECKING:
+    import polars
+
+    from densray.space import WordSpace
+
+__all__ = ["Alignment", "Dropped", "Lexicon"]
+
+
+class Lexicon:
+    """Words and their labels or scores, each word once.
+
+    Parameters
+    ----------
+    entries : mapping, or iterable of (word, label)
+        A label is a number, or one of ``positive``, ``negative``, ``neutral`` (also ``pos``, ``+``, …).
+    name : str
+        What the lexicon is called in reports.
+    conflicts : {"drop", "error", "mean"}
+        What becomes of a word with different labels: left out and listed in `dropped`, an error, or the mean.
+    neutral : {"drop", "keep"}
+        What becomes of neutral entries: of the label 0 where all other labels are -1 and 1. They are set
+        aside before conflicts are looked for. Among real scores, and beside 1 alone, 0 is a label like any
+        other.
+
+    Attributes
+    ----------
+    words : tuple of str
+    labels : array of float64, read-only
+    dropped : Dropped
+    name : str
+
+    Examples
+    --------
+    >>> lexicon = Lexicon([("good", 1), ("bad", -1), ("table", 0), ("odd", 1), ("odd", -1)])
+    >>> lexicon
+    Lexicon 'lexicon': 2 words, 1 at 1, 1 at -1; dropped 1 conflicting, 1 neutral
+    >>> lexicon.dropped.conflicts
+    ('odd',)
+    """
+
+    def __init__(
+        self,
+        entries: Mapping[str, Label] | Iterable[tuple[str, Label]],
+        *,
+        name: str = "lexicon",
+        conflicts: Conflicts = "drop",
+        neutral: Neutral = "drop",
+    ) -> None:
+        pairs = entries.items() if isinstance(entries, Mapping) else entries
+        merged, dropped = merge_entries(pairs, conflicts=conflicts, neutral=neutral)
+        if not merged:
+            raise LexiconError(
+                f"'{name}' has no usable entry ({len(dropped.neutral)} words neutral, "
+                f"{len(dropped.conflicts)} with conflicting labels). At least one labelled word is needed."
+            )
+        self._words = tuple(merged)
+        self._by_word = merged
+        self._labels = np.array(list(merged.values()), dtype=np.float64)
+        self._labels.flags.writeable = False
+        self.dropped = dropped
+        self.name = name
+
+    @classmethod
+    def read(
+        cls,
+        path: str | PathLike[str],
+        *,
+        word_column: str | int | None = None,
+        label_column: str | int | None = None,
+        delimiter: str | None = None,
+        header: bool | None = None,
+        encoding: str = "utf-8",
+        name: str | None = None,
+        conflicts: Conflicts = "drop",
+        neutral: Neutral = "drop",
+    ) -> Lexicon:
+        """Return the lexicon of a file: TSV, CSV, space-separated (with or without a header), or JSON.
+
+        Parameters
+        ----------
+        path : str or path
+        word_column, label_column : str or int, optional
+            Names (of a header) or places (from 0); needed where a table has more than two columns and
+            no names that say which is which.
+        delimiter : str, optional
+            Tab, semicolon, comma or blank; found from the first line where it is not given.
+        header : bool, optional
+            Whether the first line names the columns; found where it is not given.
+        encoding : str
+        name : str, optional
+            The name of the file without its ending where it is not given.
+        conflicts, neutral
+            As for `Lexicon`.
+        """
+        from densray.lexicons import read_entries
+
+        entries, stem = read_entries(
+            path,
+            word_column=word_column,
+            label_column=label_column,
+            delimiter=delimiter,
+            header=header,
+            encoding=encoding,
+        )
+        return cls(entries, name=name or stem, conflicts=conflicts, neutral=neutral)
+
+    @classmethod
+    def from_word_lists(
+        cls,
+        positive: str | PathLike[str] | Sequence[str],
+        negative: str | PathLike[str] | Sequence[str],
+        *,
+        comment: str | None = None,
+        encoding: str = "utf-8",
+        name: str = "word lists",
+        conflicts: Conflicts = "drop",
+    ) -> Lexicon:
+        """Return the lexicon of two word lists, 1 and -1: files with a word per line, or lists of words.
+
+        Lines that begin with `comment` are skipped; nothing is a comment unless it is named.
+        """
+        from densray.lexicons import read_words
+
+        entries = [(word, 1.0) for word in read_words(positive, comment=comment, encoding=encoding)]
+        entries += [(word, -1.0) for word in read_words(negative, comment=comment, encoding=encoding)]
+        return cls(entries, name=name, conflicts=conflicts)
+
+    @classmethod
+    def from_pairs(
+        cls,
+        pairs: str | PathLike[str] | Iterable[Sequence[str]],
+        *,
+        encoding: str = "utf-8",
+        name: str = "pairs",
+        conflicts: Conflicts = "drop",
+    ) -> Lexicon:
+        """Return the lexicon of pairs, left 1 and right -1: a file with a pair per line, JSON, or a list."""
+        from densray.lexicons import read_pairs
+
+        entries = [
+            entry
+            for left, right in read_pairs(pairs, encoding=encoding)
+            for entry in ((left, 1.0), (right, -1.0))
+        ]
+        return cls(entries, name=name, conflicts=conflicts)
+
+    @classmethod
+    def from_frame(
+        cls, frame: Any, *, word_column: str = "word", label_column: str = "label", **options: Any
+    ) -> Lexicon:
+        """Return the lexicon of two columns of a pandas or polars frame."""
+        for column in (word_column, label_column):
+            if column not in frame.columns:
+                raise LexiconError(
+                    f"The frame has no column '{column}'; it has {name_some(frame.columns)}. "
+                    f"Use word_column= and label_column=."
+                )
+        return cls(zip(frame[word_column], frame[label_column], strict=True), **options)
+
+    @classmethod
+    def union(cls, *lexicons: Lexicon, name: str = "union", conflicts: Conflicts = "drop") -> Lexicon:
+        """Return all entries of several lexicons; a word in conflict within or between them is left out."""
+        barred = {word for lexicon in lexicons for word in lexicon.dropped.conflicts}
+        entries = [entry for lexicon in lexicons for entry in lexicon.items() if entry[0] not in barred]
+        joined = cls(entries, name=name, conflicts=conflicts, neutral="keep")
+        conflicting = dict.fromkeys((*joined.dropped.conflicts, *sorted(barred)))
+        neutral = dict.fromkeys(word for lexicon in lexicons for word in lexicon.dropped.neutral)
+        unlabelled = tuple(word for word in neutral if word not in joined and word not in conflicting)
+        joined.dropped = replace(joined.dropped, conflicts=tuple(conflicting), neutral=unlabelled)
+        return joined
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words, in the order they were given."""
+        return self._words
+
+    @property
+    def labels(self) -> NDArray[np.float64]:
+        """The label of each word."""
+        return self._labels
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether there are exactly two labels."""
+        return len(np.unique(self.labels)) == 2
+
+    def items(self) -> Iterator[tuple[str, float]]:
+        """Yield each word with its label."""
+        return zip(self.words, self.labels.tolist(), strict=True)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.words)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self._by_word
+
+    def __getitem__(self, word: str) -> float:
+        try:
+            return self._by_word[word]
+        except KeyError:
+            raise LexiconError(f"'{word}' is not among the {len(self)} words of '{self.name}'.") from None
+
+    def binarized(self) -> Lexicon:
+        """Return the lexicon with labels 1 and -1.
+
+        Two labels become 1 (the higher) and -1. Scores are split at their median: 1 above it, -1 at or below
+        it; where nothing lies above the median, it counts as high.
+        """
+        low, high = self.labels.min(), self.labels.max()
+        if low == high:
+            raise LexiconError(
+                f"All {len(self)} words of '{self.name}' have the label {low:g}; two are needed."
+            )
+        cut = low if self.is_binary else float(np.median(self.labels))
+        above = self.labels > cut if cut < high else self.labels >= cut
+        return self._with(self.words, np.where(above, 1.0, -1.0))
+
+    def without(self, words: Iterable[str], *, match_case: bool = True) -> Lexicon:
+        """Return the lexicon without these words, however their parts are joined (blank or underscore)."""
+        barred = {spelling_key(word, match_case=match_case) for word in words}
+        return self._where([spelling_key(word, match_case=match_case) not in barred for word in self.words])
+
+    def split(
+        self, test_size: float = 0.2, *, random_state: int | np.random.RandomState | None = None
+    ) -> tuple[Lexicon, Lexicon]:
+        """Return a training and a test lexicon that share no word.
+
+        Words that differ in case or in how their parts are joined stay on one side. Two labels are split in
+        equal shares.
+
+        Parameters
+        ----------
+        test_size : float
+            The share of the words that goes to the test, between 0 and 1.
+        random_state : int, RandomState or None
+            An int gives the same split every time.
+        """
+        if not 0 < test_size < 1:
+            raise LexiconError(f"test_size is {test_size}; it must lie between 0 and 1, for instance 0.2.")
+        groups: dict[str, float] = {}
+        for word, label in self.items():
+            groups.setdefault(spelling_key(word, match_case=False), label)
+        random = check_random_state(random_state)
+        strata = np.array(list(groups.values())) if self.is_binary else np.zeros(len(groups))
+        keys = np.array(list(groups), dtype=object)
+        test: set[str] = set()
+        for stratum in np.unique(strata):
+            members = random.permutation(keys[strata == stratum])
+            test.update(members[: round(test_size * len(members))])
+        in_test = [spelling_key(word, match_case=False) in test for word in self.words]
+        if all(in_test) or not any(in_test):
+            raise LexiconError(
+                f"{len(self)} words cannot be split with test_size={test_size}: one side would be empty."
+            )
+        return self._where([not inside for inside in in_test]), self._where(in_test)
+
+    def align(
+        self, space: WordSpace, *, match_case: bool = True, limit: int | None = None, minimum: int = 1
+    ) -> Alignment:
+        """Return the vectors and labels of the words that are in the space, and the words that are not.
+
+        Parameters
+        ----------
+        space : WordSpace
+        match_case : bool
+            False: a word that is not in the space takes the first that equals it in lower case.
+        limit : int, optional
+            Only the first words of the space count.
+        minimum : int
+            Fewer words found than this are an error that names the first missing ones and the likely cause.
+        """
+        return align_words(
+            self.words, self.labels, space, match_case=match_case, limit=limit, minimum=minimum
+        )
+
+    def to_polars(self) -> polars.DataFrame:
+        """Return a polars frame with the columns ``word`` and ``label``."""
+        import polars
+
+        return polars.DataFrame({"word": self.words, "label": self.labels})
+
+    def _where(self, kept: Sequence[bool]) -> Lexicon:
+        if not any(kept):
+            raise LexiconError(f"None of the {len(self)} words of '{self.name}' is left.")
+        chosen = np.array(kept)
+        return self._with(tuple(np.array(self.words, dtype=object)[chosen]), self.labels[chosen])
+
+    def _with(self, words: tuple[str, ...], labels: NDArray[np.float64]) -> Lexicon:
+        return Lexicon(zip(words, labels.tolist(), strict=True), name=self.name, neutral="keep")
+
+    def __repr__(self) -> str:
+        values, counts = np.unique(self.labels, return_counts=True)
+        if len(values) <= 3:
+            labels = ", ".join(f"{n} at {v:g}" for v, n in zip(values[::-1], counts[::-1], strict=True))
+        else:
+            labels = f"scores from {values[0]:g} to {values[-1]:g}"
+        lost = [
+            f"{len(words)} {what}"
+            for what, words in (("conflicting", self.dropped.conflicts), ("neutral", self.dropped.neutral))
+            if words
+        ]
+        tail = f"; dropped {', '.join(lost)}" if lost else ""
+        return f"Lexicon '{self.name}': {len(self)} words, {labels}{tail}"

@@ -1,0 +1,119 @@
+"""A table of words and labels: its delimiter, its header, and which column is which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from densray.errors import name_some
+from densray.labels import parse_label
+from densray.lines import Line, TextFile, shorten
+
+__all__ = ["Table"]
+
+_WORD_NAMES = ("word", "words", "term", "token", "lemma", "entry", "mot", "wort", "palabra", "slovo")
+_LABEL_NAMES = ("label", "score", "polarity", "valence", "rating", "value", "sentiment", "class", "conc.m")
+
+
+class Table:
+    """The lines of a file as fields.
+
+    Parameters
+    ----------
+    file : TextFile
+    delimiter : str, optional
+        Found from the first line: a tab, else a semicolon, else a comma, else white space before the label.
+    header : bool, optional
+        Found: the first line is a header where it has one of the usual column names and no label.
+    """
+
+    def __init__(self, file: TextFile, *, delimiter: str | None = None, header: bool | None = None) -> None:
+        self._file = file
+        self._lines = list(file.lines())
+        first = self._lines[0]
+        found = next((mark for mark in ("\t", ";", ",") if mark in first.text), None)
+        self._delimiter = found if delimiter is None else (None if delimiter == " " else delimiter)
+        names = file.split(first, self._delimiter)
+        self._names: list[str] | None = names if (_is_header(names) if header is None else header) else None
+        if self._names is not None:
+            self._lines = self._lines[1:]
+            if not self._lines:
+                raise file.problem("there is a header and no entry after it.", first.number)
+
+    def entries(
+        self, word_column: str | int | None = None, label_column: str | int | None = None
+    ) -> Iterator[tuple[str, float]]:
+        """Yield each word with its label; a line that has none is an error with its number."""
+        word_at, label_at = self._columns(word_column, label_column)
+        for line in self._lines:
+            fields = self._fields(line, label_last=label_at != 0)
+            if max(word_at, label_at) >= len(fields):
+                raise self._file.problem(
+                    f"{shorten(line.text)} has {len(fields)} of {max(word_at, label_at) + 1} columns. "
+                    f"A word and its label are needed.",
+                    line.number,
+                )
+            yield self._entry(fields[word_at], fields[label_at], line)
+
+    def rows(self) -> Iterator[tuple[Line, list[str]]]:
+        """Yield each line with its fields."""
+        for line in self._lines:
+            yield line, self._file.split(line, self._delimiter)
+
+    def _entry(self, word: str, label: str, line: Line) -> tuple[str, float]:
+        number = parse_label(label)
+        if number is None:
+            hint = "" if line.number > 1 else " If this line names the columns, say header=True."
+            raise self._file.problem(
+                f"label {shorten(label)} is not a number. Use 1/-1 or a score.{hint}", line.number
+            )
+        if not word:
+            raise self._file.problem(f"{shorten(line.text)} has no word before its label.", line.number)
+        return word, number
+
+    def _fields(self, line: Line, *, label_last: bool) -> list[str]:
+        """Return the fields; without a delimiter all but the label is the word, whatever blanks it has."""
+        if self._delimiter is not None:
+            return self._file.split(line, self._delimiter)
+        text = line.text.strip()
+        return text.rsplit(None, 1) if label_last else text.split(None, 1)
+
+    def _columns(self, word_column: str | int | None, label_column: str | int | None) -> tuple[int, int]:
+        """Return the places of words and labels, from what was named or from what the first entry shows."""
+        first = self._lines[0]
+        fields = self._fields(first, label_last=True)
+        word_at = self._place(word_column, _WORD_NAMES)
+        label_at = self._place(label_column, _LABEL_NAMES)
+        if word_at is None and label_at is None and len(fields) == 2:
+            numeric_first = parse_label(self._fields(first, label_last=False)[0]) is not None
+            return (1, 0) if numeric_first and parse_label(fields[1]) is None else (0, 1)
+        if len(fields) == 2 and (word_at in (None, 0, 1)) and (label_at in (None, 0, 1)):
+            word_at = word_at if word_at is not None else 1 - (label_at or 0)
+            return word_at, label_at if label_at is not None else 1 - word_at
+        if word_at is None or label_at is None:
+            raise self._file.problem(
+                f"{shorten(first.text)} has {len(fields)} columns. Say which are the words and the labels: "
+                f"word_column=, label_column= (names, or numbers from 0).",
+                first.number,
+            )
+        return word_at, label_at
+
+    def _place(self, column: str | int | None, usual: tuple[str, ...]) -> int | None:
+        """Return the place of a column that was named, or that a header names as usual."""
+        if isinstance(column, int):
+            if column < 0:
+                raise self._file.problem(f"column {column}: columns are numbered from 0.")
+            return column
+        names = self._names or []
+        if column is None:
+            lowered = [name.lower() for name in names]
+            return next((lowered.index(name) for name in usual if name in lowered), None)
+        if column not in names:
+            known = f"the columns are {name_some(names, most=12)}" if names else "the file has no header"
+            raise self._file.problem(f"there is no column '{column}': {known}.")
+        return names.index(column)
+
+
+def _is_header(names: list[str]) -> bool:
+    lowered = {name.lower() for name in names}
+    usual = lowered & {*_WORD_NAMES, *_LABEL_NAMES}
+    return bool(usual) and all(parse_label(name) is None for name in names)
