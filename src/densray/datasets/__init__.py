@@ -6,6 +6,7 @@ the folder the environment variable ``DENSRAY_DATA`` names or the user's cache; 
 
 from __future__ import annotations
 
+from densray.datasets._lexicons import load_lexicon
 from densray.datasets._places import data_folder, fetch, path_of
 from densray.datasets._registry import DataFile, DataSet, list_datasets
 from densray.datasets._spaces import load_space
@@ -28,6 +29,7 @@ __all__ = [
     "data_folder",
     "fetch",
     "list_datasets",
+    "load_lexicon",
     "load_pairs",
     "load_similarity",
     "load_space",

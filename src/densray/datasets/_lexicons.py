@@ -1,0 +1,69 @@
+"""Lexicons by name or from a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from os import PathLike
+from pathlib import Path
+
+from densray import lexicons
+from densray.datasets._places import files_of
+from densray.datasets._registry import find_dataset, is_dataset, list_datasets
+from densray.errors import DataError, suggest
+from densray.lexicon import Lexicon
+
+__all__ = ["load_lexicon"]
+
+_UNION = "whm"
+_UNION_PARTS = ("mpqa", "hu-liu", "nrc")
+
+_READERS: dict[str, Callable[[Sequence[Path]], Lexicon]] = {
+    "bwk": lambda files: lexicons.read_concreteness(files[0]),
+    "feel": lambda files: lexicons.read_feel(files[0]),
+    "fullstrength": lambda files: lexicons.read_fullstrength(files[0]),
+    "gender": lambda files: Lexicon.read(files[0]),
+    "germanpc": lexicons.read_german_polarity_clues,
+    "hu-liu": lambda files: lexicons.read_opinion_lexicon(files[0].parent),
+    "mpqa": lambda files: lexicons.read_mpqa(files[0]),
+    "nrc": lambda files: lexicons.read_nrc(files[0]),
+    "semeval2015-e": lambda files: lexicons.read_semeval2015(files[0]),
+    "sublex": lambda files: lexicons.read_sublex(files[0]),
+    "us-occupation-shares": lambda files: Lexicon.read(files[0], neutral="keep"),
+}
+
+
+def load_lexicon(name_or_path: str | PathLike[str]) -> Lexicon:
+    """Return a lexicon: one the package carries, one fetched before, or one read from a file.
+
+    Parameters
+    ----------
+    name_or_path : str or path
+        The name of a data set, such as ``"hu-liu"`` or ``"gender"``; ``"whm"`` for the union of MPQA,
+        Hu & Liu and NRC that the paper trains on; or a file that :meth:`densray.Lexicon.read` reads.
+
+    Returns
+    -------
+    Lexicon
+        In a published lexicon, words with conflicting entries and neutral words are dropped.
+
+    Raises
+    ------
+    DataError
+        Neither a data set nor a file, or a data set that is not on this machine.
+
+    Examples
+    --------
+    >>> lexicon = load_lexicon("hu-liu")
+    >>> lexicon["good"], lexicon["bad"]
+    (1.0, -1.0)
+    """
+    if name_or_path == _UNION:
+        return Lexicon.union(*(load_lexicon(part) for part in _UNION_PARTS), name="WHM")
+    if is_dataset(name_or_path):
+        name = find_dataset(str(name_or_path), "lexicon").name
+        return _READERS[name](files_of(name))
+    if not Path(name_or_path).exists():
+        names = [entry.name for entry in list_datasets("lexicon")]
+        hint = suggest(str(name_or_path), [*names, _UNION])
+        raise DataError(f"'{name_or_path}' is neither a file nor a lexicon known by name. {hint}")
+    return Lexicon.read(name_or_path)

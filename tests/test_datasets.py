@@ -1,0 +1,221 @@
+"""The data the package carries, and what is said of the data it does not."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from densray.datasets import (
+    DataSet,
+    list_datasets,
+    load_lexicon,
+    load_pairs,
+    load_similarity,
+    load_space,
+    load_weat,
+    load_word_list,
+    path_of,
+)
+from densray.datasets._registry import EMBEDDED_FOLDER, embedded_checksums, find_dataset
+from densray.errors import DataError
+from densray.paper import published
+from densray.space import WordSpace
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def space() -> WordSpace:
+    return load_space("googlenews-26k")
+
+
+def test_every_embedded_file_has_the_checksum_the_build_wrote() -> None:
+    found = {
+        path.relative_to(EMBEDDED_FOLDER).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in EMBEDDED_FOLDER.rglob("*")
+        if path.is_file() and path.name != "SHA256SUMS"
+    }
+    assert found == embedded_checksums()
+
+
+def test_every_embedded_file_belongs_to_a_data_set_and_is_named_in_the_notice() -> None:
+    named = {file.path for entry in list_datasets() if entry.embedded for file in entry.files}
+    assert named == set(embedded_checksums())
+    notice = (ROOT / "NOTICE").read_text("utf-8")
+    for path in named:
+        folder, stem = path.split("/")[0], path.rsplit("/", 1)[-1].split(".")[0]
+        assert f"{folder}/*" in notice or stem in notice or path.rsplit("/", 1)[0] + "/*" in notice, path
+
+
+def test_the_float16_slice_gives_every_original_cosine_of_table_3(space: WordSpace) -> None:
+    cells = [cell for cell in published("table3") if cell["block"] == "original"]
+    assert len(cells) == 20
+    ours = [space.cosine(cell["word"], cell["anchor"]) for cell in cells]
+    assert np.round(ours, 2) == pytest.approx([cell["paper"] for cell in cells])
+
+
+def test_the_slice_keeps_the_order_and_the_unit_lengths_of_its_source(space: WordSpace) -> None:
+    assert (len(space), space.width, space.vectors.dtype) == (26_423, 300, np.float32)
+    assert list(space.words[:3]) == ["in", "for", "that"]
+    assert np.abs(np.linalg.norm(space.vectors, axis=1) - 1).max() < 2e-4
+    # float16 rounds a number by at most 2^-11 of itself
+    assert load_space("googlenews-26k", limit=9, normalize=True).vectors == pytest.approx(
+        space.vectors[:9], abs=2e-4
+    )
+
+
+def test_limit_and_words_choose_rows_of_the_whole_space(space: WordSpace) -> None:
+    wanted = ["woman", "actress", "man", "no-such-word"]
+    few = load_space("googlenews-26k", words=iter(wanted))
+    assert list(few.words) == [word for word in space.words if word in wanted]
+    assert np.array_equal(few["actress"], space["actress"])
+    assert np.array_equal(load_space("googlenews-26k", limit=50).vectors, space.vectors[:50])
+    assert list(load_space("googlenews-26k", limit=2, words=["for", "man"]).words) == ["for"]
+    with pytest.raises(DataError, match="limit is 0"):
+        load_space("googlenews-26k", limit=0)
+
+
+def test_a_path_is_read_as_a_file(tmp_path: Path) -> None:
+    pytest.importorskip("densray.formats")
+    (tmp_path / "small.vec").write_text("2 3\nred 1 0 0\nblue 0 3 4\n", "utf-8")
+    read = load_space(tmp_path / "small.vec", normalize=True)
+    assert read["blue"] == pytest.approx([0, 0.6, 0.8])
+
+
+@pytest.mark.parametrize(
+    ("load", "given", "message"),
+    [
+        (load_space, "googlenews-26", r"neither a file nor a space.*Did you mean 'googlenews-26k'"),
+        (load_space, "hu-liu", r"'hu-liu' is of the kind lexicon; needed is space: googlenews-26k"),
+        (load_lexicon, "hu_liu", r"neither a file nor a lexicon.*Did you mean 'hu-liu'"),
+        (load_lexicon, "occupations", r"is of the kind words; needed is lexicon"),
+        (load_similarity, "simlex", r"no data set called 'simlex'. Did you mean 'simlex-999'"),
+        (path_of, "bat", r"no data set called 'bat'. Did you mean 'bats'"),
+        (list_datasets, "spaces", r"no kind of data set called 'spaces'. Did you mean 'space'"),
+    ],
+)
+def test_an_unknown_name_is_answered_by_the_nearest(load: object, given: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        load(given)  # type: ignore[operator]
+
+
+def test_the_embedded_lexicons_are_those_of_the_sources() -> None:
+    sentiment = load_lexicon("hu-liu")
+    assert (sentiment["abundance"], sentiment["naïve"]) == (1, -1)
+    assert (sum(sentiment.labels > 0), sum(sentiment.labels < 0)) == (
+        2003,
+        4780,
+    )  # three words are in both lists
+    gender = load_lexicon("gender")
+    assert (len(gender), gender["king"], gender["queen"]) == (46, 1, -1)
+    shares = load_lexicon("us-occupation-shares")
+    assert (len(shares), shares["carpenter"], shares["secretary"]) == (40, 2, 95)
+
+
+def test_the_word_lists_and_pairs_are_those_of_bolukbasi() -> None:
+    occupations = load_word_list("occupations")
+    assert (len(occupations), len(set(occupations))) == (320, 320)
+    assert "registered_nurse" in occupations
+    assert (len(load_word_list("gender-specific")), len(load_word_list("gender-specific-seed"))) == (
+        1441,
+        218,
+    )
+    assert len(load_pairs("gender-definitional")) == 10
+    assert ("uncle", "aunt") in load_pairs("gender-equalize")
+    assert len(load_pairs("gender-equalize")) == 52
+
+
+def test_the_ten_association_tests_have_groups_of_equal_size() -> None:
+    tests = load_weat()
+    assert [test.number for test in tests] == list(range(1, 11))
+    for test in tests:
+        assert len(test.first_target.words) == len(test.second_target.words)
+        assert len(test.first_attribute.words) == len(test.second_attribute.words)
+    names = tests[2].first_target
+    assert (len(names.words), len(names.left_out)) == (32, 18)
+    assert "failure" in tests[9].second_attribute.words
+
+
+def test_similar_words_have_higher_cosines_in_the_slice(space: WordSpace) -> None:
+    from scipy.stats import spearmanr
+
+    sizes = {}
+    for entry in list_datasets("similarity"):
+        ratings = load_similarity(entry.name)
+        sizes[entry.name] = len(ratings)
+        kept = [row for row, pair in enumerate(ratings.pairs) if pair[0] in space and pair[1] in space]
+        cosines = [space.cosine(*ratings.pairs[row]) for row in kept]
+        assert spearmanr(cosines, ratings.scores[kept]).statistic > 0.4, entry.name
+        assert not ratings.scores.flags.writeable
+    assert sizes == {
+        "men": 2997,
+        "mturk-771": 770,
+        "rare-words": 2034,
+        "rg-65": 65,
+        "simlex-999": 999,
+        "wordsim-353": 353,
+    }
+
+
+def test_every_lexicon_of_the_registry_has_a_reader(data_folder: Path) -> None:
+    sizes = {entry.name: len(load_lexicon(entry.name)) for entry in list_datasets("lexicon")}
+    assert min(sizes.values()) >= 40
+    assert (sizes["bwk"], sizes["fullstrength"]) == (39_954, 1347)
+    union = load_lexicon("whm")
+    assert len(union) > max(sizes["mpqa"], sizes["nrc"], sizes["hu-liu"])
+
+
+def test_files_placed_by_hand_have_the_checksums_of_the_registry(data_folder: Path) -> None:
+    checked = 0
+    for entry in list_datasets("lexicon"):
+        for path, checksum in entry.checksums.items():
+            if not entry.embedded:
+                content = (data_folder / path).read_bytes()
+                assert f"sha256:{hashlib.sha256(content).hexdigest()}" == checksum
+                assert len(content) == next(file.size for file in entry.files if file.path == path)
+                checked += 1
+    assert checked == 11
+    assert path_of("bats").is_dir()
+
+
+@pytest.mark.parametrize("entry", list_datasets(), ids=lambda entry: entry.name)
+def test_every_entry_says_where_it_comes_from(entry: DataSet) -> None:
+    assert all((entry.title, entry.licence, entry.citation))
+    assert entry.source.startswith(("https://", "http://"))
+    assert entry.files
+    for file in entry.files:
+        assert file.url is None or file.url.startswith(("https://", "http://"))
+        assert file.checksum is None or file.checksum.split(":")[0] in ("sha256", "sha1", "md5")
+        assert file.size is None or file.size > 0
+
+
+def row_of(entry: DataSet) -> str:
+    """Return the line of ``docs/data.md`` about a data set."""
+    size = "unknown" if entry.size is None else f"{entry.size / 1e6:,.2f} MB"
+    known = sorted({checksum.split(":")[0] for checksum in entry.checksums.values()})
+    where = "embedded" if entry.embedded else "fetch" if entry.downloadable else "by hand"
+    cells = [f"`{entry.name}`", entry.kind, entry.title, where, size, ", ".join(known) or "none known"]
+    return f"| {' | '.join(cells)} | {entry.licence} | [page]({entry.source}) | {entry.citation} |"
+
+
+def test_the_documentation_lists_every_data_set_as_the_registry_does() -> None:
+    page = (ROOT / "docs" / "data.md").read_text("utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    assert rows == [row_of(entry) for entry in list_datasets()]
+
+
+def test_loading_the_embedded_space_imports_no_network_library() -> None:
+    code = (
+        "import sys; from densray import load_space; load_space('googlenews-26k', limit=3);"
+        "print([name for name in ('requests', 'pooch', 'polars') if name in sys.modules])"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
+
+
+def test_find_dataset_returns_the_entry_asked_for() -> None:
+    assert find_dataset("msr").title.startswith("MSR")
