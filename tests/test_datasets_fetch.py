@@ -291,8 +291,28 @@ def test_a_link_in_an_archive_is_refused(tmp_path: Path) -> None:
 
 def test_what_is_no_archive_is_said_to_be_none(tmp_path: Path) -> None:
     (tmp_path / "p.zip").write_bytes(b"<html>moved</html>")
-    with pytest.raises(DataError, match="is not a zip archive"):
+    with pytest.raises(DataError, match="is not a sound zip archive"):
         unpack(tmp_path / "p.zip", tmp_path / "planets")
+
+
+def test_a_damaged_archive_leaves_nothing_behind(tmp_path: Path) -> None:
+    whole = bytearray(archive_of(**{"P/good.txt": b"good", "P/bad.txt": b"the byte that will be changed"}))
+    whole[whole.index(b"the byte")] ^= 1
+    (tmp_path / "p.zip").write_bytes(whole)
+    with pytest.raises(DataError, match="is not a sound zip archive"):
+        unpack(tmp_path / "p.zip", tmp_path / "planets", strip="P")
+    assert [path.name for path in tmp_path.iterdir()] == ["p.zip"]
+
+
+def test_without_a_folder_of_ones_own_the_cache_is_used_and_the_variable_named(
+    server: Server, folder: Path, known: dict[str, DataSet], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DENSRAY_DATA")
+    known["planets"] = entry_of(DataFile("lexicons/planets.tsv", server.url("planets.tsv")))
+    with pytest.raises(DataError, match=r"another folder can be named by DENSRAY_DATA"):
+        fetch("planets")
+    server.files["planets.tsv"] = b"venus"
+    assert fetch("planets") == folder.parent / "cache" / "lexicons" / "planets.tsv"
 
 
 def test_a_folder_that_cannot_be_written_is_named(server: Server, tmp_path: Path) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import shutil
 import tempfile
 import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from densray.errors import DataError
@@ -23,7 +26,7 @@ def unpack(archive: Path, folder: Path, *, strip: str = "") -> Path:
     strip : str
         The leading folder inside the archive that is left out; members outside it are skipped.
     """
-    with _open_archive(archive) as opened:
+    with _opened(archive) as opened:
         members = [(info, _inside(info, archive)) for info in opened.infolist() if not info.is_dir()]
         wanted = [(info, path.relative_to(strip)) for info, path in members if path.is_relative_to(strip)]
         if not wanted:
@@ -39,18 +42,24 @@ def unpack(archive: Path, folder: Path, *, strip: str = "") -> Path:
 
 def extract_member(archive: Path, member: str, target: Path) -> Path:
     """Write one member of a zip archive to `target` and return `target`."""
-    with _open_archive(archive) as opened:
+    with _opened(archive) as opened:
         if member not in opened.namelist():
             raise DataError(f"{archive}: has no member '{member}'. Is it another archive?")
         _write_member(opened, opened.getinfo(member), target)
     return target
 
 
-def _open_archive(archive: Path) -> zipfile.ZipFile:
+@contextmanager
+def _opened(archive: Path) -> Iterator[zipfile.ZipFile]:
     try:
-        return zipfile.ZipFile(archive)
-    except zipfile.BadZipFile as error:
-        raise DataError(f"{archive}: is not a zip archive. Remove it and fetch it again.") from error
+        with zipfile.ZipFile(archive) as opened:
+            yield opened
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
+        raise DataError(
+            f"{archive}: is not a sound zip archive ({error}). Remove it and fetch it again."
+        ) from error
+    except OSError as error:
+        raise DataError(f"{archive}: cannot be unpacked ({error.strerror}). Make room beside it.") from error
 
 
 def _inside(info: zipfile.ZipInfo, archive: Path) -> PurePosixPath:

@@ -98,12 +98,12 @@ def _fetch_file(entry: DataSet, file: DataFile, folder: Path, progress: Progress
         return download(file.url, target, checksum=file.checksum, advice=advice, progress=progress)
     archive = target.with_name(PurePosixPath(file.url).name)
     download(file.url, archive, advice=advice, progress=progress)
-    extract_member(archive, file.member, target)
+    partial = extract_member(archive, file.member, target.with_name(target.name + ".part"))
     archive.unlink()
-    if not _matches(target, file.checksum):
-        target.unlink()
+    if not _matches(partial, file.checksum):
+        partial.unlink()
         raise DataError(f"{file.url}: '{file.member}' does not match its checksum and was removed. {advice}")
-    return target
+    return partial.replace(target)
 
 
 def _find(entry: DataSet) -> list[Path]:

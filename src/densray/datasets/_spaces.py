@@ -78,7 +78,7 @@ def _load_embedded(name: str, limit: int | None, words: Iterable[str] | None) ->
         wanted = set(words)
         rows = [row for row, word in enumerate(vocabulary) if word in wanted]
         vocabulary, halves = [vocabulary[row] for row in rows], halves[rows]
-    return WordSpace(vocabulary, halves.astype(np.float32), name=name)
+    return WordSpace(vocabulary, np.array(halves, dtype=np.float32), name=name)
 
 
 def _read_file(path: str | PathLike[str], limit: int | None, words: Iterable[str] | None) -> WordSpace:
