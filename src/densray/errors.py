@@ -17,7 +17,9 @@ __all__ = [
     "FormatError",
     "LabelError",
     "LexiconError",
+    "MissingExtraError",
     "OutputError",
+    "NotAdditiveError",
     "PersistenceError",
     "RotationNotFittedError",
     "SpaceError",
@@ -43,6 +45,10 @@ class LabelError(DensRayError):
 
 class RotationNotFittedError(DensRayError, NotFittedError):
     """A rotation was used before ``fit``."""
+
+
+class NotAdditiveError(DensRayError, AttributeError):
+    """A form whose statistics do not add up over blocks was asked to update or merge."""
 
 
 class PersistenceError(DensRayError):
@@ -73,6 +79,10 @@ class AnalogyError(DensRayError):
 
 class DataError(DensRayError):
     """A data set that is unknown, not at hand, or does not match its checksum."""
+
+
+class MissingExtraError(DensRayError, ImportError):
+    """A library that is not installed and not always needed; the message names the command to install it."""
 
 
 class OutputError(DensRayError):

@@ -1,0 +1,71 @@
+"""One small door to NumPy, PyTorch and CuPy: the array API standard, and the few things it leaves out."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray.errors import VectorError
+
+__all__ = ["Array", "array_on", "is_foreign", "move", "namespace", "to_host"]
+
+#: A NumPy, PyTorch or CuPy array (or any other that follows the array API standard).
+Array: TypeAlias = Any
+
+
+def is_foreign(array: object) -> bool:
+    """Return whether an array lives outside NumPy: a torch tensor, a CuPy array, any array-API array."""
+    if isinstance(array, np.ndarray | np.generic | list | tuple):
+        return False
+    return hasattr(array, "__array_namespace__") or _is_torch(array)
+
+
+def namespace(*arrays: Array) -> Any:
+    """Return the array-API namespace the arrays share, NumPy itself for NumPy arrays and lists."""
+    foreign = [array for array in arrays if is_foreign(array)]
+    if not foreign:
+        return np
+    from array_api_compat import array_namespace, device
+
+    devices = {str(device(array)) for array in foreign}
+    if len(devices) > 1:
+        raise VectorError(
+            f"arrays lie on different devices ({', '.join(sorted(devices))}); all must share one. "
+            "Move them with .to(device)."
+        )
+    return array_namespace(*foreign)
+
+
+def array_on(values: object, like: Array, *, dtype: object = None) -> Array:
+    """Return `values` as an array of the same kind, on the same device, as `like`."""
+    if not is_foreign(like):
+        return np.asarray(values, dtype=dtype)  # type: ignore[call-overload]
+    from array_api_compat import device
+
+    xp = namespace(like)
+    return xp.asarray(values, dtype=dtype, device=device(like))
+
+
+def move(matrix: NDArray[Any], like: Array) -> Array:
+    """Return a host matrix with the kind, device and precision of `like`."""
+    return array_on(matrix, like, dtype=like.dtype)
+
+
+def to_host(array: Array) -> NDArray[Any]:
+    """Return an array as a NumPy array; meant for d × d matrices, never for the rows."""
+    if isinstance(array, np.ndarray):
+        return array
+    if _is_torch(array):
+        host: NDArray[Any] = array.detach().cpu().numpy()
+        return host
+    if hasattr(array, "get"):  # CuPy
+        return np.asarray(array.get())
+    return np.asarray(array)
+
+
+def _is_torch(array: object) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(array, torch.Tensor)

@@ -1,0 +1,178 @@
+"""Weighted moments of rows: the O(d²) statistics that every additive method needs, merged block by block.
+
+Two kinds: :class:`ClassMoments` for labels of two classes, :class:`ScoreMoments` for real scores. Both are sums over
+rows, so blocks of a file, workers of a cluster and calls of ``partial_fit`` can each make their own and merge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from densray.arrays import Array, namespace
+
+__all__ = ["BLOCK_ROWS", "ClassMoments", "Moments", "ScoreMoments", "blocks_of"]
+
+#: Rows handled at once: large enough for a matrix product to run at full speed, small enough to stay in cache.
+BLOCK_ROWS = 16_384
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Weight, mean and unnormalised scatter of some rows, in float64."""
+
+    weight: float
+    mean: Array  # (d,)
+    scatter: Array  # (d, d): sum of weight * (x - mean)(x - mean)ᵀ
+
+    @classmethod
+    def of(cls, X: Array, weight: Array | None = None) -> Moments:
+        """Return the moments of the rows of `X`; products run in the precision of `X`, sums in float64."""
+        xp = namespace(X)
+        total = float(X.shape[0]) if weight is None else float(xp.sum(weight))
+        ones = xp.ones(X.shape[0], dtype=X.dtype, device=X.device) if weight is None else weight
+        if total == 0.0:  # rows that weigh nothing
+            shape = X.shape[1]
+            zero = xp.zeros((shape, shape), dtype=xp.float64, device=X.device)
+            return cls(0.0, zero[0], zero)
+        # Any reference point gives the exact scatter once the leftover mean is taken off again:
+        # S = Σ w (x-r)(x-r)ᵀ - W δδᵀ with δ = mean - r; r ≈ mean keeps float32 from cancelling.
+        reference = (ones @ X) / total
+        centred = X - reference
+        weighted = centred if weight is None else centred * weight[:, None]
+        rest = xp.astype(ones @ centred, xp.float64) / total
+        scatter = xp.astype(weighted.T @ centred, xp.float64) - total * rest[:, None] * rest[None, :]
+        return cls(total, xp.astype(reference, xp.float64) + rest, scatter)
+
+    def merge(self, other: Moments) -> Moments:
+        """Return the moments of both sets of rows together (Chan, Golub & LeVeque 1983)."""
+        if self.weight == 0.0 or other.weight == 0.0:
+            return other if self.weight == 0.0 else self
+        weight = self.weight + other.weight
+        shift = other.mean - self.mean
+        between = (self.weight * other.weight / weight) * shift[:, None] * shift[None, :]
+        return Moments(weight, self.mean + (other.weight / weight) * shift, self.scatter + other.scatter + between)
+
+
+@dataclass(frozen=True)
+class ClassMoments:
+    """Moments of each class, by the value of its label."""
+
+    groups: dict[Any, Moments]
+
+    @classmethod
+    def of(cls, X: Array, y: Array, classes: Any, weight: Array | None = None) -> ClassMoments:
+        """Return the moments of the rows of each class, read in blocks."""
+        xp = namespace(X)
+        groups: dict[Any, Moments] = {}
+        for value in classes:
+            rows = xp.nonzero(y == value)[0]
+            for block in blocks_of(rows.shape[0]):
+                part = rows[block]
+                moments = Moments.of(
+                    xp.take(X, part, axis=0), None if weight is None else xp.take(weight, part, axis=0)
+                )
+                groups[value] = groups[value].merge(moments) if value in groups else moments
+        return cls(groups)
+
+    def merge(self, other: ClassMoments) -> ClassMoments:
+        """Return the moments of both sets of rows together."""
+        groups = dict(self.groups)
+        for value, moments in other.groups.items():
+            groups[value] = groups[value].merge(moments) if value in groups else moments
+        return ClassMoments(groups)
+
+
+@dataclass(frozen=True)
+class ScoreMoments:
+    """Sums of rows with and without their scores, about a reference point; enough for any centring of the scores."""
+
+    weight: float  # Σ w
+    score: float  # Σ w l
+    reference: Array  # r, (d,)
+    rows: Array  # Σ w (x - r)
+    scored_rows: Array  # Σ w l (x - r)
+    scored_squares: Array | None  # Σ w l (x - r)(x - r)ᵀ; only the uncentred form needs it
+
+    @classmethod
+    def of(cls, X: Array, y: Array, weight: Array | None = None, *, squares: bool) -> ScoreMoments:
+        """Return the moments of the rows of `X` with scores `y`, read in blocks."""
+        xp = namespace(X)
+        total: ScoreMoments | None = None
+        for block in blocks_of(X.shape[0]):
+            part = X[block, :]
+            scores = xp.astype(y[block], X.dtype)
+            weights = xp.ones(part.shape[0], dtype=X.dtype, device=X.device) if weight is None else weight[block]
+            moments = cls._of_block(part, scores, weights, squares=squares)
+            total = moments if total is None else total.merge(moments)
+        assert total is not None  # the caller checked that there are rows
+        return total
+
+    @classmethod
+    def _of_block(cls, X: Array, scores: Array, weights: Array, *, squares: bool) -> ScoreMoments:
+        xp = namespace(X)
+        reference = xp.mean(X, axis=0)
+        centred = X - reference
+        charge = weights * scores
+        both = xp.astype(xp.stack([weights, charge]) @ centred, xp.float64)
+        second = xp.astype((centred * charge[:, None]).T @ centred, xp.float64) if squares else None
+        return cls(
+            float(xp.sum(weights, dtype=xp.float64)),
+            float(xp.sum(charge, dtype=xp.float64)),
+            xp.astype(reference, xp.float64),
+            both[0, :],
+            both[1, :],
+            second,
+        )
+
+    @classmethod
+    def from_classes(cls, moments: ClassMoments, *, squares: bool) -> ScoreMoments:
+        """Return the same sums from the moments of classes, each label being its class's score."""
+        total: ScoreMoments | None = None
+        for value, group in moments.groups.items():
+            score = float(value)
+            zero = group.mean - group.mean
+            part = cls(
+                group.weight,
+                score * group.weight,
+                group.mean,
+                zero,
+                zero,
+                score * group.scatter if squares else None,
+            )
+            total = part if total is None else total.merge(part)
+        assert total is not None
+        return total
+
+    def moved_to(self, reference: Array) -> ScoreMoments:
+        """Return the same sums about another reference point."""
+        shift = self.reference - reference  # x - r' = (x - r) + shift
+        rows = self.rows + self.weight * shift
+        scored = self.scored_rows + self.score * shift
+        squares = self.scored_squares
+        if squares is not None:
+            cross = self.scored_rows[:, None] * shift[None, :]
+            squares = squares + cross + cross.T + self.score * shift[:, None] * shift[None, :]
+        return ScoreMoments(self.weight, self.score, reference, rows, scored, squares)
+
+    def merge(self, other: ScoreMoments) -> ScoreMoments:
+        """Return the sums of both sets of rows together, about the first one's reference point."""
+        moved = other.moved_to(self.reference)
+        squares = None
+        if self.scored_squares is not None and moved.scored_squares is not None:
+            squares = self.scored_squares + moved.scored_squares
+        return ScoreMoments(
+            self.weight + moved.weight,
+            self.score + moved.score,
+            self.reference,
+            self.rows + moved.rows,
+            self.scored_rows + moved.scored_rows,
+            squares,
+        )
+
+
+def blocks_of(n_rows: int, size: int = BLOCK_ROWS) -> Iterator[slice]:
+    """Yield slices that cover `n_rows` rows, `size` at a time."""
+    for start in range(0, n_rows, size):
+        yield slice(start, min(start + size, n_rows))

@@ -1,0 +1,228 @@
+r"""The pair matrix A: the mathematics of DensRay, in closed form.
+
+.. math::
+    A = \alpha_{\neq} \sum_{l(v) \neq l(w)} d_{vw} d_{vw}^\top
+      - \alpha_{=} \sum_{l(v) = l(w)} d_{vw} d_{vw}^\top, \qquad d_{vw} = e_v - e_w,
+
+over ordered pairs (Dufter & Schütze 2019, eq. 2), or with each :math:`d_{vw}` scaled to unit length (section 2.4).
+No function here loops over pairs of words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray.arrays import Array, array_on, namespace, to_host
+from densray.moments import ClassMoments, ScoreMoments, blocks_of
+
+__all__ = ["PairWeights", "class_pair_matrix", "score_pair_matrix", "unit_pair_matrix", "unlike_pair_matrix"]
+
+#: Rows per block of the n × n matrix of distances.
+DISTANCE_BLOCK_ROWS = 2048
+
+
+class PairWeights(NamedTuple):
+    """Weight of one unlike pair and of one like pair."""
+
+    unlike: float
+    like: float
+
+    @classmethod
+    def balanced(cls, high: float, low: float) -> PairWeights:
+        """Return the inverse numbers of ordered unlike and like pairs of classes of these sizes (section 2.4)."""
+        return cls(1.0 / (2.0 * high * low), 1.0 / (high * high + low * low))
+
+
+def class_pair_matrix(moments: ClassMoments, weights: PairWeights) -> NDArray[np.float64]:
+    """Return A for two classes and plain differences (eq. 2) from the moments of the classes."""
+    low, high = (moments.groups[value] for value in sorted(moments.groups))
+    total = low.weight + high.weight
+    # Σ_same = 2 Σ_c n_c S_c and Σ_different = 2 (n S - Σ_c n_c S_c), S = Σ_c S_c + (n₊n₋/n) δδᵀ.
+    # Collected by S_c, so that equal classes under equal weights cancel exactly and leave 2 α n₊n₋ δδᵀ.
+    shift = high.mean - low.mean
+    A = (2.0 * weights.unlike * high.weight * low.weight) * shift[:, None] * shift[None, :]
+    for group in (low, high):
+        factor = 2.0 * (weights.unlike * (total - group.weight) - weights.like * group.weight)
+        if factor != 0.0:
+            A = A + factor * group.scatter
+    return to_host(A)
+
+
+def unlike_pair_matrix(moments: ClassMoments) -> NDArray[np.float64]:
+    """Return the sum of d dᵀ over ordered pairs of different classes."""
+    return class_pair_matrix(moments, PairWeights(1.0, 0.0))
+
+
+def score_pair_matrix(moments: ScoreMoments, *, center: bool) -> NDArray[np.float64]:
+    """Return A = -Σ l(v) l(w) d dᵀ for real scores and plain differences (appendix of the paper)."""
+    scored = score_covariance(moments, center=center)
+    # A = 2 m mᵀ - 2 (Σ l) Xᵀ diag(l) X with m = Xᵀ l; centred scores have Σ l = 0.
+    A = 2.0 * scored[:, None] * scored[None, :]
+    if not center and moments.scored_squares is not None:
+        A = A - 2.0 * moments.score * to_host(moments.scored_squares)
+    return A
+
+
+def score_covariance(moments: ScoreMoments, *, center: bool = True) -> NDArray[np.float64]:
+    """Return m = Σ l (x - r), the scores' (unnormalised) covariance with each coordinate when centred."""
+    mean = moments.score / moments.weight if center else 0.0
+    return to_host(moments.scored_rows - mean * moments.rows)
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Rows of one class that are handled together."""
+
+    group: int
+    rows: Array  # x
+    charged: Array  # u x, with a last column u
+    probe: Array  # [-2 x, |x|², 1]
+    mirror: Array  # [x, 1, |x|²]: probe @ mirrorᵀ are the squared distances
+    reach: float  # largest |x|²
+
+
+def unit_pair_matrix(
+    X: Array,
+    charge: Array,
+    *,
+    groups: Sequence[Array] | None = None,
+    couplings: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
+    r"""Return :math:`\sum_{vw} c_{g(v)g(w)} u_v u_w\, d_{vw} d_{vw}^\top / \|d_{vw}\|^2` over ordered pairs.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    charge : array of shape (n,)
+        u, one number a row: its weight (classes), or weight times score.
+    groups : sequence of index arrays, optional
+        The rows of each class; all rows in one group if absent.
+    couplings : array of shape (n_groups, n_groups), optional
+        c, one number for each pair of classes; -1 if absent.
+
+    Notes
+    -----
+    With :math:`W_{vw} = c\, u_v u_w / \|d_{vw}\|^2` the sum is the graph Laplacian
+    :math:`2 X^\top (\mathrm{diag}(W 1) - W) X`. W is symmetric, so only blocks on and above its diagonal are made:
+    half of two n × n × d products. Distances come from one product of rows widened by two columns. Where they are
+    small against the lengths, :math:`2 - 2\cos` would cancel: those pairs are left out of W and their unit
+    :math:`d d^\top` is added directly; pairs at distance zero weigh nothing.
+    """
+    xp = namespace(X)
+    X = X - xp.mean(X, axis=0)  # differences do not feel it, float32 does
+    charge = xp.astype(charge, X.dtype)
+    if groups is None:
+        groups = [xp.arange(X.shape[0], device=X.device)]
+    if couplings is None:
+        couplings = np.array([[-1.0]])
+    blocks = [_block(X, charge, rows[part], g) for g, rows in enumerate(groups) for part in _parts(rows)]
+    laplacian = _Laplacian(X, [block.rows.shape[0] for block in blocks])
+    for i, left in enumerate(blocks):
+        for j in range(i, len(blocks)):
+            laplacian.couple(i, j, left, blocks[j], float(couplings[left.group, blocks[j].group]))
+        laplacian.close(i, left)
+    return to_host(laplacian.total(blocks))
+
+
+def _parts(rows: Array) -> list[slice]:
+    return list(blocks_of(rows.shape[0], DISTANCE_BLOCK_ROWS))
+
+
+def _block(X: Array, charge: Array, index: Array, group: int) -> _Block:
+    xp = namespace(X)
+    rows = xp.take(X, index, axis=0)
+    u = xp.take(charge, index, axis=0)[:, None]
+    square = xp.sum(rows * rows, axis=1, keepdims=True)
+    one = xp.ones_like(square)
+    return _Block(
+        group,
+        rows,
+        xp.concat([rows * u, u], axis=1),
+        xp.concat([-2.0 * rows, square, one], axis=1),
+        xp.concat([rows, one, square], axis=1),
+        float(xp.max(square)),
+    )
+
+
+class _Laplacian:
+    """Accumulates Xᵀ (diag(W1) - W) X over pairs of blocks."""
+
+    def __init__(self, X: Array, sizes: list[int]) -> None:
+        self.xp = namespace(X)
+        self.like = X
+        width = X.shape[1]
+        self.degree = [self._zeros(size) for size in sizes]  # Σ_w c u_w / |d|², for each row v
+        self.cross = self._zeros((width, width))  # Xᵀ W X
+        self.near = self._zeros((width, width))  # pairs too close for W
+        # 2 - 2 cos has an error of about eps; pairs below this share of the squared lengths go the direct way.
+        self.closeness = 1e-2 if X.dtype == self.xp.float32 else 1e-6
+        self.pending: Array | None = None  # Σ_j c W_ij X_j of the current row of blocks
+
+    def _zeros(self, shape: int | tuple[int, int]) -> Array:
+        return self.xp.zeros(shape, dtype=self.xp.float64, device=self.like.device)
+
+    def couple(self, i: int, j: int, left: _Block, right: _Block, coupling: float) -> None:
+        """Add all pairs of a row of one block with a row of the other."""
+        xp = self.xp
+        inverse = left.probe @ right.mirror.T
+        if i == j:
+            _fill_diagonal(inverse, xp)
+        if float(xp.min(inverse)) < self.closeness * (left.reach + right.reach):
+            self._take_near_pairs(inverse, left, right, coupling, same=i == j)
+        inverse = xp.divide(1.0, inverse, out=inverse) if xp is np else 1.0 / inverse
+        product = inverse @ right.charged  # last column: Σ_w u_w / |d|²
+        self.degree[i] += coupling * xp.astype(product[:, -1], xp.float64)
+        if i == j:
+            half = left.charged[:, :-1].T @ product[:, :-1]
+            self.cross += coupling * xp.astype(half, xp.float64)
+            return
+        self.degree[j] += coupling * xp.astype(left.charged[:, -1] @ inverse, xp.float64)
+        pending = coupling * product[:, :-1]
+        self.pending = pending if self.pending is None else self.pending + pending
+
+    def close(self, i: int, left: _Block) -> None:
+        """Turn the products gathered for one row of blocks into its share of Xᵀ W X."""
+        if self.pending is not None:
+            half = self.xp.astype(left.charged[:, :-1].T @ self.pending, self.xp.float64)
+            self.cross += half + half.T
+            self.pending = None
+
+    def _take_near_pairs(self, distances: Array, left: _Block, right: _Block, coupling: float, *, same: bool) -> None:
+        xp = self.xp
+        near = distances < self.closeness * (left.reach + right.reach)
+        v, w = xp.nonzero(near)
+        distances[near] = xp.inf
+        if same:
+            v, w = v[v < w], w[v < w]
+        for part in blocks_of(v.shape[0]):
+            first, second = v[part], w[part]
+            d = xp.astype(xp.take(left.rows, first, axis=0) - xp.take(right.rows, second, axis=0), xp.float64)
+            square = xp.sum(d * d, axis=1)
+            safe = xp.where(square > 0, square, xp.ones_like(square))
+            pair = xp.take(left.charged[:, -1], first, axis=0) * xp.take(right.charged[:, -1], second, axis=0)
+            weight = xp.astype(pair, xp.float64) * xp.astype(square > 0, xp.float64) / safe
+            self.near += coupling * ((d * weight[:, None]).T @ d)
+
+    def total(self, blocks: list[_Block]) -> Array:
+        """Return the sum over ordered pairs."""
+        xp = self.xp
+        A = self._zeros(self.cross.shape)
+        for degree, block in zip(self.degree, blocks, strict=True):
+            rows = xp.astype(block.rows, xp.float64)
+            charge = xp.astype(block.charged[:, -1], xp.float64)
+            A += (rows * (degree * charge)[:, None]).T @ rows
+        return 2.0 * (A - 0.5 * (self.cross + self.cross.T) + self.near)
+
+
+def _fill_diagonal(square: Array, xp: Any) -> None:
+    """Set the diagonal to infinity: a word makes no pair with itself."""
+    if xp is np:
+        np.fill_diagonal(square, np.inf)
+    else:
+        index = array_on(np.arange(square.shape[0]), square)
+        square[index, index] = xp.inf

@@ -1,0 +1,198 @@
+"""Rotations on disk: one ``.npz`` of plain arrays and a JSON header, never a pickle."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray._version import __version__
+from densray.errors import PersistenceError, RotationNotFittedError, suggest
+from densray.parameters import decode_parameters, encode_parameters, rotation_classes
+from densray.writing import replacing
+
+if TYPE_CHECKING:
+    from densray.rotations import Rotation
+    from densray.space import WordSpace
+
+__all__ = ["FORMAT_VERSION", "load_rotation", "read_header", "save_rotation"]
+
+#: Raised when the layout of the file changes; older versions keep loading.
+FORMAT_VERSION = 1
+
+_FORMAT = "densray-rotation"
+_HEADER = "header"
+#: Learned attributes that stay in memory: additive statistics and the parts of a sequence.
+_NOT_SAVED = frozenset({"moments_", "rotations_"})
+
+
+def save_rotation(
+    rotation: Rotation,
+    path: str | Path,
+    *,
+    space: WordSpace | None = None,
+    label_names: tuple[str, str] | None = None,
+    overwrite: bool = False,
+) -> Path:
+    """Write a fitted rotation; an interrupted write leaves the old file whole.
+
+    Parameters
+    ----------
+    rotation : fitted rotation
+    path : path
+        Where to write; the suffix ``.npz`` is added if there is none.
+    space : WordSpace, optional
+        The space it was fitted on: its name and fingerprint are kept, so that another space is noticed.
+    label_names : pair of str, optional
+        What the low and the high end of axis 0 are called.
+    overwrite : bool, default=False
+    """
+    if not hasattr(rotation, "components_"):
+        raise RotationNotFittedError(f"this {type(rotation).__name__} is not fitted. Call fit before saving it.")
+    path = Path(path)
+    path = path if path.suffix else path.with_suffix(".npz")
+    arrays, values = _learned(rotation)
+    header = {
+        "format": _FORMAT,
+        "format_version": FORMAT_VERSION,
+        "densray_version": __version__,
+        "method": type(rotation).__name__,
+        "parameters": encode_parameters(rotation),
+        "learned": values,
+        "axis_names": [str(name) for name in rotation.get_feature_names_out()],
+        "label_names": None if label_names is None else list(label_names),
+        "width": int(rotation.components_.shape[1]),
+        "space": None
+        if space is None
+        else {"name": space.name, "words": len(space), "fingerprint": space.fingerprint()},
+    }
+    header["digest"] = _digest(header, arrays)
+    text = np.frombuffer(json.dumps(header, ensure_ascii=False).encode(), dtype=np.uint8)
+    with replacing(path, overwrite=overwrite) as partial, partial.open("wb") as file:
+        np.savez(file, allow_pickle=False, **{_HEADER: text}, **arrays)
+    return path
+
+
+def load_rotation(path: str | Path, *, space: WordSpace | None = None) -> Rotation:
+    """Return a rotation from its file, ready to transform.
+
+    Parameters
+    ----------
+    path : path
+    space : WordSpace, optional
+        The space it will be used on: another width, or another fingerprint than it was fitted on, is an error.
+    """
+    path = Path(path)
+    header, arrays = _read(path)
+    if header["digest"] != _digest({key: header[key] for key in header if key != "digest"}, arrays):
+        raise PersistenceError(f"{path}: the contents do not match their digest; the file was changed. Save it anew.")
+    components = arrays.get("components_")
+    _check_components(path, components, header["width"])
+    if space is not None:
+        _check_space(path, header, space)
+    rotation: Rotation = rotation_classes()[header["method"]](**decode_parameters(header["parameters"]))
+    for name, value in {**header["learned"], **arrays}.items():
+        setattr(rotation, name, value)
+    return rotation
+
+
+def read_header(path: str | Path) -> dict[str, Any]:
+    """Return what a file says of its rotation: method, parameters, label names, width, space."""
+    return _read(Path(path))[0]
+
+
+def _learned(rotation: Rotation) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """Return what `fit` learned: arrays, and plain values for the header."""
+    arrays: dict[str, NDArray[Any]] = {}
+    values: dict[str, Any] = {}
+    for name, value in vars(rotation).items():
+        if not name.endswith("_") or name.startswith("_") or name in _NOT_SAVED:
+            continue
+        if isinstance(value, np.ndarray):
+            array = value.astype(str) if value.dtype == object else value
+            arrays[name] = np.ascontiguousarray(array)
+        else:
+            values[name] = value.item() if isinstance(value, np.generic) else value
+    return arrays, values
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            if not hasattr(file, "files"):
+                raise PersistenceError(f"{path} holds a bare array, not a rotation. Save one with save_rotation.")
+            arrays = {name: file[name] for name in file.files}
+    except FileNotFoundError:
+        raise PersistenceError(f"{path} does not exist. Fit an axis and save it there first.") from None
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, KeyError) as error:
+        if isinstance(error, PersistenceError):
+            raise
+        raise PersistenceError(
+            f"{path} is not a readable rotation ({error}). Save it anew with save_rotation."
+        ) from error
+    text = arrays.pop(_HEADER, None)
+    try:
+        header = json.loads(bytes(np.asarray(text, dtype=np.uint8)))
+        known = header["format"] == _FORMAT
+    except (TypeError, ValueError, KeyError, OverflowError) as error:
+        raise PersistenceError(f"{path} has no densray header; it is not a saved rotation.") from error
+    if not known:
+        raise PersistenceError(f"{path} holds '{header['format']}', not a rotation ('{_FORMAT}').")
+    _check_header(path, header)
+    return header, arrays
+
+
+def _check_header(path: Path, header: dict[str, Any]) -> None:
+    version = header.get("format_version")
+    if version != FORMAT_VERSION:
+        raise PersistenceError(
+            f"{path} has format version {version}; this densray ({__version__}) reads version {FORMAT_VERSION}. "
+            "Update densray, or save the rotation anew."
+        )
+    needed = {"method", "parameters", "learned", "width", "digest", "space", "label_names", "axis_names"}
+    missing = sorted(needed - header.keys())
+    if missing:
+        raise PersistenceError(f"{path}: the header lacks {', '.join(missing)}. Save the rotation anew.")
+    if header["method"] not in rotation_classes():
+        raise PersistenceError(
+            f"{path}: method '{header['method']}' is unknown. {suggest(str(header['method']), rotation_classes())}"
+        )
+
+
+def _check_components(path: Path, components: NDArray[Any] | None, width: int) -> None:
+    if components is None or components.ndim != 2 or components.shape[1] != width or components.dtype != np.float64:
+        found = "no axes" if components is None else f"axes of shape {components.shape}, {components.dtype}"
+        raise PersistenceError(f"{path}: {found}; float64 rows of width {width} are needed. Save the rotation anew.")
+    error = np.abs(components @ components.T - np.eye(len(components))).max()
+    if not error < 1e-8:
+        raise PersistenceError(
+            f"{path}: the axes are not orthonormal (off by {error:.1e}); they do not rotate. Save the rotation anew."
+        )
+
+
+def _check_space(path: Path, header: dict[str, Any], space: WordSpace) -> None:
+    if header["width"] != space.width:
+        raise PersistenceError(
+            f"{path} was fitted on vectors of width {header['width']}; {space.name} has {space.width}. "
+            "Use the space it was fitted on, or fit anew."
+        )
+    fitted = header["space"]
+    if fitted is not None and fitted["fingerprint"] != space.fingerprint():
+        raise PersistenceError(
+            f"{path} was fitted on '{fitted['name']}' ({fitted['words']} words), which is not the space given "
+            f"('{space.name}', {len(space)} words). Use that space, or fit anew."
+        )
+
+
+def _digest(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> str:
+    digest = hashlib.sha256(json.dumps(header, sort_keys=True, ensure_ascii=False).encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()

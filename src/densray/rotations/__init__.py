@@ -1,0 +1,25 @@
+"""The methods: scikit-learn estimators that rotate a space so that its first axes are a concept."""
+
+from densray.rotations._base import Rotation
+from densray.rotations._densifier import Densifier
+from densray.rotations._densray import DensRay
+from densray.rotations._labels import median_split
+from densray.rotations._linear import LinearRotation
+from densray.rotations._mean_difference import MeanDifference
+from densray.rotations._methods import METHODS, Method, make_rotation
+from densray.rotations._pair_direction import PairDirection
+from densray.rotations._sequence import SequentialRotation
+
+__all__ = [
+    "METHODS",
+    "DensRay",
+    "Densifier",
+    "LinearRotation",
+    "MeanDifference",
+    "Method",
+    "PairDirection",
+    "Rotation",
+    "SequentialRotation",
+    "make_rotation",
+    "median_split",
+]

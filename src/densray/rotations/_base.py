@@ -1,0 +1,213 @@
+"""What every rotation shares: orthonormal axes, and what one does with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import qr
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
+
+from densray.arrays import Array, move, namespace, to_host
+from densray.errors import DensRayError, RotationNotFittedError, VectorError
+from densray.rotations._labels import Labels, read_labels
+from densray.rotations._vectors import check_rows, check_weights, drop_weightless
+
+__all__ = ["Rotation", "complete_basis", "label_covariance", "orient", "repeat_in_complement"]
+
+
+class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Base of all rotations: `fit` finds ``components_``, orthonormal rows whose first is the concept.
+
+    A subclass stores its parameters and implements ``_find_axes``.
+    """
+
+    #: Whether the method needs exactly two classes.
+    _classes_only = False
+
+    n_components: int | None
+    components_: NDArray[np.float64]
+    classes_: NDArray[Any] | None
+    n_features_in_: int
+
+    def _find_axes(
+        self, X: Array, labels: Labels, n_components: int | None, sample_weight: Array | None
+    ) -> NDArray[np.float64]:
+        """Return orthonormal axes as rows, the concept first, pointing to the higher label."""
+        raise NotImplementedError
+
+    def fit(self, X: Array, y: Array, sample_weight: Array | None = None) -> Self:
+        """Find the axes of the concept that `y` labels.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            One vector a row.
+        y : array of shape (n,)
+            Two classes (the higher label is positive), or real scores.
+        sample_weight : array of shape (n,), optional
+            How much each row counts; an integer weight equals repeating the row.
+        """
+        X = check_rows(self, X, reset=True)
+        weight = check_weights(sample_weight, X)
+        X, y, weight = drop_weightless(X, y, weight)
+        labels = read_labels(y, X.shape[0], classes_only=self._classes_only)
+        n_components = self._count_axes(X.shape)
+        self.classes_ = labels.classes
+        self.components_ = self._find_axes(X, labels, n_components, weight)
+        return self
+
+    def transform(self, X: Array) -> Array:
+        """Return the coordinates of `X` along the axes; the first column is the concept."""
+        X = self._check_fitted_rows(X)
+        return X @ move(self.components_, X).T
+
+    def inverse_transform(self, X: Array) -> Array:
+        """Return vectors in the original coordinates from coordinates along the axes."""
+        self._check_fitted()
+        xp = namespace(X)
+        Z = X if xp is not np else np.asarray(X)
+        if Z.ndim != 2 or Z.shape[1] != self.components_.shape[0]:
+            raise VectorError(
+                f"coordinates have shape {tuple(Z.shape)}; {type(self).__name__} has {self.components_.shape[0]} axes. "
+                "Pass what transform returned."
+            )
+        if xp is np and Z.dtype.kind != "f":
+            Z = Z.astype(np.float64)
+        return Z @ move(self.components_, Z)
+
+    def erase(self, X: Array, n_axes: int = 1, *, strength: float = 1.0) -> Array:
+        """Return `X` without the concept, in the original coordinates.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+        n_axes : int, default=1
+            How many axes to remove, counted from the concept.
+        strength : float, default=1.0
+            Share of each coordinate to remove; 1 removes it wholly.
+        """
+        X = self._check_fitted_rows(X)
+        axes = self._leading_axes(n_axes)
+        if not 0.0 <= strength <= 1.0:
+            raise DensRayError(f"strength={strength} is given; a share from 0 to 1 is needed.")
+        directions = move(axes, X)
+        erased = X - strength * ((X @ directions.T) @ directions)
+        return erased if erased.dtype == X.dtype else namespace(X).astype(erased, X.dtype)
+
+    def score(self, X: Array, y: Array, sample_weight: None = None) -> float:
+        """Return Kendall's τ-b between the labels and the coordinate on axis 0."""
+        from scipy.stats import kendalltau  # slow to import
+
+        X = self._check_fitted_rows(X)
+        labels = read_labels(y, X.shape[0])
+        coordinate = X @ move(self.components_[0], X)
+        return float(kendalltau(to_host(coordinate), to_host(labels.values)).statistic)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        if self._classes_only:
+            from sklearn.utils import ClassifierTags
+
+            tags.classifier_tags = ClassifierTags(multi_class=False)
+        return tags
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "components_"):
+            raise RotationNotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet. Call fit(X, y) first."
+            )
+
+    def _check_fitted_rows(self, X: Array) -> Array:
+        self._check_fitted()
+        return check_rows(self, X, reset=False)
+
+    def _leading_axes(self, n_axes: int) -> NDArray[np.float64]:
+        found = self.components_.shape[0]
+        if not isinstance(n_axes, int | np.integer) or isinstance(n_axes, bool) or not 0 <= n_axes <= found:
+            raise DensRayError(
+                f"n_axes={n_axes!r} is given; {type(self).__name__} has {found} axes to erase. "
+                "Use fewer, or fit with a larger n_components."
+            )
+        return self.components_[:n_axes]
+
+    def _count_axes(self, shape: tuple[int, int]) -> int | None:
+        """Return the number of axes asked for, None for all, checked against the data."""
+        asked = self.n_components
+        if asked is None:
+            return None
+        n_rows, width = shape
+        if not isinstance(asked, int | np.integer) or isinstance(asked, bool) or not 1 <= asked <= width:
+            raise DensRayError(
+                f"n_components={asked!r} is given; a whole number from 1 to {width}, the width of the vectors, "
+                "or None (all axes) is needed."
+            )
+        if asked > n_rows:
+            raise DensRayError(
+                f"n_components={asked} is given for {n_rows} rows; fewer rows than axes cannot fix them. "
+                f"Use n_components <= {n_rows}, or None for a full basis."
+            )
+        return int(asked)
+
+
+def complete_basis(axes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the axes followed by further orthonormal rows that make them a full basis.
+
+    One Householder reflection an axis; the added rows do not depend on the signs of the given ones.
+    """
+    count, width = axes.shape
+    if count == width:
+        return axes
+    if count == 1:
+        return _reflect(axes[0])
+    Q, _ = qr(axes.T, mode="full")
+    return np.vstack([axes, Q[:, count:].T])
+
+
+def _reflect(axis: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the rows of the Householder reflection that takes the first unit vector to ± `axis`."""
+    v = axis.copy()
+    v[0] += np.copysign(1.0, axis[0])
+    H: NDArray[np.float64] = np.eye(axis.size) - (2.0 / (v @ v)) * np.outer(v, v)
+    H[0] = axis
+    return H
+
+
+def repeat_in_complement(X: Array, count: int, find: Callable[[Array], NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return `count` orthonormal axes, each what `find` returns inside the complement of the earlier ones."""
+    axes = np.empty((0, X.shape[1]))
+    for _ in range(count):
+        basis = complete_basis(axes)[len(axes) :] if len(axes) else None
+        axis = find(X) if basis is None else find(X @ move(basis, X).T) @ basis
+        axis = axis - (axes @ axis) @ axes  # orthogonal to the last digit
+        axes = np.vstack([axes, axis / np.linalg.norm(axis)])
+    return axes
+
+
+def orient(axes: NDArray[np.float64], toward: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the axes with fixed signs: the first along `toward`, the others by their largest entry."""
+    pivots = np.argmax(np.abs(axes), axis=1)
+    signs = np.sign(axes[np.arange(len(axes)), pivots])
+    along = axes[0] @ toward
+    if abs(along) > 1e-12 * np.linalg.norm(toward):
+        signs[0] = np.sign(along)
+    oriented: NDArray[np.float64] = axes * signs[:, None]
+    return oriented
+
+
+def label_covariance(X: Array, labels: Labels, weight: Array | None) -> NDArray[np.float64]:
+    """Return Σ w (l - mean l) x, which points to the higher label."""
+    xp = namespace(X)
+    values = xp.astype(labels.values, X.dtype)
+    weights = xp.ones_like(values) if weight is None else weight
+    centred = values - xp.sum(weights * values) / xp.sum(weights)
+    return to_host(xp.astype((weights * centred) @ X, xp.float64))

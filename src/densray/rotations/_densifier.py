@@ -1,0 +1,275 @@
+"""Densifier: DensRay's objective with lengths instead of squares, solved exactly or by stochastic gradient."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from densray.arrays import Array, is_foreign, to_host
+from densray.errors import DensRayError
+from densray.pairs import PairWeights
+from densray.rotations._base import (
+    Rotation,
+    complete_basis,
+    label_covariance,
+    orient,
+    repeat_in_complement,
+)
+from densray.rotations._densray import DensRay, resolve_weights
+from densray.rotations._labels import Labels, read_signals
+from densray.rotations._mean_difference import unit
+from densray.rotations._pair_descent import ORTHOGONALIZATIONS, PairDescent, Signal
+from densray.rotations._spread import SpreadObjective, ascend
+from densray.rotations._vectors import check_rows, check_weights
+
+__all__ = ["Densifier"]
+
+SOLVERS = ("auto", "exact", "sgd")
+
+#: Up to this many rows the exact solver also starts from DensRay with unit-length differences.
+SMALL = 2000
+
+
+class Densifier(Rotation):
+    r"""Rotation whose first axes spread unlike pairs and gather like pairs, by length.
+
+    .. math::
+        \max_{Q^\top Q = I} \; \alpha_{\neq} \sum_{l(v) \neq l(w)} \| P Q d_{vw} \|
+            - \alpha_{=} \sum_{l(v) = l(w)} \| P Q d_{vw} \|
+
+    (Rothe, Ebert & Schütze 2016 [1]_), P keeping the axes reserved for the concept. For real scores the weights are
+    :math:`-l(v)\, l(w)`.
+
+    Parameters
+    ----------
+    n_components : int, sequence of int or None, default=1
+        Axes of the concept; for several signals axes of each, or one number a signal. None: one axis a signal,
+        completed to a lossless rotation.
+    solver : {"auto", "exact", "sgd"}, default="auto"
+        "exact" climbs the full objective over all pairs through rank sums, one axis after the other: deterministic, no
+        learning rate. "sgd" is the published one: mini-batches of pairs, several signals jointly. "auto" is "exact"
+        for one signal and "sgd" for several.
+    weights : "balanced" or (float, float), default="balanced"
+        :math:`(\alpha_{\neq}, \alpha_{=})`. Without effect for scores.
+    center_labels : bool, default=True
+        Subtract the mean of real scores first.
+    orthogonalization : {"polar", "qr", "none"}, default="polar"
+        What "sgd" does after each step; "none" only renormalises each axis and orthogonalises once, at the end.
+    batch_size : int, default=1000
+        Pairs of each kind in a step of "sgd".
+    learning_rate : float, default=0.5
+        Angle, in radians, of the first steps of "sgd"; it falls to zero over `max_iter` steps.
+    max_iter : int, default=500
+        Most steps of either solver.
+    tol : float, default=1e-10
+        "exact" stops when a step gains less than this share of the objective.
+    random_state : int, RandomState or None, default=None
+        Draws the pairs and the start of "sgd".
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_axes, d)
+        Orthonormal axes as rows; the axes of one signal follow those of the one before.
+    objective_ : float or None
+        The objective axis 0 reaches over all ordered pairs ("exact"); None for "sgd" with several axes or signals.
+    loss_history_ : ndarray
+        Batch loss after each step ("sgd"); the negated objective of each axis ("exact").
+    n_iter_ : int
+        Steps taken ("exact": by the start that won, of the last axis).
+
+    References
+    ----------
+    .. [1] S. Rothe, S. Ebert and H. Schütze. Ultradense Word Embeddings by Orthogonal Transformation. NAACL 2016.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from densray import DensRay, Densifier
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([1, -1], 50)
+    >>> X = rng.normal(size=(100, 5)) + 2 * y[:, None] * np.eye(5)[3]
+    >>> Densifier().fit(X, y).components_[0].round(1)[3]
+    np.float64(1.0)
+    """
+
+    objective_: float | None
+    n_iter_: int
+    loss_history_: NDArray[np.float64]
+
+    def __init__(
+        self,
+        n_components: int | Sequence[int] | None = 1,
+        *,
+        solver: str = "auto",
+        weights: str | tuple[float, float] = "balanced",
+        center_labels: bool = True,
+        orthogonalization: str = "polar",
+        batch_size: int = 1000,
+        learning_rate: float = 0.5,
+        max_iter: int = 500,
+        tol: float = 1e-10,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_components = n_components  # type: ignore[assignment]
+        self.solver = solver
+        self.weights = weights
+        self.center_labels = center_labels
+        self.orthogonalization = orthogonalization
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def fit(self, X: Array, y: Array, sample_weight: Array | None = None) -> Self:
+        """Find the axes.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+        y : array of shape (n,) or (n, n_signals)
+            Two classes or real scores; with several columns one signal each, NaN where a word has no label.
+        sample_weight : array of shape (n,), optional
+            How much each row counts.
+        """
+        self._check_parameters()
+        shape = np.asarray(y).shape if not is_foreign(y) else tuple(y.shape)
+        if len(shape) != 2 or shape[1] == 1:
+            return super().fit(X, y, sample_weight)
+        if self.solver == "exact":
+            raise DensRayError(
+                f"solver='exact' was given {shape[1]} signals; it takes one. Use solver='sgd' for a joint rotation, "
+                "or SequentialRotation."
+            )
+        X = check_rows(self, X, reset=True)
+        weight = check_weights(sample_weight, X)
+        signals = read_signals(y, X.shape[0])
+        counts = self._axes_of_signals(len(signals), X.shape[1])
+        self.classes_ = None
+        self.objective_ = None
+        axes = self._descend(X, signals, counts, weight)
+        self.components_ = complete_basis(axes) if self.n_components is None else axes
+        return self
+
+    def _find_axes(
+        self, X: Array, labels: Labels, n_components: int | None, sample_weight: Array | None
+    ) -> NDArray[np.float64]:
+        X, labels = to_host(X), Labels(to_host(labels.values), labels.classes)
+        count = 1 if n_components is None else n_components
+        weight = np.ones(X.shape[0]) if sample_weight is None else to_host(sample_weight).astype(np.float64)
+        if self.solver == "sgd":
+            axes = self._descend(X, [(np.arange(X.shape[0]), labels)], [count], weight)
+        else:
+            self.loss_history_ = np.empty(0)
+            axes = repeat_in_complement(X, count, lambda Z: self._climb(Z, labels, weight))
+        self.objective_ = self._objective(X, labels, weight)(axes[0])[0]
+        axes = orient(axes, label_covariance(X, labels, weight))
+        return complete_basis(axes) if n_components is None else axes
+
+    def _climb(self, X: NDArray[np.floating], labels: Labels, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the best axis reached from a few deterministic starts."""
+        objective = self._objective(X, labels, weight)
+        best, value, self.n_iter_, converged = max(
+            (ascend(objective, q, max_iter=self.max_iter, tol=self.tol) for q in self._starts(X, labels, weight)),
+            key=lambda reached: reached[1],
+        )
+        self.loss_history_ = np.append(self.loss_history_, -value)
+        if not converged:
+            warnings.warn(
+                f"the exact Densifier did not converge in max_iter={self.max_iter} steps. Raise max_iter.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return best
+
+    def _starts(
+        self, X: NDArray[np.floating], labels: Labels, weight: NDArray[np.float64]
+    ) -> list[NDArray[np.float64]]:
+        starts = []
+        direction = label_covariance(X, labels, weight)
+        if np.linalg.norm(direction) > 0:
+            starts.append(unit(direction))
+        forms = (False, True) if X.shape[0] <= SMALL else (False,)
+        for normalize in forms:
+            densray = DensRay(
+                1, weights=self.weights, normalize_differences=normalize, center_labels=self.center_labels
+            )
+            starts.append(densray._find_axes(X, labels, 1, weight)[0])
+        return starts
+
+    def _objective(self, X: NDArray[np.floating], labels: Labels, weight: NDArray[np.float64]) -> SpreadObjective:
+        return SpreadObjective(X, self._centered(labels, weight), self._pair_weights(labels, weight), weight)
+
+    def _centered(self, labels: Labels, weight: NDArray[np.float64]) -> Labels:
+        if labels.binary or not self.center_labels:
+            return labels
+        return Labels(labels.values - weight @ labels.values / weight.sum(), None)
+
+    def _pair_weights(self, labels: Labels, weight: NDArray[np.float64]) -> PairWeights | None:
+        if not labels.binary:
+            return None
+        low, high = (float(weight[rows].sum()) for rows in labels.class_rows())
+        return resolve_weights(self.weights, high, low)
+
+    def _descend(
+        self,
+        X: Array,
+        signals: list[tuple[NDArray[np.intp], Labels]],
+        counts: list[int],
+        weight: NDArray[np.float64] | None,
+    ) -> NDArray[np.float64]:
+        """Return the axes of all signals, learned jointly from mini-batches of pairs."""
+        X = to_host(X)
+        weight = np.ones(X.shape[0]) if weight is None else to_host(weight).astype(np.float64)
+        parts = []
+        for (rows, labels), count in zip(signals, counts, strict=True):
+            centred = self._centered(labels, weight[rows])
+            parts.append(Signal(rows, centred, self._pair_weights(centred, weight[rows]), weight[rows], count))
+        descent = PairDescent(
+            X,
+            parts,
+            batch_size=self.batch_size,
+            rate=self.learning_rate,
+            orthogonalization=self.orthogonalization,
+        )
+        axes, losses, turn = descent.run(self.max_iter, check_random_state(self.random_state))
+        self.loss_history_ = losses
+        self.n_iter_ = self.max_iter
+        if turn > 0.05:
+            warnings.warn(
+                f"the sgd Densifier still turned by {turn:.2f} radians in the last tenth of its {self.max_iter} steps. "
+                "Raise max_iter, or lower learning_rate.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        start = 0
+        for (rows, labels), count in zip(signals, counts, strict=True):
+            part = slice(start, start + count)
+            axes[part] = orient(axes[part], label_covariance(X[rows], labels, weight[rows]))
+            start += count
+        return axes
+
+    def _axes_of_signals(self, n_signals: int, width: int) -> list[int]:
+        asked = 1 if self.n_components is None else self.n_components
+        counts = [asked] * n_signals if isinstance(asked, int | np.integer) else list(asked)
+        if len(counts) != n_signals or any(count < 1 for count in counts) or sum(counts) > width:
+            raise DensRayError(
+                f"n_components={self.n_components!r} is given for {n_signals} signals at width {width}; one whole "
+                f"number of at least 1 a signal, {width} in all at most, is needed."
+            )
+        return [int(count) for count in counts]
+
+    def _check_parameters(self) -> None:
+        for name, known in (("solver", SOLVERS), ("orthogonalization", tuple(ORTHOGONALIZATIONS))):
+            value = getattr(self, name)
+            if value not in known:
+                raise DensRayError(f"{name}={value!r} is given; one of {', '.join(map(repr, known))} is needed.")
+        for name in ("batch_size", "max_iter", "learning_rate"):
+            if not getattr(self, name) > 0:
+                raise DensRayError(f"{name}={getattr(self, name)!r} is given; a number above 0 is needed.")

@@ -1,0 +1,201 @@
+"""Linear models as rotations: the unit normal vector is axis 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier
+from sklearn.utils.validation import has_fit_parameter
+
+from densray.arrays import Array, to_host
+from densray.errors import DensRayError, suggest
+from densray.rotations._base import (
+    Rotation,
+    complete_basis,
+    label_covariance,
+    orient,
+    repeat_in_complement,
+)
+from densray.rotations._labels import Labels
+from densray.rotations._mean_difference import unit
+from densray.rotations._ridge import ridge_direction
+
+__all__ = ["LINEAR_MODELS", "LinearRotation"]
+
+#: From this many rows on, support vector machines are solved by liblinear, in linear time.
+LARGE = 5000
+
+
+class LinearRotation(Rotation):
+    r"""Rotation whose first axis is the unit normal vector of a linear model.
+
+    .. math::
+        q = w / \|w\|, \qquad w \text{ the coefficients of the fitted model},
+
+    completed to an orthogonal basis by one Householder reflection. More axes come from repeating the fit inside the
+    complement of those found.
+
+    Parameters
+    ----------
+    estimator : str or scikit-learn estimator, default="ridge"
+        "ridge" (penalty by closed-form leave-one-out: nothing to set), "svm", "svr", "logistic", "linear", "lda",
+        "cca", or any linear estimator with ``coef_`` after ``fit``.
+    n_components : int or None, default=1
+        Axes to find; None finds one and completes it to a lossless rotation.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, d)
+        Orthonormal axes as rows; row 0 is the concept and points to the higher label.
+    penalty_ : float or None
+        The penalty leave-one-out chose for axis 0 ("ridge"); None for other models.
+
+    Notes
+    -----
+    "svm" is ``SVC(kernel="linear", C=1)`` and "svr" ``SVR(kernel="linear", C=1)`` as in the paper, [1]_ section 3; from
+    5,000 rows on liblinear solves the same problem on centred rows, where its penalty on the intercept is without
+    effect. "svm", "logistic" and "lda" need two classes; the others take scores too.
+
+    References
+    ----------
+    .. [1] P. Dufter and H. Schütze. Analytical Methods for Interpretable Ultradense Word Embeddings. EMNLP 2019.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from densray import LinearRotation
+    >>> X = np.array([[1.0, 0.0], [2.0, 1.0], [3.0, 0.0], [4.0, 1.0]])
+    >>> LinearRotation("ridge").fit(X, [10.0, 20.0, 30.0, 40.0]).components_.round(3)
+    array([[1., 0.]])
+    """
+
+    penalty_: float | None
+
+    def __init__(self, estimator: Any = "ridge", *, n_components: int | None = 1) -> None:
+        self.estimator = estimator
+        self.n_components = n_components
+
+    @property
+    def _classes_only(self) -> bool:  # type: ignore[override]
+        if isinstance(self.estimator, str):
+            return self.estimator in NEED_CLASSES
+        return bool(is_classifier(self.estimator))
+
+    def _find_axes(
+        self, X: Array, labels: Labels, n_components: int | None, sample_weight: Array | None
+    ) -> NDArray[np.float64]:
+        self._check_model(sample_weight)
+        self.penalty_ = None
+
+        def find(Z: Array) -> NDArray[np.float64]:
+            return unit(self._coefficients(Z, labels, sample_weight))
+
+        axes = repeat_in_complement(X, 1 if n_components is None else n_components, find)
+        axes = orient(axes, label_covariance(X, labels, sample_weight))
+        return complete_basis(axes) if n_components is None else axes
+
+    def _coefficients(self, X: Array, labels: Labels, sample_weight: Array | None) -> NDArray[np.float64]:
+        if self.estimator == "ridge":
+            coefficients, penalty = ridge_direction(X, labels.values, sample_weight)
+            self.penalty_ = penalty if self.penalty_ is None else self.penalty_
+            return coefficients
+        X, y = to_host(X), to_host(labels.values)
+        if isinstance(self.estimator, str):
+            model = LINEAR_MODELS[self.estimator](X.shape[0])
+            if X.shape[0] >= LARGE and self.estimator in ("svm", "svr"):
+                X, y = X - X.mean(axis=0), y if self.estimator == "svm" else y - np.median(y)
+        else:
+            model = clone(self.estimator)
+        if sample_weight is None:
+            model.fit(X, y)
+        else:
+            model.fit(X, y, sample_weight=to_host(sample_weight).astype(np.float64))
+        return _coefficients_of(model, X.shape[1])
+
+    def _check_model(self, sample_weight: Array | None) -> None:
+        if isinstance(self.estimator, str):
+            if self.estimator not in LINEAR_MODELS:
+                raise DensRayError(f"estimator={self.estimator!r} is unknown. {suggest(self.estimator, LINEAR_MODELS)}")
+            if sample_weight is None or self.estimator == "ridge":
+                return
+            weighs = has_fit_parameter(LINEAR_MODELS[self.estimator](0), "sample_weight")
+        else:
+            if not hasattr(self.estimator, "fit"):
+                raise DensRayError(
+                    f"estimator={self.estimator!r} is given; one of {', '.join(LINEAR_MODELS)} or a scikit-learn "
+                    "estimator is needed."
+                )
+            weighs = sample_weight is None or has_fit_parameter(self.estimator, "sample_weight")
+        if not weighs:
+            raise DensRayError(
+                f"sample_weight was given, but {self.estimator!r} takes none. Leave it out, or use 'ridge' or 'svm'."
+            )
+
+
+def _coefficients_of(model: Any, width: int) -> NDArray[np.float64]:
+    coefficients = getattr(model, "coef_", None)
+    if coefficients is None or np.size(coefficients) != width:
+        found = "none" if coefficients is None else f"shape {np.shape(coefficients)}"
+        raise DensRayError(
+            f"{type(model).__name__} has no single normal vector after fit (coef_: {found}; {width} numbers are "
+            "needed). Use a linear estimator of one target."
+        )
+    return np.asarray(coefficients, dtype=np.float64).ravel()
+
+
+def _svm(n_rows: int) -> Any:
+    from sklearn.svm import SVC, LinearSVC
+
+    if n_rows < LARGE:
+        return SVC(kernel="linear", C=1.0, tol=1e-9)
+    return LinearSVC(loss="hinge", C=1.0, intercept_scaling=3.0, max_iter=20_000, random_state=0)
+
+
+def _svr(n_rows: int) -> Any:
+    from sklearn.svm import SVR, LinearSVR
+
+    if n_rows < LARGE:
+        return SVR(kernel="linear", C=1.0, tol=1e-10)
+    return LinearSVR(epsilon=0.1, C=1.0, max_iter=20_000, random_state=0)
+
+
+def _logistic(n_rows: int) -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression(C=1.0, max_iter=1000)
+
+
+def _linear(n_rows: int) -> Any:
+    from sklearn.linear_model import LinearRegression
+
+    return LinearRegression()
+
+
+def _lda(n_rows: int) -> Any:
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+    return LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+
+
+def _ridge(n_rows: int) -> Any:
+    from sklearn.linear_model import Ridge
+
+    return Ridge()
+
+
+#: Name → the model for that many rows. "ridge" is solved in closed form, with its penalty chosen; see ``_ridge.py``.
+LINEAR_MODELS: dict[str, Callable[[int], Any]] = {
+    "ridge": _ridge,
+    "svm": _svm,
+    "svr": _svr,
+    "logistic": _logistic,
+    "linear": _linear,
+    "lda": _lda,
+    "cca": _linear,  # with one target the canonical direction is that of least squares
+}
+
+#: Models of two classes; the others take scores too.
+NEED_CLASSES = frozenset({"svm", "logistic", "lda"})

@@ -1,0 +1,71 @@
+"""The methods by name: add a line here and the command line, the tasks, the docs and the checks know it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from densray.errors import DensRayError, suggest
+from densray.rotations._base import Rotation
+from densray.rotations._densifier import Densifier
+from densray.rotations._densray import DensRay
+from densray.rotations._linear import LINEAR_MODELS, NEED_CLASSES, LinearRotation
+from densray.rotations._mean_difference import MeanDifference
+from densray.rotations._pair_direction import PairDirection
+
+__all__ = ["METHODS", "Method", "make_rotation"]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A named way to find an axis."""
+
+    name: str
+    summary: str
+    make: Callable[[int | None], Rotation]
+    classes_only: bool = False
+
+
+def _linear(name: str) -> Method:
+    def make(n_components: int | None) -> Rotation:
+        return LinearRotation(name, n_components=n_components)
+
+    return Method(name, f"unit normal of {LINEAR_SUMMARIES[name]}", make, name in NEED_CLASSES)
+
+
+LINEAR_SUMMARIES = {
+    "ridge": "ridge regression, penalty by closed-form leave-one-out",
+    "svm": "a linear support vector machine, C = 1",
+    "svr": "linear support vector regression, C = 1",
+    "logistic": "logistic regression, C = 1",
+    "linear": "ordinary least squares",
+    "lda": "linear discriminant analysis with Ledoit–Wolf shrinkage",
+    "cca": "canonical correlation analysis",
+}
+
+_ALL = (
+    Method("densray", "eigenvectors of the pair matrix, plain differences (eq. 2)", DensRay),
+    Method(
+        "densray-unit",
+        "eigenvectors of the pair matrix, unit-length differences (the paper's experiments)",
+        lambda n_components: DensRay(n_components, normalize_differences=True),
+    ),
+    Method("densifier", "the Densifier objective, solved exactly by rank sums", Densifier),
+    *(_linear(name) for name in LINEAR_MODELS),
+    Method("mean-difference", "from one class mean to the other (SemAxis)", MeanDifference),
+    Method("pair-direction", "first principal component of unlike pairs", PairDirection, classes_only=True),
+)
+
+#: Every method by its name.
+METHODS: dict[str, Method] = {method.name: method for method in _ALL}
+
+
+def make_rotation(name: str, n_components: int | None = 1) -> Rotation:
+    """Return an unfitted rotation by the name of its method.
+
+    >>> make_rotation("ridge")
+    LinearRotation()
+    """
+    if name not in METHODS:
+        raise DensRayError(f"method '{name}' is unknown. {suggest(name, METHODS)}")
+    return METHODS[name].make(n_components)

@@ -1,0 +1,139 @@
+"""Stochastic gradient on pairs: the published Densifier, several signals in one rotation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import subspace_angles
+
+from densray.pairs import PairWeights
+from densray.rotations._labels import Labels
+
+__all__ = ["ORTHOGONALIZATIONS", "PairDescent", "Signal"]
+
+Matrix = NDArray[np.float64]
+
+
+def _polar(Q: Matrix) -> Matrix:
+    """Return the orthonormal rows nearest to Q."""
+    U, _, V = np.linalg.svd(Q, full_matrices=False)
+    nearest: Matrix = U @ V
+    return nearest
+
+
+def _qr(Q: Matrix) -> Matrix:
+    """Return the Gram–Schmidt rows of Q: earlier axes stay, later ones give way."""
+    factor, triangle = np.linalg.qr(Q.T)
+    return (factor * np.sign(np.diag(triangle))).T
+
+
+def _rows(Q: Matrix) -> Matrix:
+    """Return Q with each row at unit length."""
+    scaled: Matrix = Q / np.linalg.norm(Q, axis=1, keepdims=True)
+    return scaled
+
+
+ORTHOGONALIZATIONS: dict[str, Callable[[Matrix], Matrix]] = {"polar": _polar, "qr": _qr, "none": _rows}
+
+
+@dataclass(frozen=True)
+class Signal:
+    """One concept: its labelled rows, and how many axes are reserved for it."""
+
+    rows: NDArray[np.intp]
+    labels: Labels
+    weights: PairWeights | None  # None for scores
+    row_weight: NDArray[np.float64]
+    count: int
+
+
+class PairDescent:
+    """Climbs the Densifier objective by mini-batches of pairs.
+
+    Only the reserved rows of the rotation have a gradient, so only they are kept: a k × d matrix with orthonormal rows
+    instead of a d × d one. The step is an angle: the batch gradient sets its direction, the rate its length.
+    """
+
+    def __init__(
+        self,
+        X: NDArray[np.floating],
+        signals: list[Signal],
+        *,
+        batch_size: int,
+        rate: float,
+        orthogonalization: str,
+    ) -> None:
+        self.X = X
+        self.signals = signals
+        self.batch_size = int(batch_size)
+        self.rate = rate
+        self.orthogonalize = ORTHOGONALIZATIONS[orthogonalization]
+
+    def run(self, steps: int, random: np.random.RandomState) -> tuple[Matrix, NDArray[np.float64], float]:
+        """Return the axes, the loss after each step, and the angle turned over the last tenth of the steps."""
+        total = sum(signal.count for signal in self.signals)
+        Q = _polar(random.standard_normal((total, self.X.shape[1])))
+        losses = np.empty(steps)
+        earlier = Q
+        for step in range(steps):
+            if step == steps - max(1, steps // 10):
+                earlier = Q
+            gradient, losses[step] = self._gradient(Q, random)
+            tangent = gradient - _symmetric(gradient @ Q.T) @ Q
+            length = np.linalg.norm(tangent)
+            rate = self.rate * (1.0 - step / steps)
+            if length > 0:
+                Q = self.orthogonalize(Q + (rate / length) * tangent)
+        Q = _polar(Q)
+        return Q, losses, float(np.max(subspace_angles(earlier.T, Q.T)))
+
+    def _gradient(self, Q: Matrix, random: np.random.RandomState) -> tuple[Matrix, float]:
+        gradient = np.zeros_like(Q)
+        loss = 0.0
+        start = 0
+        for signal in self.signals:
+            part = slice(start, start + signal.count)
+            for v, w, factor in self._draw(signal, random):
+                d = (self.X[v] - self.X[w]).astype(np.float64)
+                projected = d @ Q[part].T
+                lengths = np.linalg.norm(projected, axis=1)
+                safe = np.where(lengths > 0, lengths, 1.0)
+                gradient[part] += (projected * (factor / safe)[:, None]).T @ d
+                loss -= float(factor @ lengths)
+            start += signal.count
+        return gradient, loss
+
+    def _draw(
+        self, signal: Signal, random: np.random.RandomState
+    ) -> list[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]]:
+        """Return batches of pairs with factors whose expected sum is the signal's objective, up to its scale."""
+        if signal.weights is None:
+            v, w = (self._sample(signal, np.arange(signal.rows.size), random) for _ in range(2))
+            scores = signal.labels.values
+            factor = -scores[v] * scores[w] / (self.batch_size * np.mean(scores**2))
+            return [(signal.rows[v], signal.rows[w], factor)]
+        low, high = signal.labels.class_rows()
+        sizes = [float(signal.row_weight[rows].sum()) for rows in (low, high)]
+        unlike = 2.0 * sizes[0] * sizes[1] * signal.weights.unlike
+        like = np.array([size * size for size in sizes]) * signal.weights.like
+        scale = (unlike + like.sum()) * self.batch_size
+        batches = []
+        for left, right, share in ((low, high, unlike), (low, low, like[0]), (high, high, like[1])):
+            v, w = self._sample(signal, left, random), self._sample(signal, right, random)
+            sign = 1.0 if left is not right else -1.0
+            batches.append((signal.rows[v], signal.rows[w], np.full(v.size, sign * share / scale)))
+        return batches
+
+    def _sample(self, signal: Signal, rows: NDArray[np.intp], random: np.random.RandomState) -> NDArray[np.intp]:
+        weight = signal.row_weight[rows]
+        if np.all(weight == weight[0]):
+            return rows[random.randint(rows.size, size=self.batch_size)]
+        chosen: NDArray[np.intp] = random.choice(rows, size=self.batch_size, p=weight / weight.sum())
+        return chosen
+
+
+def _symmetric(matrix: Matrix) -> Matrix:
+    return 0.5 * (matrix + matrix.T)

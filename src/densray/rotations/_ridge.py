@@ -1,0 +1,75 @@
+r"""Ridge regression with its penalty chosen by leave-one-out, in closed form.
+
+For a penalty α the residual of a row left out is :math:`r_i / (1 - h_i)` with the leverage
+:math:`h_i = 1/n + \tilde x_i^\top (S + \alpha I)^{-1} \tilde x_i`: no refitting, one matrix product for all penalties
+(Golub, Heath & Wahba 1979 give the rotation-invariant average of it, GCV).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray.arrays import Array, array_on, namespace, to_host
+from densray.moments import Moments, blocks_of
+
+__all__ = ["PENALTIES", "ridge_direction"]
+
+#: Penalties tried, as shares of the largest eigenvalue of the scatter.
+PENALTIES = np.logspace(-5, 2, 29)
+
+
+def ridge_direction(X: Array, values: Array, weight: Array | None) -> tuple[NDArray[np.float64], float]:
+    """Return the ridge coefficients of `values` on the rows of `X`, and the penalty chosen.
+
+    A weight counts as that many copies of its row, of which leave-one-out leaves out one.
+    """
+    xp = namespace(X)
+    targets = xp.astype(values, xp.float64)
+    weights = xp.ones_like(targets) if weight is None else xp.astype(weight, xp.float64)
+    total = float(xp.sum(weights))
+    targets = targets - xp.sum(weights * targets) / total
+    moments = _moments(X, weight)
+    mean = xp.astype(moments.mean, X.dtype)
+    covariance = _weighted_sum(X, mean, weights * targets)
+    eigenvalues, vectors = np.linalg.eigh(to_host(moments.scatter))
+    eigenvalues = np.maximum(eigenvalues, 0.0)
+    penalties = PENALTIES * eigenvalues[-1]
+    shrunk = 1.0 / (eigenvalues[:, None] + penalties[None, :])  # (d, penalties)
+    in_basis = vectors.T @ covariance
+    coefficients = in_basis[:, None] * shrunk
+    errors = np.zeros(penalties.size)
+    basis = array_on(vectors, X, dtype=X.dtype)
+    tables = [array_on(table, X, dtype=X.dtype) for table in (coefficients, shrunk)]
+    for block in blocks_of(X.shape[0]):
+        U = (X[block, :] - mean) @ basis
+        residual = targets[block][:, None] - xp.astype(U @ tables[0], xp.float64)
+        leverage = xp.astype((U * U) @ tables[1], xp.float64) + 1.0 / total
+        left_out = residual / _away_from_zero(1.0 - leverage)
+        errors += to_host(weights[block] @ (left_out * left_out))
+    best = int(np.argmin(errors))
+    return vectors @ coefficients[:, best], float(penalties[best])
+
+
+def _moments(X: Array, weight: Array | None) -> Moments:
+    total: Moments | None = None
+    for block in blocks_of(X.shape[0]):
+        part = Moments.of(X[block, :], None if weight is None else weight[block])
+        total = part if total is None else total.merge(part)
+    assert total is not None
+    return total
+
+
+def _weighted_sum(X: Array, mean: Array, charge: Array) -> NDArray[np.float64]:
+    """Return Σ charge (x - mean), in blocks."""
+    xp = namespace(X)
+    total = np.zeros(X.shape[1])
+    for block in blocks_of(X.shape[0]):
+        part = xp.astype(charge[block], X.dtype) @ (X[block, :] - mean)
+        total += to_host(xp.astype(part, xp.float64))
+    return total
+
+
+def _away_from_zero(values: Array) -> Array:
+    """Return values of at least a small positive number: a row that fixes its own prediction has leverage one."""
+    return namespace(values).clip(values, 1e-8, None)

@@ -1,0 +1,130 @@
+"""Several named concepts in one rotation, each found in the complement of the earlier ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from densray.arrays import Array, array_on, is_foreign, move, namespace, to_host
+from densray.errors import DensRayError, LabelError
+from densray.rotations._base import Rotation, complete_basis
+from densray.rotations._densray import DensRay
+from densray.rotations._labels import read_signals
+from densray.rotations._vectors import check_rows, check_weights
+
+__all__ = ["SequentialRotation"]
+
+
+class SequentialRotation(Rotation):
+    """Rotation with one named axis a concept: the closed-form answer to several signals.
+
+    The axis of concept j is what `rotation` finds for its labels among the rows projected onto the complement of the
+    axes before it, so the order of the columns of `y` is an order of precedence.
+
+    Parameters
+    ----------
+    rotation : rotation or None, default=None
+        The method; None is ``DensRay(1)``. It is cloned for each concept.
+    n_components : int or None, default=None
+        Axes to keep, at least one a concept; the rest completes the basis. None keeps all: a lossless rotation.
+    names : sequence of str or None, default=None
+        Names of the concepts, one a column of `y`; they become the names of the features.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, d)
+        Orthonormal axes as rows, the concepts first, in the order of the columns of `y`.
+    rotations_ : list
+        The rotation fitted for each concept, in the coordinates of its complement.
+    n_concepts_ : int
+        How many of the axes are concepts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from densray import SequentialRotation
+    >>> X = np.eye(3)[[0, 0, 1, 1]] + np.eye(3)[[2, 1, 2, 1]]
+    >>> y = np.array([[1, np.nan], [1, 1], [-1, np.nan], [-1, -1]])
+    >>> both = SequentialRotation(names=["first", "second"]).fit(X, y)
+    >>> both.get_feature_names_out().tolist()
+    ['first', 'second', 'sequentialrotation2']
+    """
+
+    n_concepts_: int
+    rotations_: list[Rotation]
+
+    def __init__(
+        self,
+        rotation: Rotation | None = None,
+        *,
+        n_components: int | None = None,
+        names: Sequence[str] | None = None,
+    ) -> None:
+        self.rotation = rotation
+        self.n_components = n_components
+        self.names = names
+
+    def fit(self, X: Array, y: Array, sample_weight: Array | None = None) -> Self:
+        """Find one axis a concept.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+        y : array of shape (n,) or (n, n_concepts)
+            One column a concept: two classes or real scores, NaN where a word has none.
+        sample_weight : array of shape (n,), optional
+        """
+        X = check_rows(self, X, reset=True)
+        weight = check_weights(sample_weight, X)
+        labels = _as_columns(y)
+        signals = read_signals(labels, X.shape[0])
+        self._check_counts(len(signals), X.shape)
+        axes = np.empty((0, X.shape[1]))
+        self.rotations_ = []
+        for rows, signal in signals:
+            basis = complete_basis(axes)[len(axes) :] if len(axes) else np.eye(X.shape[1])
+            index = array_on(rows, X)
+            Z = namespace(X).take(X, index, axis=0) @ move(basis, X).T
+            part = None if weight is None else weight[index]
+            rotation = clone(self.rotation) if self.rotation is not None else DensRay(1)
+            rotation.set_params(n_components=1)
+            rotation.fit(Z, signal.values, **({} if part is None else {"sample_weight": part}))
+            axis = rotation.components_[0] @ basis
+            axis = axis - (axes @ axis) @ axes
+            axes = np.vstack([axes, axis / np.linalg.norm(axis)])
+            self.rotations_.append(rotation)
+        self.n_concepts_ = len(axes)
+        self.classes_ = signals[0][1].classes
+        self.components_ = complete_basis(axes)[: self.n_components]
+        return self
+
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
+        """Return the names of the concepts, then numbered ones for the axes that complete the basis."""
+        self._check_fitted()
+        names: NDArray[np.object_] = super().get_feature_names_out(input_features)
+        if self.names is not None:
+            names[: self.n_concepts_] = list(self.names)
+        return names
+
+    def _check_counts(self, n_concepts: int, shape: tuple[int, int]) -> None:
+        count = self._count_axes(shape)
+        if n_concepts > shape[1] or (count is not None and count < n_concepts):
+            raise DensRayError(
+                f"{n_concepts} concepts need as many axes; n_components={self.n_components} at width {shape[1]} are "
+                "fewer. Raise n_components, or give fewer columns of y."
+            )
+        if self.names is not None and len(self.names) != n_concepts:
+            raise DensRayError(f"{len(self.names)} names are given for {n_concepts} concepts; one each is needed.")
+
+
+def _as_columns(y: Any) -> NDArray[np.float64]:
+    if y is None:
+        raise LabelError("this estimator requires y to be passed, but the target y is None. Pass one column a concept.")
+    host = to_host(y) if is_foreign(y) else np.asarray(y)
+    if host.ndim not in (1, 2):
+        raise LabelError(f"y has shape {host.shape}; one row a word and one column a concept are needed.")
+    return host

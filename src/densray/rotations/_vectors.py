@@ -1,0 +1,117 @@
+"""Checks on the rows a rotation is given, each said in terms of rows and widths."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import validate_data
+
+from densray.arrays import Array, array_on, is_foreign, namespace
+from densray.errors import VectorError
+
+__all__ = ["check_rows", "check_weights", "drop_weightless"]
+
+
+def check_rows(estimator: Any, X: Array, *, reset: bool, fewest: int = 2) -> Array:
+    """Return `X` as a checked 2-D float array; on `reset` its width becomes the estimator's.
+
+    Rows must be finite; zero vectors are warned of when fitting, since they have no direction.
+    """
+    fewest = fewest if reset else 1
+    if is_foreign(X):
+        X = _check_foreign(estimator, X, reset=reset, fewest=fewest)
+    else:
+        X = _check_numpy(estimator, X, reset=reset, fewest=fewest)
+    _check_lengths(X, warn_of_zeros=reset)
+    return X
+
+
+def _check_numpy(estimator: Any, X: object, *, reset: bool, fewest: int) -> NDArray[Any]:
+    if isinstance(X, np.ndarray) and X.dtype == np.float16:
+        raise VectorError("X is float16, which is too coarse to fit or rotate. Convert it: X.astype('float32').")
+    try:
+        rows: NDArray[Any] = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            dtype=[np.float64, np.float32],
+            ensure_min_samples=fewest,
+            ensure_all_finite=False,  # checked together with the lengths, in one pass
+        )
+    except VectorError:
+        raise
+    except ValueError as error:
+        raise VectorError(f"{error} Vectors are one row a word, all of one width.") from error
+    return rows
+
+
+def _check_foreign(estimator: Any, X: Array, *, reset: bool, fewest: int) -> Array:
+    xp = namespace(X)
+    if X.ndim != 2:
+        raise VectorError(f"X has shape {tuple(X.shape)}; one vector a row is needed. Reshape it to 2-D.")
+    if X.dtype not in (xp.float32, xp.float64):
+        raise VectorError(f"X is {X.dtype}; float32 or float64 is needed. Convert it first.")
+    if X.shape[0] < fewest:
+        raise VectorError(f"X has {X.shape[0]} rows; at least {fewest} are needed.")
+    if reset:
+        estimator.n_features_in_ = int(X.shape[1])
+    elif X.shape[1] != estimator.n_features_in_:
+        raise VectorError(
+            f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input. Use vectors of the space it was fitted on."
+        )
+    return X
+
+
+def _check_lengths(X: Array, *, warn_of_zeros: bool) -> None:
+    """Raise if a row is not finite, warn if one is zero: one pass over the data."""
+    xp = namespace(X)
+    lengths = np.einsum("ij,ij->i", X, X) if xp is np else xp.sum(X * X, axis=1)
+    finite = xp.isfinite(lengths)
+    if not bool(xp.all(finite)):
+        bad = xp.nonzero(xp.any(~xp.isfinite(X), axis=1))[0]  # a finite row may overflow when squared
+        if bad.shape[0]:
+            raise VectorError(
+                f"Input X contains NaN or infinity in {bad.shape[0]} of {X.shape[0]} rows (first: row {int(bad[0])}). "
+                "Drop or repair those rows."
+            )
+    if warn_of_zeros:
+        zero = xp.nonzero(lengths == 0)[0]
+        if zero.shape[0] == X.shape[0]:
+            raise VectorError(
+                f"all {X.shape[0]} rows of X are zero: zero vectors have no direction. Check the vectors."
+            )
+        if zero.shape[0]:
+            warnings.warn(
+                f"{zero.shape[0]} of {X.shape[0]} rows of X are zero vectors (first: row {int(zero[0])}); they count "
+                "as words at the origin. Drop them if they stand for missing vectors.",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+
+
+def check_weights(sample_weight: object, X: Array) -> Array | None:
+    """Return row weights in the precision of `X`, or None where all rows count the same."""
+    if sample_weight is None:
+        return None
+    if is_foreign(X):
+        return array_on(sample_weight, X, dtype=X.dtype)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.ndim == 0:
+        weight = np.full(X.shape[0], float(weight))
+    if weight.shape != (X.shape[0],):
+        raise VectorError(f"sample_weight has shape {weight.shape}; one weight a row is needed, shape ({X.shape[0]},).")
+    if not np.all(np.isfinite(weight)) or np.any(weight < 0) or not np.any(weight > 0):
+        raise VectorError("sample_weight must be finite, not negative, and not all zero.")
+    return weight.astype(X.dtype)
+
+
+def drop_weightless(X: Array, y: Array, weight: Array | None) -> tuple[Array, Array, Array | None]:
+    """Return the rows, labels and weights without those that weigh nothing, so that zero equals absent."""
+    if weight is None or bool(namespace(weight).all(weight > 0)) or y is None or len(y) != X.shape[0]:
+        return X, y, weight
+    keep = weight > 0
+    return X[keep], (y if is_foreign(y) else np.asarray(y))[keep], weight[keep]
