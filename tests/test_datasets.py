@@ -13,6 +13,7 @@ import pytest
 from densray.datasets import (
     DataSet,
     list_datasets,
+    load_analogies,
     load_lexicon,
     load_pairs,
     load_similarity,
@@ -90,10 +91,15 @@ def test_a_path_is_read_as_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("load", "given", "message"),
     [
-        (load_space, "googlenews-26", r"neither a file nor a space.*Did you mean 'googlenews-26k'"),
+        (
+            load_space,
+            "googlenews-26",
+            r"neither a file nor a data set \(space\).*Did you mean 'googlenews-26k'",
+        ),
         (load_space, "hu-liu", r"'hu-liu' is of the kind lexicon; needed is space: googlenews-26k"),
-        (load_lexicon, "hu_liu", r"neither a file nor a lexicon.*Did you mean 'hu-liu'"),
+        (load_lexicon, "hu_liu", r"neither a file nor a data set \(lexicon\).*Did you mean 'hu-liu'"),
         (load_lexicon, "occupations", r"is of the kind words; needed is lexicon"),
+        (load_analogies, "gogle", r"neither a file nor a data set \(analogies\).*Did you mean 'google'"),
         (load_similarity, "simlex", r"no data set called 'simlex'. Did you mean 'simlex-999'"),
         (path_of, "bat", r"no data set called 'bat'. Did you mean 'bats'"),
         (list_datasets, "spaces", r"no kind of data set called 'spaces'. Did you mean 'space'"),
@@ -115,6 +121,21 @@ def test_the_embedded_lexicons_are_those_of_the_sources() -> None:
     assert (len(gender), gender["king"], gender["queen"]) == (46, 1, -1)
     shares = load_lexicon("us-occupation-shares")
     assert (len(shares), shares["carpenter"], shares["secretary"]) == (40, 2, 95)
+
+
+def test_the_embedded_analogies_are_whole_and_the_gender_lexicon_is_their_family() -> None:
+    google = load_analogies("google")
+    assert len(google) == 14
+    family = {(pair.query, pair.answer) for pair in google["family"]}
+    gender = load_lexicon("gender")
+    assert {(gender[left], gender[right]) for left, right in family} == {(1, -1)}
+    assert {word for pair in family for word in pair} == set(gender.words)
+    assert len(load_analogies("msr").words) > 500
+
+
+def test_bats_is_read_from_the_data_folder(data_folder: Path) -> None:
+    bats = load_analogies("bats")
+    assert (len(bats), {len(category) for category in bats}) == (40, {50})
 
 
 def test_the_word_lists_and_pairs_are_those_of_bolukbasi() -> None:

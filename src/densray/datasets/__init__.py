@@ -6,6 +6,7 @@ the folder the environment variable ``DENSRAY_DATA`` names or the user's cache; 
 
 from __future__ import annotations
 
+from densray.datasets._analogies import load_analogies
 from densray.datasets._lexicons import load_lexicon
 from densray.datasets._places import data_folder, fetch, path_of
 from densray.datasets._registry import DataFile, DataSet, list_datasets
@@ -29,6 +30,7 @@ __all__ = [
     "data_folder",
     "fetch",
     "list_datasets",
+    "load_analogies",
     "load_lexicon",
     "load_pairs",
     "load_similarity",

@@ -7,9 +7,8 @@ from os import PathLike
 from pathlib import Path
 
 from densray import lexicons
-from densray.datasets._places import files_of
-from densray.datasets._registry import find_dataset, is_dataset, list_datasets
-from densray.errors import DataError, suggest
+from densray.datasets._places import existing_path, files_of
+from densray.datasets._registry import find_dataset, is_dataset
 from densray.lexicon import Lexicon
 
 __all__ = ["load_lexicon"]
@@ -62,8 +61,4 @@ def load_lexicon(name_or_path: str | PathLike[str]) -> Lexicon:
     if is_dataset(name_or_path):
         name = find_dataset(str(name_or_path), "lexicon").name
         return _READERS[name](files_of(name))
-    if not Path(name_or_path).exists():
-        names = [entry.name for entry in list_datasets("lexicon")]
-        hint = suggest(str(name_or_path), [*names, _UNION])
-        raise DataError(f"'{name_or_path}' is neither a file nor a lexicon known by name. {hint}")
-    return Lexicon.read(name_or_path)
+    return Lexicon.read(existing_path(name_or_path, "lexicon", also=[_UNION]))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Sequence
+from os import PathLike
 from pathlib import Path, PurePosixPath
 
 from densray.datasets._archives import extract_member, unpack
 from densray.datasets._download import Progress, download
-from densray.datasets._registry import EMBEDDED_FOLDER, DataFile, DataSet, find_dataset
-from densray.errors import DataError
+from densray.datasets._registry import EMBEDDED_FOLDER, DataFile, DataSet, find_dataset, list_datasets
+from densray.errors import DataError, suggest
 
-__all__ = ["data_folder", "fetch", "files_of", "path_of"]
+__all__ = ["data_folder", "existing_path", "fetch", "files_of", "path_of"]
 
 log = logging.getLogger(__name__)
 
@@ -81,6 +83,15 @@ def fetch(name: str, *, progress: Progress | None = None) -> Path:
             if entry.unpacked:
                 unpack(path, folder / entry.path, strip=entry.strip)
     return path_of(name)
+
+
+def existing_path(given: str | PathLike[str], kind: str, *, also: Sequence[str] = ()) -> Path:
+    """Return `given` as a path; where there is none, the error names the nearest set of this kind."""
+    path = Path(given)
+    if not path.exists():
+        names = [*(entry.name for entry in list_datasets(kind)), *also]
+        raise DataError(f"'{given}' is neither a file nor a data set ({kind}). {suggest(str(given), names)}")
+    return path
 
 
 def files_of(name: str) -> list[Path]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from os import PathLike
-from pathlib import Path
 
 import numpy as np
 
-from densray.datasets._places import files_of, path_of
-from densray.datasets._registry import find_dataset, is_dataset, list_datasets
-from densray.errors import DataError, suggest
+from densray.datasets._places import existing_path, files_of, path_of
+from densray.datasets._registry import find_dataset, is_dataset
+from densray.errors import DataError
 from densray.space import WordSpace
 
 __all__ = ["load_space"]
@@ -65,7 +64,7 @@ def _load_dataset(name: str, limit: int | None, words: Iterable[str] | None) -> 
         return _load_embedded(name, limit, words)
     from densray.formats import read_space
 
-    return read_space(path_of(name), limit=limit, words=words).renamed(name)
+    return read_space(path_of(name), limit=limit, words=words, name=name)
 
 
 def _load_embedded(name: str, limit: int | None, words: Iterable[str] | None) -> WordSpace:
@@ -82,9 +81,7 @@ def _load_embedded(name: str, limit: int | None, words: Iterable[str] | None) ->
 
 
 def _read_file(path: str | PathLike[str], limit: int | None, words: Iterable[str] | None) -> WordSpace:
-    if not Path(path).exists():
-        names = [entry.name for entry in list_datasets("space")]
-        raise DataError(f"'{path}' is neither a file nor a space known by name. {suggest(str(path), names)}")
+    existing = existing_path(path, "space")
     from densray.formats import read_space
 
-    return read_space(path, limit=limit, words=words)
+    return read_space(existing, limit=limit, words=words)
