@@ -155,9 +155,7 @@ class Lexicon:
         from densray.lexicons import read_pairs
 
         entries = [
-            entry
-            for left, right in read_pairs(pairs, encoding=encoding)
-            for entry in ((left, 1.0), (right, -1.0))
+            entry for left, right in read_pairs(pairs, encoding=encoding) for entry in ((left, 1.0), (right, -1.0))
         ]
         return cls(entries, name=name, conflicts=conflicts)
 
@@ -228,9 +226,7 @@ class Lexicon:
         """
         low, high = self.labels.min(), self.labels.max()
         if low == high:
-            raise LexiconError(
-                f"All {len(self)} words of '{self.name}' have the label {low:g}; two are needed."
-            )
+            raise LexiconError(f"All {len(self)} words of '{self.name}' have the label {low:g}; two are needed.")
         cut = low if self.is_binary else float(np.median(self.labels))
         above = self.labels > cut if cut < high else self.labels >= cut
         return self._with(self.words, np.where(above, 1.0, -1.0))
@@ -289,9 +285,7 @@ class Lexicon:
         minimum : int
             Fewer words found than this are an error that names the first missing ones and the likely cause.
         """
-        return align_words(
-            self.words, self.labels, space, match_case=match_case, limit=limit, minimum=minimum
-        )
+        return align_words(self.words, self.labels, space, match_case=match_case, limit=limit, minimum=minimum)
 
     def to_polars(self) -> polars.DataFrame:
         """Return a polars frame with the columns ``word`` and ``label``."""

@@ -59,9 +59,7 @@ def _mpqa_entries(file: TextFile) -> Iterator[tuple[str, float]]:
         labels = _MPQA.get(fields["priorpolarity"])
         if labels is None:
             known = ", ".join(_MPQA)
-            raise file.problem(
-                f"polarity {shorten(fields['priorpolarity'])} is not one of {known}.", line.number
-            )
+            raise file.problem(f"polarity {shorten(fields['priorpolarity'])} is not one of {known}.", line.number)
         yield from ((fields["word1"], label) for label in labels)
 
 
@@ -95,9 +93,7 @@ def read_semeval2015(path: FilePath) -> Lexicon:
 
     A term that was rated more than once (as a word and as a hashtag) has the mean of its scores.
     """
-    return Lexicon.read(
-        path, delimiter="\t", header=False, name="SemEval-2015 E", conflicts="mean", neutral="keep"
-    )
+    return Lexicon.read(path, delimiter="\t", header=False, name="SemEval-2015 E", conflicts="mean", neutral="keep")
 
 
 def read_concreteness(path: FilePath) -> Lexicon:

@@ -34,9 +34,7 @@ def read_entries(
     return list(table.entries(word_column, label_column)), file.path.stem
 
 
-def read_words(
-    source: FilePath | Sequence[str], *, comment: str | None = None, encoding: str = "utf-8"
-) -> list[str]:
+def read_words(source: FilePath | Sequence[str], *, comment: str | None = None, encoding: str = "utf-8") -> list[str]:
     """Return the words of a list, or of a file with one per line."""
     if not isinstance(source, str | PathLike):
         return list(source)
@@ -47,9 +45,7 @@ def read_words(
     return words
 
 
-def read_pairs(
-    source: FilePath | Iterable[Sequence[str]], *, encoding: str = "utf-8"
-) -> list[tuple[str, str]]:
+def read_pairs(source: FilePath | Iterable[Sequence[str]], *, encoding: str = "utf-8") -> list[tuple[str, str]]:
     """Return the pairs of a list, of a file with one per line (tab, comma or blank between), or of JSON."""
     if not isinstance(source, str | PathLike):
         return [_checked_pair(pair) for pair in source]

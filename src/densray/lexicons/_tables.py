@@ -23,7 +23,7 @@ class Table:
     delimiter : str, optional
         Found from the first line: a tab, else a semicolon, else a comma, else white space before the label.
     header : bool, optional
-        Found: the first line is a header where it has one of the usual column names and no label.
+        Found: the first line is a header where it has the usual names of both columns, or of one and no label.
     """
 
     def __init__(self, file: TextFile, *, delimiter: str | None = None, header: bool | None = None) -> None:
@@ -31,6 +31,7 @@ class Table:
         self._lines = list(file.lines())
         first = self._lines[0]
         found = next((mark for mark in ("\t", ";", ",") if mark in first.text), None)
+        self._split_all = False
         self._delimiter = found if delimiter is None else (None if delimiter == " " else delimiter)
         names = file.split(first, self._delimiter)
         self._names: list[str] | None = names if (_is_header(names) if header is None else header) else None
@@ -43,6 +44,7 @@ class Table:
         self, word_column: str | int | None = None, label_column: str | int | None = None
     ) -> Iterator[tuple[str, float]]:
         """Yield each word with its label; a line that has none is an error with its number."""
+        self._split_all = word_column is not None or label_column is not None
         word_at, label_at = self._columns(word_column, label_column)
         for line in self._lines:
             fields = self._fields(line, label_last=label_at != 0)
@@ -54,25 +56,18 @@ class Table:
                 )
             yield self._entry(fields[word_at], fields[label_at], line)
 
-    def rows(self) -> Iterator[tuple[Line, list[str]]]:
-        """Yield each line with its fields."""
-        for line in self._lines:
-            yield line, self._file.split(line, self._delimiter)
-
     def _entry(self, word: str, label: str, line: Line) -> tuple[str, float]:
         number = parse_label(label)
         if number is None:
             hint = "" if line.number > 1 else " If this line names the columns, say header=True."
-            raise self._file.problem(
-                f"label {shorten(label)} is not a number. Use 1/-1 or a score.{hint}", line.number
-            )
+            raise self._file.problem(f"label {shorten(label)} is not a number. Use 1/-1 or a score.{hint}", line.number)
         if not word:
             raise self._file.problem(f"{shorten(line.text)} has no word before its label.", line.number)
         return word, number
 
     def _fields(self, line: Line, *, label_last: bool) -> list[str]:
-        """Return the fields; without a delimiter all but the label is the word, whatever blanks it has."""
-        if self._delimiter is not None:
+        """Return the fields; without delimiter and columns all but the label is the word, with its blanks."""
+        if self._delimiter is not None or self._split_all:
             return self._file.split(line, self._delimiter)
         text = line.text.strip()
         return text.rsplit(None, 1) if label_last else text.split(None, 1)
@@ -114,6 +109,7 @@ class Table:
 
 
 def _is_header(names: list[str]) -> bool:
+    """Return whether a line names columns: both of the usual names, or one and nothing that is a label."""
     lowered = {name.lower() for name in names}
-    usual = lowered & {*_WORD_NAMES, *_LABEL_NAMES}
-    return bool(usual) and all(parse_label(name) is None for name in names)
+    named = [bool(lowered & set(usual)) for usual in (_WORD_NAMES, _LABEL_NAMES)]
+    return all(named) or (any(named) and all(parse_label(name) is None for name in names))

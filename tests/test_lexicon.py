@@ -1,0 +1,194 @@
+"""A lexicon keeps one label per word, says what it left out, and meets a space without surprises."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from densray.errors import LexiconError
+from densray.lexicon import Lexicon
+from densray.space import WordSpace
+
+SPACE = WordSpace(
+    ["good", "Bad", "bad", "new_york", "ice cream", "great", "straße"],
+    np.arange(14, dtype=np.float32).reshape(7, 2) + 1,
+    name="toy",
+)
+
+
+def test_words_and_labels_are_kept_in_order() -> None:
+    lexicon = Lexicon({"good": 1, "bad": -1, "fine": "positive"})
+    assert lexicon.words == ("good", "bad", "fine")
+    assert lexicon.labels.tolist() == [1.0, -1.0, 1.0]
+    assert lexicon["bad"] == -1
+    assert "fine" in lexicon
+    assert dict(lexicon.items()) == {"good": 1.0, "bad": -1.0, "fine": 1.0}
+    with pytest.raises(ValueError, match="read-only"):
+        lexicon.labels[0] = 3
+
+
+def test_conflicts_are_dropped_and_listed_averaged_or_refused() -> None:
+    entries = [("odd", 1), ("good", 1), ("odd", -1), ("good", 1), ("bad", -1)]
+    lexicon = Lexicon(entries)
+    assert lexicon.words == ("good", "bad")
+    assert lexicon.dropped.conflicts == ("odd",)
+    assert lexicon.dropped.duplicates == ("good",)
+    averaged = Lexicon(entries, conflicts="mean")
+    assert averaged["odd"] == 0
+    assert averaged.dropped.averaged == ("odd",)
+    assert averaged.dropped.conflicts == ()
+    with pytest.raises(LexiconError, match="1 words have conflicting labels: 'odd'"):
+        Lexicon(entries, conflicts="error")
+
+
+def test_zero_is_neutral_only_between_minus_one_and_one() -> None:
+    lexicon = Lexicon({"good": 1, "bad": -1, "table": 0})
+    assert lexicon.words == ("good", "bad")
+    assert lexicon.dropped.neutral == ("table",)
+    assert len(Lexicon({"good": 1, "bad": -1, "table": 0}, neutral="keep")) == 3
+    assert len(Lexicon({"good": 0.5, "bad": -1, "table": 0})) == 3
+    assert len(Lexicon({"yes": 1, "no": 0})) == 2
+
+
+def test_a_neutral_entry_does_not_contradict_a_polarity() -> None:
+    lexicon = Lexicon([("good", 1), ("good", 0), ("bad", -1)])
+    assert lexicon["good"] == 1
+    assert lexicon.dropped.neutral == ()
+
+
+def test_union_drops_words_in_conflict_within_or_between_its_parts() -> None:
+    first = Lexicon([("a", 1), ("b", 1), ("c", 1), ("c", -1), ("n", 0)], name="first")
+    second = Lexicon({"a": 1, "b": -1, "c": 1, "n": 1, "d": -1})
+    joined = Lexicon.union(first, second)
+    assert dict(joined.items()) == {"a": 1.0, "n": 1.0, "d": -1.0}
+    assert set(joined.dropped.conflicts) == {"b", "c"}
+
+
+def test_scores_are_split_at_the_median_and_classes_become_signs() -> None:
+    scores = Lexicon({"a": 1.0, "b": 2.0, "c": 3.0, "d": 9.0})
+    assert scores.binarized().labels.tolist() == [-1, -1, 1, 1]
+    assert Lexicon({"a": 0, "b": 5, "c": 5}).binarized().labels.tolist() == [-1, 1, 1]
+    assert Lexicon({"a": 1, "b": 2, "c": 3, "d": 3, "e": 3}).binarized().labels.tolist() == [-1, -1, 1, 1, 1]
+    with pytest.raises(LexiconError, match=r"All 2 words .* have the label 1"):
+        Lexicon({"a": 1, "b": 1}).binarized()
+
+
+def test_split_sides_share_no_word_whatever_its_case_or_joint() -> None:
+    words = [f"w{row}" for row in range(100)]
+    entries = {word: 1 if row % 4 else -1 for row, word in enumerate(words)}
+    entries.update({word.upper(): label for word, label in entries.items()})
+    entries.update({"new york": 1, "new_york": 1, "New York": 1})
+    lexicon = Lexicon(entries)
+    train, test = lexicon.split(test_size=0.3, random_state=0)
+    keys = [{word.lower().replace("_", " ") for word in side} for side in (train, test)]
+    assert not keys[0] & keys[1]
+    assert len(train) + len(test) == len(lexicon)
+    assert len(test) / len(lexicon) == pytest.approx(0.3, abs=0.02)
+    assert np.mean(test.labels == 1) == pytest.approx(np.mean(lexicon.labels == 1), abs=0.02)
+
+
+def test_split_is_repeated_by_its_seed_and_changed_by_another() -> None:
+    lexicon = Lexicon({f"w{row}": row for row in range(50)})
+    first, again, other = (lexicon.split(random_state=seed)[1].words for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+    with pytest.raises(LexiconError, match=r"test_size is 1\.5"):
+        lexicon.split(1.5)
+    with pytest.raises(LexiconError, match="one side would be empty"):
+        Lexicon({"a": 1, "b": -1}).split(0.1)
+
+
+def test_without_takes_words_out_however_they_are_joined() -> None:
+    lexicon = Lexicon({"new york": 1, "Good": 1, "bad": -1})
+    assert lexicon.without(["new_york", "good"]).words == ("Good", "bad")
+    assert lexicon.without(["good"], match_case=False).words == ("new york", "bad")
+    with pytest.raises(LexiconError, match="None of the 3 words"):
+        lexicon.without(lexicon)
+
+
+def test_alignment_gives_the_vectors_and_labels_of_the_words_found() -> None:
+    found = Lexicon({"bad": -1, "nowhere": 1, "good": 1}).align(SPACE)
+    assert found.words == ("bad", "good")
+    assert found.missing == ("nowhere",)
+    assert found.y.tolist() == [-1, 1]
+    np.testing.assert_array_equal(found.X, SPACE[["bad", "good"]])
+    assert found.coverage == pytest.approx(2 / 3)
+    assert found.X.flags.writeable  # a copy: the space stays as it is
+
+
+def test_multi_word_entries_meet_blanks_and_underscores() -> None:
+    found = Lexicon({"new york": 1, "ice_cream": -1}).align(SPACE)
+    assert found.words == ("new_york", "ice cream")
+
+
+def test_without_case_exact_spellings_come_first_and_a_vector_is_used_once() -> None:
+    lexicon = Lexicon({"GOOD": 1, "good": -1, "BAD": 1, "New York": 1})
+    assert lexicon.align(SPACE).words == ("good",)
+    found = lexicon.align(SPACE, match_case=False)
+    assert dict(zip(found.words, found.y, strict=True)) == {"good": -1, "Bad": 1, "new_york": 1}
+    assert found.repeated == ("GOOD",)
+
+
+def test_limit_leaves_later_words_missing() -> None:
+    found = Lexicon({"good": 1, "great": 2}).align(SPACE, limit=3)
+    assert found.words == ("good",)
+    assert found.missing == ("great",)
+
+
+@pytest.mark.parametrize(
+    ("entries", "options", "message"),
+    [
+        ({"Good": 1, "GREAT": 1}, {}, r"0 of 2 .*first missing: 'Good', 'GREAT'.*lower-cased\? Use match_case=False"),
+        ({"Straße": 1}, {}, "Was the space lower-cased"),
+        ({"bon": 1}, {}, "begins 'good', 'Bad', 'bad': is it of another language"),
+        ({"great": 1}, {"limit": 2}, "beyond the first 2 words: raise limit"),
+        ({"good": 1, "bon": 1}, {"minimum": 2}, "1 of 2 lexicon words .* At least 2 are needed"),
+    ],
+)
+def test_no_common_word_names_the_missing_ones_and_the_likely_cause(
+    entries: dict[str, float], options: dict[str, int], message: str
+) -> None:
+    with pytest.raises(LexiconError, match=message):
+        Lexicon(entries).align(SPACE, **options)  # type: ignore[arg-type]
+
+
+@given(st.dictionaries(st.text(min_size=1).filter(str.strip), st.sampled_from([1, -1]), min_size=1))
+def test_every_word_of_the_lexicon_is_found_missing_or_repeated(entries: dict[str, int]) -> None:
+    lexicon = Lexicon({**entries, "good": 1})
+    found = lexicon.align(SPACE, match_case=False)
+    assert len(found.words) + len(found.missing) + len(found.repeated) == len(lexicon)
+    assert len(set(found.rows.tolist())) == len(found)
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ({}, "no usable entry"),
+        ({"good": "postive"}, "'good': label 'postive' is not a number. Use 1/-1 or a score"),
+        ({"good": float("nan")}, "label nan is not a number"),
+        ({"good": None}, "label None is not a number"),
+        ({" ": 1}, "is not a word"),
+        ({3: 1}, "3 .* is not a word"),
+        ([("good", 1, 2)], "is not a word and its label"),
+        ([("odd", 1), ("odd", -1)], "1 with conflicting labels"),
+    ],
+)
+def test_bad_entries_are_named_errors(entries: object, message: str) -> None:
+    with pytest.raises(LexiconError, match=message):
+        Lexicon(entries)  # type: ignore[arg-type]
+
+
+def test_frames_give_and_take_a_lexicon() -> None:
+    lexicon = Lexicon({"good": 1, "bad": -1})
+    frame = lexicon.to_polars()
+    assert Lexicon.from_frame(frame).words == lexicon.words
+    assert Lexicon.from_frame(frame.to_pandas().rename(columns={"label": "y"}), label_column="y")["bad"] == -1
+    with pytest.raises(LexiconError, match="no column 'score'"):
+        Lexicon.from_frame(frame, label_column="score")
+
+
+def test_an_unknown_word_is_a_named_error() -> None:
+    with pytest.raises(LexiconError, match="'ugly' is not among the 1 words of 'mine'"):
+        Lexicon({"good": 1}, name="mine")["ugly"]

@@ -1,0 +1,244 @@
+"""Lexicon files are read in every shape, the published ones as counted by hand; bad lines are named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from densray import lexicons
+from densray.errors import DensRayError, LexiconError
+from densray.lexicon import Lexicon
+
+
+def write(folder: Path, text: str, *, name: str = "lexicon.tsv", encoding: str = "utf-8") -> Path:
+    path = folder / name
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("plain.tsv", "schön\t1\nnew york\t-0.5\n"),
+        ("header.tsv", "Word\tLabel\nschön\t1\nnew york\t-0.5\n"),
+        ("swapped.tsv", "1\tschön\n-0.5\tnew york\n"),
+        ("named.tsv", "score\tterm\n1\tschön\n-0.5\tnew york\n"),
+        ("plain.csv", 'schön,1\n"new york",-0.5\n'),
+        ("windows.csv", "\ufeffword;score\r\nschön;1\r\nnew york;-0.5\r\n"),
+        ("wide.csv", "id,word,pos,polarity\n1,schön,A,1\n2,new york,N,-0.5\n"),
+        ("blank.txt", "schön 1\n\nnew york   -0.5\n"),
+        ("minus.txt", "schön 1\nnew york −0.5\n"),
+        ("mapping.json", '{"schön": 1, "new york": -0.5}'),
+        ("mapping.txt", '{\n "schön": 1,\n "new york": -0.5\n}'),
+        ("rows.json", '[["schön", 1], ["new york", -0.5]]'),
+        ("records.json", '[{"word": "schön", "label": 1}, {"word": "new york", "score": -0.5}]'),
+    ],
+)
+def test_every_shape_of_file_gives_the_same_lexicon(tmp_path: Path, name: str, text: str) -> None:
+    lexicon = Lexicon.read(write(tmp_path, text, name=name))
+    assert dict(lexicon.items()) == {"schön": 1.0, "new york": -0.5}
+    assert lexicon.name == Path(name).stem
+
+
+def test_named_labels_and_lists_by_label_are_numbers(tmp_path: Path) -> None:
+    lexicon = Lexicon.read(write(tmp_path, "good\tpositive\nbad\tNEG\ntable\tneutral\n"))
+    assert dict(lexicon.items()) == {"good": 1.0, "bad": -1.0}
+    assert lexicon.dropped.neutral == ("table",)
+    lists = Lexicon.read(write(tmp_path, '{"positive": ["good"], "negative": ["bad"]}', name="a.json"))
+    assert dict(lists.items()) == dict(lexicon.items())
+
+
+def test_columns_can_be_named_or_numbered(tmp_path: Path) -> None:
+    path = write(tmp_path, "a\tb\tc\n1\tgood\t3\n")
+    assert dict(Lexicon.read(path, word_column="b", label_column="c", header=True).items()) == {"good": 3.0}
+    bare = write(tmp_path, "1\tgood\t3\n", name="bare.tsv")
+    assert dict(Lexicon.read(bare, word_column=1, label_column=0).items()) == {"good": 1.0}
+    spaced = write(tmp_path, "good A 3\nbad N 1\n", name="spaced.txt")
+    assert Lexicon.read(spaced, word_column=0, label_column=2).words == ("good", "bad")
+
+
+def test_an_entry_in_the_first_line_is_not_taken_for_a_header(tmp_path: Path) -> None:
+    assert Lexicon.read(write(tmp_path, "value\tpositive\nbad\tnegative\n")).words == ("value", "bad")
+    assert Lexicon.read(write(tmp_path, "word\t1\nbad\t-1\n")).words == ("word", "bad")
+
+
+def test_quotes_hashes_and_semicolons_are_words_in_a_tab_table(tmp_path: Path) -> None:
+    lexicon = Lexicon.read(write(tmp_path, '"\t1\n#love\t1\n;)\t1\n:(\t-1\n'))
+    assert lexicon.words == ('"', "#love", ";)", ":(")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("good\t1\nbad\tpostive\n", r"lexicon\.tsv, line 2: label 'postive' is not a number\. Use 1/-1 or a score\."),
+        ("good\tx\nbad\t1\n", "line 1: label 'x' .*header=True"),
+        ("good\t1\n\nbad\tnan\n", "line 3: label 'nan' is not a number"),
+        ("good\t1\nbad\tinf\n", "line 2: label 'inf' is not a number"),
+        ("good\t1\nbad\n", "line 2: 'bad' has 1 of 2 columns"),
+        ("good\t1\n\t1\n", "line 2: .* has no word before its label"),
+        ("", r"lexicon\.tsv: the file is empty"),
+        ("word\tlabel\n", "a header and no entry"),
+        ("a\tb\t1\n", "has 3 columns. Say which"),
+        ('a,1\n"b,1\n', "line 2: .* is not a line of fields"),
+        ('{"good": 1,\n "bad": }', "line 2: not valid JSON"),
+        ('{"good": true}', "'good': label 'True' is not a number"),
+        ('{"good": NaN}', "label 'NaN' is not a number"),
+        ('[["good"]]', "is not a word and its label"),
+        ('[{"token": "good"}]', "is not a word"),
+    ],
+)
+def test_bad_files_name_file_line_and_text(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(LexiconError, match=message):
+        Lexicon.read(write(tmp_path, text))
+
+
+def test_bad_options_and_encodings_are_named(tmp_path: Path) -> None:
+    path = write(tmp_path, "word\tlabel\nbon\t1\ngâté\t-1\n", encoding="latin-1")
+    with pytest.raises(LexiconError, match=r"line 3: byte 18 .* is not utf-8.*encoding='latin-1'"):
+        Lexicon.read(path)
+    assert "gâté" in Lexicon.read(path, encoding="latin-1")
+    with pytest.raises(LexiconError, match="unknown encoding 'klingon'"):
+        Lexicon.read(path, encoding="klingon")
+    with pytest.raises(LexiconError, match="no column 'wort': the columns are 'word', 'label'"):
+        Lexicon.read(path, encoding="latin-1", word_column="wort")
+    with pytest.raises(LexiconError, match="no such file"):
+        Lexicon.read(tmp_path / "nowhere.tsv")
+    with pytest.raises(LexiconError, match="cannot be read"):
+        Lexicon.read(tmp_path)
+
+
+def test_word_lists_and_pairs_come_from_files_or_lists(tmp_path: Path) -> None:
+    positive = write(tmp_path, "; a remark\ngood\n;)\n", name="positive.txt")
+    assert "; a remark" in Lexicon.from_word_lists(positive, ["bad"])  # nothing is a comment unasked
+    lexicon = Lexicon.from_word_lists(positive, ["bad", "good"], comment=";")
+    assert lexicon.words == ("bad",)
+    assert lexicon.dropped.conflicts == ("good",)
+    expected = {"she": 1.0, "he": -1.0, "new york": 1.0, "york": -1.0}
+    for name, text in (("a.tsv", "she\the\nnew york\tyork\n"), ("a.json", '[["she","he"],["new york","york"]]')):
+        assert dict(Lexicon.from_pairs(write(tmp_path, text, name=name)).items()) == expected
+    assert dict(Lexicon.from_pairs([("she", "he"), ("new york", "york")]).items()) == expected
+    with pytest.raises(LexiconError, match="line 1: 'she' is not a pair"):
+        Lexicon.from_pairs(write(tmp_path, "she\n"))
+    with pytest.raises(LexiconError, match="only comments"):
+        Lexicon.from_word_lists(write(tmp_path, "; x\n"), ["bad"], comment=";")
+
+
+READERS = [
+    Lexicon.read,
+    Lexicon.from_pairs,
+    lexicons.read_sublex,
+    lexicons.read_german_polarity_clues,
+    lexicons.read_fullstrength,
+    lexicons.read_feel,
+    lexicons.read_mpqa,
+    lexicons.read_nrc,
+    lexicons.read_semeval2015,
+    lexicons.read_concreteness,
+]
+LIKELY = st.text(alphabet='ab1-0.;,\t\n\r "[{}]:=|_é').map(str.encode)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200, deadline=None)
+@given(content=st.one_of(st.binary(), LIKELY), name=st.sampled_from(["any.txt", "any.json"]))
+def test_any_bytes_give_a_lexicon_or_an_error_of_ours(tmp_path: Path, content: bytes, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    for reader in READERS:
+        try:
+            lexicon = reader(path)
+        except DensRayError:
+            continue
+        assert len(lexicon) == len(set(lexicon.words)) > 0
+
+
+# counts of the published files: entries by label, then words with conflicting labels, then neutral words
+PUBLISHED = [
+    (lexicons.read_sublex, "sublex/sublex_1_0.csv", 1570, 2842, 90, 0),
+    (lexicons.read_fullstrength, "fullstrength/fullStrengthLexicon.txt", 477, 870, 0, 0),
+    (lexicons.read_fullstrength, "fullstrength/mediumStrengthLexicon.txt", 867, 1629, 0, 0),
+    (lexicons.read_opinion_lexicon, "hu_liu/opinion_lexicon", 2006 - 3, 4783 - 3, 3, 0),
+    (lexicons.read_mpqa, "mpqa/subjclueslen1-HLTEMNLP05.tff", 2298, 4147, 23, 417),
+    (lexicons.read_nrc, "nrc/NRC-Emotion-Lexicon-Wordlevel-v0.92.txt", 2312 - 81, 3324 - 81, 81, 8627),
+]
+
+
+@pytest.mark.parametrize(("reader", "file", "positive", "negative", "conflicts", "neutral"), PUBLISHED)
+def test_published_lexicons_have_the_entries_of_their_files(
+    data_folder: Path, reader, file: str, positive: int, negative: int, conflicts: int, neutral: int
+) -> None:
+    lexicon = reader(data_folder / "lexicons" / file)
+    counts = [int((lexicon.labels == label).sum()) for label in (1, -1)]
+    assert [*counts, len(lexicon.dropped.conflicts), len(lexicon.dropped.neutral)] == [
+        positive,
+        negative,
+        conflicts,
+        neutral,
+    ]
+
+
+def test_german_clues_keep_umlauts_case_and_drop_neutral_words(data_folder: Path) -> None:
+    lexicon = lexicons.read_german_polarity_clues(sorted((data_folder / "lexicons/germanpc").glob("*.tsv")))
+    assert [int((lexicon.labels == label).sum()) for label in (1, -1)] == [3632, 5929]
+    assert len(lexicon.dropped.neutral) == 1229
+    assert lexicon["Abdämpfung"] == -1
+
+
+def test_czech_lemmas_lose_their_technical_suffixes_only(data_folder: Path) -> None:
+    lexicon = lexicons.read_sublex(data_folder / "lexicons/sublex/sublex_1_0.csv")
+    assert {"agitovat", "absurdně", "hrdlička"} <= set(lexicon.words)
+    assert not [word for word in lexicon if set(word) & set("_^`(:") or word[-1].isdigit()]
+
+
+def test_french_alternatives_are_entries_and_phrases_keep_their_blanks(data_folder: Path) -> None:
+    lexicon = lexicons.read_feel(data_folder / "lexicons/feel/feel.csv")
+    assert lexicon["coiffeur"] == lexicon["coiffeuse"]
+    assert lexicon["à le hâte"] == -1
+    assert not [word for word in lexicon if "|" in word]
+
+
+def test_whm_is_the_union_of_its_three_parts_without_their_conflicts(data_folder: Path) -> None:
+    folder = data_folder / "lexicons"
+    files = (folder / "mpqa/subjclueslen1-HLTEMNLP05.tff", folder / "nrc/NRC-Emotion-Lexicon-Wordlevel-v0.92.txt")
+    parts = [lexicons.read_mpqa(files[0]), lexicons.read_nrc(files[1])]
+    parts.append(lexicons.read_opinion_lexicon(folder / "hu_liu/opinion_lexicon"))
+    whm = lexicons.read_whm(folder / "hu_liu/opinion_lexicon", *files)
+    for word, label in whm.items():
+        assert {part[word] for part in parts if word in part} == {label}
+    everything = {word for part in parts for word in (*part, *part.dropped.conflicts)}
+    assert everything == {*whm, *whm.dropped.conflicts}
+
+
+def test_semeval_terms_have_scores_and_repeated_terms_their_mean(data_folder: Path) -> None:
+    lexicon = lexicons.read_semeval2015(data_folder / "lexicons/semeval2015_e/SemEval2015-English-Twitter-Lexicon.txt")
+    assert len(lexicon) + len(lexicon.dropped.averaged) + len(lexicon.dropped.duplicates) == 1515
+    assert lexicon["fantastic"] == pytest.approx((0.938 + 0.859) / 2)
+    assert lexicon["mortar"] == 0
+
+
+def test_concreteness_reads_conc_m_in_utf8_or_latin1(data_folder: Path, tmp_path: Path) -> None:
+    source = data_folder / "lexicons/bwk/Concreteness_ratings_Brysbaert_et_al_BRM.txt"
+    lexicon = lexicons.read_concreteness(source)
+    assert len(lexicon) == 39_954
+    assert lexicon["roadsweeper"] == 4.85
+    header = source.read_text(encoding="utf-8").splitlines()[0]
+    path = write(tmp_path, f"{header}\r\nnaïve\t0\t1.5\t0\t0\t0\t0\t0\t0\r\n", encoding="latin-1")
+    assert lexicons.read_concreteness(path)["naïve"] == 1.5
+
+
+def test_published_readers_name_the_bad_line(tmp_path: Path) -> None:
+    cases = [
+        (lexicons.read_sublex, "A\tV\tabdikovat\tNEUTR\tx\n", "line 1: polarity 'NEUTR'"),
+        (lexicons.read_german_polarity_clues, "Abart\tNN\n", "line 1: .* polarity in column 4"),
+        (lexicons.read_fullstrength, "bueno\t1\tgood\n", "line 1: polarity 'good'"),
+        (lexicons.read_feel, "id,word,polarity\n1,bon\n", "line 2: .* its polarity"),
+        (lexicons.read_mpqa, "word1=good priorpolarity=nice\n", "line 1: polarity 'nice' is not one of positive"),
+        (lexicons.read_mpqa, "good\n", "lacks word1="),
+        (lexicons.read_nrc, "good\tpositive\t2\n", "line 1: .* is not word, emotion and 0 or 1"),
+        (lexicons.read_concreteness, "Word\tScore\na\t1\n", r"no column 'Conc\.M'"),
+    ]
+    for reader, text, message in cases:
+        with pytest.raises(LexiconError, match=message):
+            reader(write(tmp_path, text))
