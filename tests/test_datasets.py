@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -82,10 +83,26 @@ def test_limit_and_words_choose_rows_of_the_whole_space(space: WordSpace) -> Non
 
 
 def test_a_path_is_read_as_a_file(tmp_path: Path) -> None:
-    pytest.importorskip("densray.formats")
     (tmp_path / "small.vec").write_text("2 3\nred 1 0 0\nblue 0 3 4\n", "utf-8")
     read = load_space(tmp_path / "small.vec", normalize=True)
     assert read["blue"] == pytest.approx([0, 0.6, 0.8])
+
+
+@pytest.mark.parametrize("name", ["spaces/glove.840B.300d.zip", "glove.840B.300d.zip", "glove.840B.300d.txt"])
+def test_a_space_placed_by_hand_is_loaded_by_name_packed_or_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("DENSRAY_DATA", str(tmp_path))
+    (tmp_path / "spaces").mkdir()
+    text = "red 1 0.5 0\nblue 0 3 4\n"
+    if name.endswith(".zip"):
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            archive.writestr("glove.840B.300d.txt", text)
+    else:
+        (tmp_path / name).write_text(text, "utf-8")
+    read = load_space("glove-840b", words=["blue"])
+    assert (read.name, list(read.words)) == ("glove-840b", ["blue"])
+    assert read["blue"] == pytest.approx([0, 3, 4])
 
 
 @pytest.mark.parametrize(

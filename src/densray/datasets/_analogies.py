@@ -36,5 +36,6 @@ def load_analogies(name_or_path: str | PathLike[str]) -> AnalogySet:
     (14, ('boy', 'girl'))
     """
     if is_dataset(name_or_path):
-        return AnalogySet.read(path_of(find_dataset(str(name_or_path), "analogies").name))
+        name = find_dataset(str(name_or_path), "analogies").name
+        return AnalogySet.read(path_of(name), name=name)
     return AnalogySet.read(existing_path(name_or_path, "analogies"))

@@ -55,9 +55,7 @@ def _opened(archive: Path) -> Iterator[zipfile.ZipFile]:
         with zipfile.ZipFile(archive) as opened:
             yield opened
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
-        raise DataError(
-            f"{archive}: is not a sound zip archive ({error}). Remove it and fetch it again."
-        ) from error
+        raise DataError(f"{archive}: is not a sound zip archive ({error}). Remove it and fetch it again.") from error
     except OSError as error:
         raise DataError(f"{archive}: cannot be unpacked ({error.strerror}). Make room beside it.") from error
 
@@ -67,9 +65,7 @@ def _inside(info: zipfile.ZipInfo, archive: Path) -> PurePosixPath:
     path = PurePosixPath(info.filename.replace("\\", "/"))
     link = (info.external_attr >> 16) & 0o170000 == 0o120000
     if path.is_absolute() or ".." in path.parts or ":" in path.parts[0] or link:
-        raise DataError(
-            f"{archive}: the member '{info.filename}' would be written outside its folder. Nothing was."
-        )
+        raise DataError(f"{archive}: the member '{info.filename}' would be written outside its folder. Nothing was.")
     return path
 
 

@@ -94,9 +94,7 @@ def download(
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with _quiet_pooch():
-            pooch.retrieve(
-                url, checksum, target.name, target.parent, downloader=ResumingDownloader(partial, progress)
-            )
+            pooch.retrieve(url, checksum, target.name, target.parent, downloader=ResumingDownloader(partial, progress))
     except requests.HTTPError as error:
         raise DataError(f"{url}: the server does not give it out ({error}). {advice}") from error
     except (requests.RequestException, ConnectionError, TimeoutError) as error:

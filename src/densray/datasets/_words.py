@@ -125,10 +125,7 @@ def load_weat() -> tuple[AssociationTest, ...]:
     return tuple(
         AssociationTest(
             test.pop("number"),
-            *(
-                WordGroup(group["name"], tuple(group["words"]), tuple(group["left_out"]))
-                for group in test.values()
-            ),
+            *(WordGroup(group["name"], tuple(group["words"]), tuple(group["left_out"])) for group in test.values()),
         )
         for test in tests
     )
