@@ -1,0 +1,14 @@
+"""Embedding files, read and written: any common format, by content, in bounded memory.
+
+`read_space` opens a file, `write_space` writes one, `rewrite` turns one into another block by block. Nothing is
+ever unpickled, and nothing is extracted to disk.
+"""
+
+from __future__ import annotations
+
+from densray.formats._detection import FORMATS
+from densray.formats._native import check_native
+from densray.formats._read import read_space
+from densray.formats._write import ENDINGS, Change, rewrite, write_space
+
+__all__ = ["ENDINGS", "FORMATS", "Change", "check_native", "read_space", "rewrite", "write_space"]

@@ -1,0 +1,88 @@
+"""What every reader refuses alike: numbers that are not finite, and words that come twice."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray.errors import FormatError
+from densray.formats._stream import Block, ReadOptions, SpaceStream
+
+__all__ = ["checked_blocks", "select_rows", "warn_skipped"]
+
+
+def checked_blocks(stream: SpaceStream, name: str, options: ReadOptions, index: dict[str, int]) -> Iterator[Block]:
+    """Yield the blocks of a stream without bad rows, filling `index` with the row of each word.
+
+    A bad row is an error, or it is left out with ``skip_bad_rows``: of words that come twice the first stays.
+    The stream ends early once every wanted word has come.
+    """
+    for block in stream.blocks:
+        good = _good_rows(block, stream.unit, name, options, index)
+        if good is not None:
+            block = _taken(block, good)  # noqa: PLW2901
+        index.update(zip(block.words, range(len(index), len(index) + len(block.words)), strict=True))
+        if block.words:
+            yield block
+        if options.words is not None and len(index) >= len(options.words):
+            return
+
+
+def _good_rows(
+    block: Block, unit: str, name: str, options: ReadOptions, index: dict[str, int]
+) -> NDArray[np.int64] | None:
+    """Return which rows of a block are good, None where all are."""
+    finite = np.asarray(np.isfinite(block.vectors).all(axis=1))
+    distinct = set(block.words)
+    if finite.all() and len(distinct) == len(block.words) and distinct.isdisjoint(index):
+        return None
+    good: list[int] = []
+    seen: set[str] = set()
+    for row, word in enumerate(block.words):
+        if not finite[row]:
+            wrong = block.vectors[row][~np.isfinite(block.vectors[row])][0]
+            problem = f"the vector of {word!r} has the number {wrong}, or one beyond float32"
+        elif word in seen or word in index:
+            problem = f"the word {word!r} comes a second time"
+        else:
+            seen.add(word)
+            good.append(row)
+            continue
+        message = f"{name}, {unit} {block.places[row]:,}: {problem}"
+        if not options.skip_bad_rows:
+            raise FormatError(f"{message}. Leave such rows out with bad_rows='skip'; the first of a word stays.")
+        options.skipped.append(message)
+    return np.array(good, dtype=np.int64)
+
+
+def _taken(block: Block, rows: NDArray[np.int64]) -> Block:
+    chosen = rows.tolist()
+    return Block(
+        [block.words[row] for row in chosen],
+        block.vectors[rows],
+        [block.rows[row] for row in chosen],
+        [block.places[row] for row in chosen],
+    )
+
+
+def select_rows(words: list[str], vectors: NDArray[np.float32], first: int, options: ReadOptions) -> Block:
+    """Return the wanted rows of a piece that begins at row `first` of its file."""
+    rows = range(first, first + len(words))
+    block = Block(words, vectors, rows, range(first + 1, first + 1 + len(words)))
+    if options.words is None:
+        return block
+    kept = [row for row, word in enumerate(words) if word in options.words]
+    return _taken(block, np.array(kept, dtype=np.int64))
+
+
+def warn_skipped(name: str, options: ReadOptions) -> None:
+    """Warn once, with the first example, if rows were left out."""
+    if options.skipped:
+        warnings.warn(
+            f"{name}: {len(options.skipped):,} bad rows were left out. The first: {options.skipped[0]}.",
+            UserWarning,
+            stacklevel=3,
+        )
