@@ -1,0 +1,28 @@
+"""Charts of results: functions from rows to an altair chart, and from a chart to a file.
+
+They draw what they are given and compute nothing. Altair is imported when a chart is drawn; it comes with
+``pip install 'densray[figures]'``. Colours are those of Okabe and Ito, and every colour comes with a shape or
+a dash of its own, so that the charts can be read in grey and by colour-blind readers.
+"""
+
+from __future__ import annotations
+
+from densray.figures.analogies import analogy_heat_map
+from densray.figures.axes import axis_scatter, ranked_words
+from densray.figures.bias import anchor_scatter
+from densray.figures.diagnostics import eigenvalue_spectrum, seed_influence
+from densray.figures.saving import figure, save, to_svg
+from densray.figures.stability import training_size
+
+__all__ = [
+    "analogy_heat_map",
+    "anchor_scatter",
+    "axis_scatter",
+    "eigenvalue_spectrum",
+    "figure",
+    "ranked_words",
+    "save",
+    "seed_influence",
+    "to_svg",
+    "training_size",
+]

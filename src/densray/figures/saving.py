@@ -1,0 +1,68 @@
+"""Charts as files: PNG, SVG, PDF, or one HTML page that opens offline."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+from densray.errors import MissingExtraError, OutputError
+from densray.report import Figure
+from densray.writing import replacing
+
+__all__ = ["figure", "save", "to_svg"]
+
+_SUFFIXES = (".png", ".svg", ".pdf", ".html")
+_SCALE = 2.0
+
+
+def save(chart: Any, path: str | Path, *, overwrite: bool = True) -> Path:
+    """Write a chart in the format its suffix names; an interrupted write leaves the old file whole.
+
+    Parameters
+    ----------
+    chart
+        What one of the chart functions returned.
+    path
+        Ends in ``.png``, ``.svg``, ``.pdf`` or ``.html``; the HTML page is interactive and needs no network.
+    overwrite
+        Whether an existing file is replaced.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in _SUFFIXES:
+        raise OutputError(f"{path}: a chart is written as {', '.join(_SUFFIXES)}, not as '{path.suffix}'.")
+    if not path.parent.is_dir():
+        raise OutputError(f"{path}: the folder {path.parent} does not exist. Create it, or write elsewhere.")
+    content = _rendered(chart, path.suffix.lower()[1:])
+    with replacing(path, overwrite=overwrite) as partial:
+        partial.write_bytes(content)
+    return path
+
+
+def to_svg(chart: Any) -> str:
+    """Return a chart as the text of an SVG file."""
+    return _rendered(chart, "svg").decode("utf-8")
+
+
+def figure(chart: Any, caption: str) -> Figure:
+    """Return a chart as a figure of a report."""
+    return Figure(to_svg(chart), caption)
+
+
+def _rendered(chart: Any, kind: str) -> bytes:
+    try:
+        import vl_convert  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError(
+            "Writing figures needs vl-convert, which is not installed. Install it with: pip install 'densray[figures]'"
+        ) from error
+    if kind == "html":
+        page: str = chart.to_html(inline=True)
+        return page.encode("utf-8")
+    if kind == "svg":
+        text = io.StringIO()
+        chart.save(text, format="svg")
+        return text.getvalue().encode("utf-8")
+    binary = io.BytesIO()
+    chart.save(binary, format=kind, **({"scale_factor": _SCALE} if kind == "png" else {}))
+    return binary.getvalue()

@@ -1,0 +1,114 @@
+"""What all charts share: the library that draws them, their colours and shapes, their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from densray.errors import DataError, MissingExtraError
+
+__all__ = [
+    "GREY",
+    "INK",
+    "Row",
+    "altair",
+    "checked_rows",
+    "method_encoding",
+    "method_looks",
+    "styled",
+    "values",
+]
+
+Row = Mapping[str, Any]
+
+INK = "#333333"
+GREY = "#999999"
+
+# Okabe & Ito (2008), https://jfly.uni-koeln.de/color/; yellow is left out: too pale on white.
+BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK = (
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000",
+)  # fmt: skip
+
+# A method looks the same in every chart; names that are not known take the rest in turn.
+_KNOWN: dict[str, tuple[str, str, list[int]]] = {
+    "densray": (BLUE, "circle", [1, 0]),
+    "densifier": (VERMILLION, "square", [6, 3]),
+    "svm": (GREEN, "triangle-up", [2, 2]),
+    "svr": (PURPLE, "triangle-down", [8, 2, 2, 2]),
+    "ridge": (ORANGE, "diamond", [10, 4]),
+}
+_REST: list[tuple[str, str, list[int]]] = [
+    (BLACK, "cross", [1, 2]),
+    (SKY, "stroke", [4, 1]),
+    (GREY, "triangle-left", [12, 2]),
+    (INK, "triangle-right", [3, 6]),
+]
+
+
+def altair() -> Any:
+    """Return the altair module, or say how to install it."""
+    try:
+        import altair as module
+    except ImportError as error:
+        raise MissingExtraError(
+            "Figures need altair, which is not installed. Install it with: pip install 'densray[figures]'"
+        ) from error
+    return module
+
+
+def checked_rows(rows: Sequence[Row], *keys: str) -> list[dict[str, Any]]:
+    """Return the rows as dicts of plain values; refuse none at all, or rows without one of the keys."""
+    from densray.report import to_plain
+
+    if not rows:
+        raise DataError("There is nothing to draw: the list of rows is empty.")
+    for number, row in enumerate(rows):
+        missing = [key for key in keys if key not in row]
+        if missing:
+            raise DataError(f"Row {number} to draw has no '{missing[0]}'; it has {', '.join(map(str, row))}.")
+    return [to_plain(row) for row in rows]
+
+
+def values(rows: Sequence[Row]) -> Any:
+    """Return rows as chart data, without a data-frame library in between."""
+    return altair().Data(values=[dict(row) for row in rows])
+
+
+Look = tuple[str, str, list[int]]
+"""The colour, the shape and the dash of a method."""
+
+
+def method_looks(methods: Sequence[str]) -> dict[str, Look]:
+    """Return the look of each method, the same in every chart."""
+    names = list(dict.fromkeys(methods))
+    spare = iter(_REST * (len(names) // len(_REST) + 1))
+    return {name: _KNOWN.get(name) or next(spare) for name in names}
+
+
+def method_encoding(looks: Mapping[str, Look]) -> dict[str, Any]:
+    """Return colour and shape by method, under one legend."""
+    alt = altair()
+    legend = alt.Legend(title=None, symbolSize=90, symbolStrokeWidth=2, symbolFillColor="white")
+    colors, shapes = (alt.Scale(domain=list(looks), range=[look[i] for look in looks.values()]) for i in (0, 1))
+    return {
+        "color": alt.Color("method:N", scale=colors, legend=legend),
+        "shape": alt.Shape("method:N", scale=shapes, legend=legend),
+    }
+
+
+def styled(chart: Any, *, title: str = "") -> Any:
+    """Return a chart in the house style: a title that stands clear, quiet axes, readable sizes, white ground."""
+    if title:
+        heading = altair().Title(title, fontSize=15, fontWeight="bold", offset=14)
+        chart = chart.properties(title=heading)
+    return (
+        chart.configure(background="white", font="sans-serif", padding=12)
+        .configure_view(stroke=None)
+        .configure_axis(
+            labelFontSize=12, titleFontSize=13, titleFontWeight="normal", labelColor=INK, titleColor=INK,
+            gridColor="#E6E6E6", domainColor=GREY, tickColor=GREY,
+        )
+        .configure_title(fontSize=13, fontWeight="normal", anchor="start", frame="group", color=INK)
+        .configure_legend(labelFontSize=12, titleFontSize=12, titleFontWeight="normal", labelColor=INK)
+        .configure_header(labelFontSize=13, titleFontSize=13, labelColor=INK)
+    )  # fmt: skip

@@ -1,0 +1,177 @@
+"""Charts draw what they are given, in formats that open anywhere, with labels that do not overlap."""
+
+from __future__ import annotations
+
+import builtins
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from densray import figures
+from densray.errors import DataError, MissingExtraError, OutputError
+from densray.figures.labels import place_labels, text_width
+from densray.figures.style import method_looks
+
+alt = pytest.importorskip("altair", reason="figures are an extra")
+
+RNG = np.random.default_rng(0)
+WORDS = [f"word{number}" for number in range(40)]
+SCATTER = [
+    {"word": word, "space": space, "man": float(x), "woman": float(y)}
+    for space in ("original", "complement")
+    for word, (x, y) in zip(WORDS, RNG.uniform(0, 0.5, (40, 2)), strict=True)
+]
+SIZES = [{"method": m, "size": n, "mean": 0.5, "std": 0.1} for m in ("densray", "other") for n in (8, 16)]
+SEEDS = [{"word": word, "label": number % 2, "influence": number} for number, word in enumerate(WORDS)]
+CELLS = [{"category": c, "method": m, "precision": 0.25} for c in ("a", "b") for m in ("densray", "lrcos")]
+
+CHARTS: dict[str, Any] = {
+    "training_size": lambda: figures.training_size(SIZES, title="τ"),
+    "anchor_scatter": lambda: figures.anchor_scatter(SCATTER),
+    "ranked_words": lambda: figures.ranked_words([{"word": w, "score": n} for n, w in enumerate(WORDS)]),
+    "axis_scatter": lambda: figures.axis_scatter(
+        [{"word": w, "a.b: [c]": n, "poor–rich": -n} for n, w in enumerate(WORDS)], axes=("a.b: [c]", "poor–rich")
+    ),
+    "eigenvalue_spectrum": lambda: figures.eigenvalue_spectrum(np.array([-1.0, 3.0, 0.0])),
+    "seed_influence": lambda: figures.seed_influence(SEEDS),
+    "analogy_heat_map": lambda: figures.analogy_heat_map(CELLS),
+}
+
+
+def texts(svg: str) -> list[str]:
+    return re.findall(r"<text[^>]*>([^<]+)</text>", svg)
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_every_chart_is_drawn(name: str) -> None:
+    svg = figures.to_svg(CHARTS[name]())
+    assert svg.startswith("<svg")
+    assert "NaN" not in svg
+
+
+def test_every_public_chart_is_tried_here() -> None:
+    assert set(figures.__all__) - {"figure", "save", "to_svg"} == set(CHARTS)
+
+
+def test_ranked_words_are_those_of_both_ends_in_order() -> None:
+    rows = [{"word": word, "score": number} for number, word in enumerate(WORDS)]
+    shown = [t for t in texts(figures.to_svg(figures.ranked_words(rows, n_words=3))) if t.startswith("word")]
+    assert shown == ["word39", "word38", "word37", "word2", "word1", "word0"]
+
+
+def test_the_words_furthest_from_the_line_are_labelled() -> None:
+    rows = [{"word": f"w{i}", "space": "original", "man": i / 10, "woman": i / 10} for i in range(8)]
+    rows += [{"word": "captain", "space": "original", "man": 0.6, "woman": 0.1}]
+    rows += [{"word": "nurse", "space": "original", "man": 0.1, "woman": 0.6}]
+    shown = texts(figures.to_svg(figures.anchor_scatter(rows, n_labels=2)))
+    assert {"captain", "nurse"} <= set(shown)
+    assert not any(re.fullmatch(r"w\d", text) for text in shown)
+
+
+def test_axis_names_may_hold_any_character() -> None:
+    assert "a.b: [c]" in texts(figures.to_svg(CHARTS["axis_scatter"]()))
+
+
+def test_the_heat_map_shows_every_number_and_skips_missing_ones() -> None:
+    rows = [*CELLS[:3], {**CELLS[3], "precision": float("nan")}]
+    assert texts(figures.to_svg(figures.analogy_heat_map(rows))).count("0.25") == 3
+
+
+def test_methods_differ_in_colour_shape_and_dash() -> None:
+    looks = method_looks(["densray", "densifier", "svm", "svr", "ridge", "x", "y", "z"])
+    for part in range(3):
+        assert len({str(look[part]) for look in looks.values()}) == len(looks)
+    assert method_looks(["z", "densray"])["densray"] == looks["densray"]
+
+
+@pytest.mark.parametrize(("suffix", "start"), [(".png", b"\x89PNG"), (".svg", b"<svg"), (".pdf", b"%PDF")])
+def test_the_suffix_names_the_format(tmp_path: Path, suffix: str, start: bytes) -> None:
+    path = figures.save(CHARTS["eigenvalue_spectrum"](), tmp_path / f"chart{suffix}")
+    assert path.read_bytes().startswith(start)
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_the_html_page_needs_no_network(tmp_path: Path) -> None:
+    page = figures.save(CHARTS["eigenvalue_spectrum"](), tmp_path / "chart.html").read_text(encoding="utf-8")
+    assert not re.search(r"<(script|link)[^>]+(src|href)\s*=", page)
+    assert "vegaEmbed" in page
+
+
+def test_charts_are_not_written_where_they_should_not(tmp_path: Path) -> None:
+    chart = CHARTS["eigenvalue_spectrum"]()
+    old = tmp_path / "old.svg"
+    old.write_text("old")
+    with pytest.raises(OutputError, match=r"not as '\.gif'"):
+        figures.save(chart, tmp_path / "chart.gif")
+    with pytest.raises(OutputError, match="does not exist"):
+        figures.save(chart, tmp_path / "nowhere" / "chart.svg")
+    with pytest.raises(OutputError, match="exists"):
+        figures.save(chart, old, overwrite=False)
+    assert old.read_text() == "old"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_figure_goes_into_a_report() -> None:
+    from densray.report import Section, to_html
+
+    figure = figures.figure(CHARTS["eigenvalue_spectrum"](), "Eigenvalues")
+    assert "data:image/svg+xml;base64," in to_html(Section("Axis", figures=[figure]))
+
+
+def test_bad_rows_are_named() -> None:
+    with pytest.raises(DataError, match="nothing to draw"):
+        figures.ranked_words([])
+    with pytest.raises(DataError, match="nothing to draw"):
+        figures.eigenvalue_spectrum([])
+    with pytest.raises(DataError, match="Row 1 to draw has no 'score'"):
+        figures.ranked_words([{"word": "a", "score": 1}, {"word": "b"}])
+
+
+def test_a_missing_extra_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def without_altair(name: str, *rest: Any, **more: Any) -> Any:
+        if name == "altair":
+            raise ImportError(name)
+        return real(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", without_altair)
+    with pytest.raises(MissingExtraError, match=r"pip install 'densray\[figures\]'"):
+        figures.ranked_words([{"word": "a", "score": 1}])
+
+
+def boxes(placed: list[Any], font_size: float = 11) -> list[tuple[float, float, float, float]]:
+    found = []
+    for label in placed:
+        half = text_width(label.text, font_size=font_size) / 2, font_size / 2
+        (x, y) = label.middle
+        found.append((x - half[0], y - half[1], x + half[0], y + half[1]))
+    return found
+
+
+def test_labels_neither_overlap_nor_leave_the_chart() -> None:
+    points = [tuple(point) for point in RNG.uniform(0, 300, (80, 2)).tolist()]
+    placed = place_labels([f"label{n}" for n in range(80)], points, size=(300, 300), obstacles=points)
+    assert len(placed) > 20
+    drawn = boxes(placed)
+    for number, (left, top, right, bottom) in enumerate(drawn):
+        assert min(left, top) >= 0
+        assert max(right, bottom) <= 300
+        for other in drawn[:number]:
+            assert right <= other[0] or other[2] <= left or bottom <= other[1] or other[3] <= top
+
+
+def test_the_first_label_is_placed_before_the_rest() -> None:
+    crowd = [(50.0, 50.0)] * 60
+    placed = place_labels([f"label{n}" for n in range(60)], crowd, size=(100, 100))
+    assert len(placed) < 60
+
+
+def test_a_lone_label_stands_beside_its_point_without_a_leader() -> None:
+    (label,) = place_labels(["word"], [(100.0, 100.0)], size=(300, 200))
+    assert label.leader is None
+    assert label.middle[1] == 100.0
+    assert label.middle[0] > 100.0
