@@ -99,10 +99,12 @@ def test_neighbors_equal_the_sorted_list_of_all_cosines(space: WordSpace) -> Non
 
 def test_batched_neighbors_over_several_blocks_equal_the_oracle(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("densray.neighbors._BLOCK", 7)
+    monkeypatch.setattr("densray.neighbors._QUERIES", 2)
     vectors = RANDOM.normal(size=(50, 5))
     space = WordSpace([str(row) for row in range(50)], vectors)
-    rows, cosines = space.nearest(["3", "49"], k=6)
-    for query, line in zip(["3", "49"], rows, strict=True):
+    queries = ["3", "49", "0", "17", "18"]
+    rows, cosines = space.nearest(queries, k=6)
+    for query, line in zip(queries, rows, strict=True):
         assert [space.words[row] for row in line] == slow_neighbors(space, space[query], {query}, 6)
     assert (np.diff(cosines) <= 0).all()
 
@@ -147,9 +149,7 @@ def test_zero_rows_are_named_kept_or_dropped() -> None:
     with pytest.raises(VectorError, match=r"1 of 3 vectors .*'nil'.*zeros='drop'"):
         space.normalized()
     assert space.normalized(zeros="drop").words == ("a", "b")
-    np.testing.assert_allclose(
-        space.normalized(zeros="keep").vectors, [[0.6, 0.8], [0, 0], [0, 1]], rtol=1e-6
-    )
+    np.testing.assert_allclose(space.normalized(zeros="keep").vectors, [[0.6, 0.8], [0, 0], [0, 1]], rtol=1e-6)
     assert space.cosine("nil", "a") == 0
 
 
@@ -179,9 +179,7 @@ def test_rotation_keeps_all_cosines_and_neighbours(space: WordSpace, rotation: P
     assert [w for w, _ in turned.neighbors("w1")] == [w for w, _ in space.neighbors("w1")]
 
 
-def test_erasure_empties_the_axis_and_kept_words_stay_to_the_bit(
-    space: WordSpace, rotation: Projection
-) -> None:
+def test_erasure_empties_the_axis_and_kept_words_stay_to_the_bit(space: WordSpace, rotation: Projection) -> None:
     erased = space.erased(rotation, n_axes=2, keep=["w1", "not there"])
     gone = erased.vectors @ rotation.components_[:2].T
     row = int(space.locate(["w1"])[0])
@@ -270,6 +268,10 @@ def test_bad_parts_are_named_errors(words: Sequence[str], vectors: object, messa
 def test_bad_queries_are_named_errors(space: WordSpace) -> None:
     with pytest.raises(VectorError, match=r"shape \(1, 3\) do not fit 'toy', which is 12 wide"):
         space.neighbors([1.0, 2.0, 3.0])
+    with pytest.raises(VectorError, match="NaN or infinite"):
+        space.neighbors(np.full(12, np.nan))
+    with pytest.raises(VectorError, match="neither words nor vectors"):
+        space.cosines(["w1", 3.0], ["w2"])
     with pytest.raises(SpaceError, match="k is 0"):
         space.neighbors("w1", k=0)
 

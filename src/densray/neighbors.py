@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 __all__ = ["nearest_rows", "row_lengths"]
 
 _BLOCK = 16_384
+_QUERIES = 512
 
 
 def row_lengths(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -51,28 +52,45 @@ def nearest_rows(
         Equal cosines are ordered by row.
     """
     k = min(k, len(vectors))
-    unit = queries / np.maximum(row_lengths(queries), np.finfo(np.float32).tiny)[:, None]
-    rows = np.zeros((len(queries), 0), dtype=np.int64)
-    cosines = np.zeros((len(queries), 0), dtype=np.float32)
-    for start in range(0, len(vectors), _BLOCK):
-        block = np.asarray(vectors[start : start + _BLOCK])
-        scale = np.maximum(lengths[start : start + _BLOCK], np.finfo(np.float32).tiny)
-        found = (unit @ block.T) / scale
-        for query, bars in enumerate(barred or ()):
-            inside = bars[(bars >= start) & (bars < start + len(block))] - start
-            found[query, inside] = -np.inf
-        here = np.broadcast_to(np.arange(start, start + len(block)), found.shape)
-        rows, cosines = _best(np.hstack([rows, here]), np.hstack([cosines, found]), k)
+    unit: NDArray[np.float32] = queries / np.maximum(row_lengths(queries), np.finfo(np.float32).tiny)[:, None]
+    rows = np.empty((len(queries), k), dtype=np.int64)
+    cosines = np.empty((len(queries), k), dtype=np.float32)
+    for start in range(0, len(queries), _QUERIES):
+        part = slice(start, start + _QUERIES)
+        bars = None if barred is None else barred[part]
+        rows[part], cosines[part] = _nearest(vectors, unit[part], lengths, k, bars)
     return rows, cosines
 
 
-def _best(
-    rows: NDArray[np.int64], cosines: NDArray[np.float32], k: int
+def _nearest(
+    vectors: NDArray[np.float32],
+    unit: NDArray[np.float32],
+    lengths: NDArray[np.float32],
+    k: int,
+    barred: Sequence[NDArray[np.int64]] | None,
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return the k best columns of each line, ordered by cosine and then by row."""
-    if cosines.shape[1] > k:
-        kept = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
-        rows = np.take_along_axis(rows, kept, axis=1)
-        cosines = np.take_along_axis(cosines, kept, axis=1)
+    """Return the best rows of a few unit queries: the best of each block join the best so far."""
+    rows = np.zeros((len(unit), 0), dtype=np.int64)
+    cosines = np.zeros((len(unit), 0), dtype=np.float32)
+    for start in range(0, len(vectors), _BLOCK):
+        block = np.asarray(vectors[start : start + _BLOCK])
+        found = unit @ block.T
+        found /= np.maximum(lengths[start : start + _BLOCK], np.finfo(np.float32).tiny)
+        for query, bars in enumerate(barred or ()):
+            inside = bars[(bars >= start) & (bars < start + len(block))] - start
+            found[query, inside] = -np.inf
+        kept = _highest(found, k)
+        rows = np.hstack([rows, kept + start])
+        cosines = np.hstack([cosines, np.take_along_axis(found, kept, axis=1)])
+        kept = _highest(cosines, k)
+        rows, cosines = np.take_along_axis(rows, kept, axis=1), np.take_along_axis(cosines, kept, axis=1)
     order = np.lexsort((rows, -cosines), axis=1)
     return np.take_along_axis(rows, order, axis=1), np.take_along_axis(cosines, order, axis=1)
+
+
+def _highest(values: NDArray[np.float32], k: int) -> NDArray[np.intp]:
+    """Return the places of the k highest values of each line, in no order."""
+    width = values.shape[1]
+    if width <= k:
+        return np.broadcast_to(np.arange(width), values.shape)
+    return np.argpartition(values, width - k, axis=1)[:, width - k :]

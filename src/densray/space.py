@@ -164,9 +164,7 @@ class WordSpace(Conversions):
         return self._vocabulary.locate(words, match_case=match_case)
 
     def _take(self, rows: NDArray[np.int64]) -> WordSpace:
-        return WordSpace.unchecked(
-            tuple(self.words[row] for row in rows.tolist()), self._vectors[rows], name=self.name
-        )
+        return WordSpace.unchecked(tuple(self.words[row] for row in rows.tolist()), self._vectors[rows], name=self.name)
 
     def subset(
         self, words: Iterable[str], *, match_case: bool = True, missing: Literal["error", "drop"] = "error"
@@ -222,9 +220,7 @@ class WordSpace(Conversions):
         vectors: NDArray[np.float32] = self._vectors / scale[:, None]
         return self._with(vectors)
 
-    def neighbors(
-        self, query: str | ArrayLike, *, k: int = 10, exclude: Iterable[str] = ()
-    ) -> list[tuple[str, float]]:
+    def neighbors(self, query: str | ArrayLike, *, k: int = 10, exclude: Iterable[str] = ()) -> list[tuple[str, float]]:
         """Return the k words nearest to a word or a vector, with their cosines, best first.
 
         A word is not its own neighbour; words in `exclude` are left out too.
@@ -263,12 +259,17 @@ class WordSpace(Conversions):
         if len(queries) and all(isinstance(query, str) for query in queries):
             rows = self._vocabulary.find(str(query) for query in queries)
             return np.asarray(self._vectors[rows]), rows
-        points = np.asarray(queries, dtype=np.float32)
+        try:
+            points = np.asarray(queries, dtype=np.float32)
+        except (TypeError, ValueError) as error:
+            raise VectorError(f"The queries are neither words nor vectors ({error}).") from error
         if points.ndim != 2 or points.shape[1] != self.width:
             raise VectorError(
                 f"Queries of shape {points.shape} do not fit '{self.name}', which is {self.width} wide. "
                 f"Give words, or vectors of that width."
             )
+        if not np.isfinite(points).all():
+            raise VectorError("A query has NaN or infinite numbers. Give finite vectors.")
         return points, None
 
     def cosine(self, a: str | ArrayLike, b: str | ArrayLike) -> float:
@@ -285,9 +286,7 @@ class WordSpace(Conversions):
         lengths = np.linalg.norm(points, axis=1, keepdims=True)
         return np.asarray(points / np.where(lengths > 0, lengths, 1))
 
-    def analogy(
-        self, a: str, b: str, c: str, *, k: int = 10, exclude: Iterable[str] = ()
-    ) -> list[tuple[str, float]]:
+    def analogy(self, a: str, b: str, c: str, *, k: int = 10, exclude: Iterable[str] = ()) -> list[tuple[str, float]]:
         """Return the words d for which «a is to b as c is to d», by 3CosAdd (Mikolov et al. 2013).
 
         The k words with the highest cosine to b − a + c over unit vectors; a, b and c cannot be answers.
@@ -354,9 +353,7 @@ class WordSpace(Conversions):
     def _repr_html_(self) -> str:
         heads = "".join(f"<th>{axis}</th>" for axis in range(min(self.width, 6)))
         lines = "".join(
-            f"<tr><th>{escape(word)}</th>"
-            + "".join(f"<td>{value:.4f}</td>" for value in vector[:6])
-            + "</tr>"
+            f"<tr><th>{escape(word)}</th>" + "".join(f"<td>{value:.4f}</td>" for value in vector[:6]) + "</tr>"
             for word, vector in zip(self.words[:5], self._vectors[:5], strict=True)
         )
         return (
