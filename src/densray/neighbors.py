@@ -52,7 +52,8 @@ def nearest_rows(
         Equal cosines are ordered by row.
     """
     k = min(k, len(vectors))
-    unit: NDArray[np.float32] = queries / np.maximum(row_lengths(queries), np.finfo(np.float32).tiny)[:, None]
+    scale = np.maximum(row_lengths(queries), np.finfo(np.float32).tiny)[:, None]
+    unit = np.asarray(queries / scale, dtype=np.float32)
     rows = np.empty((len(queries), k), dtype=np.int64)
     cosines = np.empty((len(queries), k), dtype=np.float32)
     for start in range(0, len(queries), _QUERIES):
