@@ -105,6 +105,17 @@ def test_a_space_placed_by_hand_is_loaded_by_name_packed_or_not(
     assert read["blue"] == pytest.approx([0, 3, 4])
 
 
+def test_a_repeated_word_in_a_published_space_is_left_out_with_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DENSRAY_DATA", str(tmp_path))
+    (tmp_path / "glove.840B.300d.txt").write_text("red 1 0.5 0\nblue 0 3 4\nred 9 9 9\n", "utf-8")
+    with pytest.warns(UserWarning, match="red"):
+        read = load_space("glove-840b")
+    assert list(read.words) == ["red", "blue"]
+    assert read["red"] == pytest.approx([1, 0.5, 0])
+
+
 @pytest.mark.parametrize(
     ("load", "given", "message"),
     [

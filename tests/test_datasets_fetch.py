@@ -146,9 +146,7 @@ def test_a_cut_connection_keeps_its_part_and_the_next_call_asks_only_for_the_res
     server.cut_after = None
     kept = (tmp_path / "a.bin.part").stat().st_size
     seen: list[int] = []
-    download(
-        server.url("a.bin"), target, checksum=SHA256, progress=lambda done, total=None: seen.append(done)
-    )
+    download(server.url("a.bin"), target, checksum=SHA256, progress=lambda done, total=None: seen.append(done))
     assert target.read_bytes() == CONTENT
     assert server.asked == [None, f"bytes={kept}-"]
     assert kept < seen[0] < seen[-1] == len(CONTENT)
@@ -186,13 +184,9 @@ def test_a_missing_file_and_a_dead_server_say_what_to_place_where(
     server.__init__()  # type: ignore[misc]  # so that the fixture has something to stop
 
 
-def test_fetch_downloads_once_into_the_data_folder(
-    server: Server, folder: Path, known: dict[str, DataSet]
-) -> None:
+def test_fetch_downloads_once_into_the_data_folder(server: Server, folder: Path, known: dict[str, DataSet]) -> None:
     server.files["planets.tsv"] = CONTENT
-    known["planets"] = entry_of(
-        DataFile("lexicons/planets.tsv", server.url("planets.tsv"), len(CONTENT), SHA256)
-    )
+    known["planets"] = entry_of(DataFile("lexicons/planets.tsv", server.url("planets.tsv"), len(CONTENT), SHA256))
     with pytest.raises(DataError, match=r"not on this machine. Run `densray data fetch planets`"):
         path_of("planets")
     assert fetch("planets") == folder / "lexicons" / "planets.tsv" == path_of("planets")
@@ -214,9 +208,7 @@ def test_a_set_of_several_files_is_a_folder_and_goes_on_where_it_stopped(
 
 
 @pytest.mark.parametrize("place", ["lexicons/planets/planets.tsv.gz", "planets.tsv.gz", "planets.tsv"])
-def test_a_file_placed_by_hand_is_used_without_a_network(
-    folder: Path, known: dict[str, DataSet], place: str
-) -> None:
+def test_a_file_placed_by_hand_is_used_without_a_network(folder: Path, known: dict[str, DataSet], place: str) -> None:
     file = DataFile("lexicons/planets/planets.tsv.gz", "http://127.0.0.1:9/none", also=("planets.tsv",))
     known["planets"] = entry_of(file)
     (folder / place).parent.mkdir(parents=True)
@@ -241,12 +233,8 @@ def test_a_set_given_out_by_hand_names_its_home_page(folder: Path, known: dict[s
         fetch("planets")
 
 
-def test_an_archive_is_unpacked_into_its_folder(
-    server: Server, folder: Path, known: dict[str, DataSet]
-) -> None:
-    server.files["p.zip"] = archive_of(
-        **{"P_1/inner/venus.txt": b"hot", "P_1/mars.txt": b"cold", "other": b""}
-    )
+def test_an_archive_is_unpacked_into_its_folder(server: Server, folder: Path, known: dict[str, DataSet]) -> None:
+    server.files["p.zip"] = archive_of(**{"P_1/inner/venus.txt": b"hot", "P_1/mars.txt": b"cold", "other": b""})
     file = DataFile("planets.zip", server.url("p.zip"))
     known["planets"] = entry_of(file, path="analogies/planets", unpacked=True, strip="P_1")
     unpacked = fetch("planets")
@@ -255,9 +243,7 @@ def test_an_archive_is_unpacked_into_its_folder(
     assert (unpacked / "inner" / "venus.txt").read_bytes() == b"hot"
 
 
-def test_one_member_of_an_archive_is_taken_and_checked(
-    server: Server, folder: Path, known: dict[str, DataSet]
-) -> None:
+def test_one_member_of_an_archive_is_taken_and_checked(server: Server, folder: Path, known: dict[str, DataSet]) -> None:
     server.files["p.zip"] = archive_of(**{"P/planets.bin": CONTENT})
     file = DataFile("lexicons/planets.bin", server.url("p.zip"), checksum=SHA256, member="P/planets.bin")
     known["planets"] = entry_of(file)

@@ -64,7 +64,8 @@ def _load_dataset(name: str, limit: int | None, words: Iterable[str] | None) -> 
         return _load_embedded(name, limit, words)
     from densray.formats import read_space
 
-    return read_space(path_of(name), limit=limit, words=words, name=name)
+    # published files are as they are: a repeated word or a broken row is left out, with a warning
+    return read_space(path_of(name), limit=limit, words=words, name=name, bad_rows="skip")
 
 
 def _load_embedded(name: str, limit: int | None, words: Iterable[str] | None) -> WordSpace:
