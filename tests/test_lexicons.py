@@ -242,3 +242,9 @@ def test_published_readers_name_the_bad_line(tmp_path: Path) -> None:
     for reader, text, message in cases:
         with pytest.raises(LexiconError, match=message):
             reader(write(tmp_path, text))
+
+
+def test_every_published_reader_is_documented() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "lexicons.md").read_text(encoding="utf-8")
+    generic = {"read_entries", "read_pairs", "read_words"}
+    assert [name for name in lexicons.__all__ if name not in generic and f"`{name}`" not in page] == []

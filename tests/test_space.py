@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
+from pathlib import Path
 from typing import overload
 
 import numpy as np
@@ -12,6 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from densray.errors import DensRayError, SpaceError, UnknownWordError, VectorError
+from densray.lexicon import Lexicon
+from densray.rotations import DensRay
 from densray.space import WordSpace
 
 RANDOM = np.random.default_rng(0)
@@ -188,6 +191,21 @@ def test_erasure_empties_the_axis_and_kept_words_stay_to_the_bit(space: WordSpac
     np.testing.assert_array_equal(erased["w1"], space["w1"])
 
 
+def test_a_fitted_axis_separates_a_planted_concept_and_erasure_hides_it() -> None:
+    labels = np.repeat([1.0, -1.0], 60)
+    vectors = RANDOM.normal(size=(120, 8))
+    vectors[:, 5] += 4 * labels
+    space = WordSpace([f"w{row}" for row in range(120)], vectors)
+    found = Lexicon(zip(space.words, labels, strict=True)).align(space)
+    rotation = DensRay().fit(found.X, found.y)
+    concept = space.rotated(rotation).vectors[:, 0]
+    assert concept[labels > 0].min() > concept[labels < 0].max()
+    assert space.vectors[labels > 0, 0].min() < space.vectors[labels < 0, 0].max()  # control: not before
+    rest = space.erased(rotation).vectors
+    gap = np.linalg.norm(rest[labels > 0].mean(axis=0) - rest[labels < 0].mean(axis=0))
+    assert gap < 1  # of 8
+
+
 def test_a_rotation_of_another_width_is_refused_with_both_widths(space: WordSpace) -> None:
     with pytest.raises(SpaceError, match="fitted on 3 dimensions, 'toy' has 12"):
         space.rotated(Projection(np.eye(3)))
@@ -297,3 +315,10 @@ def test_any_distinct_texts_are_found_at_their_rows(words: list[str]) -> None:
     assert space.locate(words).tolist() == list(range(len(words)))
     assert (space.locate([word.swapcase() for word in words], match_case=False) < len(words)).all()
     assert len(space.fingerprint()) == 64
+
+
+def test_every_method_is_documented() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "spaces.md").read_text(encoding="utf-8")
+    internal = {"unchecked", "renamed", "lengths", "width", "name"}
+    names = [name for name in dir(WordSpace) if not name.startswith("_") and name not in internal]
+    assert [name for name in names if f".{name}" not in page] == []

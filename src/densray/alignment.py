@@ -19,7 +19,7 @@ __all__ = ["Alignment", "align_words", "locate_spellings", "spelling_key"]
 
 @dataclass(frozen=True)
 class Alignment:
-    """The part of a lexicon that is in a space. Every word of the lexicon is in one of the last three.
+    """The part of a lexicon that is in a space; each of its words is found, missing or repeated.
 
     Attributes
     ----------
