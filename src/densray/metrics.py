@@ -1,0 +1,223 @@
+"""How well scores agree with gold labels, and how sure that is.
+
+Every function takes the gold labels first and the scores second, one number a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+
+from densray.errors import LabelError
+
+__all__ = [
+    "Interval",
+    "accuracy",
+    "auc",
+    "kendall_tau",
+    "macro_mean",
+    "midpoint",
+    "pearson",
+    "percentile_interval",
+    "resampled_tau",
+    "spearman",
+    "tau_interval",
+]
+
+Vector = NDArray[np.float64]
+
+#: Rows of the n × n matrix of signs made at once.
+BLOCK_ROWS = 1024
+
+
+class Interval(NamedTuple):
+    """The two ends of an interval."""
+
+    low: float
+    high: float
+
+
+def kendall_tau(gold: ArrayLike, scores: ArrayLike) -> float:
+    """Return Kendall's τ-b, which allows for ties.
+
+    >>> kendall_tau([1, 2, 3, 3], [0.1, 0.4, 0.3, 0.9]).__round__(3)
+    0.548
+    """
+    from scipy.stats import kendalltau  # slow to import
+
+    return float(kendalltau(*_checked(gold, scores)).statistic)
+
+
+def spearman(gold: ArrayLike, scores: ArrayLike) -> float:
+    """Return Spearman's rank correlation."""
+    from scipy.stats import rankdata
+
+    gold, scores = _checked(gold, scores)
+    return pearson(rankdata(gold), rankdata(scores))
+
+
+def pearson(gold: ArrayLike, scores: ArrayLike) -> float:
+    """Return Pearson's correlation."""
+    gold, scores = _checked(gold, scores)
+    centred = gold - gold.mean(), scores - scores.mean()
+    return float(centred[0] @ centred[1] / np.sqrt((centred[0] @ centred[0]) * (centred[1] @ centred[1])))
+
+
+def auc(gold: ArrayLike, scores: ArrayLike) -> float:
+    """Return the chance that a word of the higher class scores above one of the lower, ties counting half.
+
+    >>> auc([1, 1, -1, -1], [0.9, 0.2, 0.2, 0.1])
+    0.875
+    """
+    from scipy.stats import rankdata
+
+    gold, scores = _checked(gold, scores)
+    high = _higher_class(gold)
+    positives, negatives = int(high.sum()), int((~high).sum())
+    above = rankdata(scores)[high].sum() - positives * (positives + 1) / 2  # Mann and Whitney 1947
+    return float(above / (positives * negatives))
+
+
+def accuracy(gold: ArrayLike, scores: ArrayLike, *, threshold: float) -> float:
+    """Return the share of words whose score lies on its class's side of the threshold."""
+    gold, scores = _checked(gold, scores)
+    return float(np.mean(_higher_class(gold) == (scores > threshold)))
+
+
+def midpoint(gold: ArrayLike, scores: ArrayLike) -> float:
+    """Return the score half-way between the means of the two classes: a threshold learned in training.
+
+    >>> midpoint([1, 1, -1], [2.0, 4.0, 0.0])
+    1.5
+    """
+    gold, scores = _checked(gold, scores)
+    high = _higher_class(gold)
+    return float((scores[high].mean() + scores[~high].mean()) / 2)
+
+
+def macro_mean(values: Iterable[float]) -> float:
+    """Return the mean over lexicons, each counting the same whatever its size."""
+    collected = np.array(list(values), dtype=np.float64)
+    if not collected.size:
+        raise LabelError("the macro mean of no values was asked for; at least one is needed.")
+    return float(collected.mean())
+
+
+def tau_interval(
+    gold: ArrayLike,
+    scores: ArrayLike,
+    *,
+    level: float = 0.95,
+    n_resamples: int = 1000,
+    random_state: int | np.random.RandomState | None = 0,
+) -> Interval:
+    """Return the bootstrap interval of Kendall's τ-b over words: which τ other samples of words would give.
+
+    Parameters
+    ----------
+    gold, scores : array-like of shape (n,)
+    level : float, default=0.95
+        The share of intervals that cover the true τ.
+    n_resamples : int, default=1000
+    random_state : int, RandomState or None, default=0
+    """
+    return percentile_interval(resampled_tau(gold, scores, n_resamples=n_resamples, random_state=random_state), level)
+
+
+def percentile_interval(values: ArrayLike, level: float = 0.95) -> Interval:
+    """Return the interval that leaves out equal shares of the values below and above.
+
+    >>> percentile_interval(range(101), 0.5)
+    Interval(low=25.0, high=75.0)
+    """
+    if not 0.0 < level < 1.0:
+        raise LabelError(f"level={level} is given; a share between 0 and 1, such as 0.95, is needed.")
+    low, high = np.quantile(np.asarray(values, dtype=np.float64), [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+    return Interval(float(low), float(high))
+
+
+def resampled_tau(
+    gold: ArrayLike,
+    scores: ArrayLike,
+    *,
+    n_resamples: int = 1000,
+    random_state: int | np.random.RandomState | None = 0,
+) -> Vector:
+    r"""Return Kendall's τ-b of resamples of the words, drawn with replacement.
+
+    The same `random_state` draws the same words whatever the scores: the difference of two methods' values is a
+    paired bootstrap of their difference.
+
+    Notes
+    -----
+    A resample counts each word :math:`c_v` times, so that its concordant less its discordant pairs are
+    :math:`\sum_{v<w} c_v c_w \operatorname{sign}(g_v - g_w) \operatorname{sign}(s_v - s_w)`: one matrix product for
+    all resamples, in blocks. 1,000 resamples of 3,800 words take a fraction of a second.
+    """
+    gold, scores = _checked(gold, scores)
+    size = gold.size
+    counts = _draw_counts(size, n_resamples, random_state)
+    order = np.argsort(scores, kind="stable")
+    gold, scores, counts = gold[order], scores[order], counts[:, order]
+    light = counts.astype(np.float32)  # small whole numbers: exact
+    net = np.zeros(n_resamples)
+    for start in range(0, size, BLOCK_ROWS):
+        rows = slice(start, min(start + BLOCK_ROWS, size))
+        later = slice(start, size)
+        above = scores[later] > scores[rows, None]
+        signs = np.sign(gold[later] - gold[rows, None]).astype(np.float32) * above
+        net += np.einsum("bi,bi->b", light[:, rows], light[:, later] @ signs.T, dtype=np.float64)
+    untied = (_untied_pairs(np.argsort(gold, kind="stable"), gold, counts), _untied_pairs(None, scores, counts))
+    with np.errstate(invalid="ignore", divide="ignore"):  # a resample of equal gold labels has no τ
+        taus: Vector = net / np.sqrt(untied[0] * untied[1])
+    return taus[np.isfinite(taus)]
+
+
+def _draw_counts(size: int, n_resamples: int, random_state: int | np.random.RandomState | None) -> NDArray[np.int64]:
+    """Return how often each of `size` words is drawn in each resample, shape (n_resamples, size)."""
+    draws = check_random_state(random_state).randint(size, size=(n_resamples, size))
+    draws += size * np.arange(n_resamples)[:, None]
+    return np.bincount(draws.ravel(), minlength=n_resamples * size).reshape(n_resamples, size)
+
+
+def _untied_pairs(order: NDArray[np.intp] | None, values: Vector, counts: NDArray[np.int64]) -> Vector:
+    """Return the number of pairs of each resample that differ in `values`: (n² - Σ (size of a tie)²) / 2."""
+    if order is not None:
+        values, counts = values[order], counts[:, order]
+    starts = np.flatnonzero(np.concatenate([[True], np.diff(values) != 0]))
+    ties = np.add.reduceat(counts, starts, axis=1).astype(np.float64)
+    total = float(counts[0].sum())
+    untied: Vector = (total * total - np.sum(ties * ties, axis=1)) / 2.0
+    return untied
+
+
+def _checked(gold: ArrayLike, scores: ArrayLike) -> tuple[Vector, Vector]:
+    gold, scores = np.asarray(gold, dtype=np.float64), np.asarray(scores, dtype=np.float64)
+    if gold.ndim != 1 or gold.shape != scores.shape:
+        raise LabelError(
+            f"gold labels of shape {gold.shape} and scores of shape {scores.shape} are given; one of each a word is "
+            "needed."
+        )
+    if not (np.isfinite(gold).all() and np.isfinite(scores).all()):
+        raise LabelError("gold labels or scores hold NaN or infinity; every word needs finite ones. Drop the others.")
+    for name, values in (("gold labels", gold), ("scores", scores)):
+        if values.size < 2 or (values == values[0]).all():
+            raise LabelError(
+                f"the {name} of {values.size} words are all equal: there is no order to agree with. Add words of "
+                "another label or score."
+            )
+    return gold, scores
+
+
+def _higher_class(gold: Vector) -> NDArray[np.bool_]:
+    low, high = gold.min(), gold.max()
+    if not np.isin(gold, [low, high]).all():
+        raise LabelError(
+            f"the gold labels hold {np.unique(gold).size} different values; two classes are needed. "
+            "Split scores at their median, or use kendall_tau."
+        )
+    return np.asarray(gold == high)

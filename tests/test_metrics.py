@@ -1,0 +1,121 @@
+"""Metrics against scipy, scikit-learn and their own definitions; the bootstrap against planted truth."""
+
+from __future__ import annotations
+
+import time
+from itertools import combinations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+from sklearn.metrics import roc_auc_score
+
+from densray.errors import LabelError
+from densray.metrics import (
+    accuracy,
+    auc,
+    kendall_tau,
+    macro_mean,
+    midpoint,
+    pearson,
+    percentile_interval,
+    resampled_tau,
+    spearman,
+    tau_interval,
+)
+
+Vector = NDArray[np.float64]
+
+
+def noisy_scores(size: int, *, seed: int, decimals: int = 1) -> tuple[Vector, Vector]:
+    random = np.random.default_rng(seed)
+    gold = random.normal(size=size).round(decimals)
+    return gold, (gold + random.normal(size=size)).round(decimals)
+
+
+def tau_by_pairs(gold: Vector, scores: Vector) -> float:
+    signs = [(np.sign(gold[i] - gold[j]), np.sign(scores[i] - scores[j])) for i, j in combinations(range(gold.size), 2)]
+    first, second = np.array(signs).T
+    return float(first @ second / np.sqrt((first @ first) * (second @ second)))
+
+
+def test_tau_equals_its_definition_over_pairs_with_ties() -> None:
+    gold, scores = noisy_scores(60, seed=1)
+    assert kendall_tau(gold, scores) == pytest.approx(tau_by_pairs(gold, scores), abs=1e-12)
+
+
+def test_correlations_equal_scipy() -> None:
+    gold, scores = noisy_scores(80, seed=2)
+    assert spearman(gold, scores) == pytest.approx(stats.spearmanr(gold, scores).statistic, abs=1e-12)
+    assert pearson(gold, scores) == pytest.approx(stats.pearsonr(gold, scores).statistic, abs=1e-12)
+
+
+def test_auc_equals_scikit_learn_and_counts_ties_half() -> None:
+    gold, scores = noisy_scores(80, seed=3)
+    classes = np.where(gold > 0.5, 1.0, -1.0)
+    assert auc(classes, scores) == pytest.approx(roc_auc_score(classes, scores), abs=1e-12)
+
+
+def test_midpoint_and_accuracy_on_a_hand_count() -> None:
+    gold, scores = [1, 1, -1, -1], [3.0, 1.0, 1.5, -1.5]
+    assert midpoint(gold, scores) == 1.0
+    assert accuracy(gold, scores, threshold=1.0) == 0.5
+    assert accuracy(gold, scores, threshold=0.5) == 0.75
+
+
+def test_macro_mean_counts_every_lexicon_once() -> None:
+    assert macro_mean([0.5, 0.75]) == 0.625
+    with pytest.raises(LabelError, match="at least one"):
+        macro_mean([])
+
+
+@pytest.mark.parametrize("binary", [True, False])
+def test_resampled_tau_equals_scipy_on_every_resample(binary: bool) -> None:
+    gold, scores = noisy_scores(150, seed=4)
+    gold = np.sign(gold + 0.05) if binary else gold
+    taus = resampled_tau(gold, scores, n_resamples=5, random_state=7)
+    draws = np.random.RandomState(7).randint(gold.size, size=(5, gold.size))
+    for tau, rows in zip(taus, draws, strict=True):
+        assert tau == pytest.approx(stats.kendalltau(gold[rows], scores[rows]).statistic, abs=1e-12)
+
+
+def test_resamples_are_the_same_words_for_every_method() -> None:
+    gold, scores = noisy_scores(200, seed=5)
+    first = resampled_tau(gold, scores, n_resamples=50)
+    assert np.array_equal(first, resampled_tau(gold, 3 * scores + 1, n_resamples=50))
+    assert np.allclose(first, -resampled_tau(gold, -scores, n_resamples=50))
+
+
+def test_interval_covers_the_planted_tau_at_its_nominal_rate() -> None:
+    correlation = 0.6
+    truth = 2 / np.pi * np.arcsin(correlation)  # Kendall's τ of a bivariate normal distribution
+    random = np.random.default_rng(6)
+    hits = 0
+    trials = 300
+    for _ in range(trials):
+        gold = random.normal(size=150)
+        scores = correlation * gold + np.sqrt(1 - correlation**2) * random.normal(size=150)
+        low, high = tau_interval(gold, scores, level=0.9, n_resamples=300, random_state=0)
+        hits += low <= truth <= high
+    assert 0.85 <= hits / trials <= 0.95  # 0.9 ± 3 standard errors of 300 trials
+
+
+def test_bootstrap_of_3800_words_takes_no_minute() -> None:
+    gold, scores = noisy_scores(3800, seed=8, decimals=3)
+    start = time.perf_counter()
+    tau_interval(gold, scores)
+    assert time.perf_counter() - start < 10.0
+
+
+def test_equal_gold_unequal_lengths_and_nan_are_named() -> None:
+    with pytest.raises(LabelError, match="gold labels of 2 words are all equal"):
+        kendall_tau([1, 1], [0.1, 0.2])
+    with pytest.raises(LabelError, match=r"shape \(2,\) and scores of shape \(3,\)"):
+        pearson([1, 2], [1, 2, 3])
+    with pytest.raises(LabelError, match="NaN"):
+        spearman([1, np.nan], [1, 2])
+    with pytest.raises(LabelError, match="3 different values"):
+        auc([1, 2, 3], [1, 2, 3])
+    with pytest.raises(LabelError, match=r"level=1\.5"):
+        percentile_interval([1, 2], 1.5)
