@@ -135,6 +135,8 @@ def test_limit_leaves_later_words_missing() -> None:
     found = Lexicon({"good": 1, "great": 2}).align(SPACE, limit=3)
     assert found.words == ("good",)
     assert found.missing == ("great",)
+    # the vocabulary ends at the limit: 'bad' is beyond it, 'Bad' is not
+    assert Lexicon({"bad": 1}).align(SPACE, limit=2, match_case=False).words == ("Bad",)
 
 
 @pytest.mark.parametrize(

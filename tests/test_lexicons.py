@@ -51,6 +51,19 @@ def test_named_labels_and_lists_by_label_are_numbers(tmp_path: Path) -> None:
     assert dict(lists.items()) == dict(lexicon.items())
 
 
+def test_a_name_repeated_in_json_is_an_entry_of_its_own(tmp_path: Path) -> None:
+    lexicon = Lexicon.read(write(tmp_path, '{"odd": 1, "good": 1, "odd": -1}', name="a.json"))
+    assert lexicon.dropped.conflicts == ("odd",)
+
+
+def test_old_line_ends_and_utf16_are_understood_or_named(tmp_path: Path) -> None:
+    assert Lexicon.read(write(tmp_path, "good\t1\rbad\t-1\r")).words == ("good", "bad")
+    path = write(tmp_path, "good\t1\n", encoding="utf-16")
+    with pytest.raises(LexiconError, match="encoding='utf-16'"):
+        Lexicon.read(path)
+    assert Lexicon.read(path, encoding="utf-16").words == ("good",)
+
+
 def test_columns_can_be_named_or_numbered(tmp_path: Path) -> None:
     path = write(tmp_path, "a\tb\tc\n1\tgood\t3\n")
     assert dict(Lexicon.read(path, word_column="b", label_column="c", header=True).items()) == {"good": 3.0}

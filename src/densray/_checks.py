@@ -28,8 +28,7 @@ def checked_words(words: Sequence[str]) -> tuple[str, ...]:
     if len(set(checked)) < len(checked):
         twice = [word for word, count in Counter(checked).items() if count > 1]
         raise SpaceError(
-            f"{len(twice)} words occur more than once: {name_some(twice)}. Each word needs one vector; "
-            f"keep the first."
+            f"{len(twice)} words occur more than once: {name_some(twice)}. Each word needs one vector; keep the first."
         )
     return checked
 
@@ -37,10 +36,13 @@ def checked_words(words: Sequence[str]) -> tuple[str, ...]:
 def checked_vectors(vectors: ArrayLike, words: Sequence[str]) -> NDArray[np.float32]:
     """Return the vectors as a float32 matrix with one finite row per word, or say what is wrong."""
     try:
+        given = vectors if isinstance(vectors, np.memmap) else np.asarray(vectors)
+        if given.dtype.kind not in "fiubO":
+            raise TypeError(f"their type is {given.dtype}")
         with np.errstate(over="ignore"):  # a float64 beyond float32 becomes infinite and is refused below
-            matrix = np.asanyarray(vectors).astype(np.float32, copy=False)
+            matrix = given.astype(np.float32, copy=False)
     except (TypeError, ValueError) as error:
-        raise VectorError(f"The vectors are not a table of numbers ({error}).") from error
+        raise VectorError(f"The vectors are not a table of real numbers ({error}).") from error
     if matrix.ndim != 2 or matrix.shape[1] == 0:
         raise VectorError(
             f"Vectors of shape {matrix.shape} were given; one row of at least one number per word is needed."

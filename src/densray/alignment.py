@@ -89,9 +89,8 @@ def align_words(
     minimum: int,
 ) -> Alignment:
     """Return the words that are in the space with vectors and labels; see `Lexicon.align`."""
-    rows, bent = locate_spellings(words, space, match_case=match_case)
-    if limit is not None:
-        rows[rows >= limit] = -1
+    searched = space if limit is None else space.limit(limit)
+    rows, bent = locate_spellings(words, searched, match_case=match_case)
     chosen = _first_per_row(rows, bent)
     missing = tuple(word for word, row in zip(words, rows, strict=True) if row < 0)
     if len(chosen) < max(minimum, 1):

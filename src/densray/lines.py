@@ -56,9 +56,10 @@ class TextFile:
         except UnicodeDecodeError as error:
             line = content.count(b"\n", 0, error.start) + 1
             found = content[error.start : error.start + 8]
+            likely = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "latin-1"
             raise self.problem(
                 f"byte {error.start} ({found!r}) is not {encoding}. Name the encoding, for instance "
-                f"encoding='latin-1'.",
+                f"encoding='{likely}'.",
                 line,
             ) from None
         except LookupError:
@@ -71,7 +72,8 @@ class TextFile:
 
     def lines(self, *, comment: str | None = None) -> Iterator[Line]:
         """Yield the lines that are neither blank nor begin with `comment`."""
-        for number, text in enumerate(self.text.split("\n"), start=1):
+        end = "\n" if "\n" in self.text else "\r"
+        for number, text in enumerate(self.text.split(end), start=1):
             line = text.removesuffix("\r")
             if line.strip() and not (comment and line.startswith(comment)):
                 yield Line(number, line)
@@ -81,9 +83,7 @@ class TextFile:
         try:
             return split_fields(line.text, delimiter)
         except csv.Error as error:
-            raise self.problem(
-                f"{shorten(line.text)} is not a line of fields ({error}).", line.number
-            ) from error
+            raise self.problem(f"{shorten(line.text)} is not a line of fields ({error}).", line.number) from error
 
 
 def split_fields(text: str, delimiter: str | None) -> list[str]:

@@ -52,7 +52,7 @@ def read_pairs(source: FilePath | Iterable[Sequence[str]], *, encoding: str = "u
     file = TextFile(source, encoding=encoding, error=LexiconError)
     if _is_json(file):
         content = _json_content(file)
-        if not isinstance(content, list):
+        if not isinstance(content, list) or isinstance(content, _Members):
             raise file.problem('a list of pairs is needed, as in [["she", "he"]].')
         return [_checked_pair(pair, file) for pair in content]
     pairs = []
@@ -85,9 +85,13 @@ def _is_json(file: TextFile) -> bool:
     return start.startswith(('{"', '[["', "[{")) or start.split()[:1] == ["{"]
 
 
+class _Members(list[tuple[str, object]]):
+    """The members of a JSON object, repeated names included."""
+
+
 def _json_content(file: TextFile) -> object:
     try:
-        return json.loads(file.text, parse_constant=lambda text: text)
+        return json.loads(file.text, parse_constant=str, object_pairs_hook=_Members)
     except json.JSONDecodeError as error:
         raise file.problem(f"not valid JSON ({error.msg}).", error.lineno) from None
     except (RecursionError, ValueError) as error:
@@ -97,16 +101,17 @@ def _json_content(file: TextFile) -> object:
 def _json_entries(file: TextFile) -> Iterator[tuple[str, float]]:
     """Yield the entries of {word: label}, {"positive": [words]}, [[word, label]] or [{"word", "label"}]."""
     content = _json_content(file)
-    if isinstance(content, dict):
-        for key, value in content.items():
-            if isinstance(value, list):
+    if isinstance(content, _Members):
+        for key, value in content:
+            if isinstance(value, list) and not isinstance(value, _Members):
                 yield from (_json_entry(file, word, key) for word in value)
             else:
                 yield _json_entry(file, key, value)
     elif isinstance(content, list):
         for item in content:
-            if isinstance(item, dict):
-                fields: list[object] = [item.get("word"), item.get("label", item.get("score"))]
+            if isinstance(item, _Members):
+                record = dict(item)
+                fields: list[object] = [record.get("word"), record.get("label", record.get("score"))]
             else:
                 fields = list(item) if isinstance(item, list) else [item]
             if len(fields) != 2:
