@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from densray._version import __version__
-from densray.cli import evaluate, reproduce
+from densray.cli import data, evaluate, reproduce, spaces
 
 __all__ = ["app"]
 
@@ -37,5 +37,9 @@ def _densray(
         typer.echo(context.get_help())
 
 
+app.command()(spaces.convert)
+app.command()(spaces.rotate)
+app.command()(spaces.erase)
+app.add_typer(data.app, name="data")
 app.add_typer(evaluate.app, name="evaluate")
 app.add_typer(reproduce.app, name="reproduce")

@@ -9,16 +9,10 @@ import typer
 
 __all__ = ["Json", "Limit", "Output", "Overwrite", "Quiet", "Space"]
 
-Space: TypeAlias = Annotated[
-    str, typer.Argument(metavar="SPACE", help="A file of vectors, or the name of a data set.")
-]
+Space: TypeAlias = Annotated[str, typer.Argument(metavar="SPACE", help="A file of vectors, or the name of a data set.")]
 Output: TypeAlias = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write.")]
-Overwrite: TypeAlias = Annotated[
-    bool, typer.Option("--overwrite", help="Replace the output file where it exists.")
-]
-Json: TypeAlias = Annotated[
-    bool, typer.Option("--json", help="Print the answer as JSON, unrounded, and nothing else.")
-]
+Overwrite: TypeAlias = Annotated[bool, typer.Option("--overwrite", help="Replace the output file where it exists.")]
+Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the answer as JSON, unrounded, and nothing else.")]
 Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no notes.")]
 Limit: TypeAlias = Annotated[
     int | None, typer.Option("--limit", min=1, metavar="N", help="Read the first N words only.")

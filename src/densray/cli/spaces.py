@@ -1,0 +1,118 @@
+"""``densray convert``, ``rotate`` and ``erase``: a space in, a space out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import typer
+
+from densray.cli.options import Json, Limit, Output, Overwrite, Quiet, Space
+from densray.cli.output import check_output, note, print_json
+from densray.cli.progress import progress
+
+if TYPE_CHECKING:
+    from densray.formats import Change
+
+__all__ = ["convert", "erase", "rotate"]
+
+Axis: TypeAlias = Annotated[Path, typer.Argument(metavar="AXIS", help="A saved rotation.")]
+Format: TypeAlias = Annotated[
+    str | None, typer.Option("--format", metavar="NAME", help="The format to write, if not by the ending.")
+]
+Normalize: TypeAlias = Annotated[bool, typer.Option("--normalize", help="Scale vectors to unit length first.")]
+AnySpace: TypeAlias = Annotated[bool, typer.Option("--any-space", help="Use an axis that was fitted on another space.")]
+
+
+def convert(
+    space: Space,
+    output: Output,
+    format: Format = None,
+    limit: Limit = None,
+    normalize: Normalize = False,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a space in another format; the ending of FILE names it.
+
+    Example: densray convert vectors.txt.gz -o vectors.densray
+    """
+    target = _checked_target(output, format, overwrite=overwrite)
+    options = {"format": format, "limit": limit, "normalize": normalize, "overwrite": overwrite}
+    _write(space, target, change=None, options=options, as_json=as_json, quiet=quiet)
+
+
+def rotate(
+    space: Space,
+    axis: Axis,
+    output: Output,
+    format: Format = None,
+    limit: Limit = None,
+    normalize: Normalize = False,
+    any_space: AnySpace = False,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a space in the coordinates of a rotation: the first dimension is the concept.
+
+    Example: densray rotate vectors.bin sentiment.npz -o rotated.bin
+    """
+    target = _checked_target(output, format, overwrite=overwrite)
+    from densray.streaming import load_axis_for, rotating
+
+    change = rotating(load_axis_for(space, axis, any_space=any_space))
+    options = {"format": format, "limit": limit, "normalize": normalize, "overwrite": overwrite}
+    _write(space, target, change=change, options=options, as_json=as_json, quiet=quiet)
+
+
+def erase(
+    space: Space,
+    axis: Axis,
+    output: Output,
+    n_axes: Annotated[int, typer.Option("--axes", min=1, metavar="N", help="How many axes to remove.")] = 1,
+    keep: Annotated[
+        list[str] | None, typer.Option("--keep", metavar="WORD", help="A word to leave as it is; may be repeated.")
+    ] = None,
+    format: Format = None,
+    limit: Limit = None,
+    normalize: Normalize = False,
+    any_space: AnySpace = False,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a space without the concept of an axis, in its original coordinates.
+
+    Example: densray erase vectors.bin gender.npz -o neutral.bin --keep queen --keep king
+    """
+    target = _checked_target(output, format, overwrite=overwrite)
+    from densray.streaming import erasing, load_axis_for
+
+    change = erasing(load_axis_for(space, axis, any_space=any_space), n_axes=n_axes, keep=keep or ())
+    options = {"format": format, "limit": limit, "normalize": normalize, "overwrite": overwrite}
+    _write(space, target, change=change, options=options, as_json=as_json, quiet=quiet)
+
+
+def _checked_target(output: Path, format: str | None, *, overwrite: bool) -> Path:
+    """Return the output path; a name that says no format is refused as early as one that is taken."""
+    target = check_output(output, overwrite=overwrite)
+    from densray.formats._write import format_for
+
+    format_for(target, format)
+    return target
+
+
+def _write(
+    space: str, target: Path, *, change: Change | None, options: dict[str, Any], as_json: bool, quiet: bool
+) -> None:
+    from densray.streaming import rewrite_space
+
+    note(f"Writing {target}", quiet=quiet)
+    with progress(f"Writing {target.name}", quiet=quiet) as advance:
+        written = rewrite_space(space, target, change=change, progress=advance, **options)
+    if as_json:
+        print_json({"path": written.path, "words": written.words, "width": written.width})
+    elif not quiet:
+        typer.echo(f"{written.path}: {written.words:,} words, {written.width} dimensions")

@@ -1,0 +1,154 @@
+"""Spaces rewritten on disk: converted, rotated or erased, block by block in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray.datasets import list_datasets, load_space, path_of
+from densray.errors import PersistenceError
+from densray.formats import Change, rewrite, write_space
+from densray.persistence import load_rotation, read_header
+
+if TYPE_CHECKING:
+    from densray.rotations import Rotation
+
+__all__ = ["Rewritten", "erasing", "load_axis_for", "rewrite_space", "rotating"]
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """What was written: the file, how many words it holds, and how wide their vectors are."""
+
+    path: Path
+    words: int
+    width: int
+
+
+def rewrite_space(
+    source: str | Path,
+    target: str | Path,
+    *,
+    change: Change | None = None,
+    normalize: bool = False,
+    limit: int | None = None,
+    format: str | None = None,
+    overwrite: bool = False,
+    progress: Callable[[int, int | None], None] | None = None,
+) -> Rewritten:
+    """Write a space to another file, in the format its ending names, each block changed on the way.
+
+    Parameters
+    ----------
+    source
+        A file of vectors, or the name of a data set.
+    target
+        The file to write; it appears whole or not at all.
+    change
+        What to do to each block: :func:`rotating`, :func:`erasing`, or nothing.
+    normalize
+        Whether vectors are scaled to unit length first; vectors of zeros stay.
+    limit
+        How many words are read at most.
+    format
+        The format to write, where the ending of ``target`` should not decide.
+    overwrite
+        Whether an existing file is replaced.
+    progress
+        Called with the rows done and the rows in all.
+    """
+    step = _Steps(change, normalize=normalize)
+    options: dict[str, Any] = {"format": format, "overwrite": overwrite, "progress": progress}
+    if _is_embedded(source):
+        space = load_space(source, limit=limit)
+        changed = space.with_vectors(step(space.words, space.vectors))
+        path = write_space(changed, target, **options)
+    else:
+        path = rewrite(_file_of(source), target, change=step, limit=limit, **options)
+    return Rewritten(path, step.words, step.width)
+
+
+def rotating(rotation: Rotation) -> Change:
+    """Return the change of coordinates to the axes of a rotation: the first one is the concept."""
+
+    def change(words: Sequence[str], vectors: NDArray[np.float32]) -> NDArray[Any]:
+        return np.asarray(rotation.transform(vectors))
+
+    return change
+
+
+def erasing(rotation: Rotation, *, n_axes: int = 1, keep: Iterable[str] = ()) -> Change:
+    """Return the removal of the first axes of a rotation; the words in ``keep`` stay as they are."""
+    kept = frozenset(keep)
+
+    def change(words: Sequence[str], vectors: NDArray[np.float32]) -> NDArray[Any]:
+        erased = np.array(rotation.erase(vectors, n_axes=n_axes))
+        rows = [row for row, word in enumerate(words) if word in kept]
+        erased[rows] = vectors[rows]
+        return erased
+
+    return change
+
+
+def load_axis_for(source: str | Path, axis: str | Path, *, any_space: bool = False) -> Rotation:
+    """Return a saved rotation, after making sure that it was fitted on this very space.
+
+    An axis fitted on the first words of the space, or on the space scaled to unit length, belongs to it too.
+
+    Parameters
+    ----------
+    source
+        A file of vectors, or the name of a data set.
+    axis
+        The file of the rotation.
+    any_space
+        Whether to use the rotation on another space of the same width as well.
+    """
+    rotation = load_rotation(axis)
+    fitted = read_header(axis)["space"]
+    if any_space or fitted is None:
+        return rotation
+    space = load_space(source, limit=fitted["words"])
+    if space.width != rotation.components_.shape[1]:
+        load_rotation(axis, space=space)  # names both widths
+    if fitted["fingerprint"] not in (space.fingerprint(), space.normalized(zeros="keep").fingerprint()):
+        raise PersistenceError(
+            f"{axis} was fitted on '{fitted['name']}' ({fitted['words']:,} words), and {source} is another space. "
+            "Fit an axis on this one, or pass --any-space if both have the same dimensions."
+        )
+    return rotation
+
+
+class _Steps:
+    """A change that also scales and counts what passes through it."""
+
+    def __init__(self, change: Change | None, *, normalize: bool) -> None:
+        self._change, self._normalize = change, normalize
+        self.words = 0
+        self.width = 0
+
+    def __call__(self, words: Sequence[str], vectors: NDArray[np.float32]) -> NDArray[Any]:
+        if self._normalize:
+            lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+            vectors = (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+        changed = vectors if self._change is None else self._change(words, vectors)
+        self.words += len(words)
+        self.width = changed.shape[1]
+        return changed
+
+
+def _is_embedded(source: str | Path) -> bool:
+    return any(entry.embedded and entry.name == str(source) for entry in list_datasets("space"))
+
+
+def _file_of(source: str | Path) -> Path:
+    if any(entry.name == str(source) for entry in list_datasets("space")):
+        return path_of(str(source))
+    if not Path(source).exists():
+        load_space(source)  # names the nearest data set
+    return Path(source)

@@ -1,0 +1,107 @@
+"""``densray convert``, ``rotate`` and ``erase``: files in, whole files out, or one line and nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from densray import DensRay, WordSpace, save_rotation
+from densray.cli.entry import run
+from densray.formats import read_space, write_space
+
+RNG = np.random.default_rng(1)
+SPACE = WordSpace([f"word{n}" for n in range(20)], RNG.normal(size=(20, 5)).astype(np.float32), name="tiny")
+ROTATION = DensRay().fit(SPACE.vectors, np.repeat([1, -1], [8, 12]))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_space(SPACE, tmp_path / "space.txt")
+    save_rotation(ROTATION, tmp_path / "axis.npz", space=SPACE)
+    (tmp_path / "there.bin").write_bytes(b"old")
+    (tmp_path / "empty.txt").write_bytes(b"")
+    return tmp_path
+
+
+def arguments(folder: Path, command: str, output: str, *more: str) -> list[str]:
+    axis = [] if command == "convert" else [str(folder / "axis.npz")]
+    return [command, str(folder / "space.txt"), *axis, "-o", str(folder / output), *more]
+
+
+@pytest.mark.parametrize("command", ["convert", "rotate", "erase"])
+def test_a_space_goes_in_and_a_space_comes_out(command: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(arguments(folder, command, "out.bin", "--json")) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out) == {"path": str(folder / "out.bin"), "words": 20, "width": 5}
+    assert printed.err == ""
+    wanted = {"convert": SPACE, "rotate": SPACE.rotated(ROTATION), "erase": SPACE.erased(ROTATION)}[command]
+    written = read_space(folder / "out.bin")
+    assert list(written.words) == list(SPACE.words)
+    assert np.allclose(written.vectors, wanted.vectors, atol=1e-5)
+
+
+def test_without_json_a_line_says_what_was_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(arguments(folder, "convert", "out.densray", "--limit", "7")) == 0
+    assert capsys.readouterr().out == f"{folder / 'out.densray'}: 7 words, 5 dimensions\n"
+    assert run(arguments(folder, "convert", "other.densray", "--quiet")) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_erase_keeps_words_and_removes_several_axes(folder: Path) -> None:
+    assert run(arguments(folder, "erase", "out.bin", "--axes", "2", "--keep", "word0", "--keep", "word1")) == 0
+    written = read_space(folder / "out.bin")
+    assert np.allclose(written[["word0", "word1"]], SPACE[["word0", "word1"]], atol=1e-6)
+    assert np.abs(written.vectors[2:] @ ROTATION.components_[:2].T).max() < 1e-6
+
+
+def test_an_existing_file_is_replaced_when_asked(folder: Path) -> None:
+    assert run(arguments(folder, "convert", "there.bin", "--overwrite")) == 0
+    assert len(read_space(folder / "there.bin")) == 20
+
+
+BAD = {
+    "no such folder": (["convert", "space.txt", "-o", "nowhere/out.bin"], "does not exist"),
+    "file exists": (["convert", "space.txt", "-o", "there.bin"], "--overwrite"),
+    "no format": (["convert", "space.txt", "-o", "out.foo"], "names no format"),
+    "unknown format": (["convert", "space.txt", "-o", "out.bin", "--format", "parket"], "parquet"),
+    "no such space": (["convert", "googlenews-26", "-o", "out.bin"], "Did you mean 'googlenews-26k'"),
+    "empty space": (["convert", "empty.txt", "-o", "out.bin"], "empty.txt"),
+    "not an axis": (["rotate", "space.txt", "space.txt", "-o", "out.bin"], "space.txt"),
+    "no such axis": (["erase", "space.txt", "nowhere.npz", "-o", "out.bin"], "does not exist"),
+    "another space": (["rotate", "googlenews-26k", "axis.npz", "-o", "out.bin"], "width 5"),
+    "too many axes": (["erase", "space.txt", "axis.npz", "-o", "out.bin", "--axes", "9"], "n_axes=9"),
+    "no axes": (["erase", "space.txt", "axis.npz", "-o", "out.bin", "--axes", "0"], "--axes"),
+    "no output": (["convert", "space.txt"], "output"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_one_line_and_leaves_no_file(
+    case: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    words, line = BAD[case]
+    assert run(words) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1
+    assert line in printed.err
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_an_interrupted_write_leaves_the_old_file_whole(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("densray.streaming._Steps.__call__", interrupt)
+    before = sorted(path.name for path in folder.iterdir())
+    assert run(arguments(folder, "convert", "there.bin", "--overwrite")) == 130
+    assert capsys.readouterr().err == "densray: interrupted\n"
+    assert (folder / "there.bin").read_bytes() == b"old"
+    assert sorted(path.name for path in folder.iterdir()) == before
