@@ -147,6 +147,7 @@ def test_limit_leaves_later_words_missing() -> None:
         ({"bon": 1}, {}, "begins 'good', 'Bad', 'bad': is it of another language"),
         ({"great": 1}, {"limit": 2}, "beyond the first 2 words: raise limit"),
         ({"good": 1, "bon": 1}, {"minimum": 2}, "1 of 2 lexicon words .* At least 2 are needed"),
+        ({"good": 1}, {"minimum": 2}, "All 1 lexicon words are in the space.* At least 2 are needed"),
     ],
 )
 def test_no_common_word_names_the_missing_ones_and_the_likely_cause(

@@ -276,6 +276,7 @@ def test_unchecked_space_reads_no_word_until_one_is_looked_up() -> None:
         (["a", "b"], [["1"], ["2"]], "not a table of real numbers"),
         (["a", "b"], [[1.0], [np.nan]], "'b'; first in row 1"),
         (["a", "b"], [[1e39], [1.0]], "'a'; first in row 0"),
+        ([str(row) for row in range(9)], np.full((9, 1), np.inf), "'4' and 4 more; first in row 0"),
         (["a", "b"], np.zeros((2, 0)), "at least one number per word"),
     ],
 )

@@ -49,12 +49,14 @@ def checked_vectors(vectors: ArrayLike, words: Sequence[str]) -> NDArray[np.floa
         )
     if len(matrix) != len(words):
         raise SpaceError(f"{len(words)} words were given with {len(matrix)} vectors; the numbers must agree.")
-    for start in range(0, len(matrix), _BLOCK):
-        bad = np.flatnonzero(~np.isfinite(matrix[start : start + _BLOCK]).all(axis=1)) + start
-        if len(bad):
-            named = name_some(words[row] for row in bad.tolist())
-            raise VectorError(
-                f"NaN or infinite numbers (for float32) in the vectors of {named}; first in row {bad[0]}. "
-                f"Leave those words out."
-            )
+    bad = [
+        start + row
+        for start in range(0, len(matrix), _BLOCK)
+        for row in np.flatnonzero(~np.isfinite(matrix[start : start + _BLOCK]).all(axis=1)).tolist()
+    ]
+    if bad:
+        raise VectorError(
+            f"NaN or infinite numbers (for float32) in the vectors of {name_some(words[row] for row in bad)}; "
+            f"first in row {bad[0]}. Leave those words out."
+        )
     return matrix

@@ -115,11 +115,12 @@ def _first_per_row(rows: NDArray[np.int64], bent: NDArray[np.int64]) -> NDArray[
 
 
 def _too_few(total: int, missing: Sequence[str], space: WordSpace, *, minimum: int, limit: int | None) -> str:
-    found = total - len(missing)
-    first = ", ".join(f"'{word}'" for word in missing[:5])
     needed = "" if minimum <= 1 else f" At least {minimum} are needed."
+    if not missing:
+        return f"All {total} lexicon words are in the space, and they are too few.{needed}"
+    first = ", ".join(f"'{word}'" for word in missing[:5])
     return (
-        f"{found} of {total} lexicon words are in the space (first missing: {first}).{needed} "
+        f"{total - len(missing)} of {total} lexicon words are in the space (first missing: {first}).{needed} "
         f"{_likely_cause(missing, space, limit)}"
     )
 

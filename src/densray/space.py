@@ -209,7 +209,7 @@ class WordSpace(Conversions):
         """
         empty = np.flatnonzero(self.lengths == 0)
         if len(empty) and zeros == "error":
-            named = name_some(self.words[row] for row in empty[:1000].tolist())
+            named = name_some(self.words[row] for row in empty.tolist())
             raise VectorError(
                 f"{len(empty)} of {len(self)} vectors of '{self.name}' are zero and have no direction "
                 f"({named}). Use normalized(zeros='drop') or normalized(zeros='keep')."
