@@ -115,6 +115,8 @@ def test_alignment_gives_the_vectors_and_labels_of_the_words_found() -> None:
     assert found.y.tolist() == [-1, 1]
     np.testing.assert_array_equal(found.X, SPACE[["bad", "good"]])
     assert found.coverage == pytest.approx(2 / 3)
+    X, y, words, missing = found
+    assert (X is found.X, y is found.y, words, missing) == (True, True, found.words, found.missing)
     assert found.X.flags.writeable  # a copy: the space stays as it is
 
 
@@ -162,7 +164,7 @@ def test_every_word_of_the_lexicon_is_found_missing_or_repeated(entries: dict[st
     lexicon = Lexicon({**entries, "good": 1})
     found = lexicon.align(SPACE, match_case=False)
     assert len(found.words) + len(found.missing) + len(found.repeated) == len(lexicon)
-    assert len(set(found.rows.tolist())) == len(found)
+    assert len(set(found.rows.tolist())) == len(found.words)
 
 
 @pytest.mark.parametrize(

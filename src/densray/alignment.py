@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ __all__ = ["Alignment", "align_words", "locate_spellings", "spelling_key"]
 @dataclass(frozen=True)
 class Alignment:
     """The part of a lexicon that is in a space; each of its words is found, missing or repeated.
+
+    It unpacks: ``X, y, words, missing = lexicon.align(space)``.
 
     Attributes
     ----------
@@ -50,8 +52,8 @@ class Alignment:
         found = len(self.words) + len(self.repeated)
         return found / (found + len(self.missing))
 
-    def __len__(self) -> int:
-        return len(self.words)
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.X, self.y, self.words, self.missing))
 
 
 def spelling_key(word: str, *, match_case: bool) -> str:
