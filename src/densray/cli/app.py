@@ -7,7 +7,13 @@ from typing import Annotated
 import typer
 
 from densray._version import __version__
-from densray.cli import data, evaluate, reproduce, spaces
+from densray.cli import (
+    data,
+    evaluate,
+    reproduce,
+    reproduce_debiasing,  # noqa: F401  (registers its commands)
+    spaces,
+)
 
 __all__ = ["app"]
 
