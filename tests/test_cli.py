@@ -75,9 +75,7 @@ def test_a_defect_shows_where_it_is_when_asked(
 
 
 @pytest.mark.parametrize("arguments", [["nonsense"], ["--nonsense"], ["reproduce"], ["evaluate", "nonsense"]])
-def test_wrong_usage_is_one_line_and_exit_code_2(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_usage_is_one_line_and_exit_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(arguments) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
@@ -92,9 +90,7 @@ def test_version_and_help_succeed(capsys: pytest.CaptureFixture[str]) -> None:
         assert "Usage: densray" in capsys.readouterr().out
 
 
-def test_a_warning_is_one_line_on_stderr(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_warning_is_one_line_on_stderr(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     app = typer.Typer()
 
     @app.command()

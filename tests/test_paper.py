@@ -61,17 +61,10 @@ def test_spot_values_are_those_of_the_paper() -> None:
     assert cell("table1", line=9, method="densifier") == 0.580
     assert cell("table3", block="original", word="registered_nurse", anchor="woman") == 0.33
     assert cell("table3", block="complement", word="skipper", anchor="man") == 0.25
-    assert (
-        cell("table4", block="GN/BATS", category="Derivational", column="intcos-complement-densray") == 0.55
-    )
+    assert cell("table4", block="GN/BATS", category="Derivational", column="intcos-complement-densray") == 0.55
     assert cell("table4", block="FT/GA", category="Macro Std", column="lrcos") == 0.23
-    assert (
-        cell("table5", block="GN/GA", category="gram3-comparative", column="intcos-complement-densray")
-        == 0.92
-    )
-    assert (
-        cell("table6", block="GN/GA", category="gram3-comparative", column="intcos-original-densray") == 0.97
-    )
+    assert cell("table5", block="GN/GA", category="gram3-comparative", column="intcos-complement-densray") == 0.92
+    assert cell("table6", block="GN/GA", category="gram3-comparative", column="intcos-original-densray") == 0.97
     assert cell("table6", block="FT/BATS", category="L10 [antonyms - binary]", column="lrcos") == 0.39
 
 
@@ -81,10 +74,7 @@ def test_table_3_shows_the_same_ten_lines_for_both_anchors() -> None:
         words = [row["word"] for row in rows if row["block"] == block]
         assert words[::2] == words[1::2]
         gaps = [cell("table3", block=block, word=word, anchor="man") for word in words[::2]]
-        gaps = [
-            m - cell("table3", block=block, word=w, anchor="woman")
-            for m, w in zip(gaps, words[::2], strict=True)
-        ]
+        gaps = [m - cell("table3", block=block, word=w, anchor="woman") for m, w in zip(gaps, words[::2], strict=True)]
         assert all(gap < 0 for gap in gaps[:5])
         assert all(gap > 0 for gap in gaps[5:])
 

@@ -51,9 +51,7 @@ class Agreement(Result):
 
 @pytest.fixture
 def result() -> Agreement:
-    provenance = Provenance.begin(seed=7).finish(
-        inputs=[Input("space", "tiny", "abc", 3)], used=2, missing=["zzz"]
-    )
+    provenance = Provenance.begin(seed=7).finish(inputs=[Input("space", "tiny", "abc", 3)], used=2, missing=["zzz"])
     scores = np.array([THIRD, np.nan], dtype=np.float64)
     return Agreement({"svm": 0.5, "den<s>ray": 2 * THIRD}, scores, object(), provenance=provenance)
 
@@ -162,9 +160,7 @@ def test_provenance_names_versions_seed_and_seconds() -> None:
 def test_an_input_file_is_known_by_its_digest(tmp_path: Path) -> None:
     path = tmp_path / "words.tsv"
     path.write_bytes(b"good\t1\n")
-    assert Input.of("lexicon", path) == Input(
-        "lexicon", "words.tsv", hashlib.sha256(b"good\t1\n").hexdigest(), None
-    )
+    assert Input.of("lexicon", path) == Input("lexicon", "words.tsv", hashlib.sha256(b"good\t1\n").hexdigest(), None)
 
 
 def test_an_input_in_memory_is_known_by_its_fingerprint() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -45,7 +46,13 @@ def show(answer: Report | Section | Result | Table, *, as_json: bool) -> None:
 
     from densray.report import to_terminal
 
-    Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH, highlight=False).print(to_terminal(answer))
+    if sys.stdout.isatty():
+        Console(highlight=False).print(to_terminal(answer))
+        return
+    console = Console(file=io.StringIO(), width=_PIPE_WIDTH, highlight=False, color_system=None)
+    with console.capture() as drawn:
+        console.print(to_terminal(answer))
+    print("\n".join(line.rstrip() for line in drawn.get().rstrip().splitlines()))
 
 
 def print_json(answer: Report | Section | Result | Table | Mapping[str, Any] | Sequence[Any]) -> None:

@@ -19,9 +19,7 @@ Row = Mapping[str, Any]
 _ALLOWANCE = 1e-9
 
 
-def compare(
-    ours: Iterable[Row], published: Sequence[Row], *, include_absent: bool = False
-) -> list[dict[str, Any]]:
+def compare(ours: Iterable[Row], published: Sequence[Row], *, include_absent: bool = False) -> list[dict[str, Any]]:
     """Return our rows with the published number of the same cell and the difference.
 
     Parameters
@@ -103,9 +101,7 @@ def comparison_table(table: str, rows: Sequence[Row]) -> Table:
 
 def _value(row: Row, key: str) -> Any:
     if key not in row:
-        raise DataError(
-            f"One of our rows has no '{key}': {dict(row)}. Give it the keys of the published table."
-        )
+        raise DataError(f"One of our rows has no '{key}': {dict(row)}. Give it the keys of the published table.")
     return row[key]
 
 

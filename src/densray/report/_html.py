@@ -76,8 +76,7 @@ def _figure(figure: Figure) -> str:
 def _table(table: Table) -> str:
     classes = [' class="number"' if numeric else "" for numeric in table.numeric()]
     head = "".join(
-        f'<th scope="col"{kind}>{escape(heading)}</th>'
-        for kind, heading in zip(classes, table.headings, strict=True)
+        f'<th scope="col"{kind}>{escape(heading)}</th>' for kind, heading in zip(classes, table.headings, strict=True)
     )
     body = "\n".join(
         "<tr>" + "".join(_cell(table, number, i, cell, classes[i]) for i, cell in enumerate(cells)) + "</tr>"

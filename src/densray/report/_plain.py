@@ -48,9 +48,7 @@ def _plain_container(value: Any) -> Any:
         return [to_plain(item) for item in sorted(value)]
     if isinstance(value, (list, tuple)):
         return [to_plain(item) for item in value]
-    raise TypeError(
-        f"{type(value).__name__} has no plain form; give it a to_dict, or keep it out of the report."
-    )
+    raise TypeError(f"{type(value).__name__} has no plain form; give it a to_dict, or keep it out of the report.")
 
 
 def fields_of(value: Any) -> dict[str, Any]:

@@ -87,9 +87,7 @@ class Provenance:
     started: str = field(default_factory=_now)
     versions: Mapping[str, str] = field(default_factory=_versions)
     platform: str = field(default_factory=platform.platform)
-    clock: float = field(
-        default_factory=time.perf_counter, repr=False, compare=False, metadata={"report": False}
-    )
+    clock: float = field(default_factory=time.perf_counter, repr=False, compare=False, metadata={"report": False})
 
     @classmethod
     def begin(cls, *, seed: int | None = None) -> Provenance:

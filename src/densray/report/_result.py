@@ -74,9 +74,7 @@ class Section:
     provenance: Provenance | None = None
 
     @classmethod
-    def of(
-        cls, result: Result, *, title: str = "", text: str = "", figures: Sequence[Figure] = ()
-    ) -> Section:
+    def of(cls, result: Result, *, title: str = "", text: str = "", figures: Sequence[Figure] = ()) -> Section:
         """Return a result as a section, with figures beside its tables."""
         return cls(title or result.title, text, result.tables(), figures, result.provenance)
 

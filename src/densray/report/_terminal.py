@@ -51,9 +51,7 @@ def _table(table: Table) -> RichTable:
     for heading, numeric in zip(table.headings, table.numeric(), strict=True):
         drawn.add_column(Text(heading), justify="right" if numeric else "left")
     for number, cells in enumerate(table.shown()):
-        drawn.add_row(
-            *(Text(cell, style="bold" if table.is_best(number, i) else "") for i, cell in enumerate(cells))
-        )
+        drawn.add_row(*(Text(cell, style="bold" if table.is_best(number, i) else "") for i, cell in enumerate(cells)))
     return drawn
 
 
