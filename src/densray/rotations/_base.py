@@ -91,7 +91,7 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             Share of each coordinate to remove; 1 removes it wholly.
         """
         X = self._check_fitted_rows(X)
-        axes = self._leading_axes(n_axes)
+        axes = self.leading_axes(n_axes)
         if not 0.0 <= strength <= 1.0:
             raise DensRayError(f"strength={strength} is given; a share from 0 to 1 is needed.")
         directions = move(axes, X)
@@ -131,7 +131,9 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self._check_fitted()
         return check_rows(self, X, reset=False)
 
-    def _leading_axes(self, n_axes: int) -> NDArray[np.float64]:
+    def leading_axes(self, n_axes: int = 1) -> NDArray[np.float64]:
+        """Return the first axes as rows: what `erase` removes."""
+        self._check_fitted()
         found = self.components_.shape[0]
         if not isinstance(n_axes, int | np.integer) or isinstance(n_axes, bool) or not 0 <= n_axes <= found:
             raise DensRayError(
