@@ -5,7 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from densray import Lexicon, WordSpace, load_space
+from densray.datasets import load_lexicon
 
 
 @pytest.fixture(scope="session")
@@ -15,3 +19,25 @@ def data_folder() -> Path:
     if not folder or not Path(folder).is_dir():
         pytest.skip("DENSRAY_DATA names no folder of real lexicons and analogies")
     return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def googlenews() -> WordSpace:
+    """The embedded space at unit length."""
+    return load_space("googlenews-26k").normalized()
+
+
+@pytest.fixture(scope="session")
+def sentiment() -> Lexicon:
+    """The embedded sentiment lexicon of Hu & Liu."""
+    return load_lexicon("hu-liu")
+
+
+@pytest.fixture(scope="session")
+def sentiment_split(googlenews: WordSpace, sentiment: Lexicon) -> tuple[np.ndarray, ...]:
+    """Real vectors and labels: training rows, training labels, test rows, test labels (three to one)."""
+    aligned = sentiment.align(googlenews)
+    order = np.random.default_rng(0).permutation(len(aligned.y))
+    cut = int(0.75 * len(order))
+    train, test = order[:cut], order[cut:]
+    return aligned.X[train], aligned.y[train], aligned.X[test], aligned.y[test]

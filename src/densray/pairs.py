@@ -172,7 +172,7 @@ class _Laplacian:
         inverse = left.probe @ right.mirror.T
         if i == j:
             _fill_diagonal(inverse, xp)
-        if float(xp.min(inverse)) < self.closeness * (left.reach + right.reach):
+        if float(xp.min(inverse)) <= self.closeness * (left.reach + right.reach):
             self._take_near_pairs(inverse, left, right, coupling, same=i == j)
         inverse = xp.divide(1.0, inverse, out=inverse) if xp is np else 1.0 / inverse
         product = inverse @ right.charged  # last column: Σ_w u_w / |d|²
@@ -194,7 +194,7 @@ class _Laplacian:
 
     def _take_near_pairs(self, distances: Array, left: _Block, right: _Block, coupling: float, *, same: bool) -> None:
         xp = self.xp
-        near = distances < self.closeness * (left.reach + right.reach)
+        near = distances <= self.closeness * (left.reach + right.reach)
         v, w = xp.nonzero(near)
         distances[near] = xp.inf
         if same:

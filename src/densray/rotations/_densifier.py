@@ -238,13 +238,13 @@ class Densifier(Rotation):
             rate=self.learning_rate,
             orthogonalization=self.orthogonalization,
         )
-        axes, losses, turn = descent.run(self.max_iter, check_random_state(self.random_state))
+        axes, losses, slope = descent.run(self.max_iter, check_random_state(self.random_state))
         self.loss_history_ = losses
         self.n_iter_ = self.max_iter
-        if turn > 0.05:
+        if slope > 0.02:
             warnings.warn(
-                f"the sgd Densifier still turned by {turn:.2f} radians in the last tenth of its {self.max_iter} steps. "
-                "Raise max_iter, or lower learning_rate.",
+                f"the sgd Densifier has not settled after max_iter={self.max_iter} steps: {slope:.0%} of the squared "
+                "gradient still points uphill. Raise max_iter, or change learning_rate.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -161,9 +161,9 @@ class DensRay(AdditiveRotation):
         self.eigenvalues_, axes, self.n_signal_axes_ = principal_axes(A, n_components, precision)
         if n_components is not None and n_components > self.n_signal_axes_:
             warnings.warn(
-                f"n_components={n_components} axes were asked for, but only {self.n_signal_axes_} carry signal; the "
-                "others are an arbitrary (deterministic) completion. Lower n_components, or use "
-                "normalize_differences=True or unequal weights.",
+                f"n_components={n_components} axes were asked for, but only {self.n_signal_axes_} carry signal (a "
+                "positive eigenvalue); the others do not tell the labels apart. Lower n_components, or use "
+                "normalize_differences=True or other weights.",
                 RuntimeWarning,
                 stacklevel=4,
             )

@@ -175,9 +175,11 @@ def _linear(n_rows: int) -> Any:
 
 
 def _lda(n_rows: int) -> Any:
+    from sklearn.covariance import LedoitWolf
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-    return LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+    # Not shrinkage="auto", which scales each coordinate first: the axis would not turn with the input.
+    return LinearDiscriminantAnalysis(solver="lsqr", covariance_estimator=LedoitWolf())
 
 
 def _ridge(n_rows: int) -> Any:

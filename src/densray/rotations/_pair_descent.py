@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import subspace_angles
 
 from densray.pairs import PairWeights
 from densray.rotations._labels import Labels
@@ -73,22 +72,28 @@ class PairDescent:
         self.orthogonalize = ORTHOGONALIZATIONS[orthogonalization]
 
     def run(self, steps: int, random: np.random.RandomState) -> tuple[Matrix, NDArray[np.float64], float]:
-        """Return the axes, the loss after each step, and the angle turned over the last tenth of the steps."""
+        """Return the axes, the loss after each step, and the slope that is left at the end."""
         total = sum(signal.count for signal in self.signals)
         Q = _polar(random.standard_normal((total, self.X.shape[1])))
         losses = np.empty(steps)
-        earlier = Q
         for step in range(steps):
-            if step == steps - max(1, steps // 10):
-                earlier = Q
             gradient, losses[step] = self._gradient(Q, random)
-            tangent = gradient - _symmetric(gradient @ Q.T) @ Q
+            tangent = _tangent(gradient, Q)
             length = np.linalg.norm(tangent)
-            rate = self.rate * (1.0 - step / steps)
+            rate = self.rate * (1.0 - step / steps) ** 2
             if length > 0:
                 Q = self.orthogonalize(Q + (rate / length) * tangent)
         Q = _polar(Q)
-        return Q, losses, float(np.max(subspace_angles(earlier.T, Q.T)))
+        return Q, losses, self._slope(Q, random)
+
+    def _slope(self, Q: Matrix, random: np.random.RandomState) -> float:
+        """Return the share of the gradient that still points along the manifold, squared.
+
+        Two independent estimates are multiplied, so that the noise of the batches averages out to zero.
+        """
+        first, second = (sum(self._gradient(Q, random)[0] for _ in range(10)) for _ in range(2))
+        whole = float(np.sum(first * second))
+        return float(np.sum(_tangent(first, Q) * _tangent(second, Q))) / whole if whole > 0 else 0.0
 
     def _gradient(self, Q: Matrix, random: np.random.RandomState) -> tuple[Matrix, float]:
         gradient = np.zeros_like(Q)
@@ -135,5 +140,7 @@ class PairDescent:
         return chosen
 
 
-def _symmetric(matrix: Matrix) -> Matrix:
-    return 0.5 * (matrix + matrix.T)
+def _tangent(gradient: Matrix, Q: Matrix) -> Matrix:
+    """Return the part of a gradient along the manifold of orthonormal rows."""
+    inner = gradient @ Q.T
+    return gradient - 0.5 * (inner + inner.T) @ Q
