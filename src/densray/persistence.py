@@ -123,7 +123,8 @@ def _learned(rotation: Rotation) -> tuple[dict[str, NDArray[Any]], dict[str, Any
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as stream:
+            file = np.load(stream, allow_pickle=False)
             if not hasattr(file, "files"):
                 raise PersistenceError(f"{path} holds a bare array, not a rotation. Save one with save_rotation.")
             arrays = {name: file[name] for name in file.files}

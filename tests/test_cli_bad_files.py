@@ -1,0 +1,86 @@
+"""Files that cannot be used end as one line, exit code 2, and nothing written."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from densray.cli.entry import run
+
+
+def _pickled() -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    return stream.getvalue()
+
+
+def _bare() -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, np.eye(3))
+    return stream.getvalue()
+
+
+FILES: dict[str, tuple[str, bytes]] = {
+    "empty": ("bad.txt", b""),
+    "fewer rows than declared": ("bad.txt", b"3 2\na 1 2\nb 3 4\n"),
+    "width that lies": ("bad.txt", b"2 3\na 1 2\nb 3 4\n"),
+    "absurd header": ("bad.bin", b"9999999999999 9999999\na " + bytes(8)),
+    "truncated binary": ("bad.bin", b"2 3\na " + np.ones(3, "<f4").tobytes() + b"b " + bytes(5)),
+    "too few numbers": ("bad.txt", b"2 2\na 1 2\nb 3\n"),
+    "too many numbers": ("bad.txt", b"2 2\na 1 2\nb 3 4 5\n"),
+    "not a number": ("bad.txt", b"2 2\na 1 2\nb 3 x\n"),
+    "not UTF-8": ("bad.txt", b"2 2\na 1 2\n\xff\xfe 3 4\n"),
+    "NaN": ("bad.txt", b"2 2\na 1 2\nb nan 4\n"),
+    "infinite": ("bad.txt", b"2 2\na 1 2\nb inf 4\n"),
+    "duplicate words": ("bad.txt", b"2 2\na 1 2\na 3 4\n"),
+    "pickled array": ("bad.npy", _pickled()),
+    "pickle": ("bad.pkl", pickle.dumps({"a": [1.0]})),
+    "a picture": ("bad.bin", b"\x89PNG\r\n\x1a\n" + bytes(64)),
+}
+
+
+def run_quietly(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """Run a command that must fail as bad input, and return its one line."""
+    assert run(arguments) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1
+    assert "Traceback" not in printed.err
+    return printed.err
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_a_file_that_is_no_space_is_named_and_nothing_is_written(
+    case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name, content = FILES[case]
+    source = tmp_path / name
+    source.write_bytes(content)
+    line = run_quietly(["convert", str(source), "-o", str(tmp_path / "out.densray"), "--json"], capsys)
+    assert "bad." in line
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_folder_in_place_of_a_file_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_quietly(["convert", str(tmp_path), "-o", str(tmp_path / "out.bin")], capsys)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04broken", pickle.dumps([1]), _pickled(), _bare()])
+def test_a_file_that_is_no_axis_is_named(content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "axis.npz").write_bytes(content)
+    arguments = ["rotate", "googlenews-26k", str(tmp_path / "axis.npz"), "-o", str(tmp_path / "out.bin")]
+    assert "axis.npz" in run_quietly(arguments, capsys)
+    assert [path.name for path in tmp_path.iterdir()] == ["axis.npz"]
+
+
+def test_an_archive_of_other_things_is_no_axis(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with zipfile.ZipFile(tmp_path / "axis.npz", "w") as archive:
+        archive.writestr("notes.txt", "hello")
+    arguments = ["erase", "googlenews-26k", str(tmp_path / "axis.npz"), "-o", str(tmp_path / "out.bin")]
+    assert "axis.npz" in run_quietly(arguments, capsys)
