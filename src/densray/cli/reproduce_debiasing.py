@@ -21,7 +21,10 @@ GivenSpace = Annotated[
 
 @app.command("table3")
 def table3_command(space: GivenSpace = "googlenews-26k", as_json: Json = False, quiet: Quiet = False) -> None:
-    """Occupations with the greatest gender bias, before and after removal, beside the published ones."""
+    """Occupations with the greatest gender bias, before and after removal, beside the published ones.
+
+    Example: densray reproduce table3 --json
+    """
     from densray.datasets import load_space
     from densray.paper.debiasing import occupation_gaps, table3
 
@@ -40,7 +43,10 @@ def figure2_command(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Cosines of 320 occupations to "man" and "woman", before and after removal: two scatter plots."""
+    """Cosines of 320 occupations to "man" and "woman", before and after removal: two scatter plots.
+
+    Example: densray reproduce figure2 -o figure2.svg
+    """
     from densray.datasets import load_space
     from densray.paper.debiasing import ANCHORS, figure2, occupation_gaps
     from densray.report import Column, Table
@@ -63,5 +69,5 @@ def figure2_command(
         for block, gap in gaps.items()
         if gap.interval is not None
     ]
-    columns = ["space", "words", *(Column(key, decimals=4) for key in ("gap", "low", "high"))]
+    columns: list[Column | str] = ["space", "words", *(Column(key, decimals=4) for key in ("gap", "low", "high"))]
     show(Table("Figure 2: mean distance from the line, with 95 % interval", columns, rows), as_json=False)
