@@ -27,7 +27,7 @@ NUMBER = re.compile(rb"[+-]?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?
 
 _HEADER = re.compile(rb"(?:\xef\xbb\xbf)?\s*(\d+)[ \t]+(\d+)[ \t]*\r?\n")
 _HEAD_BYTES = 1 << 16
-_BEGINNINGS = {b"DENSRAY\0": "native", b"\x93NUMPY": "npy", b"PAR1": "parquet", b"PK": "npz"}
+_BEGINNINGS = {b"DENSRAY\0": "native", b"\x93NUMPY": "npy", b"PK\x03\x04": "npz", b"PAR1\x15": "parquet"}
 _REFUSED = {
     re.compile(rb"\x80[\x02-\x05]"): (
         "a Python pickle (gensim's .kv and .model are), and opening one runs whatever code it holds. "
@@ -38,7 +38,7 @@ _REFUSED = {
     ),
     re.compile(rb"\x89HDF\r\n\x1a\n"): "an HDF5 file. Write its vectors to .npz (words, vectors) first",
     re.compile(
-        rb"7z\xbc\xaf|\xfd7zXZ|Rar!"
+        rb"7z\xbc\xaf|\xfd7zXZ|Rar!\x1a"
     ): "an archive of a kind that is not read (gz, bz2, zst and zip are). Unpack it",
 }
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,15 +35,18 @@ class LineParser:
     options: ReadOptions
 
     def __post_init__(self) -> None:
-        import polars as pl
-
-        self._schema = {"": pl.String} | {str(axis): pl.Float32 for axis in range(self.width)}
         wanted = self.options.words
         self._beginnings = (
             None
             if wanted is None
             else {word.encode(self.options.encoding, "replace").split(self.separator)[0] for word in wanted}
         )
+
+    @cached_property
+    def _schema(self) -> dict[str, Any]:
+        import polars as pl
+
+        return {"": pl.String} | {str(axis): pl.Float32 for axis in range(self.width)}
 
     def parse(self, text: bytes, *, row: int, line: int, offset: int, allowed: int | None) -> tuple[Block, int, int]:
         """Return the block of these lines, and the row and the line that come next."""

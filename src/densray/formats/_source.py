@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import re
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -19,7 +20,12 @@ from densray.formats._stream import BLOCK_BYTES
 __all__ = ["Source", "open_source"]
 
 _ZSTD_WINDOW = 1 << 27  # what the zstd command accepts by default: a frame cannot ask for more memory
-_MAGIC = {"gzip": b"\x1f\x8b", "bzip2": b"BZh", "zstd": b"\x28\xb5\x2f\xfd", "zip": b"PK\x03\x04"}
+_MAGIC = {
+    "gzip": re.compile(rb"\x1f\x8b"),
+    "bzip2": re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"),  # the second: an empty file
+    "zstd": re.compile(rb"\x28\xb5\x2f\xfd"),
+    "zip": re.compile(rb"PK\x03\x04"),
+}
 
 
 class Source:
@@ -111,11 +117,11 @@ def open_source(path: Path, *, member: str | None = None) -> Source:
 
 
 def _decompressed(path: Path, file: IO[bytes], member: str | None) -> Source:
-    magic = file.read(4)
+    magic = file.read(10)
     file.seek(0)
-    compression = next((name for name, start in _MAGIC.items() if magic.startswith(start)), None)
+    compression = next((name for name, start in _MAGIC.items() if start.match(magic)), None)
     stream = file
-    if compression == "zip" or magic == b"PK\x05\x06":
+    if compression == "zip" or magic.startswith(b"PK\x05\x06"):
         return _open_zip(path, file, member)
     if compression == "gzip":
         stream = cast("IO[bytes]", gzip.GzipFile(fileobj=file))

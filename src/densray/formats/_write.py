@@ -180,6 +180,7 @@ def _counted(pieces: Pieces, rows: int, progress: Progress | None) -> Pieces:
         width = vectors.shape[1] if width is None else width
         if vectors.shape != (len(words), width):
             raise FormatError(f"A block of {len(words)} words has vectors of shape {vectors.shape}, width {width}.")
+        "".join(words).encode()  # lone surrogates are no text in any format
         done += len(words)
         yield words, vectors
         if progress is not None:

@@ -1,0 +1,35 @@
+"""What the format tests share: which ending belongs to which format, and what each format cannot hold."""
+
+from __future__ import annotations
+
+import re
+
+ENDING = {
+    "word2vec-text": ".txt",
+    "word2vec-binary": ".bin",
+    "fasttext": ".vec",
+    "glove": ".glove",
+    "npy": ".npy",
+    "npz": ".npz",
+    "safetensors": ".safetensors",
+    "parquet": ".parquet",
+    "native": ".densray",
+}
+COMPRESSIBLE = ("word2vec-text", "word2vec-binary", "fasttext", "glove", "npy")
+PACKINGS = ("", ".gz", ".bz2", ".zst", ".zip")
+FILES = [(kind, packing) for kind in ENDING for packing in (PACKINGS if kind in COMPRESSIBLE else ("",))]
+
+_BLANK_NUMBER = re.compile(
+    r" [+-]?(\d+\.?\d*(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|nan|inf(inity)?)\Z", re.IGNORECASE | re.ASCII
+)
+
+
+def cannot_hold(kind: str, word: str) -> bool:
+    """Say whether a format has no way to write a word."""
+    if kind in ("word2vec-text", "fasttext", "glove"):
+        return "\n" in word or _BLANK_NUMBER.search(word) is not None
+    if kind == "word2vec-binary":
+        return " " in word or word.startswith("\n")
+    if kind == "npy":
+        return "\n" in word or "\r" in word
+    return kind == "npz" and word.endswith("\0")
