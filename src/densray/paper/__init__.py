@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from densray.paper.aggregates import macro_lines
 from densray.paper.comparison import agreement, compare, comparison_table
 from densray.paper.published import AGGREGATES, DECIMALS, GROUPS, TABLES, published
 
@@ -13,5 +14,6 @@ __all__ = [
     "agreement",
     "compare",
     "comparison_table",
+    "macro_lines",
     "published",
 ]
