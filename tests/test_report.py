@@ -7,6 +7,7 @@ import io
 import json
 import re
 from dataclasses import dataclass, field
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -178,3 +179,26 @@ def test_an_input_in_memory_is_known_by_its_fingerprint() -> None:
 
 def test_notebooks_show_the_tables(result: Agreement) -> None:
     assert "<table>" in result._repr_html_()
+
+
+class Nesting(HTMLParser):
+    """Counts open elements, and fails where one is closed that is not the last opened."""
+
+    VOID = ("meta", "img", "br")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_html_elements_are_closed_in_order(result: Agreement) -> None:
+    parser = Nesting()
+    parser.feed(to_html(Report("Report", [Section.of(result, text="Text", figures=[Figure("<svg/>")]), result])))
+    assert parser.open == []
