@@ -29,7 +29,7 @@ def cannot_hold(kind: str, word: str) -> bool:
     if kind in ("word2vec-text", "fasttext", "glove"):
         return "\n" in word or _BLANK_NUMBER.search(word) is not None
     if kind == "word2vec-binary":
-        return " " in word or word.startswith("\n")
+        return " " in word or "\n" in word
     if kind == "npy":
         return "\n" in word or "\r" in word
     return kind == "npz" and word.endswith("\0")

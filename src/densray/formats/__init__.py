@@ -9,6 +9,15 @@ from __future__ import annotations
 from densray.formats._detection import FORMATS
 from densray.formats._native import check_native
 from densray.formats._read import read_space
-from densray.formats._write import ENDINGS, Change, rewrite, write_space
+from densray.formats._write import ENDINGS, Change, format_for, rewrite, write_space
 
-__all__ = ["ENDINGS", "FORMATS", "Change", "check_native", "read_space", "rewrite", "write_space"]
+__all__ = [
+    "ENDINGS",
+    "FORMATS",
+    "Change",
+    "check_native",
+    "format_for",
+    "read_space",
+    "rewrite",
+    "write_space",
+]

@@ -123,10 +123,10 @@ def write_word2vec_binary(file: IO[bytes], pieces: Pieces, *, rows: int, width: 
     """Write a word2vec binary file; words with blanks do not fit into it."""
     file.write(f"{rows} {width}\n".encode())
     for words, vectors in pieces:
-        odd = next((word for word in words if " " in word or word.startswith("\n")), None)
+        odd = next((word for word in words if " " in word or "\n" in word), None)
         if odd is not None:
             raise FormatError(
-                f"The word {odd!r} has a blank in it or a line feed before it, which word2vec binary cannot hold. "
+                f"The word {odd!r} has a blank or a line end in it, which word2vec binary cannot hold. "
                 f"Write native, .npz or .parquet."
             )
         raw = np.ascontiguousarray(vectors, dtype="<f4")
