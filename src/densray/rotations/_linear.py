@@ -82,7 +82,7 @@ class LinearRotation(Rotation):
     def _classes_only(self) -> bool:  # type: ignore[override]
         if isinstance(self.estimator, str):
             return self.estimator in NEED_CLASSES
-        return bool(is_classifier(self.estimator))
+        return hasattr(self.estimator, "fit") and bool(is_classifier(self.estimator))
 
     def _find_axes(
         self, X: Array, labels: Labels, n_components: int | None, sample_weight: Array | None
