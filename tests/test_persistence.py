@@ -173,7 +173,7 @@ def test_only_scikit_learn_and_our_own_classes_are_made_from_a_file(sample, tmp_
 
 def test_an_existing_file_stays_unless_told_otherwise(sample, saved):
     before = saved.read_bytes()
-    with pytest.raises(OutputError, match="exists. Pass overwrite=True"):
+    with pytest.raises(OutputError, match=r"exists. Pass overwrite=True"):
         save_rotation(DensRay(1).fit(*sample), saved)
     assert saved.read_bytes() == before
     save_rotation(DensRay(1).fit(*sample), saved, overwrite=True)
