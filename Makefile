@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-slow lint format benchmarks clean
+.PHONY: demo test test-slow lint format docs benchmarks clean
 
 demo: $(VENV)/.ready
 	$(BIN)/densray demo
@@ -24,11 +24,15 @@ format: $(VENV)/.ready-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(VENV)/.ready-docs
+	rm -rf docs/_build docs/api/generated docs/gallery
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build
+
 benchmarks: $(VENV)/.ready-dev
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build docs/api/generated docs/gallery .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -39,4 +43,8 @@ $(VENV)/.ready: pyproject.toml | $(VENV)/bin/python
 
 $(VENV)/.ready-dev: pyproject.toml | $(VENV)/bin/python
 	$(PIP) --editable '.[dev]'
+	touch $@ $(VENV)/.ready
+
+$(VENV)/.ready-docs: pyproject.toml | $(VENV)/bin/python
+	$(PIP) --editable '.[docs]'
 	touch $@ $(VENV)/.ready

@@ -47,7 +47,7 @@ class AnchorGap(Measurement):
 def anchor_gap(
     space: WordSpace, words: Iterable[str], anchors: tuple[str, str], *, random_state: int | None = 0
 ) -> AnchorGap:
-    """Return how much nearer words are to one anchor than to the other: mean |cos(w, a) - cos(w, b)|.
+    """Return how much nearer words are to one anchor than to the other: mean ``|cos(w, a) - cos(w, b)|``.
 
     Parameters
     ----------

@@ -1,0 +1,70 @@
+"""How Sphinx builds these pages; `make docs` does, with warnings as errors."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from densray import __version__
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_extensions"))
+
+project = "densray"
+author = "The densray maintainers"
+copyright = author
+version = release = __version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx_gallery.gen_gallery",
+]
+source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
+exclude_patterns = ["_build", "examples/*", "sg_execution_times.rst"]
+templates_path = ["_templates"]
+
+# Markdown
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "amsmath"]
+myst_heading_anchors = 4
+suppress_warnings = ["config.cache"]
+
+# The reference: every name in a module's __all__, wherever it is defined
+autosummary_generate = True
+autosummary_ignore_module_all = False
+autosummary_imported_members = True
+autodoc_typehints = "none"  # the docstrings say it
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False  # the class template lists them
+
+# Examples: run, and their charts shown
+sphinx_gallery_conf = {
+    "examples_dirs": ["examples"],
+    "gallery_dirs": ["gallery"],
+    "filename_pattern": r"\.py$",
+    "image_scrapers": ("chart_scraper.save_new_charts",),
+    "reset_modules": (),
+    "capture_repr": ("__repr__",),
+    "min_reported_time": 1e9,
+    "show_memory": False,
+    "show_signature": False,
+    "download_all_examples": False,
+    "backreferences_dir": None,
+    "abort_on_example_error": True,
+}
+
+# Appearance
+html_theme = "pydata_sphinx_theme"
+html_title = f"densray {version}"
+html_static_path = ["_static"]
+html_show_sourcelink = False
+html_theme_options = {
+    "navigation_with_keys": False,
+    "show_prev_next": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
