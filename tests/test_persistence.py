@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +13,8 @@ from sklearn.svm import LinearSVC
 
 from densray import DensRay, LinearRotation, SequentialRotation, WordSpace, load_rotation, save_rotation
 from densray.errors import DensRayError, NotAdditiveError, OutputError, PersistenceError, RotationNotFittedError
-from densray.persistence import read_header
-from densray.rotations import METHODS
+from densray.persistence import load_attachments, read_header
+from densray.rotations import METHODS, MeanDifference
 
 
 @pytest.fixture(scope="module")
@@ -213,3 +214,20 @@ def test_files_of_version_one_keep_loading():
     loaded = load_rotation(Path(__file__).parent / "files" / "rotation-v1.npz")
     np.testing.assert_allclose(loaded.components_ @ loaded.components_.T, np.eye(3), atol=1e-12)
     assert loaded.classes_.tolist() == ["man", "woman"]
+
+
+def test_attachments_travel_beside_the_rotation_and_are_covered_by_the_digest(tmp_path: Path) -> None:
+    rotation = MeanDifference().fit(np.array([[1.0, 0.0], [0.0, 1.0]]), [1, -1])
+    path = save_rotation(
+        rotation, tmp_path / "axis", attachments={"resampled": np.ones((3, 2)), "flag": np.array(True)}
+    )
+    attached = load_attachments(path)
+    assert attached["resampled"].shape == (3, 2)
+    assert attached["flag"].shape == ()
+    loaded = load_rotation(path)
+    assert not any("resampled" in name for name in vars(loaded))
+    arrays = dict(np.load(path))
+    arrays["attached.resampled"] = 2 * arrays["attached.resampled"]
+    np.savez(path, **arrays)
+    with pytest.raises(PersistenceError, match="digest"):
+        load_rotation(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +21,14 @@ if TYPE_CHECKING:
     from densray.rotations import Rotation
     from densray.space import WordSpace
 
-__all__ = ["FORMAT_VERSION", "load_rotation", "read_header", "save_rotation"]
+__all__ = ["FORMAT_VERSION", "load_attachments", "load_rotation", "read_header", "save_rotation"]
 
 #: Raised when the layout of the file changes; older versions keep loading.
 FORMAT_VERSION = 1
 
 _FORMAT = "densray-rotation"
 _HEADER = "header"
+_ATTACHED = "attached."
 #: Learned attributes that stay in memory: additive statistics and the parts of a sequence.
 _NOT_SAVED = frozenset({"moments_", "rotations_"})
 
@@ -37,6 +39,7 @@ def save_rotation(
     *,
     space: WordSpace | None = None,
     label_names: tuple[str, str] | None = None,
+    attachments: Mapping[str, NDArray[Any]] | None = None,
     overwrite: bool = False,
 ) -> Path:
     """Write a fitted rotation; an interrupted write leaves the old file whole.
@@ -50,6 +53,9 @@ def save_rotation(
         The space it was fitted on: its name and fingerprint are kept, so that another space is noticed.
     label_names : pair of str, optional
         What the low and the high end of axis 0 are called.
+    attachments : mapping of str to array, optional
+        Arrays that belong to the rotation and are no part of it, such as axes of resampled seeds; see
+        :func:`load_attachments`.
     overwrite : bool, default=False
     """
     if not hasattr(rotation, "components_"):
@@ -57,6 +63,8 @@ def save_rotation(
     path = Path(path)
     path = path if path.suffix else path.with_suffix(".npz")
     arrays, values = _learned(rotation)
+    for name, array in (attachments or {}).items():
+        arrays[_ATTACHED + name] = np.ascontiguousarray(array).reshape(np.shape(array))
     header = {
         "format": _FORMAT,
         "format_version": FORMAT_VERSION,
@@ -97,8 +105,15 @@ def load_rotation(path: str | Path, *, space: WordSpace | None = None) -> Rotati
         _check_space(path, header, space)
     rotation: Rotation = rotation_classes()[header["method"]](**decode_parameters(header["parameters"]))
     for name, value in {**header["learned"], **arrays}.items():
-        setattr(rotation, name, value)
+        if not name.startswith(_ATTACHED):
+            setattr(rotation, name, value)
     return rotation
+
+
+def load_attachments(path: str | Path) -> dict[str, NDArray[Any]]:
+    """Return the arrays that were saved beside a rotation, by name; none is an empty dictionary."""
+    arrays = _read(Path(path))[1]
+    return {name.removeprefix(_ATTACHED): array for name, array in arrays.items() if name.startswith(_ATTACHED)}
 
 
 def read_header(path: str | Path) -> dict[str, Any]:

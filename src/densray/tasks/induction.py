@@ -1,0 +1,231 @@
+"""Lexicon induction: a whole vocabulary scored by an axis, each word with its error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray.errors import OutputError
+from densray.lexicon import Lexicon
+from densray.report import Column, Input, Provenance, Result, Table
+from densray.rotations import Rotation
+from densray.space import WordSpace
+from densray.tasks.axis_model import AxisModel, WordScores
+from densray.tasks.seeds import Seeds, fitted
+from densray.writing import replacing
+
+if TYPE_CHECKING:
+    import polars
+
+__all__ = ["WRITERS", "Induction", "induce", "score_vocabulary"]
+
+Advance = Callable[[int, int], None]
+
+#: The files an induced lexicon can be written to, by ending.
+WRITERS = (".csv", ".tsv", ".parquet")
+
+
+@dataclass(frozen=True)
+class Induction(Result):
+    """An induced lexicon: every word of a space with its score, in the order of the space.
+
+    Attributes
+    ----------
+    method : str
+        How the axis was found.
+    n_words, n_seeds : int
+    highest, lowest : lists of dict
+        The words at the two ends.
+    words : sequence of str
+    scores : WordScores
+        Coordinate, probability, standard error and, for lexicons of scores, expected label of each word.
+    rank : array of int
+        1 is the highest score; equal scores share a rank.
+    labels : dict
+        The labels of the seeds.
+    """
+
+    title = "Induced lexicon"
+
+    method: str
+    n_words: int
+    n_seeds: int | None
+    highest: list[dict[str, Any]]
+    lowest: list[dict[str, Any]]
+    words: Any = field(repr=False, metadata={"report": False})
+    scores: WordScores = field(repr=False, metadata={"report": False})
+    rank: NDArray[np.int64] = field(repr=False, metadata={"report": False})
+    labels: dict[str, float] = field(repr=False, metadata={"report": False})
+
+    @property
+    def percentile(self) -> NDArray[np.float64]:
+        """The share of the vocabulary that scores as high or lower, in percent."""
+        return np.asarray(100.0 * (self.n_words - self.rank + 1) / self.n_words)
+
+    def to_polars(self) -> polars.DataFrame:
+        """Return a polars frame, the highest score first.
+
+        Columns: word, score, rank, percentile; with seeds also probability (of the higher class, or of a score above
+        the seeds' median), standard_error, expected_label (lexicons of scores only) and label (of the seeds
+        themselves, empty elsewhere).
+        """
+        import polars
+
+        columns: dict[str, Any] = {
+            "word": list(self.words),
+            "score": self.scores.score,
+            "rank": self.rank,
+            "percentile": self.percentile,
+        }
+        for name in ("probability", "standard_error", "expected_label"):
+            if getattr(self.scores, name) is not None:
+                columns[name] = getattr(self.scores, name)
+        if self.labels:
+            columns["label"] = polars.Series([self.labels.get(word) for word in self.words], dtype=polars.Float64)
+        return polars.DataFrame(columns).sort("rank", maintain_order=True)
+
+    def write(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the lexicon as .csv, .tsv or .parquet; the file appears whole or not at all."""
+        path = Path(path)
+        check_ending(path)
+        frame = self.to_polars()
+        with replacing(path, overwrite=overwrite) as partial:
+            if path.suffix == ".parquet":
+                frame.write_parquet(partial)
+            else:
+                frame.write_csv(partial, separator="\t" if path.suffix == ".tsv" else ",")
+        return path
+
+    def tables(self) -> list[Table]:
+        """Return the two ends of the lexicon."""
+        columns: list[Column | str] = ["word", Column("score", decimals=3), Column("standard_error", "±", decimals=3)]
+        columns += [Column("probability", decimals=3), Column("percentile", decimals=1)]
+        shown = [column for column in columns if isinstance(column, str) or column.key in self.highest[0]]
+        return [Table("Highest", shown, self.highest), Table("Lowest", shown, self.lowest)]
+
+
+def check_ending(path: Path) -> None:
+    """Raise if the file's ending names no kind of file that can be written."""
+    if path.suffix not in WRITERS:
+        raise OutputError(f"{path}: the ending '{path.suffix}' names no table. Use {', '.join(WRITERS)}.")
+
+
+def induce(
+    space: WordSpace,
+    lexicon: Lexicon,
+    *,
+    method: str | Rotation = "ridge",
+    normalize: bool = True,
+    match_case: bool = True,
+    n_resamples: int | None = None,
+    folds: int = 10,
+    random_state: int = 0,
+    advance: Advance | None = None,
+) -> Induction:
+    """Return every word of a space with its score, its error and its calibrated probability.
+
+    Parameters
+    ----------
+    space : WordSpace
+        May be larger than memory: it is read in blocks.
+    lexicon : Lexicon
+        The seeds.
+    method : str or rotation, default="ridge"
+        The name of a method, or a rotation; a fitted one is used as it is, and the lexicon gives errors and
+        calibration.
+    normalize : bool, default=True
+        Whether vectors count at unit length.
+    match_case : bool, default=True
+        False: a seed that is not in the space takes the first word that equals it in lower case.
+    n_resamples : int, optional
+        Resampled axes behind the standard errors; 200 where they have a closed form, else 50.
+    folds : int, default=10
+        Of the cross-validation behind the probabilities.
+    random_state : int, default=0
+    advance : callable, optional
+        Called with the resamples done and their number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from densray import Lexicon, WordSpace
+    >>> angles = np.linspace(0, np.pi, 9)
+    >>> space = WordSpace(list("abcdefghi"), np.column_stack([np.cos(angles), np.sin(angles)]))
+    >>> induced = induce(space, Lexicon({"a": 1, "b": 1, "h": -1, "i": -1}), method="mean-difference")
+    >>> "".join(induced.to_polars()["word"])
+    'abcdefghi'
+    """
+    provenance = Provenance.begin(seed=random_state)
+    seeds = Seeds.of(space, lexicon, normalize=normalize, match_case=match_case)
+    rotation = fitted(method, seeds)
+    model = AxisModel.of(
+        rotation,
+        seeds,
+        normalize=normalize,
+        folds=folds,
+        n_resamples=n_resamples,
+        random_state=random_state,
+        advance=advance,
+    )
+    name = method if isinstance(method, str) else type(method).__name__
+    inputs = [Input.of("space", space), Input.of("lexicon", lexicon)]
+    return score_vocabulary(space, model, method=name, seeds=seeds, provenance=provenance, inputs=inputs)
+
+
+def score_vocabulary(
+    space: WordSpace,
+    model: AxisModel,
+    *,
+    method: str,
+    seeds: Seeds | None = None,
+    provenance: Provenance | None = None,
+    inputs: list[Input] | None = None,
+) -> Induction:
+    """Return every word of a space scored by an axis whose errors and calibration are known."""
+    from scipy.stats import rankdata
+
+    provenance = provenance or Provenance.begin()
+    scores = _join([model.score(vectors) for _, vectors in space.blocks()])
+    rank = rankdata(-scores.score, method="min").astype(np.int64)
+    order = np.argsort(rank, kind="stable")
+    ends = order[:10], order[::-1][:10]
+    highest, lowest = ([_entry(space, scores, rank, row) for row in end.tolist()] for end in ends)
+    return Induction(
+        method=method,
+        n_words=len(space),
+        n_seeds=None if seeds is None else len(seeds),
+        highest=highest,
+        lowest=lowest,
+        words=space.words,
+        scores=scores,
+        rank=rank,
+        labels={} if seeds is None else dict(zip(seeds.words, seeds.y.tolist(), strict=True)),
+        provenance=provenance.finish(
+            inputs=inputs or [Input.of("space", space)],
+            used=None if seeds is None else len(seeds),
+            missing=() if seeds is None else seeds.missing,
+        ),
+    )
+
+
+def _join(blocks: list[WordScores]) -> WordScores:
+    def column(name: str) -> Any:
+        parts = [getattr(block, name) for block in blocks]
+        return None if parts[0] is None else np.concatenate(parts)
+
+    return WordScores(*(column(name) for name in ("score", "probability", "standard_error", "expected_label")))
+
+
+def _entry(space: WordSpace, scores: WordScores, rank: NDArray[np.int64], row: int) -> dict[str, Any]:
+    entry: dict[str, Any] = {"word": space.words[row], "score": float(scores.score[row]), "rank": int(rank[row])}
+    entry["percentile"] = 100.0 * (len(rank) - int(rank[row]) + 1) / len(rank)
+    for name in ("probability", "standard_error", "expected_label"):
+        values = getattr(scores, name)
+        if values is not None:
+            entry[name] = float(values[row])
+    return entry

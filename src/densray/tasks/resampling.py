@@ -1,0 +1,142 @@
+r"""Axes of resampled seeds: how far an axis depends on the words it was found with.
+
+Where a method's statistics add up over words, a resample is a matrix product instead of a fit:
+
+- mean difference (and DensRay where its pair matrix has rank one): :math:`\sum_v w_v (l_v - \bar l_w) e_v`;
+- ridge at the penalty chosen once: :math:`(S_w + \alpha I)^{-1} c_w` from the weighted moments. Choosing it anew would
+  be wrong: a word drawn twice stays in the training rows when one copy is left out, so that leave-one-out on a
+  resample prefers too small a penalty.
+
+Other methods are fitted anew, a word drawn k times weighing k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
+
+from densray.moments import Moments
+from densray.rotations import DensRay, LinearRotation, MeanDifference, Rotation
+from densray.tasks.parallel import map_parallel
+from densray.tasks.seeds import Seeds
+
+__all__ = ["draw_counts", "is_closed_form", "is_mean_difference", "is_ridge", "refit", "resampled_axes", "unit_axes"]
+
+Advance = Callable[[int, int], None]
+Matrix = NDArray[np.float64]
+
+
+def draw_counts(seeds: Seeds, n_resamples: int, random: np.random.Generator) -> NDArray[np.int64]:
+    """Return how often each seed is drawn in each resample, shape (n_resamples, n).
+
+    Classes are drawn apart and keep their sizes, so that a resample is never of one class only; scores are drawn
+    together, and a resample of equal scores is drawn again.
+    """
+    counts = np.zeros((n_resamples, len(seeds)), dtype=np.int64)
+    groups = [np.flatnonzero(seeds.y == label) for label in np.unique(seeds.y)] if seeds.binary else None
+    for row in range(n_resamples):
+        for rows in groups or [np.arange(len(seeds))]:
+            counts[row] += _draw(rows, seeds, random)
+    return counts
+
+
+def _draw(rows: NDArray[np.intp], seeds: Seeds, random: np.random.Generator) -> NDArray[np.int64]:
+    while True:
+        drawn = random.choice(rows, size=len(rows))
+        if seeds.binary or np.ptp(seeds.y[drawn]) > 0:
+            return np.bincount(drawn, minlength=len(seeds))
+
+
+def is_mean_difference(rotation: Rotation, seeds: Seeds) -> bool:
+    """Return whether the axis is the (label-weighted) mean difference, as DensRay's is when labels sum to zero."""
+    if isinstance(rotation, MeanDifference):
+        return True
+    if not isinstance(rotation, DensRay) or rotation.normalize_differences:
+        return False
+    if not seeds.binary:
+        return rotation.center_labels
+    even = np.sum(seeds.sides > 0) == np.sum(seeds.sides < 0)
+    return bool(even and (rotation.weights == "balanced" or rotation.weights[0] == rotation.weights[1]))
+
+
+def is_ridge(rotation: Rotation) -> bool:
+    """Return whether the axis is the closed-form ridge direction."""
+    return isinstance(rotation, LinearRotation) and rotation.estimator == "ridge"
+
+
+def is_closed_form(rotation: Rotation, seeds: Seeds) -> bool:
+    """Return whether resamples and permutations need no fit each."""
+    return is_mean_difference(rotation, seeds) or is_ridge(rotation)
+
+
+def resampled_axes(
+    rotation: Rotation, seeds: Seeds, counts: NDArray[np.int64], *, advance: Advance | None = None
+) -> Matrix:
+    """Return the unit axis of each resample, one a row.
+
+    Parameters
+    ----------
+    rotation : fitted rotation
+        Gives the method, and the penalty of a ridge direction.
+    seeds : Seeds
+    counts : array of shape (n_resamples, n)
+        How often each seed counts; see :func:`draw_counts`.
+    advance : callable, optional
+        Called with the resamples done and their number.
+    """
+    if is_mean_difference(rotation, seeds):
+        return unit_axes(_mean_differences(seeds, counts))
+
+    def find(weights: NDArray[np.int64]) -> Matrix:
+        if is_ridge(rotation):
+            return _ridge_coefficients(seeds, weights, float(rotation.penalty_))
+        return refit(rotation, seeds, weights)
+
+    return unit_axes(np.array(map_parallel(find, list(counts), advance=advance)))
+
+
+def refit(rotation: Rotation, seeds: Seeds, counts: NDArray[np.int64] | None = None) -> Matrix:
+    """Return axis 0 of the same method fitted on seeds counted so many times."""
+    fresh: Rotation = clone(rotation).set_params(n_components=1)
+    if counts is None:
+        return np.asarray(fresh.fit(seeds.X, seeds.y).components_[0])
+    rows = np.flatnonzero(counts)
+    if _takes_weights(fresh):
+        return np.asarray(fresh.fit(seeds.X[rows], seeds.y[rows], sample_weight=counts[rows]).components_[0])
+    rows = np.repeat(rows, counts[rows])
+    return np.asarray(fresh.fit(seeds.X[rows], seeds.y[rows]).components_[0])
+
+
+def unit_axes(axes: Matrix) -> Matrix:
+    """Return axes at unit length; a zero axis stays zero."""
+    lengths = np.linalg.norm(axes, axis=1, keepdims=True)
+    return np.asarray(axes / np.where(lengths > 0, lengths, 1.0))
+
+
+def _mean_differences(seeds: Seeds, counts: NDArray[np.int64]) -> Matrix:
+    weights = counts.astype(np.float64)
+    means = (weights @ seeds.values) / weights.sum(axis=1)
+    # Σ w (l - l̄) = 0 for each resample, so the reference point of the rows is without effect
+    charges = weights * (seeds.values[None, :] - means[:, None])
+    return np.asarray(charges @ seeds.X.astype(np.float64))
+
+
+def _ridge_coefficients(seeds: Seeds, counts: NDArray[np.int64], penalty: float) -> Matrix:
+    rows = np.flatnonzero(counts)
+    X, weights = seeds.X[rows], counts[rows].astype(np.float32)
+    values = seeds.values[rows]
+    moments = Moments.of(X, weights)
+    charges = weights * (values - weights @ values / weights.sum())
+    covariance = charges @ (X - moments.mean)
+    regularised = moments.scatter + penalty * np.eye(X.shape[1])
+    return np.asarray(np.linalg.solve(regularised, covariance))
+
+
+def _takes_weights(rotation: Rotation) -> bool:
+    if isinstance(rotation, LinearRotation):
+        return rotation.estimator in ("svm", "svr", "logistic")
+    return bool(has_fit_parameter(rotation, "sample_weight"))
