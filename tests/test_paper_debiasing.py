@@ -39,7 +39,8 @@ def test_the_complement_block_of_table_3_is_equal_but_for_one_word_and_one_cosin
 def test_figure_2_moves_the_occupations_toward_the_line(gaps: dict[str, AnchorGap]) -> None:
     assert len(figure2(gaps)) == 2 * 320
     before, after = gaps["original"], gaps["complement"]
-    assert before.interval is not None and after.interval is not None
+    assert before.interval is not None
+    assert after.interval is not None
     assert after.interval.high < before.interval.low
 
 
@@ -57,5 +58,6 @@ def test_reproduce_figure2_writes_the_two_panels(tmp_path: Path, capsys: pytest.
     assert run(["reproduce", "figure2", "-o", str(target), "--json"]) == 0
     assert {row["space"] for row in json.loads(capsys.readouterr().out)} == {"original", "complement"}
     drawn = target.read_text("utf-8")
-    assert "original space" in drawn and "complement space" in drawn
+    assert "original space" in drawn
+    assert "complement space" in drawn
     assert run(["reproduce", "figure2", "-o", str(target)]) == 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +22,8 @@ __all__ = [
     "mean_interval",
     "proportion_interval",
     "require_words",
+    "scaled",
+    "unit_rows",
 ]
 
 _NORMAL_975 = 1.959963984540054  # the 97.5 % quantile of the normal distribution
@@ -116,6 +118,17 @@ def require_words(space: WordSpace, words: Iterable[str], *, what: str) -> None:
         raise UnknownWordError(
             f"{what}: {name_some(missing)} not in '{space.name}' ({len(space):,} words). Give words of the space."
         )
+
+
+def unit_rows(space: WordSpace, words: Sequence[str]) -> NDArray[np.float64]:
+    """Return the vectors of words at unit length; vectors of zeros stay zero."""
+    return scaled(space[list(words)].astype(np.float64))
+
+
+def scaled(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return rows at unit length; rows of zeros stay zero."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(lengths > 0, lengths, 1.0))
 
 
 def mean_interval(

@@ -1,0 +1,176 @@
+"""The «lipstick on a pig» tests: is bias gone, or only hidden? (Gonen & Goldberg 2019).
+
+The most biased words of the original space are followed into the changed one. If they still cluster by their old
+bias, if a classifier still tells them apart, or if a word's neighbours still betray it, the bias is not gone.
+
+References
+----------
+H. Gonen and Y. Goldberg. Lipstick on a Pig: Debiasing Methods Cover up Systematic Gender Biases in Word Embeddings But
+do not Remove Them. NAACL 2019.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from densray.bias.clusters import cluster_accuracy
+from densray.bias.measurement import Measurement, find_words, proportion_interval, require_words, unit_rows
+from densray.errors import TaskError
+from densray.metrics import Interval
+from densray.neighbors import nearest_rows
+from densray.space import WordSpace
+
+__all__ = ["BiasedWords", "cluster_test", "most_biased", "neighbor_test", "recovery_test"]
+
+Kernel = Literal["linear", "rbf"]
+
+
+@dataclass(frozen=True)
+class BiasedWords:
+    """The bias of every neutral word of the original space, most negative first.
+
+    Attributes
+    ----------
+    poles : pair of str
+        The bias is the cosine to the difference of these words; positive toward the first.
+    words : tuple of str
+        All words but those that carry the concept by right, by ascending bias.
+    bias : array of shape (n,)
+    """
+
+    poles: tuple[str, str]
+    words: tuple[str, ...]
+    bias: NDArray[np.float64]
+
+    def top(self, count: int) -> tuple[list[str], NDArray[np.bool_]]:
+        """Return the `count` most biased words of either side, and whether each is on the side of the first pole."""
+        if count < 1 or 2 * count > len(self.words):
+            raise TaskError(f"{count} biased words of either side were asked for; there are {len(self.words)} words.")
+        return [*self.words[:count], *self.words[-count:]], np.repeat([False, True], count)
+
+
+def most_biased(space: WordSpace, poles: tuple[str, str], *, exclude: Iterable[str] = ()) -> BiasedWords:
+    """Return the words of a space ordered by their cosine to the difference of two poles.
+
+    Parameters
+    ----------
+    space : WordSpace
+        The original space.
+    poles : pair of str
+        Such as ("he", "she").
+    exclude : iterable of str
+        Words that carry the concept by right, such as "queen": they are not bias.
+    """
+    require_words(space, poles, what="poles")
+    first, second = (space[pole].astype(np.float64) for pole in poles)
+    direction = first / np.linalg.norm(first) - second / np.linalg.norm(second)
+    length = float(np.linalg.norm(direction))
+    if not length > 0:
+        raise TaskError(f"the poles '{poles[0]}' and '{poles[1]}' have the same direction. Give two different words.")
+    barred = {*exclude, *poles}
+    rows = np.array([row for row, word in enumerate(space.words) if word not in barred], dtype=np.int64)
+    if not rows.size:
+        raise TaskError(f"no word of '{space.name}' is left after leaving out {len(barred)} words.")
+    lengths = np.maximum(space.lengths[rows], np.finfo(np.float32).tiny)
+    bias = (space.vectors[rows] @ (direction / length).astype(np.float32)).astype(np.float64) / lengths
+    order = np.argsort(bias, kind="stable")
+    return BiasedWords(poles, tuple(space.words[row] for row in rows[order].tolist()), bias[order])
+
+
+def cluster_test(
+    space: WordSpace, biased: BiasedWords, *, count: int = 500, random_state: int | None = 0
+) -> Measurement:
+    """Return how well two clusters of the most biased words agree with their old bias; 0.5 would be chance."""
+    words, sides = biased.top(count)
+    accuracy = cluster_accuracy(unit_rows(space, words), sides, random_state=random_state)
+    return Measurement("cluster accuracy", accuracy, proportion_interval(accuracy, len(words)), used=len(words))
+
+
+def recovery_test(
+    space: WordSpace,
+    biased: BiasedWords,
+    *,
+    kernel: Kernel = "rbf",
+    count: int = 2500,
+    n_train: int = 1000,
+    random_state: int | None = 0,
+) -> Measurement:
+    """Return how well a support vector machine recovers the old bias of words it has not seen.
+
+    Parameters
+    ----------
+    space : WordSpace
+    biased : BiasedWords
+    kernel : {"rbf", "linear"}
+    count : int
+        Most biased words of either side.
+    n_train : int
+        Words it learns from, half of either side; it is tested on the others.
+    random_state : int or None
+        For the choice of training words.
+    """
+    from sklearn.svm import SVC
+
+    words, sides = biased.top(count)
+    if not 2 <= n_train < len(words):
+        raise TaskError(f"n_train={n_train} is given; 2 to {len(words) - 1} of {len(words)} words can be trained on.")
+    X = unit_rows(space, words)
+    random = check_random_state(random_state)
+    halves = [random.permutation(np.flatnonzero(sides == side))[: n_train // 2] for side in (False, True)]
+    train = np.concatenate(halves)
+    test = np.setdiff1d(np.arange(len(words)), train)
+    accuracy = float(SVC(kernel=kernel).fit(X[train], sides[train]).score(X[test], sides[test]))
+    return Measurement(f"recovery ({kernel})", accuracy, proportion_interval(accuracy, test.size), used=len(words))
+
+
+def neighbor_test(space: WordSpace, biased: BiasedWords, words: Iterable[str], *, k: int = 100) -> Measurement:
+    """Return how a word's old bias correlates with the share of its neighbours that were biased the same way.
+
+    Pearson's correlation over `words`, with its p-value; neighbours are looked for in the changed space.
+
+    Parameters
+    ----------
+    space : WordSpace
+    biased : BiasedWords
+        From the original space.
+    words : iterable of str
+        Such as occupations; those without a bias (absent, or excluded) are left out and reported.
+    k : int
+        Neighbours of each word.
+    """
+    from scipy.stats import pearsonr
+
+    old = dict(zip(biased.words, biased.bias.tolist(), strict=True))
+    listed = list(words)
+    found = find_words(space, [word for word in listed if word in old], what="words with neighbours", minimum=3)
+    neutral = space.subset([word for word in biased.words if word in space])
+    toward = np.array([old[word] > 0 for word in neutral.words])
+    rows = neutral.locate(found.words)
+    nearest, _ = nearest_rows(
+        neutral.vectors,
+        neutral.vectors[rows],
+        lengths=neutral.lengths,
+        k=k,
+        barred=[rows[[i]] for i in range(len(rows))],
+    )
+    shares = toward[nearest].mean(axis=1)
+    bias = np.array([old[word] for word in found.words])
+    missing = tuple(word for word in listed if word not in old or word not in space)
+    if np.ptp(shares) == 0 or np.ptp(bias) == 0:
+        return Measurement("neighbour correlation", 0.0, None, 1.0, len(found), missing)
+    test = pearsonr(bias, shares)
+    low, high = test.confidence_interval()
+    return Measurement(
+        "neighbour correlation",
+        float(test.statistic),
+        interval=Interval(float(low), float(high)),
+        p_value=float(test.pvalue),
+        used=len(found),
+        missing=missing,
+    )

@@ -1,0 +1,156 @@
+"""The removers by name: every rotation, and its rivals, through one interface."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray.errors import DensRayError, TaskError, suggest
+from densray.lexicon import Lexicon
+from densray.removal._double_hard import double_hard
+from densray.removal._erasure import Erasure
+from densray.removal._leace import leace
+from densray.rotations import METHODS, LinearRotation, PairDirection, make_rotation
+from densray.space import WordSpace
+
+__all__ = ["REMOVERS", "Remover", "Seeds", "make_remover"]
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """What a remover learns from: labelled vectors, pairs as rows, and all vectors of the space."""
+
+    X: NDArray[np.float32]
+    y: NDArray[np.float64]
+    vectors: NDArray[np.float32]
+    pair_rows: Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Remover:
+    """A named way to remove a concept.
+
+    Attributes
+    ----------
+    name : str
+    summary : str
+    find : callable
+        Returns the erasure of some seeds with a number of axes.
+    n_axes : int
+        How many axes are removed.
+    equalizes : bool
+        Whether the method, as published, leaves the words of the concept as they are and equalises pairs.
+
+    Examples
+    --------
+    >>> from densray import Lexicon, WordSpace
+    >>> space = WordSpace(["he", "she", "him", "her", "tea"], [[1, 0], [-1, 0], [1, 1], [-1, 1], [1, 5]])
+    >>> erasure = make_remover("mean-difference").fit(space, Lexicon({"he": 1, "she": -1, "him": 1, "her": -1}))
+    >>> erasure.erase(space.vectors)[-1]
+    array([0., 5.], dtype=float32)
+    """
+
+    name: str
+    summary: str
+    find: Callable[[Seeds, int], Erasure]
+    n_axes: int = 1
+    equalizes: bool = False
+
+    @property
+    def label(self) -> str:
+        """The name, with the number of axes where it is not one."""
+        return self.name if self.n_axes == 1 else f"{self.name}:{self.n_axes}"
+
+    def fit(self, space: WordSpace, lexicon: Lexicon, *, pairs: Iterable[tuple[str, str]] = ()) -> Erasure:
+        """Return the erasure of the concept that a lexicon labels.
+
+        Parameters
+        ----------
+        space : WordSpace
+        lexicon : Lexicon
+        pairs : iterable of pairs of str, optional
+            Words that differ in the concept alone, higher label first; hard and double-hard debiasing learn from
+            them. Pairs not wholly in the space are left out.
+        """
+        aligned = lexicon.align(space, minimum=2)
+        rows = [tuple(space.locate(pair).tolist()) for pair in pairs]
+        found = [(first, second) for first, second in rows if first >= 0 and second >= 0]
+        return replace(self.find(Seeds(aligned.X, aligned.y, space.vectors, found), self.n_axes), name=self.label)
+
+
+def _rotation(method: str) -> Callable[[Seeds, int], Erasure]:
+    def find(seeds: Seeds, n_axes: int) -> Erasure:
+        return Erasure.of(make_rotation(method, n_axes).fit(seeds.X, seeds.y), n_axes)
+
+    return find
+
+
+def _inlp(seeds: Seeds, n_axes: int) -> Erasure:
+    return Erasure.of(LinearRotation("svm", n_components=n_axes).fit(seeds.X, seeds.y), n_axes)
+
+
+def _hard(seeds: Seeds, n_axes: int) -> Erasure:
+    pairs = _needed_pairs(seeds, "hard")
+    rows = np.array(pairs).ravel()
+    signs, groups = np.tile([1.0, -1.0], len(pairs)), np.repeat(np.arange(len(pairs)), 2)
+    return Erasure.of(PairDirection(n_axes).fit(seeds.vectors[rows], signs, groups=groups), n_axes)
+
+
+def _double_hard(seeds: Seeds, n_axes: int) -> Erasure:
+    if n_axes != 1:
+        raise TaskError(
+            f"double-hard debiasing removes one axis of the pairs; {n_axes} were asked for. Leave that out."
+        )
+    return double_hard(seeds.vectors, _needed_pairs(seeds, "double-hard"))
+
+
+def _leace(seeds: Seeds, n_axes: int) -> Erasure:
+    if n_axes != 1:
+        raise TaskError(f"LEACE removes one direction a signal; {n_axes} were asked for. Leave that out.")
+    return leace(seeds.X, seeds.y)
+
+
+def _needed_pairs(seeds: Seeds, name: str) -> Sequence[tuple[int, int]]:
+    if not seeds.pair_rows:
+        raise TaskError(
+            f"'{name}' debiasing learns from pairs, and none is wholly in the space. Give pairs such as ('he', 'she')."
+        )
+    return seeds.pair_rows
+
+
+_ALL = (
+    *(Remover(name, f"erase the axes of: {method.summary}", _rotation(name)) for name, method in METHODS.items()),
+    Remover("inlp", "iterative null-space projection: repeated SVM axes (Ravfogel et al. 2020)", _inlp, n_axes=10),
+    Remover(
+        "hard", "neutralise and equalise along the direction of pairs (Bolukbasi et al. 2016)", _hard, equalizes=True
+    ),
+    Remover(
+        "double-hard",
+        "a frequency direction first, then hard debiasing (Wang et al. 2020)",
+        _double_hard,
+        equalizes=True,
+    ),
+    Remover("leace", "least-squares concept erasure (Belrose et al. 2023)", _leace),
+)
+
+#: Every remover by its name.
+REMOVERS: dict[str, Remover] = {remover.name: remover for remover in _ALL}
+
+
+def make_remover(name: str) -> Remover:
+    """Return a remover by its name, with the number of axes after a colon.
+
+    >>> make_remover("inlp:30").n_axes
+    30
+    """
+    base, colon, count = name.partition(":")
+    if base not in REMOVERS:
+        raise DensRayError(f"remover '{base}' is unknown. {suggest(base, REMOVERS)}")
+    if not colon:
+        return REMOVERS[base]
+    if not count.isdigit() or int(count) < 1:
+        raise DensRayError(f"remover '{name}': '{count}' is not a number of axes. Write {base}:5, for instance.")
+    return replace(REMOVERS[base], n_axes=int(count))
