@@ -321,8 +321,16 @@ def test_two_text_labels_are_classes_and_three_are_refused(sample):
 
 
 def test_half_precision_is_refused_with_the_cure(sample):
-    with pytest.raises(VectorError, match=r"float16.*astype\('float32'\)"):
-        DensRay().fit(sample[0].astype(np.float16), sample[1])
+    X, y, _ = sample
+    half = X.astype(np.float16)
+    with pytest.raises(VectorError, match=r"float16, too coarse .* precision='float32'"):
+        DensRay().fit(half, y)
+    with pytest.raises(VectorError, match=r"precision='tiny' is given"):
+        DensRay(precision="tiny").fit(X, y)
+    opted = DensRay(1, precision="float32").fit(half, y)
+    assert opted.transform(half).dtype == np.float32
+    # Rounding each entry to 11 bits turns the axis by no more than that.
+    assert np.linalg.norm(opted.components_ - DensRay(1).fit(X, y).components_) < 2**-10
 
 
 def test_wrong_weights_are_refused(sample):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from densray.errors import VectorError
 
-__all__ = ["Array", "array_on", "is_foreign", "move", "namespace", "to_host"]
+__all__ = ["Array", "array_on", "beside", "is_foreign", "move", "namespace", "to_host"]
 
 #: A NumPy, PyTorch or CuPy array (or any other that follows the array API standard).
 Array: TypeAlias = Any
@@ -52,6 +52,14 @@ def array_on(values: object, like: Array, *, dtype: object = None) -> Array:
 def move(matrix: NDArray[Any], like: Array) -> Array:
     """Return a host matrix with the kind, device and precision of `like`."""
     return array_on(matrix, like, dtype=like.dtype)
+
+
+def beside(values: Array, rows: Array) -> Array:
+    """Return one number a row, as float64 of the kind and on the device of the rows."""
+    if is_foreign(rows):
+        xp = namespace(rows, values)
+        return xp.astype(values, xp.float64) if is_foreign(values) else array_on(values, rows, dtype=xp.float64)
+    return to_host(values)
 
 
 def to_host(array: Array) -> NDArray[Any]:

@@ -10,12 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from densray.arrays import Array, namespace
+from densray.arrays import Array, is_foreign, namespace
 
-__all__ = ["BLOCK_ROWS", "ClassMoments", "Moments", "ScoreMoments", "blocks_of"]
+__all__ = ["BLOCK_ROWS", "ClassMoments", "Moments", "ScoreMoments", "block_rows", "blocks_of"]
 
 #: Rows handled at once: large enough for a matrix product to run at full speed, small enough to stay in cache.
 BLOCK_ROWS = 16_384
+#: The same on a device, where starting a product costs more than its memory.
+DEVICE_BLOCK_ROWS = 262_144
 
 
 @dataclass(frozen=True)
@@ -66,13 +68,14 @@ class ClassMoments:
         """Return the moments of the rows of each class, read in blocks."""
         xp = namespace(X)
         groups: dict[Any, Moments] = {}
-        for value in classes:
-            rows = xp.nonzero(y == value)[0]
-            for block in blocks_of(rows.shape[0]):
-                part = rows[block]
-                moments = Moments.of(
-                    xp.take(X, part, axis=0), None if weight is None else xp.take(weight, part, axis=0)
-                )
+        for block in blocks_of(X.shape[0], block_rows(X)):
+            part, labels = X[block, :], y[block]
+            for value in classes:
+                rows = xp.nonzero(labels == value)[0]
+                if rows.shape[0] == 0:
+                    continue
+                weights = None if weight is None else xp.take(weight[block], rows, axis=0)
+                moments = Moments.of(xp.take(part, rows, axis=0), weights)
                 groups[value] = groups[value].merge(moments) if value in groups else moments
         return cls(groups)
 
@@ -100,7 +103,7 @@ class ScoreMoments:
         """Return the moments of the rows of `X` with scores `y`, read in blocks."""
         xp = namespace(X)
         total: ScoreMoments | None = None
-        for block in blocks_of(X.shape[0]):
+        for block in blocks_of(X.shape[0], block_rows(X)):
             part = X[block, :]
             scores = xp.astype(y[block], X.dtype)
             weights = xp.ones(part.shape[0], dtype=X.dtype, device=X.device) if weight is None else weight[block]
@@ -170,6 +173,11 @@ class ScoreMoments:
             self.scored_rows + moved.scored_rows,
             squares,
         )
+
+
+def block_rows(X: Array) -> int:
+    """Return how many rows of `X` to handle at once."""
+    return DEVICE_BLOCK_ROWS if is_foreign(X) else BLOCK_ROWS
 
 
 def blocks_of(n_rows: int, size: int = BLOCK_ROWS) -> Iterator[slice]:

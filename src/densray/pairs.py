@@ -12,18 +12,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from densray.arrays import Array, array_on, namespace, to_host
+from densray.arrays import Array, is_foreign, namespace, to_host
 from densray.moments import ClassMoments, ScoreMoments, blocks_of
 
 __all__ = ["PairWeights", "class_pair_matrix", "score_pair_matrix", "unit_pair_matrix", "unlike_pair_matrix"]
 
 #: Rows per block of the n × n matrix of distances.
 DISTANCE_BLOCK_ROWS = 2048
+#: The same on a device.
+DEVICE_BLOCK_ROWS = 8192
 
 
 class PairWeights(NamedTuple):
@@ -130,7 +132,7 @@ def unit_pair_matrix(
 
 
 def _parts(rows: Array) -> list[slice]:
-    return list(blocks_of(rows.shape[0], DISTANCE_BLOCK_ROWS))
+    return list(blocks_of(rows.shape[0], DEVICE_BLOCK_ROWS if is_foreign(rows) else DISTANCE_BLOCK_ROWS))
 
 
 def _block(X: Array, charge: Array, index: Array, group: int) -> _Block:
@@ -171,7 +173,7 @@ class _Laplacian:
         xp = self.xp
         inverse = left.probe @ right.mirror.T
         if i == j:
-            _fill_diagonal(inverse, xp)
+            inverse = _without_diagonal(inverse)
         if float(xp.min(inverse)) <= self.closeness * (left.reach + right.reach):
             self._take_near_pairs(inverse, left, right, coupling, same=i == j)
         inverse = xp.divide(1.0, inverse, out=inverse) if xp is np else 1.0 / inverse
@@ -219,10 +221,11 @@ class _Laplacian:
         return 2.0 * (A - 0.5 * (self.cross + self.cross.T) + self.near)
 
 
-def _fill_diagonal(square: Array, xp: Any) -> None:
-    """Set the diagonal to infinity: a word makes no pair with itself."""
+def _without_diagonal(square: Array) -> Array:
+    """Return the matrix with an infinite diagonal: a word makes no pair with itself."""
+    xp = namespace(square)
     if xp is np:
         np.fill_diagonal(square, np.inf)
     else:
-        index = array_on(np.arange(square.shape[0]), square)
-        square[index, index] = xp.inf
+        square[xp.eye(square.shape[0], dtype=xp.bool, device=square.device)] = xp.inf
+    return square

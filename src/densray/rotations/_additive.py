@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from densray.arrays import Array, is_foreign, namespace, to_host
+from densray.arrays import Array, beside, is_foreign, namespace, to_host
 from densray.errors import DensRayError, LabelError, NotAdditiveError, RotationNotFittedError
 from densray.moments import ClassMoments, ScoreMoments
 from densray.rotations._base import Rotation
@@ -55,6 +55,7 @@ class AdditiveRotation(Rotation):
             )
         X = check_rows(self, X, reset=not hasattr(self, "moments_"), fewest=1)
         values = read_block_labels(y, X.shape[0])
+        values = beside(values, X) if is_foreign(X) or is_foreign(values) else values
         moments = self._moments_of(X, values, check_weights(sample_weight, X))
         known = getattr(self, "moments_", None)
         self.moments_ = moments if known is None else self._merged(known, moments)

@@ -51,10 +51,11 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         sample_weight : array of shape (n,), optional
             How much each row counts; an integer weight equals repeating the row.
         """
+        namespace(X, y, sample_weight)  # all on one device
         X = check_rows(self, X, reset=True)
         weight = check_weights(sample_weight, X)
         X, y, weight = drop_weightless(X, y, weight)
-        labels = read_labels(y, X.shape[0], classes_only=self._classes_only)
+        labels = read_labels(y, X.shape[0], classes_only=self._classes_only).beside(X)
         n_components = self._count_axes(X.shape)
         self.classes_ = labels.classes
         self.components_ = self._find_axes(X, labels, n_components, weight)

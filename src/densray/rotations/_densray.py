@@ -50,6 +50,9 @@ class DensRay(AdditiveRotation):
         :math:`O(n^2 d)` work and cannot be updated; the plain form takes :math:`O(n d^2)` and can.
     center_labels : bool, default=True
         Subtract the mean of real scores first. A depends on it; False is the formula as printed.
+    precision : {None, "float32", "float64"}, default=None
+        Convert the rows to this first; None multiplies float32 and float64 rows as they are and refuses half
+        precision.
 
     Attributes
     ----------
@@ -105,11 +108,13 @@ class DensRay(AdditiveRotation):
         weights: str | tuple[float, float] = "balanced",
         normalize_differences: bool = False,
         center_labels: bool = True,
+        precision: str | None = None,
     ) -> None:
         self.n_components = n_components
         self.weights = weights
         self.normalize_differences = normalize_differences
         self.center_labels = center_labels
+        self.precision = precision
 
     def _find_axes(
         self, X: Array, labels: Labels, n_components: int | None, sample_weight: Array | None

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
-from densray.arrays import Array, is_foreign, namespace, to_host
+from densray.arrays import Array, beside, is_foreign, namespace, to_host
 from densray.errors import LabelError, name_some
 
 __all__ = ["Labels", "median_split", "read_block_labels", "read_labels", "read_signals"]
@@ -26,6 +26,10 @@ class Labels:
     def binary(self) -> bool:
         """Whether there are two classes."""
         return self.classes is not None
+
+    def beside(self, rows: Array) -> Labels:
+        """Return the labels as an array of the same kind, on the same device, as the rows."""
+        return Labels(beside(self.values, rows), self.classes)
 
     def class_rows(self) -> list[Array]:
         """Return the rows of the lower and of the higher class."""

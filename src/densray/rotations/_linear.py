@@ -45,6 +45,9 @@ class LinearRotation(Rotation):
         "cca", or any linear estimator with ``coef_`` after ``fit``.
     n_components : int or None, default=1
         Axes to find; None finds one and completes it to a lossless rotation.
+    precision : {None, "float32", "float64"}, default=None
+        Convert the rows to this first; None multiplies float32 and float64 rows as they are and refuses half
+        precision.
 
     Attributes
     ----------
@@ -74,9 +77,10 @@ class LinearRotation(Rotation):
 
     penalty_: float | None
 
-    def __init__(self, estimator: Any = "ridge", *, n_components: int | None = 1) -> None:
+    def __init__(self, estimator: Any = "ridge", *, n_components: int | None = 1, precision: str | None = None) -> None:
         self.estimator = estimator
         self.n_components = n_components
+        self.precision = precision
 
     @property
     def _classes_only(self) -> bool:  # type: ignore[override]

@@ -28,6 +28,9 @@ class MeanDifference(AdditiveRotation):
     ----------
     n_components : int or None, default=1
         Axes to keep; the method has one, further ones complete the basis. None keeps all: a lossless rotation.
+    precision : {None, "float32", "float64"}, default=None
+        Convert the rows to this first; None multiplies float32 and float64 rows as they are and refuses half
+        precision.
 
     Attributes
     ----------
@@ -50,8 +53,9 @@ class MeanDifference(AdditiveRotation):
     array([[1., 0.]])
     """
 
-    def __init__(self, n_components: int | None = 1) -> None:
+    def __init__(self, n_components: int | None = 1, *, precision: str | None = None) -> None:
         self.n_components = n_components
+        self.precision = precision
 
     def _find_axes(
         self, X: Array, labels: Labels, n_components: int | None, sample_weight: Array | None

@@ -74,7 +74,7 @@ class PairDirection(Rotation):
             Rows with the same value belong together: usually two, one a class. Absent: all rows belong together.
         """
         X = check_rows(self, X, reset=True)
-        labels = read_labels(y, X.shape[0], classes_only=True)
+        labels = read_labels(y, X.shape[0], classes_only=True).beside(X)
         n_components = self._count_axes(X.shape)
         self.classes_ = labels.classes
         A = self._pair_matrix(X, labels, groups)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray.arrays import Array, array_on, namespace, to_host
-from densray.moments import Moments, blocks_of
+from densray.moments import Moments, block_rows, blocks_of
 
 __all__ = ["PENALTIES", "ridge_direction"]
 
@@ -41,7 +41,7 @@ def ridge_direction(X: Array, values: Array, weight: Array | None) -> tuple[NDAr
     errors = np.zeros(penalties.size)
     basis = array_on(vectors, X, dtype=X.dtype)
     tables = [array_on(table, X, dtype=X.dtype) for table in (coefficients, shrunk)]
-    for block in blocks_of(X.shape[0]):
+    for block in blocks_of(X.shape[0], block_rows(X)):
         U = (X[block, :] - mean) @ basis
         residual = targets[block][:, None] - xp.astype(U @ tables[0], xp.float64)
         leverage = xp.astype((U * U) @ tables[1], xp.float64) + 1.0 / total
@@ -53,7 +53,7 @@ def ridge_direction(X: Array, values: Array, weight: Array | None) -> tuple[NDAr
 
 def _moments(X: Array, weight: Array | None) -> Moments:
     total: Moments | None = None
-    for block in blocks_of(X.shape[0]):
+    for block in blocks_of(X.shape[0], block_rows(X)):
         part = Moments.of(X[block, :], None if weight is None else weight[block])
         total = part if total is None else total.merge(part)
     assert total is not None
@@ -64,7 +64,7 @@ def _weighted_sum(X: Array, mean: Array, charge: Array) -> NDArray[np.float64]:
     """Return Σ charge (x - mean), in blocks."""
     xp = namespace(X)
     total = np.zeros(X.shape[1])
-    for block in blocks_of(X.shape[0]):
+    for block in blocks_of(X.shape[0], block_rows(X)):
         part = xp.astype(charge[block], X.dtype) @ (X[block, :] - mean)
         total += to_host(xp.astype(part, xp.float64))
     return total

@@ -15,12 +15,18 @@ from densray.errors import VectorError
 __all__ = ["check_rows", "check_weights", "drop_weightless"]
 
 
+#: What rows may be converted to before any product; None leaves float32 and float64 as they are.
+PRECISIONS = (None, "float32", "float64")
+
+
 def check_rows(estimator: Any, X: Array, *, reset: bool, fewest: int = 2) -> Array:
     """Return `X` as a checked 2-D float array; on `reset` its width becomes the estimator's.
 
+    An estimator with a parameter ``precision`` converts the rows to it; half precision is refused without.
     Rows must be finite; zero vectors are warned of when fitting, since they have no direction.
     """
     fewest = fewest if reset else 1
+    X = _at_precision(X, getattr(estimator, "precision", None))
     if is_foreign(X):
         X = _check_foreign(estimator, X, reset=reset, fewest=fewest)
     else:
@@ -29,9 +35,23 @@ def check_rows(estimator: Any, X: Array, *, reset: bool, fewest: int = 2) -> Arr
     return X
 
 
+def _at_precision(X: Array, precision: str | None) -> Array:
+    if precision not in PRECISIONS:
+        raise VectorError(f"precision={precision!r} is given; one of {', '.join(map(repr, PRECISIONS))} is needed.")
+    name = str(getattr(X, "dtype", "")).removeprefix("torch.")
+    if name in ("float16", "bfloat16") and precision is None:
+        raise VectorError(
+            f"X is {name}, too coarse to multiply in. Convert it to float32, or opt in with precision='float32'."
+        )
+    if precision is None or name == precision:
+        return X
+    if is_foreign(X):
+        xp = namespace(X)
+        return xp.astype(X, getattr(xp, precision))
+    return X.astype(precision) if isinstance(X, np.ndarray) and X.dtype.kind in "fiub" else X
+
+
 def _check_numpy(estimator: Any, X: object, *, reset: bool, fewest: int) -> NDArray[Any]:
-    if isinstance(X, np.ndarray) and X.dtype == np.float16:
-        raise VectorError("X is float16, which is too coarse to fit or rotate. Convert it: X.astype('float32').")
     try:
         rows: NDArray[Any] = validate_data(
             estimator,
@@ -69,7 +89,7 @@ def _check_foreign(estimator: Any, X: Array, *, reset: bool, fewest: int) -> Arr
 def _check_lengths(X: Array, *, warn_of_zeros: bool) -> None:
     """Raise if a row is not finite, warn if one is zero: one pass over the data."""
     xp = namespace(X)
-    lengths = np.einsum("ij,ij->i", X, X) if xp is np else xp.sum(X * X, axis=1)
+    lengths = np.einsum("ij,ij->i", X, X) if xp is np else xp.linalg.vector_norm(X, axis=1)
     finite = xp.isfinite(lengths)
     if not bool(xp.all(finite)):
         bad = xp.nonzero(xp.any(~xp.isfinite(X), axis=1))[0]  # a finite row may overflow when squared
