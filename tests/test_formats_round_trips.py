@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -122,6 +123,19 @@ def test_rewrite_takes_a_choice_of_words_and_rows(tmp_path: Path) -> None:
     assert list(read_space(tmp_path / "skipped.densray").words) == ["a", "c"]
     rewrite(source, tmp_path / "chosen.bin", words=["a", "c"], limit=1)
     assert list(read_space(tmp_path / "chosen.bin").words) == ["a"]
+
+
+@pytest.mark.parametrize("target", ["t.densray", "t.npy", "t.npz", "t.safetensors", "t.bin", "t.txt"])
+def test_rewrite_never_holds_the_matrix(target: str, tmp_path: Path) -> None:
+    matrix = np.ones((24_000, 500), dtype=np.float32)
+    np.save(tmp_path / "source.npy", matrix)
+    (tmp_path / "source.words.txt").write_text("".join(f"w{row}\n" for row in range(24_000)))
+    tracemalloc.start()
+    rewrite(tmp_path / "source.npy", tmp_path / target, change=lambda words, block: block * 2)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < matrix.nbytes / 2
+    assert read_space(tmp_path / target, words=["w23999"]).vectors.tolist() == [[2.0] * 500]
 
 
 @pytest.mark.parametrize("kind", ["npz", "safetensors", "parquet", "native"])

@@ -37,7 +37,7 @@ def _good_rows(
     """Return which rows of a block are good, None where all are."""
     finite = np.asarray(np.isfinite(block.vectors).all(axis=1))
     distinct = set(block.words)
-    if finite.all() and len(distinct) == len(block.words) and distinct.isdisjoint(index):
+    if finite.all() and len(distinct) == len(block.words) and index.keys().isdisjoint(distinct):
         return None
     good: list[int] = []
     seen: set[str] = set()

@@ -11,11 +11,12 @@ from densray.errors import FormatError
 from densray.formats._detection import header_of
 from densray.formats._encoding import check_encoding, decode_words, undecodable
 from densray.formats._source import Source
-from densray.formats._stream import BLOCK_BYTES, Block, Pieces, ReadOptions, SpaceStream, check_shape
+from densray.formats._stream import Block, Pieces, ReadOptions, SpaceStream, check_shape
 
 __all__ = ["read_word2vec_binary", "write_word2vec_binary"]
 
 _LONGEST_WORD = 1 << 16
+_BLOCK_BYTES = 1 << 20
 
 
 def read_word2vec_binary(source: Source, options: ReadOptions) -> SpaceStream:
@@ -44,7 +45,7 @@ def _blocks(source: Source, options: ReadOptions, *, rows: int, width: int) -> I
     data, row = b"", 0
     while row < wanted_rows:
         begin = source.offset - len(data)
-        piece = source.read(max(BLOCK_BYTES, 4 * width + 1))
+        piece = source.read(max(_BLOCK_BYTES, 4 * width + 1))
         data += piece
         words, starts, end = _rows_in(data, 4 * width, most=wanted_rows - row)
         if not piece and not words:

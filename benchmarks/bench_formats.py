@@ -1,0 +1,134 @@
+"""Reading embedding files: ratios to gensim in the same run, peak memory, and how fast the native format reopens.
+
+Every measurement runs in a process of its own, after a small file of the same kind has been read, so that imports
+and thread pools count for nobody.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from densray.formats import write_space
+from densray.formats._native import write_native
+from densray.space import WordSpace
+
+__all__ = ["main"]
+
+ROWS, WIDTH = 50_000, 300
+NATIVE_ROWS = 1_000_000
+REPEATS = 3
+
+_MEASURE = """
+    import json, sys, time
+    small, large, who = sys.argv[1:4]
+    binary = large.endswith(".bin")
+    if who == "gensim":
+        from gensim.models import KeyedVectors
+        read = lambda path: KeyedVectors.load_word2vec_format(path, binary=binary)
+    else:
+        from densray.formats import read_space as read
+    def peak():  # not ru_maxrss, which a process inherits from the one that started it
+        with open("/proc/self/status") as status:
+            return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
+    read(small)
+    before = peak()
+    start = time.perf_counter()
+    space = read(large)
+    seconds = time.perf_counter() - start
+    row = {"seconds": seconds, "memory": peak() - before}
+    if large.endswith(".densray"):
+        start = time.perf_counter()
+        assert space["w123456"].shape == (300,) and "missing" not in space
+        row["lookup"] = time.perf_counter() - start
+    print(json.dumps(row))
+"""
+
+
+def _measured(small: Path, large: Path, who: str) -> dict[str, float]:
+    """Return seconds and bytes of one read in a fresh process."""
+    program = [sys.executable, "-c", textwrap.dedent(_MEASURE), str(small), str(large), who]
+    done = subprocess.run(program, check=True, capture_output=True, text=True)
+    return dict(json.loads(done.stdout))
+
+
+def _best(small: Path, large: Path, who: str, *, repeats: int = REPEATS) -> dict[str, float]:
+    runs = [_measured(small, large, who) for _ in range(repeats)]
+    return {key: min(run[key] for run in runs) for key in runs[0]}
+
+
+def _space(rows: int) -> WordSpace:
+    vectors = np.random.default_rng(0).normal(size=(rows, WIDTH)).astype(np.float32)
+    return WordSpace.unchecked([f"w{row}" for row in range(rows)], vectors)
+
+
+def _against_gensim(folder: Path) -> list[dict[str, Any]]:
+    """Return how text and binary compare with gensim."""
+    large, small = _space(ROWS), _space(20)
+    matrix = large.vectors.nbytes
+    rows: list[dict[str, Any]] = []
+    for name, ending, bar in (("word2vec text", ".txt", 15.0), ("word2vec binary", ".bin", 1.0)):
+        files = [write_space(space, folder / f"{space.vectors.shape[0]}{ending}") for space in (small, large)]
+        ours = _best(*files, "densray")
+        theirs = _best(*files, "gensim", repeats=1 if ending == ".txt" else REPEATS)
+        rows.append(
+            {
+                "what": f"{name}, {ROWS:,} x {WIDTH}",
+                "seconds": ours["seconds"],
+                "gensim_seconds": theirs["seconds"],
+                "ratio": theirs["seconds"] / ours["seconds"],
+                "ratio_bar": bar,
+                "memory_over_matrix": ours["memory"] / matrix,
+                "gensim_memory_over_matrix": theirs["memory"] / matrix,
+                "memory_bar": 1.5,
+            }
+        )
+    return rows
+
+
+def _native(folder: Path) -> dict[str, Any]:
+    """Return how fast a large native file reopens, and finds a word."""
+    small, path = write_space(_space(20), folder / "small.densray"), folder / "large.densray"
+    rng = np.random.default_rng(0)
+    step = 50_000
+    pieces = (
+        ([f"w{row}" for row in range(start, start + step)], rng.random((step, WIDTH), dtype=np.float32))
+        for start in range(0, NATIVE_ROWS, step)
+    )
+    with path.open("wb") as file:
+        write_native(file, pieces, rows=NATIVE_ROWS, width=WIDTH, name="large")
+    best = _best(small, path, "densray")
+    return {
+        "what": f"native reopen, {NATIVE_ROWS:,} x {WIDTH}",
+        "seconds": best["seconds"],
+        "seconds_bar": 0.05,
+        "first_lookup_seconds": best["lookup"],
+        "memory_over_matrix": best["memory"] / (4.0 * NATIVE_ROWS * WIDTH),
+    }
+
+
+def main() -> list[dict[str, Any]]:
+    """Measure, print one table and return its rows."""
+    with tempfile.TemporaryDirectory() as folder:
+        rows = [*_against_gensim(Path(folder)), _native(Path(folder))]
+    print(f"{'what':34} {'seconds':>9} {'gensim':>9} {'ratio':>7} {'bar':>6} {'memory':>7} {'gensim':>7}")
+    for row in rows:
+        bar = f">={row['ratio_bar']:g}x" if "ratio_bar" in row else f"{row['seconds_bar']:g} s"
+        print(
+            f"{row['what']:34} {row['seconds']:9.4f} {row.get('gensim_seconds', float('nan')):9.3f} "
+            f"{row.get('ratio', float('nan')):7.1f} {bar:>6} {row['memory_over_matrix']:6.2f}x "
+            f"{row.get('gensim_memory_over_matrix', float('nan')):6.2f}x"
+        )
+    print("memory: peak beyond the start, over the size of the matrix (bar: 1.5x)")
+    return rows
+
+
+if __name__ == "__main__":
+    main()
