@@ -9,7 +9,7 @@ import numpy as np
 
 from densray.errors import FormatError
 from densray.formats._detection import NUMBER
-from densray.formats._stream import Pieces
+from densray.formats._stream import Pieces, rows_per_block
 
 __all__ = ["write_glove", "write_word2vec_text"]
 
@@ -24,12 +24,14 @@ def write_glove(file: IO[bytes], pieces: Pieces, *, rows: int, width: int) -> No
     """Write GloVe text: a word and its numbers per line, no header."""
     import polars as pl
 
+    step = rows_per_block(width, itemsize=16)  # a number takes about 12 characters
     names = [str(axis) for axis in range(width)]
     for words, vectors in pieces:
         _check_words(words)
-        frame = pl.from_numpy(np.ascontiguousarray(vectors), schema=names)
-        frame.insert_column(0, pl.Series("word", words, dtype=pl.String))
-        frame.write_csv(file, include_header=False, separator=" ", quote_style="never")
+        for start in range(0, len(words), step):
+            frame = pl.from_numpy(np.ascontiguousarray(vectors[start : start + step]), schema=names)
+            frame.insert_column(0, pl.Series("word", words[start : start + step], dtype=pl.String))
+            frame.write_csv(file, include_header=False, separator=" ", quote_style="never")
 
 
 def _check_words(words: Sequence[str]) -> None:
