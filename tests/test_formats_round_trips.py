@@ -152,3 +152,9 @@ def test_a_change_of_the_wrong_shape_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(DensRayError, match="shape"):
         rewrite(source, tmp_path / "target.bin", change=lambda words, block: block[:1])
     assert [path.name for path in tmp_path.iterdir()] == ["source.txt"]
+
+
+def test_every_format_and_ending_is_documented() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "formats.md").read_text(encoding="utf-8")
+    missing = [name for name in (*FORMATS, *ENDINGS) if f"`{name}`" not in page]
+    assert not missing
