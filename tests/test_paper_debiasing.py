@@ -53,6 +53,7 @@ def test_reproduce_table3_prints_the_cells_as_json(capsys: pytest.CaptureFixture
     assert {row["word"] for row in rows if not row["listed"]} == {"minister"}
 
 
+@pytest.mark.slow
 def test_reproduce_figure2_writes_the_two_panels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "figure2.svg"
     assert run(["reproduce", "figure2", "-o", str(target), "--json"]) == 0

@@ -44,9 +44,7 @@ class AnchorGap(Measurement):
         return [self.words[place] for place in chosen]
 
 
-def anchor_gap(
-    space: WordSpace, words: Iterable[str], anchors: tuple[str, str], *, random_state: int | None = 0
-) -> AnchorGap:
+def anchor_gap(space: WordSpace, words: Iterable[str], anchors: tuple[str, str]) -> AnchorGap:
     """Return how much nearer words are to one anchor than to the other: mean ``|cos(w, a) - cos(w, b)|``.
 
     Parameters
@@ -56,8 +54,6 @@ def anchor_gap(
         Words that should be neutral, such as occupations; those not in the space are reported.
     anchors : pair of str
         Such as ("man", "woman"); both must be in the space.
-    random_state : int or None
-        For the bootstrap over words.
 
     References
     ----------
@@ -78,7 +74,7 @@ def anchor_gap(
     return AnchorGap(
         name="anchor gap",
         value=float(gaps.mean()),
-        interval=mean_interval(gaps, random_state=random_state),
+        interval=mean_interval(gaps),
         used=len(found),
         missing=found.missing,
         anchors=anchors,

@@ -37,7 +37,6 @@ def direct_bias(
     direction: ArrayLike,
     *,
     strictness: float = 1.0,
-    random_state: int | None = 0,
 ) -> Measurement:
     r"""Return the direct bias of words that should be neutral: mean :math:`|\cos(w, g)|^c`.
 
@@ -49,20 +48,16 @@ def direct_bias(
         The direction :math:`g`, such as :func:`pair_direction` finds in the original space.
     strictness : float
         The exponent :math:`c`.
-    random_state : int or None
-        For the bootstrap over words.
     """
     if strictness <= 0:
         raise TaskError(f"strictness={strictness} is given; a number above 0 is needed.")
     found = find_words(space, words, what="words for direct bias")
     values = np.abs(unit_rows(space, found.words) @ _axis(direction, space)) ** strictness
-    interval = mean_interval(values, random_state=random_state)
+    interval = mean_interval(values)
     return Measurement("direct bias", float(values.mean()), interval, used=len(found), missing=found.missing)
 
 
-def indirect_bias(
-    space: WordSpace, pairs: Iterable[tuple[str, str]], direction: ArrayLike, *, random_state: int | None = 0
-) -> Measurement:
+def indirect_bias(space: WordSpace, pairs: Iterable[tuple[str, str]], direction: ArrayLike) -> Measurement:
     r"""Return the share of the similarity of words that comes from a direction, in the mean over pairs.
 
     .. math::
@@ -77,8 +72,6 @@ def indirect_bias(
     pairs : iterable of pairs of str
         Words that should be neutral, such as pairs of occupations.
     direction : array of shape (d,)
-    random_state : int or None
-        For the bootstrap over pairs.
     """
     found, missing = find_pairs(space, pairs, what="pairs for indirect bias")
     axis = _axis(direction, space)
@@ -90,7 +83,7 @@ def indirect_bias(
     if not usable.any():
         raise TaskError(f"none of {len(found)} pairs has a similarity of at least 0.05. Give pairs of related words.")
     shares = (similarity[usable] - rest[usable]) / similarity[usable]
-    interval = mean_interval(np.abs(shares), random_state=random_state)
+    interval = mean_interval(np.abs(shares))
     return Measurement("indirect bias", float(np.abs(shares).mean()), interval, used=int(usable.sum()), missing=missing)
 
 

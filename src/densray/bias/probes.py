@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
+from threadpoolctl import threadpool_limits
 
 from densray.bias.measurement import Measurement, proportion_interval, unit_rows
 from densray.errors import TaskError
@@ -98,7 +99,9 @@ def _cross_validated(
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
-    return float(np.mean(cross_val_predict(_model(model), X, y, cv=folds) == y))
+    with threadpool_limits(1):  # many small fits: threads would only wait for each other
+        predicted = cross_val_predict(_model(model), X, y, cv=folds)
+    return float(np.mean(predicted == y))
 
 
 def _model(name: Model) -> Any:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
+from threadpoolctl import threadpool_limits
 
 from densray.bias.measurement import Measurement, find_words, unit_rows
 from densray.errors import TaskError, name_some
@@ -68,14 +69,10 @@ def sentiment_bias(
     X = unit_rows(space, (*good.words, *bad.words))
     y = np.repeat([0, 1], [len(good), len(bad)])
     Z = unit_rows(space, people.words)
-    shares = _shares(X, y, Z)
+    with threadpool_limits(1):  # many small fits: threads would only wait for each other
+        shares = _shares(X, y, Z)
+        resampled, shuffled = _repeated(X, y, Z, n_resamples, random_state)
     value = _divergence(shares)
-    random = check_random_state(random_state)
-    resampled, shuffled = [], []
-    for _ in range(n_resamples):
-        rows = np.concatenate([random.choice(np.flatnonzero(y == side), int(np.sum(y == side))) for side in (0, 1)])
-        resampled.append(_divergence(_shares(X[rows], y[rows], Z)))
-        shuffled.append(_divergence(_shares(X, random.permutation(y), Z)))
     return SentimentBias(
         name="RNSB",
         value=value,
@@ -85,6 +82,19 @@ def sentiment_bias(
         missing=(*people.missing, *good.missing, *bad.missing),
         shares=tuple(zip(people.words, shares.tolist(), strict=True)),
     )
+
+
+def _repeated(
+    X: Vector, y: NDArray[np.intp], Z: Vector, count: int, random_state: int | None
+) -> tuple[list[float], list[float]]:
+    """Return the divergences of models of resampled words, and of models of shuffled labels."""
+    random = check_random_state(random_state)
+    resampled, shuffled = [], []
+    for _ in range(count):
+        rows = np.concatenate([random.choice(np.flatnonzero(y == side), int(np.sum(y == side))) for side in (0, 1)])
+        resampled.append(_divergence(_shares(X[rows], y[rows], Z)))
+        shuffled.append(_divergence(_shares(X, random.permutation(y), Z)))
+    return resampled, shuffled
 
 
 def _shares(X: Vector, y: NDArray[np.intp], Z: Vector) -> Vector:

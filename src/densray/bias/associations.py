@@ -57,9 +57,9 @@ def association(
     .. math::
         d = \frac{\overline{s}(X) - \overline{s}(Y)}{\operatorname{std}_{w \in X \cup Y} s(w)}
 
-    (sample standard deviation). The p-value is one-sided: the share of splits of the targets into parts of the same
-    sizes whose statistic is at least as large; all splits are tried where there are at most 20,000, else
-    `n_permutations` random ones, the given split among them. The interval is a bootstrap over target words.
+    (population standard deviation, as in WEFE). The p-value is one-sided: the share of splits of the targets into
+    parts of the same sizes whose statistic is at least as large; all splits are tried where there are at most 20,000,
+    else `n_permutations` random ones, the given split among them. The interval is a bootstrap over target words.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def _scores(space: WordSpace, words: tuple[str, ...], A: WordsFound, B: WordsFou
 
 
 def _effect_size(scores: Vector, size: int) -> float:
-    spread = float(scores.std(ddof=1))
+    spread = float(scores.std())
     return float((scores[:size].mean() - scores[size:].mean()) / spread) if spread > 0 else 0.0
 
 
@@ -138,6 +138,6 @@ def _resampled(scores: Vector, size: int, random_state: int | None, n_resamples:
     first = scores[:size][random.randint(size, size=(n_resamples, size))]
     rest = len(scores) - size
     second = scores[size:][random.randint(rest, size=(n_resamples, rest))]
-    spread = np.hstack([first, second]).std(axis=1, ddof=1)
+    spread = np.hstack([first, second]).std(axis=1)
     effects: Vector = (first.mean(axis=1) - second.mean(axis=1))[spread > 0] / spread[spread > 0]
     return effects if effects.size else np.zeros(1)
