@@ -15,6 +15,7 @@ from densray.errors import LabelError
 from densray.metrics import (
     accuracy,
     auc,
+    auc_interval,
     kendall_tau,
     macro_mean,
     midpoint,
@@ -119,3 +120,20 @@ def test_equal_gold_unequal_lengths_and_nan_are_named() -> None:
         auc([1, 2, 3], [1, 2, 3])
     with pytest.raises(LabelError, match=r"level=1\.5"):
         percentile_interval([1, 2], 1.5)
+
+
+def test_the_auc_interval_covers_the_true_auc_at_its_nominal_rate() -> None:
+    """Two normal classes a distance δ apart have the AUC Φ(δ/√2)."""
+    random = np.random.default_rng(0)
+    gold = np.repeat([1, -1], [30, 60])
+    truth = stats.norm.cdf(1.2 / np.sqrt(2))
+    intervals = [auc_interval(gold, random.normal(size=90) + 1.2 * (gold > 0)) for _ in range(400)]
+    assert 0.92 <= np.mean([low <= truth <= high for low, high in intervals]) <= 0.98
+
+
+def test_the_auc_interval_of_faultless_scores_is_wider_the_fewer_words_there_are() -> None:
+    few, many = (auc_interval(np.repeat([1, -1], n), np.arange(2 * n)[::-1]) for n in (4, 100))
+    assert 0.5 < few.low < 0.6 < many.low < few.high == 1.0
+    assert many.low > 0.95
+    upside_down = auc_interval(np.repeat([1, -1], 4), np.arange(8))
+    assert upside_down == pytest.approx((0.0, 1.0 - few.low))
