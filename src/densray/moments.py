@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from densray.arrays import Array, is_foreign, namespace
+from densray.memory_maps import release_pages
 
 __all__ = ["BLOCK_ROWS", "ClassMoments", "Moments", "ScoreMoments", "block_rows", "blocks_of"]
 
@@ -77,6 +78,7 @@ class ClassMoments:
                 weights = None if weight is None else xp.take(weight[block], rows, axis=0)
                 moments = Moments.of(xp.take(part, rows, axis=0), weights)
                 groups[value] = groups[value].merge(moments) if value in groups else moments
+            release_pages(X)
         return cls(groups)
 
     def merge(self, other: ClassMoments) -> ClassMoments:
@@ -109,6 +111,7 @@ class ScoreMoments:
             weights = xp.ones(part.shape[0], dtype=X.dtype, device=X.device) if weight is None else weight[block]
             moments = cls._of_block(part, scores, weights, squares=squares)
             total = moments if total is None else total.merge(moments)
+            release_pages(X)
         assert total is not None  # the caller checked that there are rows
         return total
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ from sklearn.utils.validation import validate_data
 
 from densray.arrays import Array, array_on, is_foreign, namespace
 from densray.errors import VectorError
+from densray.memory_maps import release_pages
+from densray.moments import block_rows, blocks_of
 
-__all__ = ["check_rows", "check_weights", "drop_weightless"]
+__all__ = ["RowCount", "check_rows", "check_weights", "check_zeros", "count_bad_rows", "drop_weightless"]
 
 
 #: What rows may be converted to before any product; None leaves float32 and float64 as they are.
@@ -87,30 +90,54 @@ def _check_foreign(estimator: Any, X: Array, *, reset: bool, fewest: int) -> Arr
 
 
 def _check_lengths(X: Array, *, warn_of_zeros: bool) -> None:
-    """Raise if a row is not finite, warn if one is zero: one pass over the data."""
+    """Raise if a row is not finite, warn if one is zero: one pass over the data, in blocks."""
+    bad, zero = RowCount(), RowCount()
+    for block in blocks_of(X.shape[0], block_rows(X)):
+        count_bad_rows(X[block, :], bad, zero, start=block.start)
+        release_pages(X)
+    if bad.count:
+        raise VectorError(
+            f"Input X contains NaN or infinity in {bad.count} of {X.shape[0]} rows (first: row {bad.first}). "
+            "Drop or repair those rows."
+        )
+    if warn_of_zeros:
+        check_zeros(zero, X.shape[0], stacklevel=5)
+
+
+@dataclass
+class RowCount:
+    """How many rows of some kind were met, and where the first one was."""
+
+    count: int = 0
+    first: int = 0
+
+    def add(self, rows: Array, start: int) -> None:
+        """Count row numbers of a block that begins at row `start`."""
+        if rows.shape[0] and not self.count:
+            self.first = start + int(rows[0])
+        self.count += int(rows.shape[0])
+
+
+def count_bad_rows(X: Array, bad: RowCount, zero: RowCount, *, start: int) -> None:
+    """Count the rows of a block that are not finite, and those that are zero."""
     xp = namespace(X)
     lengths = np.einsum("ij,ij->i", X, X) if xp is np else xp.linalg.vector_norm(X, axis=1)
-    finite = xp.isfinite(lengths)
-    if not bool(xp.all(finite)):
-        bad = xp.nonzero(xp.any(~xp.isfinite(X), axis=1))[0]  # a finite row may overflow when squared
-        if bad.shape[0]:
-            raise VectorError(
-                f"Input X contains NaN or infinity in {bad.shape[0]} of {X.shape[0]} rows (first: row {int(bad[0])}). "
-                "Drop or repair those rows."
-            )
-    if warn_of_zeros:
-        zero = xp.nonzero(lengths == 0)[0]
-        if zero.shape[0] == X.shape[0]:
-            raise VectorError(
-                f"all {X.shape[0]} rows of X are zero: zero vectors have no direction. Check the vectors."
-            )
-        if zero.shape[0]:
-            warnings.warn(
-                f"{zero.shape[0]} of {X.shape[0]} rows of X are zero vectors (first: row {int(zero[0])}); they count "
-                "as words at the origin. Drop them if they stand for missing vectors.",
-                RuntimeWarning,
-                stacklevel=4,
-            )
+    if not bool(xp.all(xp.isfinite(lengths))):  # a finite row may overflow when squared
+        bad.add(xp.nonzero(xp.any(~xp.isfinite(X), axis=1))[0], start)
+    zero.add(xp.nonzero(lengths == 0)[0], start)
+
+
+def check_zeros(zero: RowCount, n_rows: int, *, stacklevel: int) -> None:
+    """Raise if all rows are zero, warn if some are: they have no direction."""
+    if zero.count == n_rows:
+        raise VectorError(f"all {n_rows} rows of X are zero: zero vectors have no direction. Check the vectors.")
+    if zero.count:
+        warnings.warn(
+            f"{zero.count} of {n_rows} rows of X are zero vectors (first: row {zero.first}); they count as words at "
+            "the origin. Drop them if they stand for missing vectors.",
+            RuntimeWarning,
+            stacklevel=stacklevel,
+        )
 
 
 def check_weights(sample_weight: object, X: Array) -> Array | None:
