@@ -162,13 +162,13 @@ def _faultless(positives: int, negatives: int, *, chance: float) -> float:
     with the chance Γ(x+1) Γ(m+1) / Γ(x+m+1), where x = n₋/θ and m = n₊.
     """
     from scipy.optimize import brentq
-    from scipy.special import gammaln
+    from scipy.special import betaln
 
     def excess(logarithm: float) -> float:
-        x = np.exp(logarithm)
-        return float(gammaln(x + 1) + gammaln(positives + 1) - gammaln(x + positives + 1) - np.log(chance))
+        # Γ(x+1) Γ(m+1) / Γ(x+m+1) = x B(x, m+1)
+        return float(logarithm + betaln(np.exp(logarithm), positives + 1) - np.log(chance))
 
-    theta = negatives / np.exp(brentq(excess, -40.0, 40.0))
+    theta = negatives / np.exp(brentq(excess, -30.0, 30.0))
     return float(theta / (1.0 + theta))
 
 
