@@ -44,7 +44,8 @@ def _good_rows(
     for row, word in enumerate(block.words):
         if not finite[row]:
             wrong = block.vectors[row][~np.isfinite(block.vectors[row])][0]
-            problem = f"the vector of {word!r} has the number {wrong}, or one beyond float32"
+            beyond = "" if np.isnan(wrong) else " or one beyond float32"
+            problem = f"the vector of {word!r} has the number {wrong}{beyond}"
         elif word in seen or word in index:
             problem = f"the word {word!r} comes a second time"
         else:

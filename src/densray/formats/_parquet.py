@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["read_parquet", "write_parquet"]
 
-_BLOCK_BYTES = 1 << 26  # groups of rows are decoded whole, so small pieces would decode them again and again
+_BLOCK_BYTES = 1 << 25  # groups of rows are decoded whole, so small pieces would decode them again and again
+_GROUP_BYTES = 1 << 24
 _WORDS = ("word", "words", "token", "tokens")
 
 
@@ -87,6 +88,8 @@ def _matrix(name: str, columns: pl.DataFrame, start: int, width: int) -> np.ndar
     first = columns.to_series(0)
     if not isinstance(first.dtype, pl.List | pl.Array):
         return to_float32(columns.to_numpy())
+    if isinstance(first.dtype, pl.Array) and not first.null_count():
+        return to_float32(first.explode().to_numpy().reshape(-1, width))
     lists = first.arr.to_list() if isinstance(first.dtype, pl.Array) else first
     lengths = lists.list.len()
     odd = (lengths.fill_null(0) != width).arg_true()
@@ -115,7 +118,9 @@ def write_parquet(file: IO[bytes], pieces: Pieces, *, rows: int, width: int) -> 
             raise
 
     try:
-        register_io_source(frames, schema=schema).sink_parquet(file)
+        register_io_source(frames, schema=schema).sink_parquet(
+            file, row_group_size=max(1, _GROUP_BYTES // (4 * width)), statistics=False
+        )
     except pl.exceptions.PolarsError:
         if failed:
             raise failed[0] from None
