@@ -10,7 +10,9 @@ from densray._version import __version__
 from densray.cli import (
     data,
     evaluate,
+    evaluate_analogy,  # noqa: F401  (registers its commands)
     reproduce,
+    reproduce_analogies,  # noqa: F401  (registers its commands)
     reproduce_debiasing,  # noqa: F401  (registers its commands)
     spaces,
 )

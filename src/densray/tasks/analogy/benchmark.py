@@ -1,0 +1,168 @@
+"""The benchmark: leave one pair out, ask for its answer, category by category."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from operator import attrgetter
+
+import numpy as np
+
+from densray.analogies import AnalogySet
+from densray.errors import TaskError
+from densray.report import Input, Provenance
+from densray.space import WordSpace
+from densray.tasks.analogy.category import Outcome, ask_category
+from densray.tasks.analogy.result import AnalogyResult, CategoryResult, GroupResult, weighted_mean
+from densray.tasks.analogy.solver import Solver
+from densray.tasks.analogy.solvers import make_solver
+from densray.tasks.analogy.usable import UsableCategory, case_matters, find_usable
+from densray.tasks.parallel import map_parallel
+
+__all__ = ["compare_solvers", "evaluate_analogies"]
+
+Advance = Callable[[int, int], None]
+
+
+def evaluate_analogies(
+    space: WordSpace,
+    analogies: AnalogySet,
+    solver: str | Solver = "intcos-original",
+    *,
+    k: int = 10,
+    match_case: bool | None = None,
+    predictions: bool = False,
+    n_jobs: int | None = None,
+    advance: Advance | None = None,
+) -> AnalogyResult:
+    """Return how many analogies a solver gets right when each pair is left out in turn.
+
+    Parameters
+    ----------
+    space : WordSpace
+        The vocabulary that answers come from.
+    analogies : AnalogySet
+    solver : str or Solver
+        A name of `SOLVERS`, or a solver of this space.
+    k : int
+        How many answers are kept for each question, and the k of precision@k.
+    match_case : bool, optional
+        Whether words are looked up as they are written; if False a missing word takes the first that equals it in
+        lower case. By default False for sets in lower case throughout (BATS, MSR) and True for others (Google).
+    predictions : bool
+        Whether the result carries every question with its answers.
+    n_jobs : int, optional
+        Processes that share the categories; by default threads do, one a core.
+    advance : callable, optional
+        Told how many categories are done, of how many.
+
+    Notes
+    -----
+    The protocol of Dufter & Schütze (2019), section 4: a pair counts if its query and first answer are in the
+    vocabulary; training uses the first answers of all other pairs, less every word of the pair asked; only the query
+    itself (in any case) is barred as an answer; any listed answer is right.
+    """
+    return compare_solvers(
+        space, analogies, [solver], k=k, match_case=match_case, predictions=predictions, n_jobs=n_jobs, advance=advance
+    )[0]
+
+
+def compare_solvers(
+    space: WordSpace,
+    analogies: AnalogySet,
+    solvers: Sequence[str | Solver],
+    *,
+    k: int = 10,
+    match_case: bool | None = None,
+    predictions: bool = False,
+    n_jobs: int | None = None,
+    advance: Advance | None = None,
+) -> list[AnalogyResult]:
+    """Return the result of each solver on the same set; what they share (axes, cosines) is computed once.
+
+    Parameters are those of `evaluate_analogies`.
+    """
+    provenance = Provenance.begin()
+    made = [_checked(solver, space) for solver in solvers]
+    exact = case_matters(analogies) if match_case is None else match_case
+    usable = find_usable(space, analogies, match_case=exact)
+    space.lengths  # noqa: B018 - computed once, before the space is shared
+    outcomes = _ask_all(space, usable, made, k, n_jobs, advance)
+    inputs = [Input.of("space", space), Input("analogies", analogies.name, size=sum(map(len, analogies)))]
+    missing = [pair for category in usable for pair in category.skipped]
+    words = dict.fromkeys(word for pair in missing for word in (pair.query, pair.answer) if word not in space)
+    done = provenance.finish(inputs=inputs, used=sum(map(len, usable)), missing=list(words))
+    return [
+        _result(space, analogies.name, solver.name, [one[place] for one in outcomes], k, predictions, done)
+        for place, solver in enumerate(made)
+    ]
+
+
+def _checked(solver: str | Solver, space: WordSpace) -> Solver:
+    if isinstance(solver, str):
+        return make_solver(solver, space)
+    if solver.space is not space:
+        raise TaskError(f"{type(solver).__name__} was made for '{solver.space.name}', not for '{space.name}'.")
+    return solver
+
+
+def _ask_all(
+    space: WordSpace,
+    usable: Sequence[UsableCategory],
+    solvers: Sequence[Solver],
+    k: int,
+    n_jobs: int | None,
+    advance: Advance | None,
+) -> list[list[Outcome]]:
+    ask = partial(ask_category, space, solvers=solvers, k=k)
+    if n_jobs is None:
+        return map_parallel(ask, usable, advance=advance)
+    from sklearn.utils.parallel import Parallel, delayed
+
+    found: list[list[Outcome]] = Parallel(n_jobs=n_jobs)(delayed(ask)(category) for category in usable)
+    return found
+
+
+def _result(
+    space: WordSpace,
+    analogies: str,
+    solver: str,
+    outcomes: Sequence[Outcome],
+    k: int,
+    predictions: bool,
+    provenance: Provenance,
+) -> AnalogyResult:
+    categories = tuple(outcome.result for outcome in outcomes)
+    asked = [one for one in categories if one.precision is not None]
+    precisions = [one.precision for one in asked if one.precision is not None]
+    return AnalogyResult(
+        solver,
+        space.name,
+        analogies,
+        k,
+        micro=weighted_mean(asked, attrgetter("precision")),
+        macro=float(np.mean(precisions)) if asked else None,
+        macro_std=float(np.std(precisions)) if asked else None,
+        precision_at_k=weighted_mean(asked, attrgetter("precision_at_k")),
+        reciprocal_rank=weighted_mean(asked, attrgetter("reciprocal_rank")),
+        categories=categories,
+        groups=tuple(group_lines(categories)),
+        predictions=tuple(one for outcome in outcomes for one in outcome.predictions(space)) if predictions else (),
+        provenance=provenance,
+    )
+
+
+def group_lines(categories: Sequence[CategoryResult]) -> list[GroupResult]:
+    """Return each group of categories as one line, by means over pairs."""
+    groups = dict.fromkeys(one.group for one in categories if one.group)
+    return [_group(name, [one for one in categories if one.group == name]) for name in groups]
+
+
+def _group(name: str, members: Sequence[CategoryResult]) -> GroupResult:
+    measures = ("precision", "reciprocal_rank", "inter", "intra_left", "intra_right")
+    return GroupResult(
+        name,
+        sum(one.pairs for one in members if one.precision is not None),
+        sum(one.pairs_total for one in members),
+        *(weighted_mean(members, attrgetter(measure)) for measure in measures),
+    )

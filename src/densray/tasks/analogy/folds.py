@@ -1,0 +1,129 @@
+"""The folds of a category: the same example rows every time, less the words of the pair that is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray.rotations import Rotation
+from densray.space import WordSpace
+from densray.tasks.analogy.axes import fold_axes
+from densray.tasks.analogy.logistic import fold_logistic
+from densray.tasks.analogy.usable import UsablePair
+
+__all__ = ["Examples", "Folds"]
+
+Matrix = NDArray[np.float64]
+
+
+class Examples:
+    """The rows of m pairs: m left words, then their m right words, as unit vectors.
+
+    Every method fits on `coordinates`: the rows in an orthonormal `basis` of the space they span. A category has some
+    hundred rows, so that is at most a hundred dimensions whatever the width of the vectors, and all inner products,
+    hence all axes in the span, stay what they were.
+    """
+
+    def __init__(self, space: WordSpace, pairs: Sequence[UsablePair]) -> None:
+        self.pairs = [pair.pair for pair in pairs]
+        self.rows = np.array([pair.query for pair in pairs] + [pair.answer for pair in pairs], dtype=np.int64)
+        self.labels = np.repeat([-1.0, 1.0], len(pairs))
+        self.words = [space.words[row].lower() for row in self.rows.tolist()]
+        self.vectors = unit_rows(space, self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows) // 2
+
+    @property
+    def left(self) -> Matrix:
+        """The vectors of the queries."""
+        return self.vectors[: len(self)]
+
+    @property
+    def right(self) -> Matrix:
+        """The vectors of the first answers."""
+        return self.vectors[len(self) :]
+
+    @cached_property
+    def basis(self) -> Matrix:
+        """Orthonormal rows that span the examples, shape (r, d); repeated examples leave some unused."""
+        return np.ascontiguousarray(np.linalg.qr(self.vectors.T)[0].T)
+
+    @cached_property
+    def coordinates(self) -> Matrix:
+        """The examples in the basis, shape (2 m, r)."""
+        return self.vectors @ self.basis.T
+
+
+class Folds:
+    """What each of F questions may be trained on.
+
+    Parameters
+    ----------
+    examples : Examples
+    keep : bool array of shape (F, 2 m)
+        The example rows that a fold may see.
+
+    Notes
+    -----
+    Axes are found once for each method and kept: solvers that share a method share its axes.
+    """
+
+    def __init__(self, examples: Examples, keep: NDArray[np.bool_]) -> None:
+        self.examples = examples
+        self.keep = keep
+        self._axes: dict[str, Matrix] = {}
+
+    @classmethod
+    def leave_one_out(cls, examples: Examples, pairs: Sequence[UsablePair]) -> Folds:
+        """Return a fold for each pair: all examples but those that are a word of the pair."""
+        keep = np.array([[word not in pair.words for word in examples.words] for pair in pairs], dtype=bool)
+        return cls(examples, keep.reshape(len(pairs), len(examples.words)))
+
+    @classmethod
+    def whole(cls, examples: Examples) -> Folds:
+        """Return one fold that sees every example."""
+        return cls(examples, np.ones((1, len(examples.words)), dtype=bool))
+
+    def __len__(self) -> int:
+        return len(self.keep)
+
+    @cached_property
+    def pair_keep(self) -> NDArray[np.bool_]:
+        """The pairs of which a fold may see both words, shape (F, m)."""
+        m = len(self.examples)
+        return np.asarray(self.keep[:, :m] & self.keep[:, m:])
+
+    def only(self, folds: NDArray[np.bool_]) -> Folds:
+        """Return some of the folds."""
+        return Folds(self.examples, self.keep[folds])
+
+    def axes(self, rotation: str | Rotation) -> Matrix:
+        """Return the unit axis of each fold, pointing to the right class, shape (F, d)."""
+        key = rotation if isinstance(rotation, str) else repr(rotation)
+        if key not in self._axes:
+            self._axes[key] = fold_axes(self.examples, self.keep, rotation)
+        return self._axes[key]
+
+    @cached_property
+    def logistic(self) -> tuple[Matrix, Matrix]:
+        """Coefficients (F, d) and intercepts (F,) of the balanced logistic regression of each fold."""
+        examples = self.examples
+        coefficients, intercepts = fold_logistic(examples.coordinates, examples.labels, self.keep)
+        return coefficients @ examples.basis, intercepts
+
+    @cached_property
+    def offsets(self) -> Matrix:
+        """The mean of right minus left over the pairs a fold may see, shape (F, d)."""
+        weights = self.pair_keep / np.maximum(self.pair_keep.sum(axis=1, keepdims=True), 1)
+        return np.asarray(weights @ (self.examples.right - self.examples.left))
+
+
+def unit_rows(space: WordSpace, rows: NDArray[np.int64]) -> Matrix:
+    """Return rows of a space as unit vectors in float64."""
+    vectors = np.asarray(space.vectors[rows], dtype=np.float64)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0))

@@ -1,0 +1,139 @@
+"""What all solvers share: fit on pairs, then ask for the answers to a query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray.analogies import AnalogyCategory, AnalogyPair, AnalogySet
+from densray.errors import AnalogyError, TaskError, name_some
+from densray.space import WordSpace
+from densray.tasks.analogy.folds import Examples, Folds, unit_rows
+from densray.tasks.analogy.search import Found, Questions, Trained, parts_of, search
+from densray.tasks.analogy.usable import UsablePair, case_matters, find_usable
+
+__all__ = ["Answer", "Solver", "fold_questions"]
+
+Matrix = NDArray[np.float64]
+Pairs = Iterable[tuple[str, str | Sequence[str]] | AnalogyPair] | AnalogyCategory
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A word, its score, and the parts the score is made of."""
+
+    word: str
+    score: float
+    parts: Mapping[str, float]
+
+
+class Solver:
+    """Base of all solvers of «a is to a' as b is to ?», given example pairs.
+
+    A subclass says in `train` how folds and queries become probes and scores; asking one query is a single fold that
+    sees every example, the benchmark asks all folds of a category at once.
+
+    Parameters
+    ----------
+    space : WordSpace
+        Where answers come from; vectors are used at unit length.
+    """
+
+    #: What the solver is called in results.
+    name: str
+
+    #: Whether the method takes one example at a time; the benchmark then asks each query once for every other pair.
+    one_example_a_question: ClassVar[bool] = False
+
+    def __init__(self, space: WordSpace) -> None:
+        self.space = space
+        self._folds: Folds | None = None
+
+    def train(self, folds: Folds, queries: Matrix, pairs: Sequence[UsablePair]) -> Trained:
+        """Return what is known about a category: one query (a unit vector) and one pair asked for each fold."""
+        raise NotImplementedError
+
+    def train_together(self, folds: Folds, queries: Matrix, pairs: Sequence[UsablePair]) -> Trained:
+        """Return the same with all examples behind one question; only methods of one example differ."""
+        return self.train(folds, queries, pairs)
+
+    def fit(self, pairs: Pairs) -> Self:
+        """Learn the relation from example pairs: a query and its answer each.
+
+        Pairs with a word outside the vocabulary are left out; at least two must remain (one, where the method takes
+        one example at a time).
+        """
+        category = _as_category(pairs)
+        usable = find_usable(self.space, [category], match_case=case_matters(AnalogySet([category])))[0]
+        needed = 1 if self.one_example_a_question else 2
+        if len(usable) < needed:
+            missing = [word for pair in usable.skipped for word in (pair.query, pair.answer) if word not in self.space]
+            hint = f" (missing: {name_some(missing)})" if missing else ""
+            raise AnalogyError(
+                f"{len(usable)} of {usable.total} pairs have both words in '{self.space.name}'{hint}; "
+                f"at least {needed} are needed. Add pairs, or use a larger vocabulary."
+            )
+        self._folds = Folds.whole(Examples(self.space, usable.pairs))
+        return self
+
+    def predict(self, query: str, k: int = 10) -> list[Answer]:
+        """Return the k best answers to a query, best first, with their scores and the parts of them."""
+        if k < 1:
+            raise TaskError(f"k is {k}; it must be at least 1, the number of answers.")
+        trained, found = self._ask(query, (), k=k)
+        rows = found.rows[0][found.rows[0] >= 0]
+        parts = parts_of(self.space, trained, found.ranges, rows)
+        return [
+            Answer(
+                self.space.words[row],
+                float(found.scores[0, place]),
+                {name: float(values[0, place]) for name, values in parts.items() if name != "score"},
+            )
+            for place, row in enumerate(rows.tolist())
+        ]
+
+    def rank(self, query: str, answer: str) -> int:
+        """Return the place of a word among the answers to a query; the best has 1."""
+        row = int(self.space.locate([answer])[0])
+        if row < 0:
+            raise AnalogyError(f"'{answer}' is not among the {len(self.space):,} words of '{self.space.name}'.")
+        if answer.lower() == query.lower():
+            raise AnalogyError(f"'{answer}' is the query itself, which is barred as an answer.")
+        return int(self._ask(query, (row,), k=1)[1].ranks[0])
+
+    def _ask(self, query: str, right: tuple[int, ...], *, k: int) -> tuple[Trained, Found]:
+        if self._folds is None:
+            raise TaskError(f"{type(self).__name__} was asked before fit. Call fit(pairs) first.")
+        row = int(self.space.locate([query], match_case=False)[0])
+        if row < 0:
+            raise AnalogyError(
+                f"'{query}' is not among the {len(self.space):,} words of '{self.space.name}'. Ask for another word."
+            )
+        barred = tuple(find_spellings(self.space, query))
+        pair = UsablePair(AnalogyPair(query, ("",)), row, row, right, barred, frozenset([query.lower()]))
+        trained = self.train_together(self._folds, unit_rows(self.space, np.array([row])), [pair])
+        return trained, search(self.space, [trained], k=k)[0]
+
+
+def fold_questions(pairs: Sequence[UsablePair]) -> Questions:
+    """Return one question for each fold, as a method of sets asks them: only the query itself is barred."""
+    return Questions(
+        np.arange(len(pairs)), right=[pair.right for pair in pairs], barred=[pair.barred for pair in pairs]
+    )
+
+
+def find_spellings(space: WordSpace, word: str) -> list[int]:
+    """Return the rows of a word in upper and lower case."""
+    wanted = word.lower()
+    return [row for row, other in enumerate(space.words) if other.lower() == wanted]
+
+
+def _as_category(pairs: Pairs) -> AnalogyCategory:
+    if isinstance(pairs, AnalogyCategory):
+        return pairs
+    listed = [(pair.query, pair.answers) if isinstance(pair, AnalogyPair) else pair for pair in pairs]
+    return AnalogySet.from_pairs(listed).categories[0]

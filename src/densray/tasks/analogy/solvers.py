@@ -1,0 +1,73 @@
+"""The solvers by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from densray.errors import TaskError, suggest
+from densray.rotations import Rotation
+from densray.space import WordSpace
+from densray.tasks.analogy.intcos import IntCos
+from densray.tasks.analogy.lrcos import LRCos
+from densray.tasks.analogy.pair_distance import PairDistance
+from densray.tasks.analogy.similar_to_b import SimilarToB
+from densray.tasks.analogy.solver import Solver
+from densray.tasks.analogy.three_cos_add import ThreeCosAdd
+from densray.tasks.analogy.three_cos_avg import ThreeCosAvg
+from densray.tasks.analogy.three_cos_mul import ThreeCosMul
+
+__all__ = ["SOLVERS", "NamedSolver", "make_solver"]
+
+
+@dataclass(frozen=True)
+class NamedSolver:
+    """A solver by name; `rotation` is what it finds its axis with, empty where it has none."""
+
+    name: str
+    summary: str
+    make: Callable[..., Solver]
+    rotation: str = ""
+
+
+def _original(space: WordSpace, rotation: str | Rotation = "densray-unit") -> Solver:
+    return IntCos(space, rotation=rotation, cosine="original")
+
+
+def _complement(space: WordSpace, rotation: str | Rotation = "densray-unit") -> Solver:
+    return IntCos(space, rotation=rotation, cosine="complement")
+
+
+_ALL = (
+    NamedSolver("intcos-original", "class score on the axis times cosine to the query", _original, "densray-unit"),
+    NamedSolver("intcos-complement", "the same, with the cosine off the axis", _complement, "densray-unit"),
+    NamedSolver("lrcos", "probability of a logistic regression times cosine to the query", LRCos),
+    NamedSolver("3cosadd", "nearest to b - a + a', one example at a time", ThreeCosAdd),
+    NamedSolver("3cosmul", "cosines multiplied, one example at a time", ThreeCosMul),
+    NamedSolver("3cosavg", "nearest to the query plus the mean difference of the pairs", ThreeCosAvg),
+    NamedSolver("pairdistance", "most parallel difference, one example at a time", PairDistance),
+    NamedSolver("similartob", "nearest neighbour of the query, examples ignored", SimilarToB),
+)
+
+#: Every solver by its name.
+SOLVERS: dict[str, NamedSolver] = {solver.name: solver for solver in _ALL}
+
+
+def make_solver(name: str, space: WordSpace, *, rotation: str | Rotation | None = None) -> Solver:
+    """Return a solver by its name.
+
+    Parameters
+    ----------
+    name : str
+    space : WordSpace
+    rotation : str or Rotation, optional
+        What finds the axis, for solvers that have one; by default DensRay with unit-length differences.
+    """
+    if name not in SOLVERS:
+        raise TaskError(f"solver '{name}' is unknown. {suggest(name, SOLVERS)}")
+    solver = SOLVERS[name]
+    if rotation is None:
+        return solver.make(space)
+    if not solver.rotation:
+        raise TaskError(f"rotation={rotation!r} was given, but '{name}' has no axis to find. Leave it out.")
+    return solver.make(space, rotation=rotation)
