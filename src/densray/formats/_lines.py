@@ -23,6 +23,7 @@ class _Line(NamedTuple):
     numbers: bytes
     row: int
     line: int
+    start: int
 
 
 @dataclass
@@ -94,7 +95,7 @@ class LineParser:
         return frame.to_numpy()
 
     def _parse_each(self, text: bytes, row: int, line: int, offset: int, allowed: int | None) -> tuple[Block, int]:
-        """Return the block of the wanted lines and how many rows were passed, naming the first line that is wrong."""
+        """Return the block of the wanted lines and how many rows were passed; a line that is wrong is named."""
         kept: list[_Line] = []
         taken = 0
         for number, content, start in _numbered(text, line, offset):
@@ -103,27 +104,29 @@ class LineParser:
             taken += 1
             if self._beginnings is not None and content.split(self.separator, 1)[0] not in self._beginnings:
                 continue
-            fields = content.rsplit(self.separator, self.width)
-            problem = self._problem(fields)
+            word = self._word_of(content)
+            problem = self._problem(content, word)
             if problem:
                 self._reject(problem, number, start)
-                continue
-            kept.append(_Line(fields[0], content[len(fields[0]) :], row + taken - 1, number))
+            elif word is not None:
+                kept.append(_Line(word, content[len(word) :], row + taken - 1, number, start))
         return self._block_of(kept), taken
 
-    def _problem(self, fields: list[bytes]) -> str | None:
-        """Return what is wrong with a line split from the right, None where nothing is."""
-        *_, word = fields[0].rsplit(self.separator, 1)
-        shown = _shown(self.separator.join(fields))
-        if len(fields) <= self.width:
-            return f"{len(fields) - 1} numbers where {self.width} are needed ({shown})"
-        for token in fields[1:]:
-            if not NUMBER.fullmatch(token):
-                return f"{_shown(token)} is not a number; a word and {self.width} numbers are needed ({shown})"
-        if self.separator in fields[0] and NUMBER.fullmatch(word):
-            return f"more than {self.width} numbers, or a word that ends in a number ({shown})"
-        if None in decode_words([fields[0]], self.options):
-            return undecodable(fields[0], self.options)
+    def _word_of(self, content: bytes) -> bytes | None:
+        """Return what stands before the last `width` separators of a line, None where it has not so many."""
+        count = content.count(self.separator)
+        if count == self.width:
+            return content[: content.index(self.separator)]
+        return content.rsplit(self.separator, self.width)[0] if count > self.width else None
+
+    def _problem(self, content: bytes, word: bytes | None) -> str | None:
+        """Return what is wrong with the shape of a line or with its word, None where nothing is."""
+        if word is None:
+            return f"{content.count(self.separator)} numbers where {self.width} are needed ({_shown(content)})"
+        if self.separator in word and NUMBER.fullmatch(word.rsplit(self.separator, 1)[1]):
+            return f"more than {self.width} numbers, or a word that ends in a number ({_shown(content)})"
+        if None in decode_words([word], self.options):
+            return undecodable(word, self.options)
         return None
 
     def _reject(self, problem: str, line: int, start: int) -> None:
@@ -133,6 +136,7 @@ class LineParser:
         self.options.skipped.append(message)
 
     def _block_of(self, lines: list[_Line]) -> Block:
+        """Return the wanted lines as a block."""
         decoded = decode_words([entry.word for entry in lines], self.options)
         wanted = self.options.words
         chosen = [
@@ -140,10 +144,10 @@ class LineParser:
             for word, entry in zip(decoded, lines, strict=True)
             if word is not None and (wanted is None or word in wanted)
         ]
-        numbers = [entry.numbers for _, entry in chosen]
-        vectors = self._numbers(b"".join(line + b"\n" for line in numbers)) if numbers else None
-        if vectors is None:
-            values = [[float(token) for token in line.split(self.separator)[1:]] for line in numbers]
+        vectors = self._numbers(b"".join(entry.numbers + b"\n" for _, entry in chosen)) if chosen else None
+        if vectors is None or len(vectors) != len(chosen) or not np.isfinite(vectors).all():
+            chosen = [(word, entry) for word, entry in chosen if self._is_numeric(entry)]
+            values = [[float(token) for token in entry.numbers.split(self.separator)[1:]] for _, entry in chosen]
             with np.errstate(over="ignore"):
                 vectors = np.array(values, dtype=np.float32).reshape(len(values), self.width)
         return Block(
@@ -152,6 +156,16 @@ class LineParser:
             [entry.row for _, entry in chosen],
             [entry.line for _, entry in chosen],
         )
+
+    def _is_numeric(self, entry: _Line) -> bool:
+        """Say whether all numbers of a line are; the one that is not is named."""
+        for token in entry.numbers.split(self.separator)[1:]:
+            if not NUMBER.fullmatch(token):
+                shown = _shown(entry.word + entry.numbers)
+                problem = f"{_shown(token)} is not a number; a word and {self.width} numbers are needed ({shown})"
+                self._reject(problem, entry.line, entry.start)
+                return False
+        return True
 
 
 def _first_tokens(text: bytes, separator: bytes) -> list[bytes]:
