@@ -1,1 +1,1 @@
-"""What is measured, as ratios within one run: ``python -m benchmarks``."""
+"""Benchmarks: ratios measured in one run. ``python -m benchmarks`` prints them all as one table."""

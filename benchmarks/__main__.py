@@ -1,0 +1,60 @@
+"""``python -m benchmarks [NAME …] [--write FILE]``: measure, print one table, and keep it if asked to."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.measurement import Measurement
+
+NAMES = sorted(path.stem.removeprefix("bench_") for path in Path(__file__).parent.glob("bench_*.py"))
+
+
+def _line(found: Measurement) -> str:
+    reached = {True: "yes", False: "**no**", None: ""}[found.reached]
+    return f"| {found.what} | {found.value:.3g} {found.unit} | {found.bar} | {reached} | {found.note} |"
+
+
+def _table(names: list[str]) -> str:
+    lines = ["| what | measured | bar | reached | note |", "| --- | --- | --- | --- | --- |"]
+    for name in names:
+        for found in importlib.import_module(f"benchmarks.bench_{name}").main():
+            lines.append(_line(found))
+            print(lines[-1], flush=True)
+    return "\n".join(lines)
+
+
+def _machine() -> str:
+    import os
+
+    import scipy
+
+    cores = os.cpu_count()
+    return (
+        f"{datetime.now(UTC):%Y-%m-%d}, {platform.machine()}, {cores} cores, Python {platform.python_version()}, "
+        f"numpy {np.__version__}, scipy {scipy.__version__}"
+    )
+
+
+def run() -> None:
+    """Measure what the command line names."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which to run: {', '.join(NAMES)}; all by default")
+    parser.add_argument("--write", type=Path, help="append the table to this Markdown file")
+    asked = parser.parse_args()
+    unknown = sorted(set(asked.names) - set(NAMES))
+    if unknown:
+        parser.error(f"unknown benchmark {', '.join(unknown)}; known: {', '.join(NAMES)}")
+    table = _table(asked.names or NAMES)
+    if asked.write:
+        with asked.write.open("a", encoding="utf-8") as file:
+            file.write(f"\n## {', '.join(asked.names) or 'all'}: {_machine()}\n\n{table}\n")
+
+
+if __name__ == "__main__":
+    run()

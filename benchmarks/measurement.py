@@ -1,0 +1,38 @@
+"""One measured figure, and how to take it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+
+__all__ = ["Measurement", "seconds"]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What was measured, the figure, and the bar it must reach, where there is one."""
+
+    what: str
+    value: float
+    unit: str  # "×" for a ratio in one run, "s", "MB", …
+    bar: str = ""  # "≤ 2.5", "≥ 200"; empty where the figure is only told
+    note: str = ""
+
+    @property
+    def reached(self) -> bool | None:
+        """Whether the figure meets its bar; None where there is none."""
+        if not self.bar:
+            return None
+        sign, bound = self.bar.split()
+        return self.value <= float(bound) if sign == "≤" else self.value >= float(bound)
+
+
+def seconds(act: Callable[[], object], *, repeats: int = 5) -> float:
+    """Return the least wall-clock time of a few runs."""
+    taken = []
+    for _ in range(repeats):
+        start = perf_counter()
+        act()
+        taken.append(perf_counter() - start)
+    return min(taken)
