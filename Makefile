@@ -10,10 +10,10 @@ demo: $(VENV)/.ready
 	$(BIN)/densray demo
 
 test: $(VENV)/.ready-dev
-	$(BIN)/python -m pytest -n auto
+	OPENBLAS_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n auto
 
 test-slow: $(VENV)/.ready-dev
-	$(BIN)/python -m pytest -m slow
+	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -m slow
 
 lint: $(VENV)/.ready-dev
 	$(BIN)/ruff check .
