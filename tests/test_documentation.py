@@ -1,0 +1,136 @@
+"""The pages hold: their code runs, they are all in the table of contents, and everything public is on one of them."""
+
+from __future__ import annotations
+
+import pkgutil
+import re
+import shlex
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import densray
+from densray.cli.entry import run
+from densray.report import Result
+from densray.rotations import METHODS
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = ROOT / "docs"
+BLOCK = re.compile(r"^( *)```(python|console)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+
+#: Pages whose blocks run from top to bottom, each page in a folder of its own.
+RUNNING = ["index.md", "tutorial.md", "methods.md", "mathematics.md", *sorted(
+    f"how-to/{page.name}" for page in (DOCUMENTS / "how-to").glob("*.md") if page.name != "index.md"
+)]  # fmt: skip
+
+
+@pytest.fixture
+def _methods_as_they_were() -> Iterator[None]:
+    before = dict(METHODS)
+    yield
+    METHODS.clear()
+    METHODS.update(before)
+
+
+def blocks(page: Path) -> Iterator[tuple[str, str, int]]:
+    """Language, text and line of every block that runs."""
+    text = page.read_text(encoding="utf-8")
+    for match in BLOCK.finditer(text):
+        indent, language, body = match.groups()
+        line = text[: match.start()].count("\n") + 1
+        yield language, "".join(row.removeprefix(indent) for row in body.splitlines(keepends=True)), line
+
+
+def commands(body: str) -> Iterator[list[str]]:
+    """The arguments of each ``$ densray`` line of a console block; other lines are what it answered."""
+    for row in body.replace("\\\n", " ").splitlines():
+        if row.startswith("$ densray "):
+            yield shlex.split(row.removeprefix("$ densray "))
+
+
+@pytest.mark.usefixtures("_methods_as_they_were")
+@pytest.mark.parametrize("name", RUNNING)
+def test_the_code_of_the_page_runs(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = DOCUMENTS / name
+    names: dict[str, Any] = {"__name__": "page"}
+    ran = 0
+    for language, body, line in blocks(page):
+        if language == "python":
+            exec(compile("\n" * line + body, str(page), "exec"), names)
+        else:
+            for arguments in commands(body):
+                assert run(arguments) == 0, f"{name}, line {line}: {arguments}: {capsys.readouterr().err}"
+        ran += 1
+    assert ran > 0
+
+
+@pytest.mark.parametrize("page", sorted(DOCUMENTS.rglob("*.md")), ids=lambda page: page.stem)
+def test_code_that_does_not_run_is_at_least_python(page: Path) -> None:
+    for body in re.findall(r"^```\{code-block\} python\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL):
+        compile(body, str(page), "exec")
+
+
+def test_every_page_is_in_a_table_of_contents() -> None:
+    listed = {"index"}
+    for page in DOCUMENTS.rglob("*.md"):
+        for body in re.findall(r"^```\{toctree\}\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL):
+            entries = [row for row in body.splitlines() if row and not row.startswith(":")]
+            listed |= {(page.parent / entry).relative_to(DOCUMENTS).as_posix() for entry in entries}
+    built = {"_build", "gallery", "generated"}
+    written = {page.relative_to(DOCUMENTS) for page in DOCUMENTS.rglob("*.md")}
+    pages = {page.with_suffix("").as_posix() for page in written if not built & set(page.parts)}
+    assert pages - listed == set()
+    assert listed - pages == {"gallery/index"}  # made when the pages are built
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_is_on_the_page_of_methods(name: str) -> None:
+    assert f"| `{name}` |" in (DOCUMENTS / "methods.md").read_text(encoding="utf-8")
+
+
+def reference() -> list[str]:
+    """The modules that the reference documents."""
+    text = (DOCUMENTS / "api" / "index.md").read_text(encoding="utf-8")
+    return re.findall(r"^   (densray[\w.]*)$", text, re.MULTILINE)
+
+
+def results() -> set[str]:
+    """The names of what the tasks return."""
+    for module in pkgutil.walk_packages(densray.__path__, "densray."):
+        if not module.name.startswith(("densray.cli", "densray.explorer", "densray.__main__")):
+            import_module(module.name)
+    kinds, found = [Result], set()
+    while kinds:
+        below = [kind for kind in kinds.pop().__subclasses__() if kind.__module__.startswith("densray.")]
+        kinds += below
+        found |= {kind.__name__ for kind in below if not kind.__name__.startswith("_")}
+    return found
+
+
+@pytest.mark.parametrize("module", reference())
+def test_every_module_of_the_reference_says_what_is_public(module: str) -> None:
+    loaded = import_module(module)
+    assert loaded.__doc__
+    assert all(hasattr(loaded, name) for name in loaded.__all__)
+
+
+def test_every_public_name_of_the_package_is_in_the_reference() -> None:
+    documented = {name for module in reference() for name in import_module(module).__all__}
+    assert set(densray.__all__) - documented == {"__version__"}
+
+
+def test_what_every_task_returns_is_in_the_reference() -> None:
+    documented = {name for module in reference() for name in import_module(module).__all__}
+    assert results() - documented == set(), "list the module in docs/api/index.md"
+
+
+def test_the_citation_names_the_paper_and_this_version() -> None:
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"version: {densray.__version__}" in citation
+    assert "doi: 10.18653/v1/D19-1111" in citation
