@@ -22,7 +22,7 @@ class PairDistance(ExampleSolver):
     name = "pairdistance"
 
     def combine(self, left: Scores, right: Scores, cosine: Scores, shifts: Matrix) -> Scores:
-        """Return ((v - b)·(a' - a)) / (|v - b| |a' - a|), where |v - b|² = 2 - 2 cos for unit vectors."""
+        """Return ((v - b)·(a' - a)) / (‖v - b‖ ‖a' - a‖), where ‖v - b‖² = 2 - 2 cos for unit vectors."""
         along, length = shifts.astype(np.float32)
         score = right - left
         score -= along[:, None]
