@@ -10,6 +10,8 @@ from densray import __version__
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_extensions"))
 
+from method_table import method_table  # noqa: E402
+
 project = "densray"
 author = "The densray maintainers"
 copyright = author
@@ -28,7 +30,8 @@ exclude_patterns = ["_build", "examples/*", "sg_execution_times.rst"]
 templates_path = ["_templates"]
 
 # Markdown
-myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "amsmath"]
+myst_enable_extensions = ["amsmath", "dollarmath", "substitution"]
+myst_substitutions = {"methods": method_table()}
 myst_heading_anchors = 4
 suppress_warnings = ["config.cache"]
 
