@@ -24,6 +24,7 @@ STOREYS = [
     {"removal", "bias"},
     {"tasks"},
     {"paper"},
+    {"demonstration"},
     {"cli", "__main__"},
 ]
 

@@ -9,8 +9,10 @@ import typer
 from densray._version import __version__
 from densray.cli import (
     data,
+    demo,
     evaluate,
     evaluate_analogy,  # noqa: F401  (registers its commands)
+    evaluate_bias,  # noqa: F401  (registers its commands)
     reproduce,
     reproduce_analogies,  # noqa: F401  (registers its commands)
     reproduce_debiasing,  # noqa: F401  (registers its commands)
@@ -45,6 +47,7 @@ def _densray(
         typer.echo(context.get_help())
 
 
+app.command()(demo.demo)
 app.command()(spaces.convert)
 app.command()(spaces.rotate)
 app.command()(spaces.erase)

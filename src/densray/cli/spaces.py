@@ -98,7 +98,7 @@ def erase(
 def _checked_target(output: Path, format: str | None, *, overwrite: bool) -> Path:
     """Return the output path; a name that says no format is refused as early as one that is taken."""
     target = check_output(output, overwrite=overwrite)
-    from densray.formats._write import format_for
+    from densray.formats import format_for
 
     format_for(target, format)
     return target

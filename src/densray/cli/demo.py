@@ -1,0 +1,41 @@
+"""``densray demo``: the main job on the embedded space, and a report of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from densray.cli.options import Json, Quiet
+from densray.cli.output import check_output, print_json, show
+from densray.cli.progress import progress
+
+__all__ = ["demo"]
+
+
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The report: one HTML page.")] = Path(
+        "densray-demo.html"
+    ),
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Find, measure and remove concepts on the embedded space, offline; write a report with figures.
+
+    Example: densray demo
+    """
+    from densray.demonstration import demonstrate
+    from densray.report import to_html
+    from densray.writing import replacing
+
+    check_output(output, overwrite=True)
+    with progress("Sentiment, gender, analogies, removal", quiet=quiet) as advance:
+        report = demonstrate(advance)
+    with replacing(output, overwrite=True) as partial:
+        partial.write_text(to_html(report), encoding="utf-8")
+    if as_json:
+        print_json(report)
+        return
+    show(report, as_json=False)
+    print(f"\nThe report with its figures: {output.resolve()}")

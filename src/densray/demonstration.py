@@ -1,0 +1,178 @@
+"""The main job on the embedded space, as one report: find concepts, measure them, remove one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from densray.analogies import AnalogySet
+from densray.bias.anchors import anchor_gap
+from densray.bias.quality import neighbor_overlap, similarity
+from densray.datasets import load_analogies, load_lexicon, load_similarity, load_space, load_word_list
+from densray.figures import anchor_scatter, axis_scatter, figure, ranked_words
+from densray.paper import compare, comparison_table, published
+from densray.paper.debiasing import ANCHORS, figure2, occupation_gaps, table3
+from densray.report import Column, Report, Section, Table
+from densray.rotations import DensRay, LinearRotation
+from densray.space import WordSpace
+from densray.tasks.analogy import compare_solvers, make_solver
+from densray.tasks.induction import induce
+from densray.tasks.lexicon_induction import evaluate_induction
+
+__all__ = ["SECTIONS", "demonstrate"]
+
+#: The sections of the Google analogies shown: all of their words are in the embedded space.
+SECTIONS = ("family", "gram1-adjective-to-adverb", "gram3-comparative", "gram7-past-tense")
+
+_METHODS = ("densray-unit", "densifier", "svm", "ridge")
+
+
+def demonstrate(advance: Callable[[int, int], None] | None = None) -> Report:
+    """Return the report of what the library does, computed on ``googlenews-26k`` in a few seconds.
+
+    Parameters
+    ----------
+    advance : callable, optional
+        Told how many of the five parts are done.
+    """
+    space = load_space("googlenews-26k", normalize=True)
+    parts = (_sentiment, _gender, _two_axes, _analogies, _removal)
+    sections = []
+    for done, part in enumerate(parts, start=1):
+        sections.append(part(space))
+        if advance is not None:
+            advance(done, len(parts))
+    text = f"Everything below was computed just now on {space.name}: {len(space):,} words, {space.width} dimensions."
+    return Report("densray: concepts found, measured and removed", sections, text)
+
+
+def _sentiment(space: WordSpace) -> Section:
+    """A sentiment axis from labelled words: how well it orders unseen ones, and its two ends."""
+    lexicon = load_lexicon("hu-liu")
+    measured = evaluate_induction(space, lexicon, methods=_METHODS)
+    induced = induce(space, lexicon, method="ridge")
+    ends = [{"word": row["word"], "score": row["score"]} for row in (*induced.highest, *induced.lowest)]
+    chart = ranked_words(ends, axis="coordinate on the sentiment axis")
+    return Section(
+        "A sentiment axis",
+        "Kendall's τ with the labels of words the axis has not seen, for four methods; then the vocabulary along the "
+        "ridge axis, with standard errors from resampled seeds.",
+        [measured.tables()[0], *induced.tables()],
+        [figure(chart, "The two ends of the sentiment axis.")],
+        measured.provenance,
+    )
+
+
+def _gender(space: WordSpace) -> Section:
+    """Table 3 and figure 2 of the paper: occupations before and after gender is removed."""
+    gaps = occupation_gaps(space)
+    compared = compare(table3(gaps), published("table3"))
+    chart = anchor_scatter(figure2(gaps), anchors=ANCHORS)
+    return Section(
+        "A gender axis, beside the paper",
+        "Occupations with the greatest bias by their cosines to “man” and “woman”, in the original space and without "
+        "the gender axis (table 3 and figure 2 of Dufter & Schütze 2019).",
+        [comparison_table("table3", compared)],
+        [
+            figure(
+                chart, "320 occupations before and after removal; on the line a word is as near to one as to the other."
+            )
+        ],
+    )
+
+
+def _two_axes(space: WordSpace) -> Section:
+    """Occupations in a plane whose two axes have names."""
+    sentiment, gender = (load_lexicon(name).align(space) for name in ("hu-liu", "gender"))
+    axes = {
+        "sentiment": LinearRotation("ridge").fit(sentiment.X, sentiment.y),
+        "gender": DensRay(1, normalize_differences=True).fit(gender.X, gender.y),
+    }
+    words = [word for word in load_word_list("occupations") if word in space]
+    coordinates = {name: axis.transform(space[words])[:, 0] for name, axis in axes.items()}
+    rows = [
+        {"word": word, **{name: float(found[row]) for name, found in coordinates.items()}}
+        for row, word in enumerate(words)
+    ]
+    chart = axis_scatter(rows, axes=("sentiment", "gender"))
+    return Section(
+        "Two named axes",
+        "The same occupations by sentiment (right is positive) and gender (up is male): coordinates anyone can name.",
+        figures=[figure(chart, "Occupations by sentiment and gender.")],
+    )
+
+
+def _analogies(space: WordSpace) -> Section:
+    """Four sections of the Google analogies, beside the paper's table 4 to 6."""
+    google = load_analogies("google")
+    chosen = AnalogySet([category for category in google if category.name in SECTIONS], name="google")
+    columns = {
+        "intcos-original-densray": make_solver("intcos-original", space),
+        "intcos-complement-densray": make_solver("intcos-complement", space),
+        "lrcos": make_solver("lrcos", space),
+    }
+    results = compare_solvers(space, chosen, list(columns.values()), k=1)
+    paper = {
+        (row["category"], row["column"]): row["paper"]
+        for table in ("table5", "table6")
+        for row in published(table)
+        if row["block"] == "GN/GA"
+    }
+    rows: list[dict[str, Any]] = []
+    for number, name in enumerate(SECTIONS):
+        row: dict[str, Any] = {"category": name, "pairs": results[0].categories[number].pairs}
+        for column, result in zip(columns, results, strict=True):
+            row[column] = result.categories[number].precision
+            row[f"{column} paper"] = paper[name, column]
+        rows.append(row)
+    shown: list[Column | str] = ["category", "pairs"]
+    for column, heading in zip(columns, ("IntCos", "IntCos complement", "LRCos"), strict=True):
+        shown += [Column(column, heading, decimals=2), Column(f"{column} paper", "paper", decimals=2)]
+    return Section(
+        "Set-based analogies, beside the paper",
+        "Each pair is left out in turn and answered from the others; share of right first answers.",
+        [Table("Precision", shown, rows)],
+    )
+
+
+def _removal(space: WordSpace) -> Section:
+    """Gender removed: what went and what stayed."""
+    gender, occupations, men = (
+        load_lexicon("gender").align(space),
+        load_word_list("occupations"),
+        load_similarity("men"),
+    )
+    rotation = DensRay(n_components=None, normalize_differences=True).fit(gender.X, gender.y)
+    random = np.random.default_rng(0)
+    chance = space.vectors[random.choice(len(space), size=len(gender.y), replace=False)]
+    control = DensRay(1, normalize_differences=True).fit(chance, gender.y)
+    spaces = {
+        "original": space,
+        "gender axis removed": space.erased(rotation),
+        "5 gender axes removed": space.erased(rotation, n_axes=5),
+        "control: an axis of random words": space.erased(control),
+    }
+    rows = [
+        {
+            "space": name,
+            "gap": anchor_gap(each, occupations, ANCHORS).value,
+            "men": similarity(each, men).value,
+            "overlap": neighbor_overlap(space, each).value,
+        }
+        for name, each in spaces.items()
+    ]
+    columns: list[Column | str] = [
+        "space",
+        Column("gap", "mean |cos man − cos woman|", decimals=4),
+        Column("men", "MEN ρ", decimals=3),
+        Column("overlap", "neighbours kept", decimals=3),
+    ]
+    return Section(
+        "A concept removed",
+        "How far occupations lean to “man” or “woman” on average, and what the space still knows: agreement with human "
+        "similarity ratings (MEN) and the share of nearest neighbours kept. How much bias remains elsewhere is another "
+        "question: densray evaluate bias.",
+        [Table("What went, and what stayed", columns, rows)],
+    )
