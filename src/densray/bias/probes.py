@@ -45,6 +45,7 @@ def probe(
     model: Model = "linear",
     n_folds: int = 5,
     n_controls: int = 5,
+    most: int = 1000,
     random_state: int | None = 0,
 ) -> Probe:
     """Return how well a model tells the two labels of a lexicon from the vectors of words it has not seen.
@@ -61,6 +62,8 @@ def probe(
     n_controls : int
         Control tasks: the same words with shuffled labels. Their mean accuracy is the `control`, and the p-value
         compares the probe with it (one-sided binomial test).
+    most : int
+        Words used at most, drawn at random from larger lexicons.
     random_state : int or None
 
     References
@@ -70,15 +73,16 @@ def probe(
     from scipy.stats import binomtest
 
     aligned = lexicon.binarized().align(space, minimum=2 * n_folds)
-    y = aligned.y > 0
+    random = check_random_state(random_state)
+    chosen = np.sort(random.permutation(len(aligned.words))[:most])
+    y = aligned.y[chosen] > 0
     if min(int(y.sum()), int((~y).sum())) < n_folds:
         raise TaskError(
             f"a probe in {n_folds} folds needs {n_folds} words of each label; '{lexicon.name}' has {int(y.sum())} and "
             f"{int((~y).sum())} in '{space.name}'. Use fewer folds, or more words."
         )
-    X = unit_rows(space, aligned.words)
+    X = unit_rows(space, [aligned.words[place] for place in chosen.tolist()])
     accuracy = _cross_validated(model, X, y, n_folds, random_state)
-    random = check_random_state(random_state)
     controls = [_cross_validated(model, X, random.permutation(y), n_folds, random_state) for _ in range(n_controls)]
     chance = float(np.mean(controls)) if controls else 0.5
     hits = round(accuracy * y.size)

@@ -11,6 +11,7 @@ from densray.figures.analogies import analogy_heat_map
 from densray.figures.axes import axis_scatter, ranked_words
 from densray.figures.bias import anchor_scatter
 from densray.figures.diagnostics import eigenvalue_spectrum, seed_influence
+from densray.figures.removal import removal_tradeoff
 from densray.figures.saving import figure, save, to_svg
 from densray.figures.stability import training_size
 
@@ -21,6 +22,7 @@ __all__ = [
     "eigenvalue_spectrum",
     "figure",
     "ranked_words",
+    "removal_tradeoff",
     "save",
     "seed_influence",
     "to_svg",

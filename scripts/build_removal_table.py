@@ -1,0 +1,114 @@
+"""Make the table of ``docs/debiasing.md``: every remover, three word lists, what went and what stayed.
+
+Runs ``evaluate_removal`` on ``googlenews-26k``; takes some minutes on two cores. LEACE needs ``pip install
+'densray[leace]'``, and SemBias the file of that name in the folder that ``DENSRAY_DATA`` names; each is left out
+where it is not at hand::
+
+    DENSRAY_DATA=… python scripts/build_removal_table.py
+
+Writes ``docs/removal.json`` (unrounded) and ``docs/removal-table.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from densray import Lexicon, WordSpace, load_space
+from densray.bias import most_biased
+from densray.report import Column, Table, to_json, to_markdown
+from densray.tasks.debiasing import Concept, MeasuredSpace, evaluate_removal, load_concept
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+COUNT = 2500
+
+FAMILY = [
+    "mean-difference", "densray-unit", "densray-unit:2", "densray-unit:5", "densray-unit:10", "densifier", "svm",
+    "ridge", "ridge:10", "inlp:10", "inlp:30", "hard", "double-hard", "leace",
+]  # fmt: skip
+BIASED = ["mean-difference", "densray-unit", "densifier", "svm", "ridge", "ridge:30", "inlp:10", "inlp:30", "leace"]
+HELD_OUT = ["mean-difference", "densray-unit", "ridge", "ridge:30", "inlp:10", "inlp:30", "leace"]
+
+#: Heading → the measure under it.
+REMOVED = {
+    "clusters": "cluster accuracy", "linear": "recovery (linear)", "RBF": "recovery (rbf)",
+    "neighbours": "neighbour correlation", "gap": "anchor gap", "direct": "direct bias", "WEAT 7": "WEAT 7",
+    "WEAT 8": "WEAT 8", "SemBias": "SemBias stereotype", "RNSB": "RNSB",
+}  # fmt: skip
+KEPT = {
+    "MEN": "men", "SimLex": "simlex-999", "WS-353": "wordsim-353", "RG": "rg-65", "RW": "rare-words",
+    "analogies": "analogies", "overlap": "neighbour overlap",
+}  # fmt: skip
+
+
+def lists(space: WordSpace, concept: Concept) -> Iterator[tuple[str, Concept, list[str], int]]:
+    """Yield each word list: its name, the concept with it, the removers to try, and how many words are tested."""
+    yield "family pairs (43 words)", concept, FAMILY, COUNT
+    assert concept.poles is not None
+    yield "he – she", concept.with_lexicon(Lexicon.from_pairs([concept.poles])), ["mean-difference"], COUNT
+    words, sides = most_biased(space, concept.poles, exclude=concept.keep).top(COUNT)
+    labels = np.where(sides, 1.0, -1.0)
+    biased = Lexicon(zip(words, labels, strict=True), name="biased words")
+    yield "5,000 biased words", concept.with_lexicon(biased), BIASED, COUNT
+    random = np.random.RandomState(0)
+    half = np.concatenate([random.permutation(np.flatnonzero(sides == side))[: COUNT // 2] for side in (False, True)])
+    chosen = [words[place] for place in half]
+    learned = Lexicon(zip(chosen, labels[half], strict=True), name="half of the biased words")
+    held_out = replace(concept.with_lexicon(learned), keep=(*concept.keep, *chosen))
+    yield "half of them, tested on the other half", held_out, HELD_OUT, COUNT // 2
+
+
+def measured(space: WordSpace, concept: Concept, removers: Sequence[str], count: int) -> list[MeasuredSpace]:
+    """Return the original and what each remover makes of it; LEACE is left out where it is not installed."""
+    usable = [name for name in removers if name != "leace" or find_spec("concept_erasure") is not None]
+
+    def progress(done: int, total: int | None) -> None:
+        print(f"  {done} of {total}: {usable[done - 1]}", flush=True)
+
+    return list(evaluate_removal(space, concept, usable, n_biased=count, progress=progress).spaces)
+
+
+def table(title: str, results: dict[str, list[MeasuredSpace]], measures: dict[str, str]) -> Table:
+    rows = []
+    for name, spaces in results.items():
+        for space in spaces:
+            numbers = {each.name: each.value for each in (*space.removed, *space.kept)}
+            rows.append({"list": name, "remover": space.name, **{key: numbers.get(measures[key]) for key in measures}})
+    return Table(title, ["list", "remover", *(Column(key, decimals=3) for key in measures)], rows)
+
+
+def plain(results: dict[str, list[MeasuredSpace]]) -> list[dict[str, Any]]:
+    """Return one row a space, without the words that were missing."""
+    rows = []
+    for name, spaces in results.items():
+        for space in spaces:
+            row = space.to_dict()
+            for measure in (*row["removed"], *row["kept"]):
+                measure["missing"] = len(measure["missing"])
+            rows.append({"list": name, **row})
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", type=Path, default=DOCS, help="the folder to write into")
+    folder = parser.parse_args().output
+    space, concept = load_space("googlenews-26k").normalized(), load_concept("gender")
+    results: dict[str, list[MeasuredSpace]] = {}
+    for name, lexicon_concept, removers, count in lists(space, concept):
+        print(name, flush=True)
+        results[name] = measured(space, lexicon_concept, removers, count)
+        (folder / "removal.json").write_text(to_json(json.loads(to_json(plain(results)))) + "\n", "utf-8")
+    tables = [table("What was removed (lower is less)", results, REMOVED), table("What was kept", results, KEPT)]
+    (folder / "removal-table.md").write_text("\n".join(to_markdown(each) for each in tables), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""``densray evaluate bias``: what removers take from a space, and what they leave."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from densray.cli.evaluate import app
+from densray.cli.options import Json, Limit, Overwrite, Quiet, Space
+from densray.cli.output import check_output, note, show
+from densray.cli.progress import progress
+
+if TYPE_CHECKING:
+    from densray.report import Figure
+    from densray.tasks.debiasing import RemovalResult
+
+__all__: list[str] = []
+
+_DEFAULT_REMOVERS = ("densray-unit", "mean-difference", "hard")
+
+
+@app.command("bias")
+def bias_command(
+    space: Space = "googlenews-26k",
+    concept: Annotated[
+        str, typer.Option("--concept", metavar="CONCEPT", help="gender, or a TOML file of word lists.")
+    ] = "gender",
+    remover: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--remover",
+            "-r",
+            metavar="NAME[:AXES]",
+            help="What removes the concept: any fitting method, inlp, hard, double-hard or leace; may be repeated.",
+        ),
+    ] = None,
+    lexicon: Annotated[
+        str | None, typer.Option("--lexicon", metavar="LEXICON", help="Learn from these words instead.")
+    ] = None,
+    strength: Annotated[
+        float, typer.Option("--strength", min=0.0, max=1.0, metavar="S", help="Share of the change to make.")
+    ] = 1.0,
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE", help="Write one HTML page with tables and figures.")
+    ] = None,
+    limit: Limit = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """What a space holds of a concept before and after removers, and what else it kept: one table.
+
+    Example: densray evaluate bias googlenews-26k --concept gender -r densray-unit -r inlp:10 --report bias.html
+    """
+    if report is not None:
+        check_output(report, overwrite=overwrite)
+    from densray.datasets import load_lexicon, load_space
+    from densray.tasks.debiasing import evaluate_removal, load_concept
+
+    lists = load_concept(concept)
+    if lexicon is not None:
+        lists = lists.with_lexicon(load_lexicon(lexicon))
+    vectors = load_space(space, limit=limit)
+    removers = remover or list(_DEFAULT_REMOVERS)
+    with progress(f"Removing {lists.name}", quiet=quiet) as advance:
+        result = evaluate_removal(vectors, lists, removers, strength=strength, progress=advance)
+        if report is not None:
+            _write_report(report, result, overwrite=overwrite)
+    if report is not None:
+        note(f"Wrote {report}", quiet=quiet)
+    show(result, as_json=as_json)
+
+
+def _write_report(path: Path, result: RemovalResult, *, overwrite: bool) -> None:
+    from densray.report import Report, Section, to_html
+    from densray.writing import replacing
+
+    page = to_html(Report(f"Removing {result.concept}", [Section.of(result, figures=_figures(result))]))
+    with replacing(path, overwrite=overwrite) as partial:
+        partial.write_text(page, encoding="utf-8")
+
+
+def _figures(result: RemovalResult) -> list[Figure]:
+    from densray.figures import anchor_scatter, figure, removal_tradeoff
+
+    caption = "Neutral words by their cosines to the two anchors; on the line both are equal."
+    figures = [figure(anchor_scatter(result.gap_rows(), anchors=result.anchors), caption)]
+    removed, kept = "recovery (rbf)", result.spaces[0].kept[0].name
+    rows = [{"space": each.name, removed: each[removed].value, kept: each[kept].value} for each in result.spaces]
+    chart = removal_tradeoff(rows, removed=removed, kept=kept)
+    return [*figures, figure(chart, f"How much can be recovered, against {kept}: low and right is best.")]

@@ -1,0 +1,147 @@
+"""All measures of a concept on one space."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray.bias import (
+    BiasedWords,
+    Measurement,
+    analogy_accuracy,
+    anchor_gap,
+    association,
+    cluster_test,
+    direct_bias,
+    indirect_bias,
+    most_biased,
+    neighbor_overlap,
+    neighbor_test,
+    pair_choice,
+    pair_direction,
+    probe,
+    recovery_test,
+    sentiment_bias,
+    similarity,
+)
+from densray.bias.measurement import find_words, unit_rows
+from densray.errors import TaskError
+from densray.space import WordSpace
+from densray.tasks.debiasing.concept import Concept, Pairs
+
+__all__ = ["MOST_BIASED", "Reference", "measure_space"]
+
+MOST_BIASED = 2500  # of either side, as in Gonen & Goldberg (2019)
+_CLUSTERED = 500
+_TRAINED_ON = 0.2  # their 1,000 of 5,000 words
+_SENTIMENT_MODELS = 20
+_FOLDS = 5
+_QUESTIONS = 100  # of each category of analogies
+_OVERLAPPED = 500
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What is fixed before anything is removed: which words are biased, along which direction, and who is alike.
+
+    Attributes
+    ----------
+    space : WordSpace
+        The original space.
+    biased : BiasedWords
+    direction : array of shape (d,)
+        The direction of the pairs (of the anchors where there are none).
+    alike : tuple of pairs
+        Each neutral word and the neutral word nearest to it.
+    count : int
+        How many words of either side count as biased: at most a quarter of the space.
+    """
+
+    space: WordSpace
+    biased: BiasedWords
+    direction: NDArray[np.float64]
+    alike: Pairs
+    count: int
+
+    @classmethod
+    def of(cls, space: WordSpace, concept: Concept, *, n_biased: int = MOST_BIASED) -> Reference:
+        """Return the reference of an original space."""
+        neutral = find_words(space, concept.neutral, what="neutral words", minimum=3).words
+        X = unit_rows(space, neutral)
+        cosines = X @ X.T
+        np.fill_diagonal(cosines, -np.inf)
+        nearest = cosines.argmax(axis=1).tolist()
+        alike = dict.fromkeys(tuple(sorted((neutral[i], neutral[j]))) for i, j in enumerate(nearest))
+        biased = most_biased(space, concept.poles or concept.anchors, exclude=concept.keep)
+        return cls(
+            space,
+            biased,
+            pair_direction(space, concept.pairs or [concept.anchors]),
+            tuple((pair[0], pair[1]) for pair in alike),
+            max(2, min(n_biased, len(biased.words) // 4)),
+        )
+
+
+def measure_space(
+    space: WordSpace, concept: Concept, reference: Reference
+) -> tuple[tuple[Measurement, ...], tuple[Measurement, ...]]:
+    """Return what a space holds of a concept, and what it kept of everything else.
+
+    Parameters
+    ----------
+    space : WordSpace
+        The original, or what a remover made of it.
+    concept : Concept
+    reference : Reference
+        Of the original space.
+    """
+    removed = (*_gaps(space, concept, reference), *_lipstick(space, concept, reference), *_models(space, concept))
+    return removed, tuple(_kept(space, concept, reference))
+
+
+def _gaps(space: WordSpace, concept: Concept, reference: Reference) -> Iterator[Measurement]:
+    yield anchor_gap(space, concept.neutral, concept.anchors)
+    yield direct_bias(space, concept.neutral, reference.direction)
+    yield indirect_bias(space, reference.alike, reference.direction)
+    for test in concept.associations:
+        groups = (test.first_target, test.second_target, test.first_attribute, test.second_attribute)
+        try:
+            yield association(space, *(group.words for group in groups), name=f"WEAT {test.number}")
+        except TaskError as error:
+            if "words are in" not in str(error):
+                raise
+            absent = tuple(word for group in groups for word in group.words if word not in space)
+            yield Measurement(f"WEAT {test.number}", float("nan"), missing=absent)
+    if concept.questions:
+        yield pair_choice(space, concept.questions, concept.poles or concept.anchors)
+
+
+def _lipstick(space: WordSpace, concept: Concept, reference: Reference) -> Iterator[Measurement]:
+    count = reference.count
+    n_train = max(2, round(2 * count * _TRAINED_ON))
+    yield cluster_test(space, reference.biased, count=min(_CLUSTERED, count))
+    yield recovery_test(space, reference.biased, kernel="linear", count=count, n_train=n_train)
+    yield recovery_test(space, reference.biased, kernel="rbf", count=count, n_train=n_train)
+    yield neighbor_test(space, reference.biased, concept.neutral, k=min(100, count))
+
+
+def _models(space: WordSpace, concept: Concept) -> Iterator[Measurement]:
+    probed = (concept.probed or concept.lexicon).binarized()
+    labels = probed.align(space).y
+    if min(int(np.sum(labels > 0)), int(np.sum(labels < 0))) >= _FOLDS:
+        yield probe(space, probed, model="linear", n_folds=_FOLDS)
+        yield probe(space, probed, model="nonlinear", n_folds=_FOLDS)
+    if concept.identities and concept.positive and concept.negative:
+        words = (concept.identities, concept.positive, concept.negative)
+        yield sentiment_bias(space, *words, n_resamples=_SENTIMENT_MODELS)
+
+
+def _kept(space: WordSpace, concept: Concept, reference: Reference) -> Iterator[Measurement]:
+    for ratings in concept.similarities:
+        yield similarity(space, ratings)
+    if concept.analogies is not None:
+        yield analogy_accuracy(space, concept.analogies, most=_QUESTIONS)
+    yield neighbor_overlap(space, reference.space, most=_OVERLAPPED)
