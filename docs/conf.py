@@ -26,7 +26,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
-exclude_patterns = ["_build", "examples/*", "sg_execution_times.rst"]
+exclude_patterns = ["_build", "examples/*"]
 templates_path = ["_templates"]
 
 # Markdown
@@ -51,7 +51,7 @@ sphinx_gallery_conf = {
     "image_scrapers": ("chart_scraper.save_new_charts",),
     "reset_modules": (),
     "capture_repr": ("__repr__",),
-    "min_reported_time": 1e9,
+    "write_computation_times": False,
     "show_memory": False,
     "show_signature": False,
     "download_all_examples": False,
@@ -62,7 +62,6 @@ sphinx_gallery_conf = {
 # Appearance
 html_theme = "pydata_sphinx_theme"
 html_title = f"densray {version}"
-html_static_path = ["_static"]
 html_show_sourcelink = False
 html_theme_options = {
     "navigation_with_keys": False,
