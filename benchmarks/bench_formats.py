@@ -12,10 +12,10 @@ import sys
 import tempfile
 import textwrap
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from benchmarks.measurement import Measurement
 from densray.formats import write_space
 from densray.formats._native import write_native
 from densray.space import WordSpace
@@ -69,31 +69,24 @@ def _space(rows: int) -> WordSpace:
     return WordSpace.unchecked([f"w{row}" for row in range(rows)], vectors)
 
 
-def _against_gensim(folder: Path) -> list[dict[str, Any]]:
+def _against_gensim(folder: Path) -> list[Measurement]:
     """Return how text and binary compare with gensim."""
     large, small = _space(ROWS), _space(20)
     matrix = large.vectors.nbytes
-    rows: list[dict[str, Any]] = []
-    for name, ending, bar in (("word2vec text", ".txt", 15.0), ("word2vec binary", ".bin", 1.0)):
+    found = []
+    for name, ending, bar in (("word2vec text", ".txt", "≥ 15"), ("word2vec binary", ".bin", "≥ 1")):
         files = [write_space(space, folder / f"{space.vectors.shape[0]}{ending}") for space in (small, large)]
         ours = _best(*files, "densray")
         theirs = _best(*files, "gensim", repeats=1 if ending == ".txt" else REPEATS)
-        rows.append(
-            {
-                "what": f"{name}, {ROWS:,} x {WIDTH}",
-                "seconds": ours["seconds"],
-                "gensim_seconds": theirs["seconds"],
-                "ratio": theirs["seconds"] / ours["seconds"],
-                "ratio_bar": bar,
-                "memory_over_matrix": ours["memory"] / matrix,
-                "gensim_memory_over_matrix": theirs["memory"] / matrix,
-                "memory_bar": 1.5,
-            }
-        )
-    return rows
+        what, ratio = f"{name}, {ROWS:,} × {WIDTH}", theirs["seconds"] / ours["seconds"]
+        memory, note = ours["memory"] / matrix, f"{ours['seconds']:.2f} s against {theirs['seconds']:.2f} s"
+        found.append(Measurement(f"{what}, faster than gensim", ratio, "×", bar, note))
+        note = f"gensim {theirs['memory'] / matrix:.2f} ×"
+        found.append(Measurement(f"{what}, peak memory over the matrix", memory, "×", "≤ 1.5", note))
+    return found
 
 
-def _native(folder: Path) -> dict[str, Any]:
+def _native(folder: Path) -> Measurement:
     """Return how fast a large native file reopens, and finds a word."""
     small, path = write_space(_space(20), folder / "small.densray"), folder / "large.densray"
     rng = np.random.default_rng(0)
@@ -105,30 +98,11 @@ def _native(folder: Path) -> dict[str, Any]:
     with path.open("wb") as file:
         write_native(file, pieces, rows=NATIVE_ROWS, width=WIDTH, name="large")
     best = _best(small, path, "densray")
-    return {
-        "what": f"native reopen, {NATIVE_ROWS:,} x {WIDTH}",
-        "seconds": best["seconds"],
-        "seconds_bar": 0.05,
-        "first_lookup_seconds": best["lookup"],
-        "memory_over_matrix": best["memory"] / (4.0 * NATIVE_ROWS * WIDTH),
-    }
+    what, note = f"native format, {NATIVE_ROWS:,} × {WIDTH}, reopened", f"first look-up {best['lookup'] * 1000:.1f} ms"
+    return Measurement(what, best["seconds"], "s", "≤ 0.05", note)
 
 
-def main() -> list[dict[str, Any]]:
-    """Measure, print one table and return its rows."""
+def main() -> list[Measurement]:
+    """Return what was measured."""
     with tempfile.TemporaryDirectory() as folder:
-        rows = [*_against_gensim(Path(folder)), _native(Path(folder))]
-    print(f"{'what':34} {'seconds':>9} {'gensim':>9} {'ratio':>7} {'bar':>6} {'memory':>7} {'gensim':>7}")
-    for row in rows:
-        bar = f">={row['ratio_bar']:g}x" if "ratio_bar" in row else f"{row['seconds_bar']:g} s"
-        print(
-            f"{row['what']:34} {row['seconds']:9.4f} {row.get('gensim_seconds', float('nan')):9.3f} "
-            f"{row.get('ratio', float('nan')):7.1f} {bar:>6} {row['memory_over_matrix']:6.2f}x "
-            f"{row.get('gensim_memory_over_matrix', float('nan')):6.2f}x"
-        )
-    print("memory: peak beyond the start, over the size of the matrix (bar: 1.5x)")
-    return rows
-
-
-if __name__ == "__main__":
-    main()
+        return [*_against_gensim(Path(folder)), _native(Path(folder))]
