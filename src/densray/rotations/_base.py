@@ -13,6 +13,8 @@ from sklearn.utils import Tags
 
 from densray.arrays import Array, move, namespace, to_host
 from densray.errors import DensRayError, RotationNotFittedError, VectorError
+from densray.memory_maps import release_pages
+from densray.moments import block_rows, blocks_of
 from densray.rotations._labels import Labels, read_labels
 from densray.rotations._vectors import check_rows, check_weights, drop_weightless
 
@@ -213,4 +215,9 @@ def label_covariance(X: Array, labels: Labels, weight: Array | None) -> NDArray[
     values = xp.astype(labels.values, X.dtype)
     weights = xp.ones_like(values) if weight is None else weight
     centred = values - xp.sum(weights * values) / xp.sum(weights)
-    return to_host(xp.astype((weights * centred) @ X, xp.float64))
+    charge = weights * centred
+    total = np.zeros(X.shape[1])
+    for block in blocks_of(X.shape[0], block_rows(X)):
+        total += to_host(xp.astype(charge[block] @ X[block, :], xp.float64))
+        release_pages(X)
+    return total

@@ -9,18 +9,21 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from densray.arrays import Array, namespace, to_host
-from densray.errors import DensRayError, NotAdditiveError
+from densray.errors import NotAdditiveError
+from densray.memory_maps import is_memory_mapped
 from densray.moments import ClassMoments
-from densray.pairs import (
-    PairWeights,
-    class_pair_matrix,
-    score_covariance,
-    score_pair_matrix,
-    unit_pair_matrix,
-)
+from densray.pairs import class_pair_matrix, score_covariance, score_pair_matrix
 from densray.rotations._additive import AdditiveRotation, precision_of
 from densray.rotations._base import complete_basis, label_covariance, orient
 from densray.rotations._labels import Labels
+from densray.rotations._unit_pairs import (
+    SAMPLE_ROWS,
+    check_all_pairs,
+    check_partners,
+    check_random_generator,
+    pairs_of_rows,
+    resolve_weights,
+)
 
 __all__ = ["DensRay", "principal_axes", "resolve_weights"]
 
@@ -53,6 +56,14 @@ class DensRay(AdditiveRotation):
     precision : {None, "float32", "float64"}, default=None
         Convert the rows to this first; None multiplies float32 and float64 rows as they are and refuses half
         precision.
+    n_partners : int or None, default=None
+        Compare each row with about this many random others instead of all, where differences are of unit length: an
+        unbiased estimate of A in :math:`O(n\,n_\text{partners}\,d)` work. ``axis_error_`` says how far off the axis is.
+    sample_rows : int or None, default=None
+        With `n_partners`, the most rows to draw. None takes all rows in memory, and 32,768 of a memory map, an
+        iterable of blocks or a Dask array.
+    random_state : int, RandomState or None, default=None
+        Of the rows drawn and compared with `n_partners`.
 
     Attributes
     ----------
@@ -66,6 +77,8 @@ class DensRay(AdditiveRotation):
         The additive statistics of the rows seen; None with unit-length differences.
     classes_ : ndarray of shape (2,) or None
         The two labels, the lower one first; None for scores.
+    axis_error_ : float or None
+        Standard error of axis 0 against that of all pairs, an angle in radians; None where all pairs were used.
 
     See Also
     --------
@@ -100,6 +113,7 @@ class DensRay(AdditiveRotation):
 
     eigenvalues_: NDArray[np.float64]
     n_signal_axes_: int
+    axis_error_: float | None = None
 
     def __init__(
         self,
@@ -109,16 +123,23 @@ class DensRay(AdditiveRotation):
         normalize_differences: bool = False,
         center_labels: bool = True,
         precision: str | None = None,
+        n_partners: int | None = None,
+        sample_rows: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_components = n_components
         self.weights = weights
         self.normalize_differences = normalize_differences
         self.center_labels = center_labels
         self.precision = precision
+        self.n_partners = n_partners
+        self.sample_rows = sample_rows
+        self.random_state = random_state
 
     def _find_axes(
         self, X: Array, labels: Labels, n_components: int | None, sample_weight: Array | None
     ) -> NDArray[np.float64]:
+        self.axis_error_ = None
         if not self.normalize_differences:
             return self._fit_moments(X, labels, n_components, sample_weight)
         self.moments_ = None
@@ -147,21 +168,20 @@ class DensRay(AdditiveRotation):
         return self._solve(A, score_covariance(moments), n_components, precision)
 
     def _unit_matrix(self, X: Array, labels: Labels, sample_weight: Array | None) -> NDArray[np.float64]:
-        xp = namespace(X)
-        weight = xp.ones(X.shape[0], dtype=X.dtype, device=X.device) if sample_weight is None else sample_weight
-        if labels.binary:
-            groups = labels.class_rows()
-            low, high = (float(xp.sum(xp.take(weight, rows, axis=0))) for rows in groups)
-            unlike, like = resolve_weights(self.weights, high, low)
-            couplings = np.array([[-like, unlike], [unlike, -like]])
-            return unit_pair_matrix(X, weight, groups=groups, couplings=couplings)
-        scores = xp.astype(labels.values, X.dtype)
-        if self.center_labels:
-            scores = scores - xp.sum(weight * scores) / xp.sum(weight)
-        return unit_pair_matrix(X, weight * scores)
+        check_partners(self.n_partners, self.sample_rows)
+        if self.n_partners is None:
+            check_all_pairs(X)
+        pairs = pairs_of_rows(X, labels, sample_weight, self.weights, center=self.center_labels)
+        if self.n_partners is None:
+            return pairs.matrix()
+        random = check_random_generator(self.random_state)
+        limit = self.sample_rows or (SAMPLE_ROWS if is_memory_mapped(X) else X.shape[0])
+        estimate = pairs.sample(limit, random).estimate(self.n_partners, random)
+        self.axis_error_ = estimate.axis_error()
+        return estimate.matrix
 
     def _solve(
-        self, A: NDArray[np.float64], toward: NDArray[np.float64], n_components: int | None, precision: float
+        self, A: Array, toward: NDArray[np.float64], n_components: int | None, precision: float
     ) -> NDArray[np.float64]:
         self.eigenvalues_, axes, self.n_signal_axes_ = principal_axes(A, n_components, precision)
         if n_components is not None and n_components > self.n_signal_axes_:
@@ -175,23 +195,8 @@ class DensRay(AdditiveRotation):
         return orient(axes, toward)
 
 
-def resolve_weights(weights: object, high: float, low: float) -> PairWeights:
-    """Return the pair weights a user asked for; `high` and `low` are the sizes of the classes."""
-    if isinstance(weights, str) and weights == "balanced":
-        return PairWeights.balanced(high, low)
-    try:
-        unlike, like = (float(value) for value in weights)  # type: ignore[attr-defined]
-    except (TypeError, ValueError):
-        raise DensRayError(
-            f"weights={weights!r} is given; 'balanced' or a pair (unlike, like) such as (0.5, 0.5) is needed."
-        ) from None
-    if not (np.isfinite(unlike) and np.isfinite(like)) or unlike < 0 or like < 0 or unlike == like == 0:
-        raise DensRayError(f"weights={weights!r} is given; two numbers of at least 0, not both 0, are needed.")
-    return PairWeights(unlike, like)
-
-
 def principal_axes(
-    A: NDArray[np.float64], n_components: int | None, precision: float
+    A: Array, n_components: int | None, precision: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
     """Return eigenvalues (descending), eigenvectors as rows, and how many eigenvalues are positive beyond rounding.
 
@@ -200,12 +205,13 @@ def principal_axes(
     """
     width = A.shape[0]
     count = width if n_components is None else n_components
-    tolerance = 8.0 * precision * np.sqrt(width) * float(np.linalg.norm(A))
-    if count <= width // 4:  # few axes: no need for the whole decomposition
+    xp = namespace(A)
+    tolerance = 8.0 * precision * np.sqrt(width) * float(xp.linalg.matrix_norm(A))
+    if count <= width // 4 and xp is np:  # few axes: no need for the whole decomposition
         values, vectors = eigh(A, subset_by_index=(width - count, width - 1))
         if np.all(np.abs(values) > tolerance):
             return values[::-1].copy(), vectors.T[::-1].copy(), int(np.sum(values > tolerance))
-    values, vectors = eigh(A)
+    values, vectors = eigh(A) if xp is np else (to_host(part) for part in xp.linalg.eigh(A))
     values, axes = values[::-1].copy(), vectors.T[::-1].copy()
     null = np.abs(values) <= tolerance
     if null.any() and not null.all():
