@@ -57,6 +57,16 @@ def test_erase_keeps_words_and_removes_several_axes(folder: Path) -> None:
     assert np.abs(written.vectors[2:] @ ROTATION.components_[:2].T).max() < 1e-6
 
 
+def test_erase_takes_kept_words_from_a_file_and_a_share_of_the_concept(folder: Path) -> None:
+    (folder / "kept.txt").write_text("word0\nword1\n", "utf-8")
+    options = ("--keep-list", str(folder / "kept.txt"), "--strength", "0.25")
+    assert run(arguments(folder, "erase", "out.bin", *options)) == 0
+    written = read_space(folder / "out.bin")
+    assert np.array_equal(written[["word0", "word1"]], SPACE[["word0", "word1"]])
+    axis = ROTATION.components_[0]
+    assert np.allclose(written.vectors[2:] @ axis, 0.75 * (SPACE.vectors[2:] @ axis), atol=1e-5)
+
+
 def test_an_existing_file_is_replaced_when_asked(folder: Path) -> None:
     assert run(arguments(folder, "convert", "there.bin", "--overwrite")) == 0
     assert len(read_space(folder / "there.bin")) == 20

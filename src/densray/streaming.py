@@ -82,17 +82,14 @@ def rotating(rotation: Rotation) -> Change:
     return change
 
 
-def erasing(rotation: Rotation, *, n_axes: int = 1, keep: Iterable[str] = ()) -> Change:
-    """Return the removal of the first axes of a rotation; the words in ``keep`` stay as they are."""
-    kept = frozenset(keep)
+def erasing(rotation: Rotation, *, n_axes: int = 1, keep: Iterable[str] = (), strength: float = 1.0) -> Change:
+    """Return the removal of the first axes of a rotation; the words in ``keep`` stay as they are.
 
-    def change(words: Sequence[str], vectors: NDArray[np.float32]) -> NDArray[Any]:
-        erased = np.array(rotation.erase(vectors, n_axes=n_axes))
-        rows = [row for row, word in enumerate(words) if word in kept]
-        erased[rows] = vectors[rows]
-        return erased
+    ``strength`` is the share of the change that is made.
+    """
+    from densray.removal import Erasure, Removal
 
-    return change
+    return Removal(Erasure.of(rotation, n_axes), frozenset(keep), strength=strength)
 
 
 def load_axis_for(source: str | Path, axis: str | Path, *, any_space: bool = False) -> Rotation:

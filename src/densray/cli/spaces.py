@@ -75,6 +75,12 @@ def erase(
     keep: Annotated[
         list[str] | None, typer.Option("--keep", metavar="WORD", help="A word to leave as it is; may be repeated.")
     ] = None,
+    keep_list: Annotated[
+        Path | None, typer.Option("--keep-list", metavar="FILE", help="A file of words to leave, one a line.")
+    ] = None,
+    strength: Annotated[
+        float, typer.Option("--strength", min=0.0, max=1.0, metavar="S", help="Share of the concept to remove.")
+    ] = 1.0,
     format: Format = None,
     limit: Limit = None,
     normalize: Normalize = False,
@@ -90,7 +96,9 @@ def erase(
     target = _checked_target(output, format, overwrite=overwrite)
     from densray.streaming import erasing, load_axis_for
 
-    change = erasing(load_axis_for(space, axis, any_space=any_space), n_axes=n_axes, keep=keep or ())
+    kept = [*(keep or ()), *(keep_list.read_text("utf-8").split("\n") if keep_list is not None else ())]
+    rotation = load_axis_for(space, axis, any_space=any_space)
+    change = erasing(rotation, n_axes=n_axes, keep=kept, strength=strength)
     options = {"format": format, "limit": limit, "normalize": normalize, "overwrite": overwrite}
     _write(space, target, change=change, options=options, as_json=as_json, quiet=quiet)
 
