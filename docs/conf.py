@@ -18,6 +18,7 @@ copyright = author
 version = release = __version__
 
 extensions = [
+    "initials",
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
