@@ -53,11 +53,12 @@ def test_standard_errors_cover_the_score_of_the_true_axis_at_their_nominal_rate(
     """On planted data the score by the true axis lies within 1.96 standard errors for about 95 % of the words."""
     words = planted_seeds(300, 8, strength=2.0, seed=99).X
     truth = words[:, 0]
+    space = WordSpace(tuple(map(str, range(300))), words)
     covered = []
     for seed in range(40):
         seeds = planted_seeds(300, 8, strength=2.0, seed=seed)
         rotation = make_rotation("mean-difference").fit(seeds.X, seeds.y)
-        model = AxisModel.of(rotation, seeds, normalize=False, random_state=seed)
+        model = AxisModel.of(rotation, seeds, space, normalize=False, random_state=seed)
         found = model.score(words)
         covered.append(np.abs(found.score - truth) <= 1.96 * found.standard_error)
     assert 0.90 <= np.mean(covered) <= 0.99
@@ -67,7 +68,9 @@ def test_errors_shrink_as_seeds_are_added() -> None:
     medians = []
     for n in (50, 200, 800):
         seeds = planted_seeds(n, 8, strength=2.0)
-        model = AxisModel.of(make_rotation("mean-difference").fit(seeds.X, seeds.y), seeds, normalize=False)
+        space = WordSpace(seeds.words, seeds.X)
+        rotation = make_rotation("mean-difference").fit(seeds.X, seeds.y)
+        model = AxisModel.of(rotation, seeds, space, normalize=False)
         medians.append(np.median(model.score(seeds.X).standard_error))
     assert medians[0] > 1.5 * medians[1] > 2.25 * medians[2]
 
@@ -104,7 +107,7 @@ def test_probabilities_of_unseen_hu_liu_words_are_calibrated(
     space, training, test = sentiment
     seeds, unseen = Seeds.of(space, training), Seeds.of(space, test)
     rotation = make_rotation(method).fit(seeds.X, seeds.y)
-    model = AxisModel.of(rotation, seeds, n_resamples=2)
+    model = AxisModel.of(rotation, seeds, space, n_resamples=2)
     chance = model.score(unseen.X).probability
     positive = unseen.y > 0
     brier = np.mean((chance - positive) ** 2)
@@ -163,7 +166,8 @@ def test_an_ending_that_names_no_table_is_refused(tmp_path: Path) -> None:
 
 def test_a_model_survives_its_arrays() -> None:
     seeds = planted_seeds(scores=True)
-    model = AxisModel.of(make_rotation("ridge").fit(seeds.X, seeds.y), seeds)
+    rotation = make_rotation("ridge").fit(seeds.X, seeds.y)
+    model = AxisModel.of(rotation, seeds, WordSpace(seeds.words, seeds.X))
     again = AxisModel.from_arrays(model.axis, model.to_arrays())
     for name in ("score", "probability", "standard_error", "expected_label"):
         np.testing.assert_allclose(

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
+from densray import WordSpace
 from densray.rotations import make_rotation
+from densray.tasks.axis_model import AxisModel
+from densray.tasks.diagnostics.geometry import vocabulary_spread
 from densray.tasks.resampling import draw_counts, is_closed_form, refit, resampled_axes, unit_axes
 from densray.tasks.seeds import Seeds
 from planted import planted_seeds
@@ -25,14 +28,32 @@ def test_a_closed_form_resample_is_a_fit_on_repeated_rows(method: str, scores: b
         np.testing.assert_allclose(axis, expected, atol=1e-6)
 
 
-def test_a_ridge_resample_is_a_ridge_fit_at_the_same_penalty() -> None:
-    seeds = planted_seeds(share=0.3)
+@pytest.mark.parametrize("scores", [False, True])
+def test_a_ridge_resample_that_lacks_one_seed_is_the_fit_without_it(scores: bool) -> None:
+    seeds = planted_seeds(share=0.3, scores=scores)
     rotation = make_rotation("ridge").fit(seeds.X, seeds.y)
-    counts = draw_counts(seeds, 5, np.random.default_rng(1))
+    counts = 1 - np.eye(len(seeds), dtype=np.int64)[:5]
     for axis, drawn in zip(resampled_axes(rotation, seeds, counts), counts, strict=True):
-        rows = np.repeat(np.arange(len(seeds)), drawn)
+        rows = np.flatnonzero(drawn)
         expected = Ridge(rotation.penalty_).fit(seeds.X[rows].astype(np.float64), seeds.y[rows]).coef_
-        np.testing.assert_allclose(axis, expected / np.linalg.norm(expected), atol=1e-5)
+        np.testing.assert_allclose(axis, expected / np.linalg.norm(expected), atol=1e-10)
+
+
+@pytest.mark.parametrize("method", ["ridge", "mean-difference"])
+@pytest.mark.parametrize(("n", "width"), [(40, 60), (200, 20)])
+def test_reliability_foretells_how_well_new_seeds_agree(method: str, n: int, width: int) -> None:
+    """The correlation of a vocabulary's scores by two independent sets of seeds, from one of them alone."""
+    vocabulary = WordSpace(tuple(map(str, range(2000))), planted_seeds(2000, width, strength=0.8, seed=99).X)
+    foretold, scores = [], []
+    for seed in range(12):
+        seeds = planted_seeds(n, width, strength=0.8, seed=seed)
+        rotation = make_rotation(method).fit(seeds.X, seeds.y)
+        model = AxisModel.of(rotation, seeds, vocabulary, normalize=False)
+        foretold.append(vocabulary_spread(vocabulary, model).reliability)
+        scores.append(vocabulary.vectors @ rotation.components_[0])
+    agreement = np.corrcoef(scores)[np.triu_indices(12, 1)].mean()
+    assert 0.2 < agreement < 0.97
+    assert np.mean(foretold) == pytest.approx(agreement, abs=0.12)
 
 
 @pytest.mark.parametrize("method", ["densray", "densray-unit", "svm", "lda", "pair-direction"])

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray.rotations import Rotation
+from densray.space import WordSpace
 from densray.tasks.calibration import Calibration
 from densray.tasks.held_out import count_folds, held_out_scores, stratified_folds
 from densray.tasks.resampling import draw_counts, is_closed_form, resampled_axes
@@ -20,6 +21,10 @@ __all__ = ["AxisModel", "WordScores", "count_resamples"]
 #: Resamples where each is a matrix product, and where each is a fit. A standard error from B resamples is itself known
 #: to 1/√(2B): 5 % and 10 % (Efron & Tibshirani 1993, section 6.4).
 RESAMPLES_CLOSED, RESAMPLES_REFIT = 200, 50
+#: The least cosine of a resampled axis with the axis that its length is corrected for: 78°.
+SHORTEST_REACH = 0.2
+#: Words whose mean is the average word.
+SAMPLED_WORDS = 16_384
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,9 @@ class AxisModel:
     normalize : bool
         Whether words are scored at unit length, as the seeds were.
     origin : array of shape (d,), optional
-        The mean of the seeds; errors and calibration are measured from it.
+        The mean of the seeds; the calibration is measured from it.
+    center : array of shape (d,), optional
+        The average word; errors are measured from it.
     resampled : array of shape (n_resamples, d), optional
         Axes of resampled seeds.
     calibration : Calibration, optional
@@ -54,6 +61,7 @@ class AxisModel:
     axis: NDArray[np.float64]
     normalize: bool = True
     origin: NDArray[np.float64] | None = None
+    center: NDArray[np.float64] | None = None
     resampled: NDArray[np.float64] | None = None
     calibration: Calibration | None = None
     scores: bool = False
@@ -63,11 +71,13 @@ class AxisModel:
         cls,
         rotation: Rotation,
         seeds: Seeds,
+        space: WordSpace,
         *,
         normalize: bool = True,
         folds: int = 10,
         n_resamples: int | None = None,
         random_state: int = 0,
+        held_out: NDArray[np.float64] | None = None,
         advance: Callable[[int, int], None] | None = None,
     ) -> AxisModel:
         """Return the axis of a fitted rotation with errors and calibration learned from its seeds.
@@ -77,6 +87,8 @@ class AxisModel:
         rotation : fitted rotation
         seeds : Seeds
             What it was fitted on.
+        space : WordSpace
+            Where they are from.
         normalize : bool, default=True
             Whether the seeds' vectors were brought to unit length.
         folds : int, default=10
@@ -84,17 +96,21 @@ class AxisModel:
         n_resamples : int, optional
             Resampled axes; 200 where they have a closed form, else 50 fits.
         random_state : int, default=0
+        held_out : array of shape (n,), optional
+            Held-out scores of the seeds, where they are known already.
         advance : callable, optional
             Called with the resamples done and their number.
         """
         random = np.random.default_rng(random_state)
-        numbers = stratified_folds(seeds, count_folds(seeds, folds), random)
-        held_out = held_out_scores(rotation, seeds, numbers)[:, 0]
+        if held_out is None:
+            numbers = stratified_folds(seeds, count_folds(seeds, folds), random)
+            held_out = held_out_scores(rotation, seeds, numbers)[:, 0]
         counts = draw_counts(seeds, count_resamples(rotation, seeds, n_resamples), random)
         return cls(
             axis=rotation.components_[0],
             normalize=normalize,
             origin=seeds.X.mean(axis=0, dtype=np.float64),
+            center=_average_word(space, normalize=normalize),
             resampled=resampled_axes(rotation, seeds, counts, advance=advance),
             calibration=Calibration.of(held_out, seeds.sides, seeds.y),
             scores=not seeds.binary,
@@ -104,11 +120,12 @@ class AxisModel:
         """Return the scores of rows of a space."""
         X = unit_rows(X) if self.normalize else X
         score = X @ self.axis.astype(X.dtype)
-        if self.origin is None or self.calibration is None or self.resampled is None:
+        if self.origin is None or self.center is None or self.calibration is None or self.resampled is None:
             return WordScores(score.astype(np.float64), None, None, None)
         centred = score - float(self.origin @ self.axis)
-        # a shift of all words alike is no error: coordinates are taken from the seeds' mean on every axis
-        along = X @ self.resampled.T.astype(X.dtype) - (self.resampled @ self.origin).astype(X.dtype)
+        axes = self._comparable_axes(self.resampled)
+        # a shift of all words alike is no error: on every axis coordinates are taken from the average word
+        along = X @ axes.T.astype(X.dtype) - (axes @ self.center).astype(X.dtype)
         return WordScores(
             score.astype(np.float64),
             self.calibration.probability(centred),
@@ -116,12 +133,21 @@ class AxisModel:
             self.calibration.expected_label(centred) if self.scores else None,
         )
 
+    def _comparable_axes(self, axes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return resampled axes at the length at which they reach as far along the axis as it does itself.
+
+        An axis is signal plus the noise of its seeds, and a resample adds noise once more: brought back to unit length
+        it would show the noise made small by its own length. Along the tangent it keeps its size.
+        """
+        reach = np.clip(axes @ self.axis, SHORTEST_REACH, None)
+        return np.asarray(axes / reach[:, None])
+
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return all but the axis itself as arrays, to be kept beside it in a file."""
         arrays: dict[str, NDArray[Any]] = {"normalize": np.array(self.normalize), "scores": np.array(self.scores)}
-        if self.origin is not None and self.resampled is not None and self.calibration is not None:
-            known = self.calibration
-            arrays["origin"] = self.origin
+        known = self.calibration
+        if known is not None and self.origin is not None and self.center is not None and self.resampled is not None:
+            arrays["origin"], arrays["center"] = self.origin, self.center
             arrays["resampled"] = self.resampled.astype(np.float32)
             arrays["calibration"] = np.array(
                 [known.slope, known.intercept, known.label_slope, known.label_intercept], dtype=np.float64
@@ -132,11 +158,19 @@ class AxisModel:
     def from_arrays(cls, axis: NDArray[np.float64], arrays: Mapping[str, NDArray[Any]]) -> AxisModel:
         """Return the axis with what :meth:`to_arrays` gave; without it, it scores words and no more."""
         normalize = bool(arrays.get("normalize", True))
-        if not {"origin", "resampled", "calibration"} <= arrays.keys():
+        if not {"origin", "center", "resampled", "calibration"} <= arrays.keys():
             return cls(axis, normalize)
         calibration = Calibration(*(float(value) for value in arrays["calibration"]))
         resampled = arrays["resampled"].astype(np.float64)
-        return cls(axis, normalize, arrays["origin"], resampled, calibration, bool(arrays["scores"]))
+        origin, center = arrays["origin"], arrays["center"]
+        return cls(axis, normalize, origin, center, resampled, calibration, bool(arrays["scores"]))
+
+
+def _average_word(space: WordSpace, *, normalize: bool) -> NDArray[np.float64]:
+    """Return the mean of rows spread evenly over the space: a point of reference, any near it would do."""
+    rows = np.unique(np.linspace(0, len(space) - 1, num=min(len(space), SAMPLED_WORDS)).astype(np.int64))
+    vectors = np.asarray(space.vectors[rows])
+    return np.asarray((unit_rows(vectors) if normalize else vectors).mean(axis=0, dtype=np.float64))
 
 
 def count_resamples(rotation: Rotation, seeds: Seeds, wanted: int | None) -> int:

@@ -166,6 +166,7 @@ def induce(
     model = AxisModel.of(
         rotation,
         seeds,
+        space,
         normalize=normalize,
         folds=folds,
         n_resamples=n_resamples,

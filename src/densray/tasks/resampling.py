@@ -1,11 +1,13 @@
 r"""Axes of resampled seeds: how far an axis depends on the words it was found with.
 
-Where a method's statistics add up over words, a resample is a matrix product instead of a fit:
+Where a method has a closed form, all resamples are one matrix product:
 
 - mean difference (and DensRay where its pair matrix has rank one): :math:`\sum_v w_v (l_v - \bar l_w) e_v`;
-- ridge at the penalty chosen once: :math:`(S_w + \alpha I)^{-1} c_w` from the weighted moments. Choosing it anew would
-  be wrong: a word drawn twice stays in the training rows when one copy is left out, so that leave-one-out on a
-  resample prefers too small a penalty.
+- ridge at the penalty chosen: :math:`\beta + \sum_v (w_v - 1)(\beta - \beta_{-v})` with the exact coefficients without
+  each word. A resample without word v, and with all others once, is exactly the fit without it; the variance is that of
+  the jackknife (HC3 of MacKinnon & White 1985). Fitting resamples instead would flatter: words drawn twice leave fewer
+  distinct ones, the same penalty then holds the axis back more, and choosing it anew by leave-one-out fails where a
+  copy of the word left out stays behind.
 
 Other methods are fitted anew, a word drawn k times weighing k.
 """
@@ -19,12 +21,20 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from densray.moments import Moments
 from densray.rotations import DensRay, LinearRotation, MeanDifference, Rotation
 from densray.tasks.parallel import map_parallel
 from densray.tasks.seeds import Seeds
 
-__all__ = ["draw_counts", "is_closed_form", "is_mean_difference", "is_ridge", "refit", "resampled_axes", "unit_axes"]
+__all__ = [
+    "draw_counts",
+    "is_closed_form",
+    "is_mean_difference",
+    "is_ridge",
+    "refit",
+    "resampled_axes",
+    "ridge_without_each",
+    "unit_axes",
+]
 
 Advance = Callable[[int, int], None]
 Matrix = NDArray[np.float64]
@@ -90,10 +100,11 @@ def resampled_axes(
     """
     if is_mean_difference(rotation, seeds):
         return unit_axes(_mean_differences(seeds, counts))
+    if is_ridge(rotation):
+        coefficients, without = ridge_without_each(seeds, float(rotation.penalty_))
+        return unit_axes(coefficients + (counts - 1.0) @ (coefficients - without))
 
     def find(weights: NDArray[np.int64]) -> Matrix:
-        if is_ridge(rotation):
-            return _ridge_coefficients(seeds, weights, float(rotation.penalty_))
         return refit(rotation, seeds, weights)
 
     return unit_axes(np.array(map_parallel(find, list(counts), advance=advance)))
@@ -125,15 +136,20 @@ def _mean_differences(seeds: Seeds, counts: NDArray[np.int64]) -> Matrix:
     return np.asarray(charges @ seeds.X.astype(np.float64))
 
 
-def _ridge_coefficients(seeds: Seeds, counts: NDArray[np.int64], penalty: float) -> Matrix:
-    rows = np.flatnonzero(counts)
-    X, weights = seeds.X[rows], counts[rows].astype(np.float32)
-    values = seeds.values[rows]
-    moments = Moments.of(X, weights)
-    charges = weights * (values - weights @ values / weights.sum())
-    covariance = charges @ (X - moments.mean)
-    regularised = moments.scatter + penalty * np.eye(X.shape[1])
-    return np.asarray(np.linalg.solve(regularised, covariance))
+def ridge_without_each(seeds: Seeds, penalty: float) -> tuple[Matrix, Matrix]:
+    r"""Return the ridge coefficients, and those without each seed, one a row, at the same penalty.
+
+    Sherman–Morrison: :math:`\beta_{-i} = \beta - G \tilde x_i r_i / (1 - h_i)` with :math:`G = (S + \alpha I)^{-1}` and
+    the leverage :math:`h_i = 1/n + \tilde x_i^\top G \tilde x_i`.
+    """
+    X, values = seeds.X.astype(np.float64), seeds.values
+    centred, targets = X - X.mean(axis=0), values - values.mean()
+    pulls = np.linalg.solve(centred.T @ centred + penalty * np.eye(X.shape[1]), centred.T).T  # G x̃, a row a seed
+    coefficients = targets @ pulls
+    leverage = 1.0 / len(seeds) + np.einsum("ij,ij->i", centred, pulls)
+    residual = targets - centred @ coefficients
+    change = pulls * (residual / np.maximum(1.0 - leverage, 1e-12))[:, None]
+    return np.asarray(coefficients), np.asarray(coefficients - change)
 
 
 def _takes_weights(rotation: Rotation) -> bool:

@@ -41,8 +41,8 @@ class Seeds:
         found = lexicon.align(space, match_case=match_case, minimum=2)
         if np.ptp(found.y) == 0.0:
             raise LexiconError(
-                f"all {len(found.words)} words of '{lexicon.name}' found in '{space.name}' have the label {found.y[0]:g} "
-                f"({name_some(found.words)}); an axis needs words of another label, or other scores."
+                f"all {len(found.words)} words of '{lexicon.name}' found in '{space.name}' have the label "
+                f"{found.y[0]:g} ({name_some(found.words)}); an axis needs words of another label, or other scores."
             )
         X = unit_rows(found.X) if normalize else found.X
         zero = np.flatnonzero(~X.any(axis=1))

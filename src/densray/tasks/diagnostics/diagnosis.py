@@ -1,0 +1,157 @@
+"""The diagnosis of an axis as data, and how it is laid out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from densray.metrics import Interval
+from densray.report import Column, Result, Table
+from densray.rotations import Rotation
+from densray.tasks.axis_model import AxisModel
+from densray.tasks.diagnostics.geometry import PairConsistency, VocabularySpread
+from densray.tasks.diagnostics.permutation import PermutationTest
+from densray.tasks.diagnostics.spelling import NearMiss
+from densray.tasks.diagnostics.verdict import Verdict
+
+__all__ = ["Agreement", "Cone", "Diagnosis"]
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Held-out agreement of one axis with the labels, with 95 % intervals over seeds."""
+
+    axis: int
+    auc: float
+    auc_interval: Interval
+    tau: float
+    tau_interval: Interval
+
+
+@dataclass(frozen=True)
+class Cone:
+    """Angles in degrees between the axis and axes of resampled seeds."""
+
+    median: float
+    upper: float  # 95 % of the resamples lie within
+    n_resamples: int
+
+
+@dataclass(frozen=True)
+class Diagnosis(Result):
+    """How far an axis can be trusted.
+
+    Attributes
+    ----------
+    verdict : Verdict
+    method, lexicon : str
+    n_seeds, n_high, n_low : int
+        Seeds found; those of the higher class, or above the median score.
+    labels : str
+        "classes" or "scores".
+    folds : int
+    axes : list of Agreement
+        Held-out agreement of the leading axes; the first is the concept.
+    n_signal_axes : int
+        Leading axes whose AUC is above 0.5 beyond its interval.
+    permutation : PermutationTest
+    cone : Cone
+    vocabulary : VocabularySpread
+    eigenvalues : list of float or None
+        The ten largest, for methods that have them.
+    eigenvalue_gap : float or None
+        What the first eigenvalue is ahead of the second, as a share of it.
+    pairs : PairConsistency or None
+    influence : str
+        How the axes without each seed were found.
+    seeds : list of dict
+        Each seed with its label, held-out score, the probability of its own side (`agreement`) and the angle its
+        removal turns the axis (`influence`, degrees); the most influential first.
+    contradictions : list of dict
+        The seeds that score on the wrong side when left out, the clearest first.
+    coverage : float
+        The share of the lexicon that is in the space.
+    near_misses : list of NearMiss
+        Words missing, and what the space has instead.
+    """
+
+    title = "How far the axis can be trusted"
+
+    verdict: Verdict
+    method: str
+    lexicon: str
+    n_seeds: int
+    n_high: int
+    n_low: int
+    labels: str
+    folds: int
+    axes: list[Agreement]
+    n_signal_axes: int
+    permutation: PermutationTest
+    cone: Cone
+    vocabulary: VocabularySpread
+    eigenvalues: list[float] | None
+    eigenvalue_gap: float | None
+    pairs: PairConsistency | None
+    influence: str
+    seeds: list[dict[str, Any]]
+    contradictions: list[dict[str, Any]]
+    coverage: float
+    near_misses: list[NearMiss]
+    rotation: Rotation = field(repr=False, metadata={"report": False})
+    model: AxisModel = field(repr=False, metadata={"report": False})
+
+    def tables(self) -> list[Table]:
+        """Return the figures behind the verdict, the seeds that matter, and the words missing."""
+        tables = [Table(self.verdict.line, ["figure", "value", "meaning"], self._figures())]
+        seed_columns: list[Column | str] = [
+            "word",
+            Column("label"),
+            Column("score", "held-out score", decimals=3),
+            Column("agreement", "probability of its label", decimals=3),
+            Column("influence", "turns the axis by (°)", decimals=2),
+        ]
+        if self.seeds:
+            tables.append(Table(f"Seeds that move the axis most ({self.influence})", seed_columns, self.seeds[:10]))
+        if self.contradictions:
+            title = f"Seeds that contradict the rest: {len(self.contradictions)} of {self.n_seeds}"
+            tables.append(Table(title, seed_columns, self.contradictions[:10]))
+        if self.near_misses:
+            rows = [{"missing": m.word, "in the space": m.found, "difference": m.difference} for m in self.near_misses]
+            title = f"Missing words the space may have otherwise: {len(rows)}"
+            tables.append(Table(title, ["missing", "in the space", "difference"], rows[:10]))
+        return tables
+
+    def _figures(self) -> list[dict[str, str]]:
+        first, test, spread = self.axes[0], self.permutation, self.vocabulary
+        rows = [
+            ("seeds", f"{self.n_seeds}", f"{self.n_high} higher, {self.n_low} lower; {self.coverage:.0%} found"),
+            (
+                "held-out AUC",
+                _with_interval(first.auc, first.auc_interval),
+                "an unseen higher word scores above a lower one",
+            ),
+            ("held-out τ", _with_interval(first.tau, first.tau_interval), f"Kendall τ-b with the {self.labels}"),
+            ("permutation p", f"{test.p_value:.3g}", f"{test.n_permutations} shuffles of {test.n_seeds} seeds"),
+            ("cone", f"{self.cone.median:.1f}°", f"median of {self.cone.n_resamples} resamples; 95 %: "
+             f"{self.cone.upper:.1f}°"),
+            ("reliability", f"{spread.reliability:.3f}", "of the vocabulary's scores, against other seeds"),
+            ("standard error", f"{spread.standard_error:.4f}", "median over the vocabulary"),
+            ("variance", f"{spread.variance_share:.2%}", f"of the space along the axis; even: {1 / self._width:.2%}"),
+            ("signal axes", f"{self.n_signal_axes}", f"of the first {len(self.axes)} tell unseen words apart"),
+        ]  # fmt: skip
+        if self.eigenvalue_gap is not None:
+            rows.append(("eigenvalue gap", f"{self.eigenvalue_gap:.3f}", "from the first to the second, relative"))
+        if self.pairs is not None:
+            pairs = self.pairs
+            rows.append(("pairs", f"{pairs.parallelism:.3f}", f"mean cosine of {pairs.n_pairs} differences (PairDir)"))
+            rows.append(("pairs ordered", f"{pairs.ordered:.0%}", f"mean cosine with the axis {pairs.alignment:.3f}"))
+        return [dict(zip(("figure", "value", "meaning"), row, strict=True)) for row in rows]
+
+    @property
+    def _width(self) -> int:
+        return int(self.model.axis.size)
+
+
+def _with_interval(value: float, interval: Interval) -> str:
+    return f"{value:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
