@@ -14,6 +14,10 @@ from typing import Any
 import pytest
 
 import densray
+import densray.bias
+import densray.paper
+import densray.removal
+import densray.tasks
 from densray.cli.entry import run
 from densray.report import Result
 from densray.rotations import METHODS
@@ -105,8 +109,8 @@ def reference() -> list[str]:
 
 def results() -> set[str]:
     """The names of what the tasks return."""
-    for module in pkgutil.walk_packages(densray.__path__, "densray."):
-        if not module.name.startswith(("densray.cli", "densray.explorer", "densray.__main__")):
+    for package in (densray.bias, densray.paper, densray.removal, densray.tasks):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             import_module(module.name)
     kinds, found = [Result], set()
     while kinds:
