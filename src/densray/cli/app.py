@@ -8,14 +8,17 @@ import typer
 
 from densray._version import __version__
 from densray.cli import (
+    axes,
     data,
     demo,
     evaluate,
     evaluate_analogy,  # noqa: F401  (registers its commands)
     evaluate_bias,  # noqa: F401  (registers its commands)
+    evaluate_lexicon,  # noqa: F401  (registers its commands)
     reproduce,
     reproduce_analogies,  # noqa: F401  (registers its commands)
     reproduce_debiasing,  # noqa: F401  (registers its commands)
+    reproduce_lexicons,  # noqa: F401  (registers its commands)
     spaces,
 )
 
@@ -48,6 +51,10 @@ def _densray(
 
 
 app.command()(demo.demo)
+app.command()(axes.fit)
+app.command()(axes.diagnose)
+app.command()(axes.induce)
+app.command()(axes.methods)
 app.command()(spaces.convert)
 app.command()(spaces.rotate)
 app.command()(spaces.erase)

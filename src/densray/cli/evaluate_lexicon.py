@@ -1,0 +1,147 @@
+"""``densray evaluate lexicon|stability``: induce lexicons, and measure methods on unseen words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import typer
+
+from densray.cli.evaluate import app
+from densray.cli.options import Json, Limit, Overwrite, Quiet, Space
+from densray.cli.output import check_output, note, show
+from densray.cli.progress import progress
+
+if TYPE_CHECKING:
+    from densray.tasks.stability import Stability
+
+__all__ = ["Figure", "Methods", "Samples", "Seed", "Sizes", "split_names", "split_numbers", "write_figure"]
+
+Methods: TypeAlias = Annotated[
+    str | None, typer.Option("--methods", metavar="NAMES", help="Methods to compare, separated by commas.")
+]
+TestLexicon: TypeAlias = Annotated[
+    str | None, typer.Option("--test", metavar="LEXICON", help="Gold words; without it some words are held out.")
+]
+TestSize: TypeAlias = Annotated[float, typer.Option("--test-size", help="Share of the words held out.")]
+Seed: TypeAlias = Annotated[int, typer.Option("--seed", help="Draws the words held out, samples and resamples.")]
+AnyCase: TypeAlias = Annotated[bool, typer.Option("--any-case", help="Find words that differ from the space in case.")]
+Sizes: TypeAlias = Annotated[
+    str | None, typer.Option("--sizes", metavar="NUMBERS", help="Words of a sample, separated by commas.")
+]
+Samples: TypeAlias = Annotated[int, typer.Option("--samples", min=2, help="Samples of each size.")]
+Figure: TypeAlias = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the figure: .png, .svg, .pdf, .html.")
+]
+
+
+@app.command("lexicon")
+def lexicon_command(
+    space: Space,
+    lexicons: Annotated[
+        list[str], typer.Argument(metavar="LEXICON...", help="Files of words and labels, or names of data sets.")
+    ],
+    test: TestLexicon = None,
+    methods: Methods = None,
+    test_size: TestSize = 0.25,
+    seed: Seed = 0,
+    any_case: AnyCase = False,
+    limit: Limit = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train every method on some words of a lexicon and measure how it orders the others.
+
+    Several lexicons give the macro mean as well.
+
+    Example: densray evaluate lexicon googlenews-26k hu-liu --methods densray-unit,svm,ridge
+    """
+    from densray.datasets import load_lexicon, load_space
+    from densray.errors import TaskError
+    from densray.report import Result
+    from densray.tasks.lexicon_induction import DEFAULT_METHODS, evaluate_induction, evaluate_inductions
+    from densray.tasks.protocol import Protocol
+
+    if test is not None and len(lexicons) > 1:
+        raise TaskError(f"--test was given with {len(lexicons)} training lexicons; it takes one.")
+    protocol = Protocol(test_size=test_size, seed=seed, match_case=not any_case)
+    chosen = split_names(methods) or DEFAULT_METHODS
+    loaded, vectors = [load_lexicon(name) for name in lexicons], load_space(space, limit=limit)
+    result: Result
+    with progress("Inducing", quiet=quiet) as advance:
+        if len(loaded) == 1:
+            gold = None if test is None else load_lexicon(test)
+            result = evaluate_induction(
+                vectors, loaded[0], test=gold, methods=chosen, protocol=protocol, advance=advance
+            )
+        else:
+            result = evaluate_inductions(vectors, loaded, methods=chosen, protocol=protocol, advance=advance)
+    show(result, as_json=as_json)
+
+
+@app.command("stability")
+def stability_command(
+    space: Space,
+    lexicon: Annotated[str, typer.Argument(metavar="LEXICON", help="A file of words and labels, or a data set.")],
+    test: TestLexicon = None,
+    methods: Methods = None,
+    sizes: Sizes = None,
+    samples: Samples = 40,
+    output: Figure = None,
+    overwrite: Overwrite = False,
+    test_size: TestSize = 0.25,
+    seed: Seed = 0,
+    any_case: AnyCase = False,
+    limit: Limit = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train on samples of a lexicon, small to large: mean and standard deviation of Kendall's τ.
+
+    Example: densray evaluate stability googlenews-26k hu-liu --sizes 64,256,1024 -o stability.svg
+    """
+    from densray.datasets import load_lexicon, load_space
+    from densray.tasks.protocol import Protocol
+    from densray.tasks.stability import DEFAULT_SIZES, STABILITY_METHODS, evaluate_stability
+
+    if output is not None:
+        check_output(output, overwrite=overwrite)
+    with progress("Sampling", quiet=quiet) as advance:
+        result = evaluate_stability(
+            load_space(space, limit=limit),
+            load_lexicon(lexicon),
+            test=None if test is None else load_lexicon(test),
+            methods=split_names(methods) or STABILITY_METHODS,
+            sizes=split_numbers(sizes) or DEFAULT_SIZES,
+            n_samples=samples,
+            protocol=Protocol(test_size=test_size, seed=seed, match_case=not any_case),
+            advance=advance,
+        )
+    write_figure(result, output, overwrite=overwrite, quiet=quiet)
+    show(result, as_json=as_json)
+
+
+def split_names(text: str | None) -> tuple[str, ...]:
+    """Return the names in a list separated by commas."""
+    return tuple(name.strip() for name in (text or "").split(",") if name.strip())
+
+
+def split_numbers(text: str | None) -> tuple[int, ...]:
+    """Return the whole numbers in a list separated by commas."""
+    from densray.errors import TaskError
+
+    try:
+        return tuple(int(name) for name in split_names(text))
+    except ValueError:
+        raise TaskError(f"'{text}' is no list of whole numbers such as 64,256,1024.") from None
+
+
+def write_figure(result: Stability, output: Path | None, *, overwrite: bool, quiet: bool) -> None:
+    """Write the figure of a result where a file was asked for."""
+    if output is None:
+        return
+    from densray.figures import save
+
+    chart: Any = result.figure()
+    save(chart, output, overwrite=overwrite)
+    note(f"Wrote {output}", quiet=quiet)
