@@ -17,8 +17,9 @@ from densray.persistence import load_rotation, read_header
 
 if TYPE_CHECKING:
     from densray.rotations import Rotation
+    from densray.space import WordSpace
 
-__all__ = ["Rewritten", "erasing", "load_axis_for", "rewrite_space", "rotating"]
+__all__ = ["Rewritten", "erasing", "load_axis_for", "load_axis_on", "rewrite_space", "rotating"]
 
 
 @dataclass(frozen=True)
@@ -106,16 +107,24 @@ def load_axis_for(source: str | Path, axis: str | Path, *, any_space: bool = Fal
     any_space
         Whether to use the rotation on another space of the same width as well.
     """
-    rotation = load_rotation(axis)
     fitted = read_header(axis)["space"]
     if any_space or fitted is None:
-        return rotation
-    space = load_space(source, limit=fitted["words"])
+        return load_rotation(axis)
+    return load_axis_on(load_space(source, limit=fitted["words"]), axis)
+
+
+def load_axis_on(space: WordSpace, axis: str | Path, *, any_space: bool = False) -> Rotation:
+    """Return a saved rotation, after making sure that it was fitted on this space or on its first words."""
+    rotation = load_rotation(axis)
+    fitted = read_header(axis)["space"]
     if space.width != rotation.components_.shape[1]:
         load_rotation(axis, space=space)  # names both widths
-    if fitted["fingerprint"] not in (space.fingerprint(), space.normalized(zeros="keep").fingerprint()):
+    if any_space or fitted is None:
+        return rotation
+    part = space if fitted["words"] >= len(space) else space.limit(fitted["words"])
+    if fitted["fingerprint"] not in (part.fingerprint(), part.normalized(zeros="keep").fingerprint()):
         raise PersistenceError(
-            f"{axis} was fitted on '{fitted['name']}' ({fitted['words']:,} words), and {source} is another space. "
+            f"{axis} was fitted on '{fitted['name']}' ({fitted['words']:,} words), and {space.name} is another space. "
             "Fit an axis on this one, or pass --any-space if both have the same dimensions."
         )
     return rotation

@@ -1,0 +1,237 @@
+"""``densray fit``, ``induce``, ``diagnose`` and ``methods``: from a word list to an axis, a verdict, a lexicon."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import typer
+
+from densray.cli.options import Json, Limit, Output, Overwrite, Quiet, Space
+from densray.cli.output import check_output, note, print_json, show
+from densray.cli.progress import progress
+
+if TYPE_CHECKING:
+    from densray.lexicon import Lexicon
+    from densray.report import Result
+
+__all__ = ["diagnose", "fit", "induce", "methods"]
+
+Seeds: TypeAlias = Annotated[
+    str, typer.Argument(metavar="LEXICON", help="A file of words and labels, or the name of a data set.")
+]
+Method: TypeAlias = Annotated[
+    str, typer.Option("--method", "-m", metavar="NAME", help="How to find the axis; densray methods lists them.")
+]
+Pairs: TypeAlias = Annotated[
+    bool, typer.Option("--pairs", help="LEXICON holds pairs, the higher word first; their differences are compared.")
+]
+AnyCase: TypeAlias = Annotated[
+    bool, typer.Option("--any-case", help="A seed the space lacks takes the first word that differs in case only.")
+]
+AsInFile: TypeAlias = Annotated[bool, typer.Option("--raw", help="Take vectors as they are, not at unit length.")]
+Folds: TypeAlias = Annotated[int, typer.Option("--folds", min=2, metavar="N", help="Folds of the cross-validation.")]
+Resamples: TypeAlias = Annotated[
+    int | None, typer.Option("--resamples", min=2, metavar="N", help="Resampled axes; 200, or 50 if each is a fit.")
+]
+Permutations: TypeAlias = Annotated[
+    int | None,
+    typer.Option("--permutations", min=1, metavar="N", help="Shuffled labels; 999, or 99 if each is a fit."),
+]
+Seed: TypeAlias = Annotated[int, typer.Option("--seed", metavar="N", help="Of all that is drawn at random.")]
+
+
+def fit(
+    space: Space,
+    lexicon: Seeds,
+    output: Output,
+    method: Method = "ridge",
+    axes: Annotated[
+        int | None,
+        typer.Option("--axes", min=1, metavar="N", help="Axes to keep; all, a lossless rotation, if absent."),
+    ] = None,
+    low: Annotated[str | None, typer.Option("--low", metavar="NAME", help="What the low end is called.")] = None,
+    high: Annotated[str | None, typer.Option("--high", metavar="NAME", help="What the high end is called.")] = None,
+    pairs: Pairs = False,
+    any_case: AnyCase = False,
+    raw: AsInFile = False,
+    folds: Folds = 10,
+    resamples: Resamples = None,
+    permutations: Permutations = None,
+    seed: Seed = 0,
+    limit: Limit = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Find the axis of some labelled words, save it, and say how far it can be trusted.
+
+    Example: densray fit googlenews-26k hu-liu -o sentiment.npz
+    """
+    target = check_output(output if output.suffix else output.with_suffix(".npz"), overwrite=overwrite)
+    from densray.datasets import load_space
+    from densray.tasks.axis_files import save_axis
+    from densray.tasks.diagnostics import diagnose_axis
+    from densray.tasks.seeds import Seeds as Found
+    from densray.tasks.seeds import fitted
+
+    words, paired = _read_seeds(lexicon, pairs)
+    with progress(f"Fitting {method}", quiet=quiet) as advance:
+        vectors = load_space(space, limit=limit)
+        found = Found.of(vectors, words, normalize=not raw, match_case=not any_case)
+        diagnosis = diagnose_axis(
+            vectors,
+            found,
+            fitted(method, found, n_components=axes),
+            method=method,
+            lexicon=words,
+            pairs=paired,
+            normalize=not raw,
+            match_case=not any_case,
+            folds=folds,
+            n_resamples=resamples,
+            n_permutations=permutations,
+            random_state=seed,
+            advance=advance,
+        )
+    names = None if low is None and high is None else (low or "low", high or "high")
+    path = save_axis(diagnosis.rotation, diagnosis.model, target, space=vectors, label_names=names, overwrite=overwrite)
+    _answer(diagnosis, path, as_json=as_json, quiet=quiet)
+
+
+def diagnose(
+    space: Space,
+    lexicon: Seeds,
+    method: Method = "ridge",
+    pairs: Pairs = False,
+    any_case: AnyCase = False,
+    raw: AsInFile = False,
+    folds: Folds = 10,
+    resamples: Resamples = None,
+    permutations: Permutations = None,
+    seed: Seed = 0,
+    limit: Limit = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Say how far the axis of some labelled words can be trusted, and which words stand in its way.
+
+    Example: densray diagnose googlenews-26k gender --method densray-unit
+    """
+    from densray.datasets import load_space
+    from densray.tasks.diagnostics import diagnose as find
+
+    words, paired = _read_seeds(lexicon, pairs)
+    with progress(f"Diagnosing {method}", quiet=quiet) as advance:
+        found = find(
+            load_space(space, limit=limit),
+            words,
+            method=method,
+            pairs=paired,
+            normalize=not raw,
+            match_case=not any_case,
+            folds=folds,
+            n_resamples=resamples,
+            n_permutations=permutations,
+            random_state=seed,
+            advance=advance,
+        )
+    show(found, as_json=as_json)
+
+
+def induce(
+    space: Space,
+    source: Annotated[
+        str, typer.Argument(metavar="LEXICON|AXIS", help="Labelled words, or an axis that densray fit saved (.npz).")
+    ],
+    output: Output,
+    method: Method = "ridge",
+    pairs: Pairs = False,
+    any_case: AnyCase = False,
+    raw: AsInFile = False,
+    folds: Folds = 10,
+    resamples: Resamples = None,
+    seed: Seed = 0,
+    any_space: Annotated[
+        bool, typer.Option("--any-space", help="Use an axis that was fitted on another space.")
+    ] = False,
+    limit: Limit = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Score every word of a space: rank, percentile, probability, standard error (.csv, .tsv, .parquet).
+
+    Given labelled words, it finds their axis first. An AXIS of densray fit knows its errors; --method, --pairs,
+    --any-case, --raw, --folds, --resamples and --seed are of use with a LEXICON only.
+
+    Example: densray induce googlenews-26k hu-liu -o sentiment.tsv
+    """
+    target = check_output(output, overwrite=overwrite)
+    from densray.datasets import load_space
+    from densray.tasks import induction
+    from densray.tasks.axis_files import is_axis_file, load_axis_model
+
+    induction.check_ending(target)
+    with progress(f"Scoring {space}", quiet=quiet) as advance:
+        vectors = load_space(space, limit=limit)
+        if is_axis_file(source):
+            model, found_by = load_axis_model(source, vectors, any_space=any_space)
+            induced = induction.score_vocabulary(vectors, model, method=found_by)
+        else:
+            induced = induction.induce(
+                vectors,
+                _read_seeds(source, pairs)[0],
+                method=method,
+                normalize=not raw,
+                match_case=not any_case,
+                n_resamples=resamples,
+                folds=folds,
+                random_state=seed,
+                advance=advance,
+            )
+        path = induced.write(target, overwrite=overwrite)
+    if induced.scores.standard_error is None:
+        note(f"{source} was saved without its errors: scores and ranks only. densray fit saves them.", quiet=quiet)
+    _answer(induced, path, as_json=as_json, quiet=quiet)
+
+
+def methods(as_json: Json = False) -> None:
+    """List the methods that find an axis.
+
+    Example: densray methods
+    """
+    from densray.report import Table
+    from densray.rotations import METHODS
+
+    rows = [
+        {"method": name, "labels": "two classes" if found.classes_only else "classes or scores", "axis": found.summary}
+        for name, found in METHODS.items()
+    ]
+    if as_json:
+        print_json(rows)
+    else:
+        show(Table("Methods", ["method", "labels", "axis"], rows), as_json=False)
+
+
+def _read_seeds(lexicon: str, pairs: bool) -> tuple[Lexicon, list[tuple[str, str]] | None]:
+    """Return the seeds, and the pairs they were given in."""
+    if not pairs:
+        from densray.datasets import load_lexicon
+
+        return load_lexicon(lexicon), None
+    from densray.lexicon import Lexicon
+    from densray.lexicons import read_pairs
+
+    listed = read_pairs(lexicon)
+    return Lexicon.from_pairs(listed, name=Path(lexicon).stem), listed
+
+
+def _answer(result: Result, path: Path, *, as_json: bool, quiet: bool) -> None:
+    if as_json:
+        plain: dict[str, Any] = {"path": str(path), **result.to_dict()}
+        print_json(plain)
+        return
+    show(result, as_json=False)
+    if not quiet:
+        typer.echo(f"Written: {path}")

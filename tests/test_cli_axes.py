@@ -1,0 +1,143 @@
+"""``fit``, ``induce``, ``diagnose`` and ``methods``: one command from a word list to a scored vocabulary."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars
+import pytest
+
+from densray import load_rotation, save_rotation
+from densray.cli.entry import run
+from densray.formats import read_space, write_space
+from densray.persistence import read_header
+from densray.rotations import METHODS, make_rotation
+from planted import planted_space
+
+QUICK = ["--resamples", "20", "--permutations", "19", "--quiet"]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a space, its lexicon, and a space of other vectors."""
+    folder = tmp_path_factory.mktemp("axes")
+    space, lexicon = planted_space(strength=2.0)
+    write_space(space, folder / "space.txt")
+    write_space(planted_space(strength=2.0, seed=1)[0], folder / "other.txt")
+    write_space(planted_space(width=5)[0], folder / "narrow.txt")
+    entries = "".join(f"{word}\t{label:g}\n" for word, label in lexicon.items())
+    (folder / "lexicon.tsv").write_text(entries + "Word9x\t1\nwordd12\t1\n")
+    assert run(["fit", *_paths(folder, "space.txt", "lexicon.tsv"), "-o", str(folder / "axis.npz"), *QUICK]) == 0
+    return folder
+
+
+def _paths(folder: Path, *names: str) -> list[str]:
+    return [str(folder / name) for name in names]
+
+
+def _json(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    capsys.readouterr()
+    assert run([*arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_fit_saves_a_lossless_rotation_with_its_space_and_names(files: Path, tmp_path: Path) -> None:
+    target = tmp_path / "named"
+    ends = ["--low", "bad", "--high", "good"]
+    assert run(["fit", *_paths(files, "space.txt", "lexicon.tsv"), "-o", str(target), *ends, *QUICK]) == 0
+    space = read_space(files / "space.txt")
+    rotation = load_rotation(tmp_path / "named.npz", space=space)
+    assert rotation.components_.shape == (12, 12)
+    assert read_header(tmp_path / "named.npz")["label_names"] == ["bad", "good"]
+
+
+def test_fit_reports_how_far_the_axis_can_be_trusted(
+    files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = _json(capsys, "fit", *_paths(files, "space.txt", "lexicon.tsv"), "-o", str(tmp_path / "a.npz"), *QUICK)
+    assert found["path"] == str(tmp_path / "a.npz")
+    assert found["verdict"]["grade"] == "good"
+    assert found["axes"][0]["auc"] > 0.9
+    assert [miss["found"] for miss in found["near_misses"]] == ["word12"]
+    assert run(["diagnose", *_paths(files, "space.txt", "lexicon.tsv"), *QUICK]) == 0
+    assert "Trust: good" in capsys.readouterr().out
+
+
+def test_an_axis_file_induces_the_lexicon_its_word_list_does(files: Path, tmp_path: Path) -> None:
+    """Errors and probabilities travel with the axis: one command or two, the same figures."""
+    by_axis, by_words = tmp_path / "axis.csv", tmp_path / "words.csv"
+    assert run(["induce", *_paths(files, "space.txt", "axis.npz"), "-o", str(by_axis), "-q"]) == 0
+    assert run(["induce", *_paths(files, "space.txt", "lexicon.tsv"), "-o", str(by_words), "-q"]) == 0
+    first, second = polars.read_csv(by_axis), polars.read_csv(by_words)
+    assert first["word"].to_list() == second["word"].to_list()
+    np.testing.assert_allclose(first["score"], second["score"], atol=1e-5)
+    np.testing.assert_allclose(first["probability"], second["probability"], atol=0.03)  # other folds
+    ratio = first["standard_error"] / second["standard_error"]
+    assert 0.6 < ratio.mean() < 1.4  # 20 resamples against 200
+    assert first["standard_error"].min() > 0
+
+
+def test_an_axis_saved_without_its_errors_gives_scores_alone(
+    files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    space = read_space(files / "space.txt")
+    bare = make_rotation("mean-difference").fit(space.vectors[[0, 399]], [1, -1])
+    save_rotation(bare, tmp_path / "bare.npz", space=space)
+    target = tmp_path / "bare.parquet"
+    found = _json(capsys, "induce", str(files / "space.txt"), str(tmp_path / "bare.npz"), "-o", str(target))
+    assert found["n_words"] == 400
+    assert polars.read_parquet(target).columns == ["word", "score", "rank", "percentile"]
+
+
+def test_pairs_are_seeds_and_are_compared(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("".join(f"word{row}\tword{399 - row}\n" for row in range(20)))
+    found = _json(capsys, "diagnose", str(files / "space.txt"), str(pairs), "--pairs", *QUICK)
+    assert found["pairs"]["n_pairs"] == 20
+    assert found["n_high"] == found["n_low"] == 20
+
+
+def test_methods_lists_every_method(capsys: pytest.CaptureFixture[str]) -> None:
+    assert [row["method"] for row in _json(capsys, "methods")] == list(METHODS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["induce", "other.txt", "axis.npz", "-o", "x.csv"], "another space"),
+        (["induce", "narrow.txt", "axis.npz", "-o", "x.csv"], "width 12"),
+        (["induce", "space.txt", "lexicon.tsv", "-o", "x.txt"], "names no table"),
+        (["induce", "space.txt", "axis.npz", "-o", "lexicon.tsv"], "exists already"),
+        (["induce", "space.txt", "missing.npz", "-o", "x.csv"], "does not exist"),
+        (["fit", "space.txt", "lexicon.tsv", "-o", "axis.npz"], "exists already"),
+        (["fit", "space.txt", "lexicon.tsv", "-o", "x.npz", "--method", "rigde"], "Did you mean 'ridge'"),
+        (["diagnose", "narrow.txt", "strange.tsv"], "0 of 2 lexicon words"),
+        (["diagnose", "space.txt", "one.tsv"], "have the label 1"),
+        (["diagnose", "space.txt", "few.tsv"], "at least two of each"),
+    ],
+)
+def test_bad_input_is_one_line_and_writes_nothing(
+    files: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    says: str,
+) -> None:
+    monkeypatch.chdir(files)
+    Path("strange.tsv").write_text("gut\t1\nschlecht\t-1\n")
+    Path("one.tsv").write_text("word1\t1\nword2\t1\n")
+    Path("few.tsv").write_text("word1\t1\nword300\t-1\n")
+    before = {path.name: path.read_bytes() for path in files.iterdir()}
+    assert run(arguments) == 2
+    message = capsys.readouterr().err
+    assert says in message
+    assert message.count("\n") == 1
+    assert {path.name: path.read_bytes() for path in files.iterdir()} == before
+
+
+def test_an_axis_may_be_used_on_another_space_on_demand(files: Path, tmp_path: Path) -> None:
+    command = ["induce", *_paths(files, "other.txt", "axis.npz"), "-o", str(tmp_path / "x.csv"), "-q"]
+    assert run([*command, "--any-space"]) == 0
