@@ -59,7 +59,8 @@ class AdditiveRotation(Rotation):
         moments = self._moments_of(X, values, check_weights(sample_weight, X))
         known = getattr(self, "moments_", None)
         self.moments_ = moments if known is None else self._merged(known, moments)
-        return self._refresh(precision_of(X))
+        self._rounding = max(getattr(self, "_rounding", 0.0), precision_of(X))
+        return self._refresh()
 
     def merge(self, other: Self) -> Self:
         """Add the rows another rotation of this kind has seen, without the rows themselves."""
@@ -67,13 +68,18 @@ class AdditiveRotation(Rotation):
         mine, theirs = getattr(self, "moments_", None), getattr(other, "moments_", None)
         if mine is None or theirs is None:
             raise RotationNotFittedError("one of the two rotations has seen no rows yet. Fit both before merging.")
+        if type(other) is not type(self):
+            raise DensRayError(
+                f"a {type(other).__name__} cannot be merged into a {type(self).__name__}. Merge rotations of one kind."
+            )
         if other.n_features_in_ != self.n_features_in_:
             raise DensRayError(
                 f"vectors of width {other.n_features_in_} cannot be merged into width {self.n_features_in_}. "
                 "Merge rotations of one space."
             )
         self.moments_ = self._merged(mine, theirs)
-        return self._refresh(float(np.finfo(np.float32).eps))
+        self._rounding = max(self._rounding, other._rounding)
+        return self._refresh()
 
     def _fit_moments(
         self, X: Array, labels: Labels, n_components: int | None, weight: Array | None
@@ -85,7 +91,17 @@ class AdditiveRotation(Rotation):
             by_sign = ClassMoments.of(X, labels.values, (-1.0, 1.0), weight).groups
             low, high = labels.classes.tolist()
             self.moments_ = ClassMoments({low: by_sign[-1.0], high: by_sign[1.0]})
-        return self._axes_from_moments(n_components, precision_of(X))
+        self._rounding = precision_of(X)
+        return self._axes_from_moments(n_components, self._rounding)
+
+    def _fit_gathered(
+        self, moments: ClassMoments | ScoreMoments, sample: Any, n_components: int | None, precision: float
+    ) -> None:
+        """Find the axes from moments gathered elsewhere; `sample` is of no use where the form is additive."""
+        self.moments_ = moments
+        self.classes_ = np.array(sorted(moments.groups)) if isinstance(moments, ClassMoments) else None
+        self._rounding = precision
+        self.components_ = self._axes_from_moments(n_components, precision)
 
     def _moments_of(self, X: Array, values: Array, weight: Array | None) -> ClassMoments | ScoreMoments:
         host = to_host(namespace(values).unique_values(values)) if is_foreign(values) else np.unique(values)
@@ -115,13 +131,13 @@ class AdditiveRotation(Rotation):
             )
         return ScoreMoments.from_classes(moments, squares=self._needs_squares)
 
-    def _refresh(self, precision: float) -> Self:
+    def _refresh(self) -> Self:
         moments = self.moments_
         self.classes_ = np.array(sorted(moments.groups)) if isinstance(moments, ClassMoments) else None
         if self.classes_ is not None and len(self.classes_) < 2:
             return self  # one label so far: no axis yet
         width = self.n_features_in_
-        self.components_ = self._axes_from_moments(self._count_axes((width, width)), precision)
+        self.components_ = self._axes_from_moments(self._count_axes((width, width)), self._rounding)
         return self
 
 

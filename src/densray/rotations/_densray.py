@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from scipy.linalg import eigh
 from densray.arrays import Array, namespace, to_host
 from densray.errors import NotAdditiveError
 from densray.memory_maps import is_memory_mapped
-from densray.moments import ClassMoments
+from densray.moments import ClassMoments, ScoreMoments
 from densray.pairs import class_pair_matrix, score_covariance, score_pair_matrix
 from densray.rotations._additive import AdditiveRotation, precision_of
 from densray.rotations._base import complete_basis, label_covariance, orient
@@ -22,6 +23,7 @@ from densray.rotations._unit_pairs import (
     check_partners,
     check_random_generator,
     pairs_of_rows,
+    pairs_of_sample,
     resolve_weights,
 )
 
@@ -72,7 +74,7 @@ class DensRay(AdditiveRotation):
     eigenvalues_ : ndarray of shape (n_components,)
         Eigenvalues of A, descending: what each axis adds to the objective.
     n_signal_axes_ : int
-        How many eigenvalues are positive beyond rounding.
+        How many of the eigenvalues computed are positive beyond rounding; all of them with ``n_components=None``.
     moments_ : ClassMoments, ScoreMoments or None
         The additive statistics of the rows seen; None with unit-length differences.
     classes_ : ndarray of shape (2,) or None
@@ -156,6 +158,20 @@ class DensRay(AdditiveRotation):
                 f"{what} was called with normalize_differences=True; unit-length differences do not add up over "
                 "blocks. Use normalize_differences=False, or fit on all rows at once."
             )
+
+    def _fit_gathered(
+        self, moments: ClassMoments | ScoreMoments, sample: Any, n_components: int | None, precision: float
+    ) -> None:
+        self.axis_error_ = None
+        if not self.normalize_differences:
+            super()._fit_gathered(moments, sample, n_components, precision)
+            return
+        pairs, toward = pairs_of_sample(moments, sample, self.weights, center=self.center_labels)
+        estimate = pairs.estimate(int(self.n_partners or 0), check_random_generator(self.random_state))
+        self.moments_ = None
+        self.classes_ = np.array(sorted(moments.groups)) if isinstance(moments, ClassMoments) else None
+        self.components_ = self._solve(estimate.matrix, toward, n_components, precision)
+        self.axis_error_ = estimate.axis_error()
 
     def _axes_from_moments(self, n_components: int | None, precision: float) -> NDArray[np.float64]:
         moments = self.moments_

@@ -12,7 +12,7 @@ from sklearn.utils.validation import column_or_1d
 from densray.arrays import Array, beside, is_foreign, namespace, to_host
 from densray.errors import LabelError, name_some
 
-__all__ = ["Labels", "median_split", "read_block_labels", "read_labels", "read_signals"]
+__all__ = ["Labels", "check_distinct", "median_split", "read_block_labels", "read_labels", "read_signals"]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def read_labels(y: object, n_rows: int, *, classes_only: bool = False) -> Labels
     xp = namespace(labels)
     text = xp is np and labels.dtype.kind not in "fc"
     distinct = np.sort(np.unique(to_host(labels)) if xp is np else to_host(xp.unique_values(labels)))
-    _check_distinct(distinct, classes_only=classes_only or text)
+    check_distinct(distinct, classes_only=classes_only or text)
     if len(distinct) == 2:
         high = labels == distinct.tolist()[1]
         one = xp.ones(labels.shape, dtype=xp.float64, device=labels.device)
@@ -137,7 +137,8 @@ def _check_length(given: int, needed: int) -> None:
         )
 
 
-def _check_distinct(distinct: NDArray[Any], *, classes_only: bool) -> None:
+def check_distinct(distinct: NDArray[Any], *, classes_only: bool) -> None:
+    """Raise unless the distinct labels make two classes, or scores."""
     if len(distinct) == 0:
         raise LabelError("y holds no label at all; at least two different ones are needed. Label some rows.")
     if len(distinct) < 2:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from densray.arrays import Array, array_on, namespace
+from densray.arrays import Array, array_on, namespace, to_host
 from densray.errors import DensRayError
 from densray.memory_maps import is_memory_mapped
+from densray.moments import ClassMoments, ScoreMoments
 from densray.pair_groups import PairEstimate, estimate_pair_matrix
-from densray.pairs import PairWeights, unit_pair_matrix
+from densray.pairs import PairWeights, score_covariance, unit_pair_matrix
 from densray.rotations._labels import Labels
+
+if TYPE_CHECKING:
+    from densray.scale._sample import RowSample
 
 __all__ = [
     "SAMPLE_ROWS",
@@ -23,6 +28,7 @@ __all__ = [
     "check_partners",
     "check_random_generator",
     "pairs_of_rows",
+    "pairs_of_sample",
     "resolve_weights",
     "share_out",
     "too_many_rows",
@@ -153,7 +159,33 @@ def pairs_of_rows(X: Array, labels: Labels, weight: Array | None, weights: objec
         groups = labels.class_rows()
         low, high = (float(xp.sum(xp.take(row_weight, rows, axis=0))) for rows in groups)
         return UnitPairs.of_classes(X, groups, row_weight, resolve_weights(weights, high, low))
-    scores = xp.astype(labels.values, X.dtype)
+    scores, charge = xp.astype(labels.values, xp.float64), xp.astype(row_weight, xp.float64)
     if center:
-        scores = scores - xp.sum(row_weight * scores) / xp.sum(row_weight)
-    return UnitPairs.of_scores(X, row_weight * scores)
+        scores = scores - xp.sum(charge * scores) / xp.sum(charge)
+    return UnitPairs.of_scores(X, charge * scores)
+
+
+def pairs_of_sample(
+    moments: ClassMoments | ScoreMoments, sample: RowSample, weights: object, *, center: bool
+) -> tuple[UnitPairs, NDArray[np.float64]]:
+    """Return the pairs of rows drawn from a stream, and the direction that the moments of all its rows point to."""
+    if isinstance(moments, ClassMoments):
+        low, high = (moments.groups[value] for value in sorted(moments.groups))
+        strata = [sample.strata[value] for value in sorted(moments.groups)]
+        counts = share_out([len(stratum.rows) for stratum in strata], sample.limit)
+        strata = [stratum.lowest(count) for stratum, count in zip(strata, counts, strict=True)]
+        ends = np.cumsum(counts).tolist()
+        pairs = UnitPairs.of_classes(
+            np.concatenate([stratum.rows for stratum in strata]),
+            [np.arange(end - count, end) for end, count in zip(ends, counts, strict=True)],
+            np.concatenate([stratum.weights for stratum in strata]),
+            resolve_weights(weights, high.weight, low.weight),
+        )
+        toward = to_host(high.mean - low.mean)
+    else:
+        strata = [sample.strata[None].lowest(sample.limit)]
+        mean = moments.score / moments.weight if center else 0.0
+        charge = strata[0].weights * (strata[0].values.astype(np.float64) - mean)
+        pairs = UnitPairs.of_scores(strata[0].rows, charge)
+        toward = score_covariance(moments)
+    return replace(pairs, population=[stratum.seen for stratum in strata]), toward

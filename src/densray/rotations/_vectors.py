@@ -22,11 +22,11 @@ __all__ = ["RowCount", "check_rows", "check_weights", "check_zeros", "count_bad_
 PRECISIONS = (None, "float32", "float64")
 
 
-def check_rows(estimator: Any, X: Array, *, reset: bool, fewest: int = 2) -> Array:
+def check_rows(estimator: Any, X: Array, *, reset: bool, fewest: int = 2, warn_of_zeros: bool | None = None) -> Array:
     """Return `X` as a checked 2-D float array; on `reset` its width becomes the estimator's.
 
     An estimator with a parameter ``precision`` converts the rows to it; half precision is refused without.
-    Rows must be finite; zero vectors are warned of when fitting, since they have no direction.
+    Rows must be finite; zero vectors have no direction and are warned of when fitting, or as `warn_of_zeros` says.
     """
     fewest = fewest if reset else 1
     X = _at_precision(X, getattr(estimator, "precision", None))
@@ -34,7 +34,7 @@ def check_rows(estimator: Any, X: Array, *, reset: bool, fewest: int = 2) -> Arr
         X = _check_foreign(estimator, X, reset=reset, fewest=fewest)
     else:
         X = _check_numpy(estimator, X, reset=reset, fewest=fewest)
-    _check_lengths(X, warn_of_zeros=reset)
+    _check_lengths(X, warn_of_zeros=reset if warn_of_zeros is None else warn_of_zeros)
     return X
 
 
@@ -109,11 +109,11 @@ class RowCount:
     """How many rows of some kind were met, and where the first one was."""
 
     count: int = 0
-    first: int = 0
+    first: int | None = None
 
     def add(self, rows: Array, start: int) -> None:
         """Count row numbers of a block that begins at row `start`."""
-        if rows.shape[0] and not self.count:
+        if rows.shape[0] and self.first is None:
             self.first = start + int(rows[0])
         self.count += int(rows.shape[0])
 
@@ -132,8 +132,9 @@ def check_zeros(zero: RowCount, n_rows: int, *, stacklevel: int) -> None:
     if zero.count == n_rows:
         raise VectorError(f"all {n_rows} rows of X are zero: zero vectors have no direction. Check the vectors.")
     if zero.count:
+        place = "" if zero.first is None else f" (first: row {zero.first})"
         warnings.warn(
-            f"{zero.count} of {n_rows} rows of X are zero vectors (first: row {zero.first}); they count as words at "
+            f"{zero.count} of {n_rows} rows of X are zero vectors{place}; they count as words at "
             "the origin. Drop them if they stand for missing vectors.",
             RuntimeWarning,
             stacklevel=stacklevel,
