@@ -6,7 +6,8 @@ where it is not at hand::
 
     DENSRAY_DATA=… python scripts/build_removal_table.py
 
-Writes ``docs/removal.json`` (unrounded) and ``docs/removal-table.md``.
+Writes ``docs/removal.json`` (unrounded) and the tables of ``docs/debiasing.md``; with ``--render`` the tables alone,
+from the numbers at hand.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from densray.report import Column, Table, to_json, to_markdown
 from densray.tasks.debiasing import Concept, MeasuredSpace, evaluate_removal, load_concept
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
+NUMBERS, PAGE = DOCS / "removal.json", DOCS / "debiasing.md"
 COUNT = 2500
 
 FAMILY = [
@@ -36,16 +38,18 @@ FAMILY = [
 BIASED = ["mean-difference", "densray-unit", "densifier", "svm", "ridge", "ridge:30", "inlp:10", "inlp:30", "leace"]
 HELD_OUT = ["mean-difference", "densray-unit", "ridge", "ridge:30", "inlp:10", "inlp:30", "leace"]
 
-#: Heading → the measure under it.
+#: Heading → the measure under it; a field of a measure stands after a dot.
 REMOVED = {
     "clusters": "cluster accuracy", "linear": "recovery (linear)", "RBF": "recovery (rbf)",
     "neighbours": "neighbour correlation", "gap": "anchor gap", "direct": "direct bias", "WEAT 7": "WEAT 7",
-    "WEAT 8": "WEAT 8", "SemBias": "SemBias stereotype", "RNSB": "RNSB",
+    "WEAT 8": "WEAT 8", "stereotype": "SemBias stereotype", "definition": "SemBias stereotype.definition",
+    "RNSB": "RNSB",
 }  # fmt: skip
 KEPT = {
     "MEN": "men", "SimLex": "simlex-999", "WS-353": "wordsim-353", "RG": "rg-65", "RW": "rare-words",
     "analogies": "analogies", "overlap": "neighbour overlap",
 }  # fmt: skip
+BEGIN, END = "% tables: begin", "% tables: end"
 
 
 def lists(space: WordSpace, concept: Concept) -> Iterator[tuple[str, Concept, list[str], int]]:
@@ -75,39 +79,53 @@ def measured(space: WordSpace, concept: Concept, removers: Sequence[str], count:
     return list(evaluate_removal(space, concept, usable, n_biased=count, progress=progress).spaces)
 
 
-def table(title: str, results: dict[str, list[MeasuredSpace]], measures: dict[str, str]) -> Table:
-    rows = []
-    for name, spaces in results.items():
-        for space in spaces:
-            numbers = {each.name: each.value for each in (*space.removed, *space.kept)}
-            rows.append({"list": name, "remover": space.name, **{key: numbers.get(measures[key]) for key in measures}})
-    return Table(title, ["list", "remover", *(Column(key, decimals=3) for key in measures)], rows)
-
-
 def plain(results: dict[str, list[MeasuredSpace]]) -> list[dict[str, Any]]:
     """Return one row a space, without the words that were missing."""
     rows = []
     for name, spaces in results.items():
         for space in spaces:
-            row = space.to_dict()
+            row = json.loads(to_json(space))
             for measure in (*row["removed"], *row["kept"]):
                 measure["missing"] = len(measure["missing"])
             rows.append({"list": name, **row})
     return rows
 
 
+def rendered(rows: Sequence[dict[str, Any]]) -> str:
+    """Return the tables of every list: what was removed, what was kept."""
+    parts = []
+    for name in dict.fromkeys(row["list"] for row in rows):
+        parts.append(f"### Learned from: {name}\n")
+        for title, measures in (("What is left of gender (lower is less)", REMOVED), ("What was kept", KEPT)):
+            cells = [{"remover": row["name"], **_cells(row, measures)} for row in rows if row["list"] == name]
+            columns = ["remover", *(Column(key, decimals=3) for key in measures)]
+            parts.append(to_markdown(Table(title, columns, cells)))
+    return "\n".join(parts)
+
+
+def _cells(row: dict[str, Any], measures: dict[str, str]) -> dict[str, float | None]:
+    found = {each["name"]: each for each in (*row["removed"], *row["kept"])}
+    cells = {}
+    for heading, measure in measures.items():
+        name, _, part = measure.partition(".")
+        cells[heading] = found.get(name, {}).get(part or "value")
+    return cells
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", type=Path, default=DOCS, help="the folder to write into")
-    folder = parser.parse_args().output
-    space, concept = load_space("googlenews-26k").normalized(), load_concept("gender")
-    results: dict[str, list[MeasuredSpace]] = {}
-    for name, lexicon_concept, removers, count in lists(space, concept):
-        print(name, flush=True)
-        results[name] = measured(space, lexicon_concept, removers, count)
-        (folder / "removal.json").write_text(to_json(json.loads(to_json(plain(results)))) + "\n", "utf-8")
-    tables = [table("What was removed (lower is less)", results, REMOVED), table("What was kept", results, KEPT)]
-    (folder / "removal-table.md").write_text("\n".join(to_markdown(each) for each in tables), "utf-8")
+    parser.add_argument("--render", action="store_true", help="only write the tables again, from the numbers at hand")
+    if not parser.parse_args().render:
+        space, concept = load_space("googlenews-26k").normalized(), load_concept("gender")
+        results: dict[str, list[MeasuredSpace]] = {}
+        for name, lexicon_concept, removers, count in lists(space, concept):
+            print(name, flush=True)
+            results[name] = measured(space, lexicon_concept, removers, count)
+        NUMBERS.write_text(json.dumps(plain(results), indent=1, ensure_ascii=False) + "\n", "utf-8")
+    page = PAGE.read_text("utf-8")
+    before, after = page.split(BEGIN)[0], page.split(END)[1]
+    tables = rendered(json.loads(NUMBERS.read_text("utf-8")))
+    PAGE.write_text(f"{before}{BEGIN}\n\n{tables}\n{END}{after}", "utf-8")
 
 
 if __name__ == "__main__":
