@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from densray.lexicon import Lexicon
     from densray.persistence import load_rotation, save_rotation
     from densray.rotations import (
-        DensRay,
         Densifier,
+        DensRay,
         LinearRotation,
         MeanDifference,
         PairDirection,
         SequentialRotation,
+        WhitenedDensRay,
     )
     from densray.space import WordSpace
 
@@ -37,6 +38,7 @@ _HOME = {
     "MeanDifference": "densray.rotations",
     "PairDirection": "densray.rotations",
     "SequentialRotation": "densray.rotations",
+    "WhitenedDensRay": "densray.rotations",
     "WordSpace": "densray.space",
     "list_datasets": "densray.datasets",
     "load_rotation": "densray.persistence",
@@ -52,6 +54,7 @@ __all__ = [
     "MeanDifference",
     "PairDirection",
     "SequentialRotation",
+    "WhitenedDensRay",
     "WordSpace",
     "__version__",
     "list_datasets",

@@ -9,6 +9,7 @@ from densray.rotations._mean_difference import MeanDifference
 from densray.rotations._methods import METHODS, Method, make_rotation
 from densray.rotations._pair_direction import PairDirection
 from densray.rotations._sequence import SequentialRotation
+from densray.rotations._whitened import WhitenedDensRay
 
 __all__ = [
     "METHODS",
@@ -20,6 +21,7 @@ __all__ = [
     "PairDirection",
     "Rotation",
     "SequentialRotation",
+    "WhitenedDensRay",
     "make_rotation",
     "median_split",
 ]

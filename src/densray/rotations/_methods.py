@@ -12,6 +12,7 @@ from densray.rotations._densray import DensRay
 from densray.rotations._linear import LINEAR_MODELS, NEED_CLASSES, LinearRotation
 from densray.rotations._mean_difference import MeanDifference
 from densray.rotations._pair_direction import PairDirection
+from densray.rotations._whitened import WhitenedDensRay
 
 __all__ = ["METHODS", "Method", "make_rotation"]
 
@@ -34,7 +35,7 @@ def _linear(name: str) -> Method:
 
 
 LINEAR_SUMMARIES = {
-    "ridge": "ridge regression, penalty by closed-form leave-one-out",
+    "ridge": "ridge regression (DensRay, whitened), penalty by closed-form leave-one-out",
     "svm": "a linear support vector machine, C = 1",
     "svr": "linear support vector regression, C = 1",
     "logistic": "logistic regression, C = 1",
@@ -44,11 +45,17 @@ LINEAR_SUMMARIES = {
 }
 
 _ALL = (
+    Method("auto", "the recommendation: ridge, for classes and scores, few words or many", _linear("ridge").make),
     Method("densray", "eigenvectors of the pair matrix, plain differences (eq. 2)", DensRay),
     Method(
         "densray-unit",
         "eigenvectors of the pair matrix, unit-length differences (the paper's experiments)",
         lambda n_components: DensRay(n_components, normalize_differences=True),
+    ),
+    Method(
+        "densray-whitened",
+        "the pair matrix against the spread of all pairs, shrinkage by closed-form leave-one-out",
+        WhitenedDensRay,
     ),
     Method("densifier", "the Densifier objective, solved exactly by rank sums", Densifier),
     *(_linear(name) for name in LINEAR_MODELS),
