@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from densray.errors import VectorError
 
-__all__ = ["Array", "array_on", "beside", "is_foreign", "move", "namespace", "to_host"]
+__all__ = ["Array", "array_on", "beside", "is_dask", "is_foreign", "move", "namespace", "to_host"]
 
 #: A NumPy, PyTorch or CuPy array (or any other that follows the array API standard).
 Array: TypeAlias = Any
@@ -21,6 +21,11 @@ def is_foreign(array: object) -> bool:
     if isinstance(array, np.ndarray | np.generic | list | tuple):
         return False
     return hasattr(array, "__array_namespace__") or _is_torch(array)
+
+
+def is_dask(array: object) -> bool:
+    """Return whether something is a Dask collection: an array, a dataframe, a series."""
+    return hasattr(type(array), "__dask_graph__")
 
 
 def namespace(*arrays: Array) -> Any:

@@ -11,14 +11,14 @@ from scipy.linalg import qr
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 
-from densray.arrays import Array, move, namespace, to_host
-from densray.errors import DensRayError, RotationNotFittedError, VectorError
+from densray.arrays import Array, is_dask, move, namespace, to_host
+from densray.errors import DensRayError, LabelError, RotationNotFittedError, VectorError
 from densray.memory_maps import release_pages
 from densray.moments import block_rows, blocks_of
-from densray.rotations._labels import Labels, read_labels
+from densray.rotations._labels import Labels, read_labels, read_signals
 from densray.rotations._vectors import check_rows, check_weights, drop_weightless
 
-__all__ = ["Rotation", "complete_basis", "label_covariance", "orient", "repeat_in_complement"]
+__all__ = ["Rotation", "complete_basis", "label_covariance", "orient", "repeat_in_complement", "score_signals"]
 
 
 class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -47,12 +47,16 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         Parameters
         ----------
         X : array of shape (n, d)
-            One vector a row.
+            One vector a row: NumPy (a memory map too), PyTorch, CuPy or Dask.
         y : array of shape (n,)
             Two classes (the higher label is positive), or real scores.
         sample_weight : array of shape (n,), optional
             How much each row counts; an integer weight equals repeating the row.
         """
+        if is_dask(X):
+            from densray.scale._dask import fit_dask
+
+            return fit_dask(self, X, y, sample_weight)
         namespace(X, y, sample_weight)  # all on one device
         X = check_rows(self, X, reset=True)
         weight = check_weights(sample_weight, X)
@@ -65,14 +69,20 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
     def transform(self, X: Array) -> Array:
         """Return the coordinates of `X` along the axes; the first column is the concept."""
+        if is_dask(X):
+            return self._map_dask("transform", X)
         X = self._check_fitted_rows(X)
         return X @ move(self.components_, X).T
 
     def inverse_transform(self, X: Array) -> Array:
         """Return vectors in the original coordinates from coordinates along the axes."""
+        if is_dask(X):
+            return self._map_dask("inverse_transform", X)
         self._check_fitted()
         xp = namespace(X)
         Z = X if xp is not np else np.asarray(X)
+        if xp is np and Z.dtype.kind not in "fiub":
+            raise VectorError(f"coordinates are {Z.dtype}; numbers are needed. Pass what transform returned.")
         if Z.ndim != 2 or Z.shape[1] != self.components_.shape[0]:
             raise VectorError(
                 f"coordinates have shape {tuple(Z.shape)}; {type(self).__name__} has {self.components_.shape[0]} axes. "
@@ -93,16 +103,22 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         strength : float, default=1.0
             Share of each coordinate to remove; 1 removes it wholly.
         """
+        if is_dask(X):
+            return self._map_dask("erase", X, n_axes=n_axes, strength=strength)
         X = self._check_fitted_rows(X)
         axes = self.leading_axes(n_axes)
-        if not 0.0 <= strength <= 1.0:
-            raise DensRayError(f"strength={strength} is given; a share from 0 to 1 is needed.")
+        if not isinstance(strength, int | float | np.number) or not 0.0 <= strength <= 1.0:
+            raise DensRayError(f"strength={strength!r} is given; a share from 0 to 1 is needed.")
         directions = move(axes, X)
         erased = X - strength * ((X @ directions.T) @ directions)
         return erased if erased.dtype == X.dtype else namespace(X).astype(erased, X.dtype)
 
-    def score(self, X: Array, y: Array, sample_weight: None = None) -> float:
+    def score(self, X: Array, y: Array) -> float:
         """Return Kendall's τ-b between the labels and the coordinate on axis 0."""
+        if is_dask(X):
+            from densray.scale._dask import score_dask
+
+            return score_dask(self, X, y)
         from scipy.stats import kendalltau  # slow to import
 
         X = self._check_fitted_rows(X)
@@ -123,6 +139,12 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
             tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
+
+    def _map_dask(self, method: str, X: Any, **options: Any) -> Any:
+        """Return a Dask array of what a method returns for each block of a Dask collection."""
+        from densray.scale._dask import map_rows
+
+        return map_rows(self, method, X, **options)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "components_"):
@@ -172,18 +194,17 @@ def complete_basis(axes: NDArray[np.float64]) -> NDArray[np.float64]:
     count, width = axes.shape
     if count == width:
         return axes
-    if count == 1:
-        return _reflect(axes[0])
-    Q, _ = qr(axes.T, mode="full")
-    return np.vstack([axes, Q[:, count:].T])
+    signs = np.sign(axes[np.arange(count), np.argmax(np.abs(axes), axis=1)])
+    upright = axes * signs[:, None]
+    rest = _reflect(upright[0])[1:] if count == 1 else qr(upright.T, mode="full")[0][:, count:].T
+    return np.vstack([axes, rest])
 
 
 def _reflect(axis: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the rows of the Householder reflection that takes the first unit vector to ± `axis`."""
     v = axis.copy()
-    v[0] += np.copysign(1.0, axis[0])
+    v[0] += 1.0 if axis[0] >= 0.0 else -1.0
     H: NDArray[np.float64] = np.eye(axis.size) - (2.0 / (v @ v)) * np.outer(v, v)
-    H[0] = axis
     return H
 
 
@@ -209,13 +230,28 @@ def orient(axes: NDArray[np.float64], toward: NDArray[np.float64]) -> NDArray[np
     return oriented
 
 
+def score_signals(rotation: Rotation, X: Array, table: NDArray[Any], axes: list[int]) -> float:
+    """Return the mean over signals of Kendall's τ-b between a column of labels (NaN: none) and the signal's axis."""
+    from scipy.stats import kendalltau  # slow to import
+
+    coordinates = to_host(rotation.transform(X))
+    signals = read_signals(table, len(coordinates))
+    if len(signals) != len(axes):
+        raise LabelError(f"y has {len(signals)} columns; {len(axes)} signals were fitted. Pass one column each.")
+    taus = [
+        kendalltau(coordinates[rows, axis], labels.values).statistic
+        for (rows, labels), axis in zip(signals, axes, strict=True)
+    ]
+    return float(np.mean(taus))
+
+
 def label_covariance(X: Array, labels: Labels, weight: Array | None) -> NDArray[np.float64]:
     """Return Σ w (l - mean l) x, which points to the higher label."""
     xp = namespace(X)
-    values = xp.astype(labels.values, X.dtype)
-    weights = xp.ones_like(values) if weight is None else weight
-    centred = values - xp.sum(weights * values) / xp.sum(weights)
-    charge = weights * centred
+    values = xp.astype(labels.values, xp.float64)
+    weights = xp.ones_like(values) if weight is None else xp.astype(weight, xp.float64)
+    centred = values - xp.sum(weights * values) / xp.sum(weights)  # in double: scores may be far from zero
+    charge = xp.astype(weights * centred, X.dtype)
     total = np.zeros(X.shape[1])
     for block in blocks_of(X.shape[0], block_rows(X)):
         total += to_host(xp.astype(charge[block] @ X[block, :], xp.float64))

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
-from densray.arrays import Array, array_on, is_foreign, namespace
-from densray.errors import VectorError
+from densray.arrays import Array, array_on, is_dask, is_foreign, namespace, to_host
+from densray.errors import NotAdditiveError, VectorError
 from densray.memory_maps import release_pages
 from densray.moments import block_rows, blocks_of
 
@@ -28,6 +28,11 @@ def check_rows(estimator: Any, X: Array, *, reset: bool, fewest: int = 2, warn_o
     An estimator with a parameter ``precision`` converts the rows to it; half precision is refused without.
     Rows must be finite; zero vectors have no direction and are warned of when fitting, or as `warn_of_zeros` says.
     """
+    if is_dask(X):
+        raise NotAdditiveError(
+            f"X is a Dask collection, and {type(estimator).__name__} needs all rows at once here. Use fit of DensRay "
+            "or MeanDifference, whose statistics add up, or a sample in memory: X.compute()."
+        )
     fewest = fewest if reset else 1
     X = _at_precision(X, getattr(estimator, "precision", None))
     if is_foreign(X):
@@ -102,6 +107,7 @@ def _check_lengths(X: Array, *, warn_of_zeros: bool) -> None:
         )
     if warn_of_zeros:
         check_zeros(zero, X.shape[0], stacklevel=5)
+        _check_variety(X)
 
 
 @dataclass
@@ -122,9 +128,24 @@ def count_bad_rows(X: Array, bad: RowCount, zero: RowCount, *, start: int) -> No
     """Count the rows of a block that are not finite, and those that are zero."""
     xp = namespace(X)
     lengths = np.einsum("ij,ij->i", X, X) if xp is np else xp.linalg.vector_norm(X, axis=1)
-    if not bool(xp.all(xp.isfinite(lengths))):  # a finite row may overflow when squared
-        bad.add(xp.nonzero(xp.any(~xp.isfinite(X), axis=1))[0], start)
-    zero.add(xp.nonzero(lengths == 0)[0], start)
+    if not bool(xp.all(xp.isfinite(lengths))):
+        rows = xp.nonzero(xp.any(~xp.isfinite(X), axis=1))[0]
+        bad.add(rows, start)
+        if rows.shape[0] == 0:
+            raise VectorError(_extreme("large", start + int(xp.argmax(lengths)), X))
+    empty = xp.nonzero(lengths == 0)[0]
+    if empty.shape[0]:
+        rows = xp.take(X, empty, axis=0)
+        if bool(xp.any(rows != 0)):
+            raise VectorError(_extreme("small", start + int(empty[0]), X))
+    zero.add(empty, start)
+
+
+def _extreme(size: str, row: int, X: Array) -> str:
+    return (
+        f"row {row} of X is too {size} to be squared in {str(X.dtype).removeprefix('torch.')}. Scale the vectors, for "
+        "example to unit length."
+    )
 
 
 def check_zeros(zero: RowCount, n_rows: int, *, stacklevel: int) -> None:
@@ -141,25 +162,44 @@ def check_zeros(zero: RowCount, n_rows: int, *, stacklevel: int) -> None:
         )
 
 
+def _check_variety(X: Array) -> None:
+    """Raise if all rows are the same vector: there is no difference to find an axis in."""
+    xp = namespace(X)
+    if X.shape[0] < 2 or not bool(xp.all(X[0, :] == X[-1, :])):
+        return
+    if all(bool(xp.all(X[block, :] == X[0, :])) for block in blocks_of(X.shape[0], block_rows(X))):
+        raise VectorError(f"all {X.shape[0]} rows of X are the same vector; rows that differ are needed.")
+
+
 def check_weights(sample_weight: object, X: Array) -> Array | None:
     """Return row weights in the precision of `X`, or None where all rows count the same."""
     if sample_weight is None:
         return None
-    if is_foreign(X):
-        return array_on(sample_weight, X, dtype=X.dtype)
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    xp = namespace(X)
+    try:
+        weight = array_on(sample_weight, X, dtype=xp.float64)
+    except (TypeError, ValueError) as error:
+        raise VectorError(f"sample_weight is not made of numbers ({error}). Pass one number a row.") from error
     if weight.ndim == 0:
-        weight = np.full(X.shape[0], float(weight))
-    if weight.shape != (X.shape[0],):
-        raise VectorError(f"sample_weight has shape {weight.shape}; one weight a row is needed, shape ({X.shape[0]},).")
-    if not np.all(np.isfinite(weight)) or np.any(weight < 0) or not np.any(weight > 0):
-        raise VectorError("sample_weight must be finite, not negative, and not all zero.")
-    return weight.astype(X.dtype)
+        weight = xp.full(X.shape[0], float(weight), dtype=xp.float64, device=X.device)
+    if tuple(weight.shape) != (X.shape[0],):
+        shape = tuple(weight.shape)
+        raise VectorError(f"sample_weight has shape {shape}; one weight a row is needed, shape ({X.shape[0]},).")
+    largest = float(xp.max(weight))
+    tiny = float(np.finfo(np.float32 if X.dtype == xp.float32 else np.float64).tiny) * 1e6
+    if not bool(xp.all(xp.isfinite(weight))) or bool(xp.any(weight < 0)) or largest < tiny:
+        raise VectorError("sample_weight must be finite, not negative, and not all (nearly) zero.")
+    return xp.astype(weight, X.dtype)
 
 
 def drop_weightless(X: Array, y: Array, weight: Array | None) -> tuple[Array, Array, Array | None]:
     """Return the rows, labels and weights without those that weigh nothing, so that zero equals absent."""
-    if weight is None or bool(namespace(weight).all(weight > 0)) or y is None or len(y) != X.shape[0]:
+    labels = y if is_foreign(y) else np.asarray(y)
+    if weight is None or labels.ndim == 0 or labels.shape[0] != X.shape[0]:
         return X, y, weight
-    keep = weight > 0
-    return X[keep], (y if is_foreign(y) else np.asarray(y))[keep], weight[keep]
+    xp = namespace(weight)
+    keep = xp.nonzero(weight > 0)[0]
+    if keep.shape[0] == X.shape[0]:
+        return X, y, weight
+    rows, weights = (xp.take(part, keep, axis=0) for part in (X, weight))
+    return rows, xp.take(labels, keep, axis=0) if is_foreign(y) else labels[to_host(keep)], weights

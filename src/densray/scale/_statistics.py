@@ -138,7 +138,8 @@ class Gatherer:
         """Return a gatherer that knows how many rows of each label there are, and sends on no more than it must."""
         if not self.sample_rows:
             return self
-        counts = dict(seen) if len(seen) <= 2 else {None: sum(seen.values())}
+        scores = len(seen) > 2 or None in seen
+        counts = {None: sum(seen.values())} if scores else dict(seen)
         # Six standard deviations above the wanted number: fewer are left once in 10⁹ fits.
         wanted = self.sample_rows + 6.0 * np.sqrt(self.sample_rows)
         cutoffs = {label: min(1.0, wanted / max(count, 1)) for label, count in counts.items()}
