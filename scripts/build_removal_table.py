@@ -6,8 +6,8 @@ where it is not at hand::
 
     DENSRAY_DATA=… python scripts/build_removal_table.py
 
-Writes ``docs/removal.json`` (unrounded) and the tables of ``docs/debiasing.md``; with ``--render`` the tables alone,
-from the numbers at hand.
+Writes ``docs/removal.json`` (unrounded), the tables of ``docs/debiasing.md`` and ``docs/removal.svg``; with
+``--render`` the last two alone, from the numbers at hand.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import numpy as np
 
 from densray import Lexicon, WordSpace, load_space
 from densray.bias import most_biased
+from densray.figures import removal_tradeoff, to_svg
 from densray.report import Column, Table, to_json, to_markdown
 from densray.tasks.debiasing import Concept, MeasuredSpace, evaluate_removal, load_concept
 
@@ -112,6 +113,18 @@ def _cells(row: dict[str, Any], measures: dict[str, str]) -> dict[str, float | N
     return cells
 
 
+def drawn(rows: Sequence[dict[str, Any]]) -> str:
+    """Return the figure of the page: RBF recovery against MEN, for the family pairs and for the biased words."""
+    points = []
+    for row in rows:
+        short = next((word for word in ("family", "biased") if word in row["list"] and "half" not in row["list"]), None)
+        if short is not None and not (row["name"] == "original" and short == "biased"):
+            cells = _cells(row, {"recovery (rbf)": "recovery (rbf)", "men": "men"})
+            name = row["name"] if row["name"] == "original" else f"{row['name']} ({short})"
+            points.append({"space": name, **cells})
+    return to_svg(removal_tradeoff(points, title="Learned from family pairs, and from biased words"))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--render", action="store_true", help="only write the tables again, from the numbers at hand")
@@ -124,7 +137,9 @@ def main() -> None:
         NUMBERS.write_text(json.dumps(plain(results), indent=1, ensure_ascii=False) + "\n", "utf-8")
     page = PAGE.read_text("utf-8")
     before, after = page.split(BEGIN)[0], page.split(END)[1]
-    tables = rendered(json.loads(NUMBERS.read_text("utf-8")))
+    rows = json.loads(NUMBERS.read_text("utf-8"))
+    (DOCS / "removal.svg").write_text(drawn(rows), "utf-8")
+    tables = rendered(rows)
     PAGE.write_text(f"{before}{BEGIN}\n\n{tables}\n{END}{after}", "utf-8")
 
 

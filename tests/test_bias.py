@@ -31,7 +31,7 @@ from densray.datasets import load_pairs, load_space, load_weat, load_word_list
 from densray.errors import SpaceError, TaskError
 from densray.removal import Erasure, make_remover, remove
 
-GOLDEN = Path(__file__).parent / "files" / "weat-wefe.json"
+GOLDEN = Path(__file__).parent / "files" / "wefe.json"
 
 
 @pytest.fixture(scope="module")

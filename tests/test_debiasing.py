@@ -11,6 +11,7 @@ import pytest
 from densray import Lexicon, WordSpace
 from densray.cli.entry import run
 from densray.errors import DensRayError, SpaceError, TaskError
+from densray.figures import removal_tradeoff
 from densray.formats import write_space
 from densray.tasks.debiasing import Concept, RemovalResult, evaluate_removal, load_concept
 
@@ -155,6 +156,17 @@ def test_absent_anchors_and_neutral_words_are_named(space: WordSpace, concept_fi
         evaluate_removal(jobless, load_concept(concept_file), ["svm"])
     with pytest.raises(TaskError, match="neither a concept"):
         load_concept("colour")
+
+
+def test_the_chart_of_the_price_has_one_labelled_point_a_space(result: RemovalResult) -> None:
+    rows = [
+        {"space": each.name, "gap": each["anchor gap"].value, "overlap": each["neighbour overlap"].value}
+        for each in result.spaces
+    ]
+    drawn = removal_tradeoff(rows, removed="gap", kept="overlap").to_json()
+    assert all(f'"word": "{each.name}"' in drawn for each in result.spaces)
+    with pytest.raises(DensRayError, match="no 'men'"):
+        removal_tradeoff(rows, removed="gap")
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from densray import DensRay, Lexicon, LinearRotation, MeanDifference, WordSpace
+from densray.datasets import load_lexicon, load_pairs, load_space, load_word_list
 from densray.errors import DensRayError, MissingExtraError, SpaceError, TaskError, VectorError
 from densray.formats import read_space, write_space
 from densray.removal import REMOVERS, Erasure, Removal, equalized, make_remover, remove, remove_from_file
@@ -117,6 +119,19 @@ def test_equalised_pairs_are_equally_far_from_every_neutral_word() -> None:
     before = SPACE.cosines(neutral, ["w0", "w1"])
     assert np.abs(before[:, 0] - before[:, 1]).max() > 0.05
     assert set(equalized(SPACE, erasure, PAIRS)) == {word for pair in PAIRS for word in pair}
+
+
+def test_hard_debiasing_agrees_with_wefe_on_the_same_lists() -> None:
+    golden = json.loads((Path(__file__).parent / "files" / "wefe.json").read_text("utf-8"))["hard"]
+    google = load_space("googlenews-26k")
+    defining = [(male, female) for female, male in load_pairs("gender-definitional")]
+    erasure = make_remover("hard").fit(google, load_lexicon("gender"), pairs=defining)
+    equalize = [(first.lower(), second.lower()) for first, second in load_pairs("gender-equalize")]
+    hard = remove(google, erasure, keep=load_word_list("gender-specific"), equalize=equalize)
+    for word, cosines_to in golden.items():
+        for other, expected in cosines_to.items():
+            assert hard.cosine(word, other) == pytest.approx(expected, abs=2e-6)
+    assert abs(google.cosine("nurse", "he") - google.cosine("nurse", "she")) > 0.1
 
 
 def test_a_file_loses_the_concept_block_by_block_like_a_space(tmp_path: Path) -> None:

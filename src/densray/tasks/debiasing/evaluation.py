@@ -74,7 +74,10 @@ class RemovalResult(Result):
                 cells = {space.name: space[measure.name].value for space in self.spaces}
                 rows.append({"kind": kind, "measure": measure.name, **cells})
         columns: list[Column | str] = ["kind", "measure", *(Column(space.name, decimals=3) for space in self.spaces)]
-        notes = ["removed: lower is less of the concept; kept: higher is better. Intervals and p-values are below."]
+        notes = [
+            "removed: lower is less of the concept; kept: higher is better. Intervals and p-values are below.",
+            "A probe below 0.5 was tried on the words the removal was learned from: erased means mislead it.",
+        ]
         return Table(f"Concept «{self.concept}»: before and after", columns, rows, notes)
 
     def details(self) -> Table:
