@@ -139,7 +139,7 @@ def test_scores_of_a_lexicon_come_back_in_its_units() -> None:
     frame = induce(space, Lexicon(half), normalize=False).to_polars()
     estimate = dict(zip(frame["word"], frame["expected_label"], strict=True))
     error = [estimate[word] - label for word, label in zip(seeds.words[250:], labels[250:].tolist(), strict=True)]
-    assert np.sqrt(np.mean(np.square(error))) < 0.3  # the labels have a spread of 0.5
+    assert np.sqrt(np.mean(np.square(error))) < 0.25  # the labels have a spread of 0.5
     assert abs(np.mean(error)) < 0.1
 
 
@@ -203,3 +203,14 @@ def test_fewer_seeds_than_folds_lower_the_folds() -> None:
     space, _ = planted_space()
     induced = induce(space, Lexicon({"word1": 1, "word2": 1, "word300": -1, "word301": -1, "word302": -1}))
     assert np.isfinite(induced.scores.probability).all()
+
+
+def test_expected_labels_stay_within_the_scale() -> None:
+    random = np.random.default_rng(0)
+    scores = random.normal(size=2000)
+    labels = np.clip(3.0 + scores + 0.3 * random.normal(size=2000), 1.0, 5.0)
+    found = Calibration.of(scores, np.sign(scores), labels)
+    expected = found.expected_label(np.array([-9.0, 0.0, 9.0]))
+    assert 1.0 <= expected[0] < 1.2
+    assert expected[1] == pytest.approx(3.0, abs=0.1)
+    assert 4.8 < expected[2] <= 5.0

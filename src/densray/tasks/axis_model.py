@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -149,9 +149,7 @@ class AxisModel:
         if known is not None and self.origin is not None and self.center is not None and self.resampled is not None:
             arrays["origin"], arrays["center"] = self.origin, self.center
             arrays["resampled"] = self.resampled.astype(np.float32)
-            arrays["calibration"] = np.array(
-                [known.slope, known.intercept, known.label_slope, known.label_intercept], dtype=np.float64
-            )
+            arrays["calibration"] = np.array(astuple(known), dtype=np.float64)
         return arrays
 
     @classmethod

@@ -33,13 +33,17 @@ class Calibration:
     slope, intercept : float
         Of the log-odds of the higher class (of a score above the seeds' median).
     label_slope, label_intercept : float
-        Of the expected label in the lexicon's own units; of use for scores.
+        Of the log-odds of the expected label's place between `lowest` and `highest`; of use for scores.
+    lowest, highest : float
+        The range of the labels.
     """
 
     slope: float
     intercept: float
     label_slope: float
     label_intercept: float
+    lowest: float
+    highest: float
 
     @classmethod
     def of(cls, scores: Vector, sides: Vector, labels: Vector) -> Calibration:
@@ -48,11 +52,14 @@ class Calibration:
         A falling sigmoid would turn the axis round: where held-out scores do not rise with the labels, the slope is 0
         and every word gets the share of the higher class.
         """
-        slope, intercept = _fit_sigmoid(scores, sides > 0)
-        centred = scores - scores.mean()
-        spread = float(centred @ centred)
-        rise = max(float(centred @ labels) / spread, 0.0) if spread > 0 else 0.0
-        return cls(slope, intercept, rise, float(labels.mean() - rise * scores.mean()))
+        high = sides > 0
+        positives, negatives = int(high.sum()), int((~high).sum())
+        # Platt's targets: one more word of either class, so that separable seeds give a finite slope
+        targets = np.where(high, (positives + 1.0) / (positives + 2.0), 1.0 / (negatives + 2.0))
+        lowest, highest = float(labels.min()), float(labels.max())
+        # ratings stop at the ends of their scale: a sigmoid between them (Papke & Wooldridge 1996)
+        places = (labels - lowest) / (highest - lowest)
+        return cls(*_fit_sigmoid(scores, targets), *_fit_sigmoid(scores, places), lowest, highest)
 
     def probability(self, scores: NDArray[np.floating]) -> Vector:
         """Return the probability of the higher class."""
@@ -60,14 +67,12 @@ class Calibration:
 
     def expected_label(self, scores: NDArray[np.floating]) -> Vector:
         """Return the expected label, in the units of the lexicon."""
-        return np.asarray(self.label_slope * scores + self.label_intercept, dtype=np.float64)
+        place = expit(self.label_slope * scores + self.label_intercept)
+        return np.asarray(self.lowest + (self.highest - self.lowest) * place, dtype=np.float64)
 
 
-def _fit_sigmoid(scores: Vector, high: NDArray[np.bool_]) -> tuple[float, float]:
-    """Return slope and intercept of the log-odds, by Newton's method on standardised scores."""
-    positives, negatives = int(high.sum()), int((~high).sum())
-    # Platt's targets: one more word of either class, so that separable seeds give a finite slope
-    targets = np.where(high, (positives + 1.0) / (positives + 2.0), 1.0 / (negatives + 2.0))
+def _fit_sigmoid(scores: Vector, targets: Vector) -> tuple[float, float]:
+    """Return slope and intercept of the log-odds of targets from 0 to 1, by Newton's method on standardised scores."""
     mean, spread = float(scores.mean()), float(scores.std())
     level = float(np.log(targets.mean() / (1.0 - targets.mean())))
     if spread == 0.0:

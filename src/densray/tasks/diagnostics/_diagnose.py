@@ -147,6 +147,7 @@ def diagnose_axis(
         labels="classes" if seeds.binary else "scores",
         folds=n_folds,
         axes=axes,
+        tau_interval=tau_interval(seeds.y, held_out[:, 0], n_resamples=200 if len(seeds) > 5000 else 1000),
         n_signal_axes=_count_leading(axis.auc_interval.low > 0.5 for axis in axes),
         permutation=test,
         cone=cone,
@@ -198,7 +199,6 @@ def _agreement(seeds: Seeds, scores: NDArray[np.float64], axis: int) -> Agreemen
         auc(seeds.sides, scores),
         auc_interval(seeds.sides, scores),
         kendall_tau(seeds.y, scores),
-        tau_interval(seeds.y, scores, n_resamples=200 if len(seeds) > 5000 else 1000),
     )
 
 

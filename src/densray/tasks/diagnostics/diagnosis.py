@@ -19,13 +19,12 @@ __all__ = ["Agreement", "Cone", "Diagnosis"]
 
 @dataclass(frozen=True)
 class Agreement:
-    """Held-out agreement of one axis with the labels, with 95 % intervals over seeds."""
+    """Held-out agreement of one axis with the labels; the interval is that of 95 %, over seeds."""
 
     axis: int
     auc: float
     auc_interval: Interval
     tau: float
-    tau_interval: Interval
 
 
 @dataclass(frozen=True)
@@ -52,6 +51,8 @@ class Diagnosis(Result):
     folds : int
     axes : list of Agreement
         Held-out agreement of the leading axes; the first is the concept.
+    tau_interval : Interval
+        Of the first axis, 95 %.
     n_signal_axes : int
         Leading axes whose AUC is above 0.5 beyond its interval.
     permutation : PermutationTest
@@ -86,6 +87,7 @@ class Diagnosis(Result):
     labels: str
     folds: int
     axes: list[Agreement]
+    tau_interval: Interval
     n_signal_axes: int
     permutation: PermutationTest
     cone: Cone
@@ -131,7 +133,7 @@ class Diagnosis(Result):
                 _with_interval(first.auc, first.auc_interval),
                 "an unseen higher word scores above a lower one",
             ),
-            ("held-out τ", _with_interval(first.tau, first.tau_interval), f"Kendall τ-b with the {self.labels}"),
+            ("held-out τ", _with_interval(first.tau, self.tau_interval), f"Kendall τ-b with the {self.labels}"),
             ("permutation p", f"{test.p_value:.3g}", f"{test.n_permutations} shuffles of {test.n_seeds} seeds"),
             ("cone", f"{self.cone.median:.1f}°", f"median of {self.cone.n_resamples} resamples; 95 %: "
              f"{self.cone.upper:.1f}°"),

@@ -31,8 +31,9 @@ __all__ = ["PermutationTest", "permutation_test"]
 
 Matrix = NDArray[np.float64]
 
-#: Permutations where all of them are one product, and where each is a few fits.
-PERMUTATIONS_CLOSED, PERMUTATIONS_REFIT = 999, 99
+#: Permutations where all of them are one product (fewer beyond `MANY` seeds), and where each is a few fits.
+PERMUTATIONS_CLOSED, PERMUTATIONS_MANY, PERMUTATIONS_REFIT = 999, 199, 99
+MANY = 5000
 FOLDS_CLOSED, FOLDS_REFIT = 5, 3
 #: Seeds of a test by refitting, at most.
 SAMPLE = 400
@@ -61,7 +62,8 @@ def permutation_test(
 ) -> PermutationTest:
     """Return how often labels without meaning do as well as the real ones."""
     if is_closed_form(rotation, seeds):
-        count = PERMUTATIONS_CLOSED if n_permutations is None else n_permutations
+        usual = PERMUTATIONS_CLOSED if len(seeds) <= MANY else PERMUTATIONS_MANY
+        count = usual if n_permutations is None else n_permutations
         found = _by_products(rotation, seeds, count, random)
     else:
         count = PERMUTATIONS_REFIT if n_permutations is None else n_permutations
