@@ -97,7 +97,7 @@ def test_small_device_blocks_change_nothing(kind, sample, monkeypatch):
     from densray import moments, pairs
 
     X, y = sample
-    monkeypatch.setattr(moments, "DEVICE_BLOCK_ROWS", 32)
+    monkeypatch.setattr(moments, "DEVICE_BLOCK_ENTRIES", 300)
     monkeypatch.setattr(pairs, "DEVICE_BLOCK_ROWS", 32)
     for rotation in (DensRay(), DensRay(normalize_differences=True), LinearRotation("ridge")):
         found = clone(rotation).fit(kind(X), kind(y)).components_[0]

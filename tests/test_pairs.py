@@ -168,3 +168,48 @@ def test_score_moments_from_classes_equal_those_from_rows():
         np.testing.assert_allclose(
             score_pair_matrix(from_classes, center=center), score_pair_matrix(from_rows, center=center), atol=1e-9
         )
+
+
+@pytest.mark.parametrize("spread", [0.05, 1e-4])
+@pytest.mark.parametrize("block", [16, 2048])
+def test_tight_classes_far_apart_keep_their_digits(dtype, bound, spread, block, monkeypatch):
+    """Most pairs of a class are too near for a product of rows far from the middle: they are done apart."""
+    monkeypatch.setattr(pairs, "DISTANCE_BLOCK_ROWS", block)
+    rng = np.random.default_rng(11)
+    X = (spread * rng.normal(size=(60, 5)) + CLASSES[:, None]).astype(dtype)
+    groups = [np.flatnonzero(CLASSES == sign) for sign in (-1.0, 1.0)]
+    found = unit_pair_matrix(X, np.ones(60, dtype), groups=groups, couplings=np.array([[-0.3, 0.7], [0.7, -0.3]]))
+    expected = pair_matrix(X.astype(float), CLASSES, unlike=0.7, like=0.3, unit=True)
+    assert difference(found, expected) < bound
+
+
+def test_one_long_row_does_not_send_all_pairs_the_slow_way(dtype, bound, monkeypatch):
+    X = np.random.default_rng(12).normal(size=(60, 5)).astype(dtype)
+    X[7] *= 2000
+    direct = []
+    original = pairs._Laplacian._directly
+    monkeypatch.setattr(
+        pairs._Laplacian,
+        "_directly",
+        lambda self, near, *a, **k: direct.append(near.sum()) or original(self, near, *a, **k),
+    )
+    found = unit_pair_matrix(X, SCORES.astype(dtype))
+    expected = pair_matrix(X.astype(float), SCORES, scores=True, unit=True)
+    assert difference(found, expected) < bound
+    assert sum(direct) < 0.02 * 60 * 60
+
+
+def test_rows_a_rounding_apart_keep_their_own_direction(dtype, bound):
+    """Differences of near-duplicates come from the rows as given, not from rows rounded after centring."""
+    X = np.random.default_rng(13).normal(size=(30, 5)) + 3.0
+    X = np.vstack([X, X * (1 + 1e-6)]).astype(dtype)
+    found = unit_pair_matrix(X, SCORES.astype(dtype))
+    expected = pair_matrix(X.astype(float), SCORES, scores=True, unit=True)
+    assert difference(found, expected) < bound
+
+
+@pytest.mark.parametrize("scale", [1e-15, 1e15])
+def test_unit_differences_do_not_feel_the_scale(dtype, bound, scale):
+    X = np.random.default_rng(14).normal(size=(60, 5))
+    found = unit_pair_matrix((X * scale).astype(dtype), SCORES.astype(dtype))
+    assert difference(found, unit_pair_matrix(X, SCORES)) < bound

@@ -17,8 +17,8 @@ __all__ = ["BLOCK_ROWS", "ClassMoments", "Moments", "ScoreMoments", "block_rows"
 
 #: Rows handled at once: large enough for a matrix product to run at full speed, small enough to stay in cache.
 BLOCK_ROWS = 16_384
-#: The same on a device, where starting a product costs more than its memory.
-DEVICE_BLOCK_ROWS = 262_144
+#: Entries handled at once on a device, where starting a product costs more than its memory: 1 GiB of float32.
+DEVICE_BLOCK_ENTRIES = 2**28
 
 
 @dataclass(frozen=True)
@@ -94,29 +94,31 @@ class ScoreMoments:
     """Sums of rows with and without their scores, about a reference point; enough for any centring of the scores."""
 
     weight: float  # Σ w
-    score: float  # Σ w l
+    score: float  # Σ w (l - o)
     reference: Array  # r, (d,)
     rows: Array  # Σ w (x - r)
-    scored_rows: Array  # Σ w l (x - r)
-    scored_squares: Array | None  # Σ w l (x - r)(x - r)ᵀ; only the uncentred form needs it
+    scored_rows: Array  # Σ w (l - o) (x - r)
+    scored_squares: Array | None  # Σ w l (x - r)(x - r)ᵀ; only the uncentred form needs it, and there o = 0
+    origin: float = 0.0  # o, near the mean score: scores may be far from zero
 
     @classmethod
     def of(cls, X: Array, y: Array, weight: Array | None = None, *, squares: bool) -> ScoreMoments:
         """Return the moments of the rows of `X` with scores `y`, read in blocks."""
         xp = namespace(X)
         total: ScoreMoments | None = None
+        origin = 0.0 if squares else float(xp.mean(xp.astype(y[: min(block_rows(X), X.shape[0])], xp.float64)))
         for block in blocks_of(X.shape[0], block_rows(X)):
             part = X[block, :]
-            scores = xp.astype(y[block], X.dtype)
+            scores = xp.astype(xp.astype(y[block], xp.float64) - origin, X.dtype)
             weights = xp.ones(part.shape[0], dtype=X.dtype, device=X.device) if weight is None else weight[block]
-            moments = cls._of_block(part, scores, weights, squares=squares)
+            moments = cls._of_block(part, scores, weights, origin, squares=squares)
             total = moments if total is None else total.merge(moments)
             release_pages(X)
         assert total is not None  # the caller checked that there are rows
         return total
 
     @classmethod
-    def _of_block(cls, X: Array, scores: Array, weights: Array, *, squares: bool) -> ScoreMoments:
+    def _of_block(cls, X: Array, scores: Array, weights: Array, origin: float, *, squares: bool) -> ScoreMoments:
         xp = namespace(X)
         reference = xp.mean(X, axis=0)
         centred = X - reference
@@ -130,6 +132,7 @@ class ScoreMoments:
             both[0, :],
             both[1, :],
             second,
+            origin,
         )
 
     @classmethod
@@ -160,11 +163,26 @@ class ScoreMoments:
         if squares is not None:
             cross = self.scored_rows[:, None] * shift[None, :]
             squares = squares + cross + cross.T + self.score * shift[:, None] * shift[None, :]
-        return ScoreMoments(self.weight, self.score, reference, rows, scored, squares)
+        return ScoreMoments(self.weight, self.score, reference, rows, scored, squares, self.origin)
+
+    def counted_from(self, origin: float) -> ScoreMoments:
+        """Return the same sums with scores counted from another number."""
+        shift = self.origin - origin
+        if shift == 0.0:
+            return self
+        return ScoreMoments(
+            self.weight,
+            self.score + self.weight * shift,
+            self.reference,
+            self.rows,
+            self.scored_rows + shift * self.rows,
+            None,  # would need the squares without scores
+            origin,
+        )
 
     def merge(self, other: ScoreMoments) -> ScoreMoments:
         """Return the sums of both sets of rows together, about the first one's reference point."""
-        moved = other.moved_to(self.reference)
+        moved = other.counted_from(self.origin).moved_to(self.reference)
         squares = None
         if self.scored_squares is not None and moved.scored_squares is not None:
             squares = self.scored_squares + moved.scored_squares
@@ -175,12 +193,13 @@ class ScoreMoments:
             self.rows + moved.rows,
             self.scored_rows + moved.scored_rows,
             squares,
+            self.origin,
         )
 
 
 def block_rows(X: Array) -> int:
     """Return how many rows of `X` to handle at once."""
-    return DEVICE_BLOCK_ROWS if is_foreign(X) else BLOCK_ROWS
+    return max(1, DEVICE_BLOCK_ENTRIES // int(X.shape[1])) if is_foreign(X) else BLOCK_ROWS
 
 
 def blocks_of(n_rows: int, size: int = BLOCK_ROWS) -> Iterator[slice]:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray.arrays import Array, is_foreign, namespace, to_host
+from densray.errors import NotAdditiveError
 from densray.moments import ClassMoments, ScoreMoments, blocks_of
 
 __all__ = ["PairWeights", "class_pair_matrix", "score_pair_matrix", "unit_pair_matrix", "unlike_pair_matrix"]
@@ -26,6 +27,8 @@ __all__ = ["PairWeights", "class_pair_matrix", "score_pair_matrix", "unit_pair_m
 DISTANCE_BLOCK_ROWS = 2048
 #: The same on a device.
 DEVICE_BLOCK_ROWS = 8192
+#: Share of pairs too near for a product above which a pair of blocks is done apart.
+MANY = 0.01
 
 
 class PairWeights(NamedTuple):
@@ -40,8 +43,8 @@ class PairWeights(NamedTuple):
         return cls(1.0 / (2.0 * high * low), 1.0 / (high * high + low * low))
 
 
-def class_pair_matrix(moments: ClassMoments, weights: PairWeights) -> NDArray[np.float64]:
-    """Return A for two classes and plain differences (eq. 2) from the moments of the classes."""
+def class_pair_matrix(moments: ClassMoments, weights: PairWeights) -> Array:
+    """Return A for two classes and plain differences (eq. 2), where the moments of the classes lie."""
     low, high = (moments.groups[value] for value in sorted(moments.groups))
     total = low.weight + high.weight
     # Σ_same = 2 Σ_c n_c S_c and Σ_different = 2 (n S - Σ_c n_c S_c), S = Σ_c S_c + (n₊n₋/n) δδᵀ.
@@ -52,12 +55,12 @@ def class_pair_matrix(moments: ClassMoments, weights: PairWeights) -> NDArray[np
         factor = 2.0 * (weights.unlike * (total - group.weight) - weights.like * group.weight)
         if factor != 0.0:
             A = A + factor * group.scatter
-    return to_host(A)
+    return A
 
 
 def unlike_pair_matrix(moments: ClassMoments) -> NDArray[np.float64]:
     """Return the sum of d dᵀ over ordered pairs of different classes."""
-    return class_pair_matrix(moments, PairWeights(1.0, 0.0))
+    return to_host(class_pair_matrix(moments, PairWeights(1.0, 0.0)))
 
 
 def score_pair_matrix(moments: ScoreMoments, *, center: bool) -> NDArray[np.float64]:
@@ -65,7 +68,12 @@ def score_pair_matrix(moments: ScoreMoments, *, center: bool) -> NDArray[np.floa
     scored = score_covariance(moments, center=center)
     # A = 2 m mᵀ - 2 (Σ l) Xᵀ diag(l) X with m = Xᵀ l; centred scores have Σ l = 0.
     A = 2.0 * scored[:, None] * scored[None, :]
-    if not center and moments.scored_squares is not None:
+    if not center:
+        if moments.scored_squares is None:
+            raise NotAdditiveError(
+                "statistics gathered with center_labels=True lack the second moments that center_labels=False needs. "
+                "Fit anew with one setting."
+            )
         A = A - 2.0 * moments.score * to_host(moments.scored_squares)
     return A
 
@@ -81,11 +89,38 @@ class _Block:
     """Rows of one class that are handled together."""
 
     group: int
+    index: Array  # which rows of the whole
     rows: Array  # x
+    charge: Array  # u, a column
     charged: Array  # u x, with a last column u
+    square: Array  # |x|², a column
     probe: Array  # [-2 x, |x|², 1]
     mirror: Array  # [x, 1, |x|²]: probe @ mirrorᵀ are the squared distances
     reach: float  # largest |x|²
+
+    @classmethod
+    def of(cls, group: int, index: Array, rows: Array, charge: Array) -> _Block:
+        """Return rows with what the products need of them."""
+        xp = namespace(rows)
+        square = xp.sum(rows * rows, axis=1, keepdims=True)
+        one = xp.ones_like(square)
+        return cls(
+            group,
+            index,
+            rows,
+            charge,
+            xp.concat([rows * charge, charge], axis=1),
+            square,
+            xp.concat([-2.0 * rows, square, one], axis=1),
+            xp.concat([rows, one, square], axis=1),
+            float(xp.max(square)),
+        )
+
+    def seen_from(self, reference: Array) -> _Block:
+        """Return the rows about another point, in double precision."""
+        xp = namespace(self.rows)
+        rows, charge = (xp.astype(part, xp.float64) for part in (self.rows, self.charge))
+        return _Block.of(self.group, self.index, rows - reference, charge)
 
 
 def unit_pair_matrix(
@@ -113,21 +148,28 @@ def unit_pair_matrix(
     :math:`2 X^\top (\mathrm{diag}(W 1) - W) X`. W is symmetric, so only blocks on and above its diagonal are made:
     half of two n × n × d products. Distances come from one product of rows widened by two columns. Where they are
     small against the lengths, :math:`2 - 2\cos` would cancel: those pairs are left out of W and their unit
-    :math:`d d^\top` is added directly; pairs at distance zero weigh nothing.
+    :math:`d d^\top` is added directly; pairs at distance zero weigh nothing. Blocks with many such pairs (tight
+    clusters) are done apart, in double precision and about their own middle.
     """
     xp = namespace(X)
-    X = X - xp.mean(X, axis=0)  # differences do not feel it, float32 does
+    rows = X - xp.mean(X, axis=0)  # differences do not feel it, float32 does
+    scale = float(xp.max(xp.abs(rows)))
+    rows = rows / scale if scale > 0 else rows  # nor do unit differences feel the scale
     charge = xp.astype(charge, X.dtype)
     if groups is None:
         groups = [xp.arange(X.shape[0], device=X.device)]
     if couplings is None:
         couplings = np.array([[-1.0]])
-    blocks = [_block(X, charge, rows[part], g) for g, rows in enumerate(groups) for part in _parts(rows)]
+    blocks = [
+        _Block.of(group, index, xp.take(rows, index, axis=0), xp.take(charge, index, axis=0)[:, None])
+        for group, members in enumerate(groups)
+        for index in (members[part] for part in _parts(members))
+    ]
     laplacian = _Laplacian(X, [block.rows.shape[0] for block in blocks])
     for i, left in enumerate(blocks):
         for j in range(i, len(blocks)):
             laplacian.couple(i, j, left, blocks[j], float(couplings[left.group, blocks[j].group]))
-        laplacian.close(i, left)
+        laplacian.close(left)
     return to_host(laplacian.total(blocks))
 
 
@@ -135,51 +177,36 @@ def _parts(rows: Array) -> list[slice]:
     return list(blocks_of(rows.shape[0], DEVICE_BLOCK_ROWS if is_foreign(rows) else DISTANCE_BLOCK_ROWS))
 
 
-def _block(X: Array, charge: Array, index: Array, group: int) -> _Block:
-    xp = namespace(X)
-    rows = xp.take(X, index, axis=0)
-    u = xp.take(charge, index, axis=0)[:, None]
-    square = xp.sum(rows * rows, axis=1, keepdims=True)
-    one = xp.ones_like(square)
-    return _Block(
-        group,
-        rows,
-        xp.concat([rows * u, u], axis=1),
-        xp.concat([-2.0 * rows, square, one], axis=1),
-        xp.concat([rows, one, square], axis=1),
-        float(xp.max(square)),
-    )
-
-
 class _Laplacian:
     """Accumulates Xᵀ (diag(W1) - W) X over pairs of blocks."""
 
     def __init__(self, X: Array, sizes: list[int]) -> None:
         self.xp = namespace(X)
-        self.like = X
+        self.whole = X
         width = X.shape[1]
         self.degree = [self._zeros(size) for size in sizes]  # Σ_w c u_w / |d|², for each row v
         self.cross = self._zeros((width, width))  # Xᵀ W X
-        self.near = self._zeros((width, width))  # pairs too close for W
-        # 2 - 2 cos has an error of about eps; pairs below this share of the squared lengths go the direct way.
-        self.closeness = 1e-2 if X.dtype == self.xp.float32 else 1e-6
+        self.apart = self._zeros((width, width))  # pairs that are not in W, each counted once
         self.pending: Array | None = None  # Σ_j c W_ij X_j of the current row of blocks
 
     def _zeros(self, shape: int | tuple[int, int]) -> Array:
-        return self.xp.zeros(shape, dtype=self.xp.float64, device=self.like.device)
+        return self.xp.zeros(shape, dtype=self.xp.float64, device=self.whole.device)
 
     def couple(self, i: int, j: int, left: _Block, right: _Block, coupling: float) -> None:
         """Add all pairs of a row of one block with a row of the other."""
         xp = self.xp
-        inverse = left.probe @ right.mirror.T
-        if i == j:
-            inverse = _without_diagonal(inverse)
-        if float(xp.min(inverse)) <= self.closeness * (left.reach + right.reach):
-            self._take_near_pairs(inverse, left, right, coupling, same=i == j)
-        inverse = xp.divide(1.0, inverse, out=inverse) if xp is np else 1.0 / inverse
+        same = i == j
+        distances, near = _distances(left, right, same=same)
+        if near is not None:
+            if _share(near) > MANY:
+                self.apart += coupling * self._closely(left, right, same=same)
+                return
+            self.apart += coupling * self._directly(near, left, right, same=same)
+            distances[near] = xp.inf
+        inverse = _inverse(distances)
         product = inverse @ right.charged  # last column: Σ_w u_w / |d|²
         self.degree[i] += coupling * xp.astype(product[:, -1], xp.float64)
-        if i == j:
+        if same:
             half = left.charged[:, :-1].T @ product[:, :-1]
             self.cross += coupling * xp.astype(half, xp.float64)
             return
@@ -187,28 +214,49 @@ class _Laplacian:
         pending = coupling * product[:, :-1]
         self.pending = pending if self.pending is None else self.pending + pending
 
-    def close(self, i: int, left: _Block) -> None:
+    def close(self, left: _Block) -> None:
         """Turn the products gathered for one row of blocks into its share of Xᵀ W X."""
         if self.pending is not None:
             half = self.xp.astype(left.charged[:, :-1].T @ self.pending, self.xp.float64)
             self.cross += half + half.T
             self.pending = None
 
-    def _take_near_pairs(self, distances: Array, left: _Block, right: _Block, coupling: float, *, same: bool) -> None:
+    def _closely(self, left: _Block, right: _Block, *, same: bool) -> Array:
+        """Return the sum over the pairs of two blocks whose rows are tight, seen from among themselves."""
         xp = self.xp
-        near = distances <= self.closeness * (left.reach + right.reach)
+        reference = xp.mean(xp.astype(left.rows, xp.float64), axis=0)
+        left, right = left.seen_from(reference), right.seen_from(reference)
+        distances, near = _distances(left, right, same=same)
+        total = self._zeros(self.apart.shape)
+        if near is not None:
+            total += self._directly(near, left, right, same=same)
+            distances[near] = xp.inf
+        inverse = _inverse(distances)
+        product = inverse @ right.charged
+        cross = left.charged[:, :-1].T @ product[:, :-1]
+        pairs = -(cross + cross.T)
+        for block, degree in ((left, product[:, -1:]), (right, (left.charged[:, -1] @ inverse)[:, None])):
+            pairs += (block.rows * (degree * block.charge)).T @ block.rows
+        return total + (0.5 * pairs if same else pairs)  # within one block every pair was met twice
+
+    def _directly(self, near: Array, left: _Block, right: _Block, *, same: bool) -> Array:
+        """Return the sum of unit d dᵀ over the pairs marked, from the rows as they were given."""
+        xp = self.xp
+        total = self._zeros(self.apart.shape)
         v, w = xp.nonzero(near)
-        distances[near] = xp.inf
         if same:
             v, w = v[v < w], w[v < w]
         for part in blocks_of(v.shape[0]):
-            first, second = v[part], w[part]
-            d = xp.astype(xp.take(left.rows, first, axis=0) - xp.take(right.rows, second, axis=0), xp.float64)
+            ends = []
+            for block, place in ((left, v[part]), (right, w[part])):
+                rows = xp.take(self.whole, xp.take(block.index, place, axis=0), axis=0)
+                ends.append((xp.astype(rows, xp.float64), xp.take(block.charge[:, 0], place, axis=0)))
+            d = ends[0][0] - ends[1][0]
             square = xp.sum(d * d, axis=1)
-            safe = xp.where(square > 0, square, xp.ones_like(square))
-            pair = xp.take(left.charged[:, -1], first, axis=0) * xp.take(right.charged[:, -1], second, axis=0)
-            weight = xp.astype(pair, xp.float64) * xp.astype(square > 0, xp.float64) / safe
-            self.near += coupling * ((d * weight[:, None]).T @ d)
+            safe = xp.where(square > 0, square, xp.ones_like(square))  # pairs at distance zero weigh nothing
+            weight = xp.astype(ends[0][1], xp.float64) * xp.astype(ends[1][1], xp.float64) / safe
+            total += (d * weight[:, None]).T @ d
+        return total
 
     def total(self, blocks: list[_Block]) -> Array:
         """Return the sum over ordered pairs."""
@@ -216,9 +264,36 @@ class _Laplacian:
         A = self._zeros(self.cross.shape)
         for degree, block in zip(self.degree, blocks, strict=True):
             rows = xp.astype(block.rows, xp.float64)
-            charge = xp.astype(block.charged[:, -1], xp.float64)
+            charge = xp.astype(block.charge[:, 0], xp.float64)
             A += (rows * (degree * charge)[:, None]).T @ rows
-        return 2.0 * (A - 0.5 * (self.cross + self.cross.T) + self.near)
+        return 2.0 * (A - 0.5 * (self.cross + self.cross.T) + self.apart)
+
+
+def _distances(left: _Block, right: _Block, *, same: bool) -> tuple[Array, Array | None]:
+    """Return squared distances, and which are too small for their error; None where none is.
+
+    2 - 2 cos has an error of about eps, so that pairs below a share of their squared lengths must go another way.
+    """
+    xp = namespace(left.rows)
+    distances = left.probe @ right.mirror.T
+    if same:
+        distances = _without_diagonal(distances)
+    closeness = 1e-2 if left.rows.dtype == xp.float32 else 1e-6
+    if float(xp.min(distances)) > closeness * (left.reach + right.reach):
+        return distances, None
+    near = distances <= closeness * (left.square + right.square.T)
+    return distances, near if bool(xp.any(near)) else None
+
+
+def _share(marks: Array) -> float:
+    xp = namespace(marks)
+    return float(xp.mean(xp.astype(marks, xp.float64)))
+
+
+def _inverse(distances: Array) -> Array:
+    """Return 1 / distances, in place where that is possible."""
+    xp = namespace(distances)
+    return xp.divide(1.0, distances, out=distances) if xp is np else 1.0 / distances
 
 
 def _without_diagonal(square: Array) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,9 @@ FORMAT_VERSION = 1
 
 _FORMAT = "densray-rotation"
 _HEADER = "header"
+#: What reading a damaged or foreign archive may raise.
+_UNREADABLE = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, MemoryError, OverflowError,
+               RuntimeError)  # fmt: skip
 _ATTACHED = "attached."
 #: Learned attributes that stay in memory: additive statistics and the parts of a sequence.
 _NOT_SAVED = frozenset({"moments_", "rotations_"})
@@ -103,10 +107,16 @@ def load_rotation(path: str | Path, *, space: WordSpace | None = None) -> Rotati
     _check_components(path, components, header["width"])
     if space is not None:
         _check_space(path, header, space)
-    rotation: Rotation = rotation_classes()[header["method"]](**decode_parameters(header["parameters"]))
-    for name, value in {**header["learned"], **arrays}.items():
-        if not name.startswith(_ATTACHED):
-            setattr(rotation, name, value)
+    kind = rotation_classes()[header["method"]]
+    try:
+        rotation: Rotation = kind(**decode_parameters(header["parameters"]))
+    except TypeError as error:
+        raise PersistenceError(f"{path}: {error}. The parameters are of another version; save it anew.") from error
+    learned = {name: value for name, value in arrays.items() if not name.startswith(_ATTACHED)}
+    for name, value in {**header["learned"], **learned}.items():
+        if not name.endswith("_") or name.startswith("_") or callable(getattr(kind, name, None)):
+            raise PersistenceError(f"{path}: '{name}' is nothing a rotation learns. Save the rotation anew.")
+        setattr(rotation, name, value)
     return rotation
 
 
@@ -145,7 +155,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
             arrays = {name: file[name] for name in file.files}
     except FileNotFoundError:
         raise PersistenceError(f"{path} does not exist. Fit an axis and save it there first.") from None
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, KeyError) as error:
+    except _UNREADABLE as error:
         if isinstance(error, PersistenceError):
             raise
         raise PersistenceError(
@@ -174,6 +184,10 @@ def _check_header(path: Path, header: dict[str, Any]) -> None:
     missing = sorted(needed - header.keys())
     if missing:
         raise PersistenceError(f"{path}: the header lacks {', '.join(missing)}. Save the rotation anew.")
+    kinds = {"method": str, "parameters": dict, "learned": dict, "width": int, "digest": str}
+    wrong = sorted(name for name, kind in kinds.items() if not isinstance(header[name], kind))
+    if wrong:
+        raise PersistenceError(f"{path}: the header's {', '.join(wrong)} cannot be read. Save the rotation anew.")
     if header["method"] not in rotation_classes():
         raise PersistenceError(
             f"{path}: method '{header['method']}' is unknown. {suggest(str(header['method']), rotation_classes())}"
@@ -181,7 +195,8 @@ def _check_header(path: Path, header: dict[str, Any]) -> None:
 
 
 def _check_components(path: Path, components: NDArray[Any] | None, width: int) -> None:
-    if components is None or components.ndim != 2 or components.shape[1] != width or components.dtype != np.float64:
+    usable = components is not None and components.ndim == 2 and len(components) > 0
+    if components is None or not usable or components.shape[1] != width or components.dtype != np.float64:
         found = "no axes" if components is None else f"axes of shape {components.shape}, {components.dtype}"
         raise PersistenceError(f"{path}: {found}; float64 rows of width {width} are needed. Save the rotation anew.")
     error = np.abs(components @ components.T - np.eye(len(components))).max()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from densray.errors import OutputError
@@ -32,4 +32,5 @@ def replacing(path: Path, *, overwrite: bool) -> Iterator[Path]:
             f"{path}: {error.strerror or error}. What was there is unchanged; free space or choose another folder."
         ) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)

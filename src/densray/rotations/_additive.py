@@ -14,7 +14,7 @@ from densray.errors import DensRayError, LabelError, NotAdditiveError, RotationN
 from densray.moments import ClassMoments, ScoreMoments
 from densray.rotations._base import Rotation
 from densray.rotations._labels import Labels, read_block_labels
-from densray.rotations._vectors import check_rows, check_weights
+from densray.rotations._vectors import check_rows, check_weights, drop_weightless
 
 __all__ = ["AdditiveRotation", "precision_of"]
 
@@ -54,9 +54,11 @@ class AdditiveRotation(Rotation):
                 "this rotation carries no statistics to add to (a saved file keeps the axes only). Fit it anew."
             )
         X = check_rows(self, X, reset=not hasattr(self, "moments_"), fewest=1)
+        weight = check_weights(sample_weight, X)
         values = read_block_labels(y, X.shape[0])
+        X, values, weight = drop_weightless(X, values, weight)
         values = beside(values, X) if is_foreign(X) or is_foreign(values) else values
-        moments = self._moments_of(X, values, check_weights(sample_weight, X))
+        moments = self._moments_of(X, values, weight)
         known = getattr(self, "moments_", None)
         self.moments_ = moments if known is None else self._merged(known, moments)
         self._rounding = max(getattr(self, "_rounding", 0.0), precision_of(X))
@@ -78,7 +80,7 @@ class AdditiveRotation(Rotation):
                 "Merge rotations of one space."
             )
         self.moments_ = self._merged(mine, theirs)
-        self._rounding = max(self._rounding, other._rounding)
+        self._rounding = max(getattr(self, "_rounding", 0.0), getattr(other, "_rounding", 0.0))
         return self._refresh()
 
     def _fit_moments(
@@ -117,6 +119,8 @@ class AdditiveRotation(Rotation):
     ) -> ClassMoments | ScoreMoments:
         """Return the moments of all rows; classes become scores once there are more than two labels."""
         if isinstance(first, ClassMoments) and isinstance(second, ClassMoments):
+            if len({isinstance(value, str) for value in (*first.groups, *second.groups)}) > 1:
+                raise LabelError("text labels were seen in one block and numbers in another. Use one kind throughout.")
             both = first.merge(second)
             return both if len(both.groups) <= 2 else self._as_scores(both)
         return self._as_scores(first).merge(self._as_scores(second))

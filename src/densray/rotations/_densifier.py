@@ -20,20 +20,23 @@ from densray.rotations._base import (
     label_covariance,
     orient,
     repeat_in_complement,
+    score_signals,
 )
 from densray.rotations._densray import DensRay, resolve_weights
 from densray.rotations._labels import Labels, read_signals
 from densray.rotations._mean_difference import unit
 from densray.rotations._pair_descent import ORTHOGONALIZATIONS, PairDescent, Signal
 from densray.rotations._spread import SpreadObjective, ascend
-from densray.rotations._vectors import check_rows, check_weights
+from densray.rotations._vectors import check_rows, check_weights, drop_weightless
 
 __all__ = ["Densifier"]
 
 SOLVERS = ("auto", "exact", "sgd")
 
-#: Up to this many rows the exact solver also starts from DensRay with unit-length differences.
+#: Up to this many rows the objective may have several maxima: the exact solver tries more starts.
 SMALL = 2000
+#: Leading axes of each form of DensRay to start from, and random starts, then.
+LEADING, CHANCES = 6, 16
 
 
 class Densifier(Rotation):
@@ -53,8 +56,9 @@ class Densifier(Rotation):
         completed to a lossless rotation.
     solver : {"auto", "exact", "sgd"}, default="auto"
         "exact" climbs the full objective over all pairs through rank sums, one axis after the other: deterministic, no
-        learning rate. "sgd" is the published one: mini-batches of pairs, several signals jointly. "auto" is "exact"
-        for one signal and "sgd" for several.
+        learning rate. On thousands of words every start ends in one maximum; on few there are several, and the best of
+        some 30 starts is taken. "sgd" is the published one: mini-batches of pairs, several signals jointly. "auto" is
+        "exact" for one signal and "sgd" for several.
     weights : "balanced" or (float, float), default="balanced"
         :math:`(\alpha_{\neq}, \alpha_{=})`. Without effect for scores.
     center_labels : bool, default=True
@@ -149,6 +153,7 @@ class Densifier(Rotation):
             )
         X = check_rows(self, X, reset=True)
         weight = check_weights(sample_weight, X)
+        X, y, weight = drop_weightless(X, y, weight)
         signals = read_signals(y, X.shape[0])
         counts = self._axes_of_signals(len(signals), X.shape[1])
         self.classes_ = None
@@ -156,6 +161,15 @@ class Densifier(Rotation):
         axes = self._descend(X, signals, counts, weight)
         self.components_ = complete_basis(axes) if self.n_components is None else axes
         return self
+
+    def score(self, X: Array, y: Array) -> float:
+        """Return Kendall's τ-b of axis 0; with several signals the mean over their first axes."""
+        if np.ndim(to_host(y)) != 2 or to_host(y).shape[1] == 1:
+            return super().score(X, y)
+        self._check_fitted()
+        table = to_host(y)
+        firsts = np.cumsum([0, *self._axes_of_signals(table.shape[1], self.n_features_in_)])[:-1]
+        return score_signals(self, X, table, firsts.tolist())
 
     def _find_axes(
         self, X: Array, labels: Labels, n_components: int | None, sample_weight: Array | None
@@ -173,7 +187,7 @@ class Densifier(Rotation):
         return complete_basis(axes) if n_components is None else axes
 
     def _climb(self, X: NDArray[np.floating], labels: Labels, weight: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the best axis reached from a few deterministic starts."""
+        """Return the best axis reached from some deterministic starts: the maximum, or on few rows the best found."""
         objective = self._objective(X, labels, weight)
         best, value, self.n_iter_, converged = max(
             (ascend(objective, q, max_iter=self.max_iter, tol=self.tol) for q in self._starts(X, labels, weight)),
@@ -195,12 +209,18 @@ class Densifier(Rotation):
         direction = label_covariance(X, labels, weight)
         if np.linalg.norm(direction) > 0:
             starts.append(unit(direction))
-        forms = (False, True) if X.shape[0] <= SMALL else (False,)
-        for normalize in forms:
-            densray = DensRay(
-                1, weights=self.weights, normalize_differences=normalize, center_labels=self.center_labels
-            )
-            starts.append(densray._find_axes(X, labels, 1, weight)[0])
+        small = X.shape[0] <= SMALL
+        for normalize in (False, True) if small else (False,):
+            densray = DensRay(weights=self.weights, normalize_differences=normalize, center_labels=self.center_labels)
+            starts += list(densray._find_axes(X, labels, None, weight)[: LEADING if small else 1])
+        if small:
+            # Chances in the principal axes of the rows, so that they turn with the input.
+            count = min(CHANCES, 8000 // X.shape[0])
+            directions = np.random.default_rng(0).normal(size=(count, X.shape[1]))
+            centred = X - np.average(X, axis=0, weights=weight)
+            axes = np.linalg.eigh((centred * weight[:, None]).T @ centred)[1].T
+            third = np.einsum("ij,i->j", (centred @ axes.T) ** 3, weight)  # signs that turn with the input too
+            starts += [unit(q) for q in directions @ (axes * np.where(third < 0, -1.0, 1.0)[:, None])]
         return starts
 
     def _objective(self, X: NDArray[np.floating], labels: Labels, weight: NDArray[np.float64]) -> SpreadObjective:
@@ -257,8 +277,9 @@ class Densifier(Rotation):
 
     def _axes_of_signals(self, n_signals: int, width: int) -> list[int]:
         asked = 1 if self.n_components is None else self.n_components
-        counts = [asked] * n_signals if isinstance(asked, int | np.integer) else list(asked)
-        if len(counts) != n_signals or any(count < 1 for count in counts) or sum(counts) > width:
+        counts = list(asked) if isinstance(asked, list | tuple | np.ndarray) else [asked] * n_signals
+        whole = all(isinstance(count, int | np.integer) and not isinstance(count, bool) for count in counts)
+        if len(counts) != n_signals or not whole or min(counts) < 1 or sum(counts) > width:
             raise DensRayError(
                 f"n_components={self.n_components!r} is given for {n_signals} signals at width {width}; one whole "
                 f"number of at least 1 a signal, {width} in all at most, is needed."
@@ -270,6 +291,9 @@ class Densifier(Rotation):
             value = getattr(self, name)
             if value not in known:
                 raise DensRayError(f"{name}={value!r} is given; one of {', '.join(map(repr, known))} is needed.")
-        for name in ("batch_size", "max_iter", "learning_rate"):
-            if not getattr(self, name) > 0:
-                raise DensRayError(f"{name}={getattr(self, name)!r} is given; a number above 0 is needed.")
+        for name, kind in (("batch_size", int), ("max_iter", int), ("learning_rate", float), ("tol", float)):
+            value = getattr(self, name)
+            number = isinstance(value, int | np.integer) or (kind is float and isinstance(value, float | np.floating))
+            if not number or isinstance(value, bool) or value < 0 or (value == 0 and name != "tol"):
+                needed = "a whole number above 0" if kind is int else "a number above 0"
+                raise DensRayError(f"{name}={value!r} is given; {needed} is needed.")

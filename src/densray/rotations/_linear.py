@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import has_fit_parameter
 
 from densray.arrays import Array, to_host
@@ -27,6 +29,9 @@ __all__ = ["LINEAR_MODELS", "LinearRotation"]
 
 #: From this many rows on, support vector machines are solved by liblinear, in linear time.
 LARGE = 5000
+
+#: Steps libsvm may take towards a solution of nine digits before three are enough.
+STEPS = 100_000
 
 
 class LinearRotation(Rotation):
@@ -107,16 +112,22 @@ class LinearRotation(Rotation):
             self.penalty_ = penalty if self.penalty_ is None else self.penalty_
             return coefficients
         X, y = to_host(X), to_host(labels.values)
+        y = y if labels.binary else y - np.median(y)  # no matter to the axis, but scores may be far from zero
         if isinstance(self.estimator, str):
             model = LINEAR_MODELS[self.estimator](X.shape[0])
             if X.shape[0] >= LARGE and self.estimator in ("svm", "svr"):
-                X, y = X - X.mean(axis=0), y if self.estimator == "svm" else y - np.median(y)
+                X = X - X.mean(axis=0)
         else:
             model = clone(self.estimator)
-        if sample_weight is None:
-            model.fit(X, y)
-        else:
-            model.fit(X, y, sample_weight=to_host(sample_weight).astype(np.float64))
+        weights = {} if sample_weight is None else {"sample_weight": to_host(sample_weight).astype(np.float64)}
+        try:
+            with warnings.catch_warnings():
+                warnings.filterwarnings("error", "Solver terminated early", ConvergenceWarning)
+                model.fit(X, y, **weights)
+        except ValueError as error:
+            raise DensRayError(f"{self.estimator!r} cannot be fitted to {X.shape[0]} rows: {error}") from error
+        except ConvergenceWarning:  # overlapping classes: as exact as scikit-learn's own setting
+            model.set_params(tol=1e-3, max_iter=-1).fit(X, y, **weights)
         return _coefficients_of(model, X.shape[1])
 
     def _check_model(self, sample_weight: Array | None) -> None:
@@ -154,7 +165,7 @@ def _svm(n_rows: int) -> Any:
     from sklearn.svm import SVC, LinearSVC
 
     if n_rows < LARGE:
-        return SVC(kernel="linear", C=1.0, tol=1e-9)
+        return SVC(kernel="linear", C=1.0, tol=1e-9, max_iter=STEPS)
     return LinearSVC(loss="hinge", C=1.0, intercept_scaling=3.0, max_iter=20_000, random_state=0)
 
 
@@ -162,7 +173,7 @@ def _svr(n_rows: int) -> Any:
     from sklearn.svm import SVR, LinearSVR
 
     if n_rows < LARGE:
-        return SVR(kernel="linear", C=1.0, tol=1e-10)
+        return SVR(kernel="linear", C=1.0, tol=1e-10, max_iter=STEPS)
     return LinearSVR(epsilon=0.1, C=1.0, max_iter=20_000, random_state=0)
 
 

@@ -91,7 +91,7 @@ class PairDescent:
 
         Two independent estimates are multiplied, so that the noise of the batches averages out to zero.
         """
-        first, second = (sum(self._gradient(Q, random)[0] for _ in range(10)) for _ in range(2))
+        first, second = (np.sum([self._gradient(Q, random)[0] for _ in range(10)], axis=0) for _ in range(2))
         whole = float(np.sum(first * second))
         return float(np.sum(_tangent(first, Q) * _tangent(second, Q))) / whole if whole > 0 else 0.0
 

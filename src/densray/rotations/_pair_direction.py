@@ -39,7 +39,7 @@ class PairDirection(Rotation):
     components_ : ndarray of shape (n_components, d)
         Orthonormal axes as rows; row 0 points to the higher label.
     eigenvalues_ : ndarray of shape (n_components,)
-        Sum of squared pair differences along each axis.
+        Sum of squared differences along each axis, over ordered pairs.
 
     References
     ----------

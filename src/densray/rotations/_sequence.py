@@ -8,13 +8,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
 
 from densray.arrays import Array, array_on, is_foreign, move, namespace, to_host
 from densray.errors import DensRayError, LabelError
-from densray.rotations._base import Rotation, complete_basis
+from densray.rotations._base import Rotation, complete_basis, score_signals
 from densray.rotations._densray import DensRay
 from densray.rotations._labels import read_signals
-from densray.rotations._vectors import check_rows, check_weights
+from densray.rotations._vectors import check_rows, check_weights, drop_weightless
 
 __all__ = ["SequentialRotation"]
 
@@ -80,7 +81,8 @@ class SequentialRotation(Rotation):
         """
         X = check_rows(self, X, reset=True)
         weight = check_weights(sample_weight, X)
-        labels = _as_columns(y)
+        X, y, weight = drop_weightless(X, _as_columns(y), weight)
+        labels = y
         signals = read_signals(labels, X.shape[0])
         self._check_counts(len(signals), X.shape)
         axes = np.empty((0, X.shape[1]))
@@ -92,6 +94,8 @@ class SequentialRotation(Rotation):
             part = None if weight is None else weight[index]
             rotation = clone(self.rotation) if self.rotation is not None else DensRay(1)
             rotation.set_params(n_components=1)
+            if part is not None and not has_fit_parameter(rotation, "sample_weight"):
+                raise DensRayError(f"sample_weight was given, but {type(rotation).__name__} takes none. Leave it out.")
             rotation.fit(Z, signal.values, **({} if part is None else {"sample_weight": part}))
             axis = rotation.components_[0] @ basis
             axis = axis - (axes @ axis) @ axes
@@ -101,6 +105,11 @@ class SequentialRotation(Rotation):
         self.classes_ = signals[0][1].classes
         self.components_ = complete_basis(axes)[: self.n_components]
         return self
+
+    def score(self, X: Array, y: Array) -> float:
+        """Return the mean over the concepts of Kendall's τ-b between labels and coordinates."""
+        self._check_fitted()
+        return score_signals(self, X, _as_columns(y), list(range(self.n_concepts_)))
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
         """Return the names of the concepts, then numbered ones for the axes that complete the basis."""
