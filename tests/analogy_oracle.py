@@ -24,13 +24,16 @@ COLUMNS = (
 )
 
 
-def solve(space: WordSpace, category: AnalogyCategory, column: str) -> list[list[str]]:
-    """Return the three best answers to every pair of a category whose query and first answer are in the space."""
+def solve(space: WordSpace, category: AnalogyCategory, column: str, *, most: int | None = None) -> list[list[str]]:
+    """Return the three best answers to every pair of a category whose query and first answer are in the space.
+
+    `most` asks the first few only; all others stay examples.
+    """
     vectors = space.vectors.astype(np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     usable = [pair for pair in category if (space.locate((pair.query, pair.answer), match_case=False) >= 0).all()]
     answers = []
-    for pair in usable:
+    for pair in usable[:most]:
         with threadpool_limits(1):  # small matrices: threads would wait for each other
             scores = _scores(space, vectors, usable, pair, column)
         barred = [row for row, word in enumerate(space.words) if word.lower() == pair.query.lower()]

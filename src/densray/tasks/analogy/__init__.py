@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from densray.tasks.analogy.benchmark import compare_solvers, evaluate_analogies
 from densray.tasks.analogy.intcos import IntCos
+from densray.tasks.analogy.intrank import IntRank
 from densray.tasks.analogy.lrcos import LRCos
 from densray.tasks.analogy.pair_distance import PairDistance
 from densray.tasks.analogy.result import AnalogyResult, CategoryResult, GroupResult, Prediction
+from densray.tasks.analogy.significance import PairedTest, compare_paired
 from densray.tasks.analogy.similar_to_b import SimilarToB
 from densray.tasks.analogy.solver import Answer, Solver
 from densray.tasks.analogy.solvers import SOLVERS, make_solver
@@ -26,14 +28,17 @@ __all__ = [
     "CategoryResult",
     "GroupResult",
     "IntCos",
+    "IntRank",
     "LRCos",
     "PairDistance",
+    "PairedTest",
     "Prediction",
     "SimilarToB",
     "Solver",
     "ThreeCosAdd",
     "ThreeCosAvg",
     "ThreeCosMul",
+    "compare_paired",
     "compare_solvers",
     "evaluate_analogies",
     "make_solver",

@@ -48,7 +48,7 @@ class TrainedOnExamples(Trained):
         self.solver = solver
         examples = folds.examples
         self.half = len(examples)
-        self.pairs = [(pair.query, pair.answer) for pair in examples.pairs]
+        self.pairs = [(one.pair.query, one.pair.answer) for one in examples.usable]
         self.fold, self.example = np.nonzero(folds.pair_keep)
         difference = examples.right - examples.left
         lengths = np.linalg.norm(difference, axis=1)

@@ -28,7 +28,7 @@ class Examples:
     """
 
     def __init__(self, space: WordSpace, pairs: Sequence[UsablePair]) -> None:
-        self.pairs = [pair.pair for pair in pairs]
+        self.usable = list(pairs)
         self.rows = np.array([pair.query for pair in pairs] + [pair.answer for pair in pairs], dtype=np.int64)
         self.labels = np.repeat([-1.0, 1.0], len(pairs))
         self.words = [space.words[row].lower() for row in self.rows.tolist()]

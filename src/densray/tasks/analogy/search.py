@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from densray.space import WordSpace
 
-__all__ = ["Found", "Products", "Questions", "Ranges", "Trained", "parts_of", "search"]
+__all__ = ["Found", "Products", "Questions", "Ranges", "Trained", "extremes", "mean_direction", "search"]
 
 Scores = NDArray[np.float32]
 Rows = NDArray[np.int64]
@@ -72,6 +72,11 @@ class Trained:
         """Return the answers where the solver finds them its own way; None leaves them to the search."""
         return None
 
+    def explain(self, space: WordSpace, found: Found, rows: Rows) -> dict[str, Scores]:
+        """Return the parts of the scores of a few rows, for each question: arrays of shape (questions, rows)."""
+        products = _Blocks(space, self.probes).at(rows)
+        return self.parts(products, found.ranges, slice(0, len(self.questions)))
+
     def parts(self, products: Products, ranges: Ranges, chunk: slice) -> dict[str, Scores]:
         """Return the score of every word of a block for each question of the chunk, and the parts it is made of."""
         raise NotImplementedError
@@ -110,10 +115,25 @@ def _search(trained: Sequence[Trained], space: WordSpace, k: int) -> list[Found]
     return [tally.found() for tally in tallies]
 
 
-def parts_of(space: WordSpace, trained: Trained, ranges: Ranges, rows: Rows) -> dict[str, Scores]:
-    """Return the parts of the scores of a few rows, for each question: arrays of shape (questions, rows)."""
-    products = _Blocks(space, trained.probes).at(rows)
-    return trained.parts(products, ranges, slice(0, len(trained.questions)))
+def extremes(space: WordSpace, axes: NDArray[np.float64], basis: NDArray[np.float64]) -> tuple[Rows, Rows]:
+    """Return the lowest and highest coordinate of the vocabulary along axes given in an orthonormal basis."""
+    low, high = np.full(len(axes), np.inf), np.full(len(axes), -np.inf)
+    axes = axes.astype(np.float32)
+    for _, products in _Blocks(space, {"basis": basis}, keep=False):
+        coordinates = axes @ products["basis"]
+        np.minimum(low, coordinates.min(axis=1), out=low)
+        np.maximum(high, coordinates.max(axis=1), out=high)
+    return low, high
+
+
+def mean_direction(space: WordSpace) -> NDArray[np.float64]:
+    """Return the unit vector along the mean of the unit vectors of the vocabulary."""
+    total = np.zeros(space.width)
+    for start in range(0, len(space), _BLOCK):
+        lengths = space.lengths[start : start + _BLOCK]
+        scale = np.divide(1.0, lengths, where=lengths > 0, out=np.zeros_like(lengths))
+        total += scale @ np.asarray(space.vectors[start : start + _BLOCK])
+    return total / max(float(np.linalg.norm(total)), 1e-12)
 
 
 def _stacked(trained: Sequence[Trained]) -> dict[str, NDArray[np.float64]]:
@@ -123,7 +143,7 @@ def _stacked(trained: Sequence[Trained]) -> dict[str, NDArray[np.float64]]:
 class _Blocks:
     """The products of probes with the unit vectors of the vocabulary."""
 
-    def __init__(self, space: WordSpace, probes: Mapping[str, NDArray[np.float64]]) -> None:
+    def __init__(self, space: WordSpace, probes: Mapping[str, NDArray[np.float64]], *, keep: bool = True) -> None:
         self.space = space
         self.names = list(probes)
         ends = np.cumsum([len(probe) for probe in probes.values()])
@@ -133,7 +153,8 @@ class _Blocks:
         }
         self.matrix = np.vstack(list(probes.values())).astype(np.float32)
         self.scale = np.divide(1.0, space.lengths, where=space.lengths > 0, out=np.zeros_like(space.lengths))
-        self.kept: list[Scores] | None = [] if self.matrix.shape[0] * len(space) * 4 <= _KEPT_BYTES else None
+        fits = self.matrix.shape[0] * len(space) * 4 <= _KEPT_BYTES
+        self.kept: list[Scores] | None = [] if keep and fits else None
 
     def _named(self, product: Scores) -> Products:
         return {name: product[self.slices[name]] for name in self.names}

@@ -13,7 +13,7 @@ from densray.analogies import AnalogyCategory, AnalogyPair, AnalogySet
 from densray.errors import AnalogyError, TaskError, name_some
 from densray.space import WordSpace
 from densray.tasks.analogy.folds import Examples, Folds, unit_rows
-from densray.tasks.analogy.search import Found, Questions, Trained, parts_of, search
+from densray.tasks.analogy.search import Found, Questions, Trained, search
 from densray.tasks.analogy.usable import UsablePair, case_matters, find_usable
 
 __all__ = ["Answer", "Solver", "fold_questions"]
@@ -86,7 +86,7 @@ class Solver:
             raise TaskError(f"k is {k}; it must be at least 1, the number of answers.")
         trained, found = self._ask(query, (), k=k)
         rows = found.rows[0][found.rows[0] >= 0]
-        parts = parts_of(self.space, trained, found.ranges, rows)
+        parts = trained.explain(self.space, found, rows)
         return [
             Answer(
                 self.space.words[row],

@@ -9,6 +9,7 @@ from densray.errors import TaskError, suggest
 from densray.rotations import Rotation
 from densray.space import WordSpace
 from densray.tasks.analogy.intcos import IntCos
+from densray.tasks.analogy.intrank import IntRank
 from densray.tasks.analogy.lrcos import LRCos
 from densray.tasks.analogy.pair_distance import PairDistance
 from densray.tasks.analogy.similar_to_b import SimilarToB
@@ -42,6 +43,7 @@ _ALL = (
     NamedSolver("intcos-original", "class score on the axis times cosine to the query", _original, "densray-unit"),
     NamedSolver("intcos-complement", "the same, with the cosine off the axis", _complement, "densray-unit"),
     NamedSolver("lrcos", "probability of a logistic regression times cosine to the query", LRCos),
+    NamedSolver("intrank", "a ranker on top of IntCos, learned from the examples", IntRank, "densray-unit"),
     NamedSolver("3cosadd", "nearest to b - a + a', one example at a time", ThreeCosAdd),
     NamedSolver("3cosmul", "cosines multiplied, one example at a time", ThreeCosMul),
     NamedSolver("3cosavg", "nearest to the query plus the mean difference of the pairs", ThreeCosAvg),

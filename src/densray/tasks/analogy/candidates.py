@@ -1,0 +1,129 @@
+"""Candidates for a query, and what is known about each: the features of `IntRank`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray.rotations import Rotation
+from densray.space import WordSpace
+from densray.tasks.analogy.axes import fold_axes
+from densray.tasks.analogy.folds import Examples, unit_rows
+from densray.tasks.analogy.search import Rows, extremes, mean_direction
+
+__all__ = ["FEATURES", "Candidates", "Relation"]
+
+Matrix = NDArray[np.float64]
+
+#: The features, the first of which is IntCos itself.
+FEATURES = (
+    "log IntCos",
+    "cosine to the right words",
+    "log complement cosine",
+    "cosine to the shifted query",
+    "log frequency rank",
+    "commonness",
+    "known right word",
+    "known left word",
+)
+
+#: Candidates taken by IntCos, by cosine to the query, and by cosine to the query shifted by the mean difference.
+_TAKEN = (80, 40, 40)
+_FLOOR = 1e-3  # class scores and cosines below count as this much, so that they have a logarithm
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Rows of the vocabulary and their features, for each model: shapes (B, C) and (B, C, K)."""
+
+    rows: Rows
+    features: NDArray[np.float32]
+
+
+class Relation:
+    """What a category says about its relation, learned without some of its examples: a model for each mask.
+
+    Parameters
+    ----------
+    space : WordSpace
+    examples : Examples
+    keep : bool array of shape (B, 2 m)
+        The example rows each model may see.
+    rotation : str or Rotation
+    """
+
+    def __init__(self, space: WordSpace, examples: Examples, keep: NDArray[np.bool_], rotation: str | Rotation) -> None:
+        self.space = space
+        self.examples = examples
+        self.keep = keep
+        self.axes = fold_axes(examples, keep, rotation)
+        self.low, self.high = extremes(space, self.axes @ examples.basis.T, examples.basis)
+        m = len(examples)
+        self.left_seen, self.right_seen = keep[:, :m].astype(np.float64), keep[:, m:].astype(np.float64)
+        self.centroids = _unit(self.right_seen @ examples.right)
+        both = self.left_seen * self.right_seen
+        self.offsets = both @ (examples.right - examples.left) / np.maximum(both.sum(axis=1, keepdims=True), 1.0)
+
+    @cached_property
+    def common(self) -> Matrix:
+        """The direction of the mean of the vocabulary: frequent, unspecific words lie along it."""
+        return mean_direction(self.space)
+
+    def describe(self, models: Rows, query: Matrix, near: Rows, barred: Sequence[int]) -> Candidates:
+        """Return the candidates of a query by each of these models.
+
+        They come from the words `near` to the query (a unit vector) and from the right words a model has seen.
+        """
+        m = len(self.examples)
+        pool = np.setdiff1d(np.union1d(near, self.examples.rows[m:]), barred)
+        known_right = self.right_seen[models] @ (self.examples.rows[m:, None] == pool)
+        known_left = self.left_seen[models] @ (self.examples.rows[:m, None] == pool)
+        vectors = unit_rows(self.space, pool)
+        axes = self.axes[models]
+        coordinate, cosine = axes @ vectors.T, vectors @ query
+        along = axes @ query
+        class_score = (coordinate - self.low[models, None]) / (self.high - self.low)[models, None]
+        rest = np.sqrt(np.maximum((1.0 - coordinate**2) * (1.0 - along**2)[:, None], 1e-12))
+        shifted = _unit(query + self.offsets[models]) @ vectors.T
+        intcos = _log(class_score) + _log(cosine)
+        features = [
+            intcos,
+            self.centroids[models] @ vectors.T,
+            _log((cosine - coordinate * along[:, None]) / rest),
+            shifted,
+            np.log(pool + 1.0),
+            vectors @ self.common,
+            np.log1p(known_right),
+            np.minimum(known_left, 1.0),
+        ]
+        stacked = np.stack([np.broadcast_to(one, intcos.shape) for one in features], axis=-1)
+        allowed = np.isin(pool, near) | (known_right > 0)
+        chosen = _choose(allowed, (intcos, np.broadcast_to(cosine, intcos.shape), shifted))
+        taken = np.take_along_axis(stacked, chosen[:, :, None], axis=1)
+        return Candidates(pool[chosen], taken.astype(np.float32))
+
+
+def _choose(allowed: NDArray[np.bool_], scores: Sequence[Matrix]) -> Rows:
+    """Return the columns of the best of each score that those before it did not take."""
+    models, size = allowed.shape
+    if size <= sum(_TAKEN):
+        return np.broadcast_to(np.arange(size), (models, size))
+    free = allowed.copy()
+    chosen = []
+    for score, count in zip(scores, _TAKEN, strict=True):
+        best = np.argpartition(np.where(free, -score, np.inf), count, axis=1)[:, :count]
+        np.put_along_axis(free, best, False, axis=1)
+        chosen.append(best)
+    return np.sort(np.hstack(chosen), axis=1)
+
+
+def _log(values: Matrix) -> Matrix:
+    return np.asarray(np.log(np.maximum(values, _FLOOR)))
+
+
+def _unit(rows: Matrix) -> Matrix:
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12))
