@@ -45,7 +45,7 @@ def fit(
     space: Space,
     lexicon: Seeds,
     output: Output,
-    method: Method = "ridge",
+    method: Method = "auto",
     axes: Annotated[
         int | None,
         typer.Option("--axes", min=1, metavar="N", help="Axes to keep; all, a lossless rotation, if absent."),
@@ -102,7 +102,7 @@ def fit(
 def diagnose(
     space: Space,
     lexicon: Seeds,
-    method: Method = "ridge",
+    method: Method = "auto",
     pairs: Pairs = False,
     any_case: AnyCase = False,
     raw: AsInFile = False,
@@ -145,7 +145,7 @@ def induce(
         str, typer.Argument(metavar="LEXICON|AXIS", help="Labelled words, or an axis that densray fit saved (.npz).")
     ],
     output: Output,
-    method: Method = "ridge",
+    method: Method = "auto",
     pairs: Pairs = False,
     any_case: AnyCase = False,
     raw: AsInFile = False,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from densray.arrays import is_dask
 from densray.errors import OutputError
 from densray.lexicon import Lexicon
 from densray.report import Column, Input, Provenance, Result, Table
@@ -119,7 +120,7 @@ def induce(
     space: WordSpace,
     lexicon: Lexicon,
     *,
-    method: str | Rotation = "ridge",
+    method: str | Rotation = "auto",
     normalize: bool = True,
     match_case: bool = True,
     n_resamples: int | None = None,
@@ -132,10 +133,11 @@ def induce(
     Parameters
     ----------
     space : WordSpace
-        May be larger than memory: it is read in blocks.
+        May be larger than memory: it is read in blocks. Also a Dask dataframe of a column ``word`` and columns of
+        numbers; then the result is one too, see :func:`densray.scale.induce_frame`.
     lexicon : Lexicon
         The seeds.
-    method : str or rotation, default="ridge"
+    method : str or rotation, default="auto"
         The name of a method, or a rotation; a fitted one is used as it is, and the lexicon gives errors and
         calibration.
     normalize : bool, default=True
@@ -160,6 +162,11 @@ def induce(
     >>> "".join(induced.to_polars()["word"])
     'abcdefghi'
     """
+    if is_dask(space):
+        from densray.scale._induction import induce_frame
+
+        options = {"method": method, "normalize": normalize, "match_case": match_case, "n_resamples": n_resamples}
+        return induce_frame(space, lexicon, folds=folds, random_state=random_state, **options)
     provenance = Provenance.begin(seed=random_state)
     seeds = Seeds.of(space, lexicon, normalize=normalize, match_case=match_case)
     rotation = fitted(method, seeds)

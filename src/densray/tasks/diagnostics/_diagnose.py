@@ -36,7 +36,7 @@ def diagnose(
     space: WordSpace,
     lexicon: Lexicon,
     *,
-    method: str | Rotation = "ridge",
+    method: str | Rotation = "auto",
     pairs: Iterable[Sequence[str]] | None = None,
     normalize: bool = True,
     match_case: bool = True,
@@ -54,7 +54,7 @@ def diagnose(
     space : WordSpace
     lexicon : Lexicon
         The seeds.
-    method : str or rotation, default="ridge"
+    method : str or rotation, default="auto"
         The name of a method, or a rotation; a fitted one is taken as it is.
     pairs : pairs of words, optional
         Words that differ in the concept, the higher first, whose differences should be parallel.
