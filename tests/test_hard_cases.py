@@ -193,3 +193,16 @@ def test_no_single_changed_byte_of_a_saved_rotation_escapes_our_errors(overlappi
             except PersistenceError:
                 continue
         np.testing.assert_array_equal(loaded.components_, expected)
+
+
+def test_small_weights_choose_the_ridge_as_their_multiples_up_to_one_do():
+    """A weight of at most one is left out whole, so that the scale of such weights does not matter."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(60, 40))
+    y = X[:, 0] + rng.normal(size=60)
+    weight = rng.uniform(0.2, 1.0, size=60)
+    axes = [LinearRotation().fit(X, y, sample_weight=scale * weight).components_[0] for scale in (1.0, 0.1, 1e-3)]
+    np.testing.assert_allclose(axes[1], axes[0], atol=1e-8)
+    np.testing.assert_allclose(axes[2], axes[0], atol=1e-8)
+    even = LinearRotation().fit(X, y, sample_weight=np.full(60, 1 / 60)).components_[0]
+    np.testing.assert_allclose(even, LinearRotation().fit(X, y).components_[0], atol=1e-8)

@@ -33,7 +33,8 @@ ANCHOR = 0.5
 def ridge_direction(X: Array, values: Array, weight: Array | None) -> tuple[NDArray[np.float64], float]:
     """Return the ridge coefficients of `values` on the rows of `X`, and the penalty chosen.
 
-    A weight counts as that many copies of its row, of which leave-one-out leaves out one.
+    A weight counts as that many copies of its row, of which leave-one-out leaves out one; a weight below one is left
+    out whole. Weights that count how often a word occurs therefore weaken the choice: its copies stay behind.
     """
     xp = namespace(X)
     targets = xp.astype(values, xp.float64)
@@ -55,13 +56,14 @@ def ridge_direction(X: Array, values: Array, weight: Array | None) -> tuple[NDAr
     for block in blocks_of(X.shape[0], block_rows(X)):
         U = (X[block, :] - mean) @ basis
         residual = targets[block][:, None] - xp.astype(U @ tables[0], xp.float64)
-        leverage = xp.astype((U * U) @ tables[1], xp.float64) + 1.0 / total
+        mass = xp.clip(weights[block], 0.0, 1.0)[:, None]  # what is left out
+        leverage = mass * (xp.astype((U * U) @ tables[1], xp.float64) + 1.0 / total)
         target = targets[block][:, None]
         # the label's own share in the mean of the others is taken off: n/(n-1) y - r/(1-h) = n/(n-1) w₋ᵢ(x - mean)
-        scores = target * (total / max(total - 1.0, 1e-8)) - residual / _away_from_zero(1.0 - leverage)
+        scores = target * (total / _away_from_zero(total - mass)) - residual / _away_from_zero(1.0 - leverage)
         features = xp.concat([target * scores, scores * scores, target * target], axis=1)
         sums = sums + to_host(weights[block] @ features)
-        products = products + to_host((features * weights[block][:, None]).T @ features)
+        products = products + to_host((features * (mass * weights[block][:, None])).T @ features)
     best = _choose(sums, products)
     return vectors @ coefficients[:, best], float(penalties[best])
 
