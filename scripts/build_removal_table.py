@@ -33,8 +33,8 @@ NUMBERS, PAGE = DOCS / "removal.json", DOCS / "debiasing.md"
 COUNT = 2500
 
 FAMILY = [
-    "mean-difference", "densray-unit", "densray-unit:2", "densray-unit:5", "densray-unit:10", "densifier", "svm",
-    "ridge", "ridge:10", "inlp:10", "inlp:30", "hard", "double-hard", "leace",
+    "random", "mean-difference", "densray-unit", "densray-unit:2", "densray-unit:5", "densray-unit:10", "densifier",
+    "svm", "ridge", "ridge:10", "inlp:10", "inlp:30", "hard", "double-hard", "leace",
 ]  # fmt: skip
 BIASED = ["mean-difference", "densray-unit", "densifier", "svm", "ridge", "ridge:30", "inlp:10", "inlp:30", "leace"]
 HELD_OUT = ["mean-difference", "densray-unit", "ridge", "ridge:30", "inlp:10", "inlp:30", "leace"]

@@ -206,3 +206,19 @@ def test_gender_on_the_slice_shows_that_the_word_list_decides_more_than_the_meth
         assert result.spaces[1]["men"].value > result.spaces[0]["men"].value - 0.005
     with pytest.raises(DensRayError):
         evaluate_removal(google, concept, ["ridge:301"])
+
+
+@pytest.mark.slow
+def test_removing_a_random_direction_changes_no_measure_significantly() -> None:
+    from densray import load_space
+
+    original, random, removed = evaluate_removal(
+        load_space("googlenews-26k"), load_concept("gender"), ["random", "mean-difference"]
+    ).spaces
+    for before, after in zip((*original.removed, *original.kept[:-1]), (*random.removed, *random.kept), strict=False):
+        if before.interval is not None:
+            assert before.interval.low <= after.value <= before.interval.high, before.name
+    for name in ("anchor gap", "direct bias", "cluster accuracy", "neighbour correlation", "recovery (linear)"):
+        interval = original[name].interval
+        assert interval is not None
+        assert removed[name].value < interval.low

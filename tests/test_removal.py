@@ -67,7 +67,7 @@ def test_erasing_twice_is_erasing_once_and_removes_exactly_the_span(name: str) -
     assert erased @ across == pytest.approx(X @ across, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", LOCAL)
+@pytest.mark.parametrize("name", [name for name in LOCAL if name != "random"])
 def test_every_remover_takes_away_the_planted_direction(name: str) -> None:
     aligned = LEXICON.align(SPACE)
     before = MeanDifference().fit(aligned.X, aligned.y)

@@ -28,12 +28,13 @@ def leace(X: NDArray[np.floating], y: NDArray[np.floating]) -> Erasure:
        Concept Erasure in Closed Form. NeurIPS 2023.
     """
     try:
-        import torch
         from concept_erasure import LeaceEraser
     except ImportError as error:
         raise MissingExtraError(
             f"LEACE needs {error.name}, which is not installed. Install it with: pip install 'densray[leace]'"
         ) from error
+    import torch  # it needs torch itself
+
     eraser = LeaceEraser.fit(
         torch.from_numpy(np.array(X, dtype=np.float64)), torch.from_numpy(np.array(y, dtype=np.float64))
     )

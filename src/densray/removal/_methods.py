@@ -92,6 +92,14 @@ def _inlp(seeds: Seeds, n_axes: int) -> Erasure:
     return Erasure.of(LinearRotation("svm", n_components=n_axes).fit(seeds.X, seeds.y), n_axes)
 
 
+def _random(seeds: Seeds, n_axes: int) -> Erasure:
+    width = seeds.vectors.shape[1]
+    if n_axes > width:
+        raise TaskError(f"{n_axes} random axes were asked for; the space has {width} dimensions. Ask for fewer.")
+    axes, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(width, n_axes)))
+    return Erasure.along(axes.T)
+
+
 def _hard(seeds: Seeds, n_axes: int) -> Erasure:
     pairs = _needed_pairs(seeds, "hard")
     rows = np.array(pairs).ravel()
@@ -134,6 +142,7 @@ _ALL = (
         equalizes=True,
     ),
     Remover("leace", "least-squares concept erasure (Belrose et al. 2023)", _leace),
+    Remover("random", "random directions: the control, which should remove nothing", _random),
 )
 
 #: Every remover by its name.
