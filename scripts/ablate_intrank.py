@@ -1,4 +1,4 @@
-"""What carries IntRank: each feature left out, other axes inside, and paired tests; prints Markdown for docs/analogies.md.
+"""What carries IntRank: paired tests, each feature left out, other axes inside; the tables of docs/analogies.md.
 
 Usage: python scripts/ablate_intrank.py [google msr bats] [--ablate]
 """

@@ -14,7 +14,7 @@ from densray.analogies import AnalogySet
 from densray.cli.entry import run
 from densray.datasets import load_analogies, load_space
 from densray.paper.analogies import analogy_tables, reproduce_analogies
-from densray.tasks.analogy import compare_solvers, evaluate_analogies
+from densray.tasks.analogy import SOLVERS, compare_solvers, evaluate_analogies
 
 # Dufter & Schütze 2019, tables 5 and 6, block GN/GA: sections that the slice covers wholly
 GOOGLE = {
@@ -156,7 +156,7 @@ def test_categories_that_cannot_be_asked_are_named_and_the_others_go_on(tiny: Wo
             "itself": [("l1", "l1"), ("l2", "l2"), ("l3", "l3")],
         }
     )
-    for solver in ("intcos-original", "intcos-complement", "lrcos", "3cosadd", "3cosavg", "pairdistance"):
+    for solver in SOLVERS:
         result = evaluate_analogies(tiny, analogies, solver, predictions=True)
         precision = {one.category: one.precision for one in result.categories}
         assert precision["whole"] is not None

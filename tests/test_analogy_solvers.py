@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_limits
 
 from analogy_oracle import COLUMNS, solve
 from densray import DensRay, LinearRotation, WordSpace
@@ -15,6 +18,14 @@ from densray.tasks.analogy import SOLVERS, IntCos, LRCos, Solver, compare_solver
 from densray.tasks.analogy import search as search_module
 from densray.tasks.analogy.folds import Examples, Folds
 from densray.tasks.analogy.usable import UsableCategory, find_usable
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Small matrices: threads would wait for each other."""
+    with threadpool_limits(1):
+        yield
+
 
 PAIRS = [("man", "woman"), ("father", "mother"), ("brother", "sister"), ("boy", "girl"), ("son", "daughter")]
 
