@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from densray import Densifier, DensRay, LinearRotation, MeanDifference
-from densray.errors import DensRayError, LabelError, NotAdditiveError, VectorError
+from densray import Densifier, DensRay, Lexicon, LinearRotation, MeanDifference, WordSpace
+from densray.errors import DensRayError, LabelError, LexiconError, NotAdditiveError, VectorError
 from densray.rotations import Rotation
+from densray.tasks.induction import induce
 
 da = pytest.importorskip("dask.array", reason="the extra 'dask' is not installed")
 dd = pytest.importorskip("dask.dataframe", reason="the extra 'dask' is not installed")
@@ -100,6 +101,25 @@ def test_dataframes_are_taken_as_they_are(rows: Rows) -> None:
     np.testing.assert_allclose(found.erase(vectors).compute(), expected.erase(X), atol=1e-8)
     some = frame[frame["label"] > 100]  # no rows at all
     assert found.transform(some[[f"x{column}" for column in range(10)]]).compute().shape == (0, 10)
+
+
+def test_a_vocabulary_is_scored_where_it_lies(googlenews: WordSpace, sentiment: Lexicon) -> None:
+    space = googlenews.limit(4000)
+    table = pd.DataFrame(space.vectors, columns=[f"x{column}" for column in range(space.width)])
+    table.insert(0, "word", list(space.words))
+    frame = dd.from_pandas(table, npartitions=6)
+    here = induce(space, sentiment, method="mean-difference", n_resamples=20)
+    there = induce(frame, sentiment, method="mean-difference", n_resamples=20)  # type: ignore[arg-type]
+    assert hasattr(there, "__dask_graph__")
+    found = there.compute()
+    assert found["word"].tolist() == list(space.words)
+    np.testing.assert_allclose(found["score"], here.scores.score, atol=1e-6)
+    np.testing.assert_allclose(found["probability"], here.scores.probability, atol=1e-4)
+    np.testing.assert_allclose(found["standard_error"], here.scores.standard_error, rtol=0.2)
+    with pytest.raises(LexiconError, match="none of the 1 words"):
+        induce(frame, Lexicon({"qqqq": 1}))  # type: ignore[arg-type]
+    with pytest.raises(DensRayError, match="no column 'word'"):
+        induce(frame[["x0", "x1"]], sentiment)  # type: ignore[arg-type]
 
 
 def test_unit_length_differences_name_the_forms_that_spread(rows: Rows) -> None:

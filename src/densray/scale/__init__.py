@@ -2,5 +2,6 @@
 
 from densray.scale._blocks import ArrayBlocks, labelled_blocks
 from densray.scale._fit import fit_blocks
+from densray.scale._induction import induce_frame
 
-__all__ = ["ArrayBlocks", "fit_blocks", "labelled_blocks"]
+__all__ = ["ArrayBlocks", "fit_blocks", "induce_frame", "labelled_blocks"]

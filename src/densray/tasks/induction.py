@@ -165,8 +165,17 @@ def induce(
     if is_dask(space):
         from densray.scale._induction import induce_frame
 
-        options = {"method": method, "normalize": normalize, "match_case": match_case, "n_resamples": n_resamples}
-        return induce_frame(space, lexicon, folds=folds, random_state=random_state, **options)
+        table: Induction = induce_frame(  # a Dask dataframe, as was given
+            space,
+            lexicon,
+            method=method,
+            normalize=normalize,
+            match_case=match_case,
+            n_resamples=n_resamples,
+            folds=folds,
+            random_state=random_state,
+        )
+        return table
     provenance = Provenance.begin(seed=random_state)
     seeds = Seeds.of(space, lexicon, normalize=normalize, match_case=match_case)
     rotation = fitted(method, seeds)
