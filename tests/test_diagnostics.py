@@ -239,6 +239,20 @@ def test_few_seeds_lower_the_folds_and_one_a_class_is_an_error() -> None:
         diagnose(space, Lexicon({"word1": 1, "word300": -1}))
 
 
+def test_seeds_that_span_fewer_axes_are_asked_for_fewer() -> None:
+    space = WordSpace(list("abcdefgh"), np.eye(3)[[0, 0, 0, 0, 1, 1, 1, 2]])
+    lexicon = Lexicon(dict(zip("abcdefgh", [1, 1, 1, 1, -1, -1, -1, -1], strict=True)))
+    assert len(diagnose(space, lexicon).axes) == 1
+
+
+def test_too_few_draws_are_refused() -> None:
+    space, lexicon = planted_space()
+    with pytest.raises(TaskError, match="n_resamples=1"):
+        diagnose(space, lexicon, n_resamples=1)
+    with pytest.raises(TaskError, match="n_permutations=0"):
+        diagnose(space, lexicon, n_permutations=0)
+
+
 def test_the_same_seed_gives_the_same_diagnosis() -> None:
     space, lexicon = planted_space(100)
     first, second = (diagnose(space, lexicon, random_state=3).to_dict() for _ in range(2))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from densray.errors import TaskError
 from densray.rotations import Rotation
 from densray.space import WordSpace
 from densray.tasks.calibration import Calibration
@@ -174,5 +175,9 @@ def _average_word(space: WordSpace, *, normalize: bool) -> NDArray[np.float64]:
 def count_resamples(rotation: Rotation, seeds: Seeds, wanted: int | None) -> int:
     """Return how many resamples to draw: what was asked for, or what the method's cost allows."""
     if wanted is not None:
+        if wanted < 2:
+            raise TaskError(
+                f"n_resamples={wanted} is given; an error takes at least 2 resamples, 50 or more to be of use."
+            )
         return wanted
     return RESAMPLES_CLOSED if is_closed_form(rotation, seeds) else RESAMPLES_REFIT

@@ -30,6 +30,8 @@ Advance = Callable[[int, int], None]
 
 #: Axes whose held-out agreement is measured, where each is cheap.
 AXES = 3
+#: So few seeds that they may not span as many axes.
+FEW = 100
 
 
 def diagnose(
@@ -112,8 +114,8 @@ def diagnose_axis(
     random = np.random.default_rng(random_state)
     step = _Steps(advance, 4)
     n_folds = count_folds(seeds, folds)
-    n_axes = _count_axes(rotation, seeds, n_folds)
     numbers = stratified_folds(seeds, n_folds, random)
+    n_axes = _count_axes(rotation, seeds, numbers)
     held_out = held_out_scores(rotation, seeds, numbers, n_axes=n_axes, advance=step)
     model = AxisModel.of(
         rotation,
@@ -185,12 +187,16 @@ class _Steps:
             self.advance(100 * self.stage + 100 * done // max(total, 1), 100 * self.stages)
 
 
-def _count_axes(rotation: Rotation, seeds: Seeds, n_folds: int) -> int:
+def _count_axes(rotation: Rotation, seeds: Seeds, folds: NDArray[np.int64]) -> int:
     """Return how many axes to look at: several where they come cheap, one where each takes long to fit."""
     if not isinstance(rotation, DensRay | PairDirection) and not is_closed_form(rotation, seeds):
         return 1
-    smallest = len(seeds) - -(-len(seeds) // n_folds)  # rows of the smallest training set
-    return min(AXES, int(seeds.X.shape[1]), smallest)
+    if len(seeds) > FEW:
+        return min(AXES, int(seeds.X.shape[1]))
+    trainings = (seeds.X[folds != number] for number in np.unique(folds))
+    # an axis in the complement of the others needs rows that still differ there
+    ranks = [int(np.linalg.matrix_rank(rows - rows.mean(axis=0))) for rows in trainings]
+    return max(min(AXES, *ranks), 1)
 
 
 def _agreement(seeds: Seeds, scores: NDArray[np.float64], axis: int) -> Agreement:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.exceptions import ConvergenceWarning
 
+from densray.errors import TaskError
 from densray.rotations import Rotation
 from densray.rotations._ridge import PENALTIES
 from densray.tasks.held_out import count_folds, stratified_folds
@@ -61,6 +62,8 @@ def permutation_test(
     advance: Callable[[int, int], None] | None = None,
 ) -> PermutationTest:
     """Return how often labels without meaning do as well as the real ones."""
+    if n_permutations is not None and n_permutations < 1:
+        raise TaskError(f"n_permutations={n_permutations} is given; a test takes at least 1, and 19 to reach p = 0.05.")
     if is_closed_form(rotation, seeds):
         usual = PERMUTATIONS_CLOSED if len(seeds) <= MANY else PERMUTATIONS_MANY
         count = usual if n_permutations is None else n_permutations
@@ -71,8 +74,7 @@ def permutation_test(
         found = _by_refits(rotation, seeds, count, random, advance)
     observed, shuffled = found[0], found[1:]
     p = (1 + int(np.sum(shuffled >= observed - 1e-12))) / (1 + count)
-    chance = float(np.quantile(shuffled, 0.95)) if count else float("nan")
-    return PermutationTest(p, float(observed), chance, count, len(seeds))
+    return PermutationTest(p, float(observed), float(np.quantile(shuffled, 0.95)), count, len(seeds))
 
 
 def _by_products(rotation: Rotation, seeds: Seeds, count: int, random: np.random.Generator) -> Matrix:
