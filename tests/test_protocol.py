@@ -125,6 +125,11 @@ def test_pair_weights_reach_the_methods_that_have_them() -> None:
     assert "weights" not in Protocol().rotation("ridge").get_params()
 
 
+def test_densifier_is_solved_exactly_unless_the_published_solver_is_asked_for() -> None:
+    assert Protocol().rotation("densifier").get_params()["solver"] == "exact"
+    assert Protocol(densifier_solver="sgd", seed=5).rotation("densifier").get_params()["random_state"] == 5
+
+
 def test_french_words_keep_case_and_accents() -> None:
     """A tiny French space: without its accents, or in lower case, a word is another word."""
     random = np.random.default_rng(0)

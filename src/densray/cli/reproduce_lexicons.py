@@ -60,6 +60,9 @@ def figure1_command(
     methods: Methods = None,
     sizes: Sizes = None,
     samples: Samples = 40,
+    solver: Annotated[
+        str, typer.Option("--densifier", metavar="SOLVER", help="exact, or sgd: gradient descent, as published.")
+    ] = "exact",
     output: Figure = None,
     overwrite: Overwrite = False,
     seed: Seed = 0,
@@ -84,7 +87,7 @@ def figure1_command(
             methods=split_names(methods) or STABILITY_METHODS,
             sizes=split_numbers(sizes) or DEFAULT_SIZES,
             n_samples=samples,
-            protocol=Protocol(seed=seed),
+            protocol=Protocol(seed=seed, densifier_solver=solver),
             advance=advance,
         )
     write_figure(result, output, overwrite=overwrite, quiet=quiet)

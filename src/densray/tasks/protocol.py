@@ -46,6 +46,8 @@ class Protocol:
         Whether test words are taken out of the training lexicon.
     pair_weights : "balanced" or (float, float)
         Weights of unlike and like pairs, for the methods that have them.
+    densifier_solver : {"exact", "sgd"}
+        "sgd" is the published one.
     split_at_median : tuple of str
         Methods that see scores as two classes, parted at the median of the training words. Methods of two classes
         always do; all others see the scores.
@@ -69,19 +71,18 @@ class Protocol:
     training_limit: int | None = 80_000
     disjoint: bool = True
     pair_weights: str | tuple[float, float] = (0.5, 0.5)
+    densifier_solver: str = "exact"
     split_at_median: tuple[str, ...] = ("densray", "densray-unit", "densifier")
     least_coverage: float = 0.1
     level: float = 0.95
     n_resamples: int = 1000
 
     def rotation(self, method: str) -> Rotation:
-        """Return an unfitted rotation of one axis, with the weights of the protocol where the method has such."""
+        """Return an unfitted rotation of one axis, with those choices of the protocol that the method knows."""
         rotation = make_rotation(method)
-        parameters = rotation.get_params(deep=False)
-        if "weights" in parameters:
-            rotation.set_params(weights=self.pair_weights)
-        if "random_state" in parameters:
-            rotation.set_params(random_state=self.seed)
+        chosen = {"weights": self.pair_weights, "solver": self.densifier_solver, "random_state": self.seed}
+        known = rotation.get_params(deep=False)
+        rotation.set_params(**{name: value for name, value in chosen.items() if name in known})
         return rotation
 
     def labels(self, method: str, seeds: Seeds) -> Vector:
