@@ -25,13 +25,13 @@ from densray.space import WordSpace
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = ROOT / "docs"
-BLOCK = re.compile(r"^( *)```(python|console)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^( *)```(python|console|text)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 
 #: Pages whose blocks run from top to bottom, each page in a folder of its own.
 RUNNING = ["index.md", "tutorial.md", "methods.md", "mathematics.md"]
 RUNNING += sorted(f"how-to/{page.name}" for page in (DOCUMENTS / "how-to").glob("*.md") if page.name != "index.md")
 #: Pages whose commands name files of the reader's; their Python runs.
-PYTHON_RUNNING = ["analogies.md", "debiasing.md", "spaces.md"]
+PYTHON_RUNNING = ["analogies.md", "debiasing.md", "spaces.md", "trust.md"]
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def _methods_as_they_were() -> Iterator[None]:
 
 
 def blocks(page: Path) -> Iterator[tuple[str, str, int]]:
-    """Language, text and line of every block that runs."""
+    """Language, text and line of every block that runs, and of what it prints."""
     text = page.read_text(encoding="utf-8")
     for match in BLOCK.finditer(text):
         indent, language, body = match.groups()
@@ -69,7 +69,10 @@ def test_the_code_of_the_page_runs(
     ran = 0
     for language, body, line in blocks(page):
         if language == "python":
+            capsys.readouterr()
             exec(compile("\n" * line + body, str(page), "exec"), names)
+        elif name in RUNNING and language == "text":
+            assert capsys.readouterr().out == body, f"{name}, line {line}: this is not what the block above prints"
         elif name in RUNNING:
             for arguments in commands(body):
                 assert run(arguments) == 0, f"{name}, line {line}: {arguments}: {capsys.readouterr().err}"
