@@ -158,6 +158,20 @@ def test_absent_anchors_and_neutral_words_are_named(space: WordSpace, concept_fi
         load_concept("colour")
 
 
+def test_lists_that_are_hardly_in_the_space_give_no_number_and_name_their_words(
+    space: WordSpace, concept_file: Path
+) -> None:
+    text = concept_file.read_text("utf-8").replace('["m3", "m4"]', '["m3", "fort"]')
+    concept_file.write_text(text, "utf-8")
+    (concept_file.parent / "ratings.tsv").write_text("hier\tdort\t3\nwort1\twort2\t1\n", "utf-8")
+    original = evaluate_removal(space, load_concept(concept_file), []).spaces[0]
+    assert np.isnan(original["WEAT 1"].value)
+    assert original["WEAT 1"].missing == ("fort",)
+    assert np.isnan(original["ratings"].value)
+    assert original["ratings"].missing == ("hier", "dort")
+    assert original.to_dict()["kept"][0]["used"] == 0
+
+
 def test_the_chart_of_the_price_has_one_labelled_point_a_space(result: RemovalResult) -> None:
     rows = [
         {"space": each.name, "gap": each["anchor gap"].value, "overlap": each["neighbour overlap"].value}

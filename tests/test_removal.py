@@ -145,6 +145,16 @@ def test_a_file_loses_the_concept_block_by_block_like_a_space(tmp_path: Path) ->
     assert found.vectors == pytest.approx(expected.vectors, abs=1e-6)
     with pytest.raises(DensRayError, match="exists"):
         remove_from_file(source, written, erasure)
+    narrow = Erasure.along(np.eye(3)[:1])
+    with pytest.raises(VectorError, match="width 3"):
+        remove_from_file(source, written, narrow, overwrite=True)
+    assert np.array_equal(read_space(written).vectors, found.vectors)  # the old file is whole
+    again = remove_from_file(source, tmp_path / "again.bin", erasure, source_format="word2vec-binary")
+    assert np.allclose(read_space(again).vectors, remove(SPACE, erasure).vectors, atol=1e-6)
+    with pytest.raises(DensRayError, match="'x', 'y'"):
+        remove_from_file(source, tmp_path / "none.bin", erasure, equalize=[("x", "y")])
+    with pytest.raises(DensRayError, match="None of the 1 pairs"):
+        remove(SPACE, erasure, equalize=[("w0", "y")])
 
 
 def test_a_rotation_can_stand_for_its_erasure() -> None:

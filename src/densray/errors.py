@@ -12,14 +12,15 @@ from sklearn.exceptions import NotFittedError
 
 __all__ = [
     "AnalogyError",
+    "CoverageError",
     "DataError",
     "DensRayError",
     "FormatError",
     "LabelError",
     "LexiconError",
     "MissingExtraError",
-    "OutputError",
     "NotAdditiveError",
+    "OutputError",
     "PersistenceError",
     "RotationNotFittedError",
     "SpaceError",
@@ -91,6 +92,10 @@ class OutputError(DensRayError):
 
 class TaskError(DensRayError):
     """A task that cannot be run on what it was given."""
+
+
+class CoverageError(TaskError):
+    """A word list of which too little is in the space; the message names the first missing words."""
 
 
 def name_some(items: Iterable[object], *, most: int = 5) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from densray.errors import TaskError, UnknownWordError, name_some
+from densray.errors import CoverageError, UnknownWordError, name_some
 from densray.metrics import Interval
 from densray.space import WordSpace
 
@@ -87,7 +87,7 @@ def find_words(space: WordSpace, words: Iterable[str], *, what: str, minimum: in
     )
     if len(found) < minimum:
         missing = f" (missing: {name_some(found.missing)})" if found.missing else ""
-        raise TaskError(
+        raise CoverageError(
             f"{what}: {len(found)} of {len(listed)} words are in '{space.name}'{missing}; at least {minimum} "
             f"{'is' if minimum == 1 else 'are'} needed. Check case and language, or give another list."
         )
@@ -103,7 +103,7 @@ def find_pairs(
     missing = tuple(dict.fromkeys(word for pair in listed for word in pair if word not in space))
     if len(found) < minimum:
         lost = f" (missing: {name_some(missing)})" if missing else ""
-        raise TaskError(
+        raise CoverageError(
             f"{what}: {len(found)} of {len(listed)} pairs are in '{space.name}'{lost}; at least {minimum} "
             f"{'is' if minimum == 1 else 'are'} needed. Check case and language, or give other pairs."
         )

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from densray.bias.measurement import Measurement, proportion_interval, unit_rows
-from densray.errors import TaskError
+from densray.errors import CoverageError, TaskError
 from densray.lexicon import Lexicon
 from densray.space import WordSpace
 
@@ -77,7 +77,7 @@ def probe(
     chosen = np.sort(random.permutation(len(aligned.words))[:most])
     y = aligned.y[chosen] > 0
     if min(int(y.sum()), int((~y).sum())) < n_folds:
-        raise TaskError(
+        raise CoverageError(
             f"a probe in {n_folds} folds needs {n_folds} words of each label; '{lexicon.name}' has {int(y.sum())} and "
             f"{int((~y).sum())} in '{space.name}'. Use fewer folds, or more words."
         )

@@ -18,7 +18,7 @@ from densray.bias.measurement import (
     unit_rows,
 )
 from densray.datasets import SimilaritySet
-from densray.errors import TaskError
+from densray.errors import CoverageError, TaskError
 from densray.metrics import spearman
 from densray.neighbors import nearest_rows
 from densray.space import WordSpace
@@ -34,7 +34,7 @@ def similarity(space: WordSpace, ratings: SimilaritySet) -> Measurement:
     known = [all(word in space for word in pair) for pair in ratings.pairs]
     pairs = [pair for pair, usable in zip(ratings.pairs, known, strict=True) if usable]
     if len(pairs) < 3:
-        raise TaskError(
+        raise CoverageError(
             f"{ratings.name}: {len(pairs)} of {len(ratings)} pairs are in '{space.name}'; at least 3 are needed. "
             f"Check case and language."
         )
@@ -66,7 +66,9 @@ def analogy_accuracy(
     random = np.random.RandomState(random_state)
     questions = [question for category in analogies for question in _questions(space, category.pairs, most, random)]
     if not questions:
-        raise TaskError(f"no category of '{analogies.name}' has two pairs in '{space.name}'. Check case and language.")
+        raise CoverageError(
+            f"no category of '{analogies.name}' has two pairs in '{space.name}'. Check case and language."
+        )
     rows = np.array([space.locate(question) for question in questions])
     words = {row: place for place, row in enumerate(np.unique(rows).tolist())}
     unit = unit_rows(space, [space.words[row] for row in words])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray.bias.measurement import Measurement, proportion_interval, require_words, scaled, unit_rows
-from densray.errors import TaskError
+from densray.errors import CoverageError, TaskError
 from densray.space import WordSpace
 
 __all__ = ["PairChoice", "SemBiasQuestion", "pair_choice", "read_sembias"]
@@ -86,7 +86,9 @@ def pair_choice(
     usable = [each for each in asked if all(word in space for pair in each.pairs for word in pair)]
     missing = dict.fromkeys(word for each in asked for pair in each.pairs for word in pair if word not in space)
     if not usable:
-        raise TaskError(f"none of {len(asked)} questions has all its words in '{space.name}'. Check case and language.")
+        raise CoverageError(
+            f"none of {len(asked)} questions has all its words in '{space.name}'. Check case and language."
+        )
     direction = _differences(space, [poles])[0]
     picked = np.array([int(np.argmax(_differences(space, each.pairs) @ direction)) for each in usable])
     shares = [float(np.mean(picked == 0)), float(np.mean(picked == 1)), float(np.mean(picked > 1))]

@@ -22,10 +22,11 @@ class Erasure:
     r"""What removes a concept from vectors: one affine map, whichever method found it.
 
     .. math::
-        x \mapsto x - s \left( b + L^\top (x - o) R \right)
+        x \mapsto x - s \left( b + (x - o) L R \right)
 
-    with strength :math:`s`. For a rotation :math:`L = R^\top` are its first axes, and :math:`o` and :math:`b` vanish.
-    LEACE reads one set of directions and takes another away (:math:`L \neq R^\top`), around the mean :math:`o`.
+    for rows :math:`x`, with strength :math:`s`. For a rotation :math:`L = R^\top` are its first axes, and :math:`o` and
+    :math:`b` vanish. LEACE reads one set of directions and takes another away (:math:`L \neq R^\top`), around the mean
+    :math:`o`.
 
     Attributes
     ----------

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from densray.errors import SpaceError
+from densray.errors import CoverageError, SpaceError, name_some
 from densray.removal._equalize import equalized
 from densray.removal._erasure import Erasure, check_strength
 from densray.space import WordSpace
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["Removal", "remove", "remove_from_file"]
 
 _BLOCK = 16_384
+#: Options of `rewrite` that say how the source is read: as `read_space` calls them, or under another name.
+_SHARED = ("limit", "encoding", "errors", "bad_rows", "member", "words_file")
+_READING = {"source_format": "format"}
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,7 @@ def remove_from_file(
 
     pairs = list(equalize)
     mentioned = {word for pair in pairs for word in pair}
-    reading = {name: options[name] for name in ("limit", "encoding", "errors") if name in options}
+    reading = {_READING.get(name, name): options[name] for name in options if name in (*_SHARED, *_READING)}
     excerpt = read_space(source, words=mentioned, **reading) if mentioned else None
     change = _planned(excerpt, erasure, keep=keep, equalize=pairs, strength=strength)
     return rewrite(source, target, change=change, **options)
@@ -135,5 +138,11 @@ def _planned(
             f"The erasure '{found.name}' was fitted on {found.width} dimensions, '{space.name}' has {space.width}. "
             f"Fit it on this space, or use the one it was fitted on."
         )
-    replaced = {} if space is None else equalized(space, found, equalize)
+    pairs = list(equalize)
+    replaced = {} if space is None else equalized(space, found, pairs)
+    if pairs and not replaced:
+        raise CoverageError(
+            f"None of the {len(pairs)} pairs to equalise is wholly in the space (first: {name_some(pairs[0])}). "
+            f"Check case and language, or leave them out."
+        )
     return Removal(found, frozenset(keep), replaced, strength)

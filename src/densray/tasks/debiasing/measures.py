@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +30,7 @@ from densray.bias import (
     similarity,
 )
 from densray.bias.measurement import find_words, unit_rows
-from densray.errors import TaskError
+from densray.errors import CoverageError
 from densray.space import WordSpace
 from densray.tasks.debiasing.concept import Concept, Pairs
 
@@ -108,15 +110,12 @@ def _gaps(space: WordSpace, concept: Concept, reference: Reference) -> Iterator[
     yield indirect_bias(space, reference.alike, reference.direction)
     for test in concept.associations:
         groups = (test.first_target, test.second_target, test.first_attribute, test.second_attribute)
-        try:
-            yield association(space, *(group.words for group in groups), name=f"WEAT {test.number}")
-        except TaskError as error:
-            if "words are in" not in str(error):
-                raise
-            absent = tuple(word for group in groups for word in group.words if word not in space)
-            yield Measurement(f"WEAT {test.number}", float("nan"), missing=absent)
+        words, name = [group.words for group in groups], f"WEAT {test.number}"
+        yield _covered(name, partial(association, space, *words, name=name), chain(*words), space)
     if concept.questions:
-        yield pair_choice(space, concept.questions, concept.poles or concept.anchors)
+        asked = (word for each in concept.questions for pair in each.pairs for word in pair)
+        measure = partial(pair_choice, space, concept.questions, concept.poles or concept.anchors)
+        yield _covered("SemBias stereotype", measure, asked, space)
 
 
 def _lipstick(space: WordSpace, concept: Concept, reference: Reference) -> Iterator[Measurement]:
@@ -136,12 +135,23 @@ def _models(space: WordSpace, concept: Concept) -> Iterator[Measurement]:
         yield probe(space, probed, model="nonlinear", n_folds=_FOLDS)
     if concept.identities and concept.positive and concept.negative:
         words = (concept.identities, concept.positive, concept.negative)
-        yield sentiment_bias(space, *words, n_resamples=_SENTIMENT_MODELS)
+        measure = partial(sentiment_bias, space, *words, n_resamples=_SENTIMENT_MODELS)
+        yield _covered("RNSB", measure, chain(*words), space)
 
 
 def _kept(space: WordSpace, concept: Concept, reference: Reference) -> Iterator[Measurement]:
     for ratings in concept.similarities:
-        yield similarity(space, ratings)
+        yield _covered(ratings.name, partial(similarity, space, ratings), chain(*ratings.pairs), space)
     if concept.analogies is not None:
-        yield analogy_accuracy(space, concept.analogies, most=_QUESTIONS)
+        measure = partial(analogy_accuracy, space, concept.analogies, most=_QUESTIONS)
+        yield _covered("analogies", measure, concept.analogies.words, space)
     yield neighbor_overlap(space, reference.space, most=_OVERLAPPED)
+
+
+def _covered(name: str, measure: Callable[[], Measurement], words: Iterable[str], space: WordSpace) -> Measurement:
+    """Return a measure, or no number and the missing words where its lists are hardly in the space."""
+    try:
+        return measure()
+    except CoverageError:
+        missing = dict.fromkeys(word for word in words if word not in space)
+        return Measurement(name, float("nan"), missing=tuple(missing))
