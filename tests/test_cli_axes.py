@@ -80,6 +80,18 @@ def test_an_axis_file_induces_the_lexicon_its_word_list_does(files: Path, tmp_pa
     assert first["standard_error"].min() > 0
 
 
+def test_a_bare_axis_is_saved_without_a_verdict(
+    files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = str(tmp_path / "bare.npz")
+    found = _json(capsys, "fit", *_paths(files, "space.txt", "lexicon.tsv"), "-o", target, "--bare", "--axes", "2")
+    assert found == {"path": target, "method": "auto", "n_seeds": 200, "words_missing": ["Word9x", "wordd12"]}
+    np.testing.assert_allclose(
+        load_rotation(target).components_[0], load_rotation(files / "axis.npz").components_[0], atol=1e-12
+    )
+    assert load_rotation(target).components_.shape == (2, 12)
+
+
 def test_an_axis_saved_without_its_errors_gives_scores_alone(
     files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from densray import WordSpace
+from densray import WordSpace, load_space
+from densray.datasets import load_lexicon
 from densray.rotations import make_rotation
 from densray.tasks.axis_model import AxisModel
 from densray.tasks.diagnostics.geometry import vocabulary_spread
 from densray.tasks.resampling import draw_counts, is_closed_form, refit, resampled_axes, unit_axes
-from densray.tasks.seeds import Seeds
+from densray.tasks.seeds import Seeds, unit_rows
 from planted import planted_seeds
 
 
@@ -66,6 +67,24 @@ def test_other_methods_are_fitted_on_each_resample(method: str) -> None:
         rows = np.repeat(np.arange(len(seeds)), drawn)
         expected = make_rotation(method).fit(seeds.X[rows], seeds.y[rows]).components_[0]
         np.testing.assert_allclose(axis, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("method", ["ridge", "mean-difference"])
+def test_reliability_on_sentiment_foretells_how_well_new_seeds_agree(method: str) -> None:
+    """The table of docs/trust.md at 100 seeds: 0.80 foretold, 0.79 found by ridge; 0.84 and 0.85 by mean difference."""
+    space = load_space("googlenews-26k")
+    seeds = Seeds.of(space, load_lexicon("hu-liu"))
+    order = np.random.default_rng(1).permutation(len(seeds))
+    parts = [seeds.take(np.sort(order[start : start + 100])) for start in range(0, 600, 100)]
+    foretold, scores = [], []
+    for part in parts:
+        rotation = make_rotation(method).fit(part.X, part.y)
+        model = AxisModel.of(rotation, part, space, n_resamples=100)
+        foretold.append(vocabulary_spread(space, model).reliability)
+        scores.append(unit_rows(space.vectors) @ rotation.components_[0])
+    agreement = np.corrcoef(scores)[np.triu_indices(len(parts), 1)].mean()
+    assert np.mean(foretold) == pytest.approx(agreement, abs=0.05)
+    assert agreement > 0.7
 
 
 def test_resamples_keep_the_sizes_of_the_classes() -> None:

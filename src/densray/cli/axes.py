@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -52,6 +53,9 @@ def fit(
     ] = None,
     low: Annotated[str | None, typer.Option("--low", metavar="NAME", help="What the low end is called.")] = None,
     high: Annotated[str | None, typer.Option("--high", metavar="NAME", help="What the high end is called.")] = None,
+    bare: Annotated[
+        bool, typer.Option("--bare", help="Save the axis alone: no verdict, no errors, no waiting.")
+    ] = False,
     pairs: Pairs = False,
     any_case: AnyCase = False,
     raw: AsInFile = False,
@@ -71,18 +75,26 @@ def fit(
     target = check_output(output if output.suffix else output.with_suffix(".npz"), overwrite=overwrite)
     from densray.datasets import load_space
     from densray.tasks.axis_files import save_axis
+    from densray.tasks.axis_model import AxisModel
     from densray.tasks.diagnostics import diagnose_axis
     from densray.tasks.seeds import Seeds as Found
     from densray.tasks.seeds import fitted
 
     words, paired = _read_seeds(lexicon, pairs)
+    names = None if low is None and high is None else (low or "low", high or "high")
     with progress(f"Fitting {method}", quiet=quiet) as advance:
         vectors = load_space(space, limit=limit)
         found = Found.of(vectors, words, normalize=not raw, match_case=not any_case)
+        rotation = fitted(method, found, n_components=axes)
+        if bare:
+            model = AxisModel(rotation.components_[0], normalize=not raw)
+            path = save_axis(rotation, model, target, space=vectors, label_names=names, overwrite=overwrite)
+            _answer_bare(path, method, len(found), found.missing, as_json=as_json, quiet=quiet)
+            return
         diagnosis = diagnose_axis(
             vectors,
             found,
-            fitted(method, found, n_components=axes),
+            rotation,
             method=method,
             lexicon=words,
             pairs=paired,
@@ -94,8 +106,7 @@ def fit(
             random_state=seed,
             advance=advance,
         )
-    names = None if low is None and high is None else (low or "low", high or "high")
-    path = save_axis(diagnosis.rotation, diagnosis.model, target, space=vectors, label_names=names, overwrite=overwrite)
+    path = save_axis(rotation, diagnosis.model, target, space=vectors, label_names=names, overwrite=overwrite)
     _answer(diagnosis, path, as_json=as_json, quiet=quiet)
 
 
@@ -225,6 +236,13 @@ def _read_seeds(lexicon: str, pairs: bool) -> tuple[Lexicon, list[tuple[str, str
 
     listed = read_pairs(lexicon)
     return Lexicon.from_pairs(listed, name=Path(lexicon).stem), listed
+
+
+def _answer_bare(path: Path, method: str, n_seeds: int, missing: Sequence[str], *, as_json: bool, quiet: bool) -> None:
+    if as_json:
+        print_json({"path": path, "method": method, "n_seeds": n_seeds, "words_missing": missing})
+    elif not quiet:
+        typer.echo(f"Written: {path} ({n_seeds} seeds, {len(missing)} words missing)")
 
 
 def _answer(result: Result, path: Path, *, as_json: bool, quiet: bool) -> None:
