@@ -7,7 +7,7 @@ interval or p-value, how many words it rests on and which were missing.
 from __future__ import annotations
 
 from densray.bias.anchors import AnchorGap, anchor_gap
-from densray.bias.associations import Association, association
+from densray.bias.associations import Association, association, association_test
 from densray.bias.clusters import cluster_accuracy
 from densray.bias.direction import direct_bias, indirect_bias, pair_direction
 from densray.bias.lipstick import BiasedWords, cluster_test, most_biased, neighbor_test, recovery_test
@@ -29,6 +29,7 @@ __all__ = [
     "analogy_accuracy",
     "anchor_gap",
     "association",
+    "association_test",
     "cluster_accuracy",
     "cluster_test",
     "direct_bias",

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from densray.bias.measurement import Measurement, WordsFound, find_words
+from densray.datasets import AssociationTest
 from densray.errors import TaskError, name_some
 from densray.metrics import percentile_interval
 from densray.space import WordSpace
 
-__all__ = ["Association", "association"]
+__all__ = ["Association", "association", "association_test"]
 
 Vector = NDArray[np.float64]
 
@@ -97,6 +98,36 @@ def association(
         missing=tuple(word for part in (X, Y, A, B) for word in part.missing),
         statistic=float(scores[:size].sum() - scores[size:].sum()),
         exact=exact,
+    )
+
+
+def association_test(
+    space: WordSpace, test: AssociationTest, *, n_permutations: int = 10_000, random_state: int | None = 0
+) -> Association:
+    """Return one of the ten published tests, or one of your own, on a space.
+
+    Parameters
+    ----------
+    space : WordSpace
+    test : AssociationTest
+        Such as :func:`densray.datasets.load_weat` returns ten of.
+    n_permutations, random_state
+        As for :func:`association`.
+
+    Examples
+    --------
+    >>> from densray.datasets import load_space, load_weat
+    >>> found = association_test(load_space("googlenews-26k"), load_weat()[6])
+    >>> found.name, round(found.value, 2), round(found.p_value, 3), found.exact
+    ('WEAT 7', 0.91, 0.039, True)
+    """
+    groups = (test.first_target, test.second_target, test.first_attribute, test.second_attribute)
+    return association(
+        space,
+        *(group.words for group in groups),
+        name=f"WEAT {test.number}",
+        n_permutations=n_permutations,
+        random_state=random_state,
     )
 
 

@@ -15,7 +15,7 @@ from densray.bias import (
     Measurement,
     analogy_accuracy,
     anchor_gap,
-    association,
+    association_test,
     cluster_test,
     direct_bias,
     indirect_bias,
@@ -110,8 +110,8 @@ def _gaps(space: WordSpace, concept: Concept, reference: Reference) -> Iterator[
     yield indirect_bias(space, reference.alike, reference.direction)
     for test in concept.associations:
         groups = (test.first_target, test.second_target, test.first_attribute, test.second_attribute)
-        words, name = [group.words for group in groups], f"WEAT {test.number}"
-        yield _covered(name, partial(association, space, *words, name=name), chain(*words), space)
+        words = (word for group in groups for word in group.words)
+        yield _covered(f"WEAT {test.number}", partial(association_test, space, test), words, space)
     if concept.questions:
         asked = (word for each in concept.questions for pair in each.pairs for word in pair)
         measure = partial(pair_choice, space, concept.questions, concept.poles or concept.anchors)
