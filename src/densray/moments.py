@@ -17,8 +17,8 @@ __all__ = ["BLOCK_ROWS", "ClassMoments", "Moments", "ScoreMoments", "block_rows"
 
 #: Rows handled at once: large enough for a matrix product to run at full speed, small enough to stay in cache.
 BLOCK_ROWS = 16_384
-#: Entries handled at once on a device, where starting a product costs more than its memory: 1 GiB of float32.
-DEVICE_BLOCK_ENTRIES = 2**28
+#: Entries handled at once on a device, where starting a product costs more than its memory: 2 GiB of float32.
+DEVICE_BLOCK_ENTRIES = 2**29
 
 
 @dataclass(frozen=True)

@@ -230,6 +230,6 @@ def principal_axes(
     values, vectors = eigh(A) if xp is np else (to_host(part) for part in xp.linalg.eigh(A))
     values, axes = values[::-1].copy(), vectors.T[::-1].copy()
     null = np.abs(values) <= tolerance
-    if null.any() and not null.all():
+    if null[:count].any() and not null.all():
         axes[null] = complete_basis(axes[~null])[int(np.sum(~null)) :]
     return values[:count], axes[:count], int(np.sum(values > tolerance))
