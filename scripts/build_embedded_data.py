@@ -129,9 +129,7 @@ def build_files(bias: zipfile.ZipFile, sentiment: zipfile.ZipFile) -> dict[str, 
     lists = json.loads(bias.read(f"{BIAS}/bolukbasi.json"))["gender"]
     shares = json.loads(bias.read(f"{BIAS}/occupational_female_precentage.json"))
     gender = [
-        (word, label)
-        for pair in gender_pairs(questions.decode())
-        for word, label in zip(pair, (1, -1), strict=True)
+        (word, label) for pair in gender_pairs(questions.decode()) for word, label in zip(pair, (1, -1), strict=True)
     ]
     files = {
         "spaces/googlenews-26k.npy": as_npy(vectors.astype(np.float16)),

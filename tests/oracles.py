@@ -30,10 +30,8 @@ def pair_matrix(
                 if length == 0.0:
                     continue
                 d = d / length
-            if scores:
-                factor = -labels[v] * labels[w]
-            else:
-                factor = unlike if labels[v] != labels[w] else -like
+            same = -like if labels[v] == labels[w] else unlike
+            factor = -labels[v] * labels[w] if scores else same
             A += weight[v] * weight[w] * factor * np.outer(d, d)
     return A
 

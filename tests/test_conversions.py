@@ -10,9 +10,7 @@ import pytest
 from densray.errors import SpaceError, VectorError
 from densray.space import WordSpace
 
-SPACE = WordSpace(
-    ["naïve", "new york", "x#'\"", "0"], np.random.default_rng(1).normal(size=(4, 3)), name="toy"
-)
+SPACE = WordSpace(["naïve", "new york", "x#'\"", "0"], np.random.default_rng(1).normal(size=(4, 3)), name="toy")
 
 
 def same(left: WordSpace, right: WordSpace) -> bool:

@@ -177,7 +177,7 @@ def test_tight_classes_far_apart_keep_their_digits(dtype, bound, spread, block, 
     monkeypatch.setattr(pairs, "DISTANCE_BLOCK_ROWS", block)
     rng = np.random.default_rng(11)
     X = (spread * rng.normal(size=(60, 5)) + CLASSES[:, None]).astype(dtype)
-    groups = [np.flatnonzero(CLASSES == sign) for sign in (-1.0, 1.0)]
+    groups = [np.flatnonzero(sign == CLASSES) for sign in (-1.0, 1.0)]
     found = unit_pair_matrix(X, np.ones(60, dtype), groups=groups, couplings=np.array([[-0.3, 0.7], [0.7, -0.3]]))
     expected = pair_matrix(X.astype(float), CLASSES, unlike=0.7, like=0.3, unit=True)
     assert difference(found, expected) < bound

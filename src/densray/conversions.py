@@ -111,9 +111,7 @@ class Conversions:
         return vocab
 
     @classmethod
-    def encode(
-        cls, words: Iterable[str], encoder: Any, *, batch_size: int = 256, name: str = "encoded"
-    ) -> Self:
+    def encode(cls, words: Iterable[str], encoder: Any, *, batch_size: int = 256, name: str = "encoded") -> Self:
         """Return the space an encoder gives: any ``encode(list[str]) -> array``, called batch by batch.
 
         An object with a method ``encode`` (sentence encoders, static models) may be given as it is. A word

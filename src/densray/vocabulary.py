@@ -56,10 +56,7 @@ class Vocabulary:
         rows = [index.get(word, -1) for word in wanted]
         if not match_case and -1 in rows:
             lower = self.lower_index
-            rows = [
-                row if row >= 0 else lower.get(word.lower(), -1)
-                for row, word in zip(rows, wanted, strict=True)
-            ]
+            rows = [row if row >= 0 else lower.get(word.lower(), -1) for row, word in zip(rows, wanted, strict=True)]
         return np.array(rows, dtype=np.int64)
 
     def find(self, words: Iterable[str], *, match_case: bool = True) -> NDArray[np.int64]:
@@ -69,8 +66,7 @@ class Vocabulary:
         missing = [word for word, row in zip(wanted, rows, strict=True) if row < 0]
         if missing:
             raise UnknownWordError(
-                f"{name_some(missing)} not among the {len(self):,} words of the space."
-                f"{self._hint(missing[0])}"
+                f"{name_some(missing)} not among the {len(self):,} words of the space.{self._hint(missing[0])}"
             )
         return rows
 

@@ -30,40 +30,41 @@ PENALTIES = np.logspace(-5, 2, 29)
 ANCHOR = 0.5
 
 
-def ridge_direction(X: Array, values: Array, weight: Array | None) -> tuple[NDArray[np.float64], float]:
+def ridge_direction(
+    X: Array, values: Array, weight: Array | None, *, mass: Array | None = None
+) -> tuple[NDArray[np.float64], float]:
     """Return the ridge coefficients of `values` on the rows of `X`, and the penalty chosen.
 
-    A weight counts as that many copies of its row, of which leave-one-out leaves out one; a weight below one is left
-    out whole. Weights that count how often a word occurs therefore weaken the choice: its copies stay behind.
+    A weight counts as that many copies of its row, of which leave-one-out leaves out one; the mass, one if absent, is
+    what each copy counts.
     """
     xp = namespace(X)
     targets = xp.astype(values, xp.float64)
-    weights = xp.ones_like(targets) if weight is None else xp.astype(weight, xp.float64)
+    copies, masses = (xp.ones_like(targets) if part is None else xp.astype(part, xp.float64) for part in (weight, mass))
+    weights = copies * masses
     total = float(xp.sum(weights))
     targets = targets - xp.sum(weights * targets) / total
-    moments = _moments(X, weight)
+    moments = _moments(X, None if weight is None and mass is None else xp.astype(weights, X.dtype))
     mean = xp.astype(moments.mean, X.dtype)
     covariance = _weighted_sum(X, mean, weights * targets)
     eigenvalues, vectors = np.linalg.eigh(to_host(moments.scatter))
     eigenvalues = np.maximum(eigenvalues, 0.0)
     penalties = PENALTIES * eigenvalues[-1]
     shrunk = 1.0 / (eigenvalues[:, None] + penalties[None, :])  # (d, penalties)
-    in_basis = vectors.T @ covariance
-    coefficients = in_basis[:, None] * shrunk
+    coefficients = (vectors.T @ covariance)[:, None] * shrunk
     sums, products = np.zeros(1), np.zeros((1, 1))
     basis = array_on(vectors, X, dtype=X.dtype)
     tables = [array_on(table, X, dtype=X.dtype) for table in (coefficients, shrunk)]
     for block in blocks_of(X.shape[0], block_rows(X)):
         U = (X[block, :] - mean) @ basis
-        residual = targets[block][:, None] - xp.astype(U @ tables[0], xp.float64)
-        mass = xp.clip(weights[block], 0.0, 1.0)[:, None]  # what is left out
-        leverage = mass * (xp.astype((U * U) @ tables[1], xp.float64) + 1.0 / total)
-        target = targets[block][:, None]
+        target, one = targets[block][:, None], masses[block][:, None]
+        residual = target - xp.astype(U @ tables[0], xp.float64)
+        leverage = one * (xp.astype((U * U) @ tables[1], xp.float64) + 1.0 / total)
         # the label's own share in the mean of the others is taken off: n/(n-1) y - r/(1-h) = n/(n-1) w₋ᵢ(x - mean)
-        scores = target * (total / _away_from_zero(total - mass)) - residual / _away_from_zero(1.0 - leverage)
-        features = xp.concat([target * scores, scores * scores, target * target], axis=1)
-        sums = sums + to_host(weights[block] @ features)
-        products = products + to_host((features * (mass * weights[block][:, None])).T @ features)
+        scores = target * (total / xp.clip(total - one, 1e-8, None)) - residual / xp.clip(1.0 - leverage, 1e-8, None)
+        features = one * xp.concat([target * scores, scores * scores, target * target], axis=1)
+        sums = sums + to_host(copies[block] @ features)
+        products = products + to_host((features * copies[block][:, None]).T @ features)
     best = _choose(sums, products)
     return vectors @ coefficients[:, best], float(penalties[best])
 
@@ -100,8 +101,3 @@ def _weighted_sum(X: Array, mean: Array, charge: Array) -> NDArray[np.float64]:
         part = xp.astype(charge[block], X.dtype) @ (X[block, :] - mean)
         total += to_host(xp.astype(part, xp.float64))
     return total
-
-
-def _away_from_zero(values: Array) -> Array:
-    """Return values of at least a small positive number: a row that fixes its own prediction has leverage one."""
-    return namespace(values).clip(values, 1e-8, None)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from densray.arrays import Array, namespace, to_host
+from densray.arrays import Array, namespace
 from densray.pairs import unit_pair_matrix
 from densray.rotations._base import Rotation, complete_basis, label_covariance, orient, repeat_in_complement
 from densray.rotations._labels import Labels
@@ -83,11 +83,12 @@ class WhitenedDensRay(Rotation):
     def _find_axes(
         self, X: Array, labels: Labels, n_components: int | None, sample_weight: Array | None
     ) -> NDArray[np.float64]:
-        weight = _equal_classes(X, labels, sample_weight)
+        mass = _equal_masses(X, labels, sample_weight)
+        weight = mass if sample_weight is None else mass * sample_weight
         penalties: list[float] = []
 
         def find(Z: Array) -> NDArray[np.float64]:
-            direction, penalty = ridge_direction(Z, labels.values, weight)
+            direction, penalty = ridge_direction(Z, labels.values, sample_weight, mass=mass)
             penalties.append(penalty)
             return unit(self._unit_direction(Z, labels, weight, penalty) if self.normalize_differences else direction)
 
@@ -111,13 +112,12 @@ class WhitenedDensRay(Rotation):
         return np.asarray(leading, dtype=np.float64)
 
 
-def _equal_classes(X: Array, labels: Labels, sample_weight: Array | None) -> Array:
-    """Return row weights of the same total, under which two classes weigh the same."""
+def _equal_masses(X: Array, labels: Labels, sample_weight: Array | None) -> Array:
+    """Return what each row counts so that the two classes count the same, one on average."""
     xp = namespace(X)
     weight = xp.ones(X.shape[0], dtype=X.dtype, device=X.device) if sample_weight is None else sample_weight
     if not labels.binary:
-        return weight
-    total = float(to_host(xp.sum(weight)))
+        return xp.ones_like(weight)
     high = labels.values > 0
-    share = float(to_host(xp.sum(xp.where(high, weight, xp.zeros_like(weight))))) / total
-    return xp.where(high, weight * (0.5 / share), weight * (0.5 / (1.0 - share)))
+    share = float(xp.sum(xp.where(high, weight, xp.zeros_like(weight))) / xp.sum(weight))
+    return xp.where(high, 0.5 / share, 0.5 / (1.0 - share)) * xp.ones_like(weight)
