@@ -13,6 +13,7 @@ from sklearn.linear_model import Ridge
 from densray import Lexicon, WordSpace, load_space
 from densray.datasets import load_lexicon
 from densray.errors import LexiconError, TaskError
+from densray.figures import seed_influence
 from densray.report import to_json, to_terminal
 from densray.rotations import METHODS, DensRay, Rotation, make_rotation
 from densray.tasks.diagnostics import Diagnosis, diagnose
@@ -95,7 +96,9 @@ def test_refits_are_capped_and_said() -> None:
     space, lexicon = planted_space(200)
     found = diagnose(space, lexicon, method="svm", max_refits=7, n_permutations=9, n_resamples=5)
     assert found.influence == "leave-one-out, refits of 7 of 100 seeds"
-    assert sum(row["influence"] is not None for row in found.seeds) == 7
+    assert len(found.influential) == 7
+    assert len(found.seeds) == 100
+    assert seed_influence(found.influential) is not None
 
 
 @pytest.mark.parametrize("method", ["ridge", "mean-difference"])
@@ -148,6 +151,15 @@ def test_near_misses_name_case_joint_accent_and_slips() -> None:
     assert [(miss.found, miss.difference) for miss in found] == [
         ("Paris", "case"), ("well_known", "joint"), ("naive", "accent"), ("accessible", "one letter"),
     ]  # fmt: skip
+
+
+def test_seeds_in_another_case_are_pointed_out_and_found_on_demand() -> None:
+    space, lexicon = planted_space()
+    shouted = Lexicon({word.upper() if row % 2 else word: label for row, (word, label) in enumerate(lexicon.items())})
+    found = diagnose(space, shouted)
+    assert found.coverage == 0.5
+    assert "100 of them differ in case only" in found.tables()[-1].notes[0]
+    assert diagnose(space, shouted, match_case=False).n_seeds == 200
 
 
 def test_parallel_pairs_are_consistent_and_random_ones_are_not() -> None:

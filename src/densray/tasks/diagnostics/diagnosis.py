@@ -113,16 +113,26 @@ class Diagnosis(Result):
             Column("agreement", "probability of its label", decimals=3),
             Column("influence", "turns the axis by (°)", decimals=2),
         ]
-        if self.seeds:
-            tables.append(Table(f"Seeds that move the axis most ({self.influence})", seed_columns, self.seeds[:10]))
+        title = f"Seeds that move the axis most ({self.influence})"
+        tables.append(Table(title, seed_columns, self.influential[:10]))
         if self.contradictions:
             title = f"Seeds that contradict the rest: {len(self.contradictions)} of {self.n_seeds}"
             tables.append(Table(title, seed_columns, self.contradictions[:10]))
         if self.near_misses:
             rows = [{"missing": m.word, "in the space": m.found, "difference": m.difference} for m in self.near_misses]
             title = f"Missing words the space may have otherwise: {len(rows)}"
-            tables.append(Table(title, ["missing", "in the space", "difference"], rows[:10]))
+            tables.append(Table(title, ["missing", "in the space", "difference"], rows[:10], self._case_notes()))
         return tables
+
+    @property
+    def influential(self) -> list[dict[str, Any]]:
+        """The seeds whose influence is known, the greatest first: what `densray.figures.seed_influence` draws."""
+        return [row for row in self.seeds if row["influence"] is not None]
+
+    def _case_notes(self) -> list[str]:
+        cased = sum(miss.difference == "case" for miss in self.near_misses)
+        advice = "match_case=False (--any-case) takes them"
+        return [f"{cased} of them differ in case only: {advice}."] if cased else []
 
     def _figures(self) -> list[dict[str, str]]:
         first, test, spread = self.axes[0], self.permutation, self.vocabulary
