@@ -15,13 +15,14 @@ __all__ = ["decode_parameters", "encode_parameters", "rotation_classes"]
 
 @cache
 def rotation_classes() -> dict[str, type]:
-    """Return the public rotations by the name of their class."""
+    """Return the rotations by the name of their class: the public ones, and those in the table of methods."""
     from densray import rotations
 
     public = (getattr(rotations, name) for name in rotations.__all__)
+    named = (type(method.make(1)) for method in rotations.METHODS.values())
     return {
         value.__name__: value
-        for value in public
+        for value in (*public, *named)
         if isinstance(value, type) and issubclass(value, rotations.Rotation) and value is not rotations.Rotation
     }
 
