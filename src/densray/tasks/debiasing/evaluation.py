@@ -136,24 +136,19 @@ def evaluate_removal(
     methods = [make_remover(each) if isinstance(each, str) else each for each in removers]
     unit = space.normalized(zeros="keep")
     reference = Reference.of(unit, concept, n_biased=n_biased)
+    erasures = [method.fit(unit, concept.lexicon, pairs=concept.pairs) for method in methods]  # what fails, fails early
     measured = [_measured(ORIGINAL, unit, concept, reference)]
     spaces: list[WordSpace] = []
-    for done, method in enumerate(methods, start=1):
+    for done, (method, erasure) in enumerate(zip(methods, erasures, strict=True), start=1):
         if progress is not None:
             progress(done, len(methods) + 1)
-        spaces.append(_removed(unit, concept, method, strength))
+        keep, equalize = (concept.keep, concept.equalize) if method.equalizes else ((), ())
+        spaces.append(remove(unit, erasure, keep=keep, equalize=equalize, strength=strength))
         measured.append(_measured(method.label, spaces[-1], concept, reference))
     missing = sorted({word for each in measured[0].removed for word in each.missing})
     inputs = [Input.of("space", space), Input.of("lexicon", concept.lexicon)]
     provenance = started.finish(inputs=inputs, used=len(concept.lexicon.align(unit).words), missing=missing)
     return RemovalResult(concept.name, concept.anchors, tuple(measured), strength, tuple(spaces), provenance=provenance)
-
-
-def _removed(space: WordSpace, concept: Concept, method: Remover, strength: float) -> WordSpace:
-    erasure = method.fit(space, concept.lexicon, pairs=concept.pairs)
-    if not method.equalizes:
-        return remove(space, erasure, strength=strength)
-    return remove(space, erasure, keep=concept.keep, equalize=concept.equalize, strength=strength)
 
 
 def _measured(name: str, space: WordSpace, concept: Concept, reference: Reference) -> MeasuredSpace:
