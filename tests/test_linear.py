@@ -62,6 +62,32 @@ def test_ridge_takes_the_penalty_that_refitting_without_each_row_takes(scored):
     np.testing.assert_allclose(coefficients, Ridge(alpha=penalty).fit(X, y).coef_, rtol=1e-8)
 
 
+def test_a_row_with_a_mass_is_left_out_whole(scored):
+    """The oracle: weighted fits without each row, and what a row adds to their correlation with the labels."""
+    X, y = (part[:25] for part in scored)
+    mass = np.where(np.arange(len(y)) % 3 == 0, 2.0, 0.5)
+    mean, t = np.average(X, axis=0, weights=mass), y - np.average(y, weights=mass)
+    largest = np.linalg.eigvalsh((X - mean).T @ (mass[:, None] * (X - mean)))[-1]
+    scores = np.empty((len(y), PENALTIES.size))
+    for row in range(len(y)):
+        keep = np.arange(len(y)) != row
+        for column, share in enumerate(PENALTIES):
+            model = Ridge(alpha=share * largest).fit(X[keep], y[keep], sample_weight=mass[keep])
+            left_out_mean = np.average(X[keep], axis=0, weights=mass[keep])
+            scores[row, column] = model.coef_ @ (X[row] - left_out_mean)
+    squares, total = mass @ scores**2, mass @ t**2
+    correlations = (mass * t) @ scores / np.sqrt(squares * total)
+    added = (t[:, None] * scores) / np.sqrt(squares * total)
+    added -= correlations * (scores**2 / squares + (t**2 / total)[:, None]) / 2
+    best = int(np.argmax(correlations))
+    errors = np.sqrt(np.sum((mass[:, None] * (added - added[:, [best]])) ** 2, axis=0))
+    as_good = correlations >= correlations[best] - errors
+    expected = PENALTIES[as_good][np.argmin(np.abs(np.log(PENALTIES[as_good] / ANCHOR)))]
+    coefficients, penalty = ridge_direction(X, y, None, mass=mass)
+    assert penalty == pytest.approx(expected * largest)
+    np.testing.assert_allclose(coefficients, Ridge(alpha=penalty).fit(X, y, sample_weight=mass).coef_, rtol=1e-8)
+
+
 def test_ridge_penalty_falls_from_the_anchor_as_rows_grow():
     rng = np.random.default_rng(3)
     mixing, truth = rng.normal(size=(30, 30)), rng.normal(size=30)

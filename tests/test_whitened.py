@@ -79,6 +79,15 @@ def test_a_quiet_concept_is_found_where_the_mean_difference_hears_the_loud_direc
     assert WhitenedDensRay().fit(X, y).components_[0, 5] > MeanDifference().fit(X, y).components_[0, 5] + 0.05
 
 
+def test_unequal_classes_do_not_lower_the_shrinkage():
+    """A third of the words weighing twice as much is no reason to trust them twice."""
+    rng = np.random.default_rng(1)
+    y = np.where(np.arange(60) % 3 == 0, 1.0, -1.0)
+    X = rng.normal(size=(60, 50)) * np.linspace(3.0, 0.5, 50)
+    X[:, 3] += 2 * y
+    assert WhitenedDensRay().fit(X, y).penalty_ == pytest.approx(LinearRotation("ridge").fit(X, y).penalty_, rel=0.9)
+
+
 def test_auto_is_ridge_and_knows_classes_and_scores(loud):
     X, y = loud
     assert "auto" in METHODS
