@@ -1,11 +1,12 @@
 """What carries IntRank: paired tests, each feature left out, other axes inside; the tables of docs/analogies.md.
 
-Usage: python scripts/ablate_intrank.py [google msr bats] [--ablate]
+Usage: python scripts/ablate_intrank.py [google msr bats] [--ablate] [--axes ridge mean-difference]
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 from densray.datasets import load_analogies, load_space
 from densray.tasks.analogy import IntRank, compare_paired, compare_solvers, evaluate_analogies
@@ -33,18 +34,18 @@ def show_rivals(name: str) -> None:
         )
 
 
-def ablate(name: str) -> None:
+def ablate(name: str, axes: Sequence[str]) -> None:
     """Print the means with one feature left out, with none, and with other axes inside."""
     space, analogies = load_space("googlenews-26k"), load_analogies(name)
     variants = {"all": IntRank(space)}
     for feature in FEATURES[1:]:
         variants[f"without {feature}"] = IntRank(space, features=[one for one in FEATURES if one != feature])
     variants["log IntCos alone"] = IntRank(space, features=())
-    variants["axis: ridge"] = IntRank(space, rotation="ridge")
-    variants["axis: mean difference"] = IntRank(space, rotation="mean-difference")
+    for rotation in axes:
+        variants[f"axis: {rotation}"] = IntRank(space, rotation=rotation)
     print(f"\n| {name}: features | micro | macro |\n| --- | --- | --- |")
-    for label, solver in variants.items():
-        micro, macro = evaluate_analogies(space, analogies, solver).means(at_least=LEAST_PAIRS)
+    for label, result in zip(variants, compare_solvers(space, analogies, list(variants.values())), strict=True):
+        micro, macro = result.means(at_least=LEAST_PAIRS)
         print(f"| {label} | {micro:.3f} | {macro:.3f} |", flush=True)
 
 
@@ -53,9 +54,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sets", nargs="*", default=["google", "msr", "bats"])
     parser.add_argument("--ablate", action="store_true", help="the features instead of the rivals")
+    parser.add_argument("--axes", nargs="*", default=[], help="methods to find the axis with, in the ablation")
     asked = parser.parse_args()
     for name in asked.sets:
-        (ablate if asked.ablate else show_rivals)(name)
+        if asked.ablate:
+            ablate(name, asked.axes)
+        else:
+            show_rivals(name)
 
 
 if __name__ == "__main__":

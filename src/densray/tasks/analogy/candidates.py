@@ -80,31 +80,38 @@ class Relation:
         """
         m = len(self.examples)
         pool = np.setdiff1d(np.union1d(near, self.examples.rows[m:]), barred)
+        vectors = unit_rows(self.space, pool).astype(np.float32)
+        axes, target = self.axes[models], _unit(query + self.offsets[models])
+        coordinate, shifted = _products(axes, vectors), _products(target, vectors)
+        cosine = np.broadcast_to(_products(query[None, :], vectors), coordinate.shape)
+        class_score = (coordinate - self.low[models, None]) / (self.high - self.low)[models, None]
+        intcos = _log(class_score) + _log(cosine)
         known_right = self.right_seen[models] @ (self.examples.rows[m:, None] == pool)
         known_left = self.left_seen[models] @ (self.examples.rows[:m, None] == pool)
-        vectors = unit_rows(self.space, pool)
-        axes = self.axes[models]
-        coordinate, cosine = axes @ vectors.T, vectors @ query
-        along = axes @ query
-        class_score = (coordinate - self.low[models, None]) / (self.high - self.low)[models, None]
-        rest = np.sqrt(np.maximum((1.0 - coordinate**2) * (1.0 - along**2)[:, None], 1e-12))
-        shifted = _unit(query + self.offsets[models]) @ vectors.T
-        intcos = _log(class_score) + _log(cosine)
-        features = [
-            intcos,
-            self.centroids[models] @ vectors.T,
-            _log((cosine - coordinate * along[:, None]) / rest),
-            shifted,
-            np.log(pool + 1.0),
-            vectors @ self.common,
-            np.log1p(known_right),
-            np.minimum(known_left, 1.0),
-        ]
-        stacked = np.stack([np.broadcast_to(one, intcos.shape) for one in features], axis=-1)
         allowed = np.isin(pool, near) | (known_right > 0)
-        chosen = _choose(allowed, (intcos, np.broadcast_to(cosine, intcos.shape), shifted))
-        taken = np.take_along_axis(stacked, chosen[:, :, None], axis=1)
-        return Candidates(pool[chosen], taken.astype(np.float32))
+        chosen = _choose(allowed, (intcos, cosine, shifted))
+
+        def pick(values: Matrix) -> Matrix:
+            return np.take_along_axis(np.broadcast_to(values, intcos.shape), chosen, axis=1)
+
+        along = axes @ query
+        share = pick(coordinate)
+        rest = np.sqrt(np.maximum((1.0 - share**2) * (1.0 - along**2)[:, None], 1e-12))
+        features = [
+            pick(intcos),
+            pick(_products(self.centroids[models], vectors)),
+            _log((pick(cosine) - share * along[:, None]) / rest),
+            pick(shifted),
+            np.log(pool[chosen] + 1.0),
+            pick(_products(self.common[None, :], vectors)),
+            np.log1p(pick(known_right)),
+            np.minimum(pick(known_left), 1.0),
+        ]
+        return Candidates(pool[chosen], np.stack(features, axis=-1).astype(np.float32))
+
+
+def _products(probes: Matrix, vectors: NDArray[np.float32]) -> Matrix:
+    return (probes.astype(np.float32) @ vectors.T).astype(np.float64)
 
 
 def _choose(allowed: NDArray[np.bool_], scores: Sequence[Matrix]) -> Rows:

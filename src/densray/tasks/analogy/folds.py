@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from densray.tasks.analogy.usable import UsablePair
 __all__ = ["Examples", "Folds"]
 
 Matrix = NDArray[np.float64]
+Found = TypeVar("Found")
 
 
 class Examples:
@@ -75,7 +77,7 @@ class Folds:
     def __init__(self, examples: Examples, keep: NDArray[np.bool_]) -> None:
         self.examples = examples
         self.keep = keep
-        self._axes: dict[str, Matrix] = {}
+        self._remembered: dict[str, Any] = {}
 
     @classmethod
     def leave_one_out(cls, examples: Examples, pairs: Sequence[UsablePair]) -> Folds:
@@ -103,10 +105,14 @@ class Folds:
 
     def axes(self, rotation: str | Rotation) -> Matrix:
         """Return the unit axis of each fold, pointing to the right class, shape (F, d)."""
-        key = rotation if isinstance(rotation, str) else repr(rotation)
-        if key not in self._axes:
-            self._axes[key] = fold_axes(self.examples, self.keep, rotation)
-        return self._axes[key]
+        return self.remember(f"axes {rotation!r}", lambda: fold_axes(self.examples, self.keep, rotation))
+
+    def remember(self, key: str, make: Callable[[], Found]) -> Found:
+        """Return what was made under this key, or make it."""
+        if key not in self._remembered:
+            self._remembered[key] = make()
+        found: Found = self._remembered[key]
+        return found
 
     @cached_property
     def logistic(self) -> tuple[Matrix, Matrix]:

@@ -5,24 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from densray.errors import TaskError, suggest
 from densray.rotations import Rotation
 from densray.space import WordSpace
-from densray.tasks.analogy.candidates import FEATURES, Candidates, Relation
+from densray.tasks.analogy.candidates import FEATURES, Candidates
 from densray.tasks.analogy.conditional_logit import fit_conditional_logit
 from densray.tasks.analogy.folds import Folds
 from densray.tasks.analogy.intcos import IntCos
+from densray.tasks.analogy.lessons import Lesson, Lessons, find_nearest
 from densray.tasks.analogy.search import Found, Rows, Scores, Trained, search
-from densray.tasks.analogy.similar_to_b import SimilarToB
 from densray.tasks.analogy.solver import Matrix, Solver, fold_questions
 from densray.tasks.analogy.usable import UsablePair
 
 __all__ = ["IntRank"]
 
-_NEAR = 1000
-_MOST_EXAMPLES = 100
 #: Weight of log IntCos before any example has spoken; so weakly held that two examples overrule it.
 _START, _START_PRECISION = 18.0, 1e-3
 
@@ -85,57 +82,25 @@ class _TrainedRanker(Trained):
 
     def answer(self, space: WordSpace, k: int) -> Found:
         """Return the best candidates of each query."""
-        examples, keep = self.folds.examples, self.folds.keep
-        own = Folds.leave_one_out(examples, examples.usable).keep
-        inner = _spread(len(examples), _MOST_EXAMPLES)
-        # the masks of all questions: fold f itself, and fold f without example j
-        masks = np.concatenate([keep, (keep[:, None, :] & own[None, inner, :]).reshape(-1, keep.shape[1])])
-        able = _both_classes(masks)
-        distinct, place = np.unique(masks[able], axis=0, return_inverse=True)
-        models = np.full(len(masks), -1)
-        models[able] = place.ravel()
-        relation = Relation(space, examples, distinct, self.solver.rotation)
-        outer, nested = models[: len(keep)], models[len(keep) :].reshape(len(keep), len(inner))
-        nested = np.where(self.folds.pair_keep[:, inner], nested, -1)
-        lessons = self._lessons(relation, nested, inner)
-        near = _nearest(space, self.folds, self.queries, self.pairs)
-        self.candidates = [
-            relation.describe(outer[fold : fold + 1], self.queries[fold], near[fold], self.pairs[fold].barred)
-            for fold in range(len(keep))
-        ]
-        for fold in range(len(keep)):
-            self.weights[fold] = self._learn(lessons[fold])
+        rotation = self.solver.rotation
+        lessons = self.folds.remember(f"lessons {rotation!r}", lambda: Lessons(space, self.folds, rotation))
+        near = find_nearest(space, self.folds, self.queries, self.pairs)
+        for fold, pair in enumerate(self.pairs):
+            model = lessons.models[fold : fold + 1]
+            self.candidates.append(lessons.relation.describe(model, self.queries[fold], near[fold], pair.barred))
+            self.weights[fold] = self._learn(lessons.of_fold[fold])
         return self._found(space, k)
 
-    def _lessons(
-        self, relation: Relation, nested: Rows, inner: Rows
-    ) -> list[list[tuple[NDArray[np.float32], NDArray[np.bool_]]]]:
-        """Return for each fold the examples it may learn from: features of candidates, and which are right."""
-        examples = self.folds.examples
-        usable = [examples.usable[place] for place in inner.tolist()]
-        near = _nearest(relation.space, Folds.whole(examples), examples.left[inner], usable)
-        lessons: list[list[tuple[NDArray[np.float32], NDArray[np.bool_]]]] = [[] for _ in nested]
-        for column, pair in enumerate(usable):
-            folds = np.flatnonzero(nested[:, column] >= 0)
-            if len(folds) == 0:
-                continue
-            query = examples.left[inner[column]]
-            described = relation.describe(nested[folds, column], query, near[column], pair.barred)
-            right = np.isin(described.rows, pair.right)
-            for number, fold in enumerate(folds.tolist()):
-                lessons[fold].append((described.features[number][:, self.used], right[number]))
-        return lessons
-
-    def _learn(self, lessons: Sequence[tuple[NDArray[np.float32], NDArray[np.bool_]]]) -> Matrix:
+    def _learn(self, lessons: Sequence[Lesson]) -> Matrix:
         """Return the weights of one fold, for features as they are."""
         center, precision = np.zeros(len(self.used)), np.ones(len(self.used))
         center[0], precision[0] = _START, _START_PRECISION
-        size = max((len(right) for _, right in lessons), default=0)
-        whole = [lesson for lesson in lessons if len(lesson[1]) == size]  # tiny vocabularies may differ by a word
+        size = max((len(one.right) for one in lessons), default=0)
+        whole = [one for one in lessons if len(one.right) == size]  # in tiny vocabularies they may differ by a word
         if not whole:
             return center
-        features = np.stack([one for one, _ in whole]).astype(np.float64)
-        right = np.stack([one for _, one in whole])
+        features = np.stack([one.features[:, self.used] for one in whole]).astype(np.float64)
+        right = np.stack([one.right for one in whole])
         scale = np.sqrt((features - features.mean(axis=1, keepdims=True)).var(axis=(0, 1))) + 1e-3
         scale[0] = 1.0
         return np.asarray(fit_conditional_logit(features / scale, right, center=center, precision=precision) / scale)
@@ -167,19 +132,3 @@ class _TrainedRanker(Trained):
         features = candidates.features[0][[place[row] for row in rows.tolist()]][:, self.used]
         shares = features * self.weights[0]
         return {FEATURES[one]: shares[None, :, number] for number, one in enumerate(self.used)}
-
-
-def _both_classes(masks: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    m = masks.shape[1] // 2
-    return np.asarray(masks[:, :m].any(axis=1) & masks[:, m:].any(axis=1))
-
-
-def _spread(count: int, most: int) -> Rows:
-    """Return up to so many places, evenly spread."""
-    return np.unique(np.linspace(0, count - 1, num=min(count, most)).astype(np.int64))
-
-
-def _nearest(space: WordSpace, folds: Folds, queries: Matrix, pairs: Sequence[UsablePair]) -> list[Rows]:
-    """Return the nearest words of each query."""
-    near = search(space, [SimilarToB(space).train(folds, queries, pairs)], k=_NEAR)[0].rows
-    return [rows[rows >= 0] for rows in near]
