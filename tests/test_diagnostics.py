@@ -239,7 +239,7 @@ def test_all_figures_are_in_json_and_the_verdict_leads_on_the_terminal(gender: D
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_can_be_diagnosed(name: str) -> None:
     space, lexicon = planted_space(80, 6, strength=2.0)
-    found = diagnose(space, lexicon, method=name, n_permutations=5, n_resamples=5, max_refits=5)
+    found = diagnose(space, lexicon, method=name, folds=3, n_permutations=2, n_resamples=2, max_refits=2)
     assert found.axes[0].auc > 0.7
 
 

@@ -45,7 +45,7 @@ def diagnose(
     folds: int = 10,
     n_resamples: int | None = None,
     n_permutations: int | None = None,
-    max_refits: int = 200,
+    max_refits: int = 50,
     random_state: int = 0,
     advance: Advance | None = None,
 ) -> Diagnosis:
@@ -67,7 +67,7 @@ def diagnose(
         Of the cross-validation; fewer where the seeds are few.
     n_resamples, n_permutations : int, optional
         Of the bootstrap (200, or 50 where each is a fit) and of the test (999, or 99 on a sample of the seeds).
-    max_refits : int, default=200
+    max_refits : int, default=50
         Seeds left out one by one where that has no closed form.
     random_state : int, default=0
     advance : callable, optional
@@ -105,7 +105,7 @@ def diagnose_axis(
     folds: int = 10,
     n_resamples: int | None = None,
     n_permutations: int | None = None,
-    max_refits: int = 200,
+    max_refits: int = 50,
     random_state: int = 0,
     advance: Advance | None = None,
 ) -> Diagnosis:
