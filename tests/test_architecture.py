@@ -22,7 +22,7 @@ STOREYS = [
     {"datasets"},
     {"figures"},
     {"removal", "bias"},
-    {"streaming"},
+    {"streaming", "scale"},
     {"tasks"},
     {"paper"},
     {"demonstration"},

@@ -150,18 +150,18 @@ def test_sampled_unit_differences_lie_within_their_error(labels: str, rows: Rows
 
 
 def test_a_sample_sends_on_few_rows(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
-    from densray.scale import _statistics
+    from densray.rotations import _gathering
 
     X, y = rows
     sent: list[int] = []
-    gather = _statistics.Gatherer.gather
+    gather = _gathering.Gatherer.gather
 
     def counting(self: Any, *args: Any) -> Any:
         found = gather(self, *args)
         sent.append(sum(len(stratum.rows) for stratum in found.sample.strata.values()))
         return found
 
-    monkeypatch.setattr(_statistics.Gatherer, "gather", counting)
+    monkeypatch.setattr(_gathering.Gatherer, "gather", counting)
     DensRay(normalize_differences=True, n_partners=64, sample_rows=100).fit(da.from_array(X, chunks=(250, -1)), y)
     assert 200 <= sum(sent) < 500  # of 3,000
 

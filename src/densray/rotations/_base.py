@@ -54,7 +54,7 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             How much each row counts; an integer weight equals repeating the row.
         """
         if is_dask(X):
-            from densray.scale._dask import fit_dask
+            from densray.rotations._dask import fit_dask
 
             return fit_dask(self, X, y, sample_weight)
         namespace(X, y, sample_weight)  # all on one device
@@ -116,7 +116,7 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     def score(self, X: Array, y: Array) -> float:
         """Return Kendall's τ-b between the labels and the coordinate on axis 0."""
         if is_dask(X):
-            from densray.scale._dask import score_dask
+            from densray.rotations._dask import score_dask
 
             return score_dask(self, X, y)
         from scipy.stats import kendalltau  # slow to import
@@ -142,7 +142,7 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
     def _map_dask(self, method: str, X: Any, **options: Any) -> Any:
         """Return a Dask array of what a method returns for each block of a Dask collection."""
-        from densray.scale._dask import map_rows
+        from densray.rotations._dask import map_rows
 
         return map_rows(self, method, X, **options)
 

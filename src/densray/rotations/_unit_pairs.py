@@ -19,7 +19,7 @@ from densray.pairs import PairWeights, score_covariance, unit_pair_matrix
 from densray.rotations._labels import Labels
 
 if TYPE_CHECKING:
-    from densray.scale._sample import RowSample
+    from densray.rotations._sample import RowSample
 
 __all__ = [
     "SAMPLE_ROWS",

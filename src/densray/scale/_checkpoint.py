@@ -18,8 +18,8 @@ from densray.errors import PersistenceError
 from densray.moments import ClassMoments, Moments, ScoreMoments
 from densray.parameters import encode_parameters
 from densray.rotations import Rotation
-from densray.scale._sample import RowSample, Stratum
-from densray.scale._statistics import BlockStatistics
+from densray.rotations._gathering import BlockStatistics
+from densray.rotations._sample import RowSample, Stratum
 from densray.writing import replacing
 
 __all__ = ["Checkpoint", "block_digest"]

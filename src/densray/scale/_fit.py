@@ -12,8 +12,8 @@ from densray.arrays import Array
 from densray.errors import PersistenceError, VectorError
 from densray.memory_maps import release_pages
 from densray.rotations import Rotation
+from densray.rotations._gathering import Gatherer, check_block, check_width
 from densray.scale._checkpoint import Checkpoint, block_digest
-from densray.scale._statistics import Gatherer, check_block, check_width
 
 __all__ = ["fit_blocks"]
 

@@ -134,7 +134,7 @@ def induce(
     ----------
     space : WordSpace
         May be larger than memory: it is read in blocks. Also a Dask dataframe of a column ``word`` and columns of
-        numbers; then the result is one too, see :func:`densray.scale.induce_frame`.
+        numbers; then the result is one too, see :func:`densray.tasks.frame_induction.induce_frame`.
     lexicon : Lexicon
         The seeds.
     method : str or rotation, default="auto"
@@ -163,7 +163,7 @@ def induce(
     'abcdefghi'
     """
     if is_dask(space):
-        from densray.scale._induction import induce_frame
+        from densray.tasks.frame_induction import induce_frame
 
         table: Induction = induce_frame(  # a Dask dataframe, as was given
             space,

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from densray.arrays import is_dask
 from densray.errors import LabelError, MissingExtraError, VectorError
+from densray.rotations._gathering import BlockStatistics, Gatherer
 from densray.rotations._labels import read_block_labels
-from densray.scale._statistics import BlockStatistics, Gatherer
 
 if TYPE_CHECKING:
     from densray.rotations import Rotation

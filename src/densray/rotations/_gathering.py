@@ -12,14 +12,14 @@ from sklearn.base import clone
 from densray.arrays import Array, is_foreign, to_host
 from densray.errors import DensRayError, LabelError, NotAdditiveError, VectorError
 from densray.moments import ClassMoments, ScoreMoments
-from densray.rotations import Rotation
 from densray.rotations._additive import AdditiveRotation, precision_of
+from densray.rotations._base import Rotation
 from densray.rotations._labels import check_distinct, read_block_labels
+from densray.rotations._sample import RowSample
 from densray.rotations._unit_pairs import SAMPLE_ROWS, check_partners, check_random_generator, too_many_rows
 from densray.rotations._vectors import RowCount, check_rows, check_weights, check_zeros, drop_weightless
-from densray.scale._sample import RowSample
 
-__all__ = ["BlockStatistics", "Gatherer"]
+__all__ = ["BlockStatistics", "Gatherer", "check_block", "check_width"]
 
 
 @dataclass(frozen=True)
