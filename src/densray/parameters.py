@@ -13,7 +13,6 @@ from densray.errors import PersistenceError
 __all__ = ["decode_parameters", "encode_parameters", "rotation_classes"]
 
 
-@cache
 def rotation_classes() -> dict[str, type]:
     """Return the rotations by the name of their class: the public ones, and those in the table of methods."""
     from densray import rotations
