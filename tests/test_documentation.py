@@ -31,7 +31,7 @@ BLOCK = re.compile(r"^( *)```(python|console|text)\n(.*?)^ *```$", re.MULTILINE 
 RUNNING = ["index.md", "tutorial.md", "methods.md", "mathematics.md"]
 RUNNING += sorted(f"how-to/{page.name}" for page in (DOCUMENTS / "how-to").glob("*.md") if page.name != "index.md")
 #: Pages whose commands name files of the reader's; their Python runs.
-PYTHON_RUNNING = ["analogies.md", "debiasing.md", "lexicon_induction.md", "spaces.md", "trust.md"]
+PYTHON_RUNNING = ["analogies.md", "debiasing.md", "lexicon_induction.md", "scale.md", "spaces.md", "trust.md"]
 
 
 @pytest.fixture
