@@ -140,6 +140,17 @@ def test_table1_puts_a_users_french_space_beside_the_paper(data_folder: Path) ->
     assert french["ours"] > 0.4
 
 
+def test_table1_on_a_terminal_says_under_the_table_what_is_missing(
+    files: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DENSRAY_DATA", str(tmp_path))  # no lexicon but Hu & Liu
+    assert run(["reproduce", "table1", "--space", f"EN={files / 'space.txt'}"]) == 0
+    said = capsys.readouterr().out
+    assert "Line 6, 7: not computed: needs --space 'EN(t)=FILE'" in said
+    assert "Line 8: not computed: The data set 'bwk' is not on this machine." in said
+    assert "Line 9: not computed: lines 1, 2, 3, 4, 5, 6, 7, 8 are missing." in said
+
+
 @pytest.mark.slow
 def test_table1_on_the_slice_is_near_the_paper(data_folder: Path) -> None:
     rows = table1(

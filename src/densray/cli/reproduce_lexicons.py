@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +14,7 @@ from densray.cli.progress import progress
 from densray.cli.reproduce import app, show_comparison
 
 if TYPE_CHECKING:
+    from densray.report import Table
     from densray.space import WordSpace
 
 __all__: list[str] = []
@@ -46,7 +48,10 @@ def table1_command(
         rows = table1(
             spaces, methods=split_names(methods) or PAPER_METHODS, protocol=Protocol(seed=seed), advance=advance
         )
-    show_comparison("table1", rows, as_json=as_json)
+    if as_json:
+        show_comparison("table1", rows, as_json=True)
+    else:
+        show(_readable(rows), as_json=False)
 
 
 @app.command("figure1")
@@ -95,6 +100,21 @@ def figure1_command(
         print_json(result.rows())
     else:
         show(result, as_json=False)
+
+
+def _readable(rows: list[dict[str, Any]]) -> Table:
+    """Return the lines that were computed as a table, and what is to say of each line under it."""
+    from densray.paper import compare, comparison_table, published
+
+    notes: dict[str, list[str]] = {}
+    for row in rows:
+        lines = notes.setdefault(row["note"], [])
+        if row["note"] and str(row["line"]) not in lines:
+            lines.append(str(row["line"]))
+    said = [f"Line {', '.join(lines)}: {note}." for note, lines in notes.items() if lines]
+    computed = [row for row in compare(rows, published("table1")) if row["ours"] is not None]
+    table = comparison_table("table1", [{key: row[key] for key in row if key != "note"} for row in computed])
+    return replace(table, notes=[*table.notes, *said])
 
 
 def _load_spaces(given: list[str], limit: int | None) -> dict[str, WordSpace]:
