@@ -32,6 +32,9 @@ RUNNING = ["index.md", "tutorial.md", "methods.md", "mathematics.md"]
 RUNNING += sorted(f"how-to/{page.name}" for page in (DOCUMENTS / "how-to").glob("*.md") if page.name != "index.md")
 #: Pages whose commands name files of the reader's; their Python runs.
 PYTHON_RUNNING = ["analogies.md", "debiasing.md", "lexicon_induction.md", "scale.md", "spaces.md", "trust.md"]
+#: Pages that take more than a few seconds.
+SLOW = {"how-to/large-spaces.md", "lexicon_induction.md", "trust.md", "tutorial.md"}
+PAGES = [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in (*RUNNING, *PYTHON_RUNNING)]
 
 
 @pytest.fixture
@@ -59,7 +62,7 @@ def commands(body: str) -> Iterator[list[str]]:
 
 
 @pytest.mark.usefixtures("_methods_as_they_were")
-@pytest.mark.parametrize("name", [*RUNNING, *PYTHON_RUNNING])
+@pytest.mark.parametrize("name", PAGES)
 def test_the_code_of_the_page_runs(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
