@@ -13,6 +13,7 @@ from densray import WordSpace
 from densray.analogies import AnalogySet
 from densray.cli.entry import run
 from densray.datasets import load_analogies, load_space
+from densray.errors import AnalogyError
 from densray.paper.analogies import analogy_tables, reproduce_analogies
 from densray.tasks.analogy import SOLVERS, compare_solvers, evaluate_analogies
 
@@ -168,6 +169,11 @@ def test_categories_that_cannot_be_asked_are_named_and_the_others_go_on(tiny: Wo
         assert [one.pairs for one in result.categories] == [6, 1, 0, 2, 3]
         assert json.loads(json.dumps(result.to_dict()))["categories"][2]["precision"] is None
         assert result.tables()[0].notes
+
+
+def test_a_set_without_any_usable_pair_names_what_is_missing(tiny: WordSpace) -> None:
+    with pytest.raises(AnalogyError, match="0 of 1 pairs of 'pairs' .*first missing: 'Rome', 'Italy'"):
+        evaluate_analogies(tiny, AnalogySet.from_pairs([("Rome", "Italy")]), "lrcos")
 
 
 def test_processes_give_what_threads_give(tiny: WordSpace) -> None:

@@ -9,7 +9,7 @@ from operator import attrgetter
 import numpy as np
 
 from densray.analogies import AnalogySet
-from densray.errors import TaskError
+from densray.errors import AnalogyError, TaskError, name_some
 from densray.report import Input, Provenance
 from densray.space import WordSpace
 from densray.tasks.analogy.category import Outcome, ask_category
@@ -86,6 +86,7 @@ def compare_solvers(
     made = [_checked(solver, space) for solver in solvers]
     exact = case_matters(analogies) if match_case is None else match_case
     usable = find_usable(space, analogies, match_case=exact)
+    _check_any(space, analogies, usable)
     space.lengths  # noqa: B018 - computed once, before the space is shared
     outcomes = _ask_all(space, usable, made, k, n_jobs, advance)
     inputs = [Input.of("space", space), Input("analogies", analogies.name, size=sum(map(len, analogies)))]
@@ -96,6 +97,18 @@ def compare_solvers(
         _result(space, analogies.name, solver.name, [one[place] for one in outcomes], k, predictions, done)
         for place, solver in enumerate(made)
     ]
+
+
+def _check_any(space: WordSpace, analogies: AnalogySet, usable: Sequence[UsableCategory]) -> None:
+    if any(len(category) for category in usable):
+        return
+    missing = [word for word in analogies.words if word not in space]
+    lower = space.locate(missing[:100], match_case=False)
+    hint = "Pass match_case=False." if (lower >= 0).any() else "Is it the right language and vocabulary?"
+    raise AnalogyError(
+        f"0 of {sum(map(len, analogies))} pairs of '{analogies.name}' have both words in '{space.name}' "
+        f"(first missing: {name_some(missing)}). {hint}"
+    )
 
 
 def _checked(solver: str | Solver, space: WordSpace) -> Solver:

@@ -25,6 +25,7 @@ Ranges = Mapping[str, tuple[NDArray[np.float32], NDArray[np.float32]]]
 
 _BLOCK = 8_192
 _KEPT_BYTES = 128 * 2**20
+_GATHERED = 4  # times k: more answers a question than that are thinned out on the way
 
 
 @dataclass(frozen=True)
@@ -225,27 +226,36 @@ class _Tally:
             self._gather(scores, start, chunk)
             _bar(scores, self.right, start, chunk)
             self.better[chunk] += np.count_nonzero(scores > self.target[chunk, None], axis=1)
+        if sum(len(part[0]) for part in self.gathered) > _GATHERED * self.k * len(self.floor):
+            self._thin()
 
     def _gather(self, scores: Scores, start: int, chunk: slice) -> None:
-        """Keep what may be among the k best.
-
-        The k-th best of the first block is the bar for all others: files list frequent words first, so little passes.
-        """
+        """Keep what may be among the k best: what reaches the k-th best score known so far."""
         width = scores.shape[1]
         if start == 0 and width > self.k:
             self.floor[chunk] = np.partition(scores, width - self.k, axis=1)[:, width - self.k]
         question, column = np.nonzero(scores >= self.floor[chunk, None])
         self.gathered.append((question + chunk.start, column + start, scores[question, column]))
 
-    def found(self) -> Found:
-        """Return the best rows in order: by score, then by row."""
+    def _thin(self) -> tuple[Rows, Rows, Scores, Rows]:
+        """Drop what is not among the k best so far; return the rest in order, and the place of each."""
         question, row, score = (np.concatenate(part) for part in zip(*self.gathered, strict=True))
         order = np.lexsort((row, -score, question))
         question, row, score = question[order], row[order], score[order]
         place = np.arange(len(question)) - np.searchsorted(question, question)
+        kept = place < self.k
+        question, row, score, place = question[kept], row[kept], score[kept], place[kept]
+        self.gathered = [(question, row, score)]
+        last = place == self.k - 1
+        self.floor[question[last]] = score[last]
+        return question, row, score, place
+
+    def found(self) -> Found:
+        """Return the best rows in order: by score, then by row."""
+        question, row, score, place = self._thin()
         rows = np.full((len(self.floor), self.k), -1, dtype=np.int64)
         scores = np.full((len(self.floor), self.k), -np.inf)
-        listed = (place < self.k) & np.isfinite(score)
+        listed = np.isfinite(score)
         rows[question[listed], place[listed]] = row[listed]
         scores[question[listed], place[listed]] = score[listed]
         ranks = np.where(np.isposinf(self.target), 0, self.better + 1)
