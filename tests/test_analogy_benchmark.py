@@ -172,7 +172,7 @@ def test_categories_that_cannot_be_asked_are_named_and_the_others_go_on(tiny: Wo
 
 
 def test_a_set_without_any_usable_pair_names_what_is_missing(tiny: WordSpace) -> None:
-    with pytest.raises(AnalogyError, match="0 of 1 pairs of 'pairs' .*first missing: 'Rome', 'Italy'"):
+    with pytest.raises(AnalogyError, match=r"0 of 1 pairs of 'pairs' .*first missing: 'Rome', 'Italy'"):
         evaluate_analogies(tiny, AnalogySet.from_pairs([("Rome", "Italy")]), "lrcos")
 
 
