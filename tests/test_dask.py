@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -164,6 +165,26 @@ def test_a_sample_sends_on_few_rows(rows: Rows, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(_gathering.Gatherer, "gather", counting)
     DensRay(normalize_differences=True, n_partners=64, sample_rows=100).fit(da.from_array(X, chunks=(250, -1)), y)
     assert 200 <= sum(sent) < 500  # of 3,000
+
+
+def test_few_blocks_are_held_at_a_time(rows: Rows) -> None:
+    alive = most = 0
+
+    def gone() -> None:
+        nonlocal alive
+        alive -= 1
+
+    def load(start: int) -> np.ndarray:
+        nonlocal alive, most
+        block = rows[0][start : start + 50].copy()
+        weakref.finalize(block, gone)
+        alive += 1
+        most = max(most, alive)
+        return block
+
+    blocks = [da.from_delayed(dask.delayed(load)(start), (50, 10), float) for start in range(0, 3000, 50)]
+    DensRay().fit(da.concatenate(blocks), rows[1])
+    assert 1 <= most <= 2  # of 60
 
 
 def test_equal_seeds_give_equal_axes_whatever_the_workers(rows: Rows) -> None:

@@ -74,6 +74,25 @@ def test_weights_pass_through_blocks(rows: Rows) -> None:
     np.testing.assert_allclose(fit_blocks(DensRay(), blocks).components_, expected.components_, atol=1e-9)
 
 
+def test_blocks_whose_rows_weigh_nothing_are_passed_over(rows: Rows) -> None:
+    X, y = rows
+    weight = np.where(np.arange(2000) < 600, 0.0, 1.0)
+    blocks = ((X[i : i + 300], y[i : i + 300], weight[i : i + 300]) for i in range(0, 2000, 300))
+    expected = DensRay().fit(X[600:], y[600:]).components_
+    np.testing.assert_allclose(fit_blocks(DensRay(), blocks).components_, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("scores", [False, True])
+def test_blocks_of_tensors_resume_like_arrays(scores: bool, rows: Rows, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    X, y = rows
+    y = X[:, 0] if scores else y
+    tensors = [(torch.from_numpy(part), torch.from_numpy(labels)) for part, labels in _cut(X, y)]
+    fit_blocks(DensRay(n_components=1), tensors[:3], checkpoint=tmp_path / "done.npz")
+    found = fit_blocks(DensRay(n_components=1), tensors, checkpoint=tmp_path / "done.npz").components_
+    np.testing.assert_allclose(found, DensRay(n_components=1).fit(X, y).components_, atol=1e-9)
+
+
 def test_sampled_unit_differences_of_a_stream_lie_within_their_error(rows: Rows) -> None:
     X, y = rows
     exact = DensRay(n_components=1, normalize_differences=True).fit(X, y).components_[0]
@@ -93,6 +112,7 @@ def test_sampled_unit_differences_of_scores_stream_too(rows: Rows) -> None:
     X, _ = rows
     y = np.round(X[:, 0], 1)
     y[:300] = np.sign(y[:300])  # the first block looks like classes
+    y += 50.0  # centring is not for nothing
     exact = DensRay(n_components=1, normalize_differences=True).fit(X, y).components_[0]
     sampled = DensRay(n_components=1, normalize_differences=True, n_partners=500, sample_rows=1500, random_state=0)
     fit_blocks(sampled, _cut(X, y))
@@ -193,15 +213,15 @@ def test_a_killed_fit_ends_with_the_same_bits(rows: Rows, tmp_path: Path) -> Non
     np.testing.assert_allclose(resumed.components_, DensRay().fit(X, y).components_, atol=1e-10)
 
 
-@pytest.mark.parametrize("kind", ["classes", "scores", "text", "sampled", "sampled text"])
+@pytest.mark.parametrize("kind", ["classes", "scores", "uncentred", "text", "sampled", "sampled text"])
 def test_every_kind_of_statistics_survives_a_stop(kind: str, rows: Rows, tmp_path: Path) -> None:
     X, y = rows
-    if kind == "scores":
-        y = X[:, 0]
+    if kind in ("scores", "uncentred"):
+        y = X[:, 0] + (3.0 if kind == "scores" else 0.0)
     elif "text" in kind:
         y = np.where(y > 0, "b", "a")
     options = {"normalize_differences": True, "n_partners": 64, "sample_rows": 400, "random_state": 0}
-    rotation = DensRay(n_components=1, center_labels=False, **(options if "sampled" in kind else {}))
+    rotation = DensRay(n_components=1, center_labels=kind != "uncentred", **(options if "sampled" in kind else {}))
 
     def failing() -> Iterator[Rows]:
         yield from list(_cut(X, y))[:3]

@@ -7,13 +7,13 @@ rows, so blocks of a file, workers of a cluster and calls of ``partial_fit`` can
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from densray.arrays import Array, is_foreign, namespace
+from densray.arrays import Array, is_foreign, namespace, to_host
 from densray.memory_maps import release_pages
 
-__all__ = ["BLOCK_ROWS", "ClassMoments", "Moments", "ScoreMoments", "block_rows", "blocks_of"]
+__all__ = ["BLOCK_ROWS", "ClassMoments", "Moments", "ScoreMoments", "block_rows", "blocks_of", "on_host"]
 
 #: Rows handled at once: large enough for a matrix product to run at full speed, small enough to stay in cache.
 BLOCK_ROWS = 16_384
@@ -200,6 +200,21 @@ class ScoreMoments:
 def block_rows(X: Array) -> int:
     """Return how many rows of `X` to handle at once."""
     return max(1, DEVICE_BLOCK_ENTRIES // int(X.shape[1])) if is_foreign(X) else BLOCK_ROWS
+
+
+def on_host(moments: ClassMoments | ScoreMoments) -> ClassMoments | ScoreMoments:
+    """Return moments as NumPy arrays, wherever their rows were: d × d numbers that can be kept, sent and merged."""
+    if isinstance(moments, ClassMoments):
+        groups = moments.groups.items()
+        return ClassMoments({key: Moments(g.weight, to_host(g.mean), to_host(g.scatter)) for key, g in groups})
+    squares = moments.scored_squares
+    return replace(
+        moments,
+        reference=to_host(moments.reference),
+        rows=to_host(moments.rows),
+        scored_rows=to_host(moments.scored_rows),
+        scored_squares=None if squares is None else to_host(squares),
+    )
 
 
 def blocks_of(n_rows: int, size: int = BLOCK_ROWS) -> Iterator[slice]:

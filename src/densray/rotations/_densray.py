@@ -156,7 +156,8 @@ class DensRay(AdditiveRotation):
         if self.normalize_differences:
             raise NotAdditiveError(
                 f"{what} was called with normalize_differences=True; unit-length differences do not add up over "
-                "blocks. Use normalize_differences=False, or fit on all rows at once."
+                "blocks. Use normalize_differences=False, fit on all rows at once, or sample pairs: n_partners=2000 in "
+                "densray.scale.fit_blocks."
             )
 
     def _fit_gathered(

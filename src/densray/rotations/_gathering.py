@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from densray.arrays import Array, is_foreign, to_host
+from densray.arrays import Array, beside, is_foreign, to_host
 from densray.errors import DensRayError, LabelError, NotAdditiveError, VectorError
-from densray.moments import ClassMoments, ScoreMoments
+from densray.moments import ClassMoments, ScoreMoments, on_host
 from densray.rotations._additive import AdditiveRotation, precision_of
 from densray.rotations._base import Rotation
 from densray.rotations._labels import check_distinct, read_block_labels
@@ -77,12 +77,15 @@ class Gatherer:
         """Return the statistics of one block, None if it holds no row that counts; errors name the block."""
         if getattr(X, "ndim", 2) == 2 and len(X) == 0 and (y is None or len(y) == 0):
             return None
+        if weight is not None and not (weight != 0).any():
+            return None
         try:
             X = check_rows(clone(self.rotation), X, reset=True, fewest=1, warn_of_zeros=False)
             labels = read_block_labels(y, X.shape[0])
             weights = None if weight is None else check_weights(weight, X)
             X, labels, weights = drop_weightless(X, labels, weights)
-            moments = self.rotation._moments_of(X, labels, weights)
+            labels = beside(labels, X) if is_foreign(X) or is_foreign(labels) else labels
+            moments = on_host(self.rotation._moments_of(X, labels, weights))
         except (VectorError, LabelError) as error:
             raise type(error)(f"block {number}: {error}") from error
         sample = None

@@ -184,7 +184,7 @@ def pairs_of_sample(
         toward = to_host(high.mean - low.mean)
     else:
         strata = [sample.strata[None].lowest(sample.limit)]
-        mean = moments.score / moments.weight if center else 0.0
+        mean = moments.origin + moments.score / moments.weight if center else 0.0
         charge = strata[0].weights * (strata[0].values.astype(np.float64) - mean)
         pairs = UnitPairs.of_scores(strata[0].rows, charge)
         toward = score_covariance(moments)

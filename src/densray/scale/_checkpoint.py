@@ -119,8 +119,8 @@ def _encode(statistics: BlockStatistics) -> tuple[dict[str, Any], dict[str, NDAr
             arrays[f"class{number}.mean"] = to_host(group.mean)
             arrays[f"class{number}.scatter"] = to_host(group.scatter)
     else:
-        header["scores"] = [moments.weight, moments.score]
-        for name in ("reference", "rows", "scored_rows", "scored_squares"):
+        header["scores"] = {name: getattr(moments, name) for name in ("weight", "score", "origin")}
+        for name in _SUMS:
             value = getattr(moments, name)
             if value is not None:
                 arrays[f"scores.{name}"] = to_host(value)
@@ -136,6 +136,7 @@ def _encode(statistics: BlockStatistics) -> tuple[dict[str, Any], dict[str, NDAr
     return header, arrays
 
 
+_SUMS = ("reference", "rows", "scored_rows", "scored_squares")
 _COLUMNS = ("priorities", "rows", "values", "weights")
 
 
@@ -147,8 +148,8 @@ def _decode(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> BlockSta
             groups[label] = Moments(weight, arrays[f"class{number}.mean"], arrays[f"class{number}.scatter"])
         moments = ClassMoments(groups)
     else:
-        names = ("reference", "rows", "scored_rows", "scored_squares")
-        moments = ScoreMoments(*header["scores"], *(arrays.get(f"scores.{name}") for name in names))
+        sums: dict[str, Any] = {name: arrays.get(f"scores.{name}") for name in _SUMS}
+        moments = ScoreMoments(**header["scores"], **sums)
     sample = None
     if "sample" in header:
         strata = {}
