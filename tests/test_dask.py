@@ -18,6 +18,7 @@ import pytest
 from densray import Densifier, DensRay, Lexicon, LinearRotation, MeanDifference, WordSpace
 from densray.errors import DensRayError, LabelError, LexiconError, NotAdditiveError, VectorError
 from densray.rotations import Rotation
+from densray.tasks.frame_induction import induce_frame
 from densray.tasks.induction import induce
 
 da = pytest.importorskip("dask.array", reason="the extra 'dask' is not installed")
@@ -100,6 +101,10 @@ def test_dataframes_are_taken_as_they_are(rows: Rows) -> None:
     np.testing.assert_allclose(found.components_, expected.components_, atol=1e-8)
     np.testing.assert_allclose(DensRay().fit(vectors, y).components_, expected.components_, atol=1e-8)
     np.testing.assert_allclose(found.erase(vectors).compute(), expected.erase(X), atol=1e-8)
+    parts = [dask.delayed(lambda start: table.iloc[start : start + 500])(start) for start in range(0, 3000, 500)]
+    delayed = dd.from_delayed(parts, meta=table.iloc[:0])
+    found = DensRay().fit(delayed[[f"x{column}" for column in range(10)]], delayed["label"])
+    np.testing.assert_allclose(found.components_, expected.components_, atol=1e-8)
     some = frame[frame["label"] > 100]  # no rows at all
     assert found.transform(some[[f"x{column}" for column in range(10)]]).compute().shape == (0, 10)
 
@@ -117,6 +122,12 @@ def test_a_vocabulary_is_scored_where_it_lies(googlenews: WordSpace, sentiment: 
     np.testing.assert_allclose(found["score"], here.scores.score, atol=1e-6)
     np.testing.assert_allclose(found["probability"], here.scores.probability, atol=1e-4)
     np.testing.assert_allclose(found["standard_error"], here.scores.standard_error, rtol=0.2)
+    blocks = da.from_array(space.vectors, chunks=(700, -1))
+    array = induce_frame(blocks, sentiment, words=space.words, method="mean-difference", n_resamples=20).compute()
+    assert array["word"].tolist() == list(space.words)
+    np.testing.assert_allclose(array["score"], here.scores.score, atol=1e-6)
+    with pytest.raises(DensRayError, match="3 words for an array"):
+        induce_frame(blocks, sentiment, words=["a", "b", "c"])
     with pytest.raises(LexiconError, match="none of the 1 words"):
         induce(frame, Lexicon({"qqqq": 1}))  # type: ignore[arg-type]
     with pytest.raises(DensRayError, match="no column 'word'"):
@@ -168,14 +179,15 @@ def test_a_sample_sends_on_few_rows(rows: Rows, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_few_blocks_are_held_at_a_time(rows: Rows) -> None:
-    alive = most = 0
+    alive = most = loads = 0
 
     def gone() -> None:
         nonlocal alive
         alive -= 1
 
     def load(start: int) -> np.ndarray:
-        nonlocal alive, most
+        nonlocal alive, most, loads
+        loads += 1
         block = rows[0][start : start + 50].copy()
         weakref.finalize(block, gone)
         alive += 1
@@ -183,8 +195,10 @@ def test_few_blocks_are_held_at_a_time(rows: Rows) -> None:
         return block
 
     blocks = [da.from_delayed(dask.delayed(load)(start), (50, 10), float) for start in range(0, 3000, 50)]
-    DensRay().fit(da.concatenate(blocks), rows[1])
+    X = da.concatenate(blocks)
+    DensRay().fit(X, da.sign(X[:, 0]))
     assert 1 <= most <= 2  # of 60
+    assert loads == 60  # each once, for vectors and labels
 
 
 def test_equal_seeds_give_equal_axes_whatever_the_workers(rows: Rows) -> None:

@@ -35,10 +35,10 @@ def fit_dask(rotation: AnyRotation, X: Any, y: Any, sample_weight: Any = None) -
     gatherer = Gatherer.of(rotation, "a Dask collection")
     X = as_rows(X)
     y = _column(y, X, "y")
-    blocks = X.to_delayed().ravel(), y.to_delayed().ravel()
+    blocks = _blocks(X), _blocks(y)
     weights = [None] * len(blocks[0])
     if sample_weight is not None:
-        weights = _column(sample_weight, X, "sample_weight").to_delayed().ravel().tolist()
+        weights = _blocks(_column(sample_weight, X, "sample_weight"))
     dask = _dask()
     if gatherer.sample_rows:
         gatherer = gatherer.drawing_from(
@@ -92,6 +92,12 @@ def as_rows(X: Any) -> Any:
     return X
 
 
+def _blocks(array: Any) -> list[Any]:
+    """Return the blocks of an array, to be computed each; labels made from the vectors share what both need."""
+    blocks: list[Any] = array.to_delayed(optimize_graph=False).ravel().tolist()
+    return blocks
+
+
 def _column(values: Any, X: Any, name: str) -> Column:
     """Return one number a row as a Dask array cut as the rows are."""
     import dask.array as da
@@ -100,7 +106,7 @@ def _column(values: Any, X: Any, name: str) -> Column:
         values = values.to_dask_array()
     if not is_dask(values):
         if any(np.isnan(X.chunks[0])):
-            X = X.compute_chunk_sizes()
+            X = copy(X).compute_chunk_sizes()  # which changes what it is called on
         values = np.asarray(values)
         _check_length(len(values), sum(X.chunks[0]), name)
         return da.from_array(values, chunks=(X.chunks[0],))

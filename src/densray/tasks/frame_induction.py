@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from densray.arrays import is_dask
 from densray.errors import DensRayError, LexiconError, name_some
 from densray.lexicon import Lexicon
 from densray.rotations import Rotation
+from densray.rotations._dask import as_rows
 from densray.space import WordSpace
 
 if TYPE_CHECKING:
@@ -28,6 +31,7 @@ def induce_frame(
     lexicon: Lexicon,
     *,
     word: str = "word",
+    words: Sequence[str] | None = None,
     method: str | Rotation = "ridge",
     normalize: bool = True,
     match_case: bool = True,
@@ -42,12 +46,15 @@ def induce_frame(
 
     Parameters
     ----------
-    frame : dask.dataframe.DataFrame
+    frame : dask.dataframe.DataFrame or dask.array.Array
         One word a row: a column of words, all other columns of numbers. A word that comes twice counts once as a seed.
+        Or an array of the vectors alone, with `words`.
     lexicon : Lexicon
         The seeds.
     word : str, default="word"
         The column of words.
+    words : sequence of str, optional
+        The words of an array's rows.
     method, normalize, match_case, n_resamples, folds, random_state
         As for :func:`densray.tasks.induction.induce`.
 
@@ -59,6 +66,8 @@ def induce_frame(
     from densray.tasks.axis_model import AxisModel
     from densray.tasks.seeds import Seeds, fitted
 
+    if words is not None:
+        frame = _framed(frame, words, word)
     columns = _number_columns(frame, word)
     seeds_table, spread = _gather(frame, lexicon, word, columns, match_case=match_case)
     seeds = Seeds.of(_space(seeds_table, word, columns), lexicon, normalize=normalize, match_case=match_case)
@@ -74,6 +83,32 @@ def induce_frame(
     )
     meta = _score(frame._meta.iloc[:0], word, columns, model)
     return frame.map_partitions(_score, word, columns, model, meta=meta)
+
+
+def _framed(X: Any, words: Sequence[str], word: str) -> Any:
+    """Return a Dask dataframe of words and the rows of a Dask array."""
+    import dask
+    import dask.dataframe
+    import pandas as pd
+
+    X = as_rows(X)
+    if len(words) != X.shape[0]:
+        raise DensRayError(f"{len(words):,} words for an array of shape {X.shape}; one word a row is needed.")
+    names = [f"x{column}" for column in range(X.shape[1])]
+
+    def table(rows: NDArray[Any], some: Sequence[str]) -> pandas.DataFrame:
+        found = pd.DataFrame(rows, columns=names)
+        found.insert(0, word, pd.Series(list(some), dtype="str"))
+        return found
+
+    ends = np.cumsum(X.chunks[0]).tolist()
+    blocks = X.to_delayed(optimize_graph=False).ravel()
+    parts = [
+        dask.delayed(table)(block, list(words[end - count : end]))
+        for block, end, count in zip(blocks, ends, X.chunks[0], strict=True)
+    ]
+    meta = table(np.empty((0, X.shape[1]), dtype=X.dtype), [])
+    return dask.dataframe.from_delayed(parts, meta=meta, verify_meta=False)
 
 
 def _number_columns(frame: Any, word: str) -> list[str]:
