@@ -72,7 +72,8 @@ def fit(
 
     Example: densray fit googlenews-26k hu-liu -o sentiment.npz
     """
-    target = check_output(output if output.suffix else output.with_suffix(".npz"), overwrite=overwrite)
+    named = output if output.suffix or output.is_dir() else output.with_suffix(".npz")
+    target = check_output(named, overwrite=overwrite)
     from densray.datasets import load_space
     from densray.tasks.axis_files import save_axis
     from densray.tasks.axis_model import AxisModel

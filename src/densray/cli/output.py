@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,21 +20,25 @@ _PIPE_WIDTH = 240  # wide enough that no cell is folded where nobody's screen is
 def check_output(path: Path, *, overwrite: bool) -> Path:
     """Return ``path`` if a file may be written there; refuse before any work is done.
 
-    Refused are a missing folder, a folder in place of a file, an existing file without ``overwrite`` and a
-    folder without permission to write.
+    Refused are a missing folder, a folder or a device in place of a file, an existing file without ``overwrite``
+    and a folder where nothing can be written.
     """
     from densray.errors import OutputError
 
     folder = path.parent
     if path.is_dir():
         raise OutputError(f"{path} is a folder. Name the file to write.")
+    if path.exists() and not path.is_file():
+        raise OutputError(f"{path} is no regular file. Name the file to write.")
     if not folder.is_dir():
         raise OutputError(f"{path}: the folder {folder} does not exist. Create it, or write elsewhere.")
     if path.exists() and not overwrite:
         raise OutputError(f"{path} exists already. Pass --overwrite to replace it, or write elsewhere.")
-    if not os.access(folder, os.W_OK):
-        raise OutputError(f"{path}: no permission to write in {folder}. Write elsewhere.")
-    return path
+    try:
+        with TemporaryFile(dir=folder):
+            return path
+    except OSError as error:
+        raise OutputError(f"{path}: cannot write in {folder} ({error.strerror}). Write elsewhere.") from error
 
 
 def show(answer: Report | Section | Result | Table, *, as_json: bool) -> None:

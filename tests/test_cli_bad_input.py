@@ -1,0 +1,81 @@
+"""What a run meets at the command line: places that cannot be written, odd streams, options out of range."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from densray import WordSpace
+from densray.cli.entry import run
+from densray.errors import FormatError, OutputError
+from densray.formats import write_space
+from densray.writing import replacing
+
+WORDS = [f"good{number}" for number in range(12)] + [f"bad{number}" for number in range(12)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a small space, ``space.densray``, and a lexicon of all its words, ``seeds.tsv``."""
+    vectors = np.random.default_rng(0).standard_normal((len(WORDS), 6)).astype(np.float32)
+    vectors[:12, 0] += 3
+    write_space(WordSpace(WORDS, vectors), tmp_path / "space.densray")
+    lines = [f"{word}\t{1 if word.startswith('good') else -1}\n" for word in WORDS]
+    (tmp_path / "seeds.tsv").write_text("".join(lines), encoding="utf-8")
+    return tmp_path
+
+
+def refused(arguments: list[str | Path], capsys: pytest.CaptureFixture[str]) -> str:
+    """Run a command that must fail as bad input, and return its one line."""
+    assert run([str(argument) for argument in arguments]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1
+    return printed.err
+
+
+@pytest.mark.parametrize("command", [["fit", "seeds.tsv"], ["convert"], ["induce", "seeds.tsv"]])
+def test_a_folder_named_as_output_is_refused(
+    command: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = folder / "results"
+    target.mkdir()
+    name, *rest = command
+    sources = [folder / "space.densray", *(folder / each for each in rest)]
+    assert "is a folder" in refused([name, *sources, "-o", target], capsys)
+    assert not (folder / "results.npz").exists()
+
+
+def test_no_name_at_all_is_refused_as_output(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    refused(["fit", folder / "space.densray", folder / "seeds.tsv", "-o", ""], capsys)
+
+
+def test_a_device_is_never_replaced_by_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "no regular file" in refused(["demo", "-o", "/dev/null"], capsys)
+    with pytest.raises(OutputError, match="no regular file"), replacing(Path("/dev/null"), overwrite=True):
+        pass
+    assert Path("/dev/null").is_char_device()
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder where not even root can write")
+def test_a_folder_that_takes_no_file_is_refused_before_any_work(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "cannot write in /proc" in refused(["demo", "-o", "/proc/report.html"], capsys)
+
+
+def test_a_full_disk_told_by_polars_is_told_as_such(tmp_path: Path) -> None:
+    target = tmp_path / "out.parquet"
+    target.write_text("old")
+    with (
+        pytest.raises(OutputError, match=r"out\.parquet: No space left on device\."),
+        replacing(target, overwrite=True),
+    ):
+        raise pl.exceptions.ComputeError("parquet: underlying IO error: No space left on device (os error 28)")
+    assert target.read_text() == "old"
+
+
+def test_an_error_of_ours_passes_through_a_write_unchanged(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="damaged"), replacing(tmp_path / "out.txt", overwrite=False):
+        raise FormatError("in.parquet: damaged (Input/output error (os error 5))")
