@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -79,3 +84,51 @@ def test_a_full_disk_told_by_polars_is_told_as_such(tmp_path: Path) -> None:
 def test_an_error_of_ours_passes_through_a_write_unchanged(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="damaged"), replacing(tmp_path / "out.txt", overwrite=False):
         raise FormatError("in.parquet: damaged (Input/output error (os error 5))")
+
+
+def densray(
+    *arguments: str | Path, before: str = "", after: str = "", **variables: str
+) -> subprocess.CompletedProcess[bytes]:
+    """Run ``densray`` in a shell of its own, where its streams can be cut."""
+    call = shlex.join([sys.executable, "-m", "densray", *map(str, arguments)])
+    environment = {**os.environ, **variables}
+    return subprocess.run(["bash", "-c", f"{before}{call}{after}"], capture_output=True, env=environment, check=False)
+
+
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    ended = densray("data", "list", "--json", before="set -o pipefail; ", after=" | head -1")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"[\n", b"")
+
+
+def test_closed_streams_end_no_run() -> None:
+    assert densray("methods", after=" >&-").returncode == 0
+    ended = densray("data", "path", "googel", after=" 2>&-")
+    assert (ended.returncode, ended.stdout) == (2, b"")
+
+
+def test_a_full_device_behind_stdout_is_one_line() -> None:
+    ended = densray("methods", after=" > /dev/full")
+    assert ended.returncode == 2
+    assert ended.stderr == b"densray: No space left on device\n"
+
+
+def test_an_ascii_terminal_shows_tables_and_keeps_json_whole(folder: Path) -> None:
+    (folder / "umlaut.tsv").write_text("good1\t1\nbad1\t-1\nb\u00f6se\t-1\n", encoding="utf-8")
+    fitted: list[str | Path] = [
+        "fit",
+        folder / "space.densray",
+        folder / "umlaut.tsv",
+        "-o",
+        folder / "axis.npz",
+        "--bare",
+        "--json",
+    ]
+    ended = densray(*fitted, PYTHONIOENCODING="ascii")
+    assert json.loads(ended.stdout)["words_missing"] == ["b\u00f6se"]
+    ended = densray("methods", PYTHONIOENCODING="ascii")
+    assert ended.returncode == 0
+    assert b"densifier" in ended.stdout
+
+
+def test_what_a_terminal_would_obey_is_shown_escaped(capsys: pytest.CaptureFixture[str]) -> None:
+    assert r"'a\x1b[31mb\x00'" in refused(["data", "path", "a\x1b[31mb\0"], capsys)

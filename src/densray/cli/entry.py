@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import traceback
@@ -20,6 +21,7 @@ DEFECT = 1
 
 def main() -> None:
     """Run ``densray`` with the arguments of the process, and leave with its exit code."""
+    _prepare_streams()
     sys.exit(run())
 
 
@@ -34,13 +36,21 @@ def run(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
         except KeyboardInterrupt:
             return _say("interrupted", code=INTERRUPTED)
-        except BrokenPipeError:
+        except (BrokenPipeError, SystemExit):  # typer meets a closed pipe by leaving at once
             return _leave_quietly()
         except Exception as error:
             return _explain(error)
     if code == INTERRUPTED:
         return _say("interrupted", code=INTERRUPTED)
     return code if isinstance(code, int) else 0
+
+
+def _prepare_streams() -> None:
+    """Let no stream fail on what is printed: a closed one swallows it, a narrow encoding shows ``?``."""
+    sys.stdout = sys.stdout or io.StringIO()
+    sys.stderr = sys.stderr or io.StringIO()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
 
 
 def _explain(error: Exception) -> int:
@@ -66,7 +76,7 @@ def _describe_os_error(error: OSError) -> str:
 
 
 def _say(message: str, *, code: int) -> int:
-    line = " ".join(message.split())
+    line = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in " ".join(message.split()))
     print(f"densray: {line}", file=sys.stderr)
     return code
 

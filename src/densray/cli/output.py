@@ -60,10 +60,14 @@ def show(answer: Report | Section | Result | Table, *, as_json: bool) -> None:
 
 
 def print_json(answer: Report | Section | Result | Table | Mapping[str, Any] | Sequence[Any]) -> None:
-    """Print an answer on stdout as JSON, unrounded."""
+    """Print an answer on stdout as JSON, unrounded; in an encoding other than UTF-8, other letters are escaped."""
     from densray.report import to_json
 
-    print(to_json(answer))
+    print(to_json(answer, ascii_only=not _is_utf8(sys.stdout.encoding)))
+
+
+def _is_utf8(encoding: str | None) -> bool:
+    return encoding is None or encoding.lower().replace("-", "") == "utf8"
 
 
 def note(text: str, *, quiet: bool = False) -> None:

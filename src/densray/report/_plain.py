@@ -60,10 +60,12 @@ def fields_of(value: Any) -> dict[str, Any]:
     }
 
 
-def to_json(value: Any, *, indent: int | None = 2) -> str:
+def to_json(value: Any, *, indent: int | None = 2, ascii_only: bool = False) -> str:
     """Return ``value`` (a Result, a Table, rows, anything plain) as strict JSON text.
+
+    With ``ascii_only``, letters beyond ASCII are written as escapes, which every encoding can carry.
 
     >>> to_json({"tau": float("nan")}, indent=None)
     '{"tau": null}'
     """
-    return json.dumps(to_plain(value), ensure_ascii=False, allow_nan=False, indent=indent)
+    return json.dumps(to_plain(value), ensure_ascii=ascii_only, allow_nan=False, indent=indent)
