@@ -289,6 +289,12 @@ def test_bad_blocks_are_named(rows: Rows) -> None:
         fit_blocks(DensRay(), _cut(np.vstack([np.zeros((5, 12)), X[5:]]), y))
 
 
+@pytest.mark.parametrize("source", ["X.npy", Path("X.npy"), iter([])])
+def test_fit_sends_files_and_streams_where_they_belong(source: object) -> None:
+    with pytest.raises(VectorError, match=r"densray.scale.fit_blocks"):
+        DensRay().fit(source, [1, -1])
+
+
 def test_half_precision_blocks_are_taken_when_asked_for(rows: Rows) -> None:
     X, y = rows
     half = X.astype(np.float16)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray.arrays import Array, array_on, namespace, to_host
+from densray.memory_maps import release_pages
 from densray.moments import Moments, block_rows, blocks_of
 
 __all__ = ["PENALTIES", "ridge_direction"]
@@ -57,6 +58,7 @@ def ridge_direction(
     tables = [array_on(table, X, dtype=X.dtype) for table in (coefficients, shrunk)]
     for block in blocks_of(X.shape[0], block_rows(X)):
         U = (X[block, :] - mean) @ basis
+        release_pages(X)
         target, one = targets[block][:, None], masses[block][:, None]
         residual = target - xp.astype(U @ tables[0], xp.float64)
         leverage = one * (xp.astype((U * U) @ tables[1], xp.float64) + 1.0 / total)
@@ -89,6 +91,7 @@ def _moments(X: Array, weight: Array | None) -> Moments:
     for block in blocks_of(X.shape[0], block_rows(X)):
         part = Moments.of(X[block, :], None if weight is None else weight[block])
         total = part if total is None else total.merge(part)
+        release_pages(X)
     assert total is not None
     return total
 
@@ -100,4 +103,5 @@ def _weighted_sum(X: Array, mean: Array, charge: Array) -> NDArray[np.float64]:
     for block in blocks_of(X.shape[0], block_rows(X)):
         part = xp.astype(charge[block], X.dtype) @ (X[block, :] - mean)
         total += to_host(xp.astype(part, xp.float64))
+        release_pages(X)
     return total

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,10 @@ def check_rows(estimator: Any, X: Array, *, reset: bool, fewest: int = 2, warn_o
         raise NotAdditiveError(
             f"X is a Dask collection, and {type(estimator).__name__} needs all rows at once here. Use fit of DensRay "
             "or MeanDifference, whose statistics add up, or a sample in memory: X.compute()."
+        )
+    if isinstance(X, str | Path | Iterator):
+        raise VectorError(
+            f"X is a {type(X).__name__}; rows are needed. Files and blocks of rows go to densray.scale.fit_blocks."
         )
     fewest = fewest if reset else 1
     X = _at_precision(X, getattr(estimator, "precision", None))
