@@ -132,3 +132,22 @@ def test_an_ascii_terminal_shows_tables_and_keeps_json_whole(folder: Path) -> No
 
 def test_what_a_terminal_would_obey_is_shown_escaped(capsys: pytest.CaptureFixture[str]) -> None:
     assert r"'a\x1b[31mb\x00'" in refused(["data", "path", "a\x1b[31mb\0"], capsys)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32])
+@pytest.mark.parametrize("command", [["diagnose"], ["evaluate", "lexicon"], ["evaluate", "stability"]])
+def test_a_seed_no_generator_takes_is_refused(
+    command: list[str], seed: int, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "--seed" in refused([*command, folder / "space.densray", folder / "seeds.tsv", "--seed", str(seed)], capsys)
+
+
+@pytest.mark.parametrize(
+    "command", [["evaluate", "stability", "unread", "unread"], ["reproduce", "figure1"], ["reproduce", "figure2"]]
+)
+def test_a_figure_of_no_known_format_is_refused_before_any_work(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = refused([*command, "-o", tmp_path / "figure.xyz"], capsys)
+    assert ".svg" in line
+    assert "unread" not in line

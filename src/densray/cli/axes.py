@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from densray.cli.options import Json, Limit, Output, Overwrite, Quiet, Space
+from densray.cli.options import Json, Limit, Output, Overwrite, Quiet, Seed, Space
 from densray.cli.output import check_output, note, print_json, show
 from densray.cli.progress import progress
 
@@ -39,7 +39,6 @@ Permutations: TypeAlias = Annotated[
     int | None,
     typer.Option("--permutations", min=1, metavar="N", help="Shuffled labels; 999, or 99 if each is a fit."),
 ]
-Seed: TypeAlias = Annotated[int, typer.Option("--seed", metavar="N", help="Of all that is drawn at random.")]
 
 
 def fit(

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from densray.cli.evaluate import app
-from densray.cli.options import Json, Limit, Overwrite, Quiet, Space
-from densray.cli.output import check_output, note, show
+from densray.cli.options import Json, Limit, Overwrite, Quiet, Seed, Space
+from densray.cli.output import check_figure, note, show
 from densray.cli.progress import progress
 
 if TYPE_CHECKING:
     from densray.tasks.stability import Stability
 
-__all__ = ["Figure", "Methods", "Samples", "Seed", "Sizes", "split_names", "split_numbers", "write_figure"]
+__all__ = ["Figure", "Methods", "Samples", "Sizes", "split_names", "split_numbers", "write_figure"]
 
 Methods: TypeAlias = Annotated[
     str | None, typer.Option("--methods", metavar="NAMES", help="Methods to compare, separated by commas.")
@@ -24,7 +24,6 @@ TestLexicon: TypeAlias = Annotated[
     str | None, typer.Option("--test", metavar="LEXICON", help="Gold words; without it some words are held out.")
 ]
 TestSize: TypeAlias = Annotated[float, typer.Option("--test-size", help="Share of the words held out.")]
-Seed: TypeAlias = Annotated[int, typer.Option("--seed", help="Draws the words held out, samples and resamples.")]
 AnyCase: TypeAlias = Annotated[bool, typer.Option("--any-case", help="Find words that differ from the space in case.")]
 Sizes: TypeAlias = Annotated[
     str | None, typer.Option("--sizes", metavar="NUMBERS", help="Words of a sample, separated by commas.")
@@ -100,12 +99,11 @@ def stability_command(
 
     Example: densray evaluate stability googlenews-26k hu-liu --sizes 64,256,1024 -o stability.svg
     """
+    check_figure(output, overwrite=overwrite)
     from densray.datasets import load_lexicon, load_space
     from densray.tasks.protocol import Protocol
     from densray.tasks.stability import DEFAULT_SIZES, STABILITY_METHODS, evaluate_stability
 
-    if output is not None:
-        check_output(output, overwrite=overwrite)
     with progress("Sampling", quiet=quiet) as advance:
         result = evaluate_stability(
             load_space(space, limit=limit),

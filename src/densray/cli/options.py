@@ -7,7 +7,9 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-__all__ = ["Json", "Limit", "Output", "Overwrite", "Quiet", "Space"]
+__all__ = ["Json", "Limit", "Output", "Overwrite", "Quiet", "Seed", "Space"]
+
+_LARGEST_SEED = 2**32 - 1  # what scikit-learn takes
 
 Space: TypeAlias = Annotated[str, typer.Argument(metavar="SPACE", help="A file of vectors, or the name of a data set.")]
 Output: TypeAlias = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write.")]
@@ -16,4 +18,7 @@ Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the answer 
 Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no notes.")]
 Limit: TypeAlias = Annotated[
     int | None, typer.Option("--limit", min=1, metavar="N", help="Read the first N words only.")
+]
+Seed: TypeAlias = Annotated[
+    int, typer.Option("--seed", min=0, max=_LARGEST_SEED, metavar="N", help="Of all that is drawn at random.")
 ]

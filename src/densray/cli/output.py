@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from densray.report import Report, Result, Section, Table
 
-__all__ = ["check_output", "note", "print_json", "show"]
+__all__ = ["check_figure", "check_output", "note", "print_json", "show"]
 
 _PIPE_WIDTH = 240  # wide enough that no cell is folded where nobody's screen is the limit
 
@@ -39,6 +39,16 @@ def check_output(path: Path, *, overwrite: bool) -> Path:
             return path
     except OSError as error:
         raise OutputError(f"{path}: cannot write in {folder} ({error.strerror}). Write elsewhere.") from error
+
+
+def check_figure(path: Path | None, *, overwrite: bool) -> None:
+    """Refuse, before any work is done, a figure that was asked for and could not be written."""
+    if path is None:
+        return
+    check_output(path, overwrite=overwrite)
+    from densray.figures import check_chart_path
+
+    check_chart_path(path)
 
 
 def show(answer: Report | Section | Result | Table, *, as_json: bool) -> None:

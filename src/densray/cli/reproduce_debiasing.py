@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from densray.cli.options import Json, Overwrite, Quiet
-from densray.cli.output import check_output, note, print_json, show
+from densray.cli.output import check_figure, note, print_json, show
 from densray.cli.progress import progress
 from densray.cli.reproduce import app, show_comparison
 
@@ -51,8 +51,7 @@ def figure2_command(
     from densray.paper.debiasing import ANCHORS, figure2, occupation_gaps
     from densray.report import Column, Table
 
-    if output is not None:
-        check_output(output, overwrite=overwrite)
+    check_figure(output, overwrite=overwrite)
     with progress("Removing gender", quiet=quiet):
         gaps = occupation_gaps(load_space(space))
     if output is not None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from densray.cli.evaluate_lexicon import Figure, Methods, Samples, Seed, Sizes, split_names, split_numbers, write_figure
-from densray.cli.options import Json, Limit, Overwrite, Quiet
-from densray.cli.output import check_output, print_json, show
+from densray.cli.evaluate_lexicon import Figure, Methods, Samples, Sizes, split_names, split_numbers, write_figure
+from densray.cli.options import Json, Limit, Overwrite, Quiet, Seed
+from densray.cli.output import check_figure, print_json, show
 from densray.cli.progress import progress
 from densray.cli.reproduce import app, show_comparison
 
@@ -79,12 +79,11 @@ def figure1_command(
 
     Example: densray reproduce figure1 -o figure1.svg
     """
+    check_figure(output, overwrite=overwrite)
     from densray.datasets import load_lexicon, load_space
     from densray.tasks.protocol import Protocol
     from densray.tasks.stability import DEFAULT_SIZES, STABILITY_METHODS, evaluate_stability
 
-    if output is not None:
-        check_output(output, overwrite=overwrite)
     with progress("Sampling", quiet=quiet) as advance:
         result = evaluate_stability(
             load_space(space, limit=limit),

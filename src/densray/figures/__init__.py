@@ -12,13 +12,14 @@ from densray.figures.axes import axis_scatter, ranked_words
 from densray.figures.bias import anchor_scatter
 from densray.figures.diagnostics import eigenvalue_spectrum, seed_influence
 from densray.figures.removal import removal_tradeoff
-from densray.figures.saving import figure, save, to_svg
+from densray.figures.saving import check_chart_path, figure, save, to_svg
 from densray.figures.stability import training_size
 
 __all__ = [
     "analogy_heat_map",
     "anchor_scatter",
     "axis_scatter",
+    "check_chart_path",
     "eigenvalue_spectrum",
     "figure",
     "ranked_words",

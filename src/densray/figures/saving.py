@@ -10,7 +10,7 @@ from densray.errors import MissingExtraError, OutputError
 from densray.report import Figure
 from densray.writing import replacing
 
-__all__ = ["figure", "save", "to_svg"]
+__all__ = ["check_chart_path", "figure", "save", "to_svg"]
 
 _SUFFIXES = (".png", ".svg", ".pdf", ".html")
 _SCALE = 2.0
@@ -29,14 +29,20 @@ def save(chart: Any, path: str | Path, *, overwrite: bool = True) -> Path:
         Whether an existing file is replaced.
     """
     path = Path(path)
-    if path.suffix.lower() not in _SUFFIXES:
-        raise OutputError(f"{path}: a chart is written as {', '.join(_SUFFIXES)}, not as '{path.suffix}'.")
-    if not path.parent.is_dir():
-        raise OutputError(f"{path}: the folder {path.parent} does not exist. Create it, or write elsewhere.")
+    check_chart_path(path)
     content = _rendered(chart, path.suffix.lower()[1:])
     with replacing(path, overwrite=overwrite) as partial:
         partial.write_bytes(content)
     return path
+
+
+def check_chart_path(path: Path) -> None:
+    """Refuse an ending that names no format of charts, a missing folder, and a missing vl-convert."""
+    if path.suffix.lower() not in _SUFFIXES:
+        raise OutputError(f"{path}: a chart is written as {', '.join(_SUFFIXES)}, not as '{path.suffix}'.")
+    if not path.parent.is_dir():
+        raise OutputError(f"{path}: the folder {path.parent} does not exist. Create it, or write elsewhere.")
+    _require_renderer()
 
 
 def to_svg(chart: Any) -> str:
@@ -49,13 +55,17 @@ def figure(chart: Any, caption: str) -> Figure:
     return Figure(to_svg(chart), caption)
 
 
-def _rendered(chart: Any, kind: str) -> bytes:
+def _require_renderer() -> None:
     try:
         import vl_convert  # noqa: F401
     except ImportError as error:
         raise MissingExtraError(
             "Writing figures needs vl-convert, which is not installed. Install it with: pip install 'densray[figures]'"
         ) from error
+
+
+def _rendered(chart: Any, kind: str) -> bytes:
+    _require_renderer()
     if kind == "html":
         page: str = chart.to_html(inline=True)
         return page.encode("utf-8")
