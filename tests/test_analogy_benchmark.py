@@ -219,3 +219,14 @@ def test_the_command_refuses_bad_input_in_one_line(tmp_path: Path, capsys: pytes
     for arguments in (["--set", str(empty)], ["--set", str(single)], ["--solver", "nothing"], ["--set", "nowhere.txt"]):
         assert run(["evaluate", "analogy", *arguments]) == 2
         assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_reproduced_cells_come_as_rows(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DENSRAY_DATA", raising=False)
+    assert run(["reproduce", "table4", "--quiet", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {tuple(row) for row in rows} == {("block", "category", "column", "pairs", "pairs_total", "ours", "paper")}
+    assert {row["category"] for row in rows if row["block"] == "GN/GA"} == {"Micro Mean", "Macro Mean", "Macro Std"}
+    micro = next(row for row in rows if row["category"] == "Micro Mean" and row["column"] == "lrcos")
+    assert (micro["pairs"], micro["pairs_total"], micro["paper"]) == (281, 573, 0.88)
