@@ -16,7 +16,7 @@ import pytest
 from densray import WordSpace
 from densray.cli.entry import run
 from densray.errors import FormatError, OutputError
-from densray.formats import write_space
+from densray.formats import read_space, write_space
 from densray.writing import replacing
 
 WORDS = [f"good{number}" for number in range(12)] + [f"bad{number}" for number in range(12)]
@@ -151,3 +151,55 @@ def test_a_figure_of_no_known_format_is_refused_before_any_work(
     line = refused([*command, "-o", tmp_path / "figure.xyz"], capsys)
     assert ".svg" in line
     assert "unread" not in line
+
+
+@pytest.fixture
+def axis(folder: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    """An axis of the small space, saved under an ending of its own."""
+    fitted = ["fit", folder / "space.densray", folder / "seeds.tsv", "-o", folder / "quality.axis", "--bare", "-q"]
+    assert run([str(argument) for argument in fitted]) == 0
+    capsys.readouterr()
+    return folder / "quality.axis"
+
+
+def test_an_axis_is_known_by_its_content_too(axis: Path) -> None:
+    table = axis.with_name("scores.tsv")
+    assert run(["induce", str(axis.with_name("space.densray")), str(axis), "-o", str(table), "-q"]) == 0
+    assert len(table.read_text("utf-8").splitlines()) == 1 + len(WORDS)
+
+
+@pytest.mark.parametrize("content", ["good\t1\n", "", "P"])
+def test_a_file_that_is_no_axis_is_called_just_that(
+    content: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "list.txt").write_text(content)
+    line = refused(["erase", folder / "space.densray", folder / "list.txt", "-o", folder / "out.bin"], capsys)
+    assert "list.txt is no saved rotation" in line
+    assert "pickle" not in line
+
+
+def test_words_to_keep_are_read_as_any_list_and_the_missing_are_named(
+    axis: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (axis.parent / "keep.txt").write_bytes(b"\xef\xbb\xbfgood1\r\nbad1\r\nqueen\r\n")
+    erasing: list[str | Path] = [
+        "erase",
+        axis.with_name("space.densray"),
+        axis,
+        "--keep-list",
+        axis.with_name("keep.txt"),
+    ]
+    assert run([*map(str, erasing), "--keep", "king", "-o", str(axis.with_name("out.densray")), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["words_missing"] == ["king", "queen"]
+    before, after = (read_space(axis.with_name(name)) for name in ("space.densray", "out.densray"))
+    assert np.array_equal(before[["good1", "bad1"]], after[["good1", "bad1"]])
+    assert not np.array_equal(before["good2"], after["good2"])
+    (axis.parent / "keep.txt").write_bytes(b"\xff\xfe")
+    assert "keep.txt" in refused([*erasing, "-o", axis.with_name("other.bin")], capsys)
+
+
+@pytest.mark.parametrize("command", [["convert", ""], ["fit", "", "hu-liu"], ["fit", "googlenews-26k", ""]])
+def test_an_empty_name_is_neither_a_file_nor_a_data_set(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "neither a file nor a data set" in refused([*command, "-o", tmp_path / "out.npz"], capsys)

@@ -33,6 +33,8 @@ _HEADER = "header"
 _UNREADABLE = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, MemoryError, OverflowError,
                RuntimeError)  # fmt: skip
 _ATTACHED = "attached."
+_MAGIC = b"PK"
+_MAGIC_OF_AN_ARRAY = b"\x93N"
 #: Learned attributes that stay in memory: additive statistics and the parts of a sequence.
 _NOT_SAVED = frozenset({"moments_", "rotations_"})
 
@@ -149,6 +151,9 @@ def _learned(rotation: Rotation) -> tuple[dict[str, NDArray[Any]], dict[str, Any
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     try:
         with path.open("rb") as stream:
+            if not stream.read(len(_MAGIC)).startswith((_MAGIC, _MAGIC_OF_AN_ARRAY)):
+                raise PersistenceError(f"{path} is no saved rotation (.npz). Fit an axis and save it first.")
+            stream.seek(0)
             file = np.load(stream, allow_pickle=False)
             if not hasattr(file, "files"):
                 raise PersistenceError(f"{path} holds a bare array, not a rotation. Save one with save_rotation.")

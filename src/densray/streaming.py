@@ -24,11 +24,12 @@ __all__ = ["Rewritten", "erasing", "load_axis_for", "load_axis_on", "rewrite_spa
 
 @dataclass(frozen=True)
 class Rewritten:
-    """What was written: the file, how many words it holds, and how wide their vectors are."""
+    """What was written: the file, how many words it holds, how wide their vectors are, and which words it lacks."""
 
     path: Path
     words: int
     width: int
+    missing: tuple[str, ...] = ()
 
 
 def rewrite_space(
@@ -40,6 +41,7 @@ def rewrite_space(
     limit: int | None = None,
     format: str | None = None,
     overwrite: bool = False,
+    expected: Iterable[str] = (),
     progress: Callable[[int, int | None], None] | None = None,
 ) -> Rewritten:
     """Write a space to another file, in the format its ending names, each block changed on the way.
@@ -60,10 +62,12 @@ def rewrite_space(
         The format to write, where the ending of ``target`` should not decide.
     overwrite
         Whether an existing file is replaced.
+    expected
+        Words that should be in the space; those that are not come back as ``missing``.
     progress
         Called with the rows done and the rows in all.
     """
-    step = _Steps(change, normalize=normalize)
+    step = _Steps(change, normalize=normalize, expected=expected)
     options: dict[str, Any] = {"format": format, "overwrite": overwrite, "progress": progress}
     if _is_embedded(source):
         space = load_space(source, limit=limit)
@@ -71,7 +75,7 @@ def rewrite_space(
         path = write_space(changed, target, **options)
     else:
         path = rewrite(_file_of(source), target, change=step, limit=limit, **options)
-    return Rewritten(path, step.words, step.width)
+    return Rewritten(path, step.words, step.width, tuple(sorted(step.missing)))
 
 
 def rotating(rotation: Rotation) -> Change:
@@ -131,12 +135,13 @@ def load_axis_on(space: WordSpace, axis: str | Path, *, any_space: bool = False)
 
 
 class _Steps:
-    """A change that also scales and counts what passes through it."""
+    """A change that also scales and counts what passes through it, and looks for the words expected."""
 
-    def __init__(self, change: Change | None, *, normalize: bool) -> None:
+    def __init__(self, change: Change | None, *, normalize: bool, expected: Iterable[str]) -> None:
         self._change, self._normalize = change, normalize
         self.words = 0
         self.width = 0
+        self.missing = set(expected)
 
     def __call__(self, words: Sequence[str], vectors: NDArray[np.float32]) -> NDArray[Any]:
         if self._normalize:
@@ -144,6 +149,8 @@ class _Steps:
             vectors = (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
         changed = vectors if self._change is None else self._change(words, vectors)
         self.words += len(words)
+        if self.missing:
+            self.missing.difference_update(words)
         self.width = changed.shape[1]
         return changed
 
@@ -155,6 +162,6 @@ def _is_embedded(source: str | Path) -> bool:
 def _file_of(source: str | Path) -> Path:
     if any(entry.name == str(source) for entry in list_datasets("space")):
         return path_of(str(source))
-    if not Path(source).exists():
+    if not str(source).strip() or not Path(source).exists():
         load_space(source)  # names the nearest data set
     return Path(source)

@@ -94,12 +94,13 @@ def erase(
     Example: densray erase vectors.bin gender.npz -o neutral.bin --keep queen --keep king
     """
     target = _checked_target(output, format, overwrite=overwrite)
+    from densray.lexicons import read_words
     from densray.streaming import erasing, load_axis_for
 
-    kept = [*(keep or ()), *(keep_list.read_text("utf-8").split("\n") if keep_list is not None else ())]
+    kept = [*(keep or ()), *(read_words(keep_list) if keep_list is not None else ())]
     rotation = load_axis_for(space, axis, any_space=any_space)
     change = erasing(rotation, n_axes=n_axes, keep=kept, strength=strength)
-    options = {"format": format, "limit": limit, "normalize": normalize, "overwrite": overwrite}
+    options = {"format": format, "limit": limit, "normalize": normalize, "overwrite": overwrite, "expected": kept}
     _write(space, target, change=change, options=options, as_json=as_json, quiet=quiet)
 
 
@@ -115,12 +116,16 @@ def _checked_target(output: Path, format: str | None, *, overwrite: bool) -> Pat
 def _write(
     space: str, target: Path, *, change: Change | None, options: dict[str, Any], as_json: bool, quiet: bool
 ) -> None:
+    from densray.errors import name_some
     from densray.streaming import rewrite_space
 
     note(f"Writing {target}", quiet=quiet)
     with progress(f"Writing {target.name}", quiet=quiet) as advance:
         written = rewrite_space(space, target, change=change, progress=advance, **options)
     if as_json:
-        print_json({"path": written.path, "words": written.words, "width": written.width})
+        missing = {"words_missing": written.missing} if "expected" in options else {}
+        print_json({"path": written.path, "words": written.words, "width": written.width, **missing})
     elif not quiet:
         typer.echo(f"{written.path}: {written.words:,} words, {written.width} dimensions")
+        if written.missing:
+            typer.echo(f"To keep, and not in the space: {name_some(written.missing)}")

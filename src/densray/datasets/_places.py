@@ -88,7 +88,7 @@ def fetch(name: str, *, progress: Progress | None = None) -> Path:
 def existing_path(given: str | PathLike[str], kind: str, *, also: Sequence[str] = ()) -> Path:
     """Return `given` as a path; where there is none, the error names the nearest set of this kind."""
     path = Path(given)
-    if not path.exists():
+    if not str(given).strip() or not path.exists():
         names = [*(entry.name for entry in list_datasets(kind)), *also]
         raise DataError(f"'{given}' is neither a file nor a data set ({kind}). {suggest(str(given), names)}")
     return path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from zipfile import is_zipfile
 
 from densray.persistence import load_attachments, read_header, save_rotation
 from densray.rotations import Rotation
@@ -43,5 +44,5 @@ def load_axis_model(path: str | Path, space: WordSpace, *, any_space: bool = Fal
 
 
 def is_axis_file(name: str) -> bool:
-    """Return whether a name is that of a saved rotation, by its ending."""
-    return Path(name).suffix == ".npz"
+    """Return whether a name is that of a saved rotation: it ends in ``.npz``, or the file is an archive like one."""
+    return Path(name).suffix == ".npz" or (Path(name).is_file() and is_zipfile(name))
