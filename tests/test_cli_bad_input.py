@@ -203,3 +203,10 @@ def test_an_empty_name_is_neither_a_file_nor_a_data_set(
     command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "neither a file nor a data set" in refused([*command, "-o", tmp_path / "out.npz"], capsys)
+
+
+def test_the_demonstration_replaces_its_own_report_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    thesis = tmp_path / "thesis.html"
+    thesis.write_text("years of work")
+    assert "--overwrite" in refused(["demo", "-o", thesis], capsys)
+    assert thesis.read_text() == "years of work"

@@ -35,7 +35,7 @@ def arguments(folder: Path, command: str, output: str, *more: str) -> list[str]:
 def test_a_space_goes_in_and_a_space_comes_out(command: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(arguments(folder, command, "out.bin", "--json")) == 0
     printed = capsys.readouterr()
-    missing = {"words_missing": []} if command == "erase" else {}
+    missing: dict[str, list[str]] = {"words_missing": []} if command == "erase" else {}
     assert json.loads(printed.out) == {"path": str(folder / "out.bin"), "words": 20, "width": 5, **missing}
     assert printed.err == ""
     wanted = {"convert": SPACE, "rotate": SPACE.rotated(ROTATION), "erase": SPACE.erased(ROTATION)}[command]

@@ -81,6 +81,7 @@ def fit(
     from densray.tasks.seeds import fitted
 
     words, paired = _read_seeds(lexicon, pairs)
+    note(f"Writing {target} at the end", quiet=quiet)
     names = None if low is None and high is None else (low or "low", high or "high")
     with progress(f"Fitting {method}", quiet=quiet) as advance:
         vectors = load_space(space, limit=limit)
@@ -184,6 +185,7 @@ def induce(
     from densray.tasks.axis_files import is_axis_file, load_axis_model
 
     induction.check_ending(target)
+    note(f"Writing {target} at the end", quiet=quiet)
     with progress(f"Scoring {space}", quiet=quiet) as advance:
         vectors = load_space(space, limit=limit)
         if is_axis_file(source):

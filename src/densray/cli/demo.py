@@ -7,17 +7,18 @@ from typing import Annotated
 
 import typer
 
-from densray.cli.options import Json, Quiet
-from densray.cli.output import check_output, print_json, show
+from densray.cli.options import Json, Overwrite, Quiet
+from densray.cli.output import check_output, note, print_json, show
 from densray.cli.progress import progress
 
 __all__ = ["demo"]
 
+REPORT = Path("densray-demo.html")
+
 
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The report: one HTML page.")] = Path(
-        "densray-demo.html"
-    ),
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The report: one HTML page.")] = REPORT,
+    overwrite: Overwrite = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -25,11 +26,12 @@ def demo(
 
     Example: densray demo
     """
+    check_output(output, overwrite=overwrite or output == REPORT)  # its own report is replaced by the next one
     from densray.demonstration import demonstrate
     from densray.report import to_html
     from densray.writing import replacing
 
-    check_output(output, overwrite=True)
+    note(f"Writing {output} at the end", quiet=quiet)
     with progress("Sentiment, gender, analogies, removal", quiet=quiet) as advance:
         report = demonstrate(advance)
     with replacing(output, overwrite=True) as partial:

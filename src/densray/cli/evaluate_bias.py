@@ -56,6 +56,7 @@ def bias_command(
     """
     if report is not None:
         check_output(report, overwrite=overwrite)
+        note(f"Writing {report} at the end", quiet=quiet)
     from densray.datasets import load_lexicon, load_space
     from densray.tasks.debiasing import evaluate_removal, load_concept
 

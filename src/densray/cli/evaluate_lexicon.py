@@ -99,7 +99,7 @@ def stability_command(
 
     Example: densray evaluate stability googlenews-26k hu-liu --sizes 64,256,1024 -o stability.svg
     """
-    check_figure(output, overwrite=overwrite)
+    check_figure(output, overwrite=overwrite, quiet=quiet)
     from densray.datasets import load_lexicon, load_space
     from densray.tasks.protocol import Protocol
     from densray.tasks.stability import DEFAULT_SIZES, STABILITY_METHODS, evaluate_stability

@@ -41,14 +41,15 @@ def check_output(path: Path, *, overwrite: bool) -> Path:
         raise OutputError(f"{path}: cannot write in {folder} ({error.strerror}). Write elsewhere.") from error
 
 
-def check_figure(path: Path | None, *, overwrite: bool) -> None:
-    """Refuse, before any work is done, a figure that was asked for and could not be written."""
+def check_figure(path: Path | None, *, overwrite: bool, quiet: bool) -> None:
+    """Refuse, before any work is done, a figure that was asked for and could not be written; say if it will be."""
     if path is None:
         return
     check_output(path, overwrite=overwrite)
     from densray.figures import check_chart_path
 
     check_chart_path(path)
+    note(f"Writing {path} at the end", quiet=quiet)
 
 
 def show(answer: Report | Section | Result | Table, *, as_json: bool) -> None:

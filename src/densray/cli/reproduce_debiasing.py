@@ -51,7 +51,7 @@ def figure2_command(
     from densray.paper.debiasing import ANCHORS, figure2, occupation_gaps
     from densray.report import Column, Table
 
-    check_figure(output, overwrite=overwrite)
+    check_figure(output, overwrite=overwrite, quiet=quiet)
     with progress("Removing gender", quiet=quiet):
         gaps = occupation_gaps(load_space(space))
     if output is not None:

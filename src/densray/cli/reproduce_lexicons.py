@@ -79,7 +79,7 @@ def figure1_command(
 
     Example: densray reproduce figure1 -o figure1.svg
     """
-    check_figure(output, overwrite=overwrite)
+    check_figure(output, overwrite=overwrite, quiet=quiet)
     from densray.datasets import load_lexicon, load_space
     from densray.tasks.protocol import Protocol
     from densray.tasks.stability import DEFAULT_SIZES, STABILITY_METHODS, evaluate_stability
