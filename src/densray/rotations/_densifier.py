@@ -209,16 +209,18 @@ class Densifier(Rotation):
         direction = label_covariance(X, labels, weight)
         if np.linalg.norm(direction) > 0:
             starts.append(unit(direction))
-        small = X.shape[0] <= SMALL
+        n_rows = float(weight.sum())  # copies count as rows
+        small = n_rows <= SMALL
         for normalize in (False, True) if small else (False,):
             densray = DensRay(weights=self.weights, normalize_differences=normalize, center_labels=self.center_labels)
             starts += list(densray._find_axes(X, labels, None, weight)[: LEADING if small else 1])
         if small:
             # Chances in the principal axes of the rows, so that they turn with the input.
-            count = min(CHANCES, 8000 // X.shape[0])
-            directions = np.random.default_rng(0).normal(size=(count, X.shape[1]))
+            count = min(CHANCES, int(8000 / max(n_rows, 1.0)))
             centred = X - np.average(X, axis=0, weights=weight)
-            axes = np.linalg.eigh((centred * weight[:, None]).T @ centred)[1].T
+            spreads, vectors = np.linalg.eigh((centred * weight[:, None]).T @ centred)
+            axes = vectors.T[spreads > 1e-6 * spreads[-1]][::-1]  # where the rows lie, widest first
+            directions = np.random.default_rng(0).normal(size=(count, X.shape[1]))[:, : len(axes)]
             third = np.einsum("ij,i->j", (centred @ axes.T) ** 3, weight)  # signs that turn with the input too
             starts += [unit(q) for q in directions @ (axes * np.where(third < 0, -1.0, 1.0)[:, None])]
         return starts

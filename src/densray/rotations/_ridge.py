@@ -42,6 +42,8 @@ def ridge_direction(
     xp = namespace(X)
     targets = xp.astype(values, xp.float64)
     copies, masses = (xp.ones_like(targets) if part is None else xp.astype(part, xp.float64) for part in (weight, mass))
+    part = xp.where(copies < 1.0, copies, xp.ones_like(copies))  # less than one copy is left out whole
+    copies, masses = copies / part, masses * part
     weights = copies * masses
     total = float(xp.sum(weights))
     targets = targets - xp.sum(weights * targets) / total

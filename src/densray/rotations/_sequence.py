@@ -49,7 +49,7 @@ class SequentialRotation(Rotation):
     >>> import numpy as np
     >>> from densray import SequentialRotation
     >>> X = np.eye(3)[[0, 0, 1, 1]] + np.eye(3)[[2, 1, 2, 1]]
-    >>> y = np.array([[1, np.nan], [1, 1], [-1, np.nan], [-1, -1]])
+    >>> y = np.array([[1, 1], [1, -1], [-1, np.nan], [-1, np.nan]])
     >>> both = SequentialRotation(names=["first", "second"]).fit(X, y)
     >>> both.get_feature_names_out().tolist()
     ['first', 'second', 'sequentialrotation2']
