@@ -210,3 +210,30 @@ def test_the_demonstration_replaces_its_own_report_only(tmp_path: Path, capsys: 
     thesis.write_text("years of work")
     assert "--overwrite" in refused(["demo", "-o", thesis], capsys)
     assert thesis.read_text() == "years of work"
+
+
+@pytest.mark.filterwarnings("default")  # rows left out are told on stderr
+def test_advice_is_given_in_options_and_following_it_helps(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "raw.txt").write_bytes(b"4 2\na 1 2\nb\xf6se 3 4\na 5 6\nc nan 8\n")
+    converting: list[str | Path] = ["convert", folder / "raw.txt", "-o", folder / "clean.npz"]
+    assert "densray convert --encoding latin-1" in refused(converting, capsys)
+    converting += ["--encoding", "latin-1"]
+    assert "densray convert --skip-bad-rows" in refused(converting, capsys)
+    assert run([*map(str, converting), "--skip-bad-rows", "--json"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["words"] == 2
+    assert "2 bad rows were left out" in printed.err
+    assert list(read_space(folder / "clean.npz")) == ["a", "b\u00f6se"]
+    (folder / "seeds.tsv").write_text("GOOD1\t1\nGOOD2\t1\nBAD1\t-1\n")
+    fitting: list[str | Path] = ["fit", folder / "space.densray", folder / "seeds.tsv", "-o", folder / "axis.npz", "-q"]
+    assert "--any-case" in refused(fitting, capsys)
+    assert run([*map(str, fitting), "--any-case", "--bare"]) == 0
+
+
+def test_three_columns_are_told_apart_by_a_first_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = "".join(f"{word}\tnoun\t{number}\n" for number, word in enumerate(WORDS))
+    fitting: list[str | Path] = ["fit", folder / "space.densray", folder / "seeds.tsv", "-o", folder / "axis.npz"]
+    (folder / "seeds.tsv").write_text(rows)
+    assert "name them so in a first line" in refused(fitting, capsys)
+    (folder / "seeds.tsv").write_text("word\tkind\tlabel\n" + rows)
+    assert run([*map(str, fitting), "--bare", "-q"]) == 0

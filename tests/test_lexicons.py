@@ -94,7 +94,7 @@ def test_quotes_hashes_and_semicolons_are_words_in_a_tab_table(tmp_path: Path) -
         ("good\t1\n\t1\n", "line 2: .* has no word before its label"),
         ("", r"lexicon\.tsv: the file is empty"),
         ("word\tlabel\n", "a header and no entry"),
-        ("a\tb\t1\n", "has 3 columns. Say which"),
+        ("a\tb\t1\n", "has 3 columns. Give two"),
         ('a,1\n"b,1\n', "line 2: .* is not a line of fields"),
         ('{"good": 1,\n "bad": }', "line 2: not valid JSON"),
         ('{"good": true}', "'good': label 'True' is not a number"),

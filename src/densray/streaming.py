@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,9 @@ def rewrite_space(
     normalize: bool = False,
     limit: int | None = None,
     format: str | None = None,
+    source_format: str | None = None,
+    encoding: str = "utf-8",
+    bad_rows: Literal["error", "skip"] = "error",
     overwrite: bool = False,
     expected: Iterable[str] = (),
     progress: Callable[[int, int | None], None] | None = None,
@@ -60,6 +63,8 @@ def rewrite_space(
         How many words are read at most.
     format
         The format to write, where the ending of ``target`` should not decide.
+    source_format, encoding, bad_rows
+        How a file is read, as for :func:`densray.formats.read_space`; of a data set, bad rows are left out.
     overwrite
         Whether an existing file is replaced.
     expected
@@ -74,7 +79,9 @@ def rewrite_space(
         changed = space.with_vectors(step(space.words, space.vectors))
         path = write_space(changed, target, **options)
     else:
-        path = rewrite(_file_of(source), target, change=step, limit=limit, **options)
+        reading: dict[str, Any] = {"limit": limit, "source_format": source_format, "encoding": encoding}
+        reading["bad_rows"] = "skip" if _is_dataset(source) else bad_rows
+        path = rewrite(_file_of(source), target, change=step, **reading, **options)
     return Rewritten(path, step.words, step.width, tuple(sorted(step.missing)))
 
 
@@ -159,8 +166,12 @@ def _is_embedded(source: str | Path) -> bool:
     return any(entry.embedded and entry.name == str(source) for entry in list_datasets("space"))
 
 
+def _is_dataset(source: str | Path) -> bool:
+    return any(entry.name == str(source) for entry in list_datasets("space"))
+
+
 def _file_of(source: str | Path) -> Path:
-    if any(entry.name == str(source) for entry in list_datasets("space")):
+    if _is_dataset(source):
         return path_of(str(source))
     if not str(source).strip() or not Path(source).exists():
         load_space(source)  # names the nearest data set

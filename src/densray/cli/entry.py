@@ -14,6 +14,16 @@ from typer.main import get_command
 
 __all__ = ["main", "run"]
 
+#: What the library advises, and how that is said at the command line.
+_AS_OPTIONS = {
+    "match_case=False": "--any-case",
+    "overwrite=True": "--overwrite",
+    "bad_rows='skip'": "densray convert --skip-bad-rows",
+    "(encoding='latin-1', say)": "(densray convert --encoding latin-1, say)",
+    "or errors='replace', or": "or",
+    "format='…'": "--format",
+    "format='glove'": "densray convert --from glove",
+}
 BAD_INPUT = 2
 INTERRUPTED = 130
 DEFECT = 1
@@ -63,11 +73,17 @@ def _explain(error: Exception) -> int:
     from densray.errors import DensRayError  # at hand already where one was raised
 
     if isinstance(error, DensRayError):
-        return _say(str(error), code=BAD_INPUT)
+        return _say(_advise(str(error)), code=BAD_INPUT)
     if os.environ.get("DENSRAY_DEBUG"):
         traceback.print_exception(error)
     kind = type(error).__name__
     return _say(f"a defect in densray: {kind}: {error} (DENSRAY_DEBUG=1 shows where)", code=DEFECT)
+
+
+def _advise(message: str) -> str:
+    for argument, option in _AS_OPTIONS.items():
+        message = message.replace(argument, option)
+    return message
 
 
 def _describe_os_error(error: OSError) -> str:

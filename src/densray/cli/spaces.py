@@ -28,6 +28,13 @@ def convert(
     space: Space,
     output: Output,
     format: Format = None,
+    source_format: Annotated[
+        str | None, typer.Option("--from", metavar="NAME", help="The format to read, if the content should not decide.")
+    ] = None,
+    encoding: Annotated[str, typer.Option("--encoding", metavar="NAME", help="How words are encoded.")] = "utf-8",
+    skip_bad_rows: Annotated[
+        bool, typer.Option("--skip-bad-rows", help="Leave out rows that are damaged or repeat a word.")
+    ] = False,
     limit: Limit = None,
     normalize: Normalize = False,
     overwrite: Overwrite = False,
@@ -40,6 +47,7 @@ def convert(
     """
     target = _checked_target(output, format, overwrite=overwrite)
     options = {"format": format, "limit": limit, "normalize": normalize, "overwrite": overwrite}
+    options |= {"source_format": source_format, "encoding": encoding, "bad_rows": "skip" if skip_bad_rows else "error"}
     _write(space, target, change=None, options=options, as_json=as_json, quiet=quiet)
 
 

@@ -86,8 +86,8 @@ class Table:
             return word_at, label_at if label_at is not None else 1 - word_at
         if word_at is None or label_at is None:
             raise self._file.problem(
-                f"{shorten(first.text)} has {len(fields)} columns. Say which are the words and the labels: "
-                f"word_column=, label_column= (names, or numbers from 0).",
+                f"{shorten(first.text)} has {len(fields)} columns. Give two, word and label, or name them so in a "
+                f"first line, or say which they are: word_column=, label_column= (names, or numbers from 0).",
                 first.number,
             )
         return word_at, label_at
