@@ -197,3 +197,13 @@ def test_frames_give_and_take_a_lexicon() -> None:
 def test_an_unknown_word_is_a_named_error() -> None:
     with pytest.raises(LexiconError, match="'ugly' is not among the 1 words of 'mine'"):
         Lexicon({"good": 1}, name="mine")["ugly"]
+
+
+def test_choices_that_do_not_exist_are_refused_and_a_file_is_sent_to_read() -> None:
+    entries = [("good", 1), ("bad", -1)]
+    with pytest.raises(LexiconError, match="Did you mean 'error'"):
+        Lexicon(entries, conflicts="eror")  # type: ignore[arg-type]
+    with pytest.raises(LexiconError, match="neutral='no' is given"):
+        Lexicon(entries, neutral="no")  # type: ignore[arg-type]
+    with pytest.raises(LexiconError, match=r"Lexicon\.read"):
+        Lexicon("seeds.tsv")  # type: ignore[arg-type]

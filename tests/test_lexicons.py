@@ -261,3 +261,9 @@ def test_every_published_reader_is_documented() -> None:
     page = (Path(__file__).parents[1] / "docs" / "lexicons.md").read_text(encoding="utf-8")
     generic = {"read_entries", "read_pairs", "read_words"}
     assert [name for name in lexicons.__all__ if name not in generic and f"`{name}`" not in page] == []
+
+
+def test_an_empty_delimiter_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "lexicon.tsv").write_text("good 1\n")
+    with pytest.raises(LexiconError, match="delimiter is empty"):
+        Lexicon.read(tmp_path / "lexicon.tsv", delimiter="")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -231,3 +233,20 @@ def test_attachments_travel_beside_the_rotation_and_are_covered_by_the_digest(tm
     np.savez(path, **arrays)
     with pytest.raises(PersistenceError, match="digest"):
         load_rotation(path)
+
+
+def _nested(archive: zipfile.ZipFile) -> None:
+    with archive.open("header.npy", "w") as member:
+        np.save(member, np.frombuffer(b"[" * 100_000, dtype=np.uint8))
+
+
+@pytest.mark.parametrize("write", [_nested, lambda archive: archive.writestr("notes.txt", "hello")])
+def test_an_archive_of_other_things_is_no_rotation(write: Callable[[zipfile.ZipFile], None], tmp_path: Path) -> None:
+    rotation = MeanDifference().fit(np.array([[1.0, 0.0], [0.0, 1.0]]), [1, -1])
+    path = save_rotation(rotation, tmp_path / "axis")
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(tmp_path / "odd.npz", "w") as new:
+        write(new)
+        for name in set(old.namelist()) - set(new.namelist()):
+            new.writestr(name, old.read(name))
+    with pytest.raises(PersistenceError, match=r"odd\.npz"):
+        load_rotation(tmp_path / "odd.npz")

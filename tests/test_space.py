@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from densray.errors import DensRayError, SpaceError, UnknownWordError, VectorError
+from densray.errors import DensRayError, RotationNotFittedError, SpaceError, UnknownWordError, VectorError
 from densray.lexicon import Lexicon
 from densray.rotations import DensRay
 from densray.space import WordSpace
@@ -324,3 +324,10 @@ def test_every_method_is_documented() -> None:
     internal = {"unchecked", "renamed", "lengths", "width", "name"}
     names = [name for name in dir(WordSpace) if not name.startswith("_") and name not in internal]
     assert [name for name in names if f".{name}" not in page] == []
+
+
+def test_a_rotation_that_was_never_fitted_is_named() -> None:
+    space = WordSpace(["a", "b"], np.eye(2, dtype=np.float32))
+    for change in (space.rotated, space.erased):
+        with pytest.raises(RotationNotFittedError, match="DensRay has no axes"):
+            change(DensRay())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
-from densray.errors import LexiconError, name_some
+from densray.errors import LexiconError, name_some, suggest
 from densray.labels import is_neutral_label, parse_label
 
 __all__ = ["Conflicts", "Dropped", "Label", "Neutral", "merge_entries"]
@@ -42,6 +42,9 @@ def merge_entries(
     entries: Iterable[tuple[str, Label]], *, conflicts: Conflicts, neutral: Neutral
 ) -> tuple[dict[str, float], Dropped]:
     """Return one label per word, and what was dropped; see `Lexicon` for the choices."""
+    for name, value, known in (("conflicts", conflicts, get_args(Conflicts)), ("neutral", neutral, get_args(Neutral))):
+        if value not in known:
+            raise LexiconError(f"{name}={value!r} is given. {suggest(str(value), known)}")
     given = [_checked_entry(entry) for entry in entries]
     kept, neutral_words = _without_neutral(given) if neutral == "drop" else (given, ())
     found: dict[str, list[float]] = {}

@@ -63,6 +63,8 @@ class Lexicon:
         conflicts: Conflicts = "drop",
         neutral: Neutral = "drop",
     ) -> None:
+        if isinstance(entries, str | PathLike):
+            raise LexiconError(f"'{entries}' is not a list of entries. Use Lexicon.read to read a file.")
         pairs = entries.items() if isinstance(entries, Mapping) else entries
         merged, dropped = merge_entries(pairs, conflicts=conflicts, neutral=neutral)
         if not merged:

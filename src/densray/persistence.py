@@ -157,7 +157,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
             file = np.load(stream, allow_pickle=False)
             if not hasattr(file, "files"):
                 raise PersistenceError(f"{path} holds a bare array, not a rotation. Save one with save_rotation.")
-            arrays = {name: file[name] for name in file.files}
+            arrays = {name: np.asarray(file[name]) for name in file.files}
     except FileNotFoundError:
         raise PersistenceError(f"{path} does not exist. Fit an axis and save it there first.") from None
     except _UNREADABLE as error:
@@ -170,7 +170,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     try:
         header = json.loads(bytes(np.asarray(text, dtype=np.uint8)))
         known = header["format"] == _FORMAT
-    except (TypeError, ValueError, KeyError, OverflowError) as error:
+    except (TypeError, ValueError, KeyError, OverflowError, RecursionError) as error:
         raise PersistenceError(f"{path} has no densray header; it is not a saved rotation.") from error
     if not known:
         raise PersistenceError(f"{path} holds '{header['format']}', not a rotation ('{_FORMAT}').")

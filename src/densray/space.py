@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from densray._checks import checked_vectors, checked_words
 from densray.conversions import Conversions
-from densray.errors import SpaceError, VectorError, name_some
+from densray.errors import RotationNotFittedError, SpaceError, VectorError, name_some
 from densray.neighbors import nearest_rows, row_lengths
 from densray.vocabulary import Vocabulary
 
@@ -318,6 +318,8 @@ class WordSpace(Conversions):
         return self._with(vectors)
 
     def _check_width(self, by: FittedRotation) -> None:
+        if not hasattr(by, "components_"):
+            raise RotationNotFittedError(f"{type(by).__name__} has no axes. Give a rotation that was fitted.")
         width = np.shape(by.components_)[1]
         if width != self.width:
             raise SpaceError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from densray.errors import name_some
+from densray.errors import LexiconError, name_some
 from densray.labels import parse_label
 from densray.lines import Line, TextFile, shorten
 
@@ -27,6 +27,8 @@ class Table:
     """
 
     def __init__(self, file: TextFile, *, delimiter: str | None = None, header: bool | None = None) -> None:
+        if delimiter == "":
+            raise LexiconError("delimiter is empty. Give a tab, semicolon, comma or blank, or leave it out.")
         self._file = file
         self._lines = list(file.lines())
         first = self._lines[0]
