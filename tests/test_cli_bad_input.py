@@ -237,3 +237,19 @@ def test_three_columns_are_told_apart_by_a_first_line(folder: Path, capsys: pyte
     assert "name them so in a first line" in refused(fitting, capsys)
     (folder / "seeds.tsv").write_text("word\tkind\tlabel\n" + rows)
     assert run([*map(str, fitting), "--bare", "-q"]) == 0
+
+
+def test_pairs_come_by_name_too_and_the_nearest_is_suggested(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fitting: list[str | Path] = ["fit", "googlenews-26k", "-o", tmp_path / "axis.npz", "--pairs", "--bare", "--json"]
+    assert "Did you mean 'gender-equalize'" in refused([*fitting, "gender-equalise"], capsys)
+    assert run([*map(str, fitting), "gender-definitional"]) == 0
+    assert json.loads(capsys.readouterr().out)["n_seeds"] == 20
+
+
+def test_two_seeds_are_sent_to_the_bare_axis(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "seeds.tsv").write_text("good1\t1\nbad1\t-1\n")
+    fitting: list[str | Path] = ["fit", folder / "space.densray", folder / "seeds.tsv", "-o", folder / "axis.npz", "-q"]
+    assert "--bare" in refused(fitting, capsys)
+    assert run([*map(str, fitting), "--bare"]) == 0

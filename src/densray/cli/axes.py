@@ -233,10 +233,10 @@ def _read_seeds(lexicon: str, pairs: bool) -> tuple[Lexicon, list[tuple[str, str
         from densray.datasets import load_lexicon
 
         return load_lexicon(lexicon), None
+    from densray.datasets import load_pairs
     from densray.lexicon import Lexicon
-    from densray.lexicons import read_pairs
 
-    listed = read_pairs(lexicon)
+    listed = load_pairs(lexicon)
     return Lexicon.from_pairs(listed, name=Path(lexicon).stem), listed
 
 

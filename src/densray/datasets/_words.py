@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from os import PathLike
 
 import numpy as np
 from numpy.typing import NDArray
 
-from densray.datasets._places import path_of
-from densray.datasets._registry import find_dataset
+from densray.datasets._places import existing_path, path_of
+from densray.datasets._registry import find_dataset, is_dataset
+from densray.lexicons import read_pairs
 
 __all__ = [
     "AssociationTest",
@@ -78,19 +80,22 @@ def load_word_list(name: str) -> list[str]:
     return [row[0] for row in (rows[1:] if len(rows[0]) > 1 else rows)]
 
 
-def load_pairs(name: str) -> list[tuple[str, str]]:
-    """Return pairs of words.
+def load_pairs(name_or_path: str | PathLike[str]) -> list[tuple[str, str]]:
+    """Return pairs of words: a list the package carries, or one read from a file.
 
     Parameters
     ----------
-    name : {"gender-definitional", "gender-equalize"}
+    name_or_path : str or path
+        ``"gender-definitional"``, ``"gender-equalize"``, or a file that :func:`densray.lexicons.read_pairs` reads.
 
     Examples
     --------
     >>> load_pairs("gender-definitional")[0]
     ('woman', 'man')
     """
-    return [(first, second) for first, second in _read_rows(name, "pairs")[1:]]
+    if is_dataset(name_or_path):
+        return [(first, second) for first, second in _read_rows(str(name_or_path), "pairs")[1:]]
+    return read_pairs(existing_path(name_or_path, "pairs"))
 
 
 def load_similarity(name: str) -> SimilaritySet:
