@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ import polars as pl
 import pytest
 
 from densray import WordSpace
-from densray.cli.entry import run
+from densray.cli.entry import main, run
 from densray.errors import FormatError, OutputError
 from densray.formats import read_space, write_space
 from densray.writing import replacing
@@ -253,3 +254,26 @@ def test_two_seeds_are_sent_to_the_bare_axis(folder: Path, capsys: pytest.Captur
     fitting: list[str | Path] = ["fit", folder / "space.densray", folder / "seeds.tsv", "-o", folder / "axis.npz", "-q"]
     assert "--bare" in refused(fitting, capsys)
     assert run([*map(str, fitting), "--bare"]) == 0
+
+
+def test_a_kill_in_the_middle_of_a_write_leaves_nothing_behind(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def killed(source: str, target: Path, **_: object) -> None:
+        with replacing(target, overwrite=False) as partial:
+            partial.write_text("half")
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    before = sorted(folder.iterdir())
+    monkeypatch.setattr("densray.streaming.rewrite_space", killed)
+    arguments = ["densray", "convert", str(folder / "space.densray"), "-o", str(folder / "out.bin")]
+    monkeypatch.setattr(sys, "argv", arguments)
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        with pytest.raises(SystemExit) as left:
+            main()
+    finally:
+        signal.signal(signal.SIGTERM, handler)
+    assert left.value.code == 130
+    assert capsys.readouterr().err == "densray: interrupted\n"
+    assert sorted(folder.iterdir()) == before

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
 import traceback
 import warnings
 from collections.abc import Sequence
 from typing import Any
-
-from typer.main import get_command
 
 __all__ = ["main", "run"]
 
@@ -31,17 +30,20 @@ DEFECT = 1
 
 def main() -> None:
     """Run ``densray`` with the arguments of the process, and leave with its exit code."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a kill cleans up like Ctrl-C
     _prepare_streams()
     sys.exit(run())
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run ``densray`` and return its exit code: 0, 2 for bad input, 130 when interrupted, 1 for a defect."""
-    from densray.cli.app import app
-
     with warnings.catch_warnings():
         warnings.showwarning = _warn
         try:
+            from typer.main import get_command
+
+            from densray.cli.app import app
+
             code = get_command(app)(args=arguments, prog_name="densray", standalone_mode=False)
             sys.stdout.flush()
         except KeyboardInterrupt:
