@@ -206,3 +206,9 @@ def test_small_weights_choose_the_ridge_as_their_multiples_up_to_one_do():
     np.testing.assert_allclose(axes[2], axes[0], atol=1e-8)
     even = LinearRotation().fit(X, y, sample_weight=np.full(60, 1 / 60)).components_[0]
     np.testing.assert_allclose(even, LinearRotation().fit(X, y).components_[0], atol=1e-8)
+
+
+def test_labels_too_large_to_square_are_named(overlapping):
+    X, y = overlapping
+    with pytest.raises(LabelError, match=r"a label of 1.0e\+300; numbers below 1e\+100"):
+        DensRay().fit(X, 1e300 * y)

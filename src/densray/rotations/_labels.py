@@ -14,6 +14,9 @@ from densray.errors import LabelError, name_some
 
 __all__ = ["Labels", "check_distinct", "median_split", "read_block_labels", "read_labels", "read_signals"]
 
+#: Scores beyond this overflow when squared and summed.
+LARGEST = 1e100
+
 
 @dataclass(frozen=True)
 class Labels:
@@ -77,6 +80,11 @@ def read_block_labels(y: object, n_rows: int) -> Array:
     if labels.dtype.kind == "c":
         raise LabelError("y holds complex numbers. Use one real label or score a row.")
     numbers = _as_numbers(labels)
+    if numbers is not None and numbers.size and not np.abs(numbers).max() < LARGEST:
+        raise LabelError(
+            f"y holds a label of {np.abs(numbers).max():.1e}; numbers below {LARGEST:.0e} are needed, which can be "
+            "squared. Scale the scores."
+        )
     return labels if numbers is None else numbers
 
 

@@ -18,7 +18,7 @@ from densray.datasets import (
     load_weat,
     load_word_list,
 )
-from densray.errors import TaskError
+from densray.errors import TaskError, suggest
 from densray.lexicon import Lexicon
 
 __all__ = ["CONCEPTS", "Concept", "Pairs", "load_concept"]
@@ -104,8 +104,8 @@ def load_concept(name_or_path: str | Path) -> Concept:
     path = Path(name_or_path)
     if not path.is_file():
         raise TaskError(
-            f"'{name_or_path}' is neither a concept densray knows ({', '.join(CONCEPTS)}) nor a file. "
-            f"Write its word lists into a TOML file."
+            f"'{name_or_path}' is neither a concept densray knows nor a file. {suggest(str(name_or_path), CONCEPTS)} "
+            f"Others are TOML files of word lists."
         )
     from densray.tasks.debiasing.concept_files import read_concept
 
