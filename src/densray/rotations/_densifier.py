@@ -34,9 +34,9 @@ __all__ = ["Densifier"]
 SOLVERS = ("auto", "exact", "sgd")
 
 #: Up to this many rows the objective may have several maxima: the exact solver tries more starts.
-SMALL = 2000
-#: Leading axes of each form of DensRay to start from, and random starts, then.
-LEADING, CHANCES = 6, 16
+SMALL = 600
+#: Leading axes of each form of DensRay to start from, and random starts, on so few rows; fewer on more.
+LEADING, CHANCES, FEW = 6, 16, 100
 
 
 class Densifier(Rotation):
@@ -213,10 +213,10 @@ class Densifier(Rotation):
         small = n_rows <= SMALL
         for normalize in (False, True) if small else (False,):
             densray = DensRay(weights=self.weights, normalize_differences=normalize, center_labels=self.center_labels)
-            starts += list(densray._find_axes(X, labels, None, weight)[: LEADING if small else 1])
+            starts += list(densray._find_axes(X, labels, None, weight)[: LEADING if n_rows <= FEW else 1])
         if small:
             # Chances in the principal axes of the rows, so that they turn with the input.
-            count = min(CHANCES, int(8000 / max(n_rows, 1.0)))
+            count = min(CHANCES, int(CHANCES * FEW / max(n_rows, 1.0)))
             centred = X - np.average(X, axis=0, weights=weight)
             spreads, vectors = np.linalg.eigh((centred * weight[:, None]).T @ centred)
             axes = vectors.T[spreads > 1e-6 * spreads[-1]][::-1]  # where the rows lie, widest first
