@@ -17,6 +17,8 @@ __all__ = ["BLOCK_ROWS", "ClassMoments", "Moments", "ScoreMoments", "block_rows"
 
 #: Rows handled at once: large enough for a matrix product to run at full speed, small enough to stay in cache.
 BLOCK_ROWS = 16_384
+#: Rows whose mean is near enough to that of a block to count from.
+REFERENCE_ROWS = 512
 #: Entries handled at once on a device, where starting a product costs more than its memory: 2 GiB of float32.
 DEVICE_BLOCK_ENTRIES = 2**29
 
@@ -30,8 +32,11 @@ class Moments:
     scatter: Array  # (d, d): sum of weight * (x - mean)(x - mean)ᵀ
 
     @classmethod
-    def of(cls, X: Array, weight: Array | None = None) -> Moments:
-        """Return the moments of the rows of `X`; products run in the precision of `X`, sums in float64."""
+    def of(cls, X: Array, weight: Array | None = None, *, scratch: bool = False) -> Moments:
+        """Return the moments of the rows of `X`; products run in the precision of `X`, sums in float64.
+
+        With `scratch` the rows may be overwritten.
+        """
         xp = namespace(X)
         total = float(X.shape[0]) if weight is None else float(xp.sum(weight))
         ones = xp.ones(X.shape[0], dtype=X.dtype, device=X.device) if weight is None else weight
@@ -40,9 +45,11 @@ class Moments:
             zero = xp.zeros((shape, shape), dtype=xp.float64, device=X.device)
             return cls(0.0, zero[0], zero)
         # Any reference point gives the exact scatter once the leftover mean is taken off again:
-        # S = Σ w (x-r)(x-r)ᵀ - W δδᵀ with δ = mean - r; r ≈ mean keeps float32 from cancelling.
-        reference = (ones @ X) / total
-        centred = X - reference
+        # S = Σ w (x-r)(x-r)ᵀ - W δδᵀ with δ = mean - r; r ≈ mean, of some rows, keeps float32 from cancelling.
+        reference = xp.mean(X[: min(X.shape[0], REFERENCE_ROWS), :], axis=0)
+        if scratch:
+            X -= reference
+        centred = X if scratch else X - reference
         weighted = centred if weight is None else centred * weight[:, None]
         rest = xp.astype(ones @ centred, xp.float64) / total
         scatter = xp.astype(weighted.T @ centred, xp.float64) - total * rest[:, None] * rest[None, :]
@@ -76,7 +83,7 @@ class ClassMoments:
                 if rows.shape[0] == 0:
                     continue
                 weights = None if weight is None else xp.take(weight[block], rows, axis=0)
-                moments = Moments.of(xp.take(part, rows, axis=0), weights)
+                moments = Moments.of(xp.take(part, rows, axis=0), weights, scratch=True)
                 groups[value] = groups[value].merge(moments) if value in groups else moments
             release_pages(X)
         return cls(groups)
