@@ -82,7 +82,7 @@ def test_bad_input_is_one_line(files: Path, capsys: pytest.CaptureFixture[str]) 
     space, lexicon = files / "space.txt", files / "lexicon.tsv"
     assert "Did you mean 'ridge'" in _refusal(capsys, "evaluate", "lexicon", space, lexicon, "--methods", "rigde")
     assert "it takes one" in _refusal(capsys, "evaluate", "lexicon", space, lexicon, lexicon, "--test", lexicon)
-    assert "match_case=False" in _refusal(capsys, "evaluate", "lexicon", space, files / "upper.tsv")
+    assert "--any-case" in _refusal(capsys, "evaluate", "lexicon", space, files / "upper.tsv")
     assert "whole numbers" in _refusal(capsys, "evaluate", "stability", space, lexicon, "--sizes", "many")
     assert "150 training words" in _refusal(capsys, "evaluate", "stability", space, lexicon)
     assert "NAME=SPACE" in _refusal(capsys, "reproduce", "table1", "--space", "fr")

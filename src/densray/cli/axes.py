@@ -37,7 +37,7 @@ Resamples: TypeAlias = Annotated[
 ]
 Permutations: TypeAlias = Annotated[
     int | None,
-    typer.Option("--permutations", min=1, metavar="N", help="Shuffled labels; 999, or 99 if each is a fit."),
+    typer.Option("--permutations", min=19, metavar="N", help="Shuffled labels; 999, or 99 if each is a fit."),
 ]
 
 

@@ -48,8 +48,9 @@ def _table(table: Table) -> RichTable:
         box=box.SIMPLE_HEAD,
         pad_edge=False,
     )
-    for heading, numeric in zip(table.headings, table.numeric(), strict=True):
-        drawn.add_column(Text(heading), justify="right" if numeric else "left")
+    for place, (heading, numeric) in enumerate(zip(table.headings, table.numeric(), strict=True)):
+        # What names a row stays whole however narrow the terminal: it is what one types next.
+        drawn.add_column(Text(heading), justify="right" if numeric else "left", no_wrap=place == 0)
     for number, cells in enumerate(table.shown()):
         drawn.add_row(*(Text(cell, style="bold" if table.is_best(number, i) else "") for i, cell in enumerate(cells)))
     return drawn
