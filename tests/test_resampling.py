@@ -8,10 +8,11 @@ from sklearn.linear_model import Ridge
 
 from densray import WordSpace, load_space
 from densray.datasets import load_lexicon
+from densray.neighbors import at_unit_length
 from densray.rotations import make_rotation
 from densray.tasks.axis_model import AxisModel
 from densray.tasks.diagnostics.geometry import vocabulary_spread
-from densray.tasks.resampling import draw_counts, is_closed_form, refit, resampled_axes, unit_axes
+from densray.tasks.resampling import draw_counts, is_closed_form, refit, resampled_axes
 from densray.tasks.seeds import Seeds, unit_rows
 from planted import planted_seeds
 
@@ -111,6 +112,6 @@ def test_resampled_axes_spread_as_axes_of_new_samples_do() -> None:
         angles[size] = np.degrees(np.arccos(np.clip(axes @ rotation.components_[0], -1, 1))).mean()
     truth = np.eye(8)[0]
     fresh = [refit(make_rotation("mean-difference"), planted_seeds(200, 8, strength=2.0, seed=k)) for k in range(300)]
-    true_angle = np.degrees(np.arccos(np.clip(unit_axes(np.array(fresh)) @ truth, -1, 1))).mean()
+    true_angle = np.degrees(np.arccos(np.clip(at_unit_length(np.array(fresh)) @ truth, -1, 1))).mean()
     assert angles[200] == pytest.approx(true_angle, rel=0.15)
     assert angles[100] > 1.2 * angles[200]

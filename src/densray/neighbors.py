@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["nearest_rows", "row_lengths"]
+__all__ = ["at_unit_length", "nearest_rows", "row_lengths"]
 
 _BLOCK = 16_384
 _QUERIES = 512
@@ -20,6 +20,17 @@ def row_lengths(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         block = np.asarray(vectors[start : start + _BLOCK], dtype=np.float64)
         lengths[start : start + _BLOCK] = np.sqrt(np.einsum("ij,ij->i", block, block))
     return lengths
+
+
+def at_unit_length(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return rows scaled to unit length; rows of zeros stay zero.
+
+    >>> at_unit_length(np.array([[3.0, 4.0], [0.0, 0.0]]))
+    array([[0.6, 0.8],
+           [0. , 0. ]])
+    """
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(lengths > 0, lengths, 1.0))
 
 
 def nearest_rows(

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from densray._checks import checked_vectors, checked_words
 from densray.conversions import Conversions
 from densray.errors import RotationNotFittedError, SpaceError, VectorError, name_some
-from densray.neighbors import nearest_rows, row_lengths
+from densray.neighbors import at_unit_length, nearest_rows, row_lengths
 from densray.vocabulary import Vocabulary
 
 __all__ = ["FittedRotation", "WordSpace"]
@@ -282,9 +282,7 @@ class WordSpace(Conversions):
         return left @ right.T
 
     def _unit(self, queries: Queries) -> NDArray[np.float64]:
-        points = self._points(queries)[0].astype(np.float64)
-        lengths = np.linalg.norm(points, axis=1, keepdims=True)
-        return np.asarray(points / np.where(lengths > 0, lengths, 1))
+        return at_unit_length(self._points(queries)[0].astype(np.float64))
 
     def analogy(self, a: str, b: str, c: str, *, k: int = 10, exclude: Iterable[str] = ()) -> list[tuple[str, float]]:
         """Return the words d for which «a is to b as c is to d», by 3CosAdd (Mikolov et al. 2013).

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from densray.bias.measurement import Measurement, find_pairs, find_words, mean_interval, scaled, unit_rows
+from densray.bias.measurement import Measurement, find_pairs, find_words, mean_interval, unit_rows
 from densray.errors import TaskError
+from densray.neighbors import at_unit_length
 from densray.rotations import PairDirection
 from densray.space import WordSpace
 
@@ -77,7 +78,7 @@ def indirect_bias(space: WordSpace, pairs: Iterable[tuple[str, str]], direction:
     axis = _axis(direction, space)
     first, second = (unit_rows(space, [pair[side] for pair in found]) for side in (0, 1))
     similarity = np.einsum("ij,ij->i", first, second)
-    across = [scaled(side - np.outer(side @ axis, axis)) for side in (first, second)]
+    across = [at_unit_length(side - np.outer(side @ axis, axis)) for side in (first, second)]
     rest = np.einsum("ij,ij->i", across[0], across[1])
     usable = np.abs(similarity) >= 0.05
     if not usable.any():

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from densray.errors import CoverageError, UnknownWordError, name_some
 from densray.metrics import Interval
+from densray.neighbors import at_unit_length
 from densray.space import WordSpace
 
 __all__ = [
@@ -21,7 +22,6 @@ __all__ = [
     "mean_interval",
     "proportion_interval",
     "require_words",
-    "scaled",
     "unit_rows",
 ]
 
@@ -121,13 +121,7 @@ def require_words(space: WordSpace, words: Iterable[str], *, what: str) -> None:
 
 def unit_rows(space: WordSpace, words: Sequence[str]) -> NDArray[np.float64]:
     """Return the vectors of words at unit length; vectors of zeros stay zero."""
-    return scaled(space[list(words)].astype(np.float64))
-
-
-def scaled(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return rows at unit length; rows of zeros stay zero."""
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.where(lengths > 0, lengths, 1.0))
+    return at_unit_length(space[list(words)].astype(np.float64))
 
 
 def mean_interval(values: ArrayLike) -> Interval:

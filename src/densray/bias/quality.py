@@ -14,13 +14,12 @@ from densray.bias.measurement import (
     find_words,
     mean_interval,
     proportion_interval,
-    scaled,
     unit_rows,
 )
 from densray.datasets import SimilaritySet
 from densray.errors import CoverageError, TaskError
 from densray.metrics import spearman
-from densray.neighbors import nearest_rows
+from densray.neighbors import at_unit_length, nearest_rows
 from densray.space import WordSpace
 
 __all__ = ["analogy_accuracy", "neighbor_overlap", "similarity"]
@@ -75,7 +74,11 @@ def analogy_accuracy(
     places = np.vectorize(words.__getitem__)(rows)
     a, b, c = (unit[places[:, column]] for column in range(3))
     nearest, _ = nearest_rows(
-        space.vectors, scaled(b - a + c).astype(np.float32), lengths=space.lengths, k=1, barred=list(rows[:, :3])
+        space.vectors,
+        at_unit_length(b - a + c).astype(np.float32),
+        lengths=space.lengths,
+        k=1,
+        barred=list(rows[:, :3]),
     )
     share = float(np.mean(nearest[:, 0] == rows[:, 3]))
     missing = tuple(word for word in analogies.words if word not in space)

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from densray.bias.measurement import Measurement, proportion_interval, require_words, scaled, unit_rows
+from densray.bias.measurement import Measurement, proportion_interval, require_words, unit_rows
 from densray.errors import CoverageError, TaskError
+from densray.neighbors import at_unit_length
 from densray.space import WordSpace
 
 __all__ = ["PairChoice", "SemBiasQuestion", "pair_choice", "read_sembias"]
@@ -106,4 +107,4 @@ def pair_choice(
 
 def _differences(space: WordSpace, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
     first, second = (unit_rows(space, [pair[side] for pair in pairs]) for side in (0, 1))
-    return scaled(first - second)
+    return at_unit_length(first - second)

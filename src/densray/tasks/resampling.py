@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
+from densray.neighbors import at_unit_length
 from densray.rotations import DensRay, LinearRotation, MeanDifference, Rotation
 from densray.tasks.parallel import map_parallel
 from densray.tasks.seeds import Seeds
@@ -33,7 +34,6 @@ __all__ = [
     "refit",
     "resampled_axes",
     "ridge_without_each",
-    "unit_axes",
 ]
 
 Advance = Callable[[int, int], None]
@@ -99,15 +99,15 @@ def resampled_axes(
         Called with the resamples done and their number.
     """
     if is_mean_difference(rotation, seeds):
-        return unit_axes(_mean_differences(seeds, counts))
+        return at_unit_length(_mean_differences(seeds, counts))
     if is_ridge(rotation):
         coefficients, without = ridge_without_each(seeds, float(rotation.penalty_))
-        return unit_axes(coefficients + (counts - 1.0) @ (coefficients - without))
+        return at_unit_length(coefficients + (counts - 1.0) @ (coefficients - without))
 
     def find(weights: NDArray[np.int64]) -> Matrix:
         return refit(rotation, seeds, weights)
 
-    return unit_axes(np.array(map_parallel(find, list(counts), advance=advance)))
+    return at_unit_length(np.array(map_parallel(find, list(counts), advance=advance)))
 
 
 def refit(rotation: Rotation, seeds: Seeds, counts: NDArray[np.int64] | None = None) -> Matrix:
@@ -120,12 +120,6 @@ def refit(rotation: Rotation, seeds: Seeds, counts: NDArray[np.int64] | None = N
         return np.asarray(fresh.fit(seeds.X[rows], seeds.y[rows], sample_weight=counts[rows]).components_[0])
     rows = np.repeat(rows, counts[rows])
     return np.asarray(fresh.fit(seeds.X[rows], seeds.y[rows]).components_[0])
-
-
-def unit_axes(axes: Matrix) -> Matrix:
-    """Return axes at unit length; a zero axis stays zero."""
-    lengths = np.linalg.norm(axes, axis=1, keepdims=True)
-    return np.asarray(axes / np.where(lengths > 0, lengths, 1.0))
 
 
 def _mean_differences(seeds: Seeds, counts: NDArray[np.int64]) -> Matrix:

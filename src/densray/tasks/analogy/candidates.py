@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from densray.neighbors import at_unit_length
 from densray.rotations import Rotation
 from densray.space import WordSpace
 from densray.tasks.analogy.axes import fold_axes
@@ -64,7 +65,7 @@ class Relation:
         self.low, self.high = extremes(space, self.axes @ examples.basis.T, examples.basis)
         m = len(examples)
         self.left_seen, self.right_seen = keep[:, :m].astype(np.float64), keep[:, m:].astype(np.float64)
-        self.centroids = _unit(self.right_seen @ examples.right)
+        self.centroids = at_unit_length(self.right_seen @ examples.right)
         both = self.left_seen * self.right_seen
         self.offsets = both @ (examples.right - examples.left) / np.maximum(both.sum(axis=1, keepdims=True), 1.0)
 
@@ -81,7 +82,7 @@ class Relation:
         m = len(self.examples)
         pool = np.setdiff1d(np.union1d(near, self.examples.rows[m:]), barred)
         vectors = unit_rows(self.space, pool).astype(np.float32)
-        axes, target = self.axes[models], _unit(query + self.offsets[models])
+        axes, target = self.axes[models], at_unit_length(query + self.offsets[models])
         coordinate, shifted = _products(axes, vectors), _products(target, vectors)
         cosine = np.broadcast_to(_products(query[None, :], vectors), coordinate.shape)
         class_score = (coordinate - self.low[models, None]) / (self.high - self.low)[models, None]
@@ -130,7 +131,3 @@ def _choose(allowed: NDArray[np.bool_], scores: Sequence[Matrix]) -> Rows:
 
 def _log(values: Matrix) -> Matrix:
     return np.asarray(np.log(np.maximum(values, _FLOOR)))
-
-
-def _unit(rows: Matrix) -> Matrix:
-    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12))

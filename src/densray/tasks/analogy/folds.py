@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from densray.neighbors import at_unit_length
 from densray.rotations import Rotation
 from densray.space import WordSpace
 from densray.tasks.analogy.axes import fold_axes
@@ -130,6 +131,4 @@ class Folds:
 
 def unit_rows(space: WordSpace, rows: NDArray[np.int64]) -> Matrix:
     """Return rows of a space as unit vectors in float64."""
-    vectors = np.asarray(space.vectors[rows], dtype=np.float64)
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0))
+    return at_unit_length(np.asarray(space.vectors[rows], dtype=np.float64))

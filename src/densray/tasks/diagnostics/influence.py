@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from densray.moments import Moments
+from densray.neighbors import at_unit_length
 from densray.rotations import DensRay, MeanDifference, Rotation
 from densray.rotations._densray import resolve_weights
 from densray.tasks.parallel import map_parallel
-from densray.tasks.resampling import is_ridge, refit, ridge_without_each, unit_axes
+from densray.tasks.resampling import is_ridge, refit, ridge_without_each
 from densray.tasks.seeds import Seeds
 
 __all__ = ["leave_one_out_axes", "top_axes"]
@@ -62,7 +63,7 @@ def leave_one_out_axes(
     else:
         axes = _refitted_axes(rotation, seeds, first[:max_refits], advance)
     axes[_irreplaceable(seeds)] = np.nan
-    return unit_axes(axes)
+    return at_unit_length(axes)
 
 
 def _irreplaceable(seeds: Seeds) -> NDArray[np.intp]:
@@ -150,7 +151,7 @@ def top_axes(base: Matrix, vectors: tuple[Matrix, Matrix], gains: tuple[float, f
     inverse, (a, b, c) = small(high)
     upper = np.abs(a) + np.abs(b) > np.abs(b) + np.abs(c)  # the longer row of M gives its null vector
     z1, z2 = np.where(upper, -b, c), np.where(upper, a, -b)
-    return unit_axes((inverse * (z1[:, None] * first + z2[:, None] * second)) @ basis.T)
+    return at_unit_length((inverse * (z1[:, None] * first + z2[:, None] * second)) @ basis.T)
 
 
 def _refitted_axes(

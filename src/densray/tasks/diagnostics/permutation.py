@@ -21,11 +21,12 @@ from scipy.stats import rankdata
 from sklearn.exceptions import ConvergenceWarning
 
 from densray.errors import TaskError
+from densray.neighbors import at_unit_length
 from densray.rotations import Rotation
 from densray.rotations._ridge import PENALTIES
 from densray.tasks.held_out import count_folds, stratified_folds
 from densray.tasks.parallel import map_parallel
-from densray.tasks.resampling import is_closed_form, is_ridge, refit, unit_axes
+from densray.tasks.resampling import is_closed_form, is_ridge, refit
 from densray.tasks.seeds import Seeds
 
 __all__ = ["PermutationTest", "permutation_test"]
@@ -113,7 +114,7 @@ class _Fold:
         centred = labels - labels.mean(axis=0)
         covariance = self.training.T @ centred
         axes = self._ridge_axes(covariance, centred) if self.ridge else covariance
-        return np.asarray(self.unseen @ unit_axes(axes.T).T)
+        return np.asarray(self.unseen @ at_unit_length(axes.T).T)
 
     def _ridge_axes(self, covariance: Matrix, centred: Matrix) -> Matrix:
         rotated = self.vectors.T @ covariance
