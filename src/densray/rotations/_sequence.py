@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from densray.arrays import Array, array_on, is_foreign, move, namespace, to_host
+from densray.arrays import Array, array_on, is_foreign, namespace, to_host
 from densray.errors import DensRayError, LabelError
-from densray.rotations._base import Rotation, complete_basis, score_signals
+from densray.rotations._base import Rotation, complete_basis, repeat_in_complement, score_signals
 from densray.rotations._densray import DensRay
-from densray.rotations._labels import read_signals
+from densray.rotations._labels import Labels, read_signals
 from densray.rotations._vectors import check_rows, check_weights, drop_weightless
 
 __all__ = ["SequentialRotation"]
@@ -81,30 +81,34 @@ class SequentialRotation(Rotation):
         """
         X = check_rows(self, X, reset=True)
         weight = check_weights(sample_weight, X)
-        X, y, weight = drop_weightless(X, _as_columns(y), weight)
-        labels = y
+        X, labels, weight = drop_weightless(X, _as_columns(y), weight)
         signals = read_signals(labels, X.shape[0])
         self._check_counts(len(signals), X.shape)
-        axes = np.empty((0, X.shape[1]))
         self.rotations_ = []
-        for rows, signal in signals:
-            basis = complete_basis(axes)[len(axes) :] if len(axes) else np.eye(X.shape[1])
+
+        def find(Z: Array) -> NDArray[np.float64]:
+            rows, signal = signals[len(self.rotations_)]  # each call is the next concept's
             index = array_on(rows, X)
-            Z = namespace(X).take(X, index, axis=0) @ move(basis, X).T
             part = None if weight is None else weight[index]
-            rotation = clone(self.rotation) if self.rotation is not None else DensRay(1)
-            rotation.set_params(n_components=1)
-            if part is not None and not has_fit_parameter(rotation, "sample_weight"):
-                raise DensRayError(f"sample_weight was given, but {type(rotation).__name__} takes none. Leave it out.")
-            rotation.fit(Z, signal.values, **({} if part is None else {"sample_weight": part}))
-            axis = rotation.components_[0] @ basis
-            axis = axis - (axes @ axis) @ axes
-            axes = np.vstack([axes, axis / np.linalg.norm(axis)])
-            self.rotations_.append(rotation)
+            self.rotations_.append(self._fitted(namespace(Z).take(Z, index, axis=0), signal, part))
+            axis: NDArray[np.float64] = self.rotations_[-1].components_[0]
+            return axis
+
+        axes = repeat_in_complement(X, len(signals), find)
         self.n_concepts_ = len(axes)
         self.classes_ = signals[0][1].classes
         self.components_ = complete_basis(axes)[: self.n_components]
         return self
+
+    def _fitted(self, Z: Array, signal: Labels, weight: Array | None) -> Rotation:
+        """Return the method fitted to one concept, in the coordinates of its complement."""
+        rotation: Rotation = clone(self.rotation) if self.rotation is not None else DensRay(1)
+        rotation.set_params(n_components=1)
+        if weight is None:
+            return rotation.fit(Z, signal.values)
+        if not has_fit_parameter(rotation, "sample_weight"):
+            raise DensRayError(f"sample_weight was given, but {type(rotation).__name__} takes none. Leave it out.")
+        return rotation.fit(Z, signal.values, sample_weight=weight)
 
     def score(self, X: Array, y: Array) -> float:
         """Return the mean over the concepts of Kendall's τ-b between labels and coordinates."""
