@@ -15,8 +15,9 @@ from densray.analogies import AnalogyCategory, AnalogySet
 from densray.datasets import load_analogies, load_space
 from densray.errors import AnalogyError, DensRayError, TaskError
 from densray.tasks.analogy import SOLVERS, IntCos, LRCos, Solver, compare_solvers, make_solver
-from densray.tasks.analogy import search as search_module
+from densray.tasks.analogy import products as products_module
 from densray.tasks.analogy.folds import Examples, Folds
+from densray.tasks.analogy.products import Vocabulary
 from densray.tasks.analogy.usable import UsableCategory, find_usable
 
 
@@ -78,14 +79,14 @@ def test_answers_equal_the_obvious_ones_on_the_whole_vocabulary(space: WordSpace
 def test_small_blocks_without_kept_products_change_nothing(small: WordSpace, monkeypatch: pytest.MonkeyPatch) -> None:
     category = load_analogies("google")["family"]
     whole = {column: answers(small, category, column) for column in COLUMNS}
-    monkeypatch.setattr(search_module, "_BLOCK", 97)
-    monkeypatch.setattr(search_module, "_KEPT_BYTES", 0)
+    monkeypatch.setattr(products_module, "_BLOCK", 97)
+    monkeypatch.setattr(products_module, "_KEPT_BYTES", 0)
     assert {column: answers(small, category, column) for column in COLUMNS} == whole
 
 
 def test_fold_axes_are_those_of_the_estimators(small: WordSpace) -> None:
     category = usable(small, "family")
-    examples = Examples(small, category.pairs)
+    examples = Examples(Vocabulary(small), category.pairs)
     folds = Folds.leave_one_out(examples, category.pairs).only(np.array([True, *[False] * 19, True]))
     for rotation, estimator in (
         ("densray-unit", DensRay(1, normalize_differences=True)),
@@ -101,7 +102,7 @@ def test_fold_axes_are_those_of_the_estimators(small: WordSpace) -> None:
 
 def test_fold_regressions_are_those_of_scikit_learn(small: WordSpace) -> None:
     category = usable(small, "family")
-    examples = Examples(small, category.pairs)
+    examples = Examples(Vocabulary(small), category.pairs)
     folds = Folds.leave_one_out(examples, category.pairs)
     coefficients, intercepts = folds.logistic
     for fold in (0, 5):
@@ -116,7 +117,7 @@ def test_no_word_of_the_pair_asked_is_trained_on() -> None:
     space = WordSpace(["a", "b", "c", "d", "A"], np.eye(5, dtype=np.float32))
     analogies = AnalogySet.from_pairs([("a", "b"), ("c", ("d", "a")), ("A", "d")])
     pairs = find_usable(space, analogies, match_case=False)[0].pairs
-    folds = Folds.leave_one_out(Examples(space, pairs), pairs)
+    folds = Folds.leave_one_out(Examples(Vocabulary(space), pairs), pairs)
     # rows: a c A | b d d; asking (a, b) bars a, A and b; asking (c, d/a) bars a, A, c and d
     np.testing.assert_array_equal(folds.keep[0], [False, True, False, False, True, True])
     np.testing.assert_array_equal(folds.keep[1], [False, False, False, True, False, False])

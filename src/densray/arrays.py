@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from densray.errors import VectorError
 
-__all__ = ["Array", "array_on", "beside", "is_dask", "is_foreign", "move", "namespace", "to_host"]
+__all__ = ["Array", "array_on", "assign", "beside", "is_dask", "is_foreign", "move", "namespace", "to_host"]
 
 #: A NumPy, PyTorch or CuPy array (or any other that follows the array API standard).
 Array: TypeAlias = Any
@@ -65,6 +65,16 @@ def beside(values: Array, rows: Array) -> Array:
         xp = namespace(rows, values)
         return xp.astype(values, xp.float64) if is_foreign(values) else array_on(values, rows, dtype=xp.float64)
     return to_host(values)
+
+
+def assign(matrix: Array, rows: Array, columns: Array, value: float) -> None:
+    """Set the entries of a matrix at these rows and columns, in place: in every library, but not in the standard."""
+    places = [array_on(place, matrix) for place in (rows, columns)]
+    try:
+        matrix[places[0], places[1]] = value
+    except IndexError:  # a library that keeps to the letter of the standard
+        for row, column in zip(*places, strict=True):
+            matrix[int(row), int(column)] = value
 
 
 def to_host(array: Array) -> NDArray[Any]:

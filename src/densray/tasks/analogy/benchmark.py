@@ -9,10 +9,12 @@ from operator import attrgetter
 import numpy as np
 
 from densray.analogies import AnalogySet
+from densray.arrays import Array
 from densray.errors import AnalogyError, TaskError, name_some
 from densray.report import Input, Provenance
 from densray.space import WordSpace
 from densray.tasks.analogy.category import Outcome, ask_category
+from densray.tasks.analogy.products import Vocabulary
 from densray.tasks.analogy.result import AnalogyResult, CategoryResult, GroupResult, weighted_mean
 from densray.tasks.analogy.solver import Solver
 from densray.tasks.analogy.solvers import make_solver
@@ -32,6 +34,7 @@ def evaluate_analogies(
     k: int = 10,
     match_case: bool | None = None,
     predictions: bool = False,
+    vectors: Array | None = None,
     n_jobs: int | None = None,
     advance: Advance | None = None,
 ) -> AnalogyResult:
@@ -51,6 +54,9 @@ def evaluate_analogies(
         lower case. By default False for sets in lower case throughout (BATS, MSR) and True for others (Google).
     predictions : bool
         Whether the result carries every question with its answers.
+    vectors : array of shape (n_words, d), optional
+        Used in place of the space's own, in the order of its words: a PyTorch or CuPy array, say, on whose device
+        everything of the size of the vocabulary is then computed. float32 or float64.
     n_jobs : int, optional
         Processes that share the categories; by default threads do, one a core.
     advance : callable, optional
@@ -63,7 +69,15 @@ def evaluate_analogies(
     itself (in any case) is barred as an answer; any listed answer is right.
     """
     return compare_solvers(
-        space, analogies, [solver], k=k, match_case=match_case, predictions=predictions, n_jobs=n_jobs, advance=advance
+        space,
+        analogies,
+        [solver],
+        k=k,
+        match_case=match_case,
+        predictions=predictions,
+        vectors=vectors,
+        n_jobs=n_jobs,
+        advance=advance,
     )[0]
 
 
@@ -75,6 +89,7 @@ def compare_solvers(
     k: int = 10,
     match_case: bool | None = None,
     predictions: bool = False,
+    vectors: Array | None = None,
     n_jobs: int | None = None,
     advance: Advance | None = None,
 ) -> list[AnalogyResult]:
@@ -83,13 +98,15 @@ def compare_solvers(
     Parameters are those of `evaluate_analogies`.
     """
     provenance = Provenance.begin()
+    vocabulary = _vocabulary(space, vectors, n_jobs)
     made = [_checked(solver, space) for solver in solvers]
     exact = case_matters(analogies) if match_case is None else match_case
     usable = find_usable(space, analogies, match_case=exact)
     _check_any(space, analogies, usable)
-    space.lengths  # noqa: B018 - computed once, before the space is shared
-    outcomes = _ask_all(space, usable, made, k, n_jobs, advance)
+    outcomes = _ask_all(vocabulary, usable, made, k, n_jobs, advance)
     inputs = [Input.of("space", space), Input("analogies", analogies.name, size=sum(map(len, analogies)))]
+    if vectors is not None:
+        inputs.append(Input("vectors", f"{vectors.dtype} on {getattr(vectors, 'device', 'cpu')}", size=len(space)))
     missing = [pair for category in usable for pair in category.skipped]
     words = dict.fromkeys(word for pair in missing for word in (pair.query, pair.answer) if word not in space)
     done = provenance.finish(inputs=inputs, used=sum(map(len, usable)), missing=list(words))
@@ -97,6 +114,12 @@ def compare_solvers(
         _result(space, analogies.name, solver.name, [one[place] for one in outcomes], k, predictions, done)
         for place, solver in enumerate(made)
     ]
+
+
+def _vocabulary(space: WordSpace, vectors: Array | None, n_jobs: int | None) -> Vocabulary:
+    if vectors is not None and n_jobs is not None:
+        raise TaskError("processes (n_jobs) cannot share the vectors given. Leave out n_jobs: threads can.")
+    return Vocabulary(space, vectors)
 
 
 def _check_any(space: WordSpace, analogies: AnalogySet, usable: Sequence[UsableCategory]) -> None:
@@ -120,14 +143,14 @@ def _checked(solver: str | Solver, space: WordSpace) -> Solver:
 
 
 def _ask_all(
-    space: WordSpace,
+    vocabulary: Vocabulary,
     usable: Sequence[UsableCategory],
     solvers: Sequence[Solver],
     k: int,
     n_jobs: int | None,
     advance: Advance | None,
 ) -> list[list[Outcome]]:
-    ask = partial(ask_category, space, solvers=solvers, k=k)
+    ask = partial(ask_category, vocabulary, solvers=solvers, k=k)
     if n_jobs is None:
         return map_parallel(ask, usable, advance=advance)
     from sklearn.utils.parallel import Parallel, delayed

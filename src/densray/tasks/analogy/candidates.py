@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from densray.neighbors import at_unit_length
 from densray.rotations import Rotation
-from densray.space import WordSpace
 from densray.tasks.analogy.axes import fold_axes
-from densray.tasks.analogy.folds import Examples, unit_rows
-from densray.tasks.analogy.search import Rows, extremes, mean_direction
+from densray.tasks.analogy.folds import Examples
+from densray.tasks.analogy.products import Rows, Vocabulary, extremes, mean_direction
 
 __all__ = ["FEATURES", "Candidates", "Relation"]
 
@@ -50,19 +49,21 @@ class Relation:
 
     Parameters
     ----------
-    space : WordSpace
+    vocabulary : Vocabulary
     examples : Examples
     keep : bool array of shape (B, 2 m)
         The example rows each model may see.
     rotation : str or Rotation
     """
 
-    def __init__(self, space: WordSpace, examples: Examples, keep: NDArray[np.bool_], rotation: str | Rotation) -> None:
-        self.space = space
+    def __init__(
+        self, vocabulary: Vocabulary, examples: Examples, keep: NDArray[np.bool_], rotation: str | Rotation
+    ) -> None:
+        self.vocabulary = vocabulary
         self.examples = examples
         self.keep = keep
         self.axes = fold_axes(examples, keep, rotation)
-        self.low, self.high = extremes(space, self.axes @ examples.basis.T, examples.basis)
+        self.low, self.high = extremes(vocabulary, self.axes @ examples.basis.T, examples.basis)
         m = len(examples)
         self.left_seen, self.right_seen = keep[:, :m].astype(np.float64), keep[:, m:].astype(np.float64)
         self.centroids = at_unit_length(self.right_seen @ examples.right)
@@ -72,7 +73,7 @@ class Relation:
     @cached_property
     def common(self) -> Matrix:
         """The direction of the mean of the vocabulary: frequent, unspecific words lie along it."""
-        return mean_direction(self.space)
+        return mean_direction(self.vocabulary)
 
     def describe(self, models: Rows, query: Matrix, near: Rows, barred: Sequence[int]) -> Candidates:
         """Return the candidates of a query by each of these models.
@@ -81,7 +82,7 @@ class Relation:
         """
         m = len(self.examples)
         pool = np.setdiff1d(np.union1d(near, self.examples.rows[m:]), barred)
-        vectors = unit_rows(self.space, pool).astype(np.float32)
+        vectors = self.vocabulary.unit_rows(pool).astype(np.float32)
         axes, target = self.axes[models], at_unit_length(query + self.offsets[models])
         coordinate, shifted = _products(axes, vectors), _products(target, vectors)
         cosine = np.broadcast_to(_products(query[None, :], vectors), coordinate.shape)

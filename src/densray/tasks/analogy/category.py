@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from densray.space import WordSpace
 from densray.tasks.analogy.folds import Examples, Folds
+from densray.tasks.analogy.products import Vocabulary
 from densray.tasks.analogy.result import CategoryResult, Prediction
-from densray.tasks.analogy.search import Found, Questions, Trained, search
+from densray.tasks.analogy.search import search
 from densray.tasks.analogy.solver import Solver
+from densray.tasks.analogy.trained import Found, Questions, Trained
 from densray.tasks.analogy.usable import SkippedPair, UsableCategory
 
 __all__ = ["Outcome", "ask_category"]
@@ -54,15 +56,15 @@ class Outcome:
         )
 
 
-def ask_category(space: WordSpace, category: UsableCategory, solvers: Sequence[Solver], k: int) -> list[Outcome]:
+def ask_category(vocabulary: Vocabulary, category: UsableCategory, solvers: Sequence[Solver], k: int) -> list[Outcome]:
     """Return what each solver makes of a category; fewer than two usable pairs cannot be asked."""
-    examples = Examples(space, category.pairs)
+    examples = Examples(vocabulary, category.pairs)
     cosines = _mean_cosines(examples)
     asked, folds, queries = _askable(category, Folds.leave_one_out(examples, category.pairs))
     trained = [solver.train(folds, queries, asked.pairs) for solver in solvers if len(asked)]
     if not trained:
         return [Outcome(_unasked(category, asked, cosines), category) for _ in solvers]
-    answers = search(space, trained, k=k)
+    answers = search(vocabulary, trained, k=k)
     return [_outcome(asked, one, found, cosines) for one, found in zip(trained, answers, strict=True)]
 
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from densray.arrays import array_on, namespace
 from densray.tasks.analogy.folds import Folds
-from densray.tasks.analogy.search import Products, Questions, Ranges, Scores, Trained
 from densray.tasks.analogy.solver import Matrix, Solver
+from densray.tasks.analogy.trained import Products, Questions, Ranges, Scores, Trained
 from densray.tasks.analogy.usable import UsablePair
 
 __all__ = ["ExampleSolver", "TrainedOnExamples"]
@@ -84,10 +85,12 @@ class TrainedOnExamples(Trained):
         return self._combined(products, fold, self.example[chunk])
 
     def _combined(self, products: Products, fold: int, example: NDArray[np.int64]) -> dict[str, Scores]:
-        left, right = products["examples"][example], products["examples"][example + self.half]
-        cosine = products["query"][fold : fold + 1]
+        known = products["examples"]
+        xp = namespace(known)
+        left, right = (xp.take(known, array_on(rows, known), axis=0) for rows in (example, example + self.half))
+        cosine = products["query"][fold : fold + 1, :]
         score = self.solver.combine(left, right, cosine, self.shifts[:, fold, example])
-        return {"score": score, "cosine": np.broadcast_to(cosine, score.shape)}
+        return {"score": score, "cosine": xp.broadcast_to(cosine, score.shape)}
 
 
 class TrainedTogether(TrainedOnExamples):
@@ -109,4 +112,4 @@ class TrainedTogether(TrainedOnExamples):
 
     def parts(self, products: Products, ranges: Ranges, chunk: slice) -> dict[str, Scores]:
         parts = self._combined(products, chunk.start, self.example[self.fold == chunk.start])
-        return {name: values.mean(axis=0, keepdims=True) for name, values in parts.items()}
+        return {name: namespace(values).mean(values, axis=0, keepdims=True) for name, values in parts.items()}

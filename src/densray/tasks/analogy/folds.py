@@ -9,11 +9,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from densray.neighbors import at_unit_length
 from densray.rotations import Rotation
-from densray.space import WordSpace
 from densray.tasks.analogy.axes import fold_axes
 from densray.tasks.analogy.logistic import fold_logistic
+from densray.tasks.analogy.products import Vocabulary
 from densray.tasks.analogy.usable import UsablePair
 
 __all__ = ["Examples", "Folds"]
@@ -30,12 +29,12 @@ class Examples:
     hence all axes in the span, stay what they were.
     """
 
-    def __init__(self, space: WordSpace, pairs: Sequence[UsablePair]) -> None:
+    def __init__(self, vocabulary: Vocabulary, pairs: Sequence[UsablePair]) -> None:
         self.usable = list(pairs)
         self.rows = np.array([pair.query for pair in pairs] + [pair.answer for pair in pairs], dtype=np.int64)
         self.labels = np.repeat([-1.0, 1.0], len(pairs))
-        self.words = [space.words[row].lower() for row in self.rows.tolist()]
-        self.vectors = unit_rows(space, self.rows)
+        self.words = [vocabulary.space.words[row].lower() for row in self.rows.tolist()]
+        self.vectors = vocabulary.unit_rows(self.rows)
 
     def __len__(self) -> int:
         return len(self.rows) // 2
@@ -127,8 +126,3 @@ class Folds:
         """The mean of right minus left over the pairs a fold may see, shape (F, d)."""
         weights = self.pair_keep / np.maximum(self.pair_keep.sum(axis=1, keepdims=True), 1)
         return np.asarray(weights @ (self.examples.right - self.examples.left))
-
-
-def unit_rows(space: WordSpace, rows: NDArray[np.int64]) -> Matrix:
-    """Return rows of a space as unit vectors in float64."""
-    return at_unit_length(np.asarray(space.vectors[rows], dtype=np.float64))

@@ -7,12 +7,13 @@ from typing import Literal
 
 import numpy as np
 
+from densray.arrays import move, namespace
 from densray.errors import DensRayError, suggest
 from densray.rotations import METHODS, Rotation
 from densray.space import WordSpace
 from densray.tasks.analogy.folds import Folds
-from densray.tasks.analogy.search import Products, Questions, Ranges, Scores, Trained
 from densray.tasks.analogy.solver import Matrix, Solver, fold_questions
+from densray.tasks.analogy.trained import Products, Questions, Ranges, Scores, Trained
 from densray.tasks.analogy.usable import UsablePair
 
 __all__ = ["IntCos", "class_scores", "complement_cosines"]
@@ -89,7 +90,8 @@ class _TrainedIntCos(Trained):
 def class_scores(coordinate: Scores, extremes: tuple[Scores, Scores]) -> Scores:
     """Return coordinates scaled so that the vocabulary lies between 0 and 1."""
     low, high = extremes
-    width = np.where(high > low, high - low, 1.0).astype(np.float32)
+    xp = namespace(coordinate)
+    width = xp.where(high > low, high - low, xp.ones_like(low))
     scaled = coordinate - low[:, None]
     scaled /= width[:, None]
     return scaled
@@ -100,13 +102,13 @@ def complement_cosines(cosine: Scores, coordinate: Scores, along: Matrix) -> Sco
 
     For unit v and a with shares s = q·v and t = q·a along a unit axis: (v·a - s t) / (√(1 - s²) √(1 - t²)).
     """
-    share = along.astype(np.float32)[:, None]
-    corrected = coordinate * -share
+    xp = namespace(cosine)
+    corrected = coordinate * -move(along, cosine)[:, None]
     corrected += cosine
     rest = coordinate * coordinate
-    np.subtract(1.0, rest, out=rest)
-    np.maximum(rest, 1e-7, out=rest)
-    np.sqrt(rest, out=rest)
-    rest *= np.sqrt(np.maximum(1.0 - along**2, 1e-7)).astype(np.float32)[:, None]
+    rest *= -1.0
+    rest += 1.0
+    rest = xp.sqrt(xp.clip(rest, min=1e-7))
+    rest *= move(np.sqrt(np.maximum(1.0 - along**2, 1e-7)), cosine)[:, None]
     corrected /= rest
     return corrected

@@ -14,8 +14,10 @@ from densray.tasks.analogy.conditional_logit import fit_conditional_logit
 from densray.tasks.analogy.folds import Folds
 from densray.tasks.analogy.intcos import IntCos
 from densray.tasks.analogy.lessons import Lesson, Lessons, find_nearest
-from densray.tasks.analogy.search import Found, Rows, Scores, Trained, search
+from densray.tasks.analogy.products import Vocabulary
+from densray.tasks.analogy.search import search
 from densray.tasks.analogy.solver import Matrix, Solver, fold_questions
+from densray.tasks.analogy.trained import Found, Rows, Scores, Trained
 from densray.tasks.analogy.usable import UsablePair
 
 __all__ = ["IntRank"]
@@ -80,16 +82,16 @@ class _TrainedRanker(Trained):
         self.weights = np.zeros((len(pairs), len(self.used)))
         self.candidates: list[Candidates] = []
 
-    def answer(self, space: WordSpace, k: int) -> Found:
+    def answer(self, vocabulary: Vocabulary, k: int) -> Found:
         """Return the best candidates of each query."""
         rotation = self.solver.rotation
-        lessons = self.folds.remember(f"lessons {rotation!r}", lambda: Lessons(space, self.folds, rotation))
-        near = find_nearest(space, self.folds, self.queries, self.pairs)
+        lessons = self.folds.remember(f"lessons {rotation!r}", lambda: Lessons(vocabulary, self.folds, rotation))
+        near = find_nearest(vocabulary, self.folds, self.queries, self.pairs)
         for fold, pair in enumerate(self.pairs):
             model = lessons.models[fold : fold + 1]
             self.candidates.append(lessons.relation.describe(model, self.queries[fold], near[fold], pair.barred))
             self.weights[fold] = self._learn(lessons.of_fold[fold])
-        return self._found(space, k)
+        return self._found(vocabulary, k)
 
     def _learn(self, lessons: Sequence[Lesson]) -> Matrix:
         """Return the weights of one fold, for features as they are."""
@@ -105,13 +107,12 @@ class _TrainedRanker(Trained):
         scale[0] = 1.0
         return np.asarray(fit_conditional_logit(features / scale, right, center=center, precision=precision) / scale)
 
-    def _found(self, space: WordSpace, k: int) -> Found:
+    def _found(self, vocabulary: Vocabulary, k: int) -> Found:
         questions = self.questions
         rows = np.full((len(questions), k), -1, dtype=np.int64)
         scores = np.full((len(questions), k), -np.inf)
-        after = search(
-            space, [IntCos(space, rotation=self.solver.rotation).train(self.folds, self.queries, self.pairs)]
-        )
+        plain = IntCos(vocabulary.space, rotation=self.solver.rotation)
+        after = search(vocabulary, [plain.train(self.folds, self.queries, self.pairs)])
         ranks = np.zeros(len(questions), dtype=np.int64)
         for number, candidates in enumerate(self.candidates):
             values = candidates.features[0][:, self.used] @ self.weights[number]
@@ -125,7 +126,7 @@ class _TrainedRanker(Trained):
             ranks[number] = places[0] + 1 if len(places) else (max(beyond, len(order) + 1) if beyond else 0)
         return Found(rows, scores, ranks, {})
 
-    def explain(self, space: WordSpace, found: Found, rows: Rows) -> dict[str, Scores]:
+    def explain(self, vocabulary: Vocabulary, found: Found, rows: Rows) -> dict[str, Scores]:
         """Return what each feature adds to the scores of some candidates of the first question."""
         candidates = self.candidates[0]
         place = {row: number for number, row in enumerate(candidates.rows[0].tolist())}

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray.rotations import Rotation
-from densray.space import WordSpace
 from densray.tasks.analogy.candidates import Relation
 from densray.tasks.analogy.folds import Folds
-from densray.tasks.analogy.search import Rows, search
+from densray.tasks.analogy.products import Rows, Vocabulary
+from densray.tasks.analogy.search import search
 from densray.tasks.analogy.similar_to_b import SimilarToB
 from densray.tasks.analogy.solver import Matrix
 from densray.tasks.analogy.usable import UsablePair
@@ -44,7 +44,7 @@ class Lessons:
     of_fold : list of F lists of Lesson
     """
 
-    def __init__(self, space: WordSpace, folds: Folds, rotation: str | Rotation) -> None:
+    def __init__(self, vocabulary: Vocabulary, folds: Folds, rotation: str | Rotation) -> None:
         examples, keep = folds.examples, folds.keep
         own = Folds.leave_one_out(examples, examples.usable).keep
         asked = _spread(len(examples), _MOST_EXAMPLES)
@@ -54,16 +54,16 @@ class Lessons:
         distinct, place = np.unique(masks[able], axis=0, return_inverse=True)
         models = np.full(len(masks), -1)
         models[able] = place.ravel()
-        self.relation = Relation(space, examples, distinct, rotation)
+        self.relation = Relation(vocabulary, examples, distinct, rotation)
         self.models = models[: len(keep)]
         inner = models[len(keep) :].reshape(len(keep), len(asked))
-        self.of_fold = self._ask(space, folds, asked, np.where(folds.pair_keep[:, asked], inner, -1))
+        self.of_fold = self._ask(vocabulary, folds, asked, np.where(folds.pair_keep[:, asked], inner, -1))
 
-    def _ask(self, space: WordSpace, folds: Folds, asked: Rows, models: Rows) -> list[list[Lesson]]:
+    def _ask(self, vocabulary: Vocabulary, folds: Folds, asked: Rows, models: Rows) -> list[list[Lesson]]:
         """Return the lessons of each fold; `models` says which model asks which example, -1 where none may."""
         examples = folds.examples
         pairs = [examples.usable[place] for place in asked.tolist()]
-        near = find_nearest(space, Folds.whole(examples), examples.left[asked], pairs)
+        near = find_nearest(vocabulary, Folds.whole(examples), examples.left[asked], pairs)
         lessons: list[list[Lesson]] = [[] for _ in models]
         for column, pair in enumerate(pairs):
             able = np.flatnonzero(models[:, column] >= 0)
@@ -77,9 +77,9 @@ class Lessons:
         return lessons
 
 
-def find_nearest(space: WordSpace, folds: Folds, queries: Matrix, pairs: Sequence[UsablePair]) -> list[Rows]:
+def find_nearest(vocabulary: Vocabulary, folds: Folds, queries: Matrix, pairs: Sequence[UsablePair]) -> list[Rows]:
     """Return the nearest words of each query, from which its candidates come."""
-    near = search(space, [SimilarToB(space).train(folds, queries, pairs)], k=_NEAR)[0].rows
+    near = search(vocabulary, [SimilarToB(vocabulary.space).train(folds, queries, pairs)], k=_NEAR)[0].rows
     return [rows[rows >= 0] for rows in near]
 
 

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import expit
 
+from densray.arrays import move, namespace
 from densray.tasks.analogy.folds import Folds
-from densray.tasks.analogy.search import Products, Questions, Ranges, Scores, Trained
 from densray.tasks.analogy.solver import Matrix, Solver, fold_questions
+from densray.tasks.analogy.trained import Products, Questions, Ranges, Scores, Trained
 from densray.tasks.analogy.usable import UsablePair
 
 __all__ = ["LRCos"]
@@ -43,9 +44,15 @@ class LRCos(Solver):
 class _TrainedLRCos(Trained):
     def __init__(self, coefficients: Matrix, intercepts: Matrix, queries: Matrix, questions: Questions) -> None:
         super().__init__({"query": queries, "logistic": coefficients}, questions)
-        self.intercepts = intercepts.astype(np.float32)
+        self.intercepts = intercepts
 
     def parts(self, products: Products, ranges: Ranges, chunk: slice) -> dict[str, Scores]:
-        probability = expit(products["logistic"] + self.intercepts[:, None])
+        margin = products["logistic"]
+        probability = _logistic(margin + move(self.intercepts, margin)[:, None])
         cosine = products["query"]
         return {"score": probability * cosine, "class score": probability, "cosine": cosine}
+
+
+def _logistic(margin: Scores) -> Scores:
+    xp = namespace(margin)
+    return expit(margin) if xp is np else 1.0 / (1.0 + xp.exp(-margin))

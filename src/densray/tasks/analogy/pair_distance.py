@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from densray.arrays import move, namespace
 from densray.tasks.analogy.examples import ExampleSolver
-from densray.tasks.analogy.search import Scores
 from densray.tasks.analogy.solver import Matrix
+from densray.tasks.analogy.trained import Scores
 
 __all__ = ["PairDistance"]
 
@@ -23,9 +22,10 @@ class PairDistance(ExampleSolver):
 
     def combine(self, left: Scores, right: Scores, cosine: Scores, shifts: Matrix) -> Scores:
         """Return ((v - b)·(a' - a)) / (‖v - b‖ ‖a' - a‖), where ‖v - b‖² = 2 - 2 cos for unit vectors."""
-        along, length = shifts.astype(np.float32)
+        xp = namespace(cosine)
+        along, length = (move(part, cosine)[:, None] for part in shifts)
         score = right - left
-        score -= along[:, None]
-        score /= np.sqrt(np.maximum(2.0 - 2.0 * cosine, 1e-6))
-        score /= np.maximum(length, 1e-6)[:, None]
+        score -= along
+        score /= xp.sqrt(xp.clip(2.0 - 2.0 * cosine, min=1e-6))
+        score /= xp.clip(length, min=1e-6)
         return score

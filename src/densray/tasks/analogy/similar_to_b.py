@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from densray.tasks.analogy.folds import Folds
-from densray.tasks.analogy.search import Products, Ranges, Scores, Trained
 from densray.tasks.analogy.solver import Matrix, Solver, fold_questions
+from densray.tasks.analogy.trained import Products, Ranges, Scores, Trained
 from densray.tasks.analogy.usable import UsablePair
 
 __all__ = ["SimilarToB"]
@@ -29,4 +29,4 @@ class SimilarToB(Solver):
 
 class _TrainedOnQueries(Trained):
     def parts(self, products: Products, ranges: Ranges, chunk: slice) -> dict[str, Scores]:
-        return {"score": products["query"].copy(), "cosine": products["query"]}
+        return {"score": products["query"] * 1.0, "cosine": products["query"]}

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from densray.analogies import AnalogyCategory, AnalogyPair, AnalogySet
 from densray.errors import AnalogyError, TaskError, name_some
 from densray.space import WordSpace
-from densray.tasks.analogy.folds import Examples, Folds, unit_rows
-from densray.tasks.analogy.search import Found, Questions, Trained, search
+from densray.tasks.analogy.folds import Examples, Folds
+from densray.tasks.analogy.products import Vocabulary
+from densray.tasks.analogy.search import search
+from densray.tasks.analogy.trained import Found, Questions, Trained
 from densray.tasks.analogy.usable import UsablePair, case_matters, find_usable
 
 __all__ = ["Answer", "Solver", "fold_questions"]
@@ -77,7 +79,7 @@ class Solver:
                 f"{len(usable)} of {usable.total} pairs have both words in '{self.space.name}'{hint}; "
                 f"at least {needed} are needed. Add pairs, or use a larger vocabulary."
             )
-        self._folds = Folds.whole(Examples(self.space, usable.pairs))
+        self._folds = Folds.whole(Examples(Vocabulary(self.space), usable.pairs))
         return self
 
     def predict(self, query: str, k: int = 10) -> list[Answer]:
@@ -86,7 +88,7 @@ class Solver:
             raise TaskError(f"k is {k}; it must be at least 1, the number of answers.")
         trained, found = self._ask(query, (), k=k)
         rows = found.rows[0][found.rows[0] >= 0]
-        parts = trained.explain(self.space, found, rows)
+        parts = trained.explain(Vocabulary(self.space), found, rows)
         return [
             Answer(
                 self.space.words[row],
@@ -115,8 +117,9 @@ class Solver:
             )
         barred = tuple(find_spellings(self.space, query))
         pair = UsablePair(AnalogyPair(query, ("",)), row, row, right, barred, frozenset([query.lower()]))
-        trained = self.train_together(self._folds, unit_rows(self.space, np.array([row])), [pair])
-        return trained, search(self.space, [trained], k=k)[0]
+        vocabulary = Vocabulary(self.space)
+        trained = self.train_together(self._folds, vocabulary.unit_rows(np.array([row])), [pair])
+        return trained, search(vocabulary, [trained], k=k)[0]
 
 
 def fold_questions(pairs: Sequence[UsablePair]) -> Questions:

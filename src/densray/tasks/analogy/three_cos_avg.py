@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from densray.tasks.analogy.folds import Folds
-from densray.tasks.analogy.search import Products, Questions, Ranges, Scores, Trained
 from densray.tasks.analogy.solver import Matrix, Solver, fold_questions
+from densray.tasks.analogy.trained import Products, Questions, Ranges, Scores, Trained
 from densray.tasks.analogy.usable import UsablePair
 
 __all__ = ["ThreeCosAvg", "offset_targets"]
@@ -40,4 +40,4 @@ class _TrainedOnTargets(Trained):
         super().__init__({"query": queries, "target": targets}, questions)
 
     def parts(self, products: Products, ranges: Ranges, chunk: slice) -> dict[str, Scores]:
-        return {"score": products["target"].copy(), "cosine": products["query"]}
+        return {"score": products["target"] * 1.0, "cosine": products["query"]}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from densray.tasks.analogy.examples import ExampleSolver
-from densray.tasks.analogy.search import Scores
 from densray.tasks.analogy.solver import Matrix
+from densray.tasks.analogy.trained import Scores
 
 __all__ = ["ThreeCosMul"]
 
