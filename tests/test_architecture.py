@@ -12,11 +12,11 @@ SOURCE = Path(__file__).parent.parent / "src" / "densray"
 #: Rooms, from the ground up: a module imports from its own storey or below.
 STOREYS = [
     {"errors", "_version"},
-    {"arrays", "writing", "memory_maps"},
+    {"arrays", "writing", "memory_maps", "journal"},
     {"moments", "pairs", "pair_groups"},
     {"rotations"},
     {"space", "vocabulary", "neighbors", "conversions", "_checks"},
-    {"parameters", "persistence"},
+    {"parameters", "persistence", "origin"},
     {"formats", "lexicon", "lexicons", "alignment", "entries", "labels", "lines", "analogies", "analogy_files"},
     {"report", "metrics"},
     {"datasets"},
@@ -26,6 +26,7 @@ STOREYS = [
     {"tasks"},
     {"paper"},
     {"demonstration"},
+    {"explorer"},
     {"cli", "__main__"},
 ]
 

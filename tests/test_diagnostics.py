@@ -23,6 +23,7 @@ from densray.tasks.diagnostics.permutation import permutation_test
 from densray.tasks.diagnostics.spelling import near_misses
 from densray.tasks.diagnostics.verdict import judge
 from densray.tasks.held_out import held_out_scores, stratified_folds
+from densray.tasks.induction import induce
 from densray.tasks.seeds import Seeds
 from planted import planted_seeds, planted_space
 
@@ -271,3 +272,27 @@ def test_the_same_seed_gives_the_same_diagnosis() -> None:
     for plain in (first, second):
         del plain["provenance"]
     assert first == second
+
+
+def test_the_scores_of_seeds_are_on_the_scale_of_the_induced_lexicon() -> None:
+    space, lexicon = planted_space(strength=2.0)
+    shifted = WordSpace(space.words, space.vectors + 1.0)
+    diagnosis = diagnose(shifted, lexicon, normalize=False, n_permutations=19, n_resamples=20)
+    induced = induce(shifted, lexicon, normalize=False, n_resamples=20)
+    scores = dict(zip(induced.words, induced.scores.score, strict=True))
+    differences = [row["score"] - scores[row["word"]] for row in diagnosis.seeds]
+    assert np.abs(differences).max() < 0.6  # a seed is left out of its own axis
+    assert abs(np.mean(list(scores.values()))) > 0.6  # counted from the mean of the seeds it would be nearer to 0
+    assert diagnosis.model.even_odds == pytest.approx(induced.even_odds)
+
+
+def test_a_seed_that_contradicts_and_moves_the_axis_is_listed_once() -> None:
+    space, lexicon = planted_space(strength=4.0)
+    wrong = lexicon.words[:2]
+    flipped = Lexicon({word: -label if word in wrong else label for word, label in lexicon.items()})
+    diagnosis = diagnose(space, flipped, normalize=False, n_permutations=19, n_resamples=20)
+    moving, contradicting = (table for table in diagnosis.tables() if table.title.startswith("Seeds"))
+    assert set(wrong) <= {row["word"] for row in diagnosis.contradictions}
+    listed = [row["word"] for table in (moving, contradicting) for row in table.rows]
+    assert len(listed) == len(set(listed))
+    assert "of them above" in contradicting.title

@@ -214,3 +214,26 @@ def test_expected_labels_stay_within_the_scale() -> None:
     assert 1.0 <= expected[0] < 1.2
     assert expected[1] == pytest.approx(3.0, abs=0.1)
     assert 4.8 < expected[2] <= 5.0
+
+
+def test_even_odds_lie_where_the_probability_is_one_half_and_not_at_zero() -> None:
+    space, lexicon = planted_space(strength=2.0)
+    shifted = WordSpace(space.words, space.vectors + 1.0)
+    induced = induce(shifted, lexicon, normalize=False)
+    order = np.argsort(induced.scores.score)
+    crossing = np.interp(0.5, induced.scores.probability[order], induced.scores.score[order])
+    assert induced.even_odds == pytest.approx(crossing, abs=0.05)
+    assert abs(induced.even_odds) > 0.5
+    assert f"even odds lie at {induced.even_odds:.3f}" in induced.text()
+
+
+def test_seeds_are_marked_and_no_probability_is_rounded_to_certainty() -> None:
+    space, lexicon = planted_space(strength=6.0)
+    table = induce(space, lexicon, normalize=False).tables()[0]
+    marked = {row["word"]: row["label"] for row in table.rows}
+    labels = dict(lexicon.items())
+    assert marked == {word: labels.get(word) for word in marked}
+    assert None in marked.values()
+    column = [cells[table.headings.index("probability")] for cells in table.shown()]
+    assert ">0.999" in column
+    assert "1.000" not in column

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from densray.errors import LexiconError, name_some, suggest
-from densray.labels import is_neutral_label, parse_label
+from densray.labels import LABELS_NEEDED, is_neutral_label, parse_label
 
 __all__ = ["Conflicts", "Dropped", "Label", "Neutral", "merge_entries"]
 
@@ -36,6 +36,20 @@ class Dropped:
     neutral: tuple[str, ...] = ()
     duplicates: tuple[str, ...] = ()
     averaged: tuple[str, ...] = ()
+
+    def by_reason(self) -> dict[str, tuple[str, ...]]:
+        """Return the words by why they were set aside, the reasons that were met alone.
+
+        >>> Dropped(conflicts=("odd",)).by_reason()
+        {'conflicting': ('odd',)}
+        """
+        reasons = {
+            "conflicting": self.conflicts,
+            "neutral": self.neutral,
+            "repeated": self.duplicates,
+            "averaged": self.averaged,
+        }
+        return {reason: words for reason, words in reasons.items() if words}
 
 
 def merge_entries(
@@ -77,7 +91,7 @@ def _checked_entry(entry: tuple[str, Label]) -> tuple[str, float]:
         raise LexiconError(f"{word!r} (label {label!r}) is not a word. Words are text and not empty.")
     number = parse_label(label)
     if number is None:
-        raise LexiconError(f"'{word}': label {label!r} is not a number. Use 1/-1 or a score.")
+        raise LexiconError(f"'{word}': label {label!r} is not a number. {LABELS_NEEDED}")
     return word, number
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 
-__all__ = ["is_neutral_label", "parse_label"]
+__all__ = ["LABELS_NEEDED", "is_neutral_label", "parse_label"]
 
 _NAMED = {
     "positive": 1.0,
@@ -17,6 +17,9 @@ _NAMED = {
     "neutral": 0.0,
     "neu": 0.0,
 }
+
+#: What is said where a label stands for no number.
+LABELS_NEEDED = "Use 1/-1 or a score. The words positive, negative and neutral are read too."
 
 
 def parse_label(label: object) -> float | None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from densray._version import __version__
 from densray.errors import PersistenceError, RotationNotFittedError, suggest
+from densray.origin import agrees, sample_space
 from densray.parameters import decode_parameters, encode_parameters, rotation_classes
 from densray.writing import replacing
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from densray.rotations import Rotation
     from densray.space import WordSpace
 
-__all__ = ["FORMAT_VERSION", "load_attachments", "load_rotation", "read_header", "save_rotation"]
+__all__ = ["FORMAT_VERSION", "is_fitted_on", "load_attachments", "load_rotation", "read_header", "save_rotation"]
 
 #: Raised when the layout of the file changes; older versions keep loading.
 FORMAT_VERSION = 1
@@ -33,6 +34,7 @@ _HEADER = "header"
 _UNREADABLE = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, MemoryError, OverflowError,
                RuntimeError)  # fmt: skip
 _ATTACHED = "attached."
+_SAMPLE = _ATTACHED + "space sample"
 _MAGIC = b"PK"
 _MAGIC_OF_AN_ARRAY = b"\x93N"
 #: Learned attributes that stay in memory: additive statistics and the parts of a sequence.
@@ -46,6 +48,7 @@ def save_rotation(
     space: WordSpace | None = None,
     label_names: tuple[str, str] | None = None,
     attachments: Mapping[str, NDArray[Any]] | None = None,
+    notes: Mapping[str, Any] | None = None,
     overwrite: bool = False,
 ) -> Path:
     """Write a fitted rotation; an interrupted write leaves the old file whole.
@@ -56,12 +59,15 @@ def save_rotation(
     path : path
         Where to write; the suffix ``.npz`` is added if there is none.
     space : WordSpace, optional
-        The space it was fitted on: its name and fingerprint are kept, so that another space is noticed.
+        The space it was fitted on: its name, its fingerprint and some of its words are kept, so that another space is
+        noticed and a part of this one is not refused.
     label_names : pair of str, optional
         What the low and the high end of axis 0 are called.
     attachments : mapping of str to array, optional
         Arrays that belong to the rotation and are no part of it, such as axes of resampled seeds; see
         :func:`load_attachments`.
+    notes : mapping, optional
+        What else is to be known of it, as JSON can write it; in the header under ``notes``.
     overwrite : bool, default=False
     """
     if not hasattr(rotation, "components_"):
@@ -84,7 +90,10 @@ def save_rotation(
         "space": None
         if space is None
         else {"name": space.name, "words": len(space), "fingerprint": space.fingerprint()},
+        "notes": dict(notes or {}),
     }
+    if space is not None:
+        header["sample"], arrays[_SAMPLE] = sample_space(space)
     header["digest"] = _digest(header, arrays)
     text = np.frombuffer(json.dumps(header, ensure_ascii=False).encode(), dtype=np.uint8)
     with replacing(path, overwrite=overwrite) as partial, partial.open("wb") as file:
@@ -99,7 +108,8 @@ def load_rotation(path: str | Path, *, space: WordSpace | None = None) -> Rotati
     ----------
     path : path
     space : WordSpace, optional
-        The space it will be used on: another width, or another fingerprint than it was fitted on, is an error.
+        The space it will be used on: another width, or another space than it was fitted on, is an error; see
+        :func:`is_fitted_on`.
     """
     path = Path(path)
     header, arrays = _read(path)
@@ -108,7 +118,7 @@ def load_rotation(path: str | Path, *, space: WordSpace | None = None) -> Rotati
     components = arrays.get("components_")
     _check_components(path, components, header["width"])
     if space is not None:
-        _check_space(path, header, space)
+        _check_space(path, header, arrays, space)
     kind = rotation_classes()[header["method"]]
     try:
         rotation: Rotation = kind(**decode_parameters(header["parameters"]))
@@ -125,11 +135,20 @@ def load_rotation(path: str | Path, *, space: WordSpace | None = None) -> Rotati
 def load_attachments(path: str | Path) -> dict[str, NDArray[Any]]:
     """Return the arrays that were saved beside a rotation, by name; none is an empty dictionary."""
     arrays = _read(Path(path))[1]
-    return {name.removeprefix(_ATTACHED): array for name, array in arrays.items() if name.startswith(_ATTACHED)}
+    attached = {name: array for name, array in arrays.items() if name.startswith(_ATTACHED) and name != _SAMPLE}
+    return {name.removeprefix(_ATTACHED): array for name, array in attached.items()}
+
+
+def is_fitted_on(path: str | Path, space: WordSpace) -> bool:
+    """Return whether a rotation was fitted on this space, on more of it or on a part of it; True where it is not known.
+
+    The fingerprint tells the very space; else the vectors of some words that both have must point in one direction.
+    """
+    return _is_its_space(*_read(Path(path)), space)
 
 
 def read_header(path: str | Path) -> dict[str, Any]:
-    """Return what a file says of its rotation: method, parameters, label names, width, space."""
+    """Return what a file says of its rotation: method, parameters, label names, width, space, notes."""
     return _read(Path(path))[0]
 
 
@@ -211,14 +230,21 @@ def _check_components(path: Path, components: NDArray[Any] | None, width: int) -
         )
 
 
-def _check_space(path: Path, header: dict[str, Any], space: WordSpace) -> None:
+def _is_its_space(header: dict[str, Any], arrays: dict[str, NDArray[Any]], space: WordSpace) -> bool:
+    if header["space"] is None or header["space"]["fingerprint"] == space.fingerprint():
+        return True
+    words, coordinates = header.get("sample"), arrays.get(_SAMPLE)  # files of older versions have none
+    return words is not None and coordinates is not None and agrees(space, words, coordinates)
+
+
+def _check_space(path: Path, header: dict[str, Any], arrays: dict[str, NDArray[Any]], space: WordSpace) -> None:
     if header["width"] != space.width:
         raise PersistenceError(
             f"{path} was fitted on vectors of width {header['width']}; {space.name} has {space.width}. "
             "Use the space it was fitted on, or fit anew."
         )
     fitted = header["space"]
-    if fitted is not None and fitted["fingerprint"] != space.fingerprint():
+    if not _is_its_space(header, arrays, space):
         raise PersistenceError(
             f"{path} was fitted on '{fitted['name']}' ({fitted['words']} words), which is not the space given "
             f"('{space.name}', {len(space)} words). Use that space, or fit anew."

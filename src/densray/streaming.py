@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from densray.datasets import list_datasets, load_space, path_of
 from densray.errors import PersistenceError
 from densray.formats import Change, rewrite, write_space
-from densray.persistence import load_rotation, read_header
+from densray.persistence import is_fitted_on, load_rotation, read_header
 
 if TYPE_CHECKING:
     from densray.rotations import Rotation
@@ -107,7 +107,7 @@ def erasing(rotation: Rotation, *, n_axes: int = 1, keep: Iterable[str] = (), st
 def load_axis_for(source: str | Path, axis: str | Path, *, any_space: bool = False) -> Rotation:
     """Return a saved rotation, after making sure that it was fitted on this very space.
 
-    An axis fitted on the first words of the space, or on the space scaled to unit length, belongs to it too.
+    An axis fitted on a part of the space, on more of it, or on its vectors at unit length belongs to it too.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def load_axis_for(source: str | Path, axis: str | Path, *, any_space: bool = Fal
 
 
 def load_axis_on(space: WordSpace, axis: str | Path, *, any_space: bool = False) -> Rotation:
-    """Return a saved rotation, after making sure that it was fitted on this space or on its first words."""
+    """Return a saved rotation, after making sure that it was fitted on this space, on more of it or on a part of it."""
     rotation = load_rotation(axis)
     fitted = read_header(axis)["space"]
     if space.width != rotation.components_.shape[1]:
@@ -133,7 +133,7 @@ def load_axis_on(space: WordSpace, axis: str | Path, *, any_space: bool = False)
     if any_space or fitted is None:
         return rotation
     part = space if fitted["words"] >= len(space) else space.limit(fitted["words"])
-    if fitted["fingerprint"] not in (part.fingerprint(), part.normalized(zeros="keep").fingerprint()):
+    if not is_fitted_on(axis, part) and not is_fitted_on(axis, part.normalized(zeros="keep")):
         raise PersistenceError(
             f"{axis} was fitted on '{fitted['name']}' ({fitted['words']:,} words), and {space.name} is another space. "
             "Fit an axis on this one, or pass --any-space if both have the same dimensions."

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from densray.cli.options import Json, Limit, Output, Overwrite, Quiet, Seed, Space
+from densray.cli.options import Json, LabelColumn, Limit, Output, Overwrite, Quiet, Seed, Space, WordColumn
 from densray.cli.output import check_output, note, print_json, show
 from densray.cli.progress import progress
 
 if TYPE_CHECKING:
     from densray.lexicon import Lexicon
     from densray.report import Result
+    from densray.tasks.seeds import Seeds as Found
 
 __all__ = ["diagnose", "fit", "induce", "methods"]
 
@@ -39,6 +39,8 @@ Permutations: TypeAlias = Annotated[
     int | None,
     typer.Option("--permutations", min=19, metavar="N", help="Shuffled labels; 999, or 99 if each is a fit."),
 ]
+Low: TypeAlias = Annotated[str | None, typer.Option("--low", metavar="NAME", help="What the low end is called.")]
+High: TypeAlias = Annotated[str | None, typer.Option("--high", metavar="NAME", help="What the high end is called.")]
 
 
 def fit(
@@ -50,11 +52,13 @@ def fit(
         int | None,
         typer.Option("--axes", min=1, metavar="N", help="Axes to keep; all, a lossless rotation, if absent."),
     ] = None,
-    low: Annotated[str | None, typer.Option("--low", metavar="NAME", help="What the low end is called.")] = None,
-    high: Annotated[str | None, typer.Option("--high", metavar="NAME", help="What the high end is called.")] = None,
+    low: Low = None,
+    high: High = None,
     bare: Annotated[
         bool, typer.Option("--bare", help="Save the axis alone: no verdict, no errors, no waiting.")
     ] = False,
+    word_column: WordColumn = None,
+    label_column: LabelColumn = None,
     pairs: Pairs = False,
     any_case: AnyCase = False,
     raw: AsInFile = False,
@@ -71,32 +75,36 @@ def fit(
 
     Example: densray fit googlenews-26k hu-liu -o sentiment.npz
     """
-    named = output if output.suffix or output.is_dir() else output.with_suffix(".npz")
-    target = check_output(named, overwrite=overwrite)
+    file = output if output.suffix or output.is_dir() else output.with_suffix(".npz")
+    target = check_output(file, overwrite=overwrite)
     from densray.datasets import load_space
+    from densray.rotations import name_method
     from densray.tasks.axis_files import save_axis
     from densray.tasks.axis_model import AxisModel
     from densray.tasks.diagnostics import diagnose_axis
     from densray.tasks.seeds import Seeds as Found
     from densray.tasks.seeds import fitted
 
-    words, paired = _read_seeds(lexicon, pairs)
+    words, paired = _read_seeds(lexicon, pairs, word_column, label_column)
     note(f"Writing {target} at the end", quiet=quiet)
-    names = None if low is None and high is None else (low or "low", high or "high")
-    with progress(f"Fitting {method}", quiet=quiet) as advance:
+    names = _ends(low, high)
+    named = name_method(method)
+    with progress(f"Fitting {named}", quiet=quiet) as advance:
         vectors = load_space(space, limit=limit)
         found = Found.of(vectors, words, normalize=not raw, match_case=not any_case)
         rotation = fitted(method, found, n_components=axes)
         if bare:
             model = AxisModel(rotation.components_[0], normalize=not raw)
-            path = save_axis(rotation, model, target, space=vectors, label_names=names, overwrite=overwrite)
-            _answer_bare(path, method, len(found), found.missing, as_json=as_json, quiet=quiet)
+            path = save_axis(
+                rotation, model, target, space=vectors, method=named, label_names=names, overwrite=overwrite
+            )
+            _answer_bare(path, named, found, as_json=as_json, quiet=quiet)
             return
         diagnosis = diagnose_axis(
             vectors,
             found,
             rotation,
-            method=method,
+            method=named,
             lexicon=words,
             pairs=paired,
             normalize=not raw,
@@ -105,9 +113,19 @@ def fit(
             n_resamples=resamples,
             n_permutations=permutations,
             random_state=seed,
+            label_names=names,
             advance=advance,
         )
-    path = save_axis(rotation, diagnosis.model, target, space=vectors, label_names=names, overwrite=overwrite)
+    path = save_axis(
+        rotation,
+        diagnosis.model,
+        target,
+        space=vectors,
+        method=named,
+        verdict=diagnosis.verdict,
+        label_names=names,
+        overwrite=overwrite,
+    )
     _answer(diagnosis, path, as_json=as_json, quiet=quiet)
 
 
@@ -115,6 +133,10 @@ def diagnose(
     space: Space,
     lexicon: Seeds,
     method: Method = "auto",
+    low: Low = None,
+    high: High = None,
+    word_column: WordColumn = None,
+    label_column: LabelColumn = None,
     pairs: Pairs = False,
     any_case: AnyCase = False,
     raw: AsInFile = False,
@@ -133,7 +155,7 @@ def diagnose(
     from densray.datasets import load_space
     from densray.tasks.diagnostics import diagnose as find
 
-    words, paired = _read_seeds(lexicon, pairs)
+    words, paired = _read_seeds(lexicon, pairs, word_column, label_column)
     with progress(f"Diagnosing {method}", quiet=quiet) as advance:
         found = find(
             load_space(space, limit=limit),
@@ -146,9 +168,10 @@ def diagnose(
             n_resamples=resamples,
             n_permutations=permutations,
             random_state=seed,
+            label_names=_ends(low, high),
             advance=advance,
         )
-    show(found, as_json=as_json)
+    show(found, as_json=as_json, quiet=quiet)
 
 
 def induce(
@@ -158,6 +181,10 @@ def induce(
     ],
     output: Output,
     method: Method = "auto",
+    low: Low = None,
+    high: High = None,
+    word_column: WordColumn = None,
+    label_column: LabelColumn = None,
     pairs: Pairs = False,
     any_case: AnyCase = False,
     raw: AsInFile = False,
@@ -175,32 +202,34 @@ def induce(
     """Score every word of a space: rank, percentile, probability, standard error (.csv, .tsv, .parquet).
 
     Given labelled words, it finds their axis first. An AXIS of densray fit knows its errors; --method, --pairs,
-    --any-case, --raw, --folds, --resamples and --seed are of use with a LEXICON only.
+    --any-case, --raw, --folds, --resamples, --seed and the columns are of use with a LEXICON only.
+
+    A score is the coordinate on the axis: 0 is not neutral; the answer says at which score the odds are even.
 
     Example: densray induce googlenews-26k hu-liu -o sentiment.tsv
     """
     target = check_output(output, overwrite=overwrite)
     from densray.datasets import load_space
     from densray.tasks import induction
-    from densray.tasks.axis_files import is_axis_file, load_axis_model
+    from densray.tasks.axis_files import induce_by_axis, is_axis_file
 
     induction.check_ending(target)
     note(f"Writing {target} at the end", quiet=quiet)
     with progress(f"Scoring {space}", quiet=quiet) as advance:
         vectors = load_space(space, limit=limit)
         if is_axis_file(source):
-            model, found_by = load_axis_model(source, vectors, any_space=any_space)
-            induced = induction.score_vocabulary(vectors, model, method=found_by)
+            induced = induce_by_axis(vectors, source, any_space=any_space, label_names=_ends(low, high))
         else:
             induced = induction.induce(
                 vectors,
-                _read_seeds(source, pairs)[0],
+                _read_seeds(source, pairs, word_column, label_column)[0],
                 method=method,
                 normalize=not raw,
                 match_case=not any_case,
                 n_resamples=resamples,
                 folds=folds,
                 random_state=seed,
+                label_names=_ends(low, high),
                 advance=advance,
             )
         path = induced.write(target, overwrite=overwrite)
@@ -227,12 +256,19 @@ def methods(as_json: Json = False) -> None:
         show(Table("Methods", ["method", "labels", "axis"], rows), as_json=False)
 
 
-def _read_seeds(lexicon: str, pairs: bool) -> tuple[Lexicon, list[tuple[str, str]] | None]:
+def _ends(low: str | None, high: str | None) -> tuple[str, str] | None:
+    """Return the names of the ends of an axis, where one was given."""
+    return None if low is None and high is None else (low or "low", high or "high")
+
+
+def _read_seeds(
+    lexicon: str, pairs: bool, word_column: str | None, label_column: str | None
+) -> tuple[Lexicon, list[tuple[str, str]] | None]:
     """Return the seeds, and the pairs they were given in."""
     if not pairs:
         from densray.datasets import load_lexicon
 
-        return load_lexicon(lexicon), None
+        return load_lexicon(lexicon, word_column=word_column, label_column=label_column), None
     from densray.datasets import load_pairs
     from densray.lexicon import Lexicon
 
@@ -240,11 +276,13 @@ def _read_seeds(lexicon: str, pairs: bool) -> tuple[Lexicon, list[tuple[str, str
     return Lexicon.from_pairs(listed, name=Path(lexicon).stem), listed
 
 
-def _answer_bare(path: Path, method: str, n_seeds: int, missing: Sequence[str], *, as_json: bool, quiet: bool) -> None:
+def _answer_bare(path: Path, method: str, seeds: Found, *, as_json: bool, quiet: bool) -> None:
     if as_json:
-        print_json({"path": path, "method": method, "n_seeds": n_seeds, "words_missing": missing})
+        left = {"words_missing": seeds.missing, "words_set_aside": seeds.set_aside}
+        print_json({"path": path, "method": method, "n_seeds": len(seeds), **left})
     elif not quiet:
-        typer.echo(f"Written: {path} ({n_seeds} seeds, {len(missing)} words missing)")
+        aside = "".join(f", {len(words)} {why}" for why, words in seeds.set_aside.items())
+        typer.echo(f"Written: {path} ({method}; {len(seeds)} seeds, {len(seeds.missing)} words missing{aside})")
 
 
 def _answer(result: Result, path: Path, *, as_json: bool, quiet: bool) -> None:
@@ -252,6 +290,6 @@ def _answer(result: Result, path: Path, *, as_json: bool, quiet: bool) -> None:
         plain: dict[str, Any] = {"path": str(path), **result.to_dict()}
         print_json(plain)
         return
-    show(result, as_json=False)
+    show(result, as_json=False, quiet=quiet)
     if not quiet:
         typer.echo(f"Written: {path}")

@@ -7,7 +7,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-__all__ = ["Json", "Limit", "Output", "Overwrite", "Quiet", "Seed", "Space"]
+__all__ = ["Json", "LabelColumn", "Limit", "Output", "Overwrite", "Quiet", "Seed", "Space", "WordColumn"]
 
 _LARGEST_SEED = 2**32 - 1  # what scikit-learn takes
 
@@ -15,10 +15,20 @@ Space: TypeAlias = Annotated[str, typer.Argument(metavar="SPACE", help="A file o
 Output: TypeAlias = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write.")]
 Overwrite: TypeAlias = Annotated[bool, typer.Option("--overwrite", help="Replace the output file where it exists.")]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the answer as JSON, unrounded, and nothing else.")]
-Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no notes.")]
+Quiet: TypeAlias = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print the answer alone: no progress, no notes, no provenance.")
+]
 Limit: TypeAlias = Annotated[
     int | None, typer.Option("--limit", min=1, metavar="N", help="Read the first N words only.")
 ]
 Seed: TypeAlias = Annotated[
     int, typer.Option("--seed", min=0, max=_LARGEST_SEED, metavar="N", help="Of all that is drawn at random.")
+]
+WordColumn: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--word-column", metavar="COLUMN", help="Where the words of a LEXICON file are: a name, or from 0."),
+]
+LabelColumn: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--label-column", metavar="COLUMN", help="Where the labels are: a name of the first line, or from 0."),
 ]

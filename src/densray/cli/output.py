@@ -52,8 +52,8 @@ def check_figure(path: Path | None, *, overwrite: bool, quiet: bool) -> None:
     note(f"Writing {path} at the end", quiet=quiet)
 
 
-def show(answer: Report | Section | Result | Table, *, as_json: bool) -> None:
-    """Print an answer on stdout: laid out as tables, or as JSON."""
+def show(answer: Report | Section | Result | Table, *, as_json: bool, quiet: bool = False) -> None:
+    """Print an answer on stdout: laid out as tables, without its provenance where ``quiet``, or as JSON."""
     if as_json:
         print_json(answer)
         return
@@ -61,12 +61,13 @@ def show(answer: Report | Section | Result | Table, *, as_json: bool) -> None:
 
     from densray.report import to_terminal
 
+    drawing = to_terminal(answer, provenance=not quiet)
     if sys.stdout.isatty():
-        Console(highlight=False).print(to_terminal(answer))
+        Console(highlight=False).print(drawing)
         return
     console = Console(file=io.StringIO(), width=_PIPE_WIDTH, highlight=False, color_system=None)
     with console.capture() as drawn:
-        console.print(to_terminal(answer))
+        console.print(drawing)
     print("\n".join(line.rstrip() for line in drawn.get().rstrip().splitlines()))
 
 

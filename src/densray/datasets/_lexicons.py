@@ -31,7 +31,12 @@ _READERS: dict[str, Callable[[Sequence[Path]], Lexicon]] = {
 }
 
 
-def load_lexicon(name_or_path: str | PathLike[str]) -> Lexicon:
+def load_lexicon(
+    name_or_path: str | PathLike[str],
+    *,
+    word_column: str | int | None = None,
+    label_column: str | int | None = None,
+) -> Lexicon:
     """Return a lexicon: one the package carries, one fetched before, or one read from a file.
 
     Parameters
@@ -39,6 +44,8 @@ def load_lexicon(name_or_path: str | PathLike[str]) -> Lexicon:
     name_or_path : str or path
         The name of a data set, such as ``"hu-liu"`` or ``"gender"``; ``"whm"`` for the union of MPQA,
         Hu & Liu and NRC that the paper trains on; or a file that :meth:`densray.Lexicon.read` reads.
+    word_column, label_column : str or int, optional
+        Where a file has its words and labels: names of its first line, or places from 0; of no use with a data set.
 
     Returns
     -------
@@ -61,4 +68,5 @@ def load_lexicon(name_or_path: str | PathLike[str]) -> Lexicon:
     if is_dataset(name_or_path):
         name = find_dataset(str(name_or_path), "lexicon").name
         return _READERS[name](files_of(name))
-    return Lexicon.read(existing_path(name_or_path, "lexicon", also=[_UNION]))
+    path = existing_path(name_or_path, "lexicon", also=[_UNION])
+    return Lexicon.read(path, word_column=word_column, label_column=label_column)

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 
 from densray.errors import LexiconError
-from densray.labels import parse_label
+from densray.labels import LABELS_NEEDED, parse_label
 from densray.lexicons._tables import Table
 from densray.lines import TextFile, shorten
 
@@ -30,7 +30,8 @@ def read_entries(
     file = TextFile(path, encoding=encoding, error=LexiconError)
     if _is_json(file):
         return list(_json_entries(file)), file.path.stem
-    table = Table(file, delimiter=delimiter, header=header)
+    named = any(isinstance(column, str) and not column.isdecimal() for column in (word_column, label_column))
+    table = Table(file, delimiter=delimiter, header=True if named and header is None else header)
     return list(table.entries(word_column, label_column)), file.path.stem
 
 
@@ -126,5 +127,5 @@ def _json_entry(file: TextFile, word: object, label: object) -> tuple[str, float
         raise file.problem(f"{shorten(str(word))} (label {shorten(str(label))}) is not a word.")
     number = None if isinstance(label, bool) else parse_label(label)
     if number is None:
-        raise file.problem(f"'{word}': label {shorten(str(label))} is not a number. Use 1/-1 or a score.")
+        raise file.problem(f"'{word}': label {shorten(str(label))} is not a number. {LABELS_NEEDED}")
     return word, number

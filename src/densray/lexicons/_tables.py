@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from densray.errors import LexiconError, name_some
-from densray.labels import parse_label
+from densray.labels import LABELS_NEEDED, parse_label
 from densray.lines import Line, TextFile, shorten
 
 __all__ = ["Table"]
@@ -62,7 +62,7 @@ class Table:
         number = parse_label(label)
         if number is None:
             hint = "" if line.number > 1 else " If this line names the columns, say header=True."
-            raise self._file.problem(f"label {shorten(label)} is not a number. Use 1/-1 or a score.{hint}", line.number)
+            raise self._file.problem(f"label {shorten(label)} is not a number. {LABELS_NEEDED}{hint}", line.number)
         if not word:
             raise self._file.problem(f"{shorten(line.text)} has no word before its label.", line.number)
         return word, number
@@ -96,11 +96,13 @@ class Table:
 
     def _place(self, column: str | int | None, usual: tuple[str, ...]) -> int | None:
         """Return the place of a column that was named, or that a header names as usual."""
+        names = self._names or []
+        if isinstance(column, str) and column not in names and column.isdecimal():
+            column = int(column)
         if isinstance(column, int):
             if column < 0:
                 raise self._file.problem(f"column {column}: columns are numbered from 0.")
             return column
-        names = self._names or []
         if column is None:
             lowered = [name.lower() for name in names]
             return next((lowered.index(name) for name in usual if name in lowered), None)

@@ -19,6 +19,14 @@ from densray.report._table import Column, Table
 __all__ = ["Input", "Provenance", "file_digest"]
 
 _LIBRARIES = ("numpy", "scipy", "scikit-learn")
+#: What is said of words that were set aside, by the reason.
+_SET_ASIDE = {
+    "conflicting": "words left out, their labels conflict",
+    "neutral": "words left out, neutral",
+    "repeated": "words given more than once, kept once",
+    "averaged": "words of several labels, averaged",
+    "same vector": "words left out, spellings of one found",
+}
 
 
 def file_digest(path: str | Path) -> str:
@@ -71,6 +79,9 @@ def _now() -> str:
 class Provenance:
     """What a result was computed from and with; begin it before the work, finish it after.
 
+    ``words_set_aside`` are the words a lexicon left out or merged, by reason: "conflicting", "neutral", "repeated",
+    "averaged", "same vector".
+
     Examples
     --------
     >>> provenance = Provenance.begin(seed=0)
@@ -83,7 +94,10 @@ class Provenance:
     inputs: tuple[Input, ...] = ()
     words_used: int | None = None
     words_missing: tuple[str, ...] = ()
+    words_set_aside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    method: str | None = None
     seconds: float | None = None
+    parts_resumed: int = 0
     started: str = field(default_factory=_now)
     versions: Mapping[str, str] = field(default_factory=_versions)
     platform: str = field(default_factory=platform.platform)
@@ -95,15 +109,28 @@ class Provenance:
         return cls(seed=seed)
 
     def finish(
-        self, *, inputs: Sequence[Input] = (), used: int | None = None, missing: Sequence[str] = ()
+        self,
+        *,
+        inputs: Sequence[Input] = (),
+        used: int | None = None,
+        missing: Sequence[str] = (),
+        set_aside: Mapping[str, tuple[str, ...]] | None = None,
+        method: str | None = None,
+        resumed: int = 0,
     ) -> Provenance:
-        """Return it with the seconds since :meth:`begin`, the inputs and the words that were missing."""
+        """Return it with the seconds since :meth:`begin`, the inputs, the method and the words that were not used.
+
+        `resumed` is how many parts came from an interrupted run (`densray.journal`); their seconds are not counted.
+        """
         return replace(
             self,
             inputs=tuple(inputs),
             words_used=used,
             words_missing=tuple(missing),
+            words_set_aside=dict(set_aside or {}),
+            method=method,
             seconds=time.perf_counter() - self.clock,
+            parts_resumed=resumed,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -115,10 +142,13 @@ class Provenance:
         lines: list[tuple[str, object]] = [
             *((f"{each.role}: {each.name}", _describe(each)) for each in self.inputs),
             ("words used", self.words_used),
-            ("words missing", _some(self.words_missing)),
+            ("words missing", None if self.words_used is None else _some(self.words_missing)),
+            *((_SET_ASIDE.get(why, f"words {why}"), _some(words)) for why, words in self.words_set_aside.items()),
+            ("method", self.method),
             ("seed", self.seed),
             ("started", self.started),
             ("seconds", None if self.seconds is None else f"{self.seconds:.2f}"),
+            ("parts taken from an interrupted run", self.parts_resumed or None),
             ("versions", ", ".join(f"{name} {version}" for name, version in self.versions.items())),
             ("platform", self.platform),
         ]

@@ -43,6 +43,10 @@ class Result:
         """Return the result laid out as tables; the main one first."""
         raise NotImplementedError(f"{type(self).__name__} does not say how it is laid out as tables.")
 
+    def text(self) -> str:
+        """Return what is to be said before the tables; nothing unless a task says more."""
+        return ""
+
     def to_dict(self) -> dict[str, Any]:
         """Return every reported field in plain form, unrounded; NaN is ``None``; provenance comes last."""
         plain = fields_of(self)
@@ -76,7 +80,7 @@ class Section:
     @classmethod
     def of(cls, result: Result, *, title: str = "", text: str = "", figures: Sequence[Figure] = ()) -> Section:
         """Return a result as a section, with figures beside its tables."""
-        return cls(title or result.title, text, result.tables(), figures, result.provenance)
+        return cls(title or result.title, text or result.text(), result.tables(), figures, result.provenance)
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,15 @@ Cell = tuple[int, str]
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: the key of its cells, its heading, and how many decimals are shown."""
+    """A column of a table: the key of its cells, its heading, and how many decimals are shown.
+
+    With ``open_ends`` a share that is not 0 or 1 is not rounded to them: ``<0.001``, ``>0.999``.
+    """
 
     key: str
     title: str | None = None
     decimals: int | None = None
+    open_ends: bool = False
 
     @property
     def heading(self) -> str:
@@ -39,6 +43,8 @@ class Column:
             return "yes" if value else "no"
         if isinstance(value, Integral) and self.decimals is None:
             return f"{int(value):,}" if abs(int(value)) >= 10_000 else str(int(value))
+        if isinstance(value, Real) and self.open_ends and 0.0 < float(value) < 1.0:
+            return _share_within(float(value), self.decimals or 0)
         if isinstance(value, Real):
             return f"{float(value):.4g}" if self.decimals is None else f"{float(value):.{self.decimals}f}"
         return str(value)
@@ -103,6 +109,18 @@ class Table:
 
     def _columns(self) -> list[Column]:
         return [Column(column) if isinstance(column, str) else column for column in self.columns]
+
+
+def _share_within(value: float, decimals: int) -> str:
+    """Return a share as text that does not reach the ends of its range.
+
+    >>> _share_within(0.9999, 3), _share_within(0.0001, 3), _share_within(0.25, 3)
+    ('>0.999', '<0.001', '0.250')
+    """
+    least = 10.0**-decimals
+    if value < least / 2:
+        return f"<{least:.{decimals}f}"
+    return f">{1 - least:.{decimals}f}" if value > 1 - least / 2 else f"{value:.{decimals}f}"
 
 
 def _is_number(value: object) -> bool:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 __all__ = ["to_terminal"]
 
 
-def to_terminal(shown: Report | Section | Result | Table) -> Group:
-    """Return what a rich console prints: headings, tables, notes; figures appear by their captions."""
+def to_terminal(shown: Report | Section | Result | Table, *, provenance: bool = True) -> Group:
+    """Return what a rich console prints: headings, tables, notes, provenance; figures appear by their captions."""
     from rich.console import Group
     from rich.text import Text
 
@@ -30,9 +30,11 @@ def to_terminal(shown: Report | Section | Result | Table) -> Group:
         parts += [Text(section.title, style="bold")] if section.title else []
         parts += [Text(section.text)] if section.text else []
         for table in section.tables:
+            # not the title of the drawing, which would be folded at the width of the columns
+            parts += [Text(table.title, style="italic")] if table.title else []
             parts += [_table(table), *(Text(note, style="dim") for note in table.notes), Text()]
         parts += [Text(f"Figure: {figure.caption}", style="dim") for figure in section.figures]
-        parts += [Text(_footer(section), style="dim"), Text()] if section.provenance else []
+        parts += [Text(_footer(section), style="dim"), Text()] if section.provenance and provenance else []
     return Group(*parts)
 
 
@@ -42,9 +44,6 @@ def _table(table: Table) -> RichTable:
     from rich.text import Text
 
     drawn = RichTable(
-        title=Text(table.title) if table.title else None,
-        title_justify="left",
-        title_style="italic",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
     )

@@ -6,7 +6,7 @@ from densray.rotations._densray import DensRay
 from densray.rotations._labels import median_split
 from densray.rotations._linear import LinearRotation
 from densray.rotations._mean_difference import MeanDifference
-from densray.rotations._methods import METHODS, Method, make_rotation
+from densray.rotations._methods import METHODS, Method, make_rotation, name_method
 from densray.rotations._pair_direction import PairDirection
 from densray.rotations._sequence import SequentialRotation
 from densray.rotations._whitened import WhitenedDensRay
@@ -24,4 +24,5 @@ __all__ = [
     "WhitenedDensRay",
     "make_rotation",
     "median_split",
+    "name_method",
 ]

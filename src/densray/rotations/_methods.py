@@ -14,17 +14,18 @@ from densray.rotations._mean_difference import MeanDifference
 from densray.rotations._pair_direction import PairDirection
 from densray.rotations._whitened import WhitenedDensRay
 
-__all__ = ["METHODS", "Method", "make_rotation"]
+__all__ = ["METHODS", "Method", "make_rotation", "name_method"]
 
 
 @dataclass(frozen=True)
 class Method:
-    """A named way to find an axis."""
+    """A named way to find an axis; a recommendation stands for another one."""
 
     name: str
     summary: str
     make: Callable[[int | None], Rotation]
     classes_only: bool = False
+    stands_for: str = ""
 
 
 def _linear(name: str) -> Method:
@@ -45,7 +46,12 @@ LINEAR_SUMMARIES = {
 }
 
 _ALL = (
-    Method("auto", "the recommendation: ridge, for classes and scores, few words or many", _linear("ridge").make),
+    Method(
+        "auto",
+        "the recommendation: ridge, for classes and scores, few words or many",
+        _linear("ridge").make,
+        stands_for="ridge",
+    ),
     Method("densray", "eigenvectors of the pair matrix, plain differences (eq. 2)", DensRay),
     Method(
         "densray-unit",
@@ -76,3 +82,15 @@ def make_rotation(name: str, n_components: int | None = 1) -> Rotation:
     if name not in METHODS:
         raise DensRayError(f"method '{name}' is unknown. {suggest(name, METHODS)}")
     return METHODS[name].make(n_components)
+
+
+def name_method(method: str | Rotation) -> str:
+    """Return what a method is called in reports: a recommendation by what it stands for, a rotation by its class.
+
+    >>> name_method("auto"), name_method("svm"), name_method(DensRay())
+    ('ridge (auto)', 'svm', 'DensRay')
+    """
+    if not isinstance(method, str):
+        return type(method).__name__
+    meant = METHODS[method].stands_for if method in METHODS else ""
+    return f"{meant} ({method})" if meant else method

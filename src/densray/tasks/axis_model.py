@@ -123,7 +123,7 @@ class AxisModel:
         score = X @ self.axis.astype(X.dtype)
         if self.origin is None or self.center is None or self.calibration is None or self.resampled is None:
             return WordScores(score.astype(np.float64), None, None, None)
-        centred = score - float(self.origin @ self.axis)
+        centred = score - self.offset
         axes = self._comparable_axes(self.resampled)
         # a shift of all words alike is no error: on every axis coordinates are taken from the average word
         along = X @ axes.T.astype(X.dtype) - (axes @ self.center).astype(X.dtype)
@@ -133,6 +133,18 @@ class AxisModel:
             along.std(axis=1, ddof=1).astype(np.float64),
             self.calibration.expected_label(centred) if self.scores else None,
         )
+
+    @property
+    def offset(self) -> float:
+        """The coordinate of the mean of the seeds: what turns a coordinate counted from there into a score."""
+        return 0.0 if self.origin is None else float(self.origin @ self.axis)
+
+    @property
+    def even_odds(self) -> float | None:
+        """The score at which a word is as likely of one side as of the other; none where that is not known."""
+        if self.calibration is None or self.calibration.slope == 0.0:
+            return None
+        return self.offset - self.calibration.intercept / self.calibration.slope
 
     def _comparable_axes(self, axes: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return resampled axes at the length at which they reach as far along the axis as it does itself.

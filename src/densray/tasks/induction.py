@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +13,14 @@ from numpy.typing import NDArray
 from densray.arrays import is_dask
 from densray.errors import OutputError
 from densray.lexicon import Lexicon
+from densray.metrics import auc, auc_interval
 from densray.report import Column, Input, Provenance, Result, Table
-from densray.rotations import Rotation
+from densray.rotations import Rotation, name_method
 from densray.space import WordSpace
 from densray.tasks.axis_model import AxisModel, WordScores
+from densray.tasks.diagnostics.geometry import bootstrap_cone, reliability
+from densray.tasks.diagnostics.verdict import Verdict, judge
+from densray.tasks.held_out import count_folds, held_out_scores, stratified_folds
 from densray.tasks.seeds import Seeds, fitted
 from densray.writing import replacing
 
@@ -49,6 +53,13 @@ class Induction(Result):
         1 is the highest score; equal scores share a rank.
     labels : dict
         The labels of the seeds.
+    verdict : Verdict or None
+        How far the axis can be trusted; without the permutation test that :func:`densray.tasks.diagnostics.diagnose`
+        makes. None where the axis is all that is known.
+    even_odds : float or None
+        The score at which the probability is one half: where neutral words lie, which is not at 0.
+    label_names : pair of str or None
+        What the low and the high end are called.
     """
 
     title = "Induced lexicon"
@@ -62,6 +73,9 @@ class Induction(Result):
     scores: WordScores = field(repr=False, metadata={"report": False})
     rank: NDArray[np.int64] = field(repr=False, metadata={"report": False})
     labels: dict[str, float] = field(repr=False, metadata={"report": False})
+    verdict: Verdict | None = None
+    even_odds: float | None = None
+    label_names: tuple[str, str] | None = None
 
     @property
     def percentile(self) -> NDArray[np.float64]:
@@ -104,10 +118,20 @@ class Induction(Result):
 
     def tables(self) -> list[Table]:
         """Return the two ends of the lexicon."""
-        columns: list[Column | str] = ["word", Column("score", decimals=3), Column("standard_error", "±", decimals=3)]
-        columns += [Column("probability", decimals=3), Column("percentile", decimals=1)]
-        shown = [column for column in columns if isinstance(column, str) or column.key in self.highest[0]]
-        return [Table("Highest", shown, self.highest), Table("Lowest", shown, self.lowest)]
+        columns = [Column("word"), Column("score", decimals=3), Column("standard_error", "±", decimals=3)]
+        columns += [Column("probability", decimals=3, open_ends=True), Column("label", "seed")]
+        shown = [column for column in columns if column.key in self.highest[0]]
+        low, high = (f": {name}" for name in self.label_names) if self.label_names else ("", "")
+        return [Table(f"Highest{high}", shown, self.highest), Table(f"Lowest{low}", shown, self.lowest)]
+
+    def text(self) -> str:
+        """Return the verdict, and what a score of 0 is not."""
+        said = [] if self.verdict is None else [self.verdict.line]
+        if self.verdict is not None and self.n_seeds is not None:
+            said.append("diagnose makes that test, and names the seeds to look at.")
+        if self.even_odds is not None:
+            said.append(f"Scores are coordinates on the axis; 0 is not neutral: even odds lie at {self.even_odds:.3f}.")
+        return "\n".join(said)
 
 
 def check_ending(path: Path) -> None:
@@ -126,6 +150,7 @@ def induce(
     n_resamples: int | None = None,
     folds: int = 10,
     random_state: int = 0,
+    label_names: tuple[str, str] | None = None,
     advance: Advance | None = None,
 ) -> Induction:
     """Return every word of a space with its score, its error and its calibrated probability.
@@ -149,6 +174,8 @@ def induce(
     folds : int, default=10
         Of the cross-validation behind the probabilities.
     random_state : int, default=0
+    label_names : pair of str, optional
+        What the low and the high end of the axis are called.
     advance : callable, optional
         Called with the resamples done and their number.
 
@@ -179,19 +206,29 @@ def induce(
     provenance = Provenance.begin(seed=random_state)
     seeds = Seeds.of(space, lexicon, normalize=normalize, match_case=match_case)
     rotation = fitted(method, seeds)
+    numbers = stratified_folds(seeds, count_folds(seeds, folds), np.random.default_rng(random_state))
+    held_out = held_out_scores(rotation, seeds, numbers)[:, 0]
     model = AxisModel.of(
         rotation,
         seeds,
         space,
         normalize=normalize,
-        folds=folds,
         n_resamples=n_resamples,
         random_state=random_state,
+        held_out=held_out,
         advance=advance,
     )
-    name = method if isinstance(method, str) else type(method).__name__
     inputs = [Input.of("space", space), Input.of("lexicon", lexicon)]
-    return score_vocabulary(space, model, method=name, seeds=seeds, provenance=provenance, inputs=inputs)
+    induced = score_vocabulary(
+        space,
+        model,
+        method=name_method(method),
+        seeds=seeds,
+        label_names=label_names,
+        provenance=provenance,
+        inputs=inputs,
+    )
+    return replace(induced, verdict=_judge(induced.scores, model, seeds, held_out))
 
 
 def score_vocabulary(
@@ -200,6 +237,8 @@ def score_vocabulary(
     *,
     method: str,
     seeds: Seeds | None = None,
+    verdict: Verdict | None = None,
+    label_names: tuple[str, str] | None = None,
     provenance: Provenance | None = None,
     inputs: list[Input] | None = None,
 ) -> Induction:
@@ -211,7 +250,8 @@ def score_vocabulary(
     rank = rankdata(-scores.score, method="min").astype(np.int64)
     order = np.argsort(rank, kind="stable")
     ends = order[:10], order[::-1][:10]
-    highest, lowest = ([_entry(space, scores, rank, row) for row in end.tolist()] for end in ends)
+    labels = {} if seeds is None else dict(zip(seeds.words, seeds.y.tolist(), strict=True))
+    highest, lowest = ([_entry(space, scores, rank, labels, row) for row in end.tolist()] for end in ends)
     return Induction(
         method=method,
         n_words=len(space),
@@ -221,12 +261,31 @@ def score_vocabulary(
         words=space.words,
         scores=scores,
         rank=rank,
-        labels={} if seeds is None else dict(zip(seeds.words, seeds.y.tolist(), strict=True)),
+        labels=labels,
+        verdict=verdict,
+        even_odds=model.even_odds,
+        label_names=label_names,
         provenance=provenance.finish(
             inputs=inputs or [Input.of("space", space)],
             used=None if seeds is None else len(seeds),
             missing=() if seeds is None else seeds.missing,
+            set_aside={} if seeds is None else seeds.set_aside,
+            method=method,
         ),
+    )
+
+
+def _judge(scores: WordScores, model: AxisModel, seeds: Seeds, held_out: NDArray[np.float64]) -> Verdict:
+    """Return the verdict that what was computed anyway allows: without a permutation test."""
+    interval = auc_interval(seeds.sides, held_out)
+    assert scores.standard_error is not None
+    return judge(
+        auc=auc(seeds.sides, held_out),
+        auc_low=interval.low,
+        auc_high=interval.high,
+        p_value=None,
+        reliability=reliability(scores.score, scores.standard_error),
+        cone=bootstrap_cone(model).median,
     )
 
 
@@ -238,11 +297,15 @@ def _join(blocks: list[WordScores]) -> WordScores:
     return WordScores(*(column(name) for name in ("score", "probability", "standard_error", "expected_label")))
 
 
-def _entry(space: WordSpace, scores: WordScores, rank: NDArray[np.int64], row: int) -> dict[str, Any]:
+def _entry(
+    space: WordSpace, scores: WordScores, rank: NDArray[np.int64], labels: dict[str, float], row: int
+) -> dict[str, Any]:
     entry: dict[str, Any] = {"word": space.words[row], "score": float(scores.score[row]), "rank": int(rank[row])}
     entry["percentile"] = 100.0 * (len(rank) - int(rank[row]) + 1) / len(rank)
     for name in ("probability", "standard_error", "expected_label"):
         values = getattr(scores, name)
         if values is not None:
             entry[name] = float(values[row])
+    if labels:
+        entry["label"] = labels.get(space.words[row])
     return entry

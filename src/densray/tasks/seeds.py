@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +29,15 @@ class Seeds:
         Their labels as the lexicon gives them.
     words, missing : tuples of str
         The words found, and the words of the lexicon that are not in the space.
+    set_aside : dict of tuples of str
+        The words the lexicon left out or merged, by reason; see :class:`densray.report.Provenance`.
     """
 
     X: NDArray[np.float32]
     y: NDArray[np.float64]
     words: tuple[str, ...]
     missing: tuple[str, ...] = ()
+    set_aside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, space: WordSpace, lexicon: Lexicon, *, normalize: bool = True, match_case: bool = True) -> Seeds:
@@ -49,7 +53,9 @@ class Seeds:
         if zero.size:
             named = name_some(found.words[row] for row in zero.tolist())
             raise VectorError(f"the vectors of {named} are zero: they have no direction. Leave those words out.")
-        return cls(X, found.y, found.words, found.missing)
+        spelled_twice = {"same vector": found.repeated} if found.repeated else {}
+        set_aside = {**lexicon.dropped.by_reason(), **spelled_twice}
+        return cls(X, found.y, found.words, found.missing, set_aside)
 
     def __len__(self) -> int:
         return len(self.y)
@@ -74,7 +80,8 @@ class Seeds:
 
     def take(self, rows: NDArray[np.intp]) -> Seeds:
         """Return some of the seeds."""
-        return Seeds(self.X[rows], self.y[rows], tuple(self.words[row] for row in rows.tolist()), self.missing)
+        words = tuple(self.words[row] for row in rows.tolist())
+        return Seeds(self.X[rows], self.y[rows], words, self.missing, self.set_aside)
 
 
 def fitted(method: str | Rotation, seeds: Seeds, *, n_components: int | None = 1) -> Rotation:

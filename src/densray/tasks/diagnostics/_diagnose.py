@@ -11,11 +11,17 @@ from numpy.typing import NDArray
 from densray.lexicon import Lexicon
 from densray.metrics import auc, auc_interval, kendall_tau, tau_interval
 from densray.report import Input, Provenance
-from densray.rotations import DensRay, PairDirection, Rotation
+from densray.rotations import DensRay, PairDirection, Rotation, name_method
 from densray.space import WordSpace
 from densray.tasks.axis_model import AxisModel
-from densray.tasks.diagnostics.diagnosis import Agreement, Cone, Diagnosis
-from densray.tasks.diagnostics.geometry import eigenvalues_of, pair_consistency, vocabulary_spread
+from densray.tasks.diagnostics.diagnosis import Agreement, Diagnosis
+from densray.tasks.diagnostics.geometry import (
+    bootstrap_cone,
+    degrees_between,
+    eigenvalues_of,
+    pair_consistency,
+    vocabulary_spread,
+)
 from densray.tasks.diagnostics.influence import leave_one_out_axes
 from densray.tasks.diagnostics.permutation import permutation_test
 from densray.tasks.diagnostics.spelling import near_misses
@@ -47,6 +53,7 @@ def diagnose(
     n_permutations: int | None = None,
     max_refits: int = 50,
     random_state: int = 0,
+    label_names: tuple[str, str] | None = None,
     advance: Advance | None = None,
 ) -> Diagnosis:
     """Return how far the axis of some labelled words can be trusted.
@@ -70,6 +77,8 @@ def diagnose(
     max_refits : int, default=50
         Seeds left out one by one where that has no closed form.
     random_state : int, default=0
+    label_names : pair of str, optional
+        What the low and the high end of the axis are called.
     advance : callable, optional
         Called with the steps done and their number.
     """
@@ -78,7 +87,7 @@ def diagnose(
         space,
         seeds,
         fitted(method, seeds),
-        method=method if isinstance(method, str) else type(method).__name__,
+        method=name_method(method),
         lexicon=lexicon,
         pairs=pairs,
         normalize=normalize,
@@ -88,6 +97,7 @@ def diagnose(
         n_permutations=n_permutations,
         max_refits=max_refits,
         random_state=random_state,
+        label_names=label_names,
         advance=advance,
     )
 
@@ -107,6 +117,7 @@ def diagnose_axis(
     n_permutations: int | None = None,
     max_refits: int = 50,
     random_state: int = 0,
+    label_names: tuple[str, str] | None = None,
     advance: Advance | None = None,
 ) -> Diagnosis:
     """Return how far an axis that is fitted already can be trusted; see :func:`diagnose`."""
@@ -130,7 +141,7 @@ def diagnose_axis(
     test = permutation_test(rotation, seeds, n_permutations=n_permutations, random=random, advance=step.next())
     rows, how = _seed_rows(rotation, seeds, model, held_out[:, 0], max_refits, step.next())
     axes = [_agreement(seeds, held_out[:, number], number) for number in range(n_axes)]
-    cone, spread, eigenvalues = _cone(model), vocabulary_spread(space, model), eigenvalues_of(rotation, seeds)
+    cone, spread, eigenvalues = bootstrap_cone(model), vocabulary_spread(space, model), eigenvalues_of(rotation, seeds)
     wrong = [row for row in rows if row["agreement"] < 0.5]
     return Diagnosis(
         verdict=judge(
@@ -166,8 +177,13 @@ def diagnose_axis(
         near_misses=near_misses(seeds.missing, space),
         rotation=rotation,
         model=model,
+        label_names=label_names,
         provenance=provenance.finish(
-            inputs=[Input.of("space", space), Input.of("lexicon", lexicon)], used=len(seeds), missing=seeds.missing
+            inputs=[Input.of("space", space), Input.of("lexicon", lexicon)],
+            used=len(seeds),
+            missing=seeds.missing,
+            set_aside=seeds.set_aside,
+            method=method,
         ),
     )
 
@@ -228,31 +244,19 @@ def _seed_rows(
     scores = alone if every else held_out
     chance = model.calibration.probability(scores)
     own = np.where(seeds.sides > 0, chance, 1.0 - chance)
-    angles = np.where(known, _degrees(axes, model.axis), np.nan)
+    angles = np.where(known, degrees_between(axes, model.axis), np.nan)
     order = np.argsort(np.where(known, -angles, np.inf), kind="stable")
     how = "leave-one-out, closed form" if every else f"leave-one-out, refits of {int(known.sum())} of {n} seeds"
     return [
         {
             "word": seeds.words[row],
             "label": float(seeds.y[row]),
-            "score": float(scores[row]),
+            "score": float(scores[row]) + model.offset,  # counted from the origin, as induce counts
             "agreement": float(own[row]),
             "influence": float(angles[row]) if known[row] else None,
         }
         for row in order.tolist()
     ], how
-
-
-def _cone(model: AxisModel) -> Cone:
-    assert model.resampled is not None
-    angles = _degrees(model.resampled, model.axis)
-    return Cone(float(np.median(angles)), float(np.quantile(angles, 0.95)), len(angles))
-
-
-def _degrees(axes: NDArray[np.float64], axis: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the angles between unit rows and an axis; by the chord, which small angles need."""
-    chord = np.linalg.norm(axes - axis, axis=1)
-    return np.asarray(np.degrees(2.0 * np.arcsin(np.clip(chord / 2.0, 0.0, 1.0))))
 
 
 def _count_leading(found: Iterable[Any]) -> int:

@@ -9,7 +9,7 @@ from densray.metrics import Interval
 from densray.report import Column, Result, Table
 from densray.rotations import Rotation
 from densray.tasks.axis_model import AxisModel
-from densray.tasks.diagnostics.geometry import PairConsistency, VocabularySpread
+from densray.tasks.diagnostics.geometry import Cone, PairConsistency, VocabularySpread
 from densray.tasks.diagnostics.permutation import PermutationTest
 from densray.tasks.diagnostics.spelling import NearMiss
 from densray.tasks.diagnostics.verdict import Verdict
@@ -25,15 +25,6 @@ class Agreement:
     auc: float
     auc_interval: Interval
     tau: float
-
-
-@dataclass(frozen=True)
-class Cone:
-    """Angles in degrees between the axis and axes of resampled seeds."""
-
-    median: float
-    upper: float  # 95 % of the resamples lie within
-    n_resamples: int
 
 
 @dataclass(frozen=True)
@@ -66,14 +57,17 @@ class Diagnosis(Result):
     influence : str
         How the axes without each seed were found.
     seeds : list of dict
-        Each seed with its label, held-out score, the probability of its own side (`agreement`) and the angle its
-        removal turns the axis (`influence`, degrees); the most influential first.
+        Each seed with its label, held-out score (a coordinate on the axis, as `induce` gives it), the probability of
+        its own side (`agreement`) and the angle its removal turns the axis (`influence`, degrees); the most
+        influential first.
     contradictions : list of dict
         The seeds that score on the wrong side when left out, the clearest first.
     coverage : float
         The share of the lexicon that is in the space.
     near_misses : list of NearMiss
         Words missing, and what the space has instead.
+    label_names : pair of str or None
+        What the low and the high end are called.
     """
 
     title = "How far the axis can be trusted"
@@ -102,6 +96,7 @@ class Diagnosis(Result):
     near_misses: list[NearMiss]
     rotation: Rotation = field(repr=False, metadata={"report": False})
     model: AxisModel = field(repr=False, metadata={"report": False})
+    label_names: tuple[str, str] | None = None
 
     def tables(self) -> list[Table]:
         """Return the figures behind the verdict, the seeds that matter, and the words missing."""
@@ -114,10 +109,14 @@ class Diagnosis(Result):
             Column("influence", "turns the axis by (°)", decimals=2),
         ]
         title = f"Seeds that move the axis most ({self.influence})"
-        tables.append(Table(title, seed_columns, self.influential[:10]))
+        moving = self.influential[:10]
+        tables.append(Table(title, seed_columns, moving, self._score_notes()))
+        others = [row for row in self.contradictions if row not in moving]
         if self.contradictions:
+            above = len(self.contradictions) - len(others)
             title = f"Seeds that contradict the rest: {len(self.contradictions)} of {self.n_seeds}"
-            tables.append(Table(title, seed_columns, self.contradictions[:10]))
+            title += f", {above} of them above" if above else ""
+            tables.append(Table(title, seed_columns, others[:10]))
         if self.near_misses:
             rows = [{"missing": m.word, "in the space": m.found, "difference": m.difference} for m in self.near_misses]
             title = f"Missing words the space may have otherwise: {len(rows)}"
@@ -134,14 +133,20 @@ class Diagnosis(Result):
         advice = "match_case=False (--any-case) takes them"
         return [f"{cased} of them differ in case only: {advice}."] if cased else []
 
+    def _score_notes(self) -> list[str]:
+        even = self.model.even_odds
+        scale = "A score is a coordinate on the axis, as induce gives it"
+        return [] if even is None else [f"{scale}; 0 is not neutral: even odds lie at {even:.3f}."]
+
     def _figures(self) -> list[dict[str, str]]:
         first, test, spread = self.axes[0], self.permutation, self.vocabulary
+        low, high = self.label_names or ("lower", "higher")
         rows = [
-            ("seeds", f"{self.n_seeds}", f"{self.n_high} higher, {self.n_low} lower; {self.coverage:.0%} found"),
+            ("seeds", f"{self.n_seeds}", f"{self.n_high} {high}, {self.n_low} {low}; {self.coverage:.0%} found"),
             (
                 "held-out AUC",
                 _with_interval(first.auc, first.auc_interval),
-                "an unseen higher word scores above a lower one",
+                f"an unseen {_pair_of(self.label_names)}",
             ),
             ("held-out τ", _with_interval(first.tau, self.tau_interval), f"Kendall τ-b with the {self.labels}"),
             ("permutation p", f"{test.p_value:.3g}", f"{test.n_permutations} shuffles of {test.n_seeds} seeds"),
@@ -163,6 +168,12 @@ class Diagnosis(Result):
     @property
     def _width(self) -> int:
         return int(self.model.axis.size)
+
+
+def _pair_of(label_names: tuple[str, str] | None) -> str:
+    if label_names is None:
+        return "higher word scores above a lower one"
+    return f"word of '{label_names[1]}' scores above one of '{label_names[0]}'"
 
 
 def _with_interval(value: float, interval: Interval) -> str:

@@ -16,7 +16,39 @@ from densray.space import WordSpace
 from densray.tasks.axis_model import AxisModel
 from densray.tasks.seeds import Seeds, unit_rows
 
-__all__ = ["PairConsistency", "VocabularySpread", "eigenvalues_of", "pair_consistency", "vocabulary_spread"]
+__all__ = [
+    "Cone",
+    "PairConsistency",
+    "VocabularySpread",
+    "bootstrap_cone",
+    "degrees_between",
+    "eigenvalues_of",
+    "pair_consistency",
+    "reliability",
+    "vocabulary_spread",
+]
+
+
+@dataclass(frozen=True)
+class Cone:
+    """Angles in degrees between the axis and axes of resampled seeds."""
+
+    median: float
+    upper: float  # 95 % of the resamples lie within
+    n_resamples: int
+
+
+def bootstrap_cone(model: AxisModel) -> Cone:
+    """Return how far the axes of resampled seeds lie from the axis."""
+    assert model.resampled is not None
+    angles = degrees_between(model.resampled, model.axis)
+    return Cone(float(np.median(angles)), float(np.quantile(angles, 0.95)), len(angles))
+
+
+def degrees_between(axes: NDArray[np.float64], axis: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the angles between unit rows and an axis; by the chord, which small angles need."""
+    chord = np.linalg.norm(axes - axis, axis=1)
+    return np.asarray(np.degrees(2.0 * np.arcsin(np.clip(chord / 2.0, 0.0, 1.0))))
 
 
 @dataclass(frozen=True)
@@ -50,15 +82,22 @@ def vocabulary_spread(space: WordSpace, model: AxisModel) -> VocabularySpread:
         errors.append(found.standard_error)
         total += vectors.sum(axis=0, dtype=np.float64)
         squares += float(np.einsum("ij,ij->", vectors, vectors, dtype=np.float64))
-    along = float(np.concatenate(scores).var())
+    joined = np.concatenate(scores)
+    along = float(joined.var())
     mean = total / len(space)
     variance = squares / len(space) - float(mean @ mean)
     error = np.concatenate([part for part in errors if part is not None])
     return VocabularySpread(
         along / variance if variance > 0 else float("nan"),
-        max(1.0 - float(np.mean(error**2)) / along, 0.0) if along > 0 else 0.0,
+        reliability(joined, error),
         float(np.median(error)),
     )
+
+
+def reliability(scores: NDArray[np.float64], errors: NDArray[np.float64]) -> float:
+    """Return one less the mean squared standard error over the variance of the scores, no less than 0."""
+    variance = float(scores.var())
+    return max(1.0 - float(np.mean(errors**2)) / variance, 0.0) if variance > 0 else 0.0
 
 
 def eigenvalues_of(rotation: Rotation, seeds: Seeds) -> NDArray[np.float64] | None:

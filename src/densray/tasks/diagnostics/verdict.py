@@ -32,8 +32,12 @@ class Verdict:
     line: str
 
 
-def judge(*, auc: float, auc_low: float, auc_high: float, p_value: float, reliability: float, cone: float) -> Verdict:
+def judge(
+    *, auc: float, auc_low: float, auc_high: float, p_value: float | None, reliability: float, cone: float
+) -> Verdict:
     """Return the verdict on an axis from its held-out AUC, permutation p, reliability and bootstrap cone (degrees).
+
+    Where no permutation test was made (``p_value=None``) the other two answers decide, and the line says so.
 
     >>> judge(auc=0.91, auc_low=0.88, auc_high=0.93, p_value=0.001, reliability=0.9, cone=12.3).line
     'Trust: good: held-out AUC 0.91 [0.88, 0.93], permutation p = 0.001, reliability 0.90, cone 12°.'
@@ -41,14 +45,15 @@ def judge(*, auc: float, auc_low: float, auc_high: float, p_value: float, reliab
     ('the held-out AUC may be as low as 0.60',)
     """
     marks = {
-        "shuffled labels do as well": "good" if p_value <= SIGNIFICANT else "none",
+        "shuffled labels do as well": "none" if p_value is not None and p_value > SIGNIFICANT else "good",
         f"the held-out AUC may be as low as {auc_low:.2f}": _grade(auc_low),
         f"other seeds would reproduce {reliability:.0%} of the differences between words": _grade(reliability),
     }
     grade = min(marks.values(), key=GRADES.index)
     limits = tuple(reason for reason, mark in marks.items() if mark == grade and grade != GRADES[-1])
+    test = "no permutation test" if p_value is None else f"permutation p = {p_value:.2g}"
     figures = (
-        f"held-out AUC {auc:.2f} [{auc_low:.2f}, {auc_high:.2f}], permutation p = {p_value:.2g}, "
+        f"held-out AUC {auc:.2f} [{auc_low:.2f}, {auc_high:.2f}], {test}, "
         f"reliability {reliability:.2f}, cone {cone:.0f}°"
     )
     why = f" ({'; '.join(limits)})" if limits else ""
