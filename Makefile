@@ -4,10 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-slow lint format docs benchmarks clean
+.PHONY: demo explore test test-slow lint format docs benchmarks clean
 
 demo: $(VENV)/.ready
 	$(BIN)/densray demo
+
+explore: $(VENV)/.ready-explore
+	$(BIN)/densray explore
 
 test: $(VENV)/.ready-dev
 	OPENBLAS_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n auto
@@ -41,9 +44,13 @@ $(VENV)/.ready: pyproject.toml | $(VENV)/bin/python
 	$(PIP) --editable '.[figures]'
 	touch $@
 
+$(VENV)/.ready-explore: pyproject.toml | $(VENV)/bin/python
+	$(PIP) --editable '.[explore]'
+	touch $@ $(VENV)/.ready
+
 $(VENV)/.ready-dev: pyproject.toml | $(VENV)/bin/python
 	$(PIP) --editable '.[dev]'
-	touch $@ $(VENV)/.ready
+	touch $@ $(VENV)/.ready $(VENV)/.ready-explore
 
 $(VENV)/.ready-docs: pyproject.toml | $(VENV)/bin/python
 	$(PIP) --editable '.[docs]'

@@ -15,6 +15,7 @@ from densray.cli import (
     evaluate_analogy,  # noqa: F401  (registers its commands)
     evaluate_bias,  # noqa: F401  (registers its commands)
     evaluate_lexicon,  # noqa: F401  (registers its commands)
+    explore,
     reproduce,
     reproduce_analogies,  # noqa: F401  (registers its commands)
     reproduce_debiasing,  # noqa: F401  (registers its commands)
@@ -58,6 +59,7 @@ app.command()(axes.methods)
 app.command()(spaces.convert)
 app.command()(spaces.rotate)
 app.command()(spaces.erase)
+app.command()(explore.explore)
 app.add_typer(data.app, name="data")
 app.add_typer(evaluate.app, name="evaluate")
 app.add_typer(reproduce.app, name="reproduce")

@@ -11,6 +11,7 @@ from densray.figures.analogies import analogy_heat_map
 from densray.figures.axes import axis_scatter, ranked_words
 from densray.figures.bias import anchor_scatter
 from densray.figures.diagnostics import eigenvalue_spectrum, seed_influence
+from densray.figures.histogram import score_histogram
 from densray.figures.removal import removal_tradeoff
 from densray.figures.saving import check_chart_path, figure, save, to_svg
 from densray.figures.stability import training_size
@@ -25,6 +26,7 @@ __all__ = [
     "ranked_words",
     "removal_tradeoff",
     "save",
+    "score_histogram",
     "seed_influence",
     "to_svg",
     "training_size",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from densray.figures.scatter import padded_domain, word_scatter
-from densray.figures.style import BLUE, GREY, VERMILLION, Row, altair, checked_rows, styled, values
+from densray.figures.style import BLUE, GREY, INK, VERMILLION, Row, altair, checked_rows, styled, values
 
 __all__ = ["axis_scatter", "ranked_words"]
 
@@ -17,7 +17,7 @@ def ranked_words(rows: Sequence[Row], *, n_words: int = 15, axis: str = "score o
     Parameters
     ----------
     rows
-        Mappings with ``word`` and ``score``.
+        Mappings with ``word`` and ``score``; where all have a ``standard_error`` too, bars of two of them are drawn.
     n_words
         How many words are shown from each end.
     axis
@@ -28,19 +28,26 @@ def ranked_words(rows: Sequence[Row], *, n_words: int = 15, axis: str = "score o
     alt = altair()
     ordered = sorted(checked_rows(rows, "word", "score"), key=lambda row: (-float(row["score"]), row["word"]))
     count = min(n_words, len(ordered) // 2) or 1
-    domain = list(padded_domain([0.0, *(row["score"] for row in (ordered[0], ordered[-1]))]))
+    shown = [*ordered[:count], *ordered[-count:]]
+    with_errors = all(row.get("standard_error") is not None for row in shown)
+    for row in shown:
+        reach = 2 * row["standard_error"] if with_errors else 0.0
+        row |= {"least": row["score"] - reach, "most": row["score"] + reach}
+    domain = list(padded_domain([0.0, *(row[end] for row in shown for end in ("least", "most"))]))
 
     def panel(part: list[dict[str, Any]], name: str, color: str, shape: str, *, last: bool) -> Any:
         words = [row["word"] for row in part]
-        across = alt.X("score:Q", title=axis if last else None, scale=alt.Scale(domain=domain, nice=False),
-                       axis=alt.Axis(labels=last, ticks=last))  # fmt: skip
+        look: dict[str, Any] = {"title": axis if last else None, "axis": alt.Axis(labels=last, ticks=last)}
+        across, least = (alt.X(f"{key}:Q", scale=alt.Scale(domain=domain, nice=False), **look)
+                         for key in ("score", "least"))  # fmt: skip
         base = alt.Chart(values(part), title=name).encode(
             y=alt.Y("word:N", sort=words, title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=240)),
             tooltip=["word:N", "score:Q"],
         )
         stems = base.mark_rule(color=color, opacity=0.5).encode(x=across, x2=alt.datum(0))
         heads = base.mark_point(color=color, shape=shape, filled=True, size=70, opacity=1).encode(x=across)
-        return (stems + heads).properties(width=420, height=alt.Step(19))
+        bars = base.mark_rule(color=INK, strokeWidth=1.2).encode(x=least, x2="most:Q")
+        return (stems + bars + heads if with_errors else stems + heads).properties(width=420, height=alt.Step(19))
 
     upper = panel(ordered[:count], "highest", BLUE, "triangle-right", last=False)
     lower = panel(ordered[-count:], "lowest", VERMILLION, "triangle-left", last=True)

@@ -1,0 +1,13 @@
+"""The pages, by the name they have in the address; each has a ``TITLE``, an ``ICON`` and ``show()``."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from densray.explorer.pages import axis
+
+__all__ = ["PAGES"]
+
+PAGES: dict[str, ModuleType] = {
+    "axis": axis,
+}

@@ -1,0 +1,135 @@
+"""The sidebar: where to go, and the axis in hand, which all pages but the analogies are about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from densray.datasets import list_datasets, load_lexicon
+from densray.errors import DensRayError, LexiconError
+from densray.explorer.server import LARGEST_UPLOAD
+from densray.explorer.settings import AxisChoice
+from densray.explorer.widgets import bound, choice, complain, plain, settings, write_setting
+from densray.explorer.words import lexicon_of_lists, lexicon_of_upload, words_of_text
+from densray.explorer.workbench import Axis, Workbench
+from densray.lexicon import Lexicon
+from densray.rotations import METHODS
+
+__all__ = ["axis_in_hand", "choose_axis", "lexicon_names", "lexicon_of", "show_navigation", "without_seed"]
+
+_SOURCES = {"lists": "Two lists", "lexicon": "Lexicon", "upload": "File"}
+
+
+def show_navigation(bench: Workbench, pages: Sequence[Any], chosen: Any, icons: Sequence[str]) -> None:
+    """Show the space and the way to every page; the view goes along in the address."""
+    with st.sidebar:
+        st.markdown(f"**densray** · {plain(bench.space.name)}")
+        st.caption(f"{len(bench.space):,} words × {bench.space.width} dimensions")
+        for page, icon in zip(pages, icons, strict=True):
+            label = f"**{page.title}**" if page == chosen else page.title
+            st.page_link(page, label=label, icon=icon, query_params=settings().to_query(), width="stretch")
+
+
+def choose_axis() -> AxisChoice:
+    """Show the widgets of the axis in hand, and return what they say."""
+    with st.sidebar:
+        st.divider()
+        current = settings()
+        if current["source"] not in _SOURCES:
+            write_setting("source", "lists")
+        source: str = st.radio("An axis from", list(_SOURCES), format_func=_SOURCES.__getitem__, horizontal=True,
+                               **bound("source"))  # fmt: skip
+        if source == "lists":
+            st.text_area("Words at the high end", height=110, **bound("high"))
+            st.text_area("Words at the low end", height=110, **bound("low"))
+        elif source == "lexicon":
+            choice("Lexicon", "lexicon", lexicon_names())
+        else:
+            _take_upload()
+        method = choice("Method", "method", list(METHODS))
+        st.caption(plain(METHODS[method].summary))
+        st.text_input("Name of the axis", placeholder=_name(source), **bound("name"))
+        _show_removed()
+    return AxisChoice(
+        current["name"].strip() or _name(source),
+        source,
+        high=current["high"] if source == "lists" else "",
+        low=current["low"] if source == "lists" else "",
+        lexicon=current["lexicon"] if source == "lexicon" else "",
+        method=method,
+        without=current["without"],
+    )
+
+
+def _name(source: str) -> str:
+    """Return what an axis without a name is called."""
+    if source == "lexicon":
+        return settings()["lexicon"]
+    if source == "upload":
+        return st.session_state["upload"].name if "upload" in st.session_state else "upload"
+    try:
+        ends = words_of_text(settings()["high"]), words_of_text(settings()["low"])
+    except DensRayError:
+        return "axis"
+    return " – ".join(end[0][:30] for end in ends if end) or "axis"
+
+
+def lexicon_names() -> list[str]:
+    """Return the lexicons at hand; a page can name no other, so that no file of this machine is read through it."""
+    return [entry.name for entry in list_datasets("lexicon") if entry.embedded]
+
+
+def lexicon_of(wanted: AxisChoice) -> Lexicon:
+    """Return the labelled words of an axis."""
+    if wanted.source == "lists":
+        found = lexicon_of_lists(wanted.high, wanted.low, name=wanted.name)
+    elif wanted.source == "lexicon":
+        if wanted.lexicon not in lexicon_names():
+            raise LexiconError(f"'{wanted.lexicon}' is no lexicon of the explorer. Choose one from the list.")
+        found = load_lexicon(wanted.lexicon)
+    elif "upload" in st.session_state:
+        found = st.session_state["upload"]
+    else:
+        raise LexiconError("no file was uploaded yet. Upload words and labels, or choose another source.")
+    return found.without(words_of_text(wanted.without)) if wanted.without.strip() else found
+
+
+def axis_in_hand(bench: Workbench) -> tuple[AxisChoice, Axis]:
+    """Return the axis the sidebar describes: as it was asked for, and as it was found."""
+    wanted = choose_axis()
+    return wanted, bench.axis(lexicon_of(wanted), wanted.method)
+
+
+def _take_upload() -> None:
+    """Show the uploader; keep the lexicon of the file for this visitor."""
+    file = st.file_uploader(
+        "Words and labels", type=["tsv", "csv", "txt", "json"], max_upload_size=LARGEST_UPLOAD, key="uploader",
+        help="A word and its label (1/-1 or a score) on each line. A link to this view cannot carry the file.",
+    )  # fmt: skip
+    if file is not None:
+        with complain():
+            st.session_state.pop("upload", None)
+            st.session_state["upload"] = lexicon_of_upload(file.name, file.getvalue())
+    if "upload" in st.session_state:
+        st.caption(plain(repr(st.session_state["upload"])))
+
+
+def without_seed(word: str) -> None:
+    """Take a seed out of the axis in hand."""
+    words = words_of_text(settings()["without"])
+    write_setting("without", "\n".join([*words, word]))
+
+
+def _show_removed() -> None:
+    """Show the seeds taken out, each with the way back."""
+    removed = words_of_text(settings()["without"])
+    if not removed:
+        return
+    st.caption("Seeds taken out; click to put one back")
+    with st.container(horizontal=True):
+        for word in removed:
+            rest = "\n".join(other for other in removed if other != word)
+            st.button(plain(word), key=f"back {word}", icon=":material/undo:", on_click=write_setting,
+                      args=("without", rest))  # fmt: skip

@@ -1,0 +1,135 @@
+"""What the pages share: settings behind widgets, long steps that can be cancelled, text shown as text."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from densray.errors import DensRayError
+from densray.explorer.settings import Settings
+
+__all__ = ["bound", "chart", "choice", "complain", "download", "long_step", "plain", "settings", "write_setting"]
+
+Advance = Callable[[int, int], None]
+Found = TypeVar("Found")
+
+_REFRESH = 0.1  # seconds between two looks at a progress bar
+_MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~:$&])")
+
+
+def plain(text: str) -> str:
+    """Return a text that Markdown shows as it is: words and file names are never markup.
+
+    >>> plain("<b>*")
+    '\\\\<b\\\\>\\\\*'
+    """
+    return _MARKUP.sub(r"\\\1", " ".join(text.split()))
+
+
+def settings() -> Settings:
+    """Return the settings of this visitor; at first those of the address."""
+    if "settings" not in st.session_state:
+        st.session_state["settings"] = Settings.from_query(st.query_params.to_dict())
+    found: Settings = st.session_state["settings"]
+    return found
+
+
+def bound(name: str) -> dict[str, Any]:
+    """Return the arguments that tie a widget to a setting."""
+    key = f"setting {name}"
+    if key not in st.session_state:  # a widget that was not on the last page has forgotten its value
+        st.session_state[key] = settings()[name]
+    return {"key": key, "on_change": _keep, "args": (name,)}
+
+
+def _keep(name: str) -> None:
+    settings()[name] = st.session_state[f"setting {name}"] or ""
+
+
+def write_setting(name: str, value: str) -> None:
+    """Set a setting and the widget tied to it; for callbacks, which run before the page."""
+    settings()[name] = value
+    st.session_state[f"setting {name}"] = value
+
+
+def choice(label: str, name: str, options: Sequence[str], **more: Any) -> str:
+    """Return what is chosen from a list that is tied to a setting; what the list does not have falls back."""
+    if settings()[name] not in options:
+        write_setting(name, options[0])
+    found: str = st.selectbox(label, options, **bound(name), **more)
+    return found
+
+
+@contextmanager
+def complain() -> Iterator[None]:
+    """Show bad input on the page, as one line, where it was met."""
+    try:
+        yield
+    except DensRayError as error:
+        st.error(plain(str(error)), icon=":material/error:")
+
+
+def chart(figure: Any, place: Any = st) -> None:
+    """Show a chart in its own style."""
+    place.altair_chart(figure, theme=None)
+
+
+def download(label: str, file_name: str, content: Callable[[], bytes], *, help: str | None = None) -> None:
+    """Offer a file that is made when it is asked for."""
+    st.download_button(label, content, file_name, on_click="ignore", help=help, icon=":material/download:")
+
+
+def long_step(
+    name: str, label: str, find: Callable[[Advance], Found], *, known: bool, start: str | None = None
+) -> Found | None:
+    """Return what takes a while to find, with a bar and a way out; None while it is not there.
+
+    Parameters
+    ----------
+    name : str
+        Of the step, and of what it is about: a step that was cancelled stays so until it is asked for again.
+    label : str
+        Shown beside the bar.
+    find : callable
+        Given a function to call with the steps done and their number.
+    known : bool
+        Whether it was found before, so that nothing need be shown.
+    start : str, optional
+        The button that starts it; absent, it starts by itself.
+    """
+    if known:
+        return find(_ignore)
+    waiting = st.session_state.setdefault("steps", {})
+    if waiting.get(name, start is not None):
+        button = start or f"{label}: run again"
+        st.button(button, key=f"start {name}", on_click=waiting.update, args=({name: False},))
+        return None
+    place = st.empty()
+    with place.container(horizontal=True, vertical_alignment="center"):
+        bar = st.progress(0.0, text=label)
+        st.button("Cancel", key=f"cancel {name}", on_click=waiting.update, args=({name: True},))
+    found = find(_Bar(bar, label))
+    place.empty()
+    return found
+
+
+def _ignore(done: int, total: int) -> None:
+    """Take note of nothing."""
+
+
+class _Bar:
+    """A progress bar; touching it also lets a click on Cancel through, which ends the step."""
+
+    def __init__(self, bar: Any, label: str) -> None:
+        self.bar, self.label, self.last = bar, label, 0.0
+
+    def __call__(self, done: int, total: int | None = None) -> None:
+        now = time.monotonic()
+        if now - self.last >= _REFRESH:
+            self.last = now
+            self.bar.progress(min(done / total, 1.0) if total else 0.0, text=self.label)

@@ -1,0 +1,120 @@
+"""The space on show, and results worth keeping: shared by all who look, copied for none."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from densray.lexicon import Lexicon
+from densray.rotations import Rotation
+from densray.space import WordSpace
+from densray.tasks.axis_model import AxisModel
+from densray.tasks.diagnostics import Diagnosis, diagnose_axis
+from densray.tasks.induction import Induction, score_vocabulary
+from densray.tasks.seeds import Seeds, fitted
+
+__all__ = ["Axis", "Workbench", "current", "use"]
+
+Advance = Callable[[int, int], None]
+Kept = TypeVar("Kept")
+
+#: Results kept at once, over all visitors; the oldest goes first.
+KEPT = 48
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis found for the page: its seeds, its rotation and the vocabulary in its order."""
+
+    lexicon: Lexicon
+    method: str
+    seeds: Seeds
+    rotation: Rotation
+    model: AxisModel
+    ranking: Induction
+
+
+class Workbench:
+    """A space, and what was found in it.
+
+    Parameters
+    ----------
+    space : WordSpace
+    """
+
+    def __init__(self, space: WordSpace) -> None:
+        self.space = space
+        self._kept: OrderedDict[Hashable, Any] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def recall(self, key: Hashable, find: Callable[[], Kept]) -> Kept:
+        """Return what is kept under a key; find and keep it where there is nothing."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                kept: Kept = self._kept[key]
+                return kept
+        found = find()  # not under the lock: others may look up meanwhile
+        with self._lock:
+            self._kept[key] = found
+            while len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+        return found
+
+    def holds(self, key: Hashable) -> bool:
+        """Return whether something is kept under a key."""
+        with self._lock:
+            return key in self._kept
+
+    def axis(self, lexicon: Lexicon, method: str) -> Axis:
+        """Return the axis of some labelled words, and the vocabulary in its order."""
+
+        def find() -> Axis:
+            seeds = Seeds.of(self.space, lexicon)
+            rotation = fitted(method, seeds)
+            model = AxisModel(rotation.components_[0])
+            ranking = score_vocabulary(self.space, model, method=method, seeds=seeds)
+            return Axis(lexicon, method, seeds, rotation, model, ranking)
+
+        return self.recall(("axis", *identity(lexicon, method)), find)
+
+    def diagnosis(self, axis: Axis, advance: Advance | None = None) -> Diagnosis:
+        """Return how far an axis can be trusted."""
+
+        def find() -> Diagnosis:
+            return diagnose_axis(
+                self.space, axis.seeds, axis.rotation, method=axis.method, lexicon=axis.lexicon, advance=advance
+            )
+
+        return self.recall(("diagnosis", *identity(axis.lexicon, axis.method)), find)
+
+    def knows_diagnosis(self, axis: Axis) -> bool:
+        """Return whether an axis was diagnosed before."""
+        return self.holds(("diagnosis", *identity(axis.lexicon, axis.method)))
+
+
+def identity(lexicon: Lexicon, method: str) -> tuple[Hashable, ...]:
+    """Return what decides an axis, as a key."""
+    return method, lexicon.words, lexicon.labels.tobytes()
+
+
+_current: Workbench | None = None
+
+
+def use(workbench: Workbench) -> None:
+    """Show this one from now on."""
+    global _current  # noqa: PLW0603  the pages run as a script of their own, which nothing can be handed to
+    _current = workbench
+
+
+def current() -> Workbench:
+    """Return the workbench on show; where none was chosen, that of the embedded space."""
+    if _current is None:
+        from densray.datasets import load_space
+
+        use(Workbench(load_space("googlenews-26k")))
+    assert _current is not None
+    return _current
