@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from analogy_oracle import COLUMNS, solve
@@ -14,10 +15,11 @@ from densray import DensRay, LinearRotation, WordSpace
 from densray.analogies import AnalogyCategory, AnalogySet
 from densray.datasets import load_analogies, load_space
 from densray.errors import AnalogyError, DensRayError, TaskError
-from densray.tasks.analogy import SOLVERS, IntCos, LRCos, Solver, compare_solvers, make_solver
+from densray.tasks.analogy import SOLVERS, IntCos, LRCos, Solver, compare_solvers, make_solver, support_vectors
 from densray.tasks.analogy import products as products_module
 from densray.tasks.analogy.folds import Examples, Folds
 from densray.tasks.analogy.products import Vocabulary
+from densray.tasks.analogy.support_vectors import fold_svm
 from densray.tasks.analogy.usable import UsableCategory, find_usable
 
 
@@ -111,6 +113,30 @@ def test_fold_regressions_are_those_of_scikit_learn(small: WordSpace) -> None:
         model.fit(examples.vectors[kept], examples.labels[kept])
         np.testing.assert_allclose(coefficients[fold], model.coef_[0], atol=1e-8)
         np.testing.assert_allclose(intercepts[fold], model.intercept_[0], atol=1e-8)
+
+
+@pytest.mark.parametrize(("spread", "C"), [(0.3, 1.0), (1.5, 1.0), (0.3, 0.01), (0.2, 100.0)])
+def test_fold_machines_are_those_of_scikit_learn(spread: float, C: float) -> None:
+    """Rows that repeat, that no plane separates, that all lie on a bound, that none does."""
+    rng = np.random.default_rng(0)
+    labels = np.repeat([-1.0, 1.0], 20)
+    rows = spread * rng.normal(size=(40, 6)) + labels[:, None] * np.eye(6)[0]
+    rows[3], rows[25] = rows[4], rows[26]
+    keep = rng.random((12, 40)) > 0.1
+    normals = fold_svm(rows, labels, keep, C=C)
+    for kept, normal in zip(keep, normals, strict=True):
+        expected = SVC(kernel="linear", C=C, tol=1e-9).fit(rows[kept], labels[kept]).coef_[0]
+        np.testing.assert_allclose(normal, expected, atol=1e-5 * np.linalg.norm(expected))
+
+
+def test_folds_that_do_not_settle_are_left_to_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    labels = np.repeat([-1.0, 1.0], 15)
+    rows, keep = rng.normal(size=(30, 5)), rng.random((8, 30)) > 0.2
+    expected = fold_svm(rows, labels, keep)
+    monkeypatch.setattr(support_vectors, "_STEPS", 1)
+    monkeypatch.setattr(support_vectors, "_BATCH", 3 * 30**2)
+    np.testing.assert_allclose(fold_svm(rows, labels, keep), expected, atol=1e-5)
 
 
 def test_no_word_of_the_pair_asked_is_trained_on() -> None:

@@ -10,6 +10,7 @@ from scipy.linalg import eigh
 from sklearn.base import clone
 
 from densray.rotations import Rotation, make_rotation
+from densray.tasks.analogy.support_vectors import fold_svm
 
 __all__ = ["ExampleRows", "fold_axes"]
 
@@ -40,8 +41,8 @@ def fold_axes(examples: ExampleRows, keep: NDArray[np.bool_], rotation: str | Ro
     keep : bool array of shape (F, p)
         The rows each fold may see; both classes must be among them.
     rotation : str or Rotation
-        ``"densray-unit"`` (all pair matrices in one product) and ``"svm"`` (precomputed kernel) have a fast way; any
-        other rotation is fitted once a fold.
+        ``"densray-unit"`` (pair matrices from one table of distances) and ``"svm"`` (folds from the solution of the
+        whole category) have a fast way; any other rotation is fitted once a fold.
     """
     if rotation in _NEED_FULL_WIDTH or not isinstance(rotation, str):
         return _fitted_axes(examples.vectors, examples.labels, keep, rotation)
@@ -49,7 +50,7 @@ def fold_axes(examples: ExampleRows, keep: NDArray[np.bool_], rotation: str | Ro
     if rotation == "densray-unit":
         axes = _densray_axes(rows, examples.labels, keep)
     elif rotation == "svm":
-        axes = _svm_axes(rows, examples.labels, keep)
+        axes = _oriented(fold_svm(rows, examples.labels, keep), rows, examples.labels, keep)
     else:
         axes = _fitted_axes(rows, examples.labels, keep, rotation)
     return axes @ examples.basis
@@ -84,21 +85,6 @@ def _inverse_square_distances(rows: Matrix) -> Matrix:
     zero = near <= 1e-24
     near[zero] = 1.0
     return np.where(zero, 0.0, 1.0 / near)
-
-
-def _svm_axes(rows: Matrix, labels: Matrix, keep: NDArray[np.bool_]) -> Matrix:
-    """Return the unit normals of linear support vector machines with C = 1, from one kernel matrix."""
-    from sklearn.svm import SVC
-
-    kernel = rows @ rows.T
-    axes = np.empty((len(keep), rows.shape[1]))
-    for fold, kept in enumerate(keep):
-        model = SVC(kernel="precomputed", C=1.0, tol=_SVM_TOLERANCE).fit(kernel[np.ix_(kept, kept)], labels[kept])
-        axes[fold] = model.dual_coef_[0] @ rows[kept][model.support_]
-    return _oriented(axes, rows, labels, keep)
-
-
-_SVM_TOLERANCE = 1e-6
 
 
 def _fitted_axes(rows: Matrix, labels: Matrix, keep: NDArray[np.bool_], rotation: str | Rotation) -> Matrix:
