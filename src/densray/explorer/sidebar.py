@@ -16,9 +16,19 @@ from densray.explorer.words import lexicon_of_lists, lexicon_of_upload, words_of
 from densray.explorer.workbench import Axis, Workbench
 from densray.lexicon import Lexicon
 from densray.rotations import METHODS
+from densray.tasks.diagnostics.spelling import near_misses
 
-__all__ = ["axis_in_hand", "choose_axis", "lexicon_names", "lexicon_of", "show_navigation", "without_seed"]
+__all__ = [
+    "axis_in_hand",
+    "choose_axis",
+    "lexicon_names",
+    "lexicon_of",
+    "show_missing",
+    "show_navigation",
+    "without_seed",
+]
 
+_LOOKED_UP = 200  # missing words for which another spelling is sought
 _SOURCES = {"lists": "Two lists", "lexicon": "Lexicon", "upload": "File"}
 
 
@@ -99,7 +109,24 @@ def lexicon_of(wanted: AxisChoice) -> Lexicon:
 def axis_in_hand(bench: Workbench) -> tuple[AxisChoice, Axis]:
     """Return the axis the sidebar describes: as it was asked for, and as it was found."""
     wanted = choose_axis()
-    return wanted, bench.axis(lexicon_of(wanted), wanted.method)
+    lexicon = lexicon_of(wanted)
+    try:
+        return wanted, bench.axis(lexicon, wanted.method)
+    except DensRayError:
+        missing = [word for word in lexicon.words if word not in bench.space]
+        show_missing(bench, missing, len(lexicon) - len(missing))
+        raise
+
+
+def show_missing(bench: Workbench, missing: Sequence[str], n_found: int) -> None:
+    """Show the seeds the space lacks, and what it has instead."""
+    if not missing:
+        return
+    instead = {
+        miss.word: f"{miss.found} ({miss.difference})" for miss in near_misses(missing[:_LOOKED_UP], bench.space)
+    }
+    with st.expander(f"{len(missing):,} of {len(missing) + n_found:,} seeds are not in the space"):
+        st.dataframe([{"missing": word, "the space has": instead.get(word, "")} for word in missing], hide_index=True)
 
 
 def _take_upload() -> None:

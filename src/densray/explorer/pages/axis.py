@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 
 from densray.explorer.settings import AxisChoice
-from densray.explorer.sidebar import axis_in_hand, lexicon_of, without_seed
+from densray.explorer.sidebar import axis_in_hand, lexicon_of, show_missing, without_seed
 from densray.explorer.widgets import bound, chart, complain, download, long_step, plain, settings
 from densray.explorer.words import words_of_text
 from densray.explorer.workbench import Axis, Workbench, current
@@ -47,13 +47,14 @@ def show() -> None:
         chart(_histogram(axis, wanted.name))
     _show_change(bench, wanted, axis)
     st.subheader("How far can it be trusted?")
+    diagnosis = None
     with complain():
         diagnosis = _diagnose(bench, axis)
     if diagnosis is not None:
         chart(_ends_chart(axis, wanted.name, diagnosis), ends)
         _show_word(bench, axis, diagnosis, found)
         _show_diagnosis(diagnosis)
-    _show_missing(bench, axis, diagnosis)
+    show_missing(bench, axis.seeds.missing, len(axis.seeds))
     _offer_downloads(bench, wanted, axis, diagnosis)
 
 
@@ -156,17 +157,6 @@ def _show_change(bench: Workbench, wanted: AxisChoice, axis: Axis) -> None:
                                   strict=True):  # fmt: skip
         place.caption(title)
         place.dataframe(rows, hide_index=True, column_config={"shift": st.column_config.NumberColumn(format="%.2f")})
-
-
-def _show_missing(bench: Workbench, axis: Axis, diagnosis: Diagnosis | None) -> None:
-    """Show the seeds the space lacks, and what it has instead."""
-    missing = axis.seeds.missing
-    if not missing:
-        return
-    misses = diagnosis.near_misses if diagnosis is not None else near_misses(missing[:200], bench.space)
-    instead = {miss.word: f"{miss.found} ({miss.difference})" for miss in misses}
-    with st.expander(f"{len(missing):,} of {len(missing) + len(axis.seeds):,} seeds are not in the space"):
-        st.dataframe([{"missing": word, "the space has": instead.get(word, "")} for word in missing], hide_index=True)
 
 
 def _offer_downloads(bench: Workbench, wanted: AxisChoice, axis: Axis, diagnosis: Diagnosis | None) -> None:
