@@ -10,7 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from densray import save_rotation
 from densray.cli.entry import run
+from densray.formats import write_space
+from densray.rotations import make_rotation
+from planted import planted_space
 
 
 def _pickled() -> bytes:
@@ -84,3 +88,46 @@ def test_an_archive_of_other_things_is_no_axis(tmp_path: Path, capsys: pytest.Ca
         archive.writestr("notes.txt", "hello")
     arguments = ["erase", "googlenews-26k", str(tmp_path / "axis.npz"), "-o", str(tmp_path / "out.bin")]
     assert "axis.npz" in run_quietly(arguments, capsys)
+
+
+AXIS, SPACE, LIST = "It is a saved axis: densray induce", "It holds word vectors", "It is a word list"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["diagnose", "space.txt", "axis.npz"], AXIS),
+        *(
+            (["diagnose", "space.txt", f"space.{ending}"], SPACE)
+            for ending in ("txt", "bin", "densray", "npz", "glove")
+        ),
+        (["diagnose", "space.txt", "space.parquet"], "It is a parquet file"),
+        (["diagnose", "axis.npz", "lexicon.tsv"], AXIS),
+        (["diagnose", "lexicon.tsv", "lexicon.tsv"], LIST),
+        (["convert", "axis.npz", "-o", "x.txt"], AXIS),
+        (["rotate", "space.txt", "space.bin", "-o", "x.txt"], SPACE),
+        (["erase", "space.txt", "space.npz", "-o", "x.txt"], SPACE),
+        (["rotate", "space.txt", "lexicon.tsv", "-o", "x.txt"], LIST),
+        (["induce", "space.txt", "space.npz", "-o", "x.csv"], SPACE),
+    ],
+)
+def test_a_file_of_another_kind_is_named_for_what_it_is(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    says: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    space, lexicon = planted_space()
+    for ending in ("txt", "bin", "densray", "npz", "parquet"):
+        write_space(space, tmp_path / f"space.{ending}")
+    write_space(space, tmp_path / "space.glove", format="glove")
+    Path("lexicon.tsv").write_text("".join(f"{word}\t{label:g}\n" for word, label in lexicon.items()))
+    save_rotation(make_rotation("mean-difference").fit(space.vectors[[0, 399]], [1, -1]), "axis.npz", space=space)
+    assert run(arguments) == 2
+    message = capsys.readouterr().err
+    assert says in message
+    assert message.count("\n") == 1
+    assert len(message) < 300
+    assert not Path("x.txt").exists()

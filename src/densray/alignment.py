@@ -120,9 +120,9 @@ def _too_few(total: int, missing: Sequence[str], space: WordSpace, *, minimum: i
     needed = "" if minimum <= 1 else f" At least {minimum} are needed."
     if not missing:
         return f"All {total} lexicon words are in the space, and they are too few.{needed}"
-    first = ", ".join(f"'{word}'" for word in missing[:5])
     return (
-        f"{total - len(missing)} of {total} lexicon words are in the space (first missing: {first}).{needed} "
+        f"{total - len(missing)} of {total} lexicon words are in the space (first missing: {name_some(missing[:5])})."
+        f"{needed} "
         f"{_likely_cause(missing, space, limit)}"
     )
 

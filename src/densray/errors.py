@@ -98,6 +98,9 @@ class CoverageError(TaskError):
     """A word list of which too little is in the space; the message names the first missing words."""
 
 
+_LONGEST = 60  # letters of an item that are shown
+
+
 def name_some(items: Iterable[object], *, most: int = 5) -> str:
     """Return the first few items quoted, and how many more there are.
 
@@ -105,8 +108,10 @@ def name_some(items: Iterable[object], *, most: int = 5) -> str:
     "'Good', 'Bad'"
     >>> name_some(range(7), most=2)
     "'0', '1' and 5 more"
+
+    Long ones are cut.
     """
-    listed = [f"'{item}'" for item in items]
+    listed = [f"'{text}'" if len(text) <= _LONGEST else f"'{text[: _LONGEST - 1]}…'" for text in map(str, items)]
     more = len(listed) - most
     return ", ".join(listed[:most]) + (f" and {more} more" if more > 0 else "")
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from densray._version import __version__
 from densray.errors import PersistenceError, RotationNotFittedError, suggest
+from densray.file_kinds import say_kind
 from densray.origin import agrees, sample_space
 from densray.parameters import decode_parameters, encode_parameters, rotation_classes
 from densray.writing import replacing
@@ -171,7 +172,8 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     try:
         with path.open("rb") as stream:
             if not stream.read(len(_MAGIC)).startswith((_MAGIC, _MAGIC_OF_AN_ARRAY)):
-                raise PersistenceError(f"{path} is no saved rotation (.npz). Fit an axis and save it first.")
+                advice = say_kind(path) or "Fit an axis and save it first."
+                raise PersistenceError(f"{path} is no saved rotation (.npz). {advice}")
             stream.seek(0)
             file = np.load(stream, allow_pickle=False)
             if not hasattr(file, "files"):
@@ -190,7 +192,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         header = json.loads(bytes(np.asarray(text, dtype=np.uint8)))
         known = header["format"] == _FORMAT
     except (TypeError, ValueError, KeyError, OverflowError, RecursionError) as error:
-        raise PersistenceError(f"{path} has no densray header; it is not a saved rotation.") from error
+        raise PersistenceError(f"{path} has no densray header; it is no saved rotation. {say_kind(path)}") from error
     if not known:
         raise PersistenceError(f"{path} holds '{header['format']}', not a rotation ('{_FORMAT}').")
     _check_header(path, header)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from densray.datasets import list_datasets, load_space, path_of
 from densray.errors import PersistenceError
+from densray.file_kinds import kind_of
 from densray.formats import Change, rewrite, write_space
 from densray.persistence import is_fitted_on, load_rotation, read_header
 
@@ -173,6 +174,6 @@ def _is_dataset(source: str | Path) -> bool:
 def _file_of(source: str | Path) -> Path:
     if _is_dataset(source):
         return path_of(str(source))
-    if not str(source).strip() or not Path(source).exists():
-        load_space(source)  # names the nearest data set
+    if not str(source).strip() or not Path(source).exists() or kind_of(source) == "axis":
+        load_space(source)  # names the nearest data set, or what the file is
     return Path(source)

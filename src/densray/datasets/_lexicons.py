@@ -9,6 +9,8 @@ from pathlib import Path
 from densray import lexicons
 from densray.datasets._places import existing_path, files_of
 from densray.datasets._registry import find_dataset, is_dataset
+from densray.errors import DataError
+from densray.file_kinds import kind_of, say_kind
 from densray.lexicon import Lexicon
 
 __all__ = ["load_lexicon"]
@@ -69,4 +71,6 @@ def load_lexicon(
         name = find_dataset(str(name_or_path), "lexicon").name
         return _READERS[name](files_of(name))
     path = existing_path(name_or_path, "lexicon", also=[_UNION])
+    if kind_of(path) in ("axis", "space", "parquet"):
+        raise DataError(f"{path} is no word list. {say_kind(path)}")
     return Lexicon.read(path, word_column=word_column, label_column=label_column)

@@ -10,6 +10,7 @@ import numpy as np
 from densray.datasets._places import existing_path, files_of, path_of
 from densray.datasets._registry import find_dataset, is_dataset
 from densray.errors import DataError
+from densray.file_kinds import kind_of, say_kind
 from densray.space import WordSpace
 
 __all__ = ["load_space"]
@@ -83,6 +84,8 @@ def _load_embedded(name: str, limit: int | None, words: Iterable[str] | None) ->
 
 def _read_file(path: str | PathLike[str], limit: int | None, words: Iterable[str] | None) -> WordSpace:
     existing = existing_path(path, "space")
+    if kind_of(existing) in ("axis", "lexicon"):
+        raise DataError(f"{existing} is no space. {say_kind(existing)}")
     from densray.formats import read_space
 
     return read_space(existing, limit=limit, words=words)

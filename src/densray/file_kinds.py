@@ -1,0 +1,63 @@
+"""What a file holds, by its first bytes: told where a file of another kind was given."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from os import PathLike
+from pathlib import Path
+
+__all__ = ["kind_of", "say_kind"]
+
+_HEAD_BYTES = 1 << 15
+_NUMBER = re.compile(rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_HEADER = re.compile(rb"\s*\d+[ \t]+\d+[ \t]*\r?\n")
+_SPACES = (b"DENSRAY\0", b"\x93NUMPY")
+#: Numbers after a word from which on a line is a vector and no entry of a table.
+_VECTOR = 8
+_SAID = {
+    "axis": "It is a saved axis: densray induce takes it after the space, and so do rotate and erase (AXIS).",
+    "space": "It holds word vectors: it is given as the space (SPACE).",
+    "parquet": "It is a parquet file: a word list is a text file, .tsv or .csv, or JSON.",
+    "lexicon": "It is a word list: it is given as LEXICON, and densray fit makes an axis of it.",
+}
+
+
+def kind_of(path: str | PathLike[str]) -> str | None:
+    """Return "axis", "space", "lexicon" or "parquet" where the beginning of a file tells, else None."""
+    try:
+        with Path(path).open("rb") as stream:
+            head = stream.read(_HEAD_BYTES)
+        if head.startswith(b"PK"):
+            return _kind_of_archive(Path(path))
+    except (OSError, ValueError, zipfile.BadZipFile):
+        return None
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    if head.startswith(_SPACES) or (head[8:9] == b"{" and int.from_bytes(head[:8], "little") < 1 << 27):
+        return "space"
+    return _kind_of_lines(head)
+
+
+def say_kind(path: str | PathLike[str]) -> str:
+    """Return a sentence that says what a file is and where it belongs; nothing where that is not known."""
+    kind = kind_of(path)
+    return "" if kind is None else _SAID[kind]
+
+
+def _kind_of_archive(path: Path) -> str | None:
+    names = set(zipfile.ZipFile(path).namelist())
+    if {"header.npy", "components_.npy"} <= names:
+        return "axis"
+    return "space" if {"words.npy", "vectors.npy"} <= names else None
+
+
+def _kind_of_lines(head: bytes) -> str | None:
+    if _HEADER.match(head):  # of word2vec, text or binary
+        return "space"
+    lines = [line.split() for line in head.splitlines()[:20] if line.strip()]
+    if not lines or b"\0" in head:
+        return None
+    if all(len(fields) > _VECTOR and all(map(_NUMBER.fullmatch, fields[1:_VECTOR])) for fields in lines[:2]):
+        return "space"
+    return "lexicon" if all(len(fields) == 2 for fields in lines) else None
