@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["Label", "place_labels", "text_width"]
 
 # Where a label may stand, seen from its point: (right, down) in directions; nearer places are tried first.
 _DIRECTIONS = ((1, 0), (-1, 0), (0, -1), (0, 1), (1, -1), (1, 1), (-1, -1), (-1, 1))
 _DISTANCES = (0.0, 8.0, 16.0, 26.0, 38.0)
+_FAR, _RIGHT, _DOWN = np.array([(far, *ways) for far in _DISTANCES for ways in _DIRECTIONS]).T
 _WORTH = 24.0  # how many pixels further away a label goes to keep one more point clear
 _GAP = 5.0
-_STEPS = [step / 8 for step in range(2, 9)]  # where along its length a leader line is looked at
+_STEPS = np.arange(2, 9) / 8  # where along its length a leader line is looked at
 
 _NARROW, _BROAD = frozenset("fijlrtI.,:;'|!()[]- "), frozenset("mwMW@%")
 
 
 Point = tuple[float, float]
+#: Left, top, right and bottom of one box, or one of these a row.
+Boxes = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -30,30 +36,6 @@ class Label:
     middle: Point
     point: Point
     leader: Point | None
-
-
-@dataclass(frozen=True)
-class _Box:
-    left: float
-    top: float
-    right: float
-    bottom: float
-
-    @property
-    def middle(self) -> Point:
-        return (self.left + self.right) / 2, (self.top + self.bottom) / 2
-
-    def nearest(self, point: Point) -> Point:
-        """The place inside the box that is nearest to a point."""
-        return min(max(point[0], self.left), self.right), min(max(point[1], self.top), self.bottom)
-
-    def holds(self, point: Point) -> bool:
-        return self.left < point[0] < self.right and self.top < point[1] < self.bottom
-
-    def meets(self, other: _Box) -> bool:
-        return (
-            self.left < other.right and other.left < self.right and self.top < other.bottom and other.top < self.bottom
-        )
 
 
 def text_width(text: str, *, font_size: float) -> float:
@@ -69,11 +51,11 @@ def _ems(character: str) -> float:
 
 def place_labels(
     texts: Sequence[str],
-    points: Sequence[Point],
+    points: ArrayLike,
     *,
     size: tuple[float, float],
     font_size: float = 11,
-    obstacles: Sequence[Point] = (),
+    obstacles: ArrayLike = (),
 ) -> list[Label]:
     """Return the labels that find a place, the first ones first.
 
@@ -83,8 +65,10 @@ def place_labels(
 
     Parameters
     ----------
-    texts, points
-        The labels, the most important first, and the points they belong to, in pixels from the top left.
+    texts
+        The labels, the most important first.
+    points
+        The points they belong to, one a row, in pixels from the top left.
     size
         Width and height of the chart in pixels.
     font_size
@@ -92,55 +76,63 @@ def place_labels(
     obstacles
         Other points of the chart.
     """
-    frame = _Box(0, 0, *size)
-    marks = [_around(point) for point in points]
-    soft = [_around(point, radius=2.5) for point in obstacles]
-    boxes: list[_Box] = []
+    at = np.asarray(points, dtype=np.float64).reshape(-1, 2)
+    soft = _around(np.asarray(obstacles, dtype=np.float64).reshape(-1, 2), radius=2.5)
+    hard = np.concatenate([_around(at, radius=4.0), np.empty((len(at), 4))])  # the points, then the labels placed
     placed: list[Label] = []
-    for number, (text, point) in enumerate(zip(texts, points, strict=True)):
-        hard = boxes + marks[:number] + marks[number + 1 :]
-        box = _best_place(text, point, frame=frame, font_size=font_size, hard=hard, soft=soft)
+    for number, (text, point) in enumerate(zip(texts, at, strict=True)):
+        others = np.delete(hard[: len(at) + len(placed)], number, axis=0)
+        box = _best_place(text, point, size=size, font_size=font_size, hard=others, soft=soft)
         if box is not None:
-            boxes.append(box)
-            edge = box.nearest(point)
-            is_far = math.dist(edge, point) > _GAP * math.sqrt(2) + 0.5
-            placed.append(Label(text, box.middle, point, edge if is_far else None))
+            hard[len(at) + len(placed)] = box
+            placed.append(_label(text, point, box))
     return placed
 
 
-def _around(point: Point, *, radius: float = 4.0) -> _Box:
-    x, y = point
-    return _Box(x - radius, y - radius, x + radius, y + radius)
+def _label(text: str, point: NDArray[np.float64], box: Boxes) -> Label:
+    left, top, right, bottom = box.tolist()
+    x, y = point.tolist()
+    edge = min(max(x, left), right), min(max(y, top), bottom)
+    is_far = math.dist(edge, (x, y)) > _GAP * math.sqrt(2) + 0.5
+    return Label(text, ((left + right) / 2, (top + bottom) / 2), (x, y), edge if is_far else None)
 
 
-def _candidates(text: str, point: Point, font_size: float) -> Iterator[tuple[float, _Box]]:
+def _around(points: NDArray[np.float64], *, radius: float) -> Boxes:
+    return np.concatenate([points - radius, points + radius], axis=1)
+
+
+def _candidates(text: str, point: NDArray[np.float64], font_size: float) -> Boxes:
     half_width, half_height = text_width(text, font_size=font_size) / 2 + 1, font_size * 0.62
-    for distance in _DISTANCES:
-        for right, down in _DIRECTIONS:
-            x = point[0] + right * (half_width + _GAP + distance)
-            y = point[1] + down * (half_height + _GAP + distance)
-            yield distance, _Box(x - half_width, y - half_height, x + half_width, y + half_height)
+    x = point[0] + _RIGHT * (half_width + _GAP + _FAR)
+    y = point[1] + _DOWN * (half_height + _GAP + _FAR)
+    return np.stack([x - half_width, y - half_height, x + half_width, y + half_height], axis=1)
 
 
 def _best_place(
-    text: str, point: Point, *, frame: _Box, font_size: float, hard: Sequence[_Box], soft: Sequence[_Box]
-) -> _Box | None:
+    text: str, point: NDArray[np.float64], *, size: tuple[float, float], font_size: float, hard: Boxes, soft: Boxes
+) -> Boxes | None:
     """Return the free box that covers the fewest other points; one point weighs as much as some distance."""
-    best, least = None, math.inf
-    for distance, box in _candidates(text, point, font_size):
-        if distance / _WORTH >= least:
-            break  # further away than a better place is worth
-        inside = frame.left <= box.left and frame.top <= box.top
-        inside = inside and box.right <= frame.right and box.bottom <= frame.bottom
-        if not inside or any(box.meets(other) for other in hard) or _crosses(point, box, hard):
-            continue
-        cost = distance / _WORTH + sum(box.meets(other) for other in soft)
-        if cost < least:
-            best, least = box, cost
-    return best
+    boxes = _candidates(text, point, font_size)
+    reach = np.concatenate([boxes[:, :2].min(axis=0), boxes[:, 2:].max(axis=0)])[None, :]
+    hard, soft = (others[_meet(reach, others)[0]] for others in (hard, soft))  # few are near
+    is_inside = np.all((boxes >= 0) & (boxes <= [*size, *size]), axis=1)
+    free = np.asarray(is_inside & ~_meet(boxes, hard).any(axis=1))
+    free[free] = ~_crosses(point, boxes[free], hard)
+    cost = np.where(free, _FAR / _WORTH + _meet(boxes, soft).sum(axis=1), np.inf)
+    best = int(cost.argmin())  # of equals the first, which is the nearest
+    return boxes[best] if free[best] else None
 
 
-def _crosses(point: Point, box: _Box, others: Sequence[_Box]) -> bool:
-    end = box.nearest(point)
-    steps = [(point[0] + (end[0] - point[0]) * t, point[1] + (end[1] - point[1]) * t) for t in _STEPS]
-    return any(other.holds(step) for other in others for step in steps)
+def _meet(boxes: Boxes, others: Boxes) -> NDArray[np.bool_]:
+    """Return which of the boxes (rows) overlap which of the others (columns)."""
+    left, top, right, bottom = boxes.T[:, :, None]
+    across = (left < others[:, 2]) & (others[:, 0] < right)
+    return np.asarray(across & (top < others[:, 3]) & (others[:, 1] < bottom))
+
+
+def _crosses(point: NDArray[np.float64], boxes: Boxes, others: Boxes) -> NDArray[np.bool_]:
+    """Return for which boxes a line from the point would run through one of the others."""
+    ends = np.clip(point, boxes[:, :2], boxes[:, 2:])
+    x, y = (point[k] + (ends[:, k] - point[k])[:, None, None] * _STEPS[:, None] for k in (0, 1))
+    inside = (others[:, 0] < x) & (x < others[:, 2]) & (others[:, 1] < y) & (y < others[:, 3])
+    return np.asarray(np.any(inside, axis=(1, 2)))
