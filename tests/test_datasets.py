@@ -13,6 +13,8 @@ import pytest
 
 from densray.datasets import (
     DataSet,
+    fetch,
+    is_at_hand,
     list_datasets,
     load_analogies,
     load_lexicon,
@@ -23,9 +25,11 @@ from densray.datasets import (
     load_word_list,
     path_of,
 )
+from densray.datasets._lexicons import _READERS
 from densray.datasets._registry import EMBEDDED_FOLDER, embedded_checksums, find_dataset
 from densray.errors import DataError
 from densray.paper import published
+from densray.paper.lexicon_induction import LINES
 from densray.space import WordSpace
 
 ROOT = Path(__file__).parent.parent
@@ -219,6 +223,28 @@ def test_every_lexicon_of_the_registry_has_a_reader(data_folder: Path) -> None:
     assert len(union) > max(sizes["mpqa"], sizes["nrc"], sizes["hu-liu"])
 
 
+def test_the_names_that_load_and_the_names_that_are_listed_are_the_same() -> None:
+    listed = {entry.name: entry for entry in list_datasets("lexicon")}
+    assert {name for name, entry in listed.items() if not entry.parts} == set(_READERS)
+    assert {part for entry in listed.values() for part in entry.parts} <= set(_READERS)
+    assert {line.lexicon for line in LINES if line.lexicon} <= set(listed)
+
+
+def test_a_union_is_at_hand_where_all_its_parts_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data_folder: Path
+) -> None:
+    assert is_at_hand("whm")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("DENSRAY_DATA", str(tmp_path))
+    assert not is_at_hand("whm")
+    assert is_at_hand("hu-liu")
+    with pytest.raises(DataError, match="'mpqa' is not on this machine"):
+        load_lexicon("whm")
+    for ask in (path_of, fetch):
+        with pytest.raises(DataError, match="the union of 'mpqa' and 'hu-liu' and 'nrc' and has no file of its own"):
+            ask("whm")
+
+
 def test_files_placed_by_hand_have_the_checksums_of_the_registry(data_folder: Path) -> None:
     checked = 0
     for entry in list_datasets("lexicon"):
@@ -236,7 +262,7 @@ def test_files_placed_by_hand_have_the_checksums_of_the_registry(data_folder: Pa
 def test_every_entry_says_where_it_comes_from(entry: DataSet) -> None:
     assert all((entry.title, entry.licence, entry.citation))
     assert entry.source.startswith(("https://", "http://"))
-    assert entry.files
+    assert bool(entry.files) != bool(entry.parts)
     for file in entry.files:
         assert file.url is None or file.url.startswith(("https://", "http://"))
         assert file.checksum is None or file.checksum.split(":")[0] in ("sha256", "sha1", "md5")
@@ -247,8 +273,10 @@ def row_of(entry: DataSet) -> str:
     """Return the line of ``docs/data.md`` about a data set."""
     size = "unknown" if entry.size is None else f"{entry.size / 1e6:,.2f} MB"
     known = sorted({checksum.split(":")[0] for checksum in entry.checksums.values()})
+    checked = "see its parts" if entry.parts else ", ".join(known) or "none known"
+    size = "see its parts" if entry.parts else size
     where = "embedded" if entry.embedded else "fetch" if entry.downloadable else "by hand"
-    cells = [f"`{entry.name}`", entry.kind, entry.title, where, size, ", ".join(known) or "none known"]
+    cells = [f"`{entry.name}`", entry.kind, entry.title, where, size, checked]
     return f"| {' | '.join(cells)} | {entry.licence} | [page]({entry.source}) | {entry.citation} |"
 
 

@@ -81,7 +81,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty data folder, and an empty cache."""
     monkeypatch.setenv("DENSRAY_DATA", str(tmp_path / "data"))
-    monkeypatch.setattr(places, "_cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(places, "cache_folder", lambda: tmp_path / "cache")
     return tmp_path / "data"
 
 

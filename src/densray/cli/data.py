@@ -92,11 +92,8 @@ def _row(entry: DataSet) -> dict[str, Any]:
 
 
 def _place(entry: DataSet) -> str:
-    from densray.datasets import path_of
-    from densray.errors import DataError
+    from densray.datasets import is_at_hand
 
-    try:
-        path_of(entry.name)
-    except DataError:
+    if not is_at_hand(entry.name):
         return "to fetch" if entry.downloadable else "by hand"
     return "in the package" if entry.embedded else "here"

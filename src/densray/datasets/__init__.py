@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from densray.datasets._analogies import load_analogies
 from densray.datasets._lexicons import load_lexicon
-from densray.datasets._places import data_folder, fetch, path_of
+from densray.datasets._places import cache_folder, data_folder, fetch, is_at_hand, path_of
 from densray.datasets._registry import DataFile, DataSet, list_datasets
 from densray.datasets._spaces import load_space
 from densray.datasets._words import (
@@ -27,8 +27,10 @@ __all__ = [
     "DataSet",
     "SimilaritySet",
     "WordGroup",
+    "cache_folder",
     "data_folder",
     "fetch",
+    "is_at_hand",
     "list_datasets",
     "load_analogies",
     "load_lexicon",

@@ -15,9 +15,6 @@ from densray.lexicon import Lexicon
 
 __all__ = ["load_lexicon"]
 
-_UNION = "whm"
-_UNION_PARTS = ("mpqa", "hu-liu", "nrc")
-
 _READERS: dict[str, Callable[[Sequence[Path]], Lexicon]] = {
     "bwk": lambda files: lexicons.read_concreteness(files[0]),
     "feel": lambda files: lexicons.read_feel(files[0]),
@@ -65,12 +62,12 @@ def load_lexicon(
     >>> lexicon["good"], lexicon["bad"]
     (1.0, -1.0)
     """
-    if name_or_path == _UNION:
-        return Lexicon.union(*(load_lexicon(part) for part in _UNION_PARTS), name="WHM")
     if is_dataset(name_or_path):
-        name = find_dataset(str(name_or_path), "lexicon").name
-        return _READERS[name](files_of(name))
-    path = existing_path(name_or_path, "lexicon", also=[_UNION])
+        entry = find_dataset(str(name_or_path), "lexicon")
+        if entry.parts:
+            return Lexicon.union(*map(load_lexicon, entry.parts), name=entry.name.upper())
+        return _READERS[entry.name](files_of(entry.name))
+    path = existing_path(name_or_path, "lexicon")
     if kind_of(path) in ("axis", "space", "parquet"):
         raise DataError(f"{path} is no word list. {say_kind(path)}")
     return Lexicon.read(path, word_column=word_column, label_column=label_column)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path, PurePosixPath
 
@@ -13,7 +12,7 @@ from densray.datasets._download import Progress, download
 from densray.datasets._registry import EMBEDDED_FOLDER, DataFile, DataSet, find_dataset, list_datasets
 from densray.errors import DataError, suggest
 
-__all__ = ["data_folder", "existing_path", "fetch", "files_of", "path_of"]
+__all__ = ["cache_folder", "data_folder", "existing_path", "fetch", "files_of", "is_at_hand", "path_of"]
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +20,7 @@ log = logging.getLogger(__name__)
 def data_folder() -> Path:
     """Return the folder downloads go to: ``DENSRAY_DATA`` where it is set, else the user's cache."""
     named = os.environ.get("DENSRAY_DATA")
-    return Path(named).expanduser() if named else _cache_folder()
+    return Path(named).expanduser() if named else cache_folder()
 
 
 def path_of(name: str) -> Path:
@@ -47,7 +46,7 @@ def path_of(name: str) -> Path:
     >>> path_of("google").name
     'questions-words.txt'
     """
-    entry = find_dataset(name)
+    entry = _with_files(name)
     found = _find(entry)
     if not found:
         fetching = f"Run `densray data fetch {name}`. " if entry.downloadable else ""
@@ -75,7 +74,7 @@ def fetch(name: str, *, progress: Progress | None = None) -> Path:
         No network, an answer other than the file, a wrong checksum, or a set its owner gives out only by
         hand; the message says which file to place where. A cut download is resumed by the next call.
     """
-    entry = find_dataset(name)
+    entry = _with_files(name)
     if not _find(entry):
         folder = data_folder()
         for file in entry.files:
@@ -85,19 +84,34 @@ def fetch(name: str, *, progress: Progress | None = None) -> Path:
     return path_of(name)
 
 
-def existing_path(given: str | PathLike[str], kind: str, *, also: Sequence[str] = ()) -> Path:
+def existing_path(given: str | PathLike[str], kind: str) -> Path:
     """Return `given` as a path; where there is none, the error names the nearest set of this kind."""
     path = Path(given)
     if not str(given).strip() or not path.exists():
-        names = [*(entry.name for entry in list_datasets(kind)), *also]
+        names = [entry.name for entry in list_datasets(kind)]
         raise DataError(f"'{given}' is neither a file nor a data set ({kind}). {suggest(str(given), names)}")
     return path
+
+
+def is_at_hand(name: str) -> bool:
+    """Return whether a data set is on this machine; of a union, whether all its parts are."""
+    entry = find_dataset(name)
+    return all(map(is_at_hand, entry.parts)) if entry.parts else bool(_find(entry))
 
 
 def files_of(name: str) -> list[Path]:
     """Return the files of a set that is on this machine, in the order of the registry."""
     path_of(name)
     return _find(find_dataset(name))
+
+
+def _with_files(name: str) -> DataSet:
+    """Return a data set that has files of its own."""
+    entry = find_dataset(name)
+    if entry.parts:
+        parts = " and ".join(f"'{part}'" for part in entry.parts)
+        raise DataError(f"'{name}' is the union of {parts} and has no file of its own. Ask for those.")
+    return entry
 
 
 def _fetch_file(entry: DataSet, file: DataFile, folder: Path, progress: Progress | None) -> Path:
@@ -121,7 +135,7 @@ def _find(entry: DataSet) -> list[Path]:
     """Return the files of the set (the folder of an unpacked one) in the first place that has all of them."""
     if entry.embedded:
         return [EMBEDDED_FOLDER / file.path for file in entry.files]
-    for folder in dict.fromkeys((data_folder(), _cache_folder())):
+    for folder in dict.fromkeys((data_folder(), cache_folder())):
         if entry.unpacked:
             found = _find_unpacked(entry, folder)
         else:
@@ -170,7 +184,8 @@ def _by_hand(entry: DataSet) -> str:
     return f"By hand: get it from {address} and {verb} {targets}{other}."
 
 
-def _cache_folder() -> Path:
+def cache_folder() -> Path:
+    """Return the folder of this user's cache that belongs to densray."""
     from pooch import os_cache
 
     return Path(os_cache("densray"))

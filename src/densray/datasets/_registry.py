@@ -53,13 +53,15 @@ class DataSet:
     path : str
         What :func:`path_of` returns, below the data folder: a file, or a folder of several files.
     files : tuple of DataFile
-        Its files; for a set that comes as an archive, the archive.
+        Its files; for a set that comes as an archive, the archive; none for a union.
     embedded : bool
         Whether the package carries it.
     unpacked : bool
         Whether its one file is a zip archive that is unpacked into the folder `path`.
     strip : str
         The leading folder inside that archive.
+    parts : tuple of str
+        The data sets it is the union of, where it is one.
     """
 
     name: str
@@ -73,12 +75,13 @@ class DataSet:
     embedded: bool = False
     unpacked: bool = False
     strip: str = ""
+    parts: tuple[str, ...] = ()
 
     @property
     def size(self) -> int | None:
-        """Bytes of all its files together; None where one of them is not known."""
+        """Bytes of all its files together; None where one of them is not known, and for a union."""
         sizes = [file.size for file in self.files]
-        return None if None in sizes else sum(size for size in sizes if size is not None)
+        return None if None in sizes or self.parts else sum(size for size in sizes if size is not None)
 
     @property
     def checksums(self) -> dict[str, str]:
@@ -87,8 +90,9 @@ class DataSet:
 
     @property
     def downloadable(self) -> bool:
-        """Whether every file has a direct address."""
-        return all(file.url is not None for file in self.files)
+        """Whether every file has a direct address; of a union, those of its parts that the package lacks."""
+        parts = [find_dataset(part) for part in self.parts]
+        return all(file.url is not None for file in self.files) and all(p.embedded or p.downloadable for p in parts)
 
 
 def list_datasets(kind: str | None = None) -> list[DataSet]:
@@ -140,6 +144,8 @@ def _read_entry(name: str, table: dict[str, Any]) -> DataSet:
     fields = dict(table)
     if archive := fields.pop("archive", None):
         fields |= {"unpacked": True, "strip": archive.pop("strip"), "files": [archive]}
+    if parts := fields.pop("parts", None):
+        fields |= {"path": "", "files": [], "parts": tuple(parts)}
     files = [DataFile(**{**row, "also": tuple(row.get("also", ()))}) for row in fields.pop("files")]
     if fields.get("embedded"):
         files = [_embedded_file(file.path) for file in files]
