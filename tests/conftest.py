@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,15 @@ import pytest
 
 from densray import Lexicon, WordSpace, load_space
 from densray.datasets import load_lexicon
+
+
+@pytest.fixture(scope="session", autouse=True)
+def journal_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where commands keep the parts of interrupted runs: not in the cache of whoever runs the tests."""
+    folder = tmp_path_factory.mktemp("kept") / "journal"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DENSRAY_JOURNAL", str(folder))
+        yield folder
 
 
 @pytest.fixture(scope="session")

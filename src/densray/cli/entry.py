@@ -9,6 +9,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 __all__ = ["main", "run"]
@@ -32,7 +33,10 @@ def main() -> None:
     """Run ``densray`` with the arguments of the process, and leave with its exit code."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a kill cleans up like Ctrl-C
     _prepare_streams()
-    sys.exit(run())
+    code = run()
+    if code == INTERRUPTED:
+        _leave_at_once(code)
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -72,7 +76,11 @@ def _explain(error: Exception) -> int:
         return _say(_describe_os_error(error), code=BAD_INPUT)
     if isinstance(error, MemoryError):
         return _say("not enough memory for this input; --limit reads fewer words", code=BAD_INPUT)
+    from densray.cli.long_runs import InterruptedRun
     from densray.errors import DensRayError  # at hand already where one was raised
+
+    if isinstance(error, InterruptedRun):
+        return _say(str(error), code=INTERRUPTED)
 
     if isinstance(error, DensRayError):
         return _say(_advise(str(error)), code=BAD_INPUT)
@@ -101,6 +109,14 @@ def _say(message: str, *, code: int) -> int:
 
 def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
     _say(f"warning: {message}", code=0)
+
+
+def _leave_at_once(code: int) -> None:
+    """Leave without waiting for threads that still compute what nobody wants any more; files are closed by now."""
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code)
 
 
 def _leave_quietly() -> int:

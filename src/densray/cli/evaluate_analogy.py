@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from densray.cli.evaluate import app
+from densray.cli.long_runs import Fresh, long_run
 from densray.cli.options import Json, Limit, Quiet, Space
 from densray.cli.output import print_json, show
-from densray.cli.progress import progress
 
 __all__: list[str] = []
 
@@ -42,6 +42,7 @@ def analogy_command(
     ] = False,
     full: Annotated[bool, typer.Option("--full", help="JSON with all measures, skipped pairs and provenance.")] = False,
     limit: Limit = None,
+    fresh: Fresh = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -57,11 +58,14 @@ def analogy_command(
         asked = asked.subset(category)
     vectors = load_space(space, limit=limit)
     made = make_solver(solver, vectors, rotation=rotation)
-    with progress(f"Solving {asked.name}", quiet=quiet) as advance:
-        result = evaluate_analogies(vectors, asked, made, k=k, predictions=predictions, advance=advance)
-    if as_json and (full or predictions):
-        print_json(result)
-    elif as_json:
-        print_json(result.summary())
-    else:
-        show(result, as_json=False)
+    with long_run(fresh=fresh, quiet=quiet) as run:
+        with run.progress(f"Solving {asked.name}") as advance:
+            result = evaluate_analogies(
+                vectors, asked, made, k=k, predictions=predictions, advance=advance, journal=run.journal
+            )
+        if as_json and (full or predictions):
+            print_json(result)
+        elif as_json:
+            print_json(result.summary())
+        else:
+            show(result, as_json=False)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from densray.cli.evaluate import app
+from densray.cli.long_runs import Fresh, long_run
 from densray.cli.options import Json, Limit, Overwrite, Quiet, Space
 from densray.cli.output import check_output, note, show
-from densray.cli.progress import progress
 
 if TYPE_CHECKING:
     from densray.report import Figure
@@ -46,6 +46,7 @@ def bias_command(
         Path | None, typer.Option("--report", metavar="FILE", help="Write one HTML page with tables and figures.")
     ] = None,
     limit: Limit = None,
+    fresh: Fresh = False,
     overwrite: Overwrite = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -65,13 +66,16 @@ def bias_command(
         lists = lists.with_lexicon(load_lexicon(lexicon))
     vectors = load_space(space, limit=limit)
     removers = remover or list(_DEFAULT_REMOVERS)
-    with progress(f"Removing {lists.name}", quiet=quiet) as advance:
-        result = evaluate_removal(vectors, lists, removers, strength=strength, progress=advance)
+    with long_run(fresh=fresh, quiet=quiet) as run:
+        with run.progress(f"Removing {lists.name}") as advance:
+            result = evaluate_removal(
+                vectors, lists, removers, strength=strength, progress=advance, journal=run.journal
+            )
+            if report is not None:
+                _write_report(report, result, overwrite=overwrite)
         if report is not None:
-            _write_report(report, result, overwrite=overwrite)
-    if report is not None:
-        note(f"Wrote {report}", quiet=quiet)
-    show(result, as_json=as_json)
+            note(f"Wrote {report}", quiet=quiet)
+        show(result, as_json=as_json)
 
 
 def _write_report(path: Path, result: RemovalResult, *, overwrite: bool) -> None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from densray.cli.evaluate import app
+from densray.cli.long_runs import Fresh, long_run
 from densray.cli.options import Json, Limit, Overwrite, Quiet, Seed, Space
 from densray.cli.output import check_figure, note, show
-from densray.cli.progress import progress
 
 if TYPE_CHECKING:
     from densray.tasks.stability import Stability
@@ -46,6 +46,7 @@ def lexicon_command(
     seed: Seed = 0,
     any_case: AnyCase = False,
     limit: Limit = None,
+    fresh: Fresh = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -67,15 +68,15 @@ def lexicon_command(
     chosen = split_names(methods) or DEFAULT_METHODS
     loaded, vectors = [load_lexicon(name) for name in lexicons], load_space(space, limit=limit)
     result: Result
-    with progress("Inducing", quiet=quiet) as advance:
-        if len(loaded) == 1:
-            gold = None if test is None else load_lexicon(test)
-            result = evaluate_induction(
-                vectors, loaded[0], test=gold, methods=chosen, protocol=protocol, advance=advance
-            )
-        else:
-            result = evaluate_inductions(vectors, loaded, methods=chosen, protocol=protocol, advance=advance)
-    show(result, as_json=as_json)
+    with long_run(fresh=fresh, quiet=quiet) as run:
+        with run.progress("Inducing") as advance:
+            options: dict[str, Any] = {"methods": chosen, "protocol": protocol, "advance": advance}
+            if len(loaded) == 1:
+                gold = None if test is None else load_lexicon(test)
+                result = evaluate_induction(vectors, loaded[0], test=gold, journal=run.journal, **options)
+            else:
+                result = evaluate_inductions(vectors, loaded, journal=run.journal, **options)
+        show(result, as_json=as_json)
 
 
 @app.command("stability")
@@ -92,6 +93,7 @@ def stability_command(
     seed: Seed = 0,
     any_case: AnyCase = False,
     limit: Limit = None,
+    fresh: Fresh = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -104,19 +106,21 @@ def stability_command(
     from densray.tasks.protocol import Protocol
     from densray.tasks.stability import DEFAULT_SIZES, STABILITY_METHODS, evaluate_stability
 
-    with progress("Sampling", quiet=quiet) as advance:
-        result = evaluate_stability(
-            load_space(space, limit=limit),
-            load_lexicon(lexicon),
-            test=None if test is None else load_lexicon(test),
-            methods=split_names(methods) or STABILITY_METHODS,
-            sizes=split_numbers(sizes) or DEFAULT_SIZES,
-            n_samples=samples,
-            protocol=Protocol(test_size=test_size, seed=seed, match_case=not any_case),
-            advance=advance,
-        )
-    write_figure(result, output, overwrite=overwrite, quiet=quiet)
-    show(result, as_json=as_json)
+    with long_run(fresh=fresh, quiet=quiet) as run:
+        with run.progress("Sampling") as advance:
+            result = evaluate_stability(
+                load_space(space, limit=limit),
+                load_lexicon(lexicon),
+                test=None if test is None else load_lexicon(test),
+                methods=split_names(methods) or STABILITY_METHODS,
+                sizes=split_numbers(sizes) or DEFAULT_SIZES,
+                n_samples=samples,
+                protocol=Protocol(test_size=test_size, seed=seed, match_case=not any_case),
+                advance=advance,
+                journal=run.journal,
+            )
+        write_figure(result, output, overwrite=overwrite, quiet=quiet)
+        show(result, as_json=as_json)
 
 
 def split_names(text: str | None) -> tuple[str, ...]:

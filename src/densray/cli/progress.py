@@ -36,13 +36,13 @@ def progress(description: str, *, quiet: bool = False) -> Iterator[Advance]:
         return
 
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
     bar = Progress(
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        TextColumn("{task.percentage:>3.0f}%"),
+        TaskProgressColumn(),  # empty until the first step is done: no 0 % that stands still
         TimeElapsedColumn(),
         console=Console(stderr=True),
         transient=True,

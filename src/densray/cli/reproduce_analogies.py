@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from densray.cli.long_runs import Fresh, long_run
 from densray.cli.options import Json, Quiet
 from densray.cli.output import print_json, show
-from densray.cli.progress import progress
 from densray.cli.reproduce import app
 
 __all__: list[str] = []
@@ -28,6 +28,7 @@ def table4_command(
     space: GivenSpace = "googlenews-26k",
     limit: Limit = 80_000,
     embedding: Embedding = "GN",
+    fresh: Fresh = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -35,7 +36,7 @@ def table4_command(
 
     Example: densray reproduce table4 --space GoogleNews-vectors-negative300.bin
     """
-    _reproduce("table4", space, limit, embedding, as_json=as_json, quiet=quiet)
+    _reproduce("table4", space, limit, embedding, fresh=fresh, as_json=as_json, quiet=quiet)
 
 
 @app.command("table5")
@@ -43,6 +44,7 @@ def table5_command(
     space: GivenSpace = "googlenews-26k",
     limit: Limit = 80_000,
     embedding: Embedding = "GN",
+    fresh: Fresh = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -50,7 +52,7 @@ def table5_command(
 
     Example: densray reproduce table5 --json
     """
-    _reproduce("table5", space, limit, embedding, as_json=as_json, quiet=quiet)
+    _reproduce("table5", space, limit, embedding, fresh=fresh, as_json=as_json, quiet=quiet)
 
 
 @app.command("table6")
@@ -58,6 +60,7 @@ def table6_command(
     space: GivenSpace = "googlenews-26k",
     limit: Limit = 80_000,
     embedding: Embedding = "GN",
+    fresh: Fresh = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -65,10 +68,10 @@ def table6_command(
 
     Example: densray reproduce table6 --json
     """
-    _reproduce("table6", space, limit, embedding, as_json=as_json, quiet=quiet)
+    _reproduce("table6", space, limit, embedding, fresh=fresh, as_json=as_json, quiet=quiet)
 
 
-def _reproduce(table: str, space: str, limit: int, embedding: str, *, as_json: bool, quiet: bool) -> None:
+def _reproduce(table: str, space: str, limit: int, embedding: str, *, fresh: bool, as_json: bool, quiet: bool) -> None:
     from densray.datasets import load_analogies, load_space
     from densray.errors import DataError, TaskError
     from densray.paper.analogies import analogy_tables, reproduce_analogies
@@ -83,10 +86,11 @@ def _reproduce(table: str, space: str, limit: int, embedding: str, *, as_json: b
         if not quiet:
             print(f"densray: without BATS: {' '.join(str(error).split())}", file=sys.stderr)
     vectors = load_space(space, limit=limit)
-    with progress("Solving analogies", quiet=quiet) as advance:
-        rows = reproduce_analogies(table, vectors, sets, embedding=embedding, advance=advance)
-    if as_json:
-        print_json([{key: row[key] for key in row if key != "difference"} for row in rows])
-        return
-    for drawn in analogy_tables(table, rows):
-        show(Section("", tables=[drawn]), as_json=False)
+    with long_run(fresh=fresh, quiet=quiet) as run:
+        with run.progress("Solving analogies") as advance:
+            rows = reproduce_analogies(table, vectors, sets, embedding=embedding, advance=advance, journal=run.journal)
+        if as_json:
+            print_json([{key: row[key] for key in row if key != "difference"} for row in rows])
+            return
+        for drawn in analogy_tables(table, rows):
+            show(Section("", tables=[drawn]), as_json=False)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from densray.cli.evaluate_lexicon import Figure, Methods, Samples, Sizes, split_names, split_numbers, write_figure
+from densray.cli.long_runs import Fresh, long_run
 from densray.cli.options import Json, Limit, Overwrite, Quiet, Seed
 from densray.cli.output import check_figure, print_json, show
-from densray.cli.progress import progress
 from densray.cli.reproduce import app, show_comparison
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def table1_command(
     methods: Methods = None,
     seed: Seed = 0,
     limit: Limit = None,
+    fresh: Fresh = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -44,14 +45,14 @@ def table1_command(
     from densray.tasks.protocol import PAPER_METHODS, Protocol
 
     spaces = _load_spaces([EN, *(space or [])], limit)
-    with progress("Inducing", quiet=quiet) as advance:
-        rows = table1(
-            spaces, methods=split_names(methods) or PAPER_METHODS, protocol=Protocol(seed=seed), advance=advance
-        )
-    if as_json:
-        show_comparison("table1", rows, as_json=True)
-    else:
-        show(_readable(rows), as_json=False)
+    chosen = split_names(methods) or PAPER_METHODS
+    with long_run(fresh=fresh, quiet=quiet) as run:
+        with run.progress("Inducing") as advance:
+            rows = table1(spaces, methods=chosen, protocol=Protocol(seed=seed), advance=advance, journal=run.journal)
+        if as_json:
+            show_comparison("table1", rows, as_json=True)
+        else:
+            show(_readable(rows), as_json=False)
 
 
 @app.command("figure1")
@@ -72,6 +73,7 @@ def figure1_command(
     overwrite: Overwrite = False,
     seed: Seed = 0,
     limit: Limit = None,
+    fresh: Fresh = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -84,21 +86,23 @@ def figure1_command(
     from densray.tasks.protocol import Protocol
     from densray.tasks.stability import DEFAULT_SIZES, STABILITY_METHODS, evaluate_stability
 
-    with progress("Sampling", quiet=quiet) as advance:
-        result = evaluate_stability(
-            load_space(space, limit=limit),
-            load_lexicon(lexicon),
-            methods=split_names(methods) or STABILITY_METHODS,
-            sizes=split_numbers(sizes) or DEFAULT_SIZES,
-            n_samples=samples,
-            protocol=Protocol(seed=seed, densifier_solver=solver),
-            advance=advance,
-        )
-    write_figure(result, output, overwrite=overwrite, quiet=quiet)
-    if as_json:
-        print_json(result.rows())
-    else:
-        show(result, as_json=False)
+    with long_run(fresh=fresh, quiet=quiet) as run:
+        with run.progress("Sampling") as advance:
+            result = evaluate_stability(
+                load_space(space, limit=limit),
+                load_lexicon(lexicon),
+                methods=split_names(methods) or STABILITY_METHODS,
+                sizes=split_numbers(sizes) or DEFAULT_SIZES,
+                n_samples=samples,
+                protocol=Protocol(seed=seed, densifier_solver=solver),
+                advance=advance,
+                journal=run.journal,
+            )
+        write_figure(result, output, overwrite=overwrite, quiet=quiet)
+        if as_json:
+            print_json(result.rows())
+        else:
+            show(result, as_json=False)
 
 
 def _readable(rows: list[dict[str, Any]]) -> Table:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from densray.analogies import AnalogySet
+from densray.journal import Journal
 from densray.paper.comparison import agreement, compare
 from densray.paper.published import DECIMALS, GROUPS, published
 from densray.report import Column, Table, best_cells
 from densray.space import WordSpace
 from densray.tasks.analogy import AnalogyResult, CategoryResult, IntCos, LRCos, Solver, compare_solvers
 from densray.tasks.analogy.result import weighted_mean
+from densray.tasks.steps import Advance, part_of
 
 __all__ = ["ANALOGY_TABLES", "analogy_tables", "reproduce_analogies"]
 
@@ -40,7 +42,8 @@ def reproduce_analogies(
     *,
     embedding: str = "GN",
     n_jobs: int | None = None,
-    advance: Callable[[int, int], None] | None = None,
+    advance: Advance | None = None,
+    journal: Journal | None = None,
 ) -> list[dict[str, Any]]:
     """Return the cells of a published table computed on a space, with pairs covered and the paper's number.
 
@@ -53,6 +56,8 @@ def reproduce_analogies(
         Named "google" or "bats".
     embedding : "GN" or "FT"
         Which of the paper's spaces this one stands for.
+    journal : Journal, optional
+        Keeps each solved category until the table is done; see `densray.journal`.
 
     Returns
     -------
@@ -64,12 +69,15 @@ def reproduce_analogies(
     wanted = published(table)
     names = list(dict.fromkeys(row["column"] for row in wanted if row["column"] not in _COSINES))
     solvers = _solvers(space)
+    done, total = 0, sum(len(one.categories) for one in analogies)
     rows = []
-    for number, one in enumerate(analogies):
+    for one in analogies:
         block = f"{embedding}/{_SETS[one.name.lower()]}"
         cells = [row for row in wanted if row["block"] == block]
-        done = _scaled(advance, number, len(analogies))
-        results = compare_solvers(space, one, [solvers[name] for name in names], k=1, n_jobs=n_jobs, advance=done)
+        step = part_of(advance, done, total)
+        asked = [solvers[name] for name in names]
+        results = compare_solvers(space, one, asked, k=1, n_jobs=n_jobs, advance=step, journal=journal)
+        done += len(one.categories)
         rows += _block_rows(block, dict(zip(names, results, strict=True)), cells)
     return compare(rows, wanted)
 
@@ -82,13 +90,6 @@ def _solvers(space: WordSpace) -> dict[str, Solver]:
         "intcos-original-svm": IntCos(space, rotation="svm"),
         "lrcos": LRCos(space),
     }
-
-
-def _scaled(advance: Callable[[int, int], None] | None, number: int, sets: int) -> Callable[[int, int], None] | None:
-    """Return a progress function for one of several sets."""
-    if advance is None:
-        return None
-    return lambda done, total: advance(number * total + done, sets * total)
 
 
 def _block_rows(block: str, results: dict[str, AnalogyResult], cells: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from densray.datasets import load_lexicon
 from densray.errors import DataError
+from densray.journal import Journal
+from densray.lexicon import Lexicon
 from densray.metrics import macro_mean
 from densray.space import WordSpace
 from densray.tasks.lexicon_induction import LexiconInduction, check_methods, evaluate_induction
 from densray.tasks.protocol import PAPER_METHODS, Protocol
+from densray.tasks.steps import Advance, part_of
 
 __all__ = ["EMBEDDINGS", "LINES", "SLICE", "Line", "table1"]
 
@@ -69,7 +72,8 @@ def table1(
     *,
     methods: Sequence[str] = PAPER_METHODS,
     protocol: Protocol | None = None,
-    advance: Callable[[int, int], None] | None = None,
+    advance: Advance | None = None,
+    journal: Journal | None = None,
 ) -> list[dict[str, Any]]:
     """Return one row a line and method: ours, its interval, words used, coverage, and a note on what differs.
 
@@ -81,35 +85,43 @@ def table1(
         The paper's four by default; others have no published cell.
     protocol : Protocol, optional
     advance : callable, optional
-        Told how many lines are done, and of how many.
+        Told how many cells are done, and of how many.
+    journal : Journal, optional
+        Keeps the cells until the table is done; see `densray.journal`.
     """
     methods = check_methods(methods)
     unknown = [name for name in spaces if name not in EMBEDDINGS]
     if unknown:
         raise DataError(f"'{unknown[0]}' is no embedding of table 1. Known: {', '.join(EMBEDDINGS)}.")
+    found = {line: _lexicons(line, spaces.get(line.embedding)) for line in LINES}
+    total = len(methods) * sum(not isinstance(lexicons, str) for lexicons in found.values())
     rows: list[dict[str, Any]] = []
-    for count, line in enumerate(LINES, start=1):
-        rows += _rows(line, spaces.get(line.embedding), methods, protocol)
-        if advance is not None:
-            advance(count, len(LINES))
+    for line, lexicons in found.items():
+        if isinstance(lexicons, str):
+            rows += [_row(line, method, None, f"not computed: {lexicons}") for method in methods]
+            continue
+        space, done = spaces[line.embedding], sum(row["ours"] is not None for row in rows)
+        step = part_of(advance, done, total)
+        result = evaluate_induction(
+            space, lexicons[0], test=lexicons[1], methods=methods, protocol=protocol, advance=step, journal=journal
+        )
+        rows += [_row(line, method, result, _note(line, space)) for method in methods]
     return rows + _macro_rows(rows, methods)
 
 
-def _rows(
-    line: Line, space: WordSpace | None, methods: Sequence[str], protocol: Protocol | None
-) -> list[dict[str, Any]]:
+def _lexicons(line: Line, space: WordSpace | None) -> tuple[Lexicon, Lexicon | None] | str:
+    """Return the training and the test lexicon of a line, or why it cannot be computed."""
     if space is None:
-        note = f"not computed: needs --space '{line.embedding}=FILE', {EMBEDDINGS[line.embedding]}"
-        return [_row(line, method, None, note) for method in methods]
+        return f"needs --space '{line.embedding}=FILE', {EMBEDDINGS[line.embedding]}"
     try:
-        lexicon = load_lexicon(line.lexicon)
-        gold = None if line.gold is None else load_lexicon(line.gold)
+        return load_lexicon(line.lexicon), None if line.gold is None else load_lexicon(line.gold)
     except DataError as error:
-        return [_row(line, method, None, f"not computed: {error}") for method in methods]
-    result = evaluate_induction(space, lexicon, test=gold, methods=methods, protocol=protocol)
+        return str(error)
+
+
+def _note(line: Line, space: WordSpace) -> str:
     stands_in = f"{len(space):,} words of GoogleNews, not the paper's vocabulary" if space.name == SLICE else ""
-    note = "; ".join(part for part in (stands_in, line.note) if part)
-    return [_row(line, method, result, note) for method in methods]
+    return "; ".join(part for part in (stands_in, line.note) if part)
 
 
 def _row(line: Line, method: str, result: LexiconInduction | None, note: str) -> dict[str, Any]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from densray.errors import TaskError, suggest
+from densray.journal import Journal
 from densray.lexicon import Lexicon
 from densray.metrics import (
     accuracy,
@@ -25,7 +27,9 @@ from densray.metrics import (
 from densray.report import Column, Input, Provenance, Result, Table, best_cells
 from densray.rotations import METHODS
 from densray.space import WordSpace
+from densray.tasks.parallel import run_aside
 from densray.tasks.protocol import PAPER_METHODS, Protocol, TrainTest, fit_method
+from densray.tasks.steps import Advance, part_of
 
 __all__ = [
     "DEFAULT_METHODS",
@@ -41,7 +45,6 @@ __all__ = [
 DEFAULT_METHODS = (*PAPER_METHODS, "mean-difference", "ridge")
 
 Vector = NDArray[np.float64]
-Advance = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -194,6 +197,7 @@ def evaluate_induction(
     methods: Sequence[str] = DEFAULT_METHODS,
     protocol: Protocol | None = None,
     advance: Advance | None = None,
+    journal: Journal | None = None,
 ) -> LexiconInduction:
     """Return how well each method, trained on labelled words, orders words it has not seen.
 
@@ -210,6 +214,8 @@ def evaluate_induction(
         Every other choice; the paper's by default.
     advance : callable, optional
         Told how many methods are done, and of how many.
+    journal : Journal, optional
+        Keeps the scores of each method until the run is done; see `densray.journal`.
 
     Examples
     --------
@@ -222,9 +228,11 @@ def evaluate_induction(
     protocol, methods = protocol or Protocol(), check_methods(methods)
     provenance = Provenance.begin(seed=protocol.seed)
     data = TrainTest.of(space, lexicon, test, protocol=protocol)
+    run = (journal or Journal()).run("lexicon induction", data, protocol)
     scores = []
     for count, method in enumerate(methods, start=1):
-        scores.append(_measure(method, data, protocol))
+        measure = partial(run_aside, partial(_measure, method, data, protocol))
+        scores.append(run.part(method, measure, MethodScore))
         if advance is not None:
             advance(count, len(methods))
     lexicons = [lexicon] if test is None else [lexicon, test]
@@ -246,6 +254,7 @@ def evaluate_induction(
             inputs=inputs,
             used=len(data.training) + len(data.test),
             missing=(*data.training.missing, *data.test.missing),
+            resumed=run.taken,
         ),
     )
 
@@ -257,21 +266,25 @@ def evaluate_inductions(
     methods: Sequence[str] = DEFAULT_METHODS,
     protocol: Protocol | None = None,
     advance: Advance | None = None,
+    journal: Journal | None = None,
 ) -> InductionSurvey:
     """Return `evaluate_induction` on several lexicons, each split on its own, and the macro means."""
     if not lexicons:
         raise TaskError("no lexicon was given; at least one is needed.")
     provenance = Provenance.begin(seed=(protocol or Protocol()).seed)
-    results = []
+    methods = check_methods(methods)
+    results: list[LexiconInduction] = []
     for lexicon in lexicons:
-        results.append(evaluate_induction(space, lexicon, methods=methods, protocol=protocol))
-        if advance is not None:
-            advance(len(results), len(lexicons))
-    means = {method: macro_mean(result.score(method).tau for result in results) for method in check_methods(methods)}
+        step = part_of(advance, len(results) * len(methods), len(lexicons) * len(methods))
+        results.append(
+            evaluate_induction(space, lexicon, methods=methods, protocol=protocol, advance=step, journal=journal)
+        )
+    means = {method: macro_mean(result.score(method).tau for result in results) for method in methods}
     inputs = {each.name: each for result in results for each in result.provenance.inputs}
     used = sum(result.n_training + result.n_test for result in results)
     missing = [word for result in results for word in result.provenance.words_missing]
-    finished = provenance.finish(inputs=list(inputs.values()), used=used, missing=missing)
+    resumed = sum(result.provenance.parts_resumed for result in results)
+    finished = provenance.finish(inputs=list(inputs.values()), used=used, missing=missing, resumed=resumed)
     return InductionSurvey(means, tuple(results), provenance=finished)
 
 

@@ -1,15 +1,16 @@
-"""Many fits at once: one thread a core, and one core a fit."""
+"""Many fits at once: one thread a core, and one core a fit; and work that can be interrupted."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TypeVar
 
 from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
-__all__ = ["map_parallel"]
+__all__ = ["map_parallel", "run_aside"]
 
 Item = TypeVar("Item")
 Found = TypeVar("Found")
@@ -21,15 +22,32 @@ def map_parallel(
     """Return ``function(item)`` for every item, in order.
 
     Matrix products of one fit are small: shared out over cores they mostly wait for each other (tenfold slower on a
-    busy machine). Here each runs on one core, and as many run side by side as there are cores.
+    busy machine). Here each runs on one core, and as many run side by side as there are cores. An interruption or an
+    error ends it at once; what has not begun then never does.
     """
     found: list[Found] = []
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(_cores()) as pool:
+    with threadpool_limits(1, user_api="blas"), _threads(_cores()) as pool:
         for answer in pool.map(function, items):
             found.append(answer)
             if advance is not None:
                 advance(len(found), len(items))
     return found
+
+
+def run_aside(function: Callable[[], Found]) -> Found:
+    """Return ``function()``, run in another thread: an interruption need not wait until compiled code returns."""
+    with _threads(1) as pool:
+        return pool.submit(function).result()
+
+
+@contextmanager
+def _threads(count: int) -> Iterator[ThreadPoolExecutor]:
+    """Give a pool that is not waited for when the block is left by an interruption or an error."""
+    pool = ThreadPoolExecutor(count)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _cores() -> int:

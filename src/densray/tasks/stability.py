@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray.errors import TaskError
+from densray.journal import Journal
 from densray.lexicon import Lexicon
 from densray.metrics import kendall_tau
 from densray.report import Column, Input, Provenance, Result, Table, best_cells
@@ -18,6 +19,7 @@ from densray.tasks.lexicon_induction import check_methods
 from densray.tasks.parallel import map_parallel
 from densray.tasks.protocol import Protocol, TrainTest
 from densray.tasks.seeds import Seeds
+from densray.tasks.steps import Advance
 
 __all__ = ["DEFAULT_SIZES", "STABILITY_METHODS", "SizeScore", "Stability", "evaluate_stability"]
 
@@ -120,7 +122,8 @@ def evaluate_stability(
     sizes: Sequence[int] = DEFAULT_SIZES,
     n_samples: int = 40,
     protocol: Protocol | None = None,
-    advance: Callable[[int, int], None] | None = None,
+    advance: Advance | None = None,
+    journal: Journal | None = None,
 ) -> Stability:
     """Return mean and standard deviation of τ over samples of the training lexicon, by method and size.
 
@@ -140,6 +143,8 @@ def evaluate_stability(
         Every other choice. Scores are split at the median of all training words, not at each sample's.
     advance : callable, optional
         Told how many samples are done, and of how many.
+    journal : Journal, optional
+        Keeps the figures of each sample until the run is done; see `densray.journal`.
     """
     protocol, methods = protocol or Protocol(), check_methods(methods)
     provenance = Provenance.begin(seed=protocol.seed)
@@ -153,12 +158,17 @@ def evaluate_stability(
 
     labels = {method: protocol.labels(method, data.training) for method in methods}
 
-    def measure(rows: NDArray[np.intp]) -> list[float]:
+    run = (journal or Journal()).run("stability", data, protocol, methods, samples)
+
+    def measure(number: int) -> list[float]:
+        return run.part(f"sample {number}", lambda: find_taus(samples[number]))
+
+    def find_taus(rows: NDArray[np.intp]) -> list[float]:
         X = data.training.X[rows]
         axes = [protocol.rotation(method).fit(X, labels[method][rows]).components_[0] for method in methods]
         return [kendall_tau(data.test.y, data.test.X @ axis) for axis in axes]
 
-    taus = np.array(map_parallel(measure, samples, advance=advance))
+    taus = np.array(map_parallel(measure, range(len(samples)), advance=advance))
     found = {size: taus[[len(rows) == size for rows in samples]] for size in sorted(set(sizes))}
     return Stability(
         scores=tuple(
@@ -175,6 +185,7 @@ def evaluate_stability(
             inputs=[Input.of("space", space), *(Input.of("lexicon", each) for each in (lexicon, test) if each)],
             used=len(data.training) + len(data.test),
             missing=(*data.training.missing, *data.test.missing),
+            resumed=run.taken,
         ),
     )
 

@@ -11,19 +11,22 @@ import numpy as np
 from densray.analogies import AnalogySet
 from densray.arrays import Array
 from densray.errors import AnalogyError, TaskError, name_some
+from densray.journal import Journal, Run
 from densray.report import Input, Provenance
 from densray.space import WordSpace
-from densray.tasks.analogy.category import Outcome, ask_category
+from densray.tasks.analogy.category import ask_category
 from densray.tasks.analogy.products import Vocabulary
-from densray.tasks.analogy.result import AnalogyResult, CategoryResult, GroupResult, weighted_mean
+from densray.tasks.analogy.result import AnalogyResult, CategoryResult, GroupResult, Prediction, weighted_mean
 from densray.tasks.analogy.solver import Solver
 from densray.tasks.analogy.solvers import make_solver
-from densray.tasks.analogy.usable import UsableCategory, case_matters, find_usable
+from densray.tasks.analogy.usable import SkippedPair, UsableCategory, case_matters, find_usable
 from densray.tasks.parallel import map_parallel
+from densray.tasks.steps import Advance
 
 __all__ = ["compare_solvers", "evaluate_analogies"]
 
-Advance = Callable[[int, int], None]
+#: A category and, where they were asked for, its questions with their answers.
+Solved = tuple[CategoryResult, list[Prediction]]
 
 
 def evaluate_analogies(
@@ -37,6 +40,7 @@ def evaluate_analogies(
     vectors: Array | None = None,
     n_jobs: int | None = None,
     advance: Advance | None = None,
+    journal: Journal | None = None,
 ) -> AnalogyResult:
     """Return how many analogies a solver gets right when each pair is left out in turn.
 
@@ -61,6 +65,8 @@ def evaluate_analogies(
         Processes that share the categories; by default threads do, one a core.
     advance : callable, optional
         Told how many categories are done, of how many.
+    journal : Journal, optional
+        Keeps each solved category until the run is done; see `densray.journal`. Processes keep nothing.
 
     Notes
     -----
@@ -78,6 +84,7 @@ def evaluate_analogies(
         vectors=vectors,
         n_jobs=n_jobs,
         advance=advance,
+        journal=journal,
     )[0]
 
 
@@ -92,6 +99,7 @@ def compare_solvers(
     vectors: Array | None = None,
     n_jobs: int | None = None,
     advance: Advance | None = None,
+    journal: Journal | None = None,
 ) -> list[AnalogyResult]:
     """Return the result of each solver on the same set; what they share (axes, cosines) is computed once.
 
@@ -103,15 +111,18 @@ def compare_solvers(
     exact = case_matters(analogies) if match_case is None else match_case
     usable = find_usable(space, analogies, match_case=exact)
     _check_any(space, analogies, usable)
-    outcomes = _ask_all(vocabulary, usable, made, k, n_jobs, advance)
+    ask = partial(_solve, vocabulary, solvers=made, k=k, predictions=predictions)
+    settings = [_settings(solver) for solver in made]
+    run = (journal or Journal()).run("analogies", space, vectors, usable, settings, k, predictions)
+    solved = _solve_all(ask, usable, run, advance) if n_jobs is None else _solve_in_processes(ask, usable, n_jobs)
     inputs = [Input.of("space", space), Input("analogies", analogies.name, size=sum(map(len, analogies)))]
     if vectors is not None:
         inputs.append(Input("vectors", f"{vectors.dtype} on {getattr(vectors, 'device', 'cpu')}", size=len(space)))
     missing = [pair for category in usable for pair in category.skipped]
     words = dict.fromkeys(word for pair in missing for word in (pair.query, pair.answer) if word not in space)
-    done = provenance.finish(inputs=inputs, used=sum(map(len, usable)), missing=list(words))
+    done = provenance.finish(inputs=inputs, used=sum(map(len, usable)), missing=list(words), resumed=run.taken)
     return [
-        _result(space, analogies.name, solver.name, [one[place] for one in outcomes], k, predictions, done)
+        _result(space, analogies.name, solver.name, [one[place] for one in solved], k, done)
         for place, solver in enumerate(made)
     ]
 
@@ -142,20 +153,37 @@ def _checked(solver: str | Solver, space: WordSpace) -> Solver:
     return solver
 
 
-def _ask_all(
-    vocabulary: Vocabulary,
+def _settings(solver: Solver) -> object:
+    """Return what decides the answers of a solver besides the space; one from elsewhere is returned as it is."""
+    kind = type(solver)
+    return {**vars(solver), "space": kind.__name__} if kind.__module__.startswith("densray.") else solver
+
+
+def _solve(
+    vocabulary: Vocabulary, category: UsableCategory, *, solvers: Sequence[Solver], k: int, predictions: bool
+) -> list[Solved]:
+    outcomes = ask_category(vocabulary, category, solvers=solvers, k=k)
+    return [(outcome.result, outcome.predictions(vocabulary.space) if predictions else []) for outcome in outcomes]
+
+
+def _solve_all(
+    ask: Callable[[UsableCategory], list[Solved]],
     usable: Sequence[UsableCategory],
-    solvers: Sequence[Solver],
-    k: int,
-    n_jobs: int | None,
+    run: Run,
     advance: Advance | None,
-) -> list[list[Outcome]]:
-    ask = partial(ask_category, vocabulary, solvers=solvers, k=k)
-    if n_jobs is None:
-        return map_parallel(ask, usable, advance=advance)
+) -> list[list[Solved]]:
+    def solve(category: UsableCategory) -> list[Solved]:
+        return run.part(category.name, partial(ask, category), CategoryResult, SkippedPair, Prediction)
+
+    return map_parallel(solve, usable, advance=advance)
+
+
+def _solve_in_processes(
+    ask: Callable[[UsableCategory], list[Solved]], usable: Sequence[UsableCategory], n_jobs: int
+) -> list[list[Solved]]:
     from sklearn.utils.parallel import Parallel, delayed
 
-    found: list[list[Outcome]] = Parallel(n_jobs=n_jobs)(delayed(ask)(category) for category in usable)
+    found: list[list[Solved]] = Parallel(n_jobs=n_jobs)(delayed(ask)(category) for category in usable)
     return found
 
 
@@ -163,12 +191,11 @@ def _result(
     space: WordSpace,
     analogies: str,
     solver: str,
-    outcomes: Sequence[Outcome],
+    solved: Sequence[Solved],
     k: int,
-    predictions: bool,
     provenance: Provenance,
 ) -> AnalogyResult:
-    categories = tuple(outcome.result for outcome in outcomes)
+    categories = tuple(result for result, _ in solved)
     asked = [one for one in categories if one.precision is not None]
     precisions = [one.precision for one in asked if one.precision is not None]
     return AnalogyResult(
@@ -183,7 +210,7 @@ def _result(
         reciprocal_rank=weighted_mean(asked, attrgetter("reciprocal_rank")),
         categories=categories,
         groups=tuple(group_lines(categories)),
-        predictions=tuple(one for outcome in outcomes for one in outcome.predictions(space)) if predictions else (),
+        predictions=tuple(one for _, predictions in solved for one in predictions),
         provenance=provenance,
     )
 

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from densray.bias import AnchorGap, Measurement
+from densray.bias import AnchorGap, Association, Measurement, PairChoice, Probe, SentimentBias
+from densray.journal import Journal, Run
+from densray.metrics import Interval
 from densray.removal import Remover, make_remover, remove
 from densray.report import Column, Input, Provenance, Result, Table
 from densray.space import WordSpace
 from densray.tasks.debiasing.concept import Concept
 from densray.tasks.debiasing.measures import MOST_BIASED, Reference, measure_space
+from densray.tasks.parallel import run_aside
 
 __all__ = ["MeasuredSpace", "RemovalResult", "evaluate_removal"]
 
 ORIGINAL = "original"
+_MEASURES = (Measurement, AnchorGap, Association, PairChoice, Probe, SentimentBias, Interval)
 
 
 @dataclass(frozen=True)
@@ -112,6 +117,7 @@ def evaluate_removal(
     strength: float = 1.0,
     n_biased: int = MOST_BIASED,
     progress: Callable[[int, int | None], None] | None = None,
+    journal: Journal | None = None,
 ) -> RemovalResult:
     """Return what removers take from a space and what they leave, beside the original.
 
@@ -131,28 +137,40 @@ def evaluate_removal(
         How many words of either side count as biased in the «lipstick» tests.
     progress : callable, optional
         Called with the spaces done and the spaces in all.
+    journal : Journal, optional
+        Keeps the measures of each space until the run is done, for removers given by name; see `densray.journal`.
     """
     started = Provenance.begin(seed=0)
+    removers = list(removers)
     methods = [make_remover(each) if isinstance(each, str) else each for each in removers]
     unit = space.normalized(zeros="keep")
     reference = Reference.of(unit, concept, n_biased=n_biased)
     erasures = [method.fit(unit, concept.lexicon, pairs=concept.pairs) for method in methods]  # what fails, fails early
-    measured = [_measured(ORIGINAL, unit, concept, reference)]
+    run = (journal or Journal()).run("removal", unit, concept, strength, n_biased)
+    measured = [_measured(run, ORIGINAL, unit, concept, reference)]
     spaces: list[WordSpace] = []
     for done, (method, erasure) in enumerate(zip(methods, erasures, strict=True), start=1):
         if progress is not None:
             progress(done, len(methods) + 1)
         keep, equalize = (concept.keep, concept.equalize) if method.equalizes else ((), ())
         spaces.append(remove(unit, erasure, keep=keep, equalize=equalize, strength=strength))
-        measured.append(_measured(method.label, spaces[-1], concept, reference))
+        kept = run if isinstance(removers[done - 1], str) else None
+        measured.append(_measured(kept, method.label, spaces[-1], concept, reference))
+    if progress is not None:
+        progress(len(measured), len(measured))
     missing = sorted({word for each in measured[0].removed for word in each.missing})
     inputs = [Input.of("space", space), Input.of("lexicon", concept.lexicon)]
-    provenance = started.finish(inputs=inputs, used=len(concept.lexicon.align(unit).words), missing=missing)
+    used = len(concept.lexicon.align(unit).words)
+    provenance = started.finish(inputs=inputs, used=used, missing=missing, resumed=run.taken)
     return RemovalResult(concept.name, concept.anchors, tuple(measured), strength, tuple(spaces), provenance=provenance)
 
 
-def _measured(name: str, space: WordSpace, concept: Concept, reference: Reference) -> MeasuredSpace:
-    return MeasuredSpace(name, *measure_space(space, concept, reference))
+def _measured(run: Run | None, name: str, space: WordSpace, concept: Concept, reference: Reference) -> MeasuredSpace:
+    def measure() -> MeasuredSpace:
+        return MeasuredSpace(name, *measure_space(space, concept, reference))
+
+    aside = partial(run_aside, measure)
+    return aside() if run is None else run.part(name, aside, MeasuredSpace, *_MEASURES)
 
 
 def _plain(measure: Measurement) -> dict[str, Any]:

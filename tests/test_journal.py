@@ -1,0 +1,397 @@
+"""Finished parts are found again, bit for bit, by the very same run, and by no other."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from densray import Lexicon, WordSpace
+from densray.bias import measurement
+from densray.journal import DAYS_KEPT, Journal
+from densray.journal._keys import digest
+from densray.journal._values import decode, encode
+from densray.report import to_plain
+from densray.tasks import lexicon_induction, stability
+from densray.tasks.analogy import benchmark
+from densray.tasks.debiasing import evaluate_removal, evaluation, load_concept
+from densray.tasks.lexicon_induction import evaluate_induction, evaluate_inductions
+from densray.tasks.stability import evaluate_stability
+
+METHODS = ("densray-unit", "mean-difference", "ridge")
+
+
+class Ends(NamedTuple):
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Part:
+    name: str
+    ends: Ends | None
+    values: np.ndarray
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "journal"
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*")) if folder.exists() else []
+
+
+numbers = st.one_of(st.floats(), st.integers(), st.booleans(), st.none(), st.text())
+
+
+@given(st.recursive(numbers, lambda inner: st.lists(inner) | st.lists(inner).map(tuple), max_leaves=20))
+def test_what_is_kept_comes_back_bit_for_bit(value: Any) -> None:
+    again = decode(json.loads(json.dumps(encode(value))), {})
+    assert repr(again) == repr(value)  # tells -0.0 from 0.0, tuples from lists, and knows NaN
+
+
+@given(arrays(np.float32, (2, 3)), arrays(np.float64, 4), st.floats(), st.floats())
+def test_arrays_and_classes_come_back_bit_for_bit(first: Any, second: Any, low: float, high: float) -> None:
+    value = (Part("a", Ends(low, high), first), Part("b", None, second))
+    again = decode(json.loads(json.dumps(encode(value))), {"Part": Part, "Ends": Ends})
+    for one, other in zip(value, again, strict=True):
+        assert (one.name, repr(one.ends)) == (other.name, repr(other.ends))
+        assert one.values.dtype == other.values.dtype
+        np.testing.assert_array_equal(one.values, other.values, strict=True)
+
+
+def test_only_classes_that_were_named_are_made() -> None:
+    with pytest.raises(KeyError):
+        decode(encode(Ends(0.0, 1.0)), {"Part": Part})
+
+
+def test_everything_that_decides_has_a_part_in_the_digest() -> None:
+    space = WordSpace(["a", "b"], [[1, 0], [0, 1]])
+    changed = WordSpace(["a", "b"], [[1, 0], [0, 1.0000001]])
+    renamed = WordSpace(["a", "c"], [[1, 0], [0, 1]])
+    things = [
+        space,
+        changed,
+        renamed,
+        Lexicon({"a": 1, "b": -1}),
+        Lexicon({"a": 1, "b": -2}),
+        np.eye(2),
+        np.eye(2).T[:1],
+    ]
+    assert len({digest("task", thing) for thing in things}) == len(things)
+    assert digest("task", space, 1) != digest("task", space, 2)
+    assert digest(["a", "b"], "c") != digest(["a"], "b", "c")
+    assert digest(space) == digest(WordSpace(["a", "b"], [[1, 0], [0, 1]], name="other file"))
+
+
+def test_a_function_has_no_digest_and_its_run_is_not_kept(folder: Path) -> None:
+    run = Journal(folder).run("task", len)
+    assert [run.part("a", lambda: 1), run.part("a", lambda: 2)] == [1, 2]
+    assert files(folder) == []
+
+
+def test_a_part_is_computed_once_and_another_run_computes_its_own(folder: Path) -> None:
+    assert Journal(folder).run("task", 1).part("a", lambda: 0.1) == 0.1
+    again = Journal(folder)
+    assert again.run("task", 1).part("a", lambda: 0.2) == 0.1
+    assert again.run("task", 2).part("a", lambda: 0.3) == 0.3
+    assert again.run("other task", 1).part("a", lambda: 0.4) == 0.4
+    assert again.run("task", 1).part("b", lambda: 0.5) == 0.5
+    assert (again.taken, again.kept) == (1, 4)
+
+
+def test_a_fresh_run_passes_over_what_was_kept_and_keeps_its_own(folder: Path) -> None:
+    Journal(folder).run("task").part("a", lambda: 1)
+    fresh = Journal(folder, fresh=True)
+    assert fresh.run("task").part("a", lambda: 2) == 2
+    assert fresh.taken == 0
+    assert Journal(folder).run("task").part("a", lambda: 3) == 2
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda path: path.write_bytes(b""),
+        lambda path: path.write_bytes(path.read_bytes()[:-9]),
+        lambda path: path.write_bytes(b"\xff\xfe\x00"),
+        lambda path: path.write_text("[" * 100_000),
+        lambda path: path.write_text("[1, 2]"),
+        lambda path: path.write_text('{"format": "densray journal 1"}'),
+        lambda path: path.write_text(path.read_text().replace("0.125", "0.126")),
+        lambda path: path.write_text(path.read_text().replace('"part": "a"', '"part": "b"')),
+        lambda path: path.write_text(path.read_text().replace("journal 1", "journal 2")),
+        lambda path: (path.unlink(), path.mkdir()),
+    ],
+)
+def test_a_damaged_or_foreign_part_is_computed_anew(folder: Path, damage: Callable[[Path], Any]) -> None:
+    Journal(folder).run("task").part("a", lambda: 0.125)
+    (path,) = files(folder)
+    damage(path)
+    again = Journal(folder)
+    assert again.run("task").part("a", lambda: 0.25) == 0.25
+    assert again.taken == 0
+
+
+def test_a_journal_that_was_stopped_keeps_what_it_has_and_writes_no_more(folder: Path) -> None:
+    journal = Journal(folder)
+    run = journal.run("task")
+    run.part("a", lambda: 1)
+    journal.stop()
+    assert run.part("b", lambda: 2) == 2
+    assert (journal.kept, len(files(folder))) == (1, 1)
+
+
+def test_nothing_is_left_when_a_run_is_cleared_and_other_runs_keep_theirs(folder: Path) -> None:
+    first, second = Journal(folder), Journal(folder)
+    first.run("task").part("a", lambda: 1)
+    second.run("task").part("b", lambda: 2)
+    first.clear()
+    assert len(files(folder)) == 1
+    assert second.kept == 1
+    second.clear()
+    assert not folder.exists()
+    assert second.run("task").part("c", lambda: 3) == 3  # the folder is made again
+
+
+def test_two_runs_of_the_same_kind_do_not_hurt_each_other(folder: Path) -> None:
+    def work(found: list[list[float]]) -> None:
+        journal = Journal(folder)
+        run = journal.run("task")
+        found.append([run.part(str(number), lambda number=number: number / 7) for number in range(30)])
+        journal.clear()
+
+    found: list[list[float]] = []
+    threads = [threading.Thread(target=work, args=[found]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [[number / 7 for number in range(30)]] * 4
+    assert files(folder) == []
+
+
+def test_a_folder_that_cannot_be_made_or_written_is_done_without(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    journal = Journal(tmp_path / "file" / "journal")
+    run = journal.run("task")
+    assert [run.part("a", lambda: 1), run.part("b", lambda: 2)] == [1, 2]
+    assert (journal.taken, journal.kept) == (0, 0)
+    journal.clear()
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_read_only_folder_is_done_without(folder: Path) -> None:
+    folder.mkdir(mode=0o500)
+    assert Journal(folder).run("task").part("a", lambda: 1) == 1
+
+
+def test_old_parts_are_swept_and_nothing_else_is(folder: Path) -> None:
+    Journal(folder).run("task").part("old", lambda: 1)
+    (old,) = files(folder)
+    Journal(folder).run("task").part("new", lambda: 2)
+    note = folder / "mine.json"
+    note.write_text("kept")
+    long_ago = time.time() - (DAYS_KEPT + 1) * 86_400
+    for path in (old, note):
+        os.utime(path, (long_ago, long_ago))
+    Journal(folder)
+    assert not old.exists()
+    assert len(files(folder)) == 2
+
+
+def without_times(result: Any) -> Any:
+    """Every number of a result but those of clocks."""
+    clocks = ("seconds", "started", "parts_resumed")
+
+    def strip(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: strip(item) for key, item in value.items() if key not in clocks}
+        return [strip(item) for item in value] if isinstance(value, list) else value
+
+    return strip(to_plain(result))
+
+
+def interrupting(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, *, after: int) -> list[int]:
+    """Let a function of a module be interrupted once it was called `after` times; return the count of its calls."""
+    original, calls, lock = getattr(module, name), [0], threading.Lock()
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        with lock:
+            calls[0] += 1
+            if calls[0] > after:
+                raise KeyboardInterrupt
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(module, name, counted)
+    return calls
+
+
+def check_resumes(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, run: Callable[[Journal | None], Any], module: Any, name: str
+) -> Any:
+    """A run that was interrupted after two parts, taken up, equals one that was not; nothing is computed twice."""
+    whole = run(None)
+    with monkeypatch.context() as patch:
+        interrupting(patch, module, name, after=2)
+        with pytest.raises(KeyboardInterrupt):
+            run(Journal(folder))
+        for thread in threading.enumerate():
+            if "ThreadPoolExecutor" in thread.name:
+                thread.join()  # what was running when the interruption came
+    kept = len(files(folder))
+    assert kept >= 1
+    with monkeypatch.context() as patch:
+        calls = interrupting(patch, module, name, after=10**6)
+        journal = Journal(folder)
+        resumed = run(journal)
+    assert journal.taken == kept
+    assert calls[0] == journal.kept - kept
+    assert without_times(resumed) == without_times(whole)
+    journal.clear()
+    assert not folder.exists()
+    return resumed
+
+
+@pytest.fixture
+def small(googlenews: WordSpace) -> WordSpace:
+    return googlenews.limit(8000)
+
+
+def test_interrupted_induction_goes_on_to_the_same_bits(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, small: WordSpace, sentiment: Lexicon
+) -> None:
+    def run(journal: Journal | None) -> Any:
+        return evaluate_induction(small, sentiment, methods=METHODS, journal=journal)
+
+    result = check_resumes(monkeypatch, folder, run, lexicon_induction, "_measure")
+    assert result.provenance.parts_resumed == 2
+    whole = run(None)
+    for method in METHODS:
+        np.testing.assert_array_equal(result.score(method).resamples, whole.score(method).resamples)
+    rows = {row["what"]: row["value"] for row in result.provenance.table().rows}
+    assert rows["parts taken from an interrupted run"] == 2
+    assert "parts taken from an interrupted run" not in {row["what"] for row in whole.provenance.table().rows}
+
+
+def test_interrupted_surveys_go_on_to_the_same_bits(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, small: WordSpace, sentiment: Lexicon
+) -> None:
+    steps: list[tuple[int, int]] = []
+    other = Lexicon(dict(list(sentiment.items())[::2]), name="half")
+
+    def run(journal: Journal | None) -> Any:
+        steps.clear()
+        return evaluate_inductions(
+            small, [sentiment, other], methods=METHODS[:2], journal=journal, advance=lambda *step: steps.append(step)
+        )
+
+    result = check_resumes(monkeypatch, folder, run, lexicon_induction, "_measure")
+    assert result.provenance.parts_resumed == 2
+    assert steps == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_interrupted_stability_goes_on_to_the_same_bits(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, small: WordSpace, sentiment: Lexicon
+) -> None:
+    def run(journal: Journal | None) -> Any:
+        return evaluate_stability(small, sentiment, methods=METHODS[:1], sizes=(16, 32), n_samples=3, journal=journal)
+
+    result = check_resumes(monkeypatch, folder, run, stability, "kendall_tau")
+    assert result.provenance.parts_resumed >= 1
+
+
+def test_other_data_options_or_seeds_take_nothing_from_the_journal(
+    folder: Path, small: WordSpace, sentiment: Lexicon
+) -> None:
+    from densray.tasks.protocol import Protocol
+
+    evaluate_induction(small, sentiment, methods=["ridge"], journal=Journal(folder))
+    fewer = Lexicon(dict(list(sentiment.items())[:-40]))
+    vectors = small.vectors.copy()
+    vectors[list(small.words).index("good")] *= -1
+    for space, lexicon, protocol in (
+        (small, fewer, Protocol()),
+        (small, sentiment, Protocol(seed=1)),
+        (small, sentiment, replace(Protocol(), n_resamples=999)),
+        (WordSpace(small.words, vectors), sentiment, Protocol()),
+    ):
+        journal = Journal(folder)
+        evaluate_induction(space, lexicon, methods=["ridge"], protocol=protocol, journal=journal)
+        assert journal.taken == 0
+    journal = Journal(folder)
+    evaluate_induction(small, sentiment, methods=["svm", "ridge"], journal=journal)
+    assert journal.taken == 1
+
+
+@pytest.mark.parametrize("predictions", [False, True])
+def test_interrupted_analogies_go_on_to_the_same_bits(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, small: WordSpace, predictions: bool
+) -> None:
+    from densray.datasets import load_analogies
+
+    analogies = load_analogies("google").subset(["family", "gram3-comparative", "gram7-past-tense", "gram8-plural"])
+
+    def run(journal: Journal | None) -> Any:
+        return benchmark.evaluate_analogies(small, analogies, predictions=predictions, journal=journal)
+
+    result = check_resumes(monkeypatch, folder, run, benchmark, "ask_category")
+    assert bool(result.predictions) == predictions
+    np.testing.assert_array_equal(result.hits, run(None).hits)
+
+
+def test_a_solver_from_elsewhere_is_not_kept(folder: Path, small: WordSpace) -> None:
+    from densray.datasets import load_analogies
+    from densray.tasks.analogy import IntCos
+
+    class Mine(IntCos):
+        pass
+
+    asked = load_analogies("google").subset(["family"])
+    for solver, kept in ((Mine(small), 0), (IntCos(small), 1), (IntCos(small, cosine="complement"), 1)):
+        journal = Journal(folder)
+        benchmark.evaluate_analogies(small, asked, solver, journal=journal)
+        assert (journal.taken, journal.kept) == (0, kept)
+
+
+def test_interrupted_removal_goes_on_to_the_same_bits(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, small: WordSpace
+) -> None:
+    concept = replace(load_concept("gender"), positive=(), negative=(), similarities=(), analogies=None)
+
+    def run(journal: Journal | None) -> Any:
+        return evaluate_removal(
+            small.limit(4000), concept, ["mean-difference", "densray-unit"], n_biased=100, journal=journal
+        )
+
+    result = check_resumes(monkeypatch, folder, run, evaluation, "measure_space")
+    assert result.gap_rows() == run(None).gap_rows()
+    assert len(result.removed_spaces) == 2
+
+
+def test_every_measure_can_be_kept() -> None:
+    """A new kind of measurement is named where parts are read, or its space would be measured anew for ever."""
+    kinds = {measurement.Measurement}
+    while more := {child for kind in kinds for child in kind.__subclasses__()} - kinds:
+        kinds |= more
+    assert {kind for kind in kinds if kind.__module__.startswith("densray.")} <= set(evaluation._MEASURES)
+
+
+def test_without_a_journal_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: WordSpace, sentiment: Lexicon
+) -> None:
+    monkeypatch.setenv("DENSRAY_JOURNAL", str(tmp_path / "journal"))
+    evaluate_induction(small, sentiment, methods=["ridge"])
+    assert list(tmp_path.iterdir()) == []
