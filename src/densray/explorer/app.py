@@ -4,4 +4,5 @@ from __future__ import annotations
 
 from densray.explorer.shell import run
 
-run()
+if __name__ == "__main__":
+    run()

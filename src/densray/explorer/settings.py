@@ -111,10 +111,14 @@ class AxisChoice:
 
     def to_text(self) -> str:
         """Return one line that says it all."""
-        return urlencode({key: value for key, value in vars(self).items() if value})
+        return urlencode(vars(self))
 
     @classmethod
     def from_text(cls, text: str) -> AxisChoice | None:
         """Return the axis of a line; None where it is none."""
-        found = {key: values[0] for key, values in parse_qs(text).items() if key in cls.__dataclass_fields__}
+        found = {
+            key: values[0]
+            for key, values in parse_qs(text, keep_blank_values=True).items()
+            if key in cls.__dataclass_fields__
+        }
         return cls(**found) if {"name", "source"} <= found.keys() else None

@@ -8,13 +8,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from densray.analogies import AnalogySet
-from densray.errors import DensRayError, LexiconError
+from densray.errors import LexiconError
 from densray.lexicon import Lexicon
 
 __all__ = ["MOST_WORDS", "lexicon_of_lists", "lexicon_of_upload", "pairs_of_text", "words_of_text"]
 
 #: Words of a pasted list, and letters of a word: more is a slip of the clipboard.
 MOST_WORDS, LONGEST_WORD = 20_000, 200
+_LONGEST_NAME = 80
 _ENDINGS = (".tsv", ".csv", ".txt", ".json")
 
 
@@ -50,15 +51,11 @@ def lexicon_of_lists(high: str, low: str, *, name: str = "two lists") -> Lexicon
 
 def lexicon_of_upload(file_name: str, content: bytes) -> Lexicon:
     """Return an uploaded file of words and labels; what is wrong with it is told under its own name."""
-    ending = Path(file_name).suffix.lower()
-    stem = Path(file_name).stem[:80] or "upload"
+    name = re.sub(r"[^\w.-]", "_", re.split(r"[/\\]", file_name)[-1])[-_LONGEST_NAME:].lstrip(".")
     with TemporaryDirectory() as folder:
-        place = Path(folder) / f"upload{ending if ending in _ENDINGS else '.txt'}"
+        place = Path(folder) / (name if Path(name).suffix.lower() in _ENDINGS else f"{name or 'upload'}.txt")
         place.write_bytes(content)
-        try:
-            return Lexicon.read(place, name=stem)
-        except DensRayError as error:
-            raise LexiconError(str(error).replace(str(place), file_name)) from error
+        return Lexicon.read(place)
 
 
 def pairs_of_text(text: str) -> AnalogySet:

@@ -1,0 +1,325 @@
+"""The explorer around its pages: the view as an address, words from outside, who may talk to it, the Axis page."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from densray import Lexicon, WordSpace
+from densray.errors import DensRayError, LexiconError, MissingExtraError
+from densray.explorer.guard import Guard
+from densray.explorer.server import check_ready
+from densray.explorer.settings import DEFAULTS, LONGEST, AxisChoice, Settings
+from densray.explorer.words import lexicon_of_lists, lexicon_of_upload, pairs_of_text, words_of_text
+from densray.explorer.workbench import KEPT, Workbench
+from explorer_page import open_page, texts
+
+words = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+
+
+class TestTheViewAsAnAddress:
+    @given(st.dictionaries(st.sampled_from(sorted(DEFAULTS)), words, max_size=6))
+    def test_settings_come_back_from_the_address_they_wrote(self, values):
+        view = Settings(values)
+        assert dict(Settings.from_query(view.to_query())) == dict(view)
+
+    def test_an_untouched_view_has_an_empty_address(self):
+        assert Settings().to_query() == {}
+
+    def test_names_that_are_no_setting_are_ignored_in_an_address_and_refused_in_code(self):
+        view = Settings.from_query({"evil": "x", "method": "svm"})
+        assert view["method"] == "svm"
+        assert "evil" not in view
+        with pytest.raises(KeyError):
+            view["evil"] = "x"
+
+    def test_what_is_too_long_for_an_address_is_left_out_and_named(self):
+        view = Settings({"high": "word " * LONGEST, "method": "svm"})
+        assert view.to_query() == {"method": "svm"}
+        assert view.unshared == ["high"]
+
+    @given(st.builds(AxisChoice, *[words.filter(bool)] * 2, *[words] * 5))
+    def test_an_axis_put_aside_comes_back_from_its_line(self, choice):
+        line = choice.to_text()
+        assert "\n" not in line
+        assert AxisChoice.from_text(line) == choice
+
+    def test_a_line_that_is_no_axis_is_none(self):
+        assert AxisChoice.from_text("rubbish") is None
+        assert AxisChoice.from_text("") is None
+
+
+class TestWordsFromThePage:
+    def test_lines_and_commas_keep_phrases_whole(self):
+        assert words_of_text("New York\nParis, , Paris\n") == ["New York", "Paris"]
+        assert words_of_text("  good   great ") == ["good", "great"]
+
+    def test_a_huge_paste_is_refused_with_its_size(self):
+        with pytest.raises(LexiconError, match=r"30,000 words; 20,000 can be pasted"):
+            words_of_text("\n".join(f"w{number}" for number in range(30_000)))
+        with pytest.raises(LexiconError, match="more than 200 letters"):
+            words_of_text("a" * 201)
+
+    @pytest.mark.parametrize(("high", "low", "which"), [("", "bad", "first"), ("good", " \n,", "second")])
+    def test_a_one_sided_list_names_the_empty_side(self, high, low, which):
+        with pytest.raises(LexiconError, match=f"the {which} list is empty"):
+            lexicon_of_lists(high, low)
+
+    def test_an_uploaded_file_is_read_like_one_on_disk(self):
+        lexicon = lexicon_of_upload("mine.csv", b"word,label\ngood,1\nbad,-1\n")
+        assert dict(lexicon.items()) == {"good": 1.0, "bad": -1.0}
+        assert lexicon.name == "mine"
+
+    @pytest.mark.parametrize("content", [b"", b"\x00\xff\xfe" * 50, b"one\ntwo\n", b"PK\x03\x04 x y", b"a\tb\tc\n"])
+    def test_a_file_of_another_shape_is_refused_under_its_own_name(self, content):
+        with pytest.raises(LexiconError) as refused:
+            lexicon_of_upload("../../evil.tsv", content)
+        assert "evil.tsv" in str(refused.value)
+        assert ".." not in str(refused.value)
+
+    def test_pairs_are_one_a_line(self):
+        assert [pair.words for pair in pairs_of_text("man, woman\n\nking:queen")["pairs"]] == [
+            ("man", "woman"),
+            ("king", "queen"),
+        ]
+        with pytest.raises(LexiconError, match="line 2"):
+            pairs_of_text("man woman\nking")
+        with pytest.raises(LexiconError, match="no pair was typed"):
+            pairs_of_text(" \n")
+
+
+class TestTheWorkbench:
+    def test_results_are_kept_and_the_oldest_go_first(self):
+        bench = Workbench(WordSpace(["a", "b"], np.eye(2)))
+        for number in range(KEPT + 1):
+            assert bench.recall(number, lambda number=number: number) == number
+        assert not bench.holds(0)
+        assert bench.recall(KEPT, pytest.fail) == KEPT
+
+    def test_the_space_is_shared_and_never_copied(self, googlenews):
+        bench = Workbench(googlenews)
+        lexicon = Lexicon({"good": 1, "nice": 1, "bad": -1, "nasty": -1})
+        first, again = (bench.axis(lexicon, "ridge") for _ in range(2))
+        assert bench.space is googlenews
+        assert first is again
+        assert first.ranking.words is googlenews.words
+
+    def test_an_axis_depends_on_labels_and_method_alone(self, googlenews):
+        bench = Workbench(googlenews)
+        entries = {"good": 1, "nice": 1, "bad": -1, "nasty": -1}
+        axis = bench.axis(Lexicon(entries, name="one"), "ridge")
+        assert bench.axis(Lexicon(entries, name="two"), "ridge") is axis
+        assert bench.axis(Lexicon(entries), "densray") is not axis
+        flipped = bench.axis(Lexicon({word: -label for word, label in entries.items()}), "ridge")
+        np.testing.assert_allclose(flipped.rotation.components_[0], -axis.rotation.components_[0], atol=1e-9)
+
+
+def answer(headers: dict[str, str], *, kind: str = "http") -> tuple[str, int | None, dict[str, str]]:
+    """What a guarded application answers: who spoke (the application or the guard), its status and headers."""
+
+    async def application(scope, receive, send):
+        await send({"type": "http.response.start" if kind == "http" else "websocket.accept", "status": 200})
+
+    sent = []
+
+    async def talk():
+        async def receive():
+            return {"type": "websocket.connect"}
+
+        async def send(message):
+            sent.append(message)
+
+        scope = {"type": kind, "headers": [(name.encode(), value.encode()) for name, value in headers.items()]}
+        await Guard(application, port=8501)(scope, receive, send)
+
+    asyncio.run(talk())
+    first = sent[0]
+    found = {name.decode(): value.decode() for name, value in first.get("headers", ())}
+    speaker = "application" if first.get("status") == 200 else "guard"
+    return speaker, first.get("status"), found
+
+
+OURS = {"host": "127.0.0.1:8501", "origin": "http://127.0.0.1:8501"}
+
+
+class TestTheGuard:
+    def test_the_explorers_own_page_is_let_through(self):
+        assert answer(OURS)[0] == "application"
+        assert answer({"host": "localhost:8501"})[0] == "application"
+        assert answer(OURS, kind="websocket")[0] == "application"
+
+    @pytest.mark.parametrize(
+        "changed",
+        [
+            {"origin": "https://evil.example"},
+            {"origin": "null"},
+            {"origin": "http://127.0.0.1:9999"},
+            {"origin": "http://localhost.evil.example:8501"},
+            {"host": "evil.example:8501", "origin": "http://evil.example:8501"},
+            {"host": "127.0.0.1:8502"},
+        ],
+    )
+    @pytest.mark.parametrize("kind", ["http", "websocket"])
+    def test_another_site_is_turned_away(self, changed, kind):
+        assert answer({**OURS, **changed}, kind=kind)[0] == "guard"
+
+    def test_a_socket_without_an_origin_is_no_page(self):
+        assert answer({"host": "127.0.0.1:8501"}, kind="websocket")[0] == "guard"
+        assert answer({}, kind="websocket")[0] == "guard"
+
+    def test_browsers_are_told_to_load_nothing_from_outside_and_to_frame_it_nowhere(self):
+        policy = answer(OURS)[2]["content-security-policy"]
+        assert "default-src 'self'" in policy
+        assert "frame-ancestors 'none'" in policy
+        assert "http" not in policy.replace("ws://127.0.0.1:8501", "").replace("ws://localhost:8501", "")
+
+
+class TestStarting:
+    def test_a_port_in_use_names_a_free_one(self):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            port = taken.getsockname()[1]
+            with pytest.raises(DensRayError, match=rf"port {port} cannot be used .* --port \d+"):
+                check_ready(port)
+
+    @pytest.mark.parametrize("port", [0, -1, 65_536])
+    def test_a_port_that_is_none_is_refused(self, port):
+        with pytest.raises(DensRayError, match="from 1 to 65535"):
+            check_ready(port)
+
+    def test_a_missing_extra_names_the_command_that_installs_it(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "streamlit", None)
+        with pytest.raises(MissingExtraError, match=r"pip install 'densray\[explore\]'"):
+            check_ready()
+
+    def test_it_serves_this_machine_only_and_stops_when_asked(self):
+        pytest.importorskip("streamlit", reason="the extra `explore` (streamlit) is not installed")
+        with Running() as (process, address):
+            request = urllib.request.Request(address)
+            with urllib.request.urlopen(request, timeout=10) as page:
+                assert page.headers["X-Frame-Options"] == "DENY"
+                assert b"streamlit" in page.read().lower()
+            request.add_header("Origin", "https://evil.example")
+            with pytest.raises(urllib.error.HTTPError, match="403") as refused:
+                urllib.request.urlopen(request, timeout=10)
+            refused.value.close()
+            port = int(address.rpartition(":")[2])
+            assert listeners(port) == {"127.0.0.1"}
+            process.send_signal(signal.SIGINT)
+            assert process.wait(20) in (0, 130)
+
+
+class Running:
+    """``densray explore`` in a process of its own."""
+
+    def __enter__(self):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        command = [sys.executable, "-m", "densray", "explore", "--no-browser", "--port", str(port)]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        line = self.process.stderr.readline()
+        assert f"http://127.0.0.1:{port}" in line
+        return self.process, f"http://127.0.0.1:{port}"
+
+    def __exit__(self, *problem):
+        self.process.kill()
+        self.process.communicate()
+
+
+def listeners(port: int) -> set[str]:
+    """The addresses of this machine that listen on a port, as Linux tells them."""
+    if not Path("/proc/net/tcp").exists():
+        return {"127.0.0.1"}
+    found = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        for line in Path(table).read_text().splitlines()[1:] if Path(table).exists() else ():
+            address, _, state = line.split()[1:4]
+            host, _, number = address.partition(":")
+            if state == "0A" and int(number, 16) == port:
+                raw = bytes.fromhex(host)
+                found.add(".".join(str(part) for part in raw[::-1]) if len(raw) == 4 else host)
+    return found
+
+
+class TestTheAxisPage:
+    def test_two_lists_give_an_axis_a_verdict_and_an_empty_address(self):
+        page = open_page()
+        assert not page.exception
+        assert "Trust:" in texts([*page.success, *page.info, *page.warning, *page.error])
+        assert page.query_params == {}
+
+    def test_what_is_typed_goes_into_the_address_and_comes_back_from_it(self):
+        page = open_page()
+        page.text_area(key="setting high").set_value("happy, glad, joyful").run()
+        assert page.query_params["high"] in ("happy, glad, joyful", ["happy, glad, joyful"])
+        again = open_page(high="happy, glad, joyful")
+        assert again.text_area(key="setting high").value == "happy, glad, joyful"
+
+    def test_a_word_is_found_with_its_rank_and_error(self, googlenews):
+        page = open_page(word="wonderful")
+        line = texts(page.info)
+        assert "«wonderful»: rank " in line
+        assert f"of {len(googlenews):,}" in line
+        assert "±" in line
+
+    def test_a_word_that_is_missing_gets_the_nearest_spelling(self):
+        assert "It has «queen»" in texts(open_page(word="queenn").warning)
+
+    def test_taking_a_seed_out_turns_the_axis_and_can_be_undone(self):
+        page = open_page()
+        page.button(key="influential correct").click().run()
+        assert "Without correct the axis turned by" in texts(page.markdown)
+        assert page.query_params["without"] in ("correct", ["correct"])
+        page.button(key="back correct").click().run()
+        assert "the axis turned by" not in texts(page.markdown)
+
+    @pytest.mark.parametrize(
+        ("address", "said"),
+        [
+            ({"high": ""}, "the first list is empty"),
+            ({"low": " , "}, "the second list is empty"),
+            ({"high": "qqqx zzzy", "low": "xxyq"}, "lexicon words are in the space"),
+            ({"high": "xqzzy"}, "an axis needs words of another label"),
+            ({"high": "good", "low": "bad nasty"}, "at least two of each"),
+            ({"source": "upload"}, "no file was uploaded yet"),
+        ],
+    )
+    def test_bad_input_is_one_line_on_the_page(self, address, said):
+        page = open_page(**address)
+        assert said in texts(page.error)
+        assert not page.exception
+
+    def test_script_and_markup_in_a_list_are_shown_as_text(self):
+        page = open_page(high="<script>alert(1)</script>\n![x](http://evil.example/x.png)\n:red[x]", low="qqx\nqqy")
+        shown = "\n".join(error.value for error in page.error)
+        assert "\\<script\\>" in shown
+        assert "\\!\\[x\\]\\(" in shown
+        assert "\\:red\\[" in shown
+
+    @pytest.mark.parametrize("name", ["/etc/passwd", "../secret.tsv", "no-such"])
+    def test_a_lexicon_of_the_address_is_one_of_the_list_or_none(self, name):
+        page = open_page(source="lexicon", lexicon=name)
+        assert page.selectbox(key="setting lexicon").value != name
+        assert name not in texts([*page.error, *page.markdown])
+
+    def test_a_slow_method_waits_for_a_click(self):
+        page = open_page(method="svm")
+        assert any("Diagnose" in button.label for button in page.button)
+
+    def test_unknown_methods_and_sources_fall_back(self):
+        page = open_page(method="nonsense", source="nonsense")
+        assert page.selectbox(key="setting method").value == "auto"
+        assert not page.exception
