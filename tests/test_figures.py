@@ -38,6 +38,7 @@ CHARTS: dict[str, Any] = {
     ),
     "eigenvalue_spectrum": lambda: figures.eigenvalue_spectrum(np.array([-1.0, 3.0, 0.0])),
     "seed_influence": lambda: figures.seed_influence(SEEDS),
+    "score_histogram": lambda: figures.score_histogram(RNG.normal(size=500), {"high": [1.0, 2.0], "low": [-1.5]}),
     "removal_tradeoff": lambda: figures.removal_tradeoff(TRADED),
     "analogy_heat_map": lambda: figures.analogy_heat_map(CELLS),
 }
@@ -62,6 +63,34 @@ def test_ranked_words_are_those_of_both_ends_in_order() -> None:
     rows = [{"word": word, "score": number} for number, word in enumerate(WORDS)]
     shown = [t for t in texts(figures.to_svg(figures.ranked_words(rows, n_words=3))) if t.startswith("word")]
     assert shown == ["word39", "word38", "word37", "word2", "word1", "word0"]
+
+
+def test_errors_are_drawn_as_bars_of_two_on_either_side_where_all_words_have_one() -> None:
+    rows = [{"word": word, "score": number, "standard_error": 0.5} for number, word in enumerate(WORDS)]
+    drawn = figures.ranked_words(rows, n_words=2).to_dict()
+    ends = [(row["least"], row["most"]) for data in _data(drawn) for row in data]
+    assert (38.0, 40.0) in ends
+    assert "most" in str(drawn["vconcat"][0]["layer"])
+    rows[0] = {"word": "word0", "score": 0}
+    assert not any("x2" in layer["encoding"] and layer["encoding"]["x2"].get("field") == "most"
+                   for layer in figures.ranked_words(rows, n_words=2).to_dict()["vconcat"][0]["layer"])  # fmt: skip
+
+
+def _data(chart: dict[str, Any]) -> list[list[dict[str, Any]]]:
+    return [panel["data"]["values"] for panel in chart["vconcat"]]
+
+
+def test_a_histogram_counts_every_word_and_seed_once_on_one_range() -> None:
+    scores, seeds = RNG.normal(size=500), {"high": [1.0, 2.0, 2.0], "low": [-1.5], "none": []}
+    drawn = figures.score_histogram(scores, seeds, n_bins=20).to_dict()
+    upper, lower = _data(drawn)
+    assert sum(row["count"] for row in upper) == 500
+    assert {row["group"]: 0 for row in lower} == {"high": 0, "low": 0}
+    assert sum(row["count"] for row in lower) == 4
+    assert drawn["vconcat"][0]["encoding"]["x"]["scale"] == drawn["vconcat"][1]["encoding"]["x"]["scale"]
+    assert "vconcat" not in figures.score_histogram(scores).to_dict()
+    with pytest.raises(DataError, match="nothing to draw"):
+        figures.score_histogram([])
 
 
 def test_the_words_furthest_from_the_line_are_labelled() -> None:
