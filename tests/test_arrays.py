@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from types import SimpleNamespace
+
 import array_api_strict
 import numpy as np
 import pytest
 from sklearn.base import clone
 
+from densray.arrays import is_foreign, to_host
 from densray.errors import LabelError, VectorError
 from densray.rotations import Densifier, DensRay, LinearRotation, MeanDifference, PairDirection, SequentialRotation
 
@@ -141,3 +145,16 @@ def test_arrays_on_different_devices_are_refused(sample):
     there = array_api_strict.asarray(y, device=array_api_strict.Device("device1"))
     with pytest.raises(VectorError, match=r"different devices .*Move them"):
         DensRay().fit(here, there)
+
+
+def test_arrays_of_cupy_are_known_by_their_class(monkeypatch):
+    """They have no ``__array_namespace__``, and turn into NumPy arrays only when asked."""
+
+    class Array:
+        def get(self):
+            return np.ones(3)
+
+    assert not is_foreign(Array())
+    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(ndarray=Array))
+    assert is_foreign(Array())
+    np.testing.assert_array_equal(to_host(Array()), np.ones(3))

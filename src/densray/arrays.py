@@ -20,7 +20,7 @@ def is_foreign(array: object) -> bool:
     """Return whether an array lives outside NumPy: a torch tensor, a CuPy array, any array-API array."""
     if isinstance(array, np.ndarray | np.generic | list | tuple):
         return False
-    return hasattr(array, "__array_namespace__") or _is_torch(array)
+    return hasattr(array, "__array_namespace__") or _is_torch(array) or _is_cupy(array)
 
 
 def is_dask(array: object) -> bool:
@@ -84,7 +84,7 @@ def to_host(array: Array) -> NDArray[Any]:
     if _is_torch(array):
         host: NDArray[Any] = array.detach().cpu().numpy()
         return host
-    if hasattr(array, "get"):  # CuPy
+    if _is_cupy(array):
         return np.asarray(array.get())
     return np.asarray(array)
 
@@ -92,3 +92,8 @@ def to_host(array: Array) -> NDArray[Any]:
 def _is_torch(array: object) -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(array, torch.Tensor)
+
+
+def _is_cupy(array: object) -> bool:
+    cupy = sys.modules.get("cupy")
+    return cupy is not None and isinstance(array, cupy.ndarray)
