@@ -29,7 +29,7 @@ class Moments:
 
     weight: float
     mean: Array  # (d,)
-    scatter: Array  # (d, d): sum of weight * (x - mean)(x - mean)ᵀ
+    scatter: Array  # (d, d): sum of weight * (x - mean)(x - mean)ᵀ; None where only the mean is wanted
 
     @classmethod
     def of(cls, X: Array, weight: Array | None = None, *, scratch: bool = False) -> Moments:
@@ -46,7 +46,7 @@ class Moments:
             return cls(0.0, zero[0], zero)
         # Any reference point gives the exact scatter once the leftover mean is taken off again:
         # S = Σ w (x-r)(x-r)ᵀ - W δδᵀ with δ = mean - r; r ≈ mean, of some rows, keeps float32 from cancelling.
-        reference = xp.mean(X[: min(X.shape[0], REFERENCE_ROWS), :], axis=0)
+        reference = _reference(X)
         if scratch:
             X -= reference
         centred = X if scratch else X - reference
@@ -61,8 +61,11 @@ class Moments:
             return other if self.weight == 0.0 else self
         weight = self.weight + other.weight
         shift = other.mean - self.mean
-        between = (self.weight * other.weight / weight) * shift[:, None] * shift[None, :]
-        return Moments(weight, self.mean + (other.weight / weight) * shift, self.scatter + other.scatter + between)
+        scatter = None
+        if self.scatter is not None and other.scatter is not None:
+            between = (self.weight * other.weight / weight) * shift[:, None] * shift[None, :]
+            scatter = self.scatter + other.scatter + between
+        return Moments(weight, self.mean + (other.weight / weight) * shift, scatter)
 
 
 @dataclass(frozen=True)
@@ -72,21 +75,15 @@ class ClassMoments:
     groups: dict[Any, Moments]
 
     @classmethod
-    def of(cls, X: Array, y: Array, classes: Any, weight: Array | None = None) -> ClassMoments:
-        """Return the moments of the rows of each class, read in blocks."""
-        xp = namespace(X)
-        groups: dict[Any, Moments] = {}
+    def of(cls, X: Array, y: Array, classes: Any, weight: Array | None = None, *, scatter: bool = True) -> ClassMoments:
+        """Return the moments of the rows of each class, read in blocks; without `scatter`, weights and means only."""
+        of_block = _scatters if scatter else _means
+        total = cls({})
         for block in blocks_of(X.shape[0], block_rows(X)):
-            part, labels = X[block, :], y[block]
-            for value in classes:
-                rows = xp.nonzero(labels == value)[0]
-                if rows.shape[0] == 0:
-                    continue
-                weights = None if weight is None else xp.take(weight[block], rows, axis=0)
-                moments = Moments.of(xp.take(part, rows, axis=0), weights, scratch=True)
-                groups[value] = groups[value].merge(moments) if value in groups else moments
+            weights = None if weight is None else weight[block]
+            total = total.merge(cls(of_block(X[block, :], y[block], classes, weights)))
             release_pages(X)
-        return cls(groups)
+        return total
 
     def merge(self, other: ClassMoments) -> ClassMoments:
         """Return the moments of both sets of rows together."""
@@ -94,6 +91,39 @@ class ClassMoments:
         for value, moments in other.groups.items():
             groups[value] = groups[value].merge(moments) if value in groups else moments
         return ClassMoments(groups)
+
+
+def _scatters(X: Array, y: Array, classes: Any, weight: Array | None) -> dict[Any, Moments]:
+    """Return the moments of each class of a block, from a copy of its rows."""
+    xp = namespace(X)
+    groups: dict[Any, Moments] = {}
+    for value in classes:
+        rows = xp.nonzero(y == value)[0]
+        if rows.shape[0]:
+            weights = None if weight is None else xp.take(weight, rows, axis=0)
+            groups[value] = Moments.of(xp.take(X, rows, axis=0), weights, scratch=True)
+    return groups
+
+
+def _means(X: Array, y: Array, classes: Any, weight: Array | None) -> dict[Any, Moments]:
+    """Return weight and mean of each class of a block: sums of all classes in one product with the rows."""
+    xp = namespace(X)
+    shares = xp.stack([xp.astype(y == value, X.dtype) for value in classes])
+    if weight is not None:
+        shares = shares * weight
+    reference = _reference(X)
+    sums = xp.astype(shares @ (X - reference), xp.float64)
+    totals = to_host(xp.sum(shares, axis=1, dtype=xp.float64)).tolist()
+    return {
+        value: Moments(total, xp.astype(reference, xp.float64) + sums[row, :] / total, None)
+        for row, (value, total) in enumerate(zip(classes, totals, strict=True))
+        if total > 0.0
+    }
+
+
+def _reference(X: Array) -> Array:
+    """Return the mean of some rows: a point to count all of them from, so that float32 does not cancel."""
+    return namespace(X).mean(X[: min(X.shape[0], REFERENCE_ROWS), :], axis=0)
 
 
 @dataclass(frozen=True)
@@ -155,7 +185,7 @@ class ScoreMoments:
                 group.mean,
                 zero,
                 zero,
-                score * group.scatter if squares else None,
+                score * group.scatter if squares and group.scatter is not None else None,
             )
             total = part if total is None else total.merge(part)
         assert total is not None
@@ -212,8 +242,14 @@ def block_rows(X: Array) -> int:
 def on_host(moments: ClassMoments | ScoreMoments) -> ClassMoments | ScoreMoments:
     """Return moments as NumPy arrays, wherever their rows were: d × d numbers that can be kept, sent and merged."""
     if isinstance(moments, ClassMoments):
-        groups = moments.groups.items()
-        return ClassMoments({key: Moments(g.weight, to_host(g.mean), to_host(g.scatter)) for key, g in groups})
+        return ClassMoments(
+            {
+                value: replace(
+                    one, mean=to_host(one.mean), scatter=None if one.scatter is None else to_host(one.scatter)
+                )
+                for value, one in moments.groups.items()
+            }
+        )
     squares = moments.scored_squares
     return replace(
         moments,

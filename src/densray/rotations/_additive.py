@@ -33,6 +33,11 @@ class AdditiveRotation(Rotation):
         """Whether real scores need second moments."""
         return False
 
+    @property
+    def _needs_scatter(self) -> bool:
+        """Whether two classes need the scatter of their rows, or only their means."""
+        return True
+
     def _check_additive(self, what: str) -> None:
         """Raise where the parameters make a form that does not add up over blocks."""
 
@@ -90,7 +95,8 @@ class AdditiveRotation(Rotation):
         if labels.classes is None:
             self.moments_ = ScoreMoments.of(X, labels.values, weight, squares=self._needs_squares)
         else:
-            by_sign = ClassMoments.of(X, labels.values, (-1.0, 1.0), weight).groups
+            scatter = self._needs_scatter
+            by_sign = ClassMoments.of(X, labels.values, (-1.0, 1.0), weight, scatter=scatter).groups
             low, high = labels.classes.tolist()
             self.moments_ = ClassMoments({low: by_sign[-1.0], high: by_sign[1.0]})
         self._rounding = precision_of(X)
@@ -112,7 +118,7 @@ class AdditiveRotation(Rotation):
             if isinstance(distinct[0], str):
                 raise LabelError(f"y holds {len(distinct)} different text labels. Use two classes, or numbers.")
             return ScoreMoments.of(X, values, weight, squares=self._needs_squares)
-        return ClassMoments.of(X, values, distinct, weight)
+        return ClassMoments.of(X, values, distinct, weight, scatter=self._needs_scatter)
 
     def _merged(
         self, first: ClassMoments | ScoreMoments, second: ClassMoments | ScoreMoments

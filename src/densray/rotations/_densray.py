@@ -152,6 +152,10 @@ class DensRay(AdditiveRotation):
     def _needs_squares(self) -> bool:
         return not self.center_labels
 
+    @property
+    def _needs_scatter(self) -> bool:
+        return not self.normalize_differences  # their pairs come from a sample of the rows
+
     def _check_additive(self, what: str) -> None:
         if self.normalize_differences:
             raise NotAdditiveError(

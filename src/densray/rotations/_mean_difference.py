@@ -62,6 +62,10 @@ class MeanDifference(AdditiveRotation):
     ) -> NDArray[np.float64]:
         return self._fit_moments(X, labels, n_components, sample_weight)
 
+    @property
+    def _needs_scatter(self) -> bool:
+        return False
+
     def _axes_from_moments(self, n_components: int | None, precision: float) -> NDArray[np.float64]:
         moments = self.moments_
         if isinstance(moments, ClassMoments):

@@ -117,7 +117,8 @@ def _encode(statistics: BlockStatistics) -> tuple[dict[str, Any], dict[str, NDAr
         header["classes"] = [[label, group.weight] for label, group in moments.groups.items()]
         for number, group in enumerate(moments.groups.values()):
             arrays[f"class{number}.mean"] = to_host(group.mean)
-            arrays[f"class{number}.scatter"] = to_host(group.scatter)
+            if group.scatter is not None:
+                arrays[f"class{number}.scatter"] = to_host(group.scatter)
     else:
         header["scores"] = {name: getattr(moments, name) for name in ("weight", "score", "origin")}
         for name in _SUMS:
@@ -145,7 +146,7 @@ def _decode(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> BlockSta
     if "classes" in header:
         groups = {}
         for number, (label, weight) in enumerate(header["classes"]):
-            groups[label] = Moments(weight, arrays[f"class{number}.mean"], arrays[f"class{number}.scatter"])
+            groups[label] = Moments(weight, arrays[f"class{number}.mean"], arrays.get(f"class{number}.scatter"))
         moments = ClassMoments(groups)
     else:
         sums: dict[str, Any] = {name: arrays.get(f"scores.{name}") for name in _SUMS}
