@@ -166,12 +166,25 @@ def test_lists_that_are_hardly_in_the_space_give_no_number_and_name_their_words(
     text = concept_file.read_text("utf-8").replace('["m3", "m4"]', '["m3", "fort"]')
     concept_file.write_text(text, "utf-8")
     (concept_file.parent / "ratings.tsv").write_text("hier\tdort\t3\nwort1\twort2\t1\n", "utf-8")
-    original = evaluate_removal(space, load_concept(concept_file), []).spaces[0]
+    result = evaluate_removal(space, load_concept(concept_file), [])
+    original = result.spaces[0]
     assert np.isnan(original["WEAT 1"].value)
     assert original["WEAT 1"].missing == ("fort",)
+    notes = [note for note in result.overview().notes if "has no number" in note]
+    assert [note.split(" has no number.")[0] for note in notes] == ["WEAT 1", "ratings"]
+    assert "1 of 2 words are in" in notes[0]
+    reasons = {each["name"]: each["reason"] for each in original.to_dict()["removed"]}
+    assert "'fort'" in reasons["WEAT 1"]
+    assert reasons["anchor gap"] is None
     assert np.isnan(original["ratings"].value)
     assert original["ratings"].missing == ("hier", "dort")
     assert original.to_dict()["kept"][0]["used"] == 0
+
+
+def test_a_reversed_association_does_not_count_as_less(result: RemovalResult) -> None:
+    note = result.overview().notes[0]
+    assert "of WEAT its size" in note
+    assert "the other way round" in note
 
 
 def test_the_chart_of_the_price_has_one_labelled_point_a_space(result: RemovalResult) -> None:

@@ -45,6 +45,8 @@ class Measurement:
         Words (or pairs, or questions) the number rests on.
     missing : tuple of str
         What was asked for and is not in the space.
+    reason : str
+        Why there is no number, where there is none.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Measurement:
     p_value: float | None = None
     used: int = 0
     missing: tuple[str, ...] = ()
+    reason: str = ""
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,10 @@ _AS_OPTIONS = {
     "or errors='replace', or": "or",
     "format='…'": "--format",
     "format='glove'": "densray convert --from glove",
+    ", or name its encoding, for instance encoding='latin-1'": " (it may be latin-1)",
+    ", or name its encoding, for instance encoding='utf-16'": " (it may be utf-16)",
+    "say header=True": "say which they are: --word-column, --label-column",
+    "word_column=, label_column=": "--word-column, --label-column",
 }
 BAD_INPUT = 2
 INTERRUPTED = 130

@@ -32,7 +32,7 @@ class MeasuredSpace:
     name : str
         "original", or the remover that made it.
     removed : tuple of Measurement
-        What the space holds of the concept: lower is less.
+        What the space holds of the concept: lower is less; of WEAT, which may turn round, its size.
     kept : tuple of Measurement
         What else it is good for: higher is better.
     """
@@ -80,8 +80,10 @@ class RemovalResult(Result):
                 rows.append({"kind": kind, "measure": measure.name, **cells})
         columns: list[Column | str] = ["kind", "measure", *(Column(space.name, decimals=3) for space in self.spaces)]
         notes = [
-            "removed: lower is less of the concept; kept: higher is better. Intervals and p-values are below.",
+            "removed: lower is less of the concept (of WEAT its size: a negative one is a bias the other way round); "
+            "kept: higher is better. Intervals and p-values are below.",
             "A probe below 0.5 was tried on the words the removal was learned from: erased means mislead it.",
+            *(f"{each.name} has no number. {each.reason}" for each in (*first.removed, *first.kept) if each.reason),
         ]
         return Table(f"Concept «{self.concept}»: before and after", columns, rows, notes)
 
@@ -183,6 +185,7 @@ def _plain(measure: Measurement) -> dict[str, Any]:
         "p_value": measure.p_value,
         "used": measure.used,
         "missing": list(measure.missing),
+        "reason": measure.reason or None,
         **_more(measure),
     }
 

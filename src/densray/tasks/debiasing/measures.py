@@ -149,9 +149,9 @@ def _kept(space: WordSpace, concept: Concept, reference: Reference) -> Iterator[
 
 
 def _covered(name: str, measure: Callable[[], Measurement], words: Iterable[str], space: WordSpace) -> Measurement:
-    """Return a measure, or no number and the missing words where its lists are hardly in the space."""
+    """Return a measure, or no number, the reason and the missing words where its lists are hardly in the space."""
     try:
         return measure()
-    except CoverageError:
+    except CoverageError as error:
         missing = dict.fromkeys(word for word in words if word not in space)
-        return Measurement(name, float("nan"), missing=tuple(missing))
+        return Measurement(name, float("nan"), missing=tuple(missing), reason=str(error))
