@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import socket
-import subprocess
 import sys
 import urllib.error
 import urllib.request
@@ -16,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from browser import explorer
 from densray import Lexicon, WordSpace
 from densray.errors import DensRayError, LexiconError, MissingExtraError
 from densray.explorer.guard import Guard
@@ -204,9 +203,9 @@ class TestStarting:
         with pytest.raises(MissingExtraError, match=r"pip install 'densray\[explore\]'"):
             check_ready()
 
-    def test_it_serves_this_machine_only_and_stops_when_asked(self):
+    def test_it_serves_this_machine_only(self):
         pytest.importorskip("streamlit", reason="the extra `explore` (streamlit) is not installed")
-        with Running() as (process, address):
+        with explorer() as address:
             request = urllib.request.Request(address)
             with urllib.request.urlopen(request, timeout=10) as page:
                 assert page.headers["X-Frame-Options"] == "DENY"
@@ -217,26 +216,6 @@ class TestStarting:
             refused.value.close()
             port = int(address.rpartition(":")[2])
             assert listeners(port) == {"127.0.0.1"}
-            process.send_signal(signal.SIGINT)
-            assert process.wait(20) in (0, 130)
-
-
-class Running:
-    """``densray explore`` in a process of its own."""
-
-    def __enter__(self):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        command = [sys.executable, "-m", "densray", "explore", "--no-browser", "--port", str(port)]
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        line = self.process.stderr.readline()
-        assert f"http://127.0.0.1:{port}" in line
-        return self.process, f"http://127.0.0.1:{port}"
-
-    def __exit__(self, *problem):
-        self.process.kill()
-        self.process.communicate()
 
 
 def listeners(port: int) -> set[str]:

@@ -1,0 +1,129 @@
+"""A real browser on a running explorer: what the end-to-end tests and the screenshots of the documentation use."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+#: Without these Chromium calls home at every start.
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+def chromium() -> str | None:
+    """The browser of this machine, if it has one; ``DENSRAY_CHROMIUM`` names another."""
+    return os.environ.get("DENSRAY_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@contextmanager
+def explorer(space: str = "googlenews-26k") -> Iterator[str]:
+    """``densray explore`` in a process of its own; gives its address."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "densray", "explore", space, "--no-browser", "--port", str(port)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            said = process.stderr.readline()
+            address = f"http://127.0.0.1:{port}"
+            assert address in said, said + process.stderr.read()
+            yield address
+        finally:
+            process.terminate()
+            process.communicate(timeout=30)
+
+
+@contextmanager
+def browser() -> Iterator[Any]:
+    """Chromium, driven by Playwright."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        try:
+            yield found
+        finally:
+            found.close()
+
+
+class Visitor:
+    """Somebody who looks at the explorer: goes to pages, waits until they are done, and keeps pictures of them."""
+
+    def __init__(self, browser: Any, address: str, *, pictures: Path | None = None, height: int = 1400) -> None:
+        self.context = browser.new_context(viewport={"width": 1400, "height": height}, accept_downloads=True)
+        self.page = self.context.new_page()
+        self.address, self.pictures = address, pictures
+        self.outside: list[str] = []
+        self.problems: list[str] = []
+        self.page.on("request", self._note_request)
+        self.page.on("console", lambda said: self.problems.append(said.text) if said.type == "error" else None)
+        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
+        self.page.on("dialog", lambda dialog: (self.problems.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+
+    def _note_request(self, request: Any) -> None:
+        if not request.url.startswith((self.address, self.address.replace("http", "ws"), "data:", "blob:")):
+            self.outside.append(request.url)
+
+    def go(self, path: str = "") -> Visitor:
+        """Open a page and wait for it."""
+        self.page.goto(f"{self.address}/{path}")
+        self.page.wait_for_selector("h1")
+        return self.settle()
+
+    def settle(self) -> Visitor:
+        """Wait until nothing runs any more."""
+        self.page.wait_for_timeout(300)
+        self.page.wait_for_selector('[data-testid="stApp"][data-test-script-state="notRunning"]', timeout=120_000)
+        self.page.wait_for_timeout(300)
+        return self
+
+    def type(self, label: str, text: str) -> Visitor:
+        """Type into a box and leave it."""
+        box = self.page.get_by_label(label, exact=True)
+        box.fill(text)
+        box.press("Control+Enter")
+        return self.settle()
+
+    def click(self, name: str) -> Visitor:
+        """Click a button."""
+        self.page.get_by_role("button", name=name, exact=True).first.click()
+        return self.settle()
+
+    def follow(self, title: str) -> Visitor:
+        """Go to another page by the sidebar."""
+        self.page.get_by_test_id("stSidebar").get_by_role("link", name=title).click()
+        self.page.wait_for_selector(f"h1:has-text('{title}')")
+        return self.settle()
+
+    def download(self, name: str) -> bytes:
+        """Return the file behind a button."""
+        with self.page.expect_download(timeout=120_000) as coming:
+            self.page.get_by_role("button", name=name, exact=True).click()
+        return Path(coming.value.path()).read_bytes()
+
+    @property
+    def text(self) -> str:
+        """All text on the page."""
+        return str(self.page.get_by_test_id("stApp").inner_text())
+
+    def picture(self, name: str) -> None:
+        """Keep a picture of the whole page."""
+        if self.pictures is not None:
+            self.pictures.mkdir(parents=True, exist_ok=True)
+            self.page.screenshot(path=self.pictures / f"{name}.png")

@@ -1,0 +1,100 @@
+"""The explorer end to end, in a real browser: every page, and the story of a visitor."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+
+import numpy as np
+import polars
+import pytest
+
+from browser import Visitor, browser, chromium, explorer
+from densray.persistence import load_rotation
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(chromium() is None, reason="no chromium on this machine (Debian: apt-get install chromium)"),
+]
+pytest.importorskip("streamlit", reason="the extra `explore` (streamlit) is not installed")
+pytest.importorskip("playwright", reason="playwright, which drives the browser, is not installed")
+
+#: Where pictures of the run are kept.
+PICTURES = Path(os.environ.get("DENSRAY_PICTURES", "build/pictures"))
+
+
+@pytest.fixture(scope="module")
+def address():
+    with explorer() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def chrome():
+    with browser() as found:
+        yield found
+
+
+@pytest.fixture
+def visitor(chrome, address):
+    """A fresh visitor; afterwards nothing may have gone wrong in the browser, or out of the machine."""
+    found = Visitor(chrome, address, pictures=PICTURES)
+    yield found
+    found.context.close()
+    assert found.outside == []
+    assert found.problems == []
+
+
+def test_axis_ranks_the_vocabulary_and_says_how_far_to_trust_it(visitor):
+    visitor.go("?word=wonderful")
+    visitor.picture("axis")
+    assert "Trust:" in visitor.text
+    assert "«wonderful»: rank" in visitor.text
+    assert visitor.page.get_by_test_id("stVegaLiteChart").count() >= 3
+
+
+def test_a_story_from_two_lists_to_a_download(visitor, googlenews, tmp_path):
+    visitor.go().type("Words at the high end", "king man boy father husband uncle")
+    visitor.type("Words at the low end", "queen woman girl mother wife aunt")
+    visitor.type("Name of the axis", "gender")
+    assert "high=king" in visitor.page.url
+    before = visitor.text
+    visitor.page.get_by_role("button", name="king", exact=True).first.click()
+    visitor.settle()
+    assert "Without king the axis turned by" in visitor.text
+    assert "Without king the axis turned by" not in before
+    visitor.picture("seed-removed")
+
+    lexicon = polars.read_csv(io.BytesIO(visitor.download("Induced lexicon .tsv")), separator="\t")
+    assert len(lexicon) == len(googlenews)
+    assert {"word", "score", "rank", "probability", "standard_error"} <= set(lexicon.columns)
+    saved = tmp_path / "axis.npz"
+    saved.write_bytes(visitor.download("Rotation .npz"))
+    axis = load_rotation(saved, space=googlenews).components_[0]
+    scores = googlenews[lexicon["word"][:3].to_list()] @ axis
+    np.testing.assert_allclose(scores, lexicon["score"][:3], atol=1e-5)
+
+    shared = Visitor(visitor.page.context.browser, visitor.address).go(
+        visitor.page.url.removeprefix(visitor.address)[1:]
+    )
+    assert "Without king the axis turned by" in shared.text
+    shared.context.close()
+
+
+def test_a_long_step_shows_its_progress_and_can_be_cancelled(visitor):
+    visitor.go("?method=densifier")
+    start = visitor.page.get_by_role("button", name="Diagnose")
+    start.click()
+    visitor.page.get_by_test_id("stProgress").wait_for()
+    visitor.page.get_by_role("button", name="Cancel").click()
+    start.wait_for(timeout=30_000)
+    assert "Trust:" not in visitor.text
+
+
+def test_script_in_a_word_list_is_shown_as_text(visitor):
+    nasty = "<script>alert(1)</script>\n<img src=x onerror=alert(2)>\n![x](http://evil.example/x.png)\n[a](javascript:alert(3))"
+    visitor.go().type("Words at the high end", nasty)
+    assert "<script>alert(1)</script>" in visitor.text
+    assert visitor.page.locator("img[src*='evil']").count() == 0
+    visitor.picture("script-as-text")
