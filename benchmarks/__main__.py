@@ -6,13 +6,18 @@ import argparse
 import importlib
 import platform
 from datetime import UTC, datetime
+from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.devices import describe_devices
 from benchmarks.measurement import Measurement
 
 NAMES = sorted(path.stem.removeprefix("bench_") for path in Path(__file__).parent.glob("bench_*.py"))
+#: Libraries whose version a ratio depends on.
+_LIBRARIES = ("gensim", "polars", "concept-erasure", "dask")
 
 
 def _line(found: Measurement) -> str:
@@ -29,16 +34,25 @@ def _table(names: list[str]) -> str:
     return "\n".join(lines)
 
 
+def _memory() -> int:
+    """Return the bytes of memory the machine has."""
+    import os
+
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
 def _machine() -> str:
     import os
 
     import scipy
 
-    cores = os.cpu_count()
-    return (
-        f"{datetime.now(UTC):%Y-%m-%d}, {platform.machine()}, {cores} cores, Python {platform.python_version()}, "
-        f"numpy {np.__version__}, scipy {scipy.__version__}"
-    )
+    parts = [
+        f"{datetime.now(UTC):%Y-%m-%d}, {platform.machine()}, {os.cpu_count()} cores, {_memory() / 1e9:.0f} GB",
+        describe_devices(),
+        f"Python {platform.python_version()}, numpy {np.__version__}, scipy {scipy.__version__}",
+        *(f"{name} {metadata.version(name)}" for name in _LIBRARIES if find_spec(name.replace("-", "_"))),
+    ]
+    return ", ".join(part for part in parts if part)
 
 
 def run() -> None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from sklearn.base import clone
 from benchmarks.bench_fit import planted
 from benchmarks.devices import cupy_with_device, torch_with_device
 from benchmarks.measurement import Measurement
+from densray.arrays import to_host
 from densray.rotations import DensRay, LinearRotation, MeanDifference, Rotation
 
 __all__ = ["main"]
@@ -34,27 +36,41 @@ _WHOLE: dict[str, Rotation] = {
     "unit differences": DensRay(1, normalize_differences=True),
     "ridge": LinearRotation("ridge"),
 }
+#: Returns a NumPy array as one of another kind.
+Make = Callable[[Any], Any]
 #: Fits a rotation on rows and labels given by NumPy, somewhere else.
 Fit = Callable[[Rotation, Any, Any], Rotation]
 
 
-def _places(stack: ExitStack) -> Iterator[tuple[str, Fit, dict[str, Rotation]]]:
-    """Yield what to call the place, how to fit there, and the methods that can be."""
-    both = {**_ADDITIVE, **_WHOLE}
+@dataclass(frozen=True)
+class Place:
+    """Where rows may lie: its name, how to fit there, the methods that can be, and what makes an array for it."""
+
+    name: str
+    fit: Fit
+    methods: Mapping[str, Rotation]
+    make: Make | None = None
+
+    @classmethod
+    def of_arrays(cls, name: str, make: Make) -> Place:
+        """Return the place of arrays of one library."""
+        return cls(name, lambda rotation, X, y: rotation.fit(make(X), make(y)), {**_ADDITIVE, **_WHOLE}, make)
+
+
+def _places(stack: ExitStack) -> Iterator[Place]:
+    """Yield the places at hand."""
     torch, cupy = torch_with_device(), cupy_with_device()
     if importlib.util.find_spec("torch"):
-        host = importlib.import_module("torch")
-        yield "PyTorch, processor", lambda r, X, y: r.fit(host.tensor(X), host.tensor(y)), both
+        yield Place.of_arrays("PyTorch, processor", importlib.import_module("torch").tensor)
     if torch is not None:
-        on_gpu = {"device": "cuda"}
-        yield "PyTorch, GPU", lambda r, X, y: r.fit(torch.tensor(X, **on_gpu), torch.tensor(y, **on_gpu)), both
+        yield Place.of_arrays("PyTorch, GPU", lambda array: torch.tensor(array, device="cuda"))
     if cupy is not None:
-        yield "CuPy, GPU", lambda r, X, y: r.fit(cupy.asarray(X), cupy.asarray(y)), both
+        yield Place.of_arrays("CuPy, GPU", cupy.asarray)
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="densray-")))
-    yield "memory map", lambda r, X, y: r.fit(_mapped(folder, X), y), both
-    yield "blocks and a checkpoint", lambda r, X, y: _in_blocks(folder, r, X, y), _ADDITIVE
+    yield Place("memory map", lambda rotation, X, y: rotation.fit(_mapped(folder, X), y), {**_ADDITIVE, **_WHOLE})
+    yield Place("blocks and a checkpoint", lambda rotation, X, y: _in_blocks(folder, rotation, X, y), _ADDITIVE)
     if importlib.util.find_spec("distributed"):
-        yield "Dask, two workers", _on_cluster(stack), _ADDITIVE
+        yield Place("Dask, two workers", _on_cluster(stack), _ADDITIVE)
 
 
 def _mapped(folder: Path, X: Any) -> Any:
@@ -80,22 +96,41 @@ def _on_cluster(stack: ExitStack) -> Fit:
     return lambda rotation, X, y: rotation.fit(da.from_array(X, chunks=(700, -1)), da.from_array(y, chunks=700))
 
 
+def _compare(place: Place, dtype: type, bar: str, rows: Any, labels: Mapping[str, Any]) -> Measurement:
+    """Return the largest distance of an axis found in a place from that of NumPy in float64."""
+    apart = {}
+    for name, rotation in place.methods.items():
+        for kind, y in labels.items():
+            axis = place.fit(clone(rotation), rows.astype(dtype), y).components_[0]
+            expected = clone(rotation).fit(rows.astype(np.float64), y).components_[0]
+            apart[f"{name}, {kind}"] = float(np.linalg.norm(axis - expected))
+    worst = max(apart, key=lambda name: apart[name])
+    what = f"axes off NumPy's in float64: {place.name}, {np.dtype(dtype)}"
+    return Measurement(what, apart[worst], "", bar, f"worst of {len(apart)}: {worst}")
+
+
+def _compare_rows(place: Place, make: Make, dtype: type, bar: str, rows: Any, y: Any) -> Measurement:
+    """Return how far rows rotated and erased in a place are from NumPy's; another kind of array is an error."""
+    here, there = rows.astype(np.float64), make(rows.astype(dtype))
+    rotation = DensRay(normalize_differences=True).fit(here, y)
+    apart = []
+    for act in (rotation.transform, rotation.erase, lambda X: rotation.inverse_transform(rotation.transform(X))):
+        found = act(there)
+        if type(found) is not type(there) or found.dtype != there.dtype or found.device != there.device:
+            raise TypeError(f"{type(found)} of {found.dtype} came out of {type(there)} of {there.dtype}")
+        apart.append(float(np.abs(to_host(found) - act(here)).max()))
+    return Measurement(f"rows rotated, erased, rotated back: {place.name}, {np.dtype(dtype)}", max(apart), "", bar)
+
+
 def main() -> list[Measurement]:
     """Return how far apart the axes are."""
     rows, y = planted(_ROWS, _WIDTH)
-    wide = rows.astype(np.float64)
-    scores = np.random.default_rng(1).normal(size=_ROWS) + wide[:, 0]
+    labels = {"classes": y.astype(np.float64), "scores": np.random.default_rng(1).normal(size=_ROWS) + rows[:, 0]}
     found = []
     with ExitStack() as stack:
-        for place, fit, methods in _places(stack):
+        for place in _places(stack):
             for dtype, bar in ((np.float64, "≤ 1e-6"), (np.float32, "≤ 1e-4")):
-                apart = {}
-                for name, rotation in methods.items():
-                    for kind, labels in (("classes", y.astype(np.float64)), ("scores", scores)):
-                        axis = fit(clone(rotation), rows.astype(dtype), labels).components_[0]
-                        expected = clone(rotation).fit(wide, labels).components_[0]
-                        apart[f"{name}, {kind}"] = float(np.linalg.norm(axis - expected))
-                worst = max(apart, key=lambda name: apart[name])
-                what = f"axes off NumPy's in float64: {place}, {np.dtype(dtype)}"
-                found.append(Measurement(what, apart[worst], "", bar, f"worst of {len(apart)}: {worst}"))
+                found.append(_compare(place, dtype, bar, rows, labels))
+                if place.make is not None:
+                    found.append(_compare_rows(place, place.make, dtype, bar, rows, labels["classes"]))
     return found

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-__all__ = ["cupy_with_device", "gpu_copies", "torch_with_device"]
+__all__ = ["cupy_with_device", "describe_devices", "gpu_copies", "torch_with_device"]
 
 
 def torch_with_device() -> Any:
@@ -34,3 +34,12 @@ def gpu_copies(array: Any) -> Iterator[tuple[str, Any, Callable[[], object]]]:
         yield "PyTorch", torch.tensor(array, device="cuda"), torch.cuda.synchronize
     if cupy is not None:
         yield "CuPy", cupy.asarray(array), cupy.cuda.Device().synchronize
+
+
+def describe_devices() -> str:
+    """Return the GPU at hand and the versions of the libraries that see it; empty where there is none."""
+    libraries = [one for one in (torch_with_device(), cupy_with_device()) if one is not None]
+    if not libraries:
+        return ""
+    properties = libraries[0].cuda.get_device_name() if libraries[0].__name__ == "torch" else "one GPU"
+    return ", ".join([str(properties), *(f"{one.__name__} {one.__version__}" for one in libraries)])
