@@ -212,6 +212,19 @@ def test_the_command_prints_the_summary(capsys: pytest.CaptureFixture[str]) -> N
     assert answer["categories"][0]["pairs_total"] == 23
 
 
+def test_means_say_what_they_leave_out_and_columns_what_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    some = ["evaluate", "analogy", "--category", "family", "--category", "currency"]
+    assert run([*some, "--quiet"]) == 0
+    shown = capsys.readouterr().out
+    assert "rest on 21 of 53 pairs, 1 of 2 categories; no number for currency." in shown
+    assert "Inter: mean cosine of the pairs" in shown
+    assert "versions" not in shown
+    assert run(["evaluate", "analogy", "--category", "gram7-past-tense"]) == 0
+    assert "rest on" not in capsys.readouterr().out  # all of it is covered
+    assert run([*some, "--full"]) == 0
+    assert {"micro", "provenance"} <= json.loads(capsys.readouterr().out).keys()
+
+
 def test_the_command_refuses_bad_input_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     empty, single = tmp_path / "empty.txt", tmp_path / "single.tsv"
     empty.write_text("")

@@ -38,15 +38,19 @@ def analogy_command(
     ] = None,
     k: Annotated[int, typer.Option("--k", min=1, metavar="K", help="Answers kept for each question.")] = 10,
     predictions: Annotated[
-        bool, typer.Option("--predictions", help="JSON with every question and its answers.")
+        bool, typer.Option("--predictions", help="As --full, with every question and its answers.")
     ] = False,
-    full: Annotated[bool, typer.Option("--full", help="JSON with all measures, skipped pairs and provenance.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="As --json, with all measures, skipped pairs and provenance.")
+    ] = False,
     limit: Limit = None,
     fresh: Fresh = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """How many analogies of a set a space and a solver get right, each pair left out in turn.
+
+    --json prints the solver, its two means, and pairs and precision of each category; --full prints everything.
 
     Example: densray evaluate analogy googlenews-26k --set google --solver lrcos
     """
@@ -63,9 +67,9 @@ def analogy_command(
             result = evaluate_analogies(
                 vectors, asked, made, k=k, predictions=predictions, advance=advance, journal=run.journal
             )
-        if as_json and (full or predictions):
+        if full or predictions:
             print_json(result)
         elif as_json:
             print_json(result.summary())
         else:
-            show(result, as_json=False)
+            show(result, as_json=False, quiet=quiet)

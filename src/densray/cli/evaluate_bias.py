@@ -75,7 +75,7 @@ def bias_command(
                 _write_report(report, result, overwrite=overwrite)
         if report is not None:
             note(f"Wrote {report}", quiet=quiet)
-        show(result, as_json=as_json)
+        show(result, as_json=as_json, quiet=quiet)
 
 
 def _write_report(path: Path, result: RemovalResult, *, overwrite: bool) -> None:

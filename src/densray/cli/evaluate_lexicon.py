@@ -76,7 +76,7 @@ def lexicon_command(
                 result = evaluate_induction(vectors, loaded[0], test=gold, journal=run.journal, **options)
             else:
                 result = evaluate_inductions(vectors, loaded, journal=run.journal, **options)
-        show(result, as_json=as_json)
+        show(result, as_json=as_json, quiet=quiet)
 
 
 @app.command("stability")
@@ -120,7 +120,7 @@ def stability_command(
                 journal=run.journal,
             )
         write_figure(result, output, overwrite=overwrite, quiet=quiet)
-        show(result, as_json=as_json)
+        show(result, as_json=as_json, quiet=quiet)
 
 
 def split_names(text: str | None) -> tuple[str, ...]:

@@ -164,13 +164,28 @@ class AnalogyResult(Result):
     def _notes(self) -> list[str]:
         if self.micro is None or self.macro is None or self.macro_std is None:
             return ["No category has two usable pairs."]
-        notes = [f"Micro mean {self.micro:.3f}, macro mean {self.macro:.3f} (std {self.macro_std:.3f})."]
+        notes = [
+            f"Micro mean {self.micro:.3f} (over pairs), macro mean {self.macro:.3f} (over categories; std "
+            f"{self.macro_std:.3f}).",
+            *self._coverage_notes(),
+        ]
         reasons: dict[str, int] = {}
         for one in self.categories:
             for skipped in one.skipped:
                 reasons[skipped.reason] = reasons.get(skipped.reason, 0) + 1
         told = "; ".join(f"{count} × {reason}" for reason, count in reasons.items())
-        return [*notes, *([f"Pairs left out: {told}."] if told else [])]
+        means = "Inter: mean cosine of the pairs. IntraL, IntraR: of the left words, the right words among themselves."
+        return [*notes, *([f"Pairs left out: {told}."] if told else []), means]
+
+    def _coverage_notes(self) -> list[str]:
+        """Say what the means leave out, where they leave out anything."""
+        asked, total = (sum(getattr(one, name) for one in self.categories) for name in ("pairs", "pairs_total"))
+        if asked == total:
+            return []
+        unasked = [one.category for one in self.categories if one.precision is None]
+        without = f"; no number for {', '.join(unasked)}" if unasked else ""
+        covered = f"{asked} of {total} pairs, {len(self.categories) - len(unasked)} of {len(self.categories)} categories"
+        return [f"Both rest on {covered}{without}. Compare them with figures of the same pairs only."]
 
 
 def weighted_mean(
