@@ -19,6 +19,7 @@ from densray._version import __version__
 __all__ = ["UndecidedError", "digest"]
 
 _LIBRARIES = ("numpy", "scipy", "scikit-learn")
+_SHOWING = {"cli", "explorer", "figures", "report"}  # rooms that decide how a result looks, not what it is
 _BLOCK = 16_384  # rows
 
 
@@ -49,7 +50,9 @@ def _program() -> str:
     source = hashlib.sha256()
     package = Path(__file__).parents[1]
     for path in sorted(package.rglob("*.py")):
-        source.update(f"{path.relative_to(package)}\n".encode() + path.read_bytes())
+        name = path.relative_to(package)
+        if name.parts[0] not in _SHOWING:
+            source.update(f"{name}\n".encode() + path.read_bytes())
     versions = [f"{name} {metadata.version(name)}" for name in _LIBRARIES]
     return " ".join([f"densray {__version__}", platform.python_version(), *versions, source.hexdigest()])
 
