@@ -163,3 +163,17 @@ def test_table1_on_the_slice_is_near_the_paper(data_folder: Path) -> None:
     assert ours[8, "svm"] > ours[8, "densray"] + 0.02  # the order, and the size of the gap, are the paper's
     assert all("not the paper's vocabulary" in row["note"] for row in rows if row["line"] in (5, 8))
     assert all(row["ours"] is None for row in rows if row["line"] not in (5, 8))
+
+
+@pytest.mark.parametrize("command", ["lexicon", "stability"])
+def test_columns_of_a_word_list_can_be_named(tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
+    space, lexicon = planted_space(strength=2.0)
+    write_space(space, tmp_path / "space.txt")
+    entries = "".join(f"x,{word},{label:g}\n" for word, label in lexicon.items())
+    (tmp_path / "wide.csv").write_text(f"Quelle,Begriff,Wertung\n{entries}")
+    arguments = ["evaluate", command, str(tmp_path / "space.txt"), str(tmp_path / "wide.csv"), "--methods", "ridge"]
+    arguments += ["--sizes", "50", "--samples", "2"] if command == "stability" else []
+    assert run(arguments) == 2
+    assert "--word-column, --label-column" in capsys.readouterr().err
+    assert run([*arguments, "--word-column", "Begriff", "--label-column", "2", "--quiet"]) == 0
+    assert "ridge" in capsys.readouterr().out

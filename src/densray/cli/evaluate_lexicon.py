@@ -9,7 +9,7 @@ import typer
 
 from densray.cli.evaluate import app
 from densray.cli.long_runs import Fresh, long_run
-from densray.cli.options import Json, Limit, Overwrite, Quiet, Seed, Space
+from densray.cli.options import Json, LabelColumn, Limit, Overwrite, Quiet, Seed, Space, WordColumn
 from densray.cli.output import check_figure, note, show
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ def lexicon_command(
     ],
     test: TestLexicon = None,
     methods: Methods = None,
+    word_column: WordColumn = None,
+    label_column: LabelColumn = None,
     test_size: TestSize = 0.25,
     seed: Seed = 0,
     any_case: AnyCase = False,
@@ -66,13 +68,14 @@ def lexicon_command(
         raise TaskError(f"--test was given with {len(lexicons)} training lexicons; it takes one.")
     protocol = Protocol(test_size=test_size, seed=seed, match_case=not any_case)
     chosen = split_names(methods) or DEFAULT_METHODS
-    loaded, vectors = [load_lexicon(name) for name in lexicons], load_space(space, limit=limit)
+    columns = {"word_column": word_column, "label_column": label_column}
+    loaded, vectors = [load_lexicon(name, **columns) for name in lexicons], load_space(space, limit=limit)
     result: Result
     with long_run(fresh=fresh, quiet=quiet) as run:
         with run.progress("Inducing") as advance:
             options: dict[str, Any] = {"methods": chosen, "protocol": protocol, "advance": advance}
             if len(loaded) == 1:
-                gold = None if test is None else load_lexicon(test)
+                gold = None if test is None else load_lexicon(test, **columns)
                 result = evaluate_induction(vectors, loaded[0], test=gold, journal=run.journal, **options)
             else:
                 result = evaluate_inductions(vectors, loaded, journal=run.journal, **options)
@@ -89,6 +92,8 @@ def stability_command(
     samples: Samples = 40,
     output: Figure = None,
     overwrite: Overwrite = False,
+    word_column: WordColumn = None,
+    label_column: LabelColumn = None,
     test_size: TestSize = 0.25,
     seed: Seed = 0,
     any_case: AnyCase = False,
@@ -106,12 +111,13 @@ def stability_command(
     from densray.tasks.protocol import Protocol
     from densray.tasks.stability import DEFAULT_SIZES, STABILITY_METHODS, evaluate_stability
 
+    columns = {"word_column": word_column, "label_column": label_column}
     with long_run(fresh=fresh, quiet=quiet) as run:
         with run.progress("Sampling") as advance:
             result = evaluate_stability(
                 load_space(space, limit=limit),
-                load_lexicon(lexicon),
-                test=None if test is None else load_lexicon(test),
+                load_lexicon(lexicon, **columns),
+                test=None if test is None else load_lexicon(test, **columns),
                 methods=split_names(methods) or STABILITY_METHODS,
                 sizes=split_numbers(sizes) or DEFAULT_SIZES,
                 n_samples=samples,
