@@ -27,6 +27,11 @@ SCATTER = [
 SIZES = [{"method": m, "size": n, "mean": 0.5, "std": 0.1} for m in ("densray", "other") for n in (8, 16)]
 SEEDS = [{"word": word, "label": number % 2, "influence": number} for number, word in enumerate(WORDS)]
 CELLS = [{"category": c, "method": m, "precision": 0.25} for c in ("a", "b") for m in ("densray", "lrcos")]
+ANSWERS = [
+    {"word": word, "score": 1 / (n + 1), "a.b: [c]": n, "cosine": None if n else 1.0}
+    for n, word in enumerate(WORDS[:5])
+]
+ANGLES = [{"first": a, "second": b, "degrees": 0.0 if a == b else 37.51} for a in "xy" for b in "xy"]
 TRADED = [{"space": s, "recovery (rbf)": r, "men": 0.5} for s, r in (("original", 0.9), ("densray", 0.6))]
 
 CHARTS: dict[str, Any] = {
@@ -41,6 +46,8 @@ CHARTS: dict[str, Any] = {
     "score_histogram": lambda: figures.score_histogram(RNG.normal(size=500), {"high": [1.0, 2.0], "low": [-1.5]}),
     "removal_tradeoff": lambda: figures.removal_tradeoff(TRADED),
     "analogy_heat_map": lambda: figures.analogy_heat_map(CELLS),
+    "angle_heat_map": lambda: figures.angle_heat_map(ANGLES),
+    "answer_parts": lambda: figures.answer_parts(ANSWERS, parts=["a.b: [c]", "cosine"], mark="word1"),
 }
 
 
@@ -104,6 +111,12 @@ def test_the_words_furthest_from_the_line_are_labelled() -> None:
 
 def test_axis_names_may_hold_any_character() -> None:
     assert "a.b: [c]" in texts(figures.to_svg(CHARTS["axis_scatter"]()))
+
+
+def test_angles_are_written_in_their_cells_both_ways_round() -> None:
+    written = texts(figures.to_svg(figures.angle_heat_map(ANGLES)))
+    assert written.count("37.5") == 2
+    assert written.count("0.0") == 2
 
 
 def test_the_heat_map_shows_every_number_and_skips_missing_ones() -> None:

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from densray.arrays import array_on, namespace
 from densray.tasks.analogy.folds import Folds
+from densray.tasks.analogy.products import Blocks, Vocabulary
 from densray.tasks.analogy.solver import Matrix, Solver
-from densray.tasks.analogy.trained import Products, Questions, Ranges, Scores, Trained
+from densray.tasks.analogy.trained import Found, Products, Questions, Ranges, Rows, Scores, Trained
 from densray.tasks.analogy.usable import UsablePair
 
 __all__ = ["ExampleSolver", "TrainedOnExamples"]
@@ -113,3 +114,13 @@ class TrainedTogether(TrainedOnExamples):
     def parts(self, products: Products, ranges: Ranges, chunk: slice) -> dict[str, Scores]:
         parts = self._combined(products, chunk.start, self.example[self.fold == chunk.start])
         return {name: namespace(values).mean(values, axis=0, keepdims=True) for name, values in parts.items()}
+
+    def explain(self, vocabulary: Vocabulary, found: Found, rows: Rows) -> dict[str, Scores]:
+        """Return the parts of the scores of a few rows, and how near they are to the examples on average."""
+        known = Blocks(vocabulary, self.probes).at(rows)["examples"]
+        near = {
+            "cosine to the right words": known[self.example + self.half],
+            "cosine to the left words": known[self.example],
+        }
+        means = {name: values.mean(axis=0, keepdims=True) for name, values in near.items()}
+        return {**super().explain(vocabulary, found, rows), **means}

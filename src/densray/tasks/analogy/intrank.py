@@ -127,9 +127,12 @@ class _TrainedRanker(Trained):
         return Found(rows, scores, ranks, {})
 
     def explain(self, vocabulary: Vocabulary, found: Found, rows: Rows) -> dict[str, Scores]:
-        """Return what each feature adds to the scores of some candidates of the first question."""
+        """Return what each feature adds to the scores of some words; NaN for those that are no candidates."""
         candidates = self.candidates[0]
         place = {row: number for number, row in enumerate(candidates.rows[0].tolist())}
-        features = candidates.features[0][[place[row] for row in rows.tolist()]][:, self.used]
-        shares = features * self.weights[0]
-        return {FEATURES[one]: shares[None, :, number] for number, one in enumerate(self.used)}
+        shares = np.full((len(rows), len(self.used)), np.nan)
+        for number, row in enumerate(rows.tolist()):
+            if row in place:
+                shares[number] = candidates.features[0][place[row], self.used] * self.weights[0]
+        parts = {FEATURES[one]: shares[None, :, number] for number, one in enumerate(self.used)}
+        return {"score": shares.sum(axis=1)[None, :], **parts}

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from densray.analogies import AnalogyCategory, AnalogyPair
 from densray.report import Column, Result, Table
 from densray.tasks.analogy.usable import SkippedPair
 
@@ -38,6 +39,13 @@ class Prediction:
     scores: tuple[float, ...]
     right: bool
     rank: int | None
+
+    def examples_of(self, category: AnalogyCategory) -> list[AnalogyPair]:
+        """Return the pairs of its category it was asked with: the one example, or all that share no word with it."""
+        if self.example is not None:
+            return [AnalogyPair(self.example[0], (self.example[1],))]
+        own = {word.lower() for word in (self.query, *self.answers)}
+        return [pair for pair in category if own.isdisjoint((pair.query.lower(), pair.answer.lower()))]
 
 
 @dataclass(frozen=True)
@@ -130,6 +138,10 @@ class AnalogyResult(Result):
         macro = weighted_mean(kept, lambda one: one.precision, weight=lambda one: 1)
         return (math.nan if micro is None else micro), (math.nan if macro is None else macro)
 
+    def misses(self) -> list[Prediction]:
+        """Return the questions whose first answer is wrong, where predictions were asked for."""
+        return [one for one in self.predictions if not one.right]
+
     @property
     def hits(self) -> NDArray[np.float64]:
         """Whether each pair asked came out right, category after category: what paired tests compare."""
@@ -184,7 +196,9 @@ class AnalogyResult(Result):
             return []
         unasked = [one.category for one in self.categories if one.precision is None]
         without = f"; no number for {', '.join(unasked)}" if unasked else ""
-        covered = f"{asked} of {total} pairs, {len(self.categories) - len(unasked)} of {len(self.categories)} categories"
+        covered = (
+            f"{asked} of {total} pairs, {len(self.categories) - len(unasked)} of {len(self.categories)} categories"
+        )
         return [f"Both rest on {covered}{without}. Compare them with figures of the same pairs only."]
 
 

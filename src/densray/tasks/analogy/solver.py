@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 import numpy as np
@@ -15,8 +15,8 @@ from densray.space import WordSpace
 from densray.tasks.analogy.folds import Examples, Folds
 from densray.tasks.analogy.products import Vocabulary
 from densray.tasks.analogy.search import search
-from densray.tasks.analogy.trained import Found, Questions, Trained
-from densray.tasks.analogy.usable import UsablePair, case_matters, find_usable
+from densray.tasks.analogy.trained import Found, Questions, Rows, Trained
+from densray.tasks.analogy.usable import SkippedPair, UsablePair, case_matters, find_usable
 
 __all__ = ["Answer", "Solver", "fold_questions"]
 
@@ -26,11 +26,12 @@ Pairs = Iterable[tuple[str, str | Sequence[str]] | AnalogyPair] | AnalogyCategor
 
 @dataclass(frozen=True)
 class Answer:
-    """A word, its score, and the parts the score is made of."""
+    """A word, its score, the parts the score is made of, and its place among all answers; the best has 1."""
 
     word: str
     score: float
     parts: Mapping[str, float]
+    rank: int
 
 
 class Solver:
@@ -43,6 +44,11 @@ class Solver:
     ----------
     space : WordSpace
         Where answers come from; vectors are used at unit length.
+
+    Attributes
+    ----------
+    skipped : tuple of SkippedPair
+        Pairs that `fit` left out, with the reason.
     """
 
     #: What the solver is called in results.
@@ -53,6 +59,7 @@ class Solver:
 
     def __init__(self, space: WordSpace) -> None:
         self.space = space
+        self.skipped: tuple[SkippedPair, ...] = ()
         self._folds: Folds | None = None
 
     def train(self, folds: Folds, queries: Matrix, pairs: Sequence[UsablePair]) -> Trained:
@@ -79,6 +86,7 @@ class Solver:
                 f"{len(usable)} of {usable.total} pairs have both words in '{self.space.name}'{hint}; "
                 f"at least {needed} are needed. Add pairs, or use a larger vocabulary."
             )
+        self.skipped = usable.skipped
         self._folds = Folds.whole(Examples(Vocabulary(self.space), usable.pairs))
         return self
 
@@ -88,24 +96,37 @@ class Solver:
             raise TaskError(f"k is {k}; it must be at least 1, the number of answers.")
         trained, found = self._ask(query, (), k=k)
         rows = found.rows[0][found.rows[0] >= 0]
-        parts = trained.explain(Vocabulary(self.space), found, rows)
         return [
-            Answer(
-                self.space.words[row],
-                float(found.scores[0, place]),
-                {name: float(values[0, place]) for name, values in parts.items() if name != "score"},
-            )
-            for place, row in enumerate(rows.tolist())
+            replace(answer, score=float(score))
+            for answer, score in zip(self._answers(trained, found, rows), found.scores[0], strict=False)
         ]
 
-    def rank(self, query: str, answer: str) -> int:
-        """Return the place of a word among the answers to a query; the best has 1."""
+    def explain(self, query: str, answer: str) -> Answer:
+        """Return a word as an answer to a query, wherever it stands: its place, its score and the parts of it."""
         row = int(self.space.locate([answer])[0])
         if row < 0:
             raise AnalogyError(f"'{answer}' is not among the {len(self.space):,} words of '{self.space.name}'.")
         if answer.lower() == query.lower():
             raise AnalogyError(f"'{answer}' is the query itself, which is barred as an answer.")
-        return int(self._ask(query, (row,), k=1)[1].ranks[0])
+        trained, found = self._ask(query, (row,), k=1)
+        return replace(self._answers(trained, found, np.array([row]))[0], rank=int(found.ranks[0]))
+
+    def rank(self, query: str, answer: str) -> int:
+        """Return the place of a word among the answers to a query; the best has 1."""
+        return self.explain(query, answer).rank
+
+    def _answers(self, trained: Trained, found: Found, rows: Rows) -> list[Answer]:
+        parts = trained.explain(Vocabulary(self.space), found, rows)
+        scores = parts.pop("score")
+        return [
+            Answer(
+                self.space.words[row],
+                float(scores[0, place]),
+                {name: float(values[0, place]) for name, values in parts.items()},
+                place + 1,
+            )
+            for place, row in enumerate(rows.tolist())
+        ]
 
     def _ask(self, query: str, right: tuple[int, ...], *, k: int) -> tuple[Trained, Found]:
         if self._folds is None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
+from densray.neighbors import at_unit_length
 from densray.tasks.analogy.folds import Folds
+from densray.tasks.analogy.products import Blocks, Vocabulary
 from densray.tasks.analogy.solver import Matrix, Solver, fold_questions
-from densray.tasks.analogy.trained import Products, Questions, Ranges, Scores, Trained
+from densray.tasks.analogy.trained import Found, Products, Questions, Ranges, Rows, Scores, Trained
 from densray.tasks.analogy.usable import UsablePair
 
-__all__ = ["ThreeCosAvg", "offset_targets"]
+__all__ = ["ThreeCosAvg"]
 
 
 class ThreeCosAvg(Solver):
@@ -26,18 +26,18 @@ class ThreeCosAvg(Solver):
 
     def train(self, folds: Folds, queries: Matrix, pairs: Sequence[UsablePair]) -> Trained:
         """Return the shifted queries as probes."""
-        return _TrainedOnTargets(offset_targets(folds, queries), queries, fold_questions(pairs))
-
-
-def offset_targets(folds: Folds, queries: Matrix) -> Matrix:
-    """Return the queries moved by the mean difference of the pairs a fold may see, at unit length."""
-    moved = queries + folds.offsets
-    return np.asarray(moved / np.maximum(np.linalg.norm(moved, axis=1, keepdims=True), 1e-12))
+        return _TrainedOnTargets(folds.offsets, queries, fold_questions(pairs))
 
 
 class _TrainedOnTargets(Trained):
-    def __init__(self, targets: Matrix, queries: Matrix, questions: Questions) -> None:
-        super().__init__({"query": queries, "target": targets}, questions)
+    def __init__(self, offsets: Matrix, queries: Matrix, questions: Questions) -> None:
+        super().__init__({"query": queries, "target": at_unit_length(queries + offsets)}, questions)
+        self.offsets = offsets
 
     def parts(self, products: Products, ranges: Ranges, chunk: slice) -> dict[str, Scores]:
         return {"score": products["target"] * 1.0, "cosine": products["query"]}
+
+    def explain(self, vocabulary: Vocabulary, found: Found, rows: Rows) -> dict[str, Scores]:
+        """Return the parts of the scores, the share along the mean difference among them."""
+        along = Blocks(vocabulary, {"offset": self.offsets}).at(rows)["offset"]
+        return {**super().explain(vocabulary, found, rows), "along the mean difference": along}
