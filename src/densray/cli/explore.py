@@ -14,7 +14,7 @@ __all__ = ["explore"]
 
 def explore(
     space: Annotated[
-        str, typer.Argument(metavar="[SPACE]", help="A file of vectors, or the name of a data set.")
+        str, typer.Argument(metavar="SPACE", help="A file of vectors, or the name of a data set.")
     ] = "googlenews-26k",
     port: Annotated[int, typer.Option("--port", metavar="N", help="Where to listen, on this machine only.")] = 8501,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open the page, only serve it.")] = False,

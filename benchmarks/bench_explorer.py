@@ -1,0 +1,101 @@
+"""The explorer: from a click to the changed chart, in a real browser, on the embedded space and on a large one."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from benchmarks.measurement import Measurement
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))  # the driver the end-to-end tests use
+
+_REPEATS = 7
+_LARGE = 400_000
+#: What a chart shows, as a string that changes with it.
+_PIXELS = """() => [...document.querySelectorAll('[data-testid="stVegaLiteChart"] canvas')]
+    .slice(0, 1).map(canvas => canvas.toDataURL()).join()"""
+_LISTS = ("happy glad joyful pleased", "kind warm gentle tender", "rich wealthy affluent prosperous")
+
+
+def main() -> Iterator[Measurement]:
+    """Measure clicks on both spaces; nothing where there is no browser or no Streamlit."""
+    from importlib.util import find_spec
+
+    from browser import browser, chromium
+
+    if chromium() is None or not (find_spec("streamlit") and find_spec("playwright")):
+        print("explorer: no chromium, streamlit or playwright here")
+        return
+    with browser() as chrome, tempfile.TemporaryDirectory() as folder:
+        yield from _measure(chrome, "googlenews-26k", "the embedded space", "≤ 1")
+        yield from _measure(chrome, _write_large(Path(folder)), "400,000 × 300", "≤ 3")
+
+
+def _measure(chrome: Any, space: str, name: str, bar: str) -> Iterator[Measurement]:
+    from browser import Visitor, explorer
+
+    with explorer(space) as address:
+        visitor = Visitor(chrome, address)
+        start = perf_counter()
+        visitor.go()
+        yield Measurement(f"explorer, {name}: a first visit until all is shown", perf_counter() - start, "s")
+        typed = [_typing(visitor, f"{_LISTS[count % len(_LISTS)]} w{count}") for count in range(_REPEATS)]
+        yield Measurement(f"explorer, {name}: two lists typed until the chart has changed", statistics.median(typed),
+                          "s", bar, f"median of {_REPEATS}, most {max(typed):.2f} s")  # fmt: skip
+        visitor.go("map")
+        moved = [_choosing(visitor, ("500", "1000")[count % 2]) for count in range(_REPEATS)]
+        yield Measurement(f"explorer, {name}: the map with other points", statistics.median(moved), "s", bar,
+                          f"median of {_REPEATS}, most {max(moved):.2f} s")  # fmt: skip
+        visitor.context.close()
+
+
+def _typing(visitor: Any, words: str) -> float:
+    box = visitor.page.get_by_label("Words at the high end", exact=True)
+    box.fill(words)
+    before = visitor.page.evaluate(_PIXELS)
+    start = perf_counter()
+    box.press("Control+Enter")
+    taken = _until_changed(visitor, before, start)
+    visitor.settle()
+    return taken
+
+
+def _choosing(visitor: Any, points: str) -> float:
+    before = visitor.page.evaluate(_PIXELS)
+    visitor.page.get_by_test_id("stSelectbox").filter(has_text="Points").locator("input").click()
+    start = perf_counter()
+    visitor.page.get_by_role("option", name=points, exact=True).click()
+    taken = _until_changed(visitor, before, start)
+    visitor.settle()
+    return taken
+
+
+def _until_changed(visitor: Any, before: str, start: float) -> float:
+    visitor.page.wait_for_function(f"before => {{ const now = ({_PIXELS})(); return now && now !== before }}",
+                                   arg=before, timeout=60_000, polling=20)  # fmt: skip
+    return perf_counter() - start
+
+
+def _write_large(folder: Path) -> str:
+    """Write a large space around the embedded one: real words first, then noise."""
+    from densray import WordSpace, load_space
+    from densray.formats import write_space
+
+    real = load_space("googlenews-26k")
+    noise = np.random.default_rng(0).standard_normal((_LARGE - len(real), real.width), dtype=np.float32)
+    noise /= np.linalg.norm(noise, axis=1, keepdims=True)
+    words = [*real.words, *(f"noise{number}" for number in range(len(noise)))]
+    space = WordSpace(words, np.vstack([real.vectors, noise]), name="large")
+    return str(write_space(space, folder / "large.densray"))
+
+
+if __name__ == "__main__":
+    for found in main():
+        print(found)
