@@ -90,6 +90,17 @@ def test_a_pair_of_methods_names_the_words_the_second_places_higher():
         found.between("svr", "linear")
 
 
+def test_words_to_draw_are_the_first_ones_and_those_furthest_apart_standardised():
+    space, lexicon = planted_space(300, 8, strength=0.3)
+    found = compare_methods(space, lexicon, methods=["mean-difference", "linear"])
+    rows = found.agreement("mean-difference", "linear", n_words=20, n_apart=2)
+    whole = {row["word"]: row["second"] - row["first"] for row in found.agreement("mean-difference", "linear")}
+    assert len(whole) == 300
+    assert np.std([row["first"] for row in found.agreement("mean-difference", "linear")]) == pytest.approx(1.0)
+    assert {min(whole, key=whole.__getitem__), max(whole, key=whole.__getitem__)} < {row["word"] for row in rows[:4]}
+    assert {row["word"] for row in rows} > set(space.words[:20])
+
+
 def test_methods_of_two_classes_learn_scores_split_at_their_median():
     seeds = planted_seeds(100, 6, scores=True)
     space = WordSpace(seeds.words, seeds.X)

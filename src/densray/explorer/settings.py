@@ -29,17 +29,27 @@ DEFAULTS: dict[str, str] = {
     "mark": "",
     # compare
     "methods": "",
+    "first_method": "",
+    "second_method": "",
     # remove
     "remover": "densray-unit",
     "n_axes": "1",
-    "anchors": "man woman",
+    "anchors": "",
+    "neutral_from": "occupations",
     "neutral": "",
-    # analogies
-    "pairs": "",
-    "query": "",
+    "keep": "",
+    # analogies: asked with pairs of one's own, and the benchmark
+    "part": "ask",
+    "pairs": "man woman\nfather mother\nbrother sister\nboy girl\nson daughter\nhusband wife",
+    "query": "uncle",
+    "expected": "",
     "solver": "intcos-original",
+    "rotation": "densray-unit",
     "set": "google",
-    "section": "",
+    "section": "family",
+    "case": "set",
+    "solvers": "intcos-original",
+    "questions": "misses",
 }
 #: Characters an address may take; browsers and servers differ beyond.
 LONGEST = 6_000

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -13,7 +15,20 @@ import streamlit as st
 from densray.errors import DensRayError
 from densray.explorer.settings import Settings
 
-__all__ = ["bound", "chart", "choice", "complain", "download", "long_step", "plain", "settings", "write_setting"]
+__all__ = [
+    "bound",
+    "chart",
+    "choice",
+    "choose_several",
+    "complain",
+    "download",
+    "interruptible",
+    "long_step",
+    "plain",
+    "settings",
+    "write_setting",
+    "write_several",
+]
 
 Advance = Callable[[int, int], None]
 Found = TypeVar("Found")
@@ -63,6 +78,26 @@ def choice(label: str, name: str, options: Sequence[str], **more: Any) -> str:
         write_setting(name, options[0])
     found: str = st.selectbox(label, options, **bound(name), **more)
     return found
+
+
+def choose_several(label: str, name: str, options: Sequence[str], *, default: Sequence[str], **more: Any) -> list[str]:
+    """Return what is chosen of a list that is tied to a setting, which names them with commas between."""
+    key = f"setting {name}"
+    if key not in st.session_state:
+        named = [each for each in settings()[name].split(",") if each in options]
+        st.session_state[key] = named or list(default)
+    found: list[str] = st.multiselect(label, options, key=key, on_change=_keep_several, args=(name,), **more)
+    return found
+
+
+def _keep_several(name: str) -> None:
+    settings()[name] = ",".join(st.session_state[f"setting {name}"])
+
+
+def write_several(name: str, values: Sequence[str]) -> None:
+    """Set a setting of several values and the widget tied to it; for callbacks."""
+    st.session_state[f"setting {name}"] = list(values)
+    _keep_several(name)
 
 
 @contextmanager
@@ -116,6 +151,34 @@ def long_step(
     found = find(_Bar(bar, label))
     place.empty()
     return found
+
+
+def interruptible(find: Callable[[Advance], Found]) -> Callable[[Advance], Found]:
+    """Return a step for `long_step` that runs in another thread, so that Cancel need not wait for compiled code.
+
+    It must show nothing itself: only the thread of the page can.
+    """
+
+    def watched(advance: Advance) -> Found:
+        state = [(0, 1)]
+        abandoned = threading.Event()
+
+        def note(done: int, total: int) -> None:
+            if abandoned.is_set():
+                raise DensRayError("the step was cancelled.")
+            state[0] = done, total
+
+        pool = ThreadPoolExecutor(1)
+        try:
+            future = pool.submit(find, note)
+            while not wait([future], timeout=_REFRESH).done:
+                advance(*state[0])
+            return future.result()
+        finally:
+            abandoned.set()
+            pool.shutdown(wait=False)
+
+    return watched
 
 
 def _ignore(done: int, total: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -14,6 +14,7 @@ from densray.space import WordSpace
 from densray.tasks.axis_model import AxisModel
 from densray.tasks.diagnostics import Diagnosis, diagnose_axis
 from densray.tasks.induction import Induction, score_vocabulary
+from densray.tasks.method_comparison import FailedTrial, MethodComparison, MethodTrial, compare_trials, try_method
 from densray.tasks.seeds import Seeds, fitted
 
 __all__ = ["Axis", "Workbench", "current", "use"]
@@ -94,6 +95,27 @@ class Workbench:
     def knows_diagnosis(self, axis: Axis) -> bool:
         """Return whether an axis was diagnosed before."""
         return self.holds(("diagnosis", *identity(axis.lexicon, axis.method)))
+
+    def trial(self, lexicon: Lexicon, method: str, advance: Advance | None = None) -> MethodTrial | FailedTrial:
+        """Return how one method does on a concept."""
+
+        def find() -> MethodTrial | FailedTrial:
+            return try_method(self.space, Seeds.of(self.space, lexicon), method, advance=advance)
+
+        return self.recall(("trial", *identity(lexicon, method)), find)
+
+    def knows_trial(self, lexicon: Lexicon, method: str) -> bool:
+        """Return whether a method was tried on a concept before."""
+        return self.holds(("trial", *identity(lexicon, method)))
+
+    def comparison(self, lexicon: Lexicon, methods: Sequence[str]) -> MethodComparison:
+        """Return methods that were tried on a concept beside each other."""
+
+        def find() -> MethodComparison:
+            trials = [self.trial(lexicon, method) for method in methods]
+            return compare_trials(self.space, lexicon, Seeds.of(self.space, lexicon), trials)
+
+        return self.recall(("comparison", *identity(lexicon, ",".join(methods))), find)
 
 
 def identity(lexicon: Lexicon, method: str) -> tuple[Hashable, ...]:

@@ -12,7 +12,7 @@ from densray.errors import TaskError
 from densray.report import Column, Result, Table
 from densray.tasks.induction import Induction
 
-__all__ = ["AxisChange", "axis_change", "degrees_between"]
+__all__ = ["AxisChange", "axis_change", "degrees_between", "standardized"]
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def axis_change(
         raise TaskError(
             f"vocabularies of {before.n_words:,} and {after.n_words:,} words are given; one and the same is needed."
         )
-    shift = _standardized(after.scores.score) - _standardized(before.scores.score)
+    shift = standardized(after.scores.score) - standardized(before.scores.score)
     order = np.argsort(shift, kind="stable")
     ends = order[::-1][:n_words], order[:n_words]
     risen, fallen = ([_entry(before, after, shift, row) for row in end.tolist()] for end in ends)
@@ -83,7 +83,8 @@ def degrees_between(first: NDArray[np.float64], second: NDArray[np.float64]) -> 
     return float(np.degrees(2.0 * np.arcsin(half)))
 
 
-def _standardized(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def standardized(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return scores in standard deviations from their mean; equal scores are all 0."""
     return np.asarray((scores - scores.mean()) / (scores.std() or 1.0))
 
 

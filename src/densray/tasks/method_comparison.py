@@ -17,7 +17,7 @@ from densray.metrics import kendall_tau, percentile_interval, resampled_tau
 from densray.report import Column, Input, Provenance, Result, Table, best_cells
 from densray.rotations import METHODS
 from densray.space import WordSpace
-from densray.tasks.axis_change import AxisChange, axis_change, degrees_between
+from densray.tasks.axis_change import AxisChange, axis_change, degrees_between, standardized
 from densray.tasks.axis_model import AxisModel
 from densray.tasks.held_out import count_folds, held_out_scores, stratified_folds
 from densray.tasks.induction import Induction, score_vocabulary
@@ -131,6 +131,18 @@ class MethodComparison(Result):
         """Return how two methods differ; words that rose stand higher by the second."""
         one, other = self.trial(first), self.trial(second)
         return axis_change(one.ranking, other.ranking, (one.axis, other.axis), n_words=n_words)
+
+    def agreement(self, first: str, second: str, *, n_words: int = 1000, n_apart: int = 20) -> list[dict[str, Any]]:
+        """Return words with their standardised scores by two methods: what `agreement_scatter` draws.
+
+        The first `n_words` of the vocabulary, usually the most frequent, and the `n_apart` furthest apart either way.
+        """
+        scores = [standardized(self.trial(method).ranking.scores.score) for method in (first, second)]
+        order = np.argsort(scores[1] - scores[0], kind="stable")
+        rows = dict.fromkeys([*order[:n_apart].tolist(), *order[::-1][:n_apart].tolist(), *range(n_words)])
+        words = self.trial(first).ranking.words
+        shown = [row for row in rows if row < len(words)]
+        return [{"word": words[row], "first": float(scores[0][row]), "second": float(scores[1][row])} for row in shown]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one row a method: τ with its interval, by how much it is behind the best, seconds, remarks."""
