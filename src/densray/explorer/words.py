@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from densray.analogies import AnalogySet
 from densray.errors import LexiconError
 from densray.lexicon import Lexicon
+from densray.space import WordSpace
+from densray.tasks.diagnostics.spelling import near_misses
 
-__all__ = ["MOST_WORDS", "lexicon_of_lists", "lexicon_of_upload", "pairs_of_text", "words_of_text"]
+__all__ = [
+    "MOST_PAIRS",
+    "MOST_WORDS",
+    "lexicon_of_lists",
+    "lexicon_of_upload",
+    "missing_word",
+    "pairs_of_text",
+    "text_of_pairs",
+    "words_of_text",
+]
 
 #: Words of a pasted list, and letters of a word: more is a slip of the clipboard.
 MOST_WORDS, LONGEST_WORD = 20_000, 200
+#: Example pairs of one relation; every solver answers at once with so many.
+MOST_PAIRS = 500
 _LONGEST_NAME = 80
+_JOINTS = (r"\t", r"[,;]", r":", r"\s")
 _ENDINGS = (".tsv", ".csv", ".txt", ".json")
 
 
@@ -59,21 +73,41 @@ def lexicon_of_upload(file_name: str, content: bytes) -> Lexicon:
 
 
 def pairs_of_text(text: str) -> AnalogySet:
-    """Return pasted pairs, one a line (a comma, a colon or blanks between), as a set of one category.
+    """Return pasted pairs, one a line, as a set of one category.
 
-    >>> [pair.query for pair in pairs_of_text("man woman\\nking: queen").categories[0]]
-    ['man', 'king']
+    Between the words stands a tab, a comma, a semicolon or a colon, with blanks or without; where there is none of
+    them, blanks.
+
+    >>> [pair.words for pair in pairs_of_text("man woman\\nNew York: USA").categories[0]]
+    [('man', 'woman'), ('New York', 'USA')]
     """
-    pairs: list[tuple[str, Sequence[str]]] = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
-        left, *rest = [part for part in re.split(r"[\s,;:]+", line.strip()) if part]
-        if len(rest) != 1:
-            raise LexiconError(f"line {number}, «{line.strip()[:60]}», is no pair: two words are needed on each line.")
-        pairs.append((left, rest))
-    if len(pairs) > MOST_WORDS:
-        raise LexiconError(f"{len(pairs):,} pairs were pasted; {MOST_WORDS:,} can be. Take fewer.")
-    if not pairs:
+    lines = [(number, line.strip()) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
+    if not lines:
         raise LexiconError("no pair was typed. Give at least two, one a line, such as: man woman.")
+    if len(lines) > MOST_PAIRS:
+        raise LexiconError(f"{len(lines):,} pairs were pasted; {MOST_PAIRS:,} can be. Take fewer.")
+    pairs: list[tuple[str, str]] = []
+    for number, line in lines:
+        joint = next((joint for joint in _JOINTS if re.search(joint, line)), r"$")
+        words = [part for each in re.split(joint, line) if (part := each.strip())]
+        if len(words) != 2 or max(map(len, words)) > LONGEST_WORD:
+            raise LexiconError(f"line {number}, «{line[:60]}», is no pair: two words are needed on each line.")
+        pairs.append((words[0], words[1]))
     return AnalogySet.from_pairs(pairs)
+
+
+def text_of_pairs(pairs: Iterable[tuple[str, str]]) -> str:
+    """Return pairs as a text that `pairs_of_text` reads.
+
+    >>> text_of_pairs([("man", "woman"), ("New York", "USA")])
+    'man woman\\nNew York\\tUSA'
+    """
+    joints = re.compile("|".join(_JOINTS))
+    return "\n".join(("\t" if any(map(joints.search, pair)) else " ").join(pair) for pair in pairs)
+
+
+def missing_word(word: str, space: WordSpace) -> str:
+    """Return the line that says a word is missing, and which one the space has instead."""
+    instead = near_misses([word], space)
+    hint = f" It has «{instead[0].found}»." if instead else ""
+    return f"«{word[:60]}» is not in the space.{hint}"

@@ -13,13 +13,12 @@ import streamlit as st
 from densray.explorer.settings import AxisChoice
 from densray.explorer.sidebar import axis_in_hand, lexicon_of, show_missing, without_seed
 from densray.explorer.widgets import bound, chart, complain, download, long_step, plain, settings
-from densray.explorer.words import words_of_text
+from densray.explorer.words import missing_word, words_of_text
 from densray.explorer.workbench import Axis, Workbench, current
 from densray.figures import ranked_words, score_histogram, seed_influence
 from densray.tasks.axis_change import axis_change
 from densray.tasks.axis_files import save_axis
 from densray.tasks.diagnostics import Diagnosis
-from densray.tasks.diagnostics.spelling import near_misses
 from densray.tasks.induction import score_vocabulary
 from densray.tasks.looked_up import both_ends, look_up, seed_scores
 from densray.tasks.resampling import is_closed_form
@@ -76,9 +75,7 @@ def _show_word(bench: Workbench, axis: Axis, diagnosis: Diagnosis | None, place:
     if not word:
         return
     if word not in bench.space:
-        instead = [miss.found for miss in near_misses([word], bench.space)]
-        hint = f" It has «{instead[0]}»." if instead else ""
-        place.warning(plain(f"«{word[:60]}» is not in the space.{hint}"), icon=":material/search_off:")
+        place.warning(plain(missing_word(word, bench.space)), icon=":material/search_off:")
         return
     entry = look_up(bench.space, axis.ranking, [word], model=None if diagnosis is None else diagnosis.model)[0]
     error = f" ± {entry['standard_error']:.3f}" if "standard_error" in entry else ""
