@@ -190,3 +190,12 @@ def test_notes_are_for_people_at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr(sys, "stderr", stream)
         note("hello", quiet=quiet)
         assert stream.getvalue() == text
+
+
+def test_flags_show_no_type_and_tables_come_in_the_order_of_the_paper(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["reproduce", "--help"]) == 0
+    shown = capsys.readouterr().out
+    places = [shown.index(f" {name} ") for name in ("table1", "figure1", "table3", "figure2", "table4", "table6")]
+    assert places == sorted(places)
+    assert run(["fit", "--help"]) == 0
+    assert "bool" not in shown + capsys.readouterr().out

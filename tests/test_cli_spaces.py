@@ -11,6 +11,7 @@ import pytest
 from densray import DensRay, WordSpace, save_rotation
 from densray.cli.entry import run
 from densray.formats import read_space, write_space
+from planted import planted_space
 
 RNG = np.random.default_rng(1)
 SPACE = WordSpace([f"word{n}" for n in range(20)], RNG.normal(size=(20, 5)).astype(np.float32), name="tiny")
@@ -116,3 +117,27 @@ def test_an_interrupted_write_leaves_the_old_file_whole(
     assert capsys.readouterr().err == "densray: interrupted\n"
     assert (folder / "there.bin").read_bytes() == b"old"
     assert sorted(path.name for path in folder.iterdir()) == before
+
+
+@pytest.mark.parametrize("source", ["googlenews-26k", "space.txt"])
+def test_a_written_space_has_the_name_of_its_file(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_space(WordSpace(["a", "b"], np.eye(2), name="space"), "space.txt")
+    assert run(["convert", source, "-o", "mine.densray", "--limit", "2", "--quiet"]) == 0
+    assert read_space("mine.densray").name == "mine"
+
+
+def test_erasing_every_axis_is_refused_and_a_share_of_all_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    space, lexicon = planted_space(width=3)
+    write_space(space, "space.txt")
+    X, y, *_ = lexicon.align(space)
+    save_rotation(DensRay().fit(X, y), "axis.npz", space=space)
+    erase = ["erase", "space.txt", "axis.npz", "-o", "out.txt", "--axes"]
+    assert run([*erase, "3"]) == 2
+    assert "leaves vectors of zeros" in capsys.readouterr().err
+    assert not Path("out.txt").exists()
+    assert run([*erase, "3", "--strength", "0.5"]) == 0
+    assert run([*erase, "2", "--overwrite"]) == 0

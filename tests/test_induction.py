@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +12,12 @@ from sklearn.isotonic import IsotonicRegression
 
 from densray import Lexicon, WordSpace, load_space
 from densray.datasets import load_lexicon
-from densray.errors import LexiconError, OutputError, TaskError, VectorError
+from densray.errors import DensRayError, LexiconError, OutputError, TaskError, VectorError
 from densray.metrics import auc
 from densray.rotations import make_rotation
 from densray.tasks.axis_model import AxisModel
 from densray.tasks.calibration import Calibration
+from densray.tasks.diagnostics import diagnose
 from densray.tasks.induction import induce, score_vocabulary
 from densray.tasks.seeds import Seeds
 from planted import planted_seeds, planted_space
@@ -237,3 +239,9 @@ def test_seeds_are_marked_and_no_probability_is_rounded_to_certainty() -> None:
     column = [cells[table.headings.index("probability")] for cells in table.shown()]
     assert ">0.999" in column
     assert "1.000" not in column
+
+
+@pytest.mark.parametrize("ask", [induce, diagnose])
+def test_a_seed_that_is_none_is_refused(ask: Callable[..., object]) -> None:
+    with pytest.raises(DensRayError, match="random_state is -1"):
+        ask(*planted_space(), random_state=-1)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from densray.errors import LexiconError
+from densray.errors import DensRayError, LexiconError
 from densray.lexicon import Lexicon
 from densray.space import WordSpace
 
@@ -207,3 +207,10 @@ def test_choices_that_do_not_exist_are_refused_and_a_file_is_sent_to_read() -> N
         Lexicon(entries, neutral="no")  # type: ignore[arg-type]
     with pytest.raises(LexiconError, match=r"Lexicon\.read"):
         Lexicon("seeds.tsv")  # type: ignore[arg-type]
+
+
+def test_a_seed_that_is_none_is_an_error_of_ours() -> None:
+    lexicon = Lexicon(dict(zip("abcdefgh", [1, -1] * 4, strict=True)))
+    with pytest.raises(DensRayError, match="random_state is -1; a whole number from 0"):
+        lexicon.split(0.5, random_state=-1)
+    assert len(lexicon.split(0.5, random_state=2**32 - 1)) == 2

@@ -9,7 +9,7 @@ import pytest
 
 from densray.bias import AnchorGap
 from densray.cli.entry import run
-from densray.paper import agreement, compare, published
+from densray.paper import agreement, compare, comparison_table, published
 from densray.paper.debiasing import figure2, occupation_gaps, table3
 
 
@@ -62,3 +62,11 @@ def test_reproduce_figure2_writes_the_two_panels(tmp_path: Path, capsys: pytest.
     assert "original space" in drawn
     assert "complement space" in drawn
     assert run(["reproduce", "figure2", "-o", str(target)]) == 2
+
+
+def test_the_column_listed_is_explained() -> None:
+    rows = [{**cell, "ours": None, "listed": True} for cell in published("table3")]
+    notes = comparison_table("table3", compare(rows, published("table3"))).notes
+    assert any(note.startswith("listed: whether the word is among the five and five most biased") for note in notes)
+    plain = [{key: row[key] for key in row if key != "listed"} for row in rows]
+    assert not any("listed" in note for note in comparison_table("table3", compare(plain, published("table3"))).notes)

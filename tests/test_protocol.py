@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from densray import Lexicon, WordSpace
-from densray.errors import LexiconError, TaskError
+from densray.errors import DensRayError, LexiconError, TaskError
 from densray.tasks.protocol import Protocol, TrainTest
 from planted import planted_space
 
@@ -141,3 +141,8 @@ def test_french_words_keep_case_and_accents() -> None:
         assert [pairs[word] for word in words] == labels.tolist()
         assert np.array_equal(np.sign(rows[:, 0]), labels)
     assert data.coverage == 1.0
+
+
+def test_a_seed_that_is_none_is_refused_when_the_protocol_is_made() -> None:
+    with pytest.raises(DensRayError, match="seed is -1"):
+        Protocol(seed=-1)

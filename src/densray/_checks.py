@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from densray.errors import SpaceError, VectorError, name_some
+from densray.errors import DensRayError, SpaceError, VectorError, name_some
 
-__all__ = ["checked_vectors", "checked_words"]
+__all__ = ["check_seed", "checked_vectors", "checked_words"]
 
 _BLOCK = 16_384
 
@@ -60,3 +60,9 @@ def checked_vectors(vectors: ArrayLike, words: Sequence[str]) -> NDArray[np.floa
             f"first in row {bad[0]}. Leave those words out."
         )
     return matrix
+
+
+def check_seed(seed: object, *, name: str = "random_state") -> None:
+    """Raise if a whole number is none that a random generator takes; anything else is left to the generator."""
+    if isinstance(seed, int) and not 0 <= seed < 2**32:
+        raise DensRayError(f"{name} is {seed}; a whole number from 0 to {2**32 - 1:,} is needed.")

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from densray._checks import check_seed
 from densray.alignment import Alignment, align_words, spelling_key
 from densray.entries import Conflicts, Dropped, Label, Neutral, merge_entries
 from densray.errors import LexiconError, name_some
@@ -255,6 +256,7 @@ class Lexicon:
         """
         if not 0 < test_size < 1:
             raise LexiconError(f"test_size is {test_size}; it must lie between 0 and 1, for instance 0.2.")
+        check_seed(random_state)
         groups: dict[str, float] = {}
         for word, label in self.items():
             groups.setdefault(spelling_key(word, match_case=False), label)

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray.datasets import list_datasets, load_space, path_of
-from densray.errors import PersistenceError
+from densray.errors import PersistenceError, VectorError
 from densray.file_kinds import kind_of
-from densray.formats import Change, rewrite, write_space
+from densray.formats import Change, name_of, rewrite, write_space
 from densray.persistence import is_fitted_on, load_rotation, read_header
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def rewrite_space(
     options: dict[str, Any] = {"format": format, "overwrite": overwrite, "progress": progress}
     if _is_embedded(source):
         space = load_space(source, limit=limit)
-        changed = space.with_vectors(step(space.words, space.vectors))
+        changed = space.with_vectors(step(space.words, space.vectors), name=name_of(Path(target)))
         path = write_space(changed, target, **options)
     else:
         reading: dict[str, Any] = {"limit": limit, "source_format": source_format, "encoding": encoding}
@@ -98,11 +98,18 @@ def rotating(rotation: Rotation) -> Change:
 def erasing(rotation: Rotation, *, n_axes: int = 1, keep: Iterable[str] = (), strength: float = 1.0) -> Change:
     """Return the removal of the first axes of a rotation; the words in ``keep`` stay as they are.
 
-    ``strength`` is the share of the change that is made.
+    ``strength`` is the share of the change that is made. Removing every axis whole would leave vectors of zeros, and is
+    refused.
     """
     from densray.removal import Erasure, Removal
 
-    return Removal(Erasure.of(rotation, n_axes), frozenset(keep), strength=strength)
+    erasure = Erasure.of(rotation, n_axes)
+    width = rotation.components_.shape[1]
+    if n_axes == width and strength == 1.0:
+        raise VectorError(
+            f"removing {n_axes} of {width} axes leaves vectors of zeros. Remove fewer, or a share of them (strength)."
+        )
+    return Removal(erasure, frozenset(keep), strength=strength)
 
 
 def load_axis_for(source: str | Path, axis: str | Path, *, any_space: bool = False) -> Rotation:

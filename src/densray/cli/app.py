@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.main import get_command
 
 from densray._version import __version__
 from densray.cli import (
@@ -23,7 +24,7 @@ from densray.cli import (
     spaces,
 )
 
-__all__ = ["app"]
+__all__ = ["app", "command"]
 
 app = typer.Typer(
     name="densray",
@@ -63,3 +64,18 @@ app.command()(explore.explore)
 app.add_typer(data.app, name="data")
 app.add_typer(evaluate.app, name="evaluate")
 app.add_typer(reproduce.app, name="reproduce")
+
+
+def command() -> Any:
+    """Return the command line, ready to run; flags are shown without the type of value they do not take."""
+    built = get_command(app)
+    _hide_types_of_flags(built)
+    return built
+
+
+def _hide_types_of_flags(one: Any) -> None:
+    for each in (*one.params, one.get_help_option(typer.Context(one))):
+        if getattr(each, "is_flag", False):
+            each.metavar = ""
+    for below in getattr(one, "commands", {}).values():
+        _hide_types_of_flags(below)

@@ -25,6 +25,7 @@ _AS_OPTIONS = {
     "format='glove'": "densray convert --from glove",
     ", or name its encoding, for instance encoding='latin-1'": " (it may be latin-1)",
     ", or name its encoding, for instance encoding='utf-16'": " (it may be utf-16)",
+    "(strength)": "(--strength)",
     "say header=True": "say which they are: --word-column, --label-column",
     "word_column=, label_column=": "--word-column, --label-column",
 }
@@ -48,11 +49,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings():
         warnings.showwarning = _warn
         try:
-            from typer.main import get_command
+            from densray.cli.app import command
 
-            from densray.cli.app import app
-
-            code = get_command(app)(args=arguments, prog_name="densray", standalone_mode=False)
+            code = command()(args=arguments, prog_name="densray", standalone_mode=False)
             sys.stdout.flush()
         except KeyboardInterrupt:
             return _say("interrupted", code=INTERRUPTED)

@@ -6,12 +6,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from densray.cli.output import print_json, show
 
 __all__ = ["app", "show_comparison"]
 
-app = typer.Typer(help="Put our numbers beside the published ones, cell by cell.")
+#: As they come in the paper.
+_ORDER = ("table1", "figure1", "table3", "figure2", "table4", "table5", "table6")
+
+
+class _InOrder(TyperGroup):
+    """Commands in the order of the paper, wherever they are registered."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return sorted(super().list_commands(ctx), key=_ORDER.index)
+
+
+app = typer.Typer(help="Put our numbers beside the published ones, cell by cell.", cls=_InOrder)
 
 
 @app.callback()

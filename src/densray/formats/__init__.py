@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from densray.formats._detection import FORMATS
 from densray.formats._native import check_native
-from densray.formats._read import read_space
+from densray.formats._read import name_of, read_space
 from densray.formats._write import ENDINGS, Change, format_for, rewrite, write_space
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Change",
     "check_native",
     "format_for",
+    "name_of",
     "read_space",
     "rewrite",
     "write_space",

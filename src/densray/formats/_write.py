@@ -136,7 +136,7 @@ def rewrite(
         if first is None:
             raise FormatError(f"{source.name}: no row could be read.")
         shape = (rows, first[1].shape[1])
-        written = _write(target, kind, chain([first], pieces), shape=shape, name=name_of(source), overwrite=overwrite)
+        written = _write(target, kind, chain([first], pieces), shape=shape, name=name_of(target), overwrite=overwrite)
     warn_skipped(source.name, final)
     return written
 

@@ -77,6 +77,12 @@ def agreement(rows: Sequence[Row], *, decimals: int) -> dict[str, Any]:
     }
 
 
+#: What columns beside the published keys say.
+_EXPLAINED = {
+    "listed": "listed: whether the word is among the five and five most biased in this space, as in the paper."
+}
+
+
 def comparison_table(table: str, rows: Sequence[Row]) -> Table:
     """Return compared rows laid out: the keys of the cell, ours, the paper's, the difference, how many agree.
 
@@ -94,9 +100,10 @@ def comparison_table(table: str, rows: Sequence[Row]) -> Table:
     note = f"{found['equal']} of {found['compared']} cells equal the paper's to {decimals} decimals"
     if found["compared"]:
         note += f"; the largest difference is {found['largest_difference']:.{decimals + 1}f}"
+    notes = [f"{note}.", *(said for key, said in _EXPLAINED.items() if key in keys)]
     columns: list[Column | str] = [*keys, *(Column(key, decimals=decimals) for key in numbers[:2])]
     title = f"{table[:-1].capitalize()} {table[-1]}: ours beside the paper's"
-    return Table(title, [*columns, Column("difference", decimals=decimals + 1)], rows, [note + "."])
+    return Table(title, [*columns, Column("difference", decimals=decimals + 1)], rows, notes)
 
 
 def _value(row: Row, key: str) -> Any:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from densray._checks import check_seed
 from densray.arrays import is_dask
 from densray.errors import OutputError
 from densray.lexicon import Lexicon
@@ -203,6 +204,7 @@ def induce(
             random_state=random_state,
         )
         return table
+    check_seed(random_state)
     provenance = Provenance.begin(seed=random_state)
     seeds = Seeds.of(space, lexicon, normalize=normalize, match_case=match_case)
     rotation = fitted(method, seeds)

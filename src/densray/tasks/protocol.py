@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from densray._checks import check_seed
 from densray.alignment import spelling_key
 from densray.errors import LexiconError, TaskError, name_some
 from densray.lexicon import Lexicon
@@ -76,6 +77,9 @@ class Protocol:
     least_coverage: float = 0.1
     level: float = 0.95
     n_resamples: int = 1000
+
+    def __post_init__(self) -> None:
+        check_seed(self.seed, name="seed")
 
     def rotation(self, method: str) -> Rotation:
         """Return an unfitted rotation of one axis, with those choices of the protocol that the method knows."""

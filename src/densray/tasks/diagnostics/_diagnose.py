@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from densray._checks import check_seed
 from densray.lexicon import Lexicon
 from densray.metrics import auc, auc_interval, kendall_tau, tau_interval
 from densray.report import Input, Provenance
@@ -121,6 +122,7 @@ def diagnose_axis(
     advance: Advance | None = None,
 ) -> Diagnosis:
     """Return how far an axis that is fitted already can be trusted; see :func:`diagnose`."""
+    check_seed(random_state)
     provenance = Provenance.begin(seed=random_state)
     random = np.random.default_rng(random_state)
     step = _Steps(advance, 4)
