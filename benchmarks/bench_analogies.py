@@ -11,7 +11,7 @@ import numpy as np
 from scipy.stats import ortho_group
 
 from benchmarks.devices import gpu_copies
-from benchmarks.measurement import Measurement
+from benchmarks.measurement import Measurement, peak_bytes
 from densray import WordSpace, load_space
 from densray.analogies import AnalogySet
 from densray.datasets import load_analogies
@@ -106,7 +106,8 @@ def main() -> list[Measurement]:
     queries = sum(one.pairs for result in results for one in result.asked()) // len(_columns(space))
     names = " + ".join(one.name for one in sets)
     obvious = _obvious(space)
-    note = f"{queries} queries, {worked:.0f} s CPU; googlenews-26k and rotated copies of it"
+    held = peak_bytes(lambda: _solve(space, sets)) / 1e6
+    note = f"{queries} queries, {worked:.0f} s CPU, {held:.0f} MB beside the space: googlenews-26k and rotated copies"
     return [
         Measurement(f"five analogy columns, {names}, 80k × 300", taken, "s", "≤ 60", note),
         Measurement(

@@ -1,4 +1,4 @@
-"""Fitting: ratios to the matrix products it is made of, to a loop over words, to others, and growth with n and d."""
+"""Fitting: ratios to its matrix products, to a loop over words and to others; memory; growth over n and d."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from scipy.linalg import eigh
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from benchmarks.measurement import Measurement, seconds
-from densray import Densifier, DensRay, LinearRotation, load_space
+from benchmarks.measurement import Measurement, exponent, peak_bytes, seconds
+from densray import Densifier, DensRay, LinearRotation, MeanDifference, load_space
 from densray.datasets import load_lexicon
 
 __all__ = ["main", "planted"]
@@ -36,14 +36,41 @@ def _plain() -> list[Measurement]:
     parts = seconds(lambda: X.T @ X) + seconds(lambda: eigh(scatter))
     ours = seconds(lambda: DensRay().fit(X, y))
     what = "plain DensRay().fit, 200k × 300 float32"
-    found = [Measurement(f"{what}, against XᵀX plus one eigh", ours / parts, "×", "≤ 2.5", f"{ours:.2f} s")]
+    note = f"{ours:.2f} s, {_megabytes(lambda: DensRay().fit(X, y))} beside the rows"
+    found = [Measurement(f"{what}, against XᵀX plus one eigh", ours / parts, "×", "≤ 2.5", note)]
     for name, model in (
         ("PCA", PCA(svd_solver="covariance_eigh")),
         ("LDA", LinearDiscriminantAnalysis(solver="eigen")),
     ):
         theirs = seconds(lambda model=model: model.fit(X, y), repeats=2)  # type: ignore[misc]
-        found.append(Measurement(f"scikit-learn {name} on the same rows, against ours", theirs / ours, "×"))
-    return found
+        note = f"{theirs:.2f} s, {_megabytes(lambda model=model: model.fit(X, y))} beside the rows"  # type: ignore[misc]
+        found.append(Measurement(f"scikit-learn {name} on the same rows, against ours", theirs / ours, "×", note=note))
+    return found + _against_leace(X, y)
+
+
+def _against_leace(X: Rows, y: NDArray[np.int64]) -> list[Measurement]:
+    """Return the times of LEACE, by the library concept-erasure, over ours; nothing where it is not installed."""
+    try:
+        import torch
+        from concept_erasure import LeaceEraser
+    except ImportError:
+        return []
+    rows, labels = torch.from_numpy(X), torch.from_numpy(y.astype(np.float32))
+    eraser, fitted = LeaceEraser.fit(rows, labels), MeanDifference().fit(X, y)
+    fit = seconds(lambda: LeaceEraser.fit(rows, labels), repeats=3)
+    pairs = {
+        "fit, LEACE of concept-erasure over plain DensRay": (fit, seconds(lambda: DensRay(1).fit(X, y))),
+        "fit, LEACE of concept-erasure over the mean difference": (fit, seconds(lambda: MeanDifference().fit(X, y))),
+        "erase, LEACE of concept-erasure over ours": (seconds(lambda: eraser(rows)), seconds(lambda: fitted.erase(X))),
+    }
+    return [
+        Measurement(f"{what}, 200k × 300 float32", theirs / ours, "×", note=f"{theirs:.3f} s against {ours:.3f} s")
+        for what, (theirs, ours) in pairs.items()
+    ]
+
+
+def _megabytes(act: Callable[[], object]) -> str:
+    return f"{peak_bytes(act) / 1e6:.0f} MB"
 
 
 def _pairs_of_one_word(X: Rows, y: NDArray[np.int64], row: int) -> NDArray[np.float32]:
@@ -64,33 +91,46 @@ def _unit() -> list[Measurement]:
     some = range(0, len(X), 40)
     loop = seconds(lambda: [_pairs_of_one_word(X, y, row) for row in some], repeats=1) * len(X) / len(some)
     what = f"unit differences, {len(X):,} × {X.shape[1]} float32"
+    memory = _megabytes(lambda: DensRay(normalize_differences=True, weights=(0.5, 0.5)).fit(X, y))
+    note = f"{ours:.2f} s, {memory} beside the rows"
     return [
-        Measurement(f"{what}, against its two matrix products", ours / products, "×", "≤ 3", f"{ours:.2f} s"),
+        Measurement(f"{what}, against its two matrix products", ours / products, "×", "≤ 3", note),
         Measurement(f"{what}, faster than the loop over words", loop / ours, "×", "≥ 200", f"{loop:.0f} s"),
     ]
 
 
 def _growth() -> list[Measurement]:
-    """Exponents of time over n and d, by least squares in logarithms."""
+    """Exponents of time and memory over n and d."""
     forms: dict[str, tuple[Callable[[], Any], str, list[int]]] = {
         "plain DensRay over n, 1 expected": (lambda: DensRay(1), "n", [25_000, 50_000, 100_000, 200_000]),
         "plain DensRay over d, 1 to 2 expected": (lambda: DensRay(1), "d", [128, 256, 512, 1024]),
+        "mean difference over n, 1 expected": (MeanDifference, "n", [25_000, 50_000, 100_000, 200_000]),
+        "mean difference over d, 1 expected": (MeanDifference, "d", [128, 256, 512, 1024]),
         "unit differences over n, 2 expected": (
             lambda: DensRay(1, normalize_differences=True),
             "n",
             [2000, 4000, 8000, 16_000],
+        ),
+        "unit differences over d, 1 expected": (
+            lambda: DensRay(1, normalize_differences=True),
+            "d",
+            [128, 256, 512, 1024],
         ),
         "exact Densifier over n, 1 expected": (Densifier, "n", [2500, 5000, 10_000, 20_000]),
         "ridge over n, 1 expected": (LinearRotation, "n", [10_000, 20_000, 40_000, 80_000]),
     }
     found = []
     for name, (make, over, sizes) in forms.items():
-        taken = []
+        rows = 4000 if "unit" in name else 20_000
+        taken, held = [], []
         for size in sizes:
-            X, y = planted(size, 300) if over == "n" else planted(20_000, size)
-            taken.append(seconds(lambda X=X, y=y, make=make: make().fit(X, y), repeats=3))  # type: ignore[misc]
-        exponent = float(np.polyfit(np.log(sizes), np.log(taken), 1)[0])
-        found.append(Measurement(f"growth of {name}", exponent, "exponent", note=f"{taken[-1]:.2f} s at {sizes[-1]:,}"))
+            X, y = planted(size, 300) if over == "n" else planted(rows, size)
+            fit = lambda X=X, y=y, make=make: make().fit(X, y)  # type: ignore[misc]  # noqa: E731
+            taken.append(seconds(fit, repeats=3))
+            held.append(float(peak_bytes(fit)))
+        memory = f"memory grows with {exponent(sizes, held):.2f}, to {held[-1] / 1e6:.0f} MB"
+        note = f"{taken[-1]:.2f} s at {sizes[-1]:,}; {memory}"
+        found.append(Measurement(f"growth of {name}", exponent(sizes, taken), "exponent", note=note))
     return found
 
 

@@ -10,7 +10,7 @@ from benchmarks.devices import cupy_with_device, torch_with_device
 from benchmarks.measurement import Measurement
 from densray.rotations import DensRay, LinearRotation, MeanDifference, Rotation
 
-__all__ = ["main"]
+__all__ = ["Device", "gpu_devices", "main"]
 
 _CASES: tuple[tuple[str, Callable[[], Rotation], int, int, str], ...] = (
     ("unit differences", lambda: DensRay(1, normalize_differences=True), 37_058, 300, "≤ 0.2"),
@@ -20,7 +20,7 @@ _CASES: tuple[tuple[str, Callable[[], Rotation], int, int, str], ...] = (
 )
 
 
-class _Device:
+class Device:
     """What differs between the libraries: making rows, waiting, and the most memory taken."""
 
     def __init__(self, name: str, library: Any) -> None:
@@ -49,6 +49,17 @@ class _Device:
         cuda = self.library.cuda
         (cuda if self.name == "PyTorch" else cuda.Device()).synchronize()
 
+    def seconds(self, act: Callable[[], object], *, repeats: int = 5) -> float:
+        """Return the least time of a few runs on the device; the first warms up."""
+        taken = []
+        for _ in range(repeats + 1):
+            self.wait()
+            start = perf_counter()
+            act()
+            self.wait()
+            taken.append(perf_counter() - start)
+        return min(taken[1:])
+
     def free(self) -> None:
         """Give back what nothing holds any more."""
         cuda = self.library.cuda
@@ -69,42 +80,34 @@ class _Device:
         return float(self.library.cuda.memory_allocated()) if self.name == "PyTorch" else 0.0
 
 
-def _seconds(device: _Device, act: Callable[[], object], *, repeats: int = 5) -> float:
-    """Return the least time of a few runs on the device; the first warms up."""
-    taken = []
-    for _ in range(repeats + 1):
-        device.wait()
-        start = perf_counter()
-        act()
-        device.wait()
-        taken.append(perf_counter() - start)
-    return min(taken[1:])
-
-
-def _measure(device: _Device) -> list[Measurement]:
+def _measure(device: Device) -> list[Measurement]:
     found = []
     for what, make, n, width, bar in _CASES:
         X, y = device.rows(n, width)
         device.free()
         before = device.held()
-        taken = _seconds(device, lambda X=X, y=y, make=make: make().fit(X, y))  # type: ignore[misc]
+        taken = device.seconds(lambda X=X, y=y, make=make: make().fit(X, y))  # type: ignore[misc]
         memory = device.peak(before)
-        product = _seconds(device, lambda X=X: X.T @ X)  # type: ignore[misc]
+        product = device.seconds(lambda X=X: X.T @ X)  # type: ignore[misc]
         size = f"{n:,} × {width} float32"
         note = f"XᵀX alone takes {product:.4f} s{memory}"
         found.append(Measurement(f"{what}, {size}, {device.name}", taken, "s", bar, note))
         if make is MeanDifference:
             rotation = make().fit(X, y)
             for name, act in (("transform", rotation.transform), ("erase", rotation.erase)):
-                again = _seconds(device, lambda X=X, act=act: act(X))  # type: ignore[misc]
+                again = device.seconds(lambda X=X, act=act: act(X))  # type: ignore[misc]
                 found.append(Measurement(f"{name}, {size}, {device.name}", again, "s"))
         del X, y
         device.free()
     return found
 
 
+def gpu_devices() -> list[Device]:
+    """Return the libraries that see a GPU."""
+    libraries = {"PyTorch": torch_with_device(), "CuPy": cupy_with_device()}
+    return [Device(name, library) for name, library in libraries.items() if library is not None]
+
+
 def main() -> list[Measurement]:
     """Return what was measured; nothing where there is no GPU."""
-    libraries = {"PyTorch": torch_with_device(), "CuPy": cupy_with_device()}
-    devices = [_Device(name, library) for name, library in libraries.items() if library is not None]
-    return [found for device in devices for found in _measure(device)]
+    return [found for device in gpu_devices() for found in _measure(device)]

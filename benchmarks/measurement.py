@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import tracemalloc
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
-__all__ = ["Measurement", "seconds"]
+import numpy as np
+
+__all__ = ["Measurement", "exponent", "peak_bytes", "seconds"]
 
 
 @dataclass(frozen=True)
@@ -36,3 +39,18 @@ def seconds(act: Callable[[], object], *, repeats: int = 5) -> float:
         act()
         taken.append(perf_counter() - start)
     return min(taken)
+
+
+def peak_bytes(act: Callable[[], object]) -> int:
+    """Return the most memory held at once beyond the start, of what Python and NumPy take."""
+    tracemalloc.start()
+    try:
+        act()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def exponent(sizes: Sequence[int], figures: Sequence[float]) -> float:
+    """Return the power of the size that the figures grow with, by least squares in logarithms."""
+    return float(np.polyfit(np.log(sizes), np.log(figures), 1)[0])
