@@ -21,7 +21,7 @@ __all__ = ["ADDRESS", "LARGEST_UPLOAD", "PORT", "check_ready", "launch"]
 ADDRESS, PORT = "127.0.0.1", 8501
 #: Megabytes; a lexicon of a million words is smaller.
 LARGEST_UPLOAD = 20
-_SCRIPT = Path(__file__).with_name("app.py")
+_SCRIPT = Path(__file__).parent / "script" / "app.py"
 _PATIENCE = 20.0
 
 
