@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from densray.figures.scatter import padded_domain, word_scatter
+import numpy as np
+
+from densray.figures.scatter import ACROSS, UP, padded_domain, word_scatter
 from densray.figures.style import BLUE, GREY, INK, VERMILLION, Row, altair, checked_rows, styled, values
 
 __all__ = ["axis_scatter", "ranked_words"]
+
+#: The third coordinate, drawn as a colour, and its colours from low to high.
+SHADE, SHADES = "shade", ["#CBE0EE", "#56A3CF", BLUE, "#00304D"]
+_DIRECTIONS = 16  # in which words are labelled from the outline inwards, by turns
 
 
 def ranked_words(rows: Sequence[Row], *, n_words: int = 15, axis: str = "score on the axis", title: str = "") -> Any:
@@ -55,41 +61,117 @@ def ranked_words(rows: Sequence[Row], *, n_words: int = 15, axis: str = "score o
 
 
 def axis_scatter(
-    rows: Sequence[Row], *, axes: tuple[str, str] = ("x", "y"), n_labels: int = 40, title: str = ""
+    rows: Sequence[Row],
+    *,
+    axes: tuple[str, str] = ("x", "y"),
+    titles: tuple[str, str] | None = None,
+    color: str | None = None,
+    color_title: str | None = None,
+    marked: Collection[str] = (),
+    n_labels: int = 40,
+    interactive: bool = False,
+    size: tuple[int, int] = (620, 480),
+    title: str = "",
 ) -> Any:
     """Return two axes against each other; the words furthest from the middle are labelled, none over another.
 
     Parameters
     ----------
     rows
-        Mappings with ``word`` and a coordinate under the name of each axis.
+        Mappings with ``word`` and a coordinate under the name of each axis; where they have a ``NAME rank`` too, it is
+        shown on hovering.
     axes
         The names of the horizontal and the vertical axis.
+    titles
+        What to write along them; their names where it is not given.
+    color, color_title
+        The name of a third axis that colours the words, the higher the darker, and the title of its legend. The scale
+        ends at the 2nd and the 98th percentile, so that single words do not wash out the rest.
+    marked
+        Words that stand out: a ring and a bold label, before all others.
     n_labels
-        How many words are labelled where there is room.
+        How many other words are labelled where there is room.
+    interactive
+        Whether the wheel zooms in and dragging moves the chart, double click brings it back; zoomed in, more words are
+        labelled. For the page, not for print.
+    size
+        Width and height in pixels.
     title
         Shown above.
     """
     first, second = axes
-    rows = checked_rows(rows, "word", first, second)
-    middle = {axis: sum(row[axis] for row in rows) / len(rows) for axis in axes}
-    spread = {axis: max(abs(row[axis] - middle[axis]) for row in rows) or 1.0 for axis in axes}
-
-    def distance(row: Row) -> float:
-        return float(sum(((row[axis] - middle[axis]) / spread[axis]) ** 2 for axis in axes))
-
+    across, up = titles or axes
+    shown = _lean(checked_rows(rows, "word", *axes, *([] if color is None else [color])), axes, color)
+    picked = set(marked)
+    chosen = [number for number, row in enumerate(shown) if row["word"] in picked]
     scatter = word_scatter(
-        rows,
-        labelled=sorted(rows, key=distance, reverse=True)[:n_labels],
-        x=(first, first, padded_domain([row[first] for row in rows], share=0.1)),
-        y=(second, second, padded_domain([row[second] for row in rows])),
-        size=(620, 480),
-        mark={"size": 16, "color": BLUE, "filled": True, "opacity": 0.55},
+        shown,
+        labelled=[*chosen, *(each for each in _outermost(shown) if each not in set(chosen))][: n_labels + len(chosen)],
+        x=(ACROSS, across, padded_domain([row[ACROSS] for row in shown], share=0.1)),
+        y=(UP, up, padded_domain([row[UP] for row in shown])),
+        size=size,
+        mark={
+            "size": 16 if len(shown) <= 2000 else 10,
+            "color": BLUE,
+            "filled": True,
+            "opacity": 0.55 if color is None else 0.9,
+        },
+        encoding={"tooltip": _tooltip(shown, first, second, color), **_shades(shown, color_title or color)},
+        marked=chosen,
+        zoom=interactive,
     )
     return styled(altair().layer(*_zero_lines(), scatter), title=title)
 
 
+def _lean(rows: Sequence[Row], axes: tuple[str, str], color: str | None) -> list[dict[str, Any]]:
+    """Return what is drawn and no more, under names without syntax."""
+    keys = dict(zip((ACROSS, UP, SHADE), (*axes, color), strict=True))
+    keys |= {f"{name}_rank": f"{axis} rank" for name, axis in keys.items()}
+    known = {name: key for name, key in keys.items() if key is not None and key in rows[0]}
+    return [{"word": row["word"], **{name: row[key] for name, key in known.items()}} for row in rows]
+
+
+def _outermost(rows: Sequence[Row]) -> list[int]:
+    """Return the numbers of the rows from the outline inwards: in every direction the furthest first."""
+    at = np.array([[row[ACROSS], row[UP]] for row in rows], dtype=np.float64)
+    at -= at.mean(axis=0)
+    spread = at.std(axis=0)
+    at /= np.where(spread > 0, spread, 1.0)
+    direction = np.floor((np.arctan2(at[:, 1], at[:, 0]) / (2 * np.pi) + 0.5) * _DIRECTIONS).astype(np.int64)
+    nearness = -np.hypot(*at.T)
+    order = np.lexsort([nearness, direction])
+    turn = np.arange(len(order)) - np.searchsorted(direction[order], direction[order])  # its place in its direction
+    found: list[int] = order[np.lexsort([nearness[order], turn])].tolist()
+    return found
+
+
+def _tooltip(rows: Sequence[Row], first: str, second: str, color: str | None) -> list[Any]:
+    alt = altair()
+    shown = [alt.Tooltip("word:N", title="word")]
+    for name, axis in ((ACROSS, first), (UP, second), (SHADE, color)):
+        if name in rows[0]:
+            shown.append(alt.Tooltip(f"{name}:Q", title=axis, format=".3f"))
+        if f"{name}_rank" in rows[0]:
+            shown.append(alt.Tooltip(f"{name}_rank:Q", title=f"{axis}, rank", format=","))
+    return shown
+
+
+def _shades(rows: Sequence[Row], title: str | None) -> dict[str, Any]:
+    """Return the colours of the third axis: one hue from pale to dark, which greys and all eyes keep in order."""
+    if SHADE not in rows[0]:
+        return {}
+    alt = altair()
+    low, high = np.percentile([row[SHADE] for row in rows], [2, 98]).tolist()
+    scale = alt.Scale(
+        domain=[low, high] if low < high else [low - 1, high + 1], range=SHADES, interpolate="lab", clamp=True
+    )
+    legend = alt.Legend(
+        title=title, orient="top", direction="horizontal", gradientLength=320, titleLimit=600, format=".2f"
+    )
+    return {"color": alt.Color(f"{SHADE}:Q", scale=scale, legend=legend)}
+
+
 def _zero_lines() -> list[Any]:
     alt = altair()
-    line = alt.Chart(values([{}])).mark_rule(color=GREY, strokeDash=[4, 4], strokeWidth=0.8)
+    line = alt.Chart(values([{}])).mark_rule(color=GREY, strokeDash=[4, 4], strokeWidth=0.8, clip=True)
     return [line.encode(x=alt.datum(0)), line.encode(y=alt.datum(0))]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from densray.figures.scatter import ACROSS, UP, padded_domain, word_scatter
-from densray.figures.style import BLUE, GREY, VERMILLION, Row, altair, checked_rows, styled, values
+from densray.figures.equality import equality_line, furthest_from_equality
+from densray.figures.scatter import padded_domain, word_scatter
+from densray.figures.style import BLUE, VERMILLION, Row, altair, checked_rows, styled
 
 __all__ = ["anchor_scatter"]
 
@@ -48,24 +49,12 @@ def anchor_scatter(
         part = [row for row in rows if row["space"] == space]
         scatter = word_scatter(
             part,
-            labelled=_furthest(part, first, second, n_labels),
+            labelled=furthest_from_equality(part, first, second, n_labels),
             x=(first, f"cosine to “{first}”", domain),
             y=(second, f"cosine to “{second}”", domain),
             size=_SIZE,
             mark={"size": 28, "opacity": 0.75, "strokeWidth": 1.1},
             encoding=look,
         )
-        panels.append((_identity(domain) + scatter).properties(title=f"{space} space"))
+        panels.append((equality_line(domain) + scatter).properties(title=f"{space} space"))
     return styled(alt.hconcat(*panels, spacing=24), title=title)
-
-
-def _furthest(rows: Sequence[Row], first: str, second: str, count: int) -> list[Row]:
-    """Return the words furthest from the line, alternating between its two sides."""
-    ordered = sorted(rows, key=lambda row: float(row[first] - row[second]))
-    half = min(count // 2, len(ordered) // 2)
-    return [row for pair in zip(ordered[:half], ordered[::-1][:half], strict=True) for row in pair]
-
-
-def _identity(domain: tuple[float, float]) -> Any:
-    line = altair().Chart(values([{ACROSS: end, UP: end} for end in domain]))
-    return line.mark_line(color=GREY, strokeDash=[5, 4], strokeWidth=1).encode(x=f"{ACROSS}:Q", y=f"{UP}:Q")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Label", "place_labels", "text_width"]
+__all__ = ["Label", "meeting", "place_labels", "text_width"]
 
 # Where a label may stand, seen from its point: (right, down) in directions; nearer places are tried first.
 _DIRECTIONS = ((1, 0), (-1, 0), (0, -1), (0, 1), (1, -1), (1, 1), (-1, -1), (-1, 1))
@@ -30,8 +30,9 @@ Boxes = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Label:
-    """A placed label, in pixels: the middle of its box, its point, the end of a leader line if it is far."""
+    """A placed label: which one, and in pixels the middle of its box, its point, the end of its leader line if far."""
 
+    number: int
     text: str
     middle: Point
     point: Point
@@ -85,16 +86,16 @@ def place_labels(
         box = _best_place(text, point, size=size, font_size=font_size, hard=others, soft=soft)
         if box is not None:
             hard[len(at) + len(placed)] = box
-            placed.append(_label(text, point, box))
+            placed.append(_label(number, text, point, box))
     return placed
 
 
-def _label(text: str, point: NDArray[np.float64], box: Boxes) -> Label:
+def _label(number: int, text: str, point: NDArray[np.float64], box: Boxes) -> Label:
     left, top, right, bottom = box.tolist()
     x, y = point.tolist()
     edge = min(max(x, left), right), min(max(y, top), bottom)
     is_far = math.dist(edge, (x, y)) > _GAP * math.sqrt(2) + 0.5
-    return Label(text, ((left + right) / 2, (top + bottom) / 2), (x, y), edge if is_far else None)
+    return Label(number, text, ((left + right) / 2, (top + bottom) / 2), (x, y), edge if is_far else None)
 
 
 def _around(points: NDArray[np.float64], *, radius: float) -> Boxes:
@@ -114,16 +115,16 @@ def _best_place(
     """Return the free box that covers the fewest other points; one point weighs as much as some distance."""
     boxes = _candidates(text, point, font_size)
     reach = np.concatenate([boxes[:, :2].min(axis=0), boxes[:, 2:].max(axis=0)])[None, :]
-    hard, soft = (others[_meet(reach, others)[0]] for others in (hard, soft))  # few are near
+    hard, soft = (others[meeting(reach, others)[0]] for others in (hard, soft))  # few are near
     is_inside = np.all((boxes >= 0) & (boxes <= [*size, *size]), axis=1)
-    free = np.asarray(is_inside & ~_meet(boxes, hard).any(axis=1))
+    free = np.asarray(is_inside & ~meeting(boxes, hard).any(axis=1))
     free[free] = ~_crosses(point, boxes[free], hard)
-    cost = np.where(free, _FAR / _WORTH + _meet(boxes, soft).sum(axis=1), np.inf)
+    cost = np.where(free, _FAR / _WORTH + meeting(boxes, soft).sum(axis=1), np.inf)
     best = int(cost.argmin())  # of equals the first, which is the nearest
     return boxes[best] if free[best] else None
 
 
-def _meet(boxes: Boxes, others: Boxes) -> NDArray[np.bool_]:
+def meeting(boxes: Boxes, others: Boxes) -> NDArray[np.bool_]:
     """Return which of the boxes (rows) overlap which of the others (columns)."""
     left, top, right, bottom = boxes.T[:, :, None]
     across = (left < others[:, 2]) & (others[:, 0] < right)

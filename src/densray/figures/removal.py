@@ -36,7 +36,7 @@ def removal_tradeoff(
     axes = {name: (name, name, padded_domain([row[name] for row in points])) for name in (removed, kept)}
     chart = word_scatter(
         points,
-        labelled=points,
+        labelled=range(len(points)),
         x=axes[kept],
         y=axes[removed],
         size=_SIZE,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from densray.errors import MissingExtraError, OutputError
 from densray.report import Figure
 from densray.writing import replacing
 
-__all__ = ["check_chart_path", "figure", "save", "to_svg"]
+__all__ = ["check_chart_path", "figure", "save", "to_bytes", "to_svg"]
 
 _SUFFIXES = (".png", ".svg", ".pdf", ".html")
 _SCALE = 2.0
@@ -30,7 +31,7 @@ def save(chart: Any, path: str | Path, *, overwrite: bool = True) -> Path:
     """
     path = Path(path)
     check_chart_path(path)
-    content = _rendered(chart, path.suffix.lower()[1:])
+    content = to_bytes(chart, path.suffix.lower()[1:])
     with replacing(path, overwrite=overwrite) as partial:
         partial.write_bytes(content)
     return path
@@ -47,7 +48,7 @@ def check_chart_path(path: Path) -> None:
 
 def to_svg(chart: Any) -> str:
     """Return a chart as the text of an SVG file."""
-    return _rendered(chart, "svg").decode("utf-8")
+    return to_bytes(chart, "svg").decode("utf-8")
 
 
 def figure(chart: Any, caption: str) -> Figure:
@@ -64,10 +65,20 @@ def _require_renderer() -> None:
         ) from error
 
 
-def _rendered(chart: Any, kind: str) -> bytes:
+class _InScript(json.JSONEncoder):
+    """JSON that stands inside a script: no text of a chart can end it."""
+
+    def encode(self, o: Any) -> str:
+        return super().encode(o).replace("<", "\\u003c")
+
+
+def to_bytes(chart: Any, kind: str) -> bytes:
+    """Return a chart as the content of a file: ``png``, ``svg``, ``pdf`` or ``html``."""
+    if f".{kind}" not in _SUFFIXES:
+        raise OutputError(f"'{kind}' is no kind of chart file. Use {', '.join(each[1:] for each in _SUFFIXES)}.")
     _require_renderer()
     if kind == "html":
-        page: str = chart.to_html(inline=True)
+        page: str = chart.to_html(inline=True, json_kwds={"cls": _InScript})
         return page.encode("utf-8")
     if kind == "svg":
         text = io.StringIO()

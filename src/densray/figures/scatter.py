@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from densray.figures.labels import Label, place_labels
-from densray.figures.style import GREY, INK, Row, altair, values
+import numpy as np
+from numpy.typing import NDArray
+
+from densray.figures.labels import place_labels, text_width
+from densray.figures.style import GREY, INK, VERMILLION, Row, altair, packed
+from densray.figures.zoom import least_zooms
 
 __all__ = ["ACROSS", "UP", "padded_domain", "word_scatter"]
 
@@ -14,6 +18,8 @@ __all__ = ["ACROSS", "UP", "padded_domain", "word_scatter"]
 ACROSS, UP = "across", "up"
 
 _FONT_SIZE = 11
+#: Labels that appear on zooming in: how much larger than themselves the place they need, from which zoom on, how many.
+_CLEARANCE, _FIRST_ZOOM, _LAST_ZOOM, _MOST = 1.3, 1.3, 60.0, 2000
 
 Domain = tuple[float, float]
 
@@ -28,12 +34,14 @@ def padded_domain(numbers: Sequence[float], *, share: float = 0.06) -> Domain:
 def word_scatter(
     rows: Sequence[Row],
     *,
-    labelled: Sequence[Row],
+    labelled: Sequence[int],
     x: tuple[str, str, Domain],
     y: tuple[str, str, Domain],
     size: tuple[int, int],
     mark: dict[str, Any],
     encoding: dict[str, Any] | None = None,
+    marked: Collection[int] = (),
+    zoom: bool = False,
 ) -> Any:
     """Return points, labels and leader lines as a layered chart.
 
@@ -42,60 +50,100 @@ def word_scatter(
     rows
         All points: mappings with ``word`` and the two coordinates.
     labelled
-        The rows to label, the most important first; those without a free place stay without.
+        The numbers of the rows to label, the most important first; those without a free place stay without.
     x, y
         Key, title and domain of each coordinate.
     size
         Width and height in pixels.
     mark, encoding
         How the points look.
+    marked
+        The numbers of rows that stand out: a ring, a bold label.
+    zoom
+        Whether the wheel zooms in and dragging moves the chart; the more it is zoomed in, the more words are labelled.
     """
     alt = altair()
+    points = _pixels(rows, x, y, size)
+    notes = _notes(rows, points, labelled, size)
+    if zoom:
+        _add_later(notes, rows, points)
+    shown = [{**row, ACROSS: row[x[0]], UP: row[y[0]], **notes.get(n, {})} for n, row in enumerate(rows)]
+    for number in marked:
+        shown[number]["marked"] = True
     channels = {
         "x": alt.X(f"{ACROSS}:Q", title=x[1], scale=alt.Scale(domain=list(x[2]), nice=False, zero=False)),
         "y": alt.Y(f"{UP}:Q", title=y[1], scale=alt.Scale(domain=list(y[2]), nice=False, zero=False)),
     }
-    tooltip = ["word:N", alt.Tooltip(f"{ACROSS}:Q", title=x[1]), alt.Tooltip(f"{UP}:Q", title=y[1])]
-    shown = [{**row, ACROSS: row[x[0]], UP: row[y[0]]} for row in rows]
-    points = alt.Chart(values(shown)).mark_point(**mark).encode(**channels, tooltip=tooltip, **(encoding or {}))
-    frame = _Frame(x[2], y[2], size)
-    labels = place_labels(
-        [str(row["word"]) for row in labelled],
-        [frame.pixels(row[x[0]], row[y[0]]) for row in labelled],
-        size=size,
-        font_size=_FONT_SIZE,
-        obstacles=[frame.pixels(row[x[0]], row[y[0]]) for row in rows],
+    tooltip = [alt.Tooltip(f"{key}:Q", title=end[1], format=".3f") for key, end in ((ACROSS, x), (UP, y))]
+    base = alt.Chart().encode(**channels)
+    dots = base.mark_point(clip=True, **mark).encode(**{"tooltip": ["word:N", *tooltip], **(encoding or {})})
+    if zoom:
+        dots = dots.add_params(alt.selection_interval(bind="scales", name="zoom"))
+    rings = base.transform_filter("datum.marked").mark_point(
+        size=75, color=VERMILLION, strokeWidth=2, opacity=1, clip=True
     )
-    drawn = [_leaders(labels, frame, channels), points, *_texts(labels, frame, channels)]
-    return alt.layer(*drawn).properties(width=size[0], height=size[1])
+    texts = _texts(base, shown_while=f"datum.zoom * span(domain('x')) <= {x[2][1] - x[2][0]} * 1.001" if zoom else None)
+    layers = [dots, _leaders(base), *([rings] if marked else []), *texts]
+    return alt.layer(*layers, data=packed(shown)).properties(width=size[0], height=size[1])
 
 
-class _Frame:
-    """From data to pixels and back, as the chart will draw them."""
-
-    def __init__(self, x: Domain, y: Domain, size: tuple[int, int]) -> None:
-        self._left, self._top = x[0], y[1]
-        self._across, self._down = (x[1] - x[0]) / size[0], (y[0] - y[1]) / size[1]  # data per pixel
-
-    def pixels(self, x: float, y: float) -> Domain:
-        return (x - self._left) / self._across, (y - self._top) / self._down
-
-    def data(self, pixels: Domain) -> Domain:
-        return self._left + pixels[0] * self._across, self._top + pixels[1] * self._down
+def _pixels(rows: Sequence[Row], x: tuple[str, str, Domain], y: tuple[str, str, Domain], size: Domain) -> Any:
+    """Return where the chart will draw the rows, from its top left."""
+    at = np.array([[row[x[0]], row[y[0]]] for row in rows], dtype=np.float64)
+    left, top = x[2][0], y[2][1]
+    return (at - [left, top]) / [(x[2][1] - left) / size[0], (y[2][0] - top) / size[1]]
 
 
-def _texts(labels: Sequence[Label], frame: _Frame, channels: dict[str, Any]) -> list[Any]:
+def _notes(
+    rows: Sequence[Row], points: NDArray[np.float64], labelled: Sequence[int], size: tuple[int, int]
+) -> dict[int, dict[str, float]]:
+    """Return, by row, the way from a point to its label and to the end of its leader line, where it has these."""
+    words = [str(rows[number]["word"]) for number in labelled]
+    notes = {}
+    for label in place_labels(words, points[list(labelled)], size=size, font_size=_FONT_SIZE, obstacles=points):
+        x, y = label.point
+        note = {"right": label.middle[0] - x, "down": label.middle[1] - y, "zoom": 1.0}
+        if label.leader is not None:
+            note |= {"line_right": label.leader[0] - x, "line_down": label.leader[1] - y}
+        notes[labelled[label.number]] = note
+    return notes
+
+
+def _add_later(notes: dict[int, dict[str, float]], rows: Sequence[Row], points: NDArray[np.float64]) -> None:
+    """Add the labels that appear on zooming in, right of their points, in the order of the rows."""
+    numbers = [*notes, *(number for number in range(len(rows)) if number not in notes)][: len(notes) + _MOST]
+    widths = np.array([text_width(str(rows[number]["word"]), font_size=_FONT_SIZE) for number in numbers])
+    ways = np.stack([widths / 2 + 6.0, np.zeros(len(numbers))], axis=1)
+    ways[: len(notes)] = [(note["right"], note["down"]) for note in notes.values()]
+    sizes = np.stack([widths + 2.0, np.full(len(numbers), _FONT_SIZE * 1.24)], axis=1)
+    sizes[len(notes) :] *= _CLEARANCE
+    zooms = least_zooms(points[numbers], ways, sizes)
+    zooms[len(notes) :] = zooms[len(notes) :].clip(_FIRST_ZOOM)
+    for number, (right, down), least in zip(numbers, ways.tolist(), zooms.tolist(), strict=True):
+        if number in notes or least <= _LAST_ZOOM:
+            notes[number] = {**notes.get(number, {"right": right, "down": down}), "zoom": min(least, 1e6)}
+
+
+def _texts(base: Any, *, shown_while: str | None) -> list[Any]:
     """Return the labels on a white seam, so that they can be read over points and lines."""
-    places = [frame.data(label.middle) for label in labels]
-    rows = [{"word": label.text, ACROSS: x, UP: y} for label, (x, y) in zip(labels, places, strict=True)]
-    base = altair().Chart(values(rows)).encode(**channels, text="word:N")
-    look = {"fontSize": _FONT_SIZE, "align": "center", "baseline": "middle"}
-    return [base.mark_text(**look, stroke="white", strokeWidth=3, opacity=0.85), base.mark_text(**look, color=INK)]
+    expr = altair().expr
+
+    def layer(opacity: float, **look: Any) -> Any:
+        visible = opacity if shown_while is None else expr(f"{shown_while} ? {opacity} : 0")
+        ways = {"dx": expr("datum.right"), "dy": expr("datum.down"), "align": "center", "baseline": "middle"}
+        weight = expr("datum.marked ? 'bold' : 'normal'")
+        return named.mark_text(fontSize=_FONT_SIZE, fontWeight=weight, opacity=visible, clip=True, **ways, **look)
+
+    named = base.transform_filter("isValid(datum.zoom)").encode(text="word:N")
+    ink = expr(f"datum.marked ? '{VERMILLION}' : '{INK}'")
+    return [layer(0.85, stroke="white", strokeWidth=3), layer(1.0, color=ink)]
 
 
-def _leaders(labels: Sequence[Label], frame: _Frame, channels: dict[str, Any]) -> Any:
+def _leaders(base: Any) -> Any:
     """Return thin lines from the points to the labels that stand apart from them."""
-    ends = [(frame.data(each.point), frame.data(each.leader)) for each in labels if each.leader is not None]
-    rows = [{ACROSS: x, UP: y, "end across": x2, "end up": y2} for (x, y), (x2, y2) in ends]
-    base = altair().Chart(values(rows)).mark_rule(color=GREY, strokeWidth=0.7)
-    return base.encode(**channels, x2="end across", y2="end up")
+    expr = altair().expr
+    far = base.transform_filter("isValid(datum.line_right)")
+    ways = {"x2Offset": expr("datum.line_right"), "y2Offset": expr("datum.line_down")}
+    ink = expr(f"datum.marked ? '{VERMILLION}' : '{GREY}'")
+    width = expr("datum.marked ? 1.4 : 0.7")
+    return far.mark_rule(color=ink, strokeWidth=width, clip=True, **ways).encode(x2=ACROSS, y2=UP)

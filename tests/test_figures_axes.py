@@ -1,0 +1,132 @@
+"""Two axes against each other: what is labelled, marked, coloured, hovered over and zoomed."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from densray.errors import DataError, OutputError
+from densray.figures import axis_scatter, to_svg
+from densray.figures.axes import SHADES
+from densray.figures.saving import to_bytes
+from densray.figures.style import VERMILLION
+
+pytest.importorskip("altair", reason="figures are an extra")
+
+RNG = np.random.default_rng(0)
+ROWS = [
+    {"word": f"w{number}", "good": x, "he": y, "old": z, "good rank": number, "he rank": 300 - number}
+    for number, (x, y, z) in enumerate(RNG.normal(size=(300, 3)).tolist())
+]
+
+
+def parts(spec):
+    """Every mapping within a chart, however deep."""
+    if isinstance(spec, dict):
+        yield spec
+        spec = list(spec.values())
+    if isinstance(spec, list):
+        for each in spec:
+            yield from parts(each)
+
+
+def drawn(chart):
+    """The rows of a scatter, as the chart carries them."""
+    (text,) = {part["values"] for part in parts(chart.to_dict()) if isinstance(part.get("values"), str)}
+    return json.loads(text)
+
+
+def labels(svg):
+    return {*re.findall(r"<text[^>]*>(w\d+)</text>", svg)}
+
+
+def test_all_words_are_drawn_where_they_are():
+    rows = drawn(axis_scatter(ROWS, axes=("good", "he")))
+    assert [(row["word"], row["across"], row["up"]) for row in rows] == [
+        (row["word"], row["good"], row["he"]) for row in ROWS
+    ]
+
+
+def test_words_are_labelled_all_around_the_outline():
+    ring = [
+        {"word": f"w{n}", "x": 5 * np.cos(angle), "y": np.sin(angle)}
+        for n, angle in enumerate(np.arange(8) * np.pi / 4 + 0.1)
+    ]
+    crowd = [{"word": f"inner{n}", "x": x, "y": y / 5} for n, (x, y) in enumerate(RNG.uniform(-1, 1, (50, 2)).tolist())]
+    svg = to_svg(axis_scatter([*crowd, *ring], n_labels=8))
+    assert labels(svg) == {row["word"] for row in ring}
+    assert ">inner" not in svg
+
+
+def test_marked_words_are_labelled_first_with_a_ring():
+    middle = min(ROWS, key=lambda row: row["good"] ** 2 + row["he"] ** 2)["word"]
+    assert middle not in labels(to_svg(axis_scatter(ROWS, axes=("good", "he"), n_labels=20)))
+    chart = axis_scatter(ROWS, axes=("good", "he"), n_labels=20, marked=[middle, "not there"])
+    svg = to_svg(chart)
+    assert middle in labels(svg)
+    assert re.search(rf'<text[^>]*font-weight="bold"[^>]*fill="{VERMILLION}"[^>]*>{middle}</text>', svg)
+    assert [row["word"] for row in drawn(chart) if row.get("marked")] == [middle]
+    assert f'stroke="{VERMILLION}" stroke-width="2"' in svg
+
+
+def test_a_third_axis_colours_from_pale_to_dark_under_its_title():
+    chart = axis_scatter(ROWS, axes=("good", "he"), color="old", color_title="young … old")
+    (color,) = [part for part in parts(chart.to_dict()) if part.get("field") == "shade" and "scale" in part]
+    assert color["legend"]["title"] == "young … old"
+    low, high = color["scale"]["domain"]
+    values = [row["old"] for row in ROWS]
+    assert min(values) < low < high < max(values)
+    assert "young … old" in to_svg(chart)
+
+
+def test_the_colours_are_in_order_in_grey_too():
+    def luminance(color):
+        red, green, blue = (int(color[at : at + 2], 16) / 255 for at in (1, 3, 5))
+        return 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2
+
+    shades = [luminance(color) for color in SHADES]
+    assert shades == sorted(shades, reverse=True)
+    assert shades[0] < 0.8  # still seen on white
+    assert shades[0] > 10 * shades[-1]
+
+
+def test_hovering_shows_coordinates_and_ranks():
+    spec = axis_scatter(ROWS, axes=("good", "he"), color="old").to_dict()
+    (shown,) = [part["tooltip"] for part in parts(spec) if isinstance(part.get("tooltip"), list)]
+    assert [each["title"] for each in shown] == ["word", "good", "good, rank", "he", "he, rank", "old"]
+    assert {each.get("format") for each in shown if "rank" not in each["title"]} == {None, ".3f"}
+
+
+def test_zooming_is_asked_for_and_shows_more_labels():
+    still = axis_scatter(ROWS, axes=("good", "he"), n_labels=20)
+    moving = axis_scatter(ROWS, axes=("good", "he"), n_labels=20, interactive=True)
+    assert "params" not in still.to_dict()
+    assert [param["bind"] for param in moving.to_dict()["params"]] == ["scales"]
+    zooms = [row["zoom"] for row in drawn(moving) if "zoom" in row]
+    assert len(zooms) > len([row for row in drawn(still) if "zoom" in row])
+    assert sum(zoom <= 1.0 for zoom in zooms) <= 20
+    assert "w7" not in labels(to_svg(still))  # a control: it is the zoom that names it
+    assert any(row["word"] == "w7" and row["zoom"] > 1 for row in drawn(moving))
+
+
+def test_a_script_in_a_word_stays_text_in_a_page():
+    evil = "</script><script>alert(1)</script>"
+    rows = [{"word": evil, evil: 1.0, "y": 2.0}, {"word": "good", evil: 0.0, "y": 0.0}]
+    page = to_bytes(axis_scatter(rows, axes=(evil, "y"), title=evil), "html").decode()
+    assert "alert(1)" in page
+    assert "<script>alert" not in page
+
+
+def test_bad_input_is_named():
+    with pytest.raises(DataError, match="has no 'old'"):
+        axis_scatter([{"word": "a", "x": 1, "y": 2}], color="old")
+    with pytest.raises(OutputError, match="'gif' is no kind of chart file"):
+        to_bytes(axis_scatter([{"word": "a", "x": 1, "y": 2}]), "gif")
+
+
+def test_one_word_and_one_axis_twice_are_drawn():
+    assert "NaN" not in to_svg(axis_scatter([{"word": "w1", "x": 1.0, "y": 2.0}], color="x", interactive=True))
+    assert "NaN" not in to_svg(axis_scatter(ROWS, axes=("good", "good")))
