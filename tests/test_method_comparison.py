@@ -77,7 +77,7 @@ def test_two_methods_of_one_axis_do_not_disagree():
     found = compare_methods(space, lexicon, methods=["auto", "ridge"])
     assert found.between("auto", "ridge").degrees == pytest.approx(0.0, abs=1e-6)
     assert max(row["spread"] for row in found.disagreements) == 0.0
-    assert [row.get("behind") for row in found.rows()] == [None, 0.0]
+    assert [(row["behind"], row["behind_high"]) for row in found.rows()] == [(0.0, 0.0), (0.0, 0.0)]
 
 
 def test_a_pair_of_methods_names_the_words_the_second_places_higher():

@@ -22,6 +22,7 @@ def heat_map(
     measure: str,
     domain: tuple[float, float] = (0.0, 1.0),
     decimals: int = 2,
+    legend: bool = True,
     title: str = "",
 ) -> Any:
     """Return a heat map with the number in each cell; darker is more.
@@ -38,6 +39,8 @@ def heat_map(
         The numbers of the lightest and of the darkest shade.
     decimals
         Of the numbers in the cells.
+    legend
+        Whether the shades are explained.
     title
         Shown above.
     """
@@ -53,8 +56,9 @@ def heat_map(
                 axis=alt.Axis(ticks=False, domain=False, labelLimit=280)),
     )  # fmt: skip
     shades = alt.Scale(domain=list(domain), range=[_LIGHT, _DARK], clamp=True)
+    explained = alt.Legend(title=measure, gradientLength=160) if legend else None
     cells = base.mark_rect(stroke="white").encode(
-        color=alt.Color("value:Q", scale=shades, legend=alt.Legend(title=measure, gradientLength=160)),
+        color=alt.Color("value:Q", scale=shades, legend=explained),
         tooltip=[f"{down}:N", f"{across}:N", alt.Tooltip("value:Q", title=measure)],
     )
     white_from = domain[0] + _WHITE_FROM * (domain[1] - domain[0])

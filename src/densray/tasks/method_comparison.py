@@ -146,9 +146,10 @@ class MethodComparison(Result):
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one row a method: τ with its interval, by how much it is behind the best, seconds, remarks."""
-        best = self.found[0] if self.found else None
         return [
-            {"method": trial.method, "remark": trial.problem} if isinstance(trial, FailedTrial) else _row(trial, best)
+            _row(trial, self.found[0])
+            if isinstance(trial, MethodTrial)
+            else {"method": trial.method, "remark": trial.problem}
             for trial in self.trials
         ]
 
@@ -310,9 +311,8 @@ def _disagreements(trials: Sequence[MethodTrial], n_words: int) -> list[dict[str
     ]  # fmt: skip
 
 
-def _row(trial: MethodTrial, best: MethodTrial | None) -> dict[str, Any]:
-    row: dict[str, Any] = {key: getattr(trial, key) for key in ("method", "tau", "tau_low", "tau_high", "seconds")}
-    if best is not None and best is not trial:
-        ends = percentile_interval(best.resamples - trial.resamples)
-        row |= {"behind": best.tau - trial.tau, "behind_low": ends.low, "behind_high": ends.high}
+def _row(trial: MethodTrial, best: MethodTrial) -> dict[str, Any]:
+    row = {key: getattr(trial, key) for key in ("method", "tau", "tau_low", "tau_high", "seconds")}
+    ends = percentile_interval(best.resamples - trial.resamples)
+    row |= {"behind": best.tau - trial.tau, "behind_low": ends.low, "behind_high": ends.high}
     return {**row, "remark": "learned scores split at their median" if trial.split else ""}

@@ -1,0 +1,134 @@
+"""The page that compares methods, without a browser."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from densray.errors import DensRayError
+from densray.explorer.widgets import interruptible
+from densray.tasks.method_comparison import COMPARABLE, QUICK_METHODS
+from explorer_page import open_page, texts
+
+
+def tried(page) -> dict[str, float]:
+    """Held-out τ by method, as the first table has them; methods without one are left out."""
+    rows = page.dataframe[0].value.to_dict("records")
+    return {row["method"]: row["tau"] for row in rows if row["tau"] == row["tau"] and row["tau"] is not None}
+
+
+class TestThePage:
+    def test_the_quick_methods_are_tried_by_themselves_the_best_first(self):
+        page = open_page("compare")
+        assert not page.exception
+        found = tried(page)
+        assert set(found) == set(QUICK_METHODS)
+        assert list(found.values()) == sorted(found.values(), reverse=True)
+        assert page.multiselect(key="setting methods").value == list(QUICK_METHODS)
+
+    def test_the_best_is_put_beside_the_papers_method(self):
+        page = open_page("compare")
+        best = next(iter(tried(page)))
+        assert page.selectbox(key="setting first_method").value == best
+        assert page.selectbox(key="setting second_method").value == "densray-unit"
+        assert f"{best} and densray-unit:" in texts(page.markdown)
+
+    def test_adding_a_method_tries_that_one_alone(self, monkeypatch):
+        import densray.explorer.workbench as module
+
+        page = open_page("compare", high="glad merry jolly happy", methods="ridge,mean-difference")
+        asked, trying = [], module.try_method
+
+        def noted(space, seeds, method, **more):
+            asked.append(method)
+            return trying(space, seeds, method, **more)
+
+        monkeypatch.setattr(module, "try_method", noted)
+        page.multiselect(key="setting methods").select("cca").run()
+        assert asked == ["cca"]
+        assert set(tried(page)) == {"ridge", "mean-difference", "cca"}
+        assert page.query_params["methods"] in ("ridge,mean-difference,cca", ["ridge,mean-difference,cca"])
+
+    def test_a_slow_method_on_many_seeds_waits_for_a_click(self):
+        page = open_page("compare", source="lexicon", lexicon="hu-liu", methods="svr,mean-difference")
+        assert set(tried(page)) == {"mean-difference"}
+        assert any(button.label.startswith("Try svr") for button in page.button)
+
+    def test_all_methods_are_a_click_away(self):
+        page = open_page("compare", methods="mean-difference")
+        button = next(button for button in page.button if button.label == "All methods")
+        button.click().run()
+        assert page.multiselect(key="setting methods").value == list(COMPARABLE)
+        assert set(tried(page)) == set(COMPARABLE)
+
+    def test_scores_go_to_methods_of_two_classes_too(self):
+        page = open_page("compare", source="lexicon", lexicon="us-occupation-shares", methods="ridge,logistic")
+        rows = {row["method"]: row["remark"] for row in page.dataframe[0].value.to_dict("records")}
+        assert "median" in rows["logistic"]
+        assert not rows["ridge"]
+
+    @pytest.mark.parametrize(
+        ("address", "said"),
+        [
+            ({"high": ""}, "the first list is empty"),
+            ({"high": "qqqx zzzy", "low": "xxyq"}, "lexicon words are in the space"),
+            ({"high": "good", "low": "bad nasty"}, "at least two of each"),
+        ],
+    )
+    def test_bad_input_is_one_line_on_the_page(self, address, said):
+        page = open_page("compare", **address)
+        assert said in texts(page.error)
+        assert not page.exception
+
+    def test_names_that_are_no_methods_are_ignored_and_none_is_asked_for(self):
+        page = open_page("compare", methods="<script>,densrey")
+        assert page.multiselect(key="setting methods").value == list(QUICK_METHODS)
+        page.multiselect(key="setting methods").set_value([]).run()
+        assert "choose one or more" in texts(page.info)
+        assert not page.exception
+
+
+class TestAStepInAThreadOfItsOwn:
+    def test_it_returns_what_was_found_and_tells_how_far_it_is(self):
+        def find(advance):
+            for done in range(4):
+                advance(done, 4)
+                time.sleep(0.15)
+            return "found"
+
+        told = []
+        assert interruptible(find)(lambda done, total: told.append((done, total))) == "found"
+        assert told
+        assert all(total == 4 for _, total in told)
+
+    def test_what_goes_wrong_inside_is_raised_outside(self):
+        def find(advance):
+            raise DensRayError("no")
+
+        with pytest.raises(DensRayError, match="no"):
+            interruptible(find)(lambda done, total: None)
+
+    def test_an_interruption_gets_through_while_it_is_busy_and_ends_it_at_its_next_step(self):
+        ended = threading.Event()
+
+        def find(advance):
+            time.sleep(0.5)  # compiled code, which hears nothing
+            try:
+                advance(1, 2)
+            except DensRayError:
+                ended.set()
+                raise
+
+        class Stopped(BaseException):
+            """As Streamlit stops a page."""
+
+        def stop(done, total):
+            raise Stopped
+
+        started = time.monotonic()
+        with pytest.raises(Stopped):
+            interruptible(find)(stop)
+        assert time.monotonic() - started < 0.4
+        assert ended.wait(5.0)
