@@ -47,6 +47,9 @@ CHARTS: dict[str, Any] = {
     "removal_tradeoff": lambda: figures.removal_tradeoff(TRADED),
     "analogy_heat_map": lambda: figures.analogy_heat_map(CELLS),
     "angle_heat_map": lambda: figures.angle_heat_map(ANGLES),
+    "agreement_scatter": lambda: figures.agreement_scatter(
+        [{"word": word, "first": n, "second": n % 7} for n, word in enumerate(WORDS)], methods=("a.b", "svm")
+    ),
     "answer_parts": lambda: figures.answer_parts(ANSWERS, parts=["a.b: [c]", "cosine"], mark="word1"),
 }
 
@@ -63,7 +66,7 @@ def test_every_chart_is_drawn(name: str) -> None:
 
 
 def test_every_public_chart_is_tried_here() -> None:
-    assert set(figures.__all__) - {"check_chart_path", "figure", "save", "to_svg"} == set(CHARTS)
+    assert set(figures.__all__) - {"check_chart_path", "figure", "save", "to_bytes", "to_svg"} == set(CHARTS)
 
 
 def test_ranked_words_are_those_of_both_ends_in_order() -> None:
@@ -117,6 +120,15 @@ def test_angles_are_written_in_their_cells_both_ways_round() -> None:
     written = texts(figures.to_svg(figures.angle_heat_map(ANGLES)))
     assert written.count("37.5") == 2
     assert written.count("0.0") == 2
+
+
+def test_words_two_methods_part_on_are_labelled_on_both_sides_of_the_line() -> None:
+    rows = [{"word": word, "first": n / 40, "second": n / 40} for n, word in enumerate(WORDS)]
+    rows[3] |= {"word": "above", "second": 2.0}
+    rows[4] |= {"word": "below", "first": 2.0}
+    shown = set(texts(figures.to_svg(figures.agreement_scatter(rows, methods=("ridge", "svm"), n_labels=2))))
+    assert {"above", "below"} <= shown
+    assert not shown & set(WORDS)
 
 
 def test_the_heat_map_shows_every_number_and_skips_missing_ones() -> None:

@@ -12,13 +12,15 @@ from densray.figures.answers import answer_parts
 from densray.figures.axes import axis_scatter, ranked_words
 from densray.figures.bias import anchor_scatter
 from densray.figures.diagnostics import eigenvalue_spectrum, seed_influence
+from densray.figures.equality import agreement_scatter
 from densray.figures.heat_map import angle_heat_map
 from densray.figures.histogram import score_histogram
 from densray.figures.removal import removal_tradeoff
-from densray.figures.saving import check_chart_path, figure, save, to_svg
+from densray.figures.saving import check_chart_path, figure, save, to_bytes, to_svg
 from densray.figures.stability import training_size
 
 __all__ = [
+    "agreement_scatter",
     "analogy_heat_map",
     "anchor_scatter",
     "angle_heat_map",
@@ -32,6 +34,7 @@ __all__ = [
     "save",
     "score_histogram",
     "seed_influence",
+    "to_bytes",
     "to_svg",
     "training_size",
 ]
