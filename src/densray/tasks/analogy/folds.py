@@ -30,6 +30,7 @@ class Examples:
     """
 
     def __init__(self, vocabulary: Vocabulary, pairs: Sequence[UsablePair]) -> None:
+        self.vocabulary = vocabulary
         self.usable = list(pairs)
         self.rows = np.array([pair.query for pair in pairs] + [pair.answer for pair in pairs], dtype=np.int64)
         self.labels = np.repeat([-1.0, 1.0], len(pairs))
