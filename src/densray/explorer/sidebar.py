@@ -118,14 +118,14 @@ def axis_in_hand(bench: Workbench) -> tuple[AxisChoice, Axis]:
         raise
 
 
-def show_missing(bench: Workbench, missing: Sequence[str], n_found: int) -> None:
-    """Show the seeds the space lacks, and what it has instead."""
+def show_missing(bench: Workbench, missing: Sequence[str], n_found: int, *, what: str = "seeds") -> None:
+    """Show the words the space lacks, and what it has instead."""
     if not missing:
         return
     instead = {
         miss.word: f"{miss.found} ({miss.difference})" for miss in near_misses(missing[:_LOOKED_UP], bench.space)
     }
-    with st.expander(f"{len(missing):,} of {len(missing) + n_found:,} seeds are not in the space"):
+    with st.expander(f"{len(missing):,} of {len(missing) + n_found:,} {what} are not in the space"):
         st.dataframe([{"missing": word, "the space has": instead.get(word, "")} for word in missing], hide_index=True)
 
 

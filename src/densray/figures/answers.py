@@ -10,7 +10,7 @@ from densray.figures.style import BLUE, INK, VERMILLION, Row, altair, checked_ro
 
 __all__ = ["answer_parts"]
 
-_WIDTH, _NARROWEST, _WIDEST = 640, 76, 200  # of all panels together, and of one
+_WIDTH, _NARROWEST, _WIDEST = 580, 64, 190  # of all panels together, and of one
 _LETTER = 6.5  # pixels, roughly
 
 
@@ -62,7 +62,7 @@ def answer_parts(rows: Sequence[Row], *, parts: Sequence[str], mark: str = "", t
             .properties(width=width, height=alt.Step(21))
         )  # fmt: skip
 
-    return styled(alt.hconcat(*map(panel, shown), spacing=14), title=title)
+    return styled(alt.hconcat(*map(panel, shown), spacing=12), title=title)
 
 
 def _lines(name: str, width: int) -> list[str]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from densray.explorer.pages import axis
+from densray.explorer.pages import analogies, axis, compare
 
 __all__ = ["PAGES"]
 
 PAGES: dict[str, ModuleType] = {
     "axis": axis,
+    "compare": compare,
+    "analogies": analogies,
 }

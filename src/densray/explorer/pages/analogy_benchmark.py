@@ -1,0 +1,201 @@
+"""The benchmark of the Analogies page: a section of a set by some solvers, and the questions they miss."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from densray.analogies import AnalogyCategory, AnalogySet
+from densray.datasets import list_datasets, load_analogies
+from densray.explorer.sidebar import show_missing
+from densray.explorer.widgets import (
+    Advance,
+    bound,
+    chart,
+    choice,
+    choose_several,
+    interruptible,
+    long_step,
+    settings,
+    write_setting,
+)
+from densray.explorer.words import text_of_pairs
+from densray.explorer.workbench import Workbench
+from densray.figures import analogy_heat_map
+from densray.space import WordSpace
+from densray.tasks.analogy import SOLVERS, AnalogyResult, Prediction, compare_solvers
+from densray.tasks.analogy.usable import UsableCategory, case_matters, find_usable
+
+__all__ = ["show_benchmark"]
+
+_ALL = "all sections"
+_CASES = {"set": "as the set has it", "ignore": "ignored"}
+_QUESTIONS = {"misses": "Misses", "all": "All questions"}
+_MOST_ROWS = 5_000
+
+
+def show_benchmark(bench: Workbench) -> None:
+    """Show how some solvers do on a section, or on all of a set."""
+    first, second, third = st.columns([1, 1, 2])
+    with first:
+        analogies = _choose_set(bench)
+    with second:
+        match_case = _choose_case(analogies)
+    usable = _usable(bench, analogies, match_case)
+    with third:
+        section = _choose_section(usable)
+    solvers = choose_several("Solvers", "solvers", list(SOLVERS), default=["intcos-original"])
+    chosen = usable if section == _ALL else [one for one in usable if one.name == section]
+    _show_coverage(bench, analogies, chosen, match_case)
+    if not any(len(one) > 1 for one in chosen):
+        st.warning("Two pairs with all their words in the space are needed. Choose another section.")
+        return
+    if not solvers:
+        st.info("No solver is chosen: choose one or more above.")
+        return
+    key = ("benchmark", analogies.name, section, match_case, tuple(solvers))
+
+    def find(advance: Advance) -> list[AnalogyResult]:
+        asked = analogies if section == _ALL else analogies.subset([section])
+        return bench.recall(key, lambda: compare_solvers(
+            bench.space, asked, solvers, match_case=match_case, predictions=section != _ALL, advance=advance,
+        ))  # fmt: skip
+
+    results = long_step(
+        repr(key),
+        f"Solving {section} of {analogies.name}",
+        interruptible(find),
+        known=bench.holds(key),
+        start=f"Solve {section} of {analogies.name}" if section == _ALL else None,
+    )
+    if results is not None:
+        _show_results(bench, results, None if section == _ALL else analogies[section])
+
+
+def _choose_set(bench: Workbench) -> AnalogySet:
+    # a page can name no other: no file of this machine is read through it
+    name = choice("Set", "set", [entry.name for entry in list_datasets("analogies") if entry.embedded])
+    return bench.recall(("analogies", name), lambda: load_analogies(name))
+
+
+def _choose_case(analogies: AnalogySet) -> bool:
+    """Return whether words are looked up as they are written; a set in lower case throughout leaves no choice."""
+    if not case_matters(analogies):
+        st.selectbox("Upper and lower case", ["ignored"], disabled=True)
+        return False
+    return choice("Upper and lower case", "case", list(_CASES), format_func=_CASES.__getitem__) == "set"
+
+
+def _usable(bench: Workbench, analogies: AnalogySet, match_case: bool) -> list[UsableCategory]:
+    key = ("usable", analogies.name, match_case)
+    return bench.recall(key, lambda: find_usable(bench.space, analogies, match_case=match_case))
+
+
+def _choose_section(usable: Sequence[UsableCategory]) -> str:
+    """Return the section chosen; one that does not exist falls back to the first that can be asked."""
+    sizes = {one.name: f"{one.name} ({len(one)} of {one.total} pairs)" for one in usable}
+    if settings()["section"] not in (_ALL, *sizes):
+        write_setting("section", next((one.name for one in usable if len(one) > 1), _ALL))
+    return choice("Section", "section", [_ALL, *sizes], format_func=lambda name: sizes.get(name, name))
+
+
+def _show_coverage(bench: Workbench, analogies: AnalogySet, chosen: Sequence[UsableCategory], match_case: bool) -> None:
+    names = {one.name for one in chosen}
+    words = list(dict.fromkeys(
+        word for category in analogies if category.name in names for pair in category for word in pair.words
+    ))  # fmt: skip
+    rows = bench.space.locate(words, match_case=match_case).tolist()
+    missing = [word for word, row in zip(words, rows, strict=True) if row < 0]
+    used, total = sum(map(len, chosen)), sum(one.total for one in chosen)
+    st.caption(f"{used:,} of {total:,} pairs have both words in the space.")
+    show_missing(bench, missing, len(words) - len(missing), what="words")
+
+
+def _show_results(bench: Workbench, results: Sequence[AnalogyResult], category: AnalogyCategory | None) -> None:
+    share = {"format": "%.3f", "min_value": 0.0, "max_value": 1.0}
+    columns = {
+        "right": st.column_config.ProgressColumn("first answer right", **share),
+        "among": st.column_config.ProgressColumn(f"right among the first {results[0].k}", **share),
+        "reciprocal": st.column_config.ProgressColumn(
+            "mean reciprocal rank", help="Of the best right answer: 1 where it is first, 1/2 where second.", **share
+        ),
+        "macro": st.column_config.NumberColumn("mean over sections", format="%.3f"),
+    }
+    rows = [
+        {"solver": one.solver, "right": one.micro, "among": one.precision_at_k, "reciprocal": one.reciprocal_rank,
+         **({} if category else {"macro": one.macro})}
+        for one in results
+    ]  # fmt: skip
+    st.dataframe(rows, hide_index=True, column_config=columns, height="content")
+    if category is None:
+        cells = [
+            {"category": one.category, "method": result.solver, "precision": one.precision}
+            for result in results
+            for one in result.asked()
+        ]
+        chart(analogy_heat_map(cells))
+        st.caption("Choose a section to see its misses.")
+    else:
+        _show_questions(bench, results, category)
+
+
+def _show_questions(bench: Workbench, results: Sequence[AnalogyResult], category: AnalogyCategory) -> None:
+    if settings()["questions"] not in _QUESTIONS:
+        write_setting("questions", "misses")
+    which = st.segmented_control("Questions", list(_QUESTIONS), format_func=_QUESTIONS.__getitem__, required=True,
+                                 label_visibility="collapsed", **bound("questions"))  # fmt: skip
+    asked = [
+        (result.solver, one)
+        for result in results
+        for one in (result.misses() if which == "misses" else result.predictions)
+    ]
+    if not asked:
+        st.success("Every first answer is right.", icon=":material/check:")
+        return
+    several = f"; the first {_MOST_ROWS:,} are shown" if len(asked) > _MOST_ROWS else ""
+    st.caption(f"{len(asked):,} questions{several}. Select a row to ask it again and see the parts of the scores.")
+    asked = asked[:_MOST_ROWS]
+    examples = any(question.example for _, question in asked)
+    st.dataframe([_row(*each, examples=examples) for each in asked], hide_index=True, key="questions",
+                 selection_mode="single-row",
+                 on_select=lambda: _ask_selected(bench.space, category, asked))  # fmt: skip
+
+
+def _row(solver: str, question: Prediction, *, examples: bool) -> dict[str, Any]:
+    return {
+        "solver": solver,
+        **({"example": " : ".join(question.example or ("all other pairs",))} if examples else {}),
+        "query": question.query,
+        "right": ", ".join(question.answers),
+        "first answer": question.words[0] if question.words else "",
+        "rank of the right one": question.rank,
+    }
+
+
+def _ask_selected(space: WordSpace, category: AnalogyCategory, asked: Sequence[tuple[str, Prediction]]) -> None:
+    """Put the question of the selected row into Ask."""
+    rows = st.session_state["questions"]["selection"]["rows"]
+    if rows:
+        ask_again(space, category, *asked[rows[0]])
+
+
+def ask_again(space: WordSpace, category: AnalogyCategory, solver: str, question: Prediction) -> None:
+    """Put a question of the benchmark into Ask: its query, its right answer and the pairs it was asked with."""
+
+    def spelled(word: str) -> str:
+        row = int(space.locate([word], match_case=False)[0])
+        return space.words[row] if row >= 0 else word
+
+    pairs = [(spelled(pair.query), spelled(pair.answer)) for pair in question.examples_of(category)]
+    values = {
+        "part": "ask",
+        "pairs": text_of_pairs(pairs),
+        "query": spelled(question.query),
+        "expected": spelled(question.answers[0]),
+        "solver": solver,
+        "rotation": "densray-unit",
+    }
+    for name, value in values.items():
+        write_setting(name, value)
