@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import json
 import subprocess
@@ -199,3 +200,47 @@ def test_flags_show_no_type_and_tables_come_in_the_order_of_the_paper(capsys: py
     assert places == sorted(places)
     assert run(["fit", "--help"]) == 0
     assert "bool" not in shown + capsys.readouterr().out
+
+
+WRITING = {
+    "demo": ["demo", "-o", "TARGET.html"],
+    "fit": ["fit", "googlenews-26k", "gender", "-o", "TARGET.npz"],
+    "induce": ["induce", "googlenews-26k", "gender", "-o", "TARGET.tsv"],
+    "convert": ["convert", "googlenews-26k", "-o", "TARGET.vec"],
+    "rotate": ["rotate", "googlenews-26k", "AXIS", "-o", "TARGET.vec"],
+    "erase": ["erase", "googlenews-26k", "AXIS", "-o", "TARGET.vec"],
+    "evaluate stability": ["evaluate", "stability", "googlenews-26k", "hu-liu", "-o", "TARGET.svg"],
+    "evaluate bias": ["evaluate", "bias", "--report", "TARGET.html"],
+    "reproduce figure1": ["reproduce", "figure1", "-o", "TARGET.svg"],
+    "reproduce figure2": ["reproduce", "figure2", "-o", "TARGET.svg"],
+    "data fetch": ["data", "fetch", "glove-6b"],
+}
+
+
+@pytest.fixture(scope="module")
+def axis(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A saved axis."""
+    path = tmp_path_factory.mktemp("axis") / "gender.npz"
+    assert run(["fit", "googlenews-26k", "gender", "-o", str(path), "--bare", "--quiet"]) == 0
+    return path
+
+
+@pytest.mark.parametrize("name", WRITING)
+def test_what_will_be_written_is_said_before_anything_is_computed(
+    name: str, axis: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise LexiconError("this is where the work begins")
+
+    for work in ("datasets.load_space", "datasets.fetch", "streaming.rewrite_space", "demonstration.demonstrate"):
+        importlib.import_module(f"densray.{work.split('.')[0]}")
+        monkeypatch.setattr(f"densray.{work}", refuse)
+    monkeypatch.setenv("DENSRAY_DATA", str(tmp_path))
+    arguments = [word.replace("TARGET", str(tmp_path / "new")).replace("AXIS", str(axis)) for word in WRITING[name]]
+    for stream, said in ((Terminal(), 1), (io.StringIO(), 0)):  # elsewhere, an error is one line and nothing else
+        monkeypatch.setattr(sys, "stderr", stream)
+        assert run(arguments) == 2
+        *before, last = stream.getvalue().splitlines()
+        assert last == "densray: this is where the work begins"
+        assert len(before) == said
+        assert all(str(tmp_path) in line for line in before)
