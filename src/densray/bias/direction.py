@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from densray.bias.measurement import Measurement, find_pairs, find_words, mean_interval, unit_rows
-from densray.errors import TaskError
+from densray.errors import CoverageError, TaskError
 from densray.neighbors import at_unit_length
 from densray.rotations import PairDirection
 from densray.space import WordSpace
@@ -82,7 +82,9 @@ def indirect_bias(space: WordSpace, pairs: Iterable[tuple[str, str]], direction:
     rest = np.einsum("ij,ij->i", across[0], across[1])
     usable = np.abs(similarity) >= 0.05
     if not usable.any():
-        raise TaskError(f"none of {len(found)} pairs has a similarity of at least 0.05. Give pairs of related words.")
+        raise CoverageError(
+            f"none of {len(found)} pairs has a similarity of at least 0.05. Give pairs of related words."
+        )
     shares = (similarity[usable] - rest[usable]) / similarity[usable]
     interval = mean_interval(np.abs(shares))
     return Measurement("indirect bias", float(np.abs(shares).mean()), interval, used=int(usable.sum()), missing=missing)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from densray.lexicon import Lexicon
 from densray.rotations import Rotation
 from densray.space import WordSpace
 from densray.tasks.axis_model import AxisModel
+from densray.tasks.debiasing import Concept, RemovalResult, evaluate_removal, find_erasure
+from densray.tasks.debiasing.preview import FoundErasure
 from densray.tasks.diagnostics import Diagnosis, diagnose_axis
 from densray.tasks.induction import Induction, score_vocabulary
 from densray.tasks.method_comparison import FailedTrial, MethodComparison, MethodTrial, compare_trials, try_method
@@ -116,6 +119,29 @@ class Workbench:
             return compare_trials(self.space, lexicon, Seeds.of(self.space, lexicon), trials)
 
         return self.recall(("comparison", *identity(lexicon, ",".join(methods))), find)
+
+    def erasure(self, lexicon: Lexicon, remover: str) -> FoundErasure:
+        """Return what a remover learns from a concept."""
+        find = partial(find_erasure, self.space, lexicon, remover)
+        return self.recall(("erasure", *identity(lexicon, remover)), find)
+
+    def knows_erasure(self, lexicon: Lexicon, remover: str) -> bool:
+        """Return whether a remover learned a concept before."""
+        return self.holds(("erasure", *identity(lexicon, remover)))
+
+    def removal(self, concept: Concept, remover: str, advance: Advance | None = None) -> RemovalResult:
+        """Return the tests of what a remover took from the space, and what it left."""
+
+        def find() -> RemovalResult:
+            told = None if advance is None else lambda done, total: advance(done, total or 0)
+            result = evaluate_removal(self.space, concept, [remover], progress=told)
+            return replace(result, removed_spaces=())  # as large as the space: not kept
+
+        return self.recall(("removal", *identity(concept.lexicon, remover), concept.anchors, concept.neutral), find)
+
+    def knows_removal(self, concept: Concept, remover: str) -> bool:
+        """Return whether these tests were made before."""
+        return self.holds(("removal", *identity(concept.lexicon, remover), concept.anchors, concept.neutral))
 
 
 def identity(lexicon: Lexicon, method: str) -> tuple[Hashable, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from densray.datasets import (
 from densray.errors import TaskError, suggest
 from densray.lexicon import Lexicon
 
-__all__ = ["CONCEPTS", "Concept", "Pairs", "load_concept"]
+__all__ = ["CONCEPTS", "Concept", "Pairs", "concept_of", "load_concept"]
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -110,6 +111,36 @@ def load_concept(name_or_path: str | Path) -> Concept:
     from densray.tasks.debiasing.concept_files import read_concept
 
     return read_concept(path)
+
+
+def concept_of(
+    lexicon: Lexicon, anchors: tuple[str, str], neutral: Iterable[str], *, keep: Iterable[str] = ()
+) -> Concept:
+    """Return a concept of one's own words, to be measured with the embedded ratings and analogies.
+
+    The words of the lexicon count as carrying the concept by right. Where it is the lexicon of a concept known by name,
+    the other lists of that one come along.
+
+    Parameters
+    ----------
+    lexicon : Lexicon
+    anchors : pair of str
+        Two words that stand for the ends of the concept; their difference tells which words are biased.
+    neutral : iterable of str
+    keep : iterable of str
+        Further words that carry the concept by right.
+    """
+    kept = (*lexicon.words, *keep)
+    for make in CONCEPTS.values():
+        known = make()
+        if set(known.lexicon.words) == set(lexicon.words):
+            kept = (*known.keep, *kept)
+            return replace(known, lexicon=lexicon, anchors=anchors, neutral=tuple(neutral), poles=None, keep=kept)
+    similarities = tuple(load_similarity(name) for name in _SIMILARITIES)
+    analogies = load_analogies("google")
+    return Concept(
+        lexicon.name, lexicon, anchors, tuple(neutral), keep=kept, similarities=similarities, analogies=analogies
+    )
 
 
 def _gender() -> Concept:

@@ -107,7 +107,8 @@ def measure_space(
 def _gaps(space: WordSpace, concept: Concept, reference: Reference) -> Iterator[Measurement]:
     yield anchor_gap(space, concept.neutral, concept.anchors)
     yield direct_bias(space, concept.neutral, reference.direction)
-    yield indirect_bias(space, reference.alike, reference.direction)
+    indirect = partial(indirect_bias, space, reference.alike, reference.direction)
+    yield _covered("indirect bias", indirect, concept.neutral, space)
     for test in concept.associations:
         groups = (test.first_target, test.second_target, test.first_attribute, test.second_attribute)
         words = (word for group in groups for word in group.words)
@@ -124,7 +125,8 @@ def _lipstick(space: WordSpace, concept: Concept, reference: Reference) -> Itera
     yield cluster_test(space, reference.biased, count=min(_CLUSTERED, count))
     yield recovery_test(space, reference.biased, kernel="linear", count=count, n_train=n_train)
     yield recovery_test(space, reference.biased, kernel="rbf", count=count, n_train=n_train)
-    yield neighbor_test(space, reference.biased, concept.neutral, k=min(100, count))
+    neighbors = partial(neighbor_test, space, reference.biased, concept.neutral, k=min(100, count))
+    yield _covered("neighbour correlation", neighbors, concept.neutral, space)
 
 
 def _models(space: WordSpace, concept: Concept) -> Iterator[Measurement]:
