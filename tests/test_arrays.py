@@ -13,6 +13,7 @@ from sklearn.base import clone
 from densray.arrays import is_foreign, to_host
 from densray.errors import LabelError, VectorError
 from densray.rotations import Densifier, DensRay, LinearRotation, MeanDifference, PairDirection, SequentialRotation
+from densray.scale import fit_blocks
 
 ON_DEVICE = [
     DensRay(),
@@ -139,12 +140,63 @@ def test_half_precision_needs_to_be_asked_for(sample):
         assert rotation.components_[0] @ DensRay(1).fit(X, y).components_[0] > 0.9999
 
 
+def test_half_precision_coordinates_need_to_be_asked_for_too(sample):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    X, y = (torch.asarray(part) for part in sample)
+    with pytest.raises(VectorError, match="precision='float32'"):
+        DensRay().fit(X, y).inverse_transform(X.to(torch.float16))
+    rotation = DensRay(precision="float32").fit(X, y)
+    assert rotation.inverse_transform(X.to(torch.float16)).dtype == torch.float32
+
+
 def test_arrays_on_different_devices_are_refused(sample):
+    here, labels = (array_api_strict.asarray(part) for part in sample)
+    there = array_api_strict.asarray(sample[1], device=array_api_strict.Device("device1"))
+    for act in (
+        lambda: DensRay().fit(here, there),
+        lambda: DensRay().fit(here, labels, sample_weight=abs(there)),
+        lambda: DensRay().partial_fit(here, there),
+        lambda: fit_blocks(DensRay(), [(here, there)]),
+    ):
+        with pytest.raises(VectorError, match=r"different devices .*Move them"):
+            act()
+
+
+def test_arrays_of_different_libraries_are_refused(sample):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
     X, y = sample
-    here = array_api_strict.asarray(X)
-    there = array_api_strict.asarray(y, device=array_api_strict.Device("device1"))
-    with pytest.raises(VectorError, match=r"different devices .*Move them"):
-        DensRay().fit(here, there)
+    with pytest.raises(VectorError, match=r"different libraries \(array_api_strict, torch\)"):
+        DensRay().fit(torch.asarray(X), array_api_strict.asarray(y))
+
+
+@pytest.mark.parametrize("rotation", [DensRay(), DensRay(center_labels=False), MeanDifference()], ids=repr)
+@pytest.mark.parametrize("scores", [False, True], ids=["classes", "scores"])
+def test_statistics_gathered_in_different_places_merge(rotation, scores, kind, sample):
+    X, y = sample
+    labels = np.round(X[:, 1] + y, 1) if scores else y
+    expected = clone(rotation).fit(X, labels).components_[0]
+    first, second = slice(0, 200, 2), slice(1, 200, 2)
+    blocks = clone(rotation).partial_fit(kind(X[first]), kind(labels[first])).partial_fit(X[second], labels[second])
+    merged = clone(rotation).fit(kind(X[first]), kind(labels[first]))
+    merged.merge(clone(rotation).fit(X[second], labels[second]))
+    streamed = fit_blocks(clone(rotation), [(kind(X[first]), kind(labels[first])), (X[second], labels[second])])
+    for found in (blocks, merged, streamed):
+        np.testing.assert_allclose(found.components_[0], expected, atol=1e-9)
+
+
+def test_bad_blocks_of_tensors_are_named(kind, sample):
+    X, y = sample
+    broken = X.copy()
+    broken[107, 2] = np.inf
+    parts = (slice(0, 100), slice(100, 200))
+    with pytest.raises(VectorError, match=r"block 1: .*first: row 7\)"):
+        fit_blocks(DensRay(), [(kind(broken[part]), kind(y[part])) for part in parts])
+    with pytest.raises(VectorError, match="block 1 has vectors of width 4, the blocks before it 9"):
+        fit_blocks(DensRay(), [(kind(X), kind(y)), (kind(X[:, :4]), kind(y))])
+    with pytest.raises(LabelError, match=r"block 0: .*200 rows of vectors, 150 labels"):
+        fit_blocks(DensRay(), [(kind(X), kind(y[:150]))])
+    with pytest.raises(VectorError, match="every block is empty"):
+        fit_blocks(DensRay(), [(kind(X[:0]), kind(y[:0]))])
 
 
 def test_arrays_of_cupy_are_known_by_their_class(monkeypatch):

@@ -35,6 +35,9 @@ def namespace(*arrays: Array) -> Any:
         return np
     from array_api_compat import array_namespace, device
 
+    libraries = sorted({type(array).__module__.partition(".")[0] for array in foreign})
+    if len(libraries) > 1:
+        raise VectorError(f"arrays come from different libraries ({', '.join(libraries)}); all must come from one.")
     devices = {str(device(array)) for array in foreign}
     if len(devices) > 1:
         raise VectorError(

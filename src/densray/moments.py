@@ -13,7 +13,7 @@ from typing import Any
 from densray.arrays import Array, is_foreign, namespace, to_host
 from densray.memory_maps import release_pages
 
-__all__ = ["BLOCK_ROWS", "ClassMoments", "Moments", "ScoreMoments", "block_rows", "blocks_of", "on_host"]
+__all__ = ["BLOCK_ROWS", "ClassMoments", "Moments", "ScoreMoments", "block_rows", "blocks_of", "on_host", "together"]
 
 #: Rows handled at once: large enough for a matrix product to run at full speed, small enough to stay in cache.
 BLOCK_ROWS = 16_384
@@ -258,6 +258,17 @@ def on_host(moments: ClassMoments | ScoreMoments) -> ClassMoments | ScoreMoments
         scored_rows=to_host(moments.scored_rows),
         scored_squares=None if squares is None else to_host(squares),
     )
+
+
+def together(first: Any, second: Any) -> tuple[Any, Any]:
+    """Return two moments where they can be merged: where they are, or on the host if that is not one place."""
+    means = [
+        next(iter(one.groups.values())).mean if isinstance(one, ClassMoments) else one.rows for one in (first, second)
+    ]
+    if not any(is_foreign(mean) for mean in means):
+        return first, second
+    places = {(type(mean), str(getattr(mean, "device", "cpu"))) for mean in means}
+    return (first, second) if len(places) == 1 else (on_host(first), on_host(second))
 
 
 def blocks_of(n_rows: int, size: int = BLOCK_ROWS) -> Iterator[slice]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from densray.arrays import Array, beside, is_foreign, namespace, to_host
 from densray.errors import DensRayError, LabelError, NotAdditiveError, RotationNotFittedError
-from densray.moments import ClassMoments, ScoreMoments
+from densray.moments import ClassMoments, ScoreMoments, together
 from densray.rotations._base import Rotation
 from densray.rotations._labels import Labels, read_block_labels
 from densray.rotations._vectors import check_rows, check_weights, drop_weightless
@@ -124,6 +124,7 @@ class AdditiveRotation(Rotation):
         self, first: ClassMoments | ScoreMoments, second: ClassMoments | ScoreMoments
     ) -> ClassMoments | ScoreMoments:
         """Return the moments of all rows; classes become scores once there are more than two labels."""
+        first, second = together(first, second)
         if isinstance(first, ClassMoments) and isinstance(second, ClassMoments):
             if len({isinstance(value, str) for value in (*first.groups, *second.groups)}) > 1:
                 raise LabelError("text labels were seen in one block and numbers in another. Use one kind throughout.")

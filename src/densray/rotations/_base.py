@@ -16,7 +16,7 @@ from densray.errors import DensRayError, LabelError, RotationNotFittedError, Vec
 from densray.memory_maps import release_pages
 from densray.moments import block_rows, blocks_of
 from densray.rotations._labels import Labels, read_labels, read_signals
-from densray.rotations._vectors import check_rows, check_weights, drop_weightless
+from densray.rotations._vectors import at_precision, check_rows, check_weights, drop_weightless
 
 __all__ = ["Rotation", "complete_basis", "label_covariance", "orient", "repeat_in_complement", "score_signals"]
 
@@ -79,6 +79,7 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         if is_dask(X):
             return self._map_dask("inverse_transform", X)
         self._check_fitted()
+        X = at_precision(X, getattr(self, "precision", None))
         xp = namespace(X)
         Z = X if xp is not np else np.asarray(X)
         if xp is np and Z.dtype.kind not in "fiub":

@@ -75,7 +75,7 @@ class Gatherer:
 
     def gather(self, number: int, X: Array, y: Array, weight: Array | None = None) -> BlockStatistics | None:
         """Return the statistics of one block, None if it holds no row that counts; errors name the block."""
-        if getattr(X, "ndim", 2) == 2 and len(X) == 0 and (y is None or len(y) == 0):
+        if getattr(X, "ndim", 2) == 2 and X.shape[0] == 0 and (y is None or tuple(np.shape(y)) == (0,)):
             return None
         if weight is not None and not (weight != 0).any():
             return None

@@ -17,7 +17,15 @@ from densray.errors import NotAdditiveError, VectorError
 from densray.memory_maps import release_pages
 from densray.moments import block_rows, blocks_of
 
-__all__ = ["RowCount", "check_rows", "check_weights", "check_zeros", "count_bad_rows", "drop_weightless"]
+__all__ = [
+    "RowCount",
+    "at_precision",
+    "check_rows",
+    "check_weights",
+    "check_zeros",
+    "count_bad_rows",
+    "drop_weightless",
+]
 
 
 #: What rows may be converted to before any product; None leaves float32 and float64 as they are.
@@ -40,7 +48,7 @@ def check_rows(estimator: Any, X: Array, *, reset: bool, fewest: int = 2, warn_o
             f"X is a {type(X).__name__}; rows are needed. Files and blocks of rows go to densray.scale.fit_blocks."
         )
     fewest = fewest if reset else 1
-    X = _at_precision(X, getattr(estimator, "precision", None))
+    X = at_precision(X, getattr(estimator, "precision", None))
     if is_foreign(X):
         X = _check_foreign(estimator, X, reset=reset, fewest=fewest)
     else:
@@ -49,7 +57,8 @@ def check_rows(estimator: Any, X: Array, *, reset: bool, fewest: int = 2, warn_o
     return X
 
 
-def _at_precision(X: Array, precision: str | None) -> Array:
+def at_precision(X: Array, precision: str | None) -> Array:
+    """Return the rows converted to a precision, as they are where it is None; half precision is refused then."""
     if precision not in PRECISIONS:
         raise VectorError(f"precision={precision!r} is given; one of {', '.join(map(repr, PRECISIONS))} is needed.")
     name = str(getattr(X, "dtype", "")).removeprefix("torch.")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._version import __version__
-from densray.arrays import Array, is_foreign, to_host
+from densray.arrays import Array, array_on, is_foreign, namespace, to_host
 from densray.errors import PersistenceError
 from densray.moments import ClassMoments, Moments, ScoreMoments
 from densray.parameters import encode_parameters
@@ -98,9 +98,10 @@ class Checkpoint:
 
 def block_digest(X: Array, y: Array, weight: Array | None) -> bytes:
     """Return a digest of a block: its shape, labels and weights, and a few rows spread over it."""
-    digest = hashlib.blake2b(repr((tuple(np.shape(X)), str(X.dtype))).encode(), digest_size=_DIGEST_BYTES)
-    rows = np.unique(np.linspace(0, max(len(X) - 1, 0), _DIGEST_ROWS).astype(np.int64))[: len(X)]
-    for part in (X[rows.tolist()], y, weight):
+    digest = hashlib.blake2b(repr((tuple(X.shape), str(X.dtype))).encode(), digest_size=_DIGEST_BYTES)
+    n_rows = int(X.shape[0])
+    rows = np.unique(np.linspace(0, max(n_rows - 1, 0), _DIGEST_ROWS).astype(np.int64))[:n_rows]
+    for part in (namespace(X).take(X, array_on(rows, X), axis=0), y, weight):
         if part is not None:
             array = to_host(part) if is_foreign(part) else np.asarray(part)
             array = array.astype(str) if array.dtype == object else array
