@@ -17,16 +17,20 @@ Found = TypeVar("Found")
 
 
 def map_parallel(
-    function: Callable[[Item], Found], items: Sequence[Item], *, advance: Callable[[int, int], None] | None = None
+    function: Callable[[Item], Found],
+    items: Sequence[Item],
+    *,
+    threads: int | None = None,
+    advance: Callable[[int, int], None] | None = None,
 ) -> list[Found]:
     """Return ``function(item)`` for every item, in order.
 
     Matrix products of one fit are small: shared out over cores they mostly wait for each other (tenfold slower on a
-    busy machine). Here each runs on one core, and as many run side by side as there are cores. An interruption or an
+    busy machine). Here each runs on one core, and as many run side by side as there are cores, or `threads`. An interruption or an
     error ends it at once; what has not begun then never does.
     """
     found: list[Found] = []
-    with threadpool_limits(1, user_api="blas"), _threads(_cores()) as pool:
+    with threadpool_limits(1, user_api="blas"), _threads(threads or _cores()) as pool:
         for answer in pool.map(function, items):
             found.append(answer)
             if advance is not None:

@@ -9,7 +9,7 @@ from operator import attrgetter
 import numpy as np
 
 from densray.analogies import AnalogySet
-from densray.arrays import Array
+from densray.arrays import Array, is_foreign
 from densray.errors import AnalogyError, TaskError, name_some
 from densray.journal import Journal, Run
 from densray.report import Input, Provenance
@@ -27,6 +27,9 @@ __all__ = ["compare_solvers", "evaluate_analogies"]
 
 #: A category and, where they were asked for, its questions with their answers.
 Solved = tuple[CategoryResult, list[Prediction]]
+
+#: One fits on the host while the other keeps the device busy; more would queue for the interpreter (measured).
+_DEVICE_THREADS = 2
 
 
 def evaluate_analogies(
@@ -62,7 +65,7 @@ def evaluate_analogies(
         Used in place of the space's own, in the order of its words: a PyTorch or CuPy array, say, on whose device
         everything of the size of the vocabulary is then computed. float32 or float64.
     n_jobs : int, optional
-        Processes that share the categories; by default threads do, one a core.
+        Processes that share the categories; by default threads do, one a core, or two where a device does the most.
     advance : callable, optional
         Told how many categories are done, of how many.
     journal : Journal, optional
@@ -114,7 +117,8 @@ def compare_solvers(
     ask = partial(_solve, vocabulary, solvers=made, k=k, predictions=predictions)
     settings = [_settings(solver) for solver in made]
     run = (journal or Journal()).run("analogies", space, vectors, usable, settings, k, predictions)
-    solved = _solve_all(ask, usable, run, advance) if n_jobs is None else _solve_in_processes(ask, usable, n_jobs)
+    threads = _DEVICE_THREADS if is_foreign(vocabulary.vectors) else None
+    solved = _solve_all(ask, usable, run, threads, advance) if n_jobs is None else _solve_in_processes(ask, usable, n_jobs)
     inputs = [Input.of("space", space), Input("analogies", analogies.name, size=sum(map(len, analogies)))]
     if vectors is not None:
         inputs.append(Input("vectors", f"{vectors.dtype} on {getattr(vectors, 'device', 'cpu')}", size=len(space)))
@@ -170,12 +174,13 @@ def _solve_all(
     ask: Callable[[UsableCategory], list[Solved]],
     usable: Sequence[UsableCategory],
     run: Run,
+    threads: int | None,
     advance: Advance | None,
 ) -> list[list[Solved]]:
     def solve(category: UsableCategory) -> list[Solved]:
         return run.part(category.name, partial(ask, category), CategoryResult, SkippedPair, Prediction)
 
-    return map_parallel(solve, usable, advance=advance)
+    return map_parallel(solve, usable, threads=threads, advance=advance)
 
 
 def _solve_in_processes(
