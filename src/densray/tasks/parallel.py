@@ -26,8 +26,8 @@ def map_parallel(
     """Return ``function(item)`` for every item, in order.
 
     Matrix products of one fit are small: shared out over cores they mostly wait for each other (tenfold slower on a
-    busy machine). Here each runs on one core, and as many run side by side as there are cores, or `threads`. An interruption or an
-    error ends it at once; what has not begun then never does.
+    busy machine). Here each runs on one core, and as many run side by side as there are cores, or `threads`. An
+    interruption or an error ends it at once; what has not begun then never does.
     """
     found: list[Found] = []
     with threadpool_limits(1, user_api="blas"), _threads(threads or _cores()) as pool:

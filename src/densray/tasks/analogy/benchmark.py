@@ -117,8 +117,11 @@ def compare_solvers(
     ask = partial(_solve, vocabulary, solvers=made, k=k, predictions=predictions)
     settings = [_settings(solver) for solver in made]
     run = (journal or Journal()).run("analogies", space, vectors, usable, settings, k, predictions)
-    threads = _DEVICE_THREADS if is_foreign(vocabulary.vectors) else None
-    solved = _solve_all(ask, usable, run, threads, advance) if n_jobs is None else _solve_in_processes(ask, usable, n_jobs)
+    if n_jobs is None:
+        threads = _DEVICE_THREADS if is_foreign(vocabulary.vectors) else None
+        solved = _solve_all(ask, usable, run, threads, advance)
+    else:
+        solved = _solve_in_processes(ask, usable, n_jobs)
     inputs = [Input.of("space", space), Input("analogies", analogies.name, size=sum(map(len, analogies)))]
     if vectors is not None:
         inputs.append(Input("vectors", f"{vectors.dtype} on {getattr(vectors, 'device', 'cpu')}", size=len(space)))
