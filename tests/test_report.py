@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from densray.report import (
     Column,
@@ -30,6 +31,7 @@ from densray.report import (
     to_plain,
     to_terminal,
 )
+from densray.report._widths import share_width
 
 THIRD = 1 / 3
 
@@ -202,3 +204,53 @@ def test_html_elements_are_closed_in_order(result: Agreement) -> None:
     parser = Nesting()
     parser.feed(to_html(Report("Report", [Section.of(result, text="Text", figures=[Figure("<svg/>")]), result])))
     assert parser.open == []
+
+
+def _drawn(table: Table, width: int) -> list[str]:
+    console = Console(file=io.StringIO(), width=width, highlight=False, color_system=None)
+    with console.capture() as drawn:
+        console.print(to_terminal(table))
+    return drawn.get().splitlines()
+
+
+def _wide(columns: int) -> Table:
+    row = {"category": "gram6-nationality-adjective"} | {f"n{at}": 0.25 for at in range(columns)}
+    heads = [Column(f"n{at}", "paper" if at % 2 else f"Number{at}", decimals=2) for at in range(columns)]
+    return Table("Wide", ["category", *heads], [row])
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 240])
+def test_a_table_is_never_wider_than_the_screen_and_never_loses_a_cell(width: int) -> None:
+    lines = _drawn(_wide(12), width)
+    assert max(map(len, lines)) <= width
+    assert sum(line.count("0.25") for line in lines) == 12
+    assert "…" not in "".join(lines)
+    headings = [line for line in lines if "category" in line]
+    named = [line for line in lines if "gram6-nationality-adjective" in line]
+    assert len(headings) == len(named) == {40: 12, 60: 6, 80: 3, 240: 1}[width]
+    if width > 40:  # the paper's number stands beside ours
+        assert all(line.count("paper") == line.count("Number") for line in headings)
+
+
+def test_on_the_narrowest_screen_even_names_are_folded() -> None:
+    lines = _drawn(_wide(2), 20)
+    assert max(map(len, lines)) <= 20
+    assert sum(line.count("0.25") for line in lines) == 2
+
+
+def test_text_is_folded_between_words_and_no_number_is_split() -> None:
+    table = Table(
+        "A title that is longer than any of the columns beneath it",
+        ["name", "licence", Column("megabytes", "MB", decimals=1)],
+        [{"name": "hu-liu", "licence": "non-commercial research, not to be redistributed", "megabytes": 1743.6}],
+    )
+    lines = _drawn(table, 44)
+    assert lines[0].rstrip() == "A title that is longer than any of the"
+    text = " ".join(" ".join(lines).split())
+    for word in ("non-commercial", "research,", "redistributed", "1743.6"):
+        assert word in text
+
+
+def test_the_room_of_a_narrow_screen_goes_to_the_narrowest_columns_first() -> None:
+    assert share_width([17, 90], [9, 14], 70) == [17, 53]
+    assert share_width([5, 5], [5, 5], 80) == [5, 5]

@@ -38,7 +38,8 @@ def list_all(
     if as_json:
         print_json(rows)
         return
-    columns: list[Column | str] = ["name", "kind", "title", "licence", Column("megabytes", "MB", decimals=1), "at hand"]
+    names = ["name", "title", "licence"] if kind else ["name", "kind", "title", "licence"]
+    columns: list[Column | str] = [*names, Column("megabytes", "MB", decimals=1), "at hand"]
     shown = [{**row, "megabytes": row["size"] and row["size"] / 1e6, "at hand": row["place"]} for row in rows]
     show(Table("Data sets", columns, shown), as_json=False)
 

@@ -110,12 +110,13 @@ class Diagnosis(Result):
         ]
         title = f"Seeds that move the axis most ({self.influence})"
         moving = self.influential[:10]
-        tables.append(Table(title, seed_columns, moving, self._score_notes()))
         others = [row for row in self.contradictions if row not in moving]
-        if self.contradictions:
-            above = len(self.contradictions) - len(others)
-            title = f"Seeds that contradict the rest: {len(self.contradictions)} of {self.n_seeds}"
-            title += f", {above} of them above" if above else ""
+        contradicting, above = len(self.contradictions), len(self.contradictions) - len(others)
+        said = f"{contradicting} of {self.n_seeds} seeds contradict the rest: their label has a probability below 0.5"
+        notes = [f"{said}; {above} of them {'is' if above == 1 else 'are'} above."] if contradicting else []
+        tables.append(Table(title, seed_columns, moving, [*notes, *self._score_notes()]))
+        if others:
+            title = f"{'Other seeds' if above else 'Seeds'} that contradict the rest, the clearest first"
             tables.append(Table(title, seed_columns, others[:10]))
         if self.near_misses:
             rows = [{"missing": m.word, "in the space": m.found, "difference": m.difference} for m in self.near_misses]
