@@ -62,6 +62,16 @@ def test_a_word_gives_its_row_and_a_list_gives_rows_in_its_order(space: WordSpac
     np.testing.assert_array_equal(space[["w3", "Berlin"]], space.vectors[[8, 0]])
 
 
+@given(
+    st.lists(st.text("aAbBß", min_size=1, max_size=3), min_size=1, max_size=20, unique=True),
+    st.text("aAbBß", max_size=3),
+)
+def test_spellings_are_all_words_equal_in_lower_case(words: list[str], word: str) -> None:
+    space = WordSpace(words, np.ones((len(words), 2)))
+    slowly = [row for row, other in enumerate(words) if other.lower() == word.lower()]
+    assert space.spellings(word) == slowly
+
+
 def test_locate_without_case_takes_exact_first_then_first_in_vocabulary(space: WordSpace) -> None:
     wanted = ["BERLIN", "bErLiN", "W3", "nowhere"]
     assert space.locate(wanted, match_case=False).tolist() == [2, 0, 8, -1]

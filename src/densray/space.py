@@ -163,6 +163,14 @@ class WordSpace(Conversions):
         """
         return self._vocabulary.locate(words, match_case=match_case)
 
+    def spellings(self, word: str) -> list[int]:
+        """Return the rows of a word in upper and lower case, in order.
+
+        >>> WordSpace(["polish", "nail", "Polish"], [[1, 0], [1, 1], [0, 1]]).spellings("polish")
+        [0, 2]
+        """
+        return self._vocabulary.spellings(word)
+
     def _take(self, rows: NDArray[np.int64]) -> WordSpace:
         return WordSpace.unchecked(tuple(self.words[row] for row in rows.tolist()), self._vectors[rows], name=self.name)
 

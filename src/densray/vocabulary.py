@@ -23,12 +23,13 @@ class Vocabulary:
         Built at the first look-up where it is not given.
     """
 
-    __slots__ = ("_folded", "_index", "words")
+    __slots__ = ("_folded", "_index", "_repeated", "words")
 
     def __init__(self, words: Sequence[str], index: Mapping[str, int] | None = None) -> None:
         self.words = words
         self._index = index
         self._folded: dict[str, int] | None = None
+        self._repeated: dict[str, list[int]] = {}
 
     def __len__(self) -> int:
         return len(self.words)
@@ -44,10 +45,20 @@ class Vocabulary:
     def lower_index(self) -> Mapping[str, int]:
         """The first row of each word in lower case."""
         if self._folded is None:
-            self._folded = {}
+            folded: dict[str, int] = {}
+            repeated: dict[str, list[int]] = {}
             for row, word in enumerate(self.words):
-                self._folded.setdefault(word.lower(), row)
+                lower = word.lower()
+                if folded.setdefault(lower, row) != row:
+                    repeated.setdefault(lower, []).append(row)
+            self._repeated, self._folded = repeated, folded  # whole at once: other threads may be looking
         return self._folded
+
+    def spellings(self, word: str) -> list[int]:
+        """Return the rows of a word in upper and lower case, in order."""
+        lower = word.lower()
+        first = self.lower_index.get(lower)
+        return [] if first is None else [first, *self._repeated.get(lower, ())]
 
     def locate(self, words: Iterable[str], *, match_case: bool = True) -> NDArray[np.int64]:
         """Return the row of each word, -1 where it is missing; see `WordSpace.locate`."""

@@ -136,7 +136,7 @@ class Solver:
             raise AnalogyError(
                 f"'{query}' is not among the {len(self.space):,} words of '{self.space.name}'. Ask for another word."
             )
-        barred = tuple(find_spellings(self.space, query))
+        barred = tuple(self.space.spellings(query))
         pair = UsablePair(AnalogyPair(query, ("",)), row, row, right, barred, frozenset([query.lower()]))
         vocabulary = Vocabulary(self.space)
         trained = self.train_together(self._folds, vocabulary.unit_rows(np.array([row])), [pair])
@@ -148,12 +148,6 @@ def fold_questions(pairs: Sequence[UsablePair]) -> Questions:
     return Questions(
         np.arange(len(pairs)), right=[pair.right for pair in pairs], barred=[pair.barred for pair in pairs]
     )
-
-
-def find_spellings(space: WordSpace, word: str) -> list[int]:
-    """Return the rows of a word in upper and lower case."""
-    wanted = word.lower()
-    return [row for row, other in enumerate(space.words) if other.lower() == wanted]
 
 
 def _as_category(pairs: Pairs) -> AnalogyCategory:
