@@ -102,10 +102,11 @@ class AxisModel:
         advance : callable, optional
             Called with the resamples done and their number.
         """
-        random = np.random.default_rng(random_state)
         if held_out is None:
-            numbers = stratified_folds(seeds, count_folds(seeds, folds), random)
+            numbers = stratified_folds(seeds, count_folds(seeds, folds), np.random.default_rng(random_state))
             held_out = held_out_scores(rotation, seeds, numbers)[:, 0]
+        # a generator of its own: the errors are the same whether or not held-out scores were known
+        random = np.random.default_rng(random_state)
         counts = draw_counts(seeds, count_resamples(rotation, seeds, n_resamples), random)
         return cls(
             axis=rotation.components_[0],
