@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import platform
+import subprocess
 from datetime import UTC, datetime
 from importlib import metadata
 from importlib.util import find_spec
@@ -26,12 +27,21 @@ def _line(found: Measurement) -> str:
 
 
 def _table(names: list[str]) -> str:
+    """Measure, print line by line, and return the table; what cannot run here is a line that says so."""
     lines = ["| what | measured | bar | reached | note |", "| --- | --- | --- | --- | --- |"]
+    bars = []
     for name in names:
-        for found in importlib.import_module(f"benchmarks.bench_{name}").main():
-            lines.append(_line(found))
+        try:
+            found = importlib.import_module(f"benchmarks.bench_{name}").main()
+        except (ImportError, OSError, subprocess.CalledProcessError) as error:
+            found = []
+            lines.append(f"| {name} | – | | | does not run here: {' '.join(str(error).split())[:160]} |")
             print(lines[-1], flush=True)
-    return "\n".join(lines)
+        for one in found:
+            lines.append(_line(one))
+            bars += [one.reached] if one.bar else []
+            print(lines[-1], flush=True)
+    return "\n".join([*lines, "", f"{sum(map(bool, bars))} of {len(bars)} bars reached."])
 
 
 def _memory() -> int:
@@ -65,6 +75,7 @@ def run() -> None:
     if unknown:
         parser.error(f"unknown benchmark {', '.join(unknown)}; known: {', '.join(NAMES)}")
     table = _table(asked.names or NAMES)
+    print(table.splitlines()[-1])
     if asked.write:
         with asked.write.open("a", encoding="utf-8") as file:
             file.write(f"\n## {', '.join(asked.names) or 'all'}: {_machine()}\n\n{table}\n")
