@@ -59,6 +59,9 @@ def test_the_result_says_what_was_used_and_what_was_missing() -> None:
     result = evaluate_induction(space, larger, methods=["mean-difference"], protocol=QUICK)
     assert result.provenance.words_missing == ("zebra",)
     assert result.dropped_conflicts == 1
+    assert result.provenance.words_set_aside == {"conflicting": ("odd",)}
+    survey = evaluate_inductions(space, [larger, lexicon], methods=["mean-difference"], protocol=QUICK)
+    assert survey.provenance.words_set_aside == {"conflicting": ("odd",)}
     assert result.n_training + result.n_test == result.provenance.words_used == 200
     assert result.score("mean-difference").seconds > 0
     plain = json.loads(to_json(result))

@@ -39,5 +39,5 @@ def demo(
     if as_json:
         print_json(report)
         return
-    show(report, as_json=False)
+    show(report, as_json=False, quiet=quiet)
     print(f"\nThe report with its figures: {output.resolve()}")

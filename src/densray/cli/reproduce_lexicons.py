@@ -102,7 +102,7 @@ def figure1_command(
         if as_json:
             print_json(result.rows())
         else:
-            show(result, as_json=False)
+            show(result, as_json=False, quiet=quiet)
 
 
 def _readable(rows: list[dict[str, Any]]) -> Table:

@@ -29,6 +29,7 @@ from densray.rotations import METHODS
 from densray.space import WordSpace
 from densray.tasks.parallel import run_aside
 from densray.tasks.protocol import PAPER_METHODS, Protocol, TrainTest, fit_method
+from densray.tasks.seeds import joined_reasons
 from densray.tasks.steps import Advance, part_of
 
 __all__ = [
@@ -254,6 +255,7 @@ def evaluate_induction(
             inputs=inputs,
             used=len(data.training) + len(data.test),
             missing=(*data.training.missing, *data.test.missing),
+            set_aside=joined_reasons(each.dropped.by_reason() for each in lexicons),
             resumed=run.taken,
         ),
     )
@@ -284,7 +286,10 @@ def evaluate_inductions(
     used = sum(result.n_training + result.n_test for result in results)
     missing = [word for result in results for word in result.provenance.words_missing]
     resumed = sum(result.provenance.parts_resumed for result in results)
-    finished = provenance.finish(inputs=list(inputs.values()), used=used, missing=missing, resumed=resumed)
+    set_aside = joined_reasons(result.provenance.words_set_aside for result in results)
+    finished = provenance.finish(
+        inputs=list(inputs.values()), used=used, missing=missing, set_aside=set_aside, resumed=resumed
+    )
     return InductionSurvey(means, tuple(results), provenance=finished)
 
 

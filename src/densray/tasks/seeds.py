@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,7 +14,7 @@ from densray.lexicon import Lexicon
 from densray.rotations import Rotation, make_rotation, median_split
 from densray.space import WordSpace
 
-__all__ = ["Seeds", "fitted", "unit_rows"]
+__all__ = ["Seeds", "fitted", "joined_reasons", "unit_rows"]
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,19 @@ class Seeds:
         """Return some of the seeds."""
         words = tuple(self.words[row] for row in rows.tolist())
         return Seeds(self.X[rows], self.y[rows], words, self.missing, self.set_aside)
+
+
+def joined_reasons(parts: Iterable[Mapping[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
+    """Return the words that several word lists set aside as one account, each word once for each reason.
+
+    >>> joined_reasons([{"neutral": ("table",)}, {"neutral": ("table", "chair"), "conflicting": ("odd",)}])
+    {'neutral': ('table', 'chair'), 'conflicting': ('odd',)}
+    """
+    joined: dict[str, dict[str, None]] = {}
+    for part in parts:
+        for reason, words in part.items():
+            joined.setdefault(reason, {}).update(dict.fromkeys(words))
+    return {reason: tuple(words) for reason, words in joined.items()}
 
 
 def fitted(method: str | Rotation, seeds: Seeds, *, n_components: int | None = 1) -> Rotation:

@@ -18,7 +18,7 @@ from densray.space import WordSpace
 from densray.tasks.lexicon_induction import check_methods
 from densray.tasks.parallel import map_parallel
 from densray.tasks.protocol import Protocol, TrainTest
-from densray.tasks.seeds import Seeds
+from densray.tasks.seeds import Seeds, joined_reasons
 from densray.tasks.steps import Advance
 
 __all__ = ["DEFAULT_SIZES", "STABILITY_METHODS", "SizeScore", "Stability", "evaluate_stability"]
@@ -185,6 +185,7 @@ def evaluate_stability(
             inputs=[Input.of("space", space), *(Input.of("lexicon", each) for each in (lexicon, test) if each)],
             used=len(data.training) + len(data.test),
             missing=(*data.training.missing, *data.test.missing),
+            set_aside=joined_reasons(each.dropped.by_reason() for each in (lexicon, test) if each),
             resumed=run.taken,
         ),
     )
