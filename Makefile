@@ -30,6 +30,7 @@ format: $(VENV)/.ready-dev
 docs: $(VENV)/.ready-docs
 	rm -rf docs/_build docs/api/generated docs/gallery
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build
+	@! grep -rlE '<(script|link rel="stylesheet")[^>]+(src|href)="https?:' docs/_build --include='*.html' || (echo 'these pages need the network'; false)
 
 benchmarks: $(VENV)/.ready-dev
 	$(BIN)/python -m benchmarks

@@ -19,11 +19,11 @@ version = release = __version__
 
 extensions = [
     "initials",
+    "mathml",
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "sphinx_gallery.gen_gallery",
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
@@ -64,6 +64,9 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = f"densray {version}"
 html_show_sourcelink = False
+html_math_renderer = "mathml"
+html_static_path = ["_static"]
+html_css_files = ["formulas.css"]
 html_theme_options = {
     "navigation_with_keys": False,
     "show_prev_next": False,

@@ -23,7 +23,7 @@ class IntCos(Solver):
     r"""The answer is the word of the right class that is nearest to the query.
 
     .. math::
-        \hat a = \arg\max_v\; \mathrm{norm}(e_v^\top q)\, \cos(e_a, e_v),
+        \hat a = \mathrm{arg}\max_v\; \mathrm{norm}(e_v^\top q)\, \cos(e_a, e_v),
 
     with q the axis from the left to the right words, and norm the min–max scaling over the vocabulary. With
     ``cosine="complement"`` the cosine is that of the vectors without their share along q.

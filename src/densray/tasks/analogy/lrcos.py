@@ -19,7 +19,7 @@ __all__ = ["LRCos"]
 class LRCos(Solver):
     r"""The answer is the word a logistic regression takes for one of the right class, near the query.
 
-    .. math:: \hat a = \arg\max_v\; P(\text{right} \mid v)\, \cos(e_a, e_v)
+    .. math:: \hat a = \mathrm{arg}\max_v\; P(\text{right} \mid v)\, \cos(e_a, e_v)
 
     The regression is balanced between the classes, with C = 1.
 
