@@ -2,7 +2,8 @@
 
 `IntCos`, `LRCos` and their rivals share one interface (`fit(pairs)`, `predict(query, k)`, `rank(query, answer)`);
 `evaluate_analogies` leaves one pair out after the other. Read `solver` for the interface, `folds` and `axes` for the
-thousands of small fits, `search` for the scoring, `benchmark` for what comes out.
+thousands of small fits (`unit_differences`, `support_vectors`, `logistic`), `products`, `tally` and `search` for the
+scoring, on the host or where an array lies, `benchmark` for what comes out.
 """
 
 from __future__ import annotations
