@@ -105,11 +105,13 @@ def test_zooming_is_asked_for_and_shows_more_labels():
     moving = axis_scatter(ROWS, axes=("good", "he"), n_labels=20, interactive=True)
     assert "params" not in still.to_dict()
     assert [param["bind"] for param in moving.to_dict()["params"]] == ["scales"]
-    zooms = [row["zoom"] for row in drawn(moving) if "zoom" in row]
-    assert len(zooms) > len([row for row in drawn(still) if "zoom" in row])
-    assert sum(zoom <= 1.0 for zoom in zooms) <= 20
-    assert "w7" not in labels(to_svg(still))  # a control: it is the zoom that names it
-    assert any(row["word"] == "w7" and row["zoom"] > 1 for row in drawn(moving))
+    at_once, later = ([row["word"] for row in drawn(moving) if "since" in row and ("until" in row) is first]
+                      for first in (True, False))  # fmt: skip
+    assert set(at_once) == labels(to_svg(still))
+    assert len(later) > 2 * len(at_once)
+    assert min(row["since"] for row in drawn(moving) if row["word"] in later) > 1
+    assert labels(to_svg(moving)) >= set(later)  # there, and unseen
+    assert all(row.keys().isdisjoint({"since", "until"}) for row in drawn(still))
 
 
 def test_a_script_in_a_word_stays_text_in_a_page():

@@ -22,10 +22,12 @@ DEFAULTS: dict[str, str] = {
     # axes put aside, one a line, for the map
     "axes": "",
     # map
-    "x": "",
-    "y": "",
+    "x": "hand",
+    "y": "gender",
     "color": "",
+    "shown": "frequent",
     "points": "2000",
+    "list": "",
     "mark": "",
     # compare
     "methods": "",

@@ -9,10 +9,11 @@ import streamlit as st
 
 from densray.datasets import list_datasets, load_lexicon
 from densray.errors import DensRayError, LexiconError
+from densray.explorer.kept import drop_axis, keep_axis, kept_axes
 from densray.explorer.server import LARGEST_UPLOAD
 from densray.explorer.settings import AxisChoice
 from densray.explorer.widgets import bound, choice, complain, plain, settings, write_setting
-from densray.explorer.words import lexicon_of_lists, lexicon_of_upload, words_of_text
+from densray.explorer.words import lexicon_of_lists, lexicon_of_upload, name_of_lists, words_of_text
 from densray.explorer.workbench import Axis, Workbench
 from densray.lexicon import Lexicon
 from densray.rotations import METHODS
@@ -61,16 +62,32 @@ def choose_axis() -> AxisChoice:
         method = choice("Method", "method", list(METHODS))
         st.caption(plain(METHODS[method].summary))
         st.text_input("Name of the axis", placeholder=_name(source), **bound("name"))
+        wanted = AxisChoice(
+            current["name"].strip() or _name(source),
+            source,
+            high=current["high"] if source == "lists" else "",
+            low=current["low"] if source == "lists" else "",
+            lexicon=current["lexicon"] if source == "lexicon" else "",
+            method=method,
+            without=current["without"],
+        )
+        _offer_to_keep(wanted)
         _show_removed()
-    return AxisChoice(
-        current["name"].strip() or _name(source),
-        source,
-        high=current["high"] if source == "lists" else "",
-        low=current["low"] if source == "lists" else "",
-        lexicon=current["lexicon"] if source == "lexicon" else "",
-        method=method,
-        without=current["without"],
-    )
+    return wanted
+
+
+def _offer_to_keep(wanted: AxisChoice) -> None:
+    """Show the button that puts the axis in hand aside, and the axes put aside, each with the way out."""
+    st.button(
+        "Keep this axis", icon=":material/push_pin:", on_click=keep_axis, args=(wanted,),
+        disabled=wanted.source == "upload", help="For the map, beside other axes. A file cannot be kept.",
+    )  # fmt: skip
+    kept = kept_axes()
+    if kept:
+        st.caption("Axes kept; click to drop one")
+        with st.container(horizontal=True):
+            for name in kept:
+                st.button(plain(name), key=f"drop {name}", icon=":material/close:", on_click=drop_axis, args=(name,))
 
 
 def _name(source: str) -> str:
@@ -79,11 +96,7 @@ def _name(source: str) -> str:
         return settings()["lexicon"]
     if source == "upload":
         return st.session_state["upload"].name if "upload" in st.session_state else "upload"
-    try:
-        ends = words_of_text(settings()["high"]), words_of_text(settings()["low"])
-    except DensRayError:
-        return "axis"
-    return " – ".join(end[0][:30] for end in ends if end) or "axis"
+    return name_of_lists(settings()["high"], settings()["low"])
 
 
 def lexicon_names() -> list[str]:
@@ -122,9 +135,9 @@ def show_missing(bench: Workbench, missing: Sequence[str], n_found: int, *, what
     """Show the words the space lacks, and what it has instead."""
     if not missing:
         return
-    instead = {
-        miss.word: f"{miss.found} ({miss.difference})" for miss in near_misses(missing[:_LOOKED_UP], bench.space)
-    }
+    looked_up = tuple(missing[:_LOOKED_UP])
+    misses = bench.recall(("near misses", looked_up), lambda: near_misses(looked_up, bench.space))
+    instead = {miss.word: f"{miss.found} ({miss.difference})" for miss in misses}
     with st.expander(f"{len(missing):,} of {len(missing) + n_found:,} {what} are not in the space"):
         st.dataframe([{"missing": word, "the space has": instead.get(word, "")} for word in missing], hide_index=True)
 

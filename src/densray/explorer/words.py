@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from densray.analogies import AnalogySet
-from densray.errors import LexiconError
+from densray.errors import DensRayError, LexiconError
 from densray.lexicon import Lexicon
 from densray.space import WordSpace
 from densray.tasks.diagnostics.spelling import near_misses
@@ -16,9 +16,11 @@ from densray.tasks.diagnostics.spelling import near_misses
 __all__ = [
     "MOST_PAIRS",
     "MOST_WORDS",
+    "file_stem",
     "lexicon_of_lists",
     "lexicon_of_upload",
     "missing_word",
+    "name_of_lists",
     "pairs_of_text",
     "text_of_pairs",
     "words_of_text",
@@ -52,6 +54,24 @@ def words_of_text(text: str) -> list[str]:
     if any(len(word) > LONGEST_WORD for word in words):
         raise LexiconError(f"a word of the list has more than {LONGEST_WORD} letters. Put each word on a line.")
     return words
+
+
+def file_stem(name: str, *, otherwise: str) -> str:
+    """Return a name as a file can have it.
+
+    >>> file_stem("good – bad", otherwise="axis"), file_stem("…", otherwise="axis")
+    ('good-bad', 'axis')
+    """
+    return "-".join(re.findall(r"\w+", name))[:80] or otherwise
+
+
+def name_of_lists(high: str, low: str) -> str:
+    """Return what an axis of two pasted lists is called that was given no name."""
+    try:
+        ends = words_of_text(high), words_of_text(low)
+    except DensRayError:
+        return "axis"
+    return " – ".join(end[0][:30] for end in ends if end) or "axis"
 
 
 def lexicon_of_lists(high: str, low: str, *, name: str = "two lists") -> Lexicon:

@@ -13,7 +13,7 @@ from densray.figures.style import BLUE, GREY, INK, VERMILLION, Row, altair, chec
 __all__ = ["axis_scatter", "ranked_words"]
 
 #: The third coordinate, drawn as a colour, and its colours from low to high.
-SHADE, SHADES = "shade", ["#CBE0EE", "#56A3CF", BLUE, "#00304D"]
+SHADE, SHADES = "shade", ["#B3D3E8", "#56A3CF", BLUE, "#00304D"]
 _DIRECTIONS = 16  # in which words are labelled from the outline inwards, by turns
 
 
@@ -110,17 +110,16 @@ def axis_scatter(
         x=(ACROSS, across, padded_domain([row[ACROSS] for row in shown], share=0.1)),
         y=(UP, up, padded_domain([row[UP] for row in shown])),
         size=size,
-        mark={
-            "size": 16 if len(shown) <= 2000 else 10,
-            "color": BLUE,
-            "filled": True,
-            "opacity": 0.55 if color is None else 0.9,
-        },
+        mark={"size": _dot_size(len(shown)), "color": BLUE, "filled": True, "opacity": 0.55 if color is None else 0.9},
         encoding={"tooltip": _tooltip(shown, first, second, color), **_shades(shown, color_title or color)},
         marked=chosen,
         zoom=interactive,
     )
     return styled(altair().layer(*_zero_lines(), scatter), title=title)
+
+
+def _dot_size(count: int) -> int:
+    return 36 if count <= 500 else 22 if count <= 2500 else 12
 
 
 def _lean(rows: Sequence[Row], axes: tuple[str, str], color: str | None) -> list[dict[str, Any]]:

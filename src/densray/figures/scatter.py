@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from densray.figures.labels import place_labels, text_width
 from densray.figures.style import GREY, INK, VERMILLION, Row, altair, packed
-from densray.figures.zoom import least_zooms
+from densray.figures.zoom import free_zooms
 
 __all__ = ["ACROSS", "UP", "padded_domain", "word_scatter"]
 
@@ -20,6 +21,7 @@ ACROSS, UP = "across", "up"
 _FONT_SIZE = 11
 #: Labels that appear on zooming in: how much larger than themselves the place they need, from which zoom on, how many.
 _CLEARANCE, _FIRST_ZOOM, _LAST_ZOOM, _MOST = 1.3, 1.3, 60.0, 2000
+_NEVER = 1e9
 
 Domain = tuple[float, float]
 
@@ -82,8 +84,8 @@ def word_scatter(
     rings = base.transform_filter("datum.marked").mark_point(
         size=75, color=VERMILLION, strokeWidth=2, opacity=1, clip=True
     )
-    texts = _texts(base, shown_while=f"datum.zoom * span(domain('x')) <= {x[2][1] - x[2][0]} * 1.001" if zoom else None)
-    layers = [dots, _leaders(base), *([rings] if marked else []), *texts]
+    seen = partial(_while_free, x[2][1] - x[2][0] if zoom else None)
+    layers = [dots, _leaders(base, seen), *([rings] if marked else []), *_texts(base, seen)]
     return alt.layer(*layers, data=packed(shown)).properties(width=size[0], height=size[1])
 
 
@@ -102,7 +104,7 @@ def _notes(
     notes = {}
     for label in place_labels(words, points[list(labelled)], size=size, font_size=_FONT_SIZE, obstacles=points):
         x, y = label.point
-        note = {"right": label.middle[0] - x, "down": label.middle[1] - y, "zoom": 1.0}
+        note = {"right": label.middle[0] - x, "down": label.middle[1] - y}
         if label.leader is not None:
             note |= {"line_right": label.leader[0] - x, "line_down": label.leader[1] - y}
         notes[labelled[label.number]] = note
@@ -117,33 +119,41 @@ def _add_later(notes: dict[int, dict[str, float]], rows: Sequence[Row], points: 
     ways[: len(notes)] = [(note["right"], note["down"]) for note in notes.values()]
     sizes = np.stack([widths + 2.0, np.full(len(numbers), _FONT_SIZE * 1.24)], axis=1)
     sizes[len(notes) :] *= _CLEARANCE
-    zooms = least_zooms(points[numbers], ways, sizes)
-    zooms[len(notes) :] = zooms[len(notes) :].clip(_FIRST_ZOOM)
-    for number, (right, down), least in zip(numbers, ways.tolist(), zooms.tolist(), strict=True):
-        if number in notes or least <= _LAST_ZOOM:
-            notes[number] = {**notes.get(number, {"right": right, "down": down}), "zoom": min(least, 1e6)}
+    until, since = free_zooms(points[numbers], ways, sizes)
+    for place, number in enumerate(numbers):
+        if number in notes:
+            notes[number] |= {"until": float(min(until[place], _NEVER)), "since": float(min(since[place], _NEVER))}
+        elif since[place] <= _LAST_ZOOM:
+            right, down = ways[place].tolist()
+            notes[number] = {"right": right, "down": down, "since": float(max(since[place], _FIRST_ZOOM))}
 
 
-def _texts(base: Any, *, shown_while: str | None) -> list[Any]:
+def _while_free(width: float | None, opacity: float) -> Any:
+    """Return an opacity that is 0 at the zooms at which a label hides; the zoom is told by the range across."""
+    if width is None:
+        return opacity
+    zoom = f"{width} / span(domain('x'))"
+    return altair().expr(f"datum.until > {zoom} || datum.since <= {zoom} * 1.001 ? {opacity} : 0")
+
+
+def _texts(base: Any, seen: Callable[[float], Any]) -> list[Any]:
     """Return the labels on a white seam, so that they can be read over points and lines."""
     expr = altair().expr
-
-    def layer(opacity: float, **look: Any) -> Any:
-        visible = opacity if shown_while is None else expr(f"{shown_while} ? {opacity} : 0")
-        ways = {"dx": expr("datum.right"), "dy": expr("datum.down"), "align": "center", "baseline": "middle"}
-        weight = expr("datum.marked ? 'bold' : 'normal'")
-        return named.mark_text(fontSize=_FONT_SIZE, fontWeight=weight, opacity=visible, clip=True, **ways, **look)
-
-    named = base.transform_filter("isValid(datum.zoom)").encode(text="word:N")
+    named = base.transform_filter("isValid(datum.right)").encode(text="word:N")
+    look = {
+        "dx": expr("datum.right"), "dy": expr("datum.down"), "align": "center", "baseline": "middle",
+        "fontSize": _FONT_SIZE, "fontWeight": expr("datum.marked ? 'bold' : 'normal'"), "clip": True,
+    }  # fmt: skip
     ink = expr(f"datum.marked ? '{VERMILLION}' : '{INK}'")
-    return [layer(0.85, stroke="white", strokeWidth=3), layer(1.0, color=ink)]
+    seam = named.mark_text(stroke="white", strokeWidth=3, opacity=seen(0.85), **look)
+    return [seam, named.mark_text(color=ink, opacity=seen(1.0), **look)]
 
 
-def _leaders(base: Any) -> Any:
+def _leaders(base: Any, seen: Callable[[float], Any]) -> Any:
     """Return thin lines from the points to the labels that stand apart from them."""
     expr = altair().expr
     far = base.transform_filter("isValid(datum.line_right)")
     ways = {"x2Offset": expr("datum.line_right"), "y2Offset": expr("datum.line_down")}
     ink = expr(f"datum.marked ? '{VERMILLION}' : '{GREY}'")
     width = expr("datum.marked ? 1.4 : 0.7")
-    return far.mark_rule(color=ink, strokeWidth=width, clip=True, **ways).encode(x2=ACROSS, y2=UP)
+    return far.mark_rule(color=ink, strokeWidth=width, opacity=seen(1.0), clip=True, **ways).encode(x2=ACROSS, y2=UP)

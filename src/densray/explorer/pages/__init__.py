@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from densray.explorer.pages import analogies, axis, compare
+from densray.explorer.pages import analogies, axis, compare, map
 
 __all__ = ["PAGES"]
 
 PAGES: dict[str, ModuleType] = {
     "axis": axis,
+    "map": map,
     "compare": compare,
     "analogies": analogies,
 }

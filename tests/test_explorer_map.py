@@ -1,0 +1,218 @@
+"""The page that maps words on named axes, without a browser."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from densray import WordSpace
+from densray.datasets import load_space, load_word_list
+from densray.explorer.kept import MOST
+from densray.explorer.settings import DEFAULTS, AxisChoice
+from densray.explorer.words import words_of_text
+from explorer_page import open_page, texts
+
+pytest.importorskip("altair", reason="figures are an extra")
+
+KEPT = AxisChoice("royal", "lists", high="king queen prince", low="farmer worker peasant")
+
+
+def spec(page) -> dict:
+    (found,) = page.get("vega_lite_chart")
+    return json.loads(found.proto.spec)
+
+
+def parts(value):
+    """Every mapping within a chart, however deep."""
+    if isinstance(value, dict):
+        yield value
+        value = list(value.values())
+    if isinstance(value, list):
+        for each in value:
+            yield from parts(each)
+
+
+def points(page) -> dict[str, dict]:
+    """The words on the map, with what is drawn of them."""
+    (text,) = {part["values"] for part in parts(spec(page)) if isinstance(part.get("values"), str)}
+    return {row["word"]: row for row in json.loads(text)}
+
+
+def titles(page) -> list[str]:
+    """What is written along x and y."""
+    return [
+        next(part[axis]["title"] for part in parts(spec(page)) if "title" in (part.get(axis) or {}))
+        for axis in ("x", "y")
+    ]
+
+
+class TestTheMap:
+    def test_it_opens_with_the_axis_in_hand_and_gender(self):
+        page = open_page("map")
+        assert not page.exception
+        assert not page.error
+        assert [words in title for words, title in zip(("bad", "she"), titles(page), strict=True)] == [True, True]
+        found = points(page)
+        assert list(found) == list(load_space("googlenews-26k").words[:2000])
+        assert found["she"]["up"] < 0 < found["he"]["up"]
+        assert found["bad"]["across"] < 0 < found["good"]["across"]
+        assert "2,000 words" in texts(page.caption)
+        assert "shade" not in found["he"]
+
+    def test_coordinates_are_those_of_the_axis(self):
+        space = load_space("googlenews-26k").normalized()
+        found = points(open_page("map", x="gender", y="hu-liu", points="500"))
+        lean = np.array([found[word]["across"] for word in ("he", "she", "company")])
+        assert (lean[:1] > lean[1:]).all()
+        # on the line from she to he words keep their order
+        direction = space["he"] - space["she"]
+        words = list(found)[:300]
+        by_hand = space[words] @ direction
+        assert np.corrcoef(by_hand, [found[word]["across"] for word in words])[0, 1] > 0.6
+
+    def test_a_third_axis_colours_the_words(self):
+        page = open_page("map", color="us-occupation-shares", mark="nurse coach", points="500")
+        legends = [part["legend"] for part in parts(spec(page)) if "title" in (part.get("legend") or {})]
+        assert [legend["title"].split(":")[0] for legend in legends] == ["us-occupation-shares"]
+        assert "dark is secretary, nurse" in legends[0]["title"]
+        assert points(page)["nurse"]["shade"] > points(page)["coach"]["shade"]
+
+    def test_words_are_marked_and_put_on_the_map_if_need_be(self):
+        assert "housewife" not in points(open_page("map", points="500"))
+        page = open_page("map", points="500", mark="housewife company")
+        found = points(page)
+        assert len(found) == 501
+        assert {word for word, row in found.items() if row.get("marked")} == {"housewife", "company"}
+        assert "right" in found["housewife"]
+
+    def test_a_marked_word_the_space_lacks_is_named_with_what_it_has(self):
+        page = open_page("map", mark="bussinessman", points="500")
+        assert "«bussinessman» is not in the space. It has «businessman»." in texts(page.warning)
+
+    def test_it_zooms(self):
+        assert [param["bind"] for param in spec(open_page("map", points="500"))["params"]] == ["scales"]
+
+
+class TestWhichWords:
+    def test_occupations_are_a_choice_away(self):
+        page = open_page("map", points="500")
+        page.selectbox(key="setting shown").set_value("occupations").run()
+        assert set(points(page)) == set(load_word_list("occupations"))
+
+    def test_a_list_is_shown_alone_and_missing_words_are_listed(self):
+        page = open_page("map", shown="list")
+        assert "no word to show" in texts(page.error)
+        page.text_area(key="setting list").set_value("nurse\ndoctor\nnowordofthiskind").run()
+        assert set(points(page)) == {"nurse", "doctor"}
+        assert page.expander[0].label == "1 of 3 words are not in the space"
+        assert page.query_params["list"] in ("nurse\ndoctor\nnowordofthiskind", ["nurse\ndoctor\nnowordofthiskind"])
+
+    def test_seeds_of_the_axes_are_shown(self):
+        found = set(points(open_page("map", shown="seeds", y="hand")))
+        assert found == {*words_of_text(DEFAULTS["high"]), *words_of_text(DEFAULTS["low"])}
+
+    def test_fewer_words_than_asked_for_are_all_shown(self, monkeypatch):
+        import densray.explorer.workbench as module
+
+        space = load_space("googlenews-26k").limit(1_200)
+        monkeypatch.setattr(module, "_current", module.Workbench(space))
+        assert len(points(open_page("map", high="good great", low="bad poor", y="hand"))) == 1_200
+
+
+class TestAxesToChooseFrom:
+    def test_an_axis_is_kept_while_the_next_is_made(self):
+        page = open_page("map", points="500")
+        next(button for button in page.button if button.label == "Keep this axis").click().run()
+        page.text_area(key="setting high").set_value("king queen prince").run()
+        page.text_area(key="setting low").set_value("farmer worker peasant").run()
+        page.selectbox(key="setting y").set_value("kept good – bad").run()
+        assert not page.error
+        across, up = titles(page)
+        assert "king" in across
+        assert "bad" in up
+        line = page.query_params["axes"]
+        assert AxisChoice.from_text(line if isinstance(line, str) else line[0]).name == "good – bad"
+
+    def test_a_kept_axis_comes_with_the_address_and_is_dropped_with_a_click(self):
+        page = open_page("map", axes=KEPT.to_text(), x="kept royal", points="500")
+        assert "royal" in titles(page)[0]
+        page.button(key="drop royal").click().run()
+        assert page.selectbox(key="setting x").value == "hand"
+        assert "axes" not in page.query_params
+
+    def test_two_axes_of_one_name_are_told_apart(self):
+        twin = AxisChoice("gender", "lists", high="king prince duke", low="queen princess duchess")
+        page = open_page("map", axes=twin.to_text(), x="kept gender", y="gender", points="500")
+        found = points(page)
+        assert len({row["across"] - row["up"] for row in found.values()}) > 100
+        assert [kind in title for kind, title in zip(("(kept)", "(lexicon)"), titles(page), strict=True)] == [True] * 2
+
+    def test_the_same_axis_twice_is_pointed_out(self):
+        page = open_page("map", x="gender", y="gender", points="500")
+        assert "Both axes are the same one" in texts(page.info)
+        assert "0° to each other" in texts(page.caption)
+
+    def test_only_so_many_are_kept(self):
+        lines = "\n".join(AxisChoice(f"a{n}", "lists", high="good", low="bad").to_text() for n in range(MOST))
+        page = open_page("map", axes=lines, points="500")
+        next(button for button in page.button if button.label == "Keep this axis").click().run()
+        dropped = {button.label for button in page.button if str(button.key).startswith("drop ")}
+        assert len(dropped) == MOST
+        assert "a0" not in dropped
+
+    def test_an_axis_in_hand_that_is_none_does_not_spoil_others(self):
+        page = open_page("map", high="", x="hu-liu", y="gender", points="500")
+        assert not page.error
+        assert len(points(page)) == 500
+        assert "the first list is empty" in texts(open_page("map", high="").error)
+
+
+class TestBadInput:
+    def test_rubbish_in_the_address_falls_back(self):
+        page = open_page("map", x="nothing", y="../etc", color="rubbish", points="9999999", shown="x", axes="y\nz=1")
+        assert not page.exception
+        assert not page.error
+        assert page.selectbox(key="setting x").value == "hand"
+        assert len(points(page)) == 500
+
+    def test_a_script_in_a_list_or_a_name_is_text(self):
+        evil = "<script>alert(1)</script>"
+        kept = AxisChoice(evil, "lists", high="good", low="bad").to_text()
+        page = open_page("map", mark=evil, axes=kept, x=f"kept {evil}", points="500")
+        assert f"«{evil}» is not in the space" in texts(page.warning)
+        assert evil in titles(page)[0]
+        assert not page.get("html")
+        assert all("<script>" not in element.value.replace("\\<", "") for element in page.warning)
+
+    def test_a_space_without_the_words_of_a_lexicon_says_so(self, monkeypatch):
+        import densray.explorer.workbench as module
+
+        words = ["good", "great", "bad", "poor", *(f"w{number}" for number in range(30))]
+        vectors = np.random.default_rng(0).normal(size=(len(words), 5)).astype(np.float32)
+        monkeypatch.setattr(module, "_current", module.Workbench(WordSpace(words, vectors)))
+        page = open_page("map", high="good great", low="bad poor")
+        assert "gender" in texts(page.error)
+        page.selectbox(key="setting y").set_value("hand").run()
+        assert len(points(page)) == len(words)
+
+
+class TestFiles:
+    @pytest.mark.parametrize(("kind", "start"), [("png", b"\x89PNG"), ("svg", b"<svg"), ("html", b"<!DOCTYPE html>")])
+    def test_the_map_is_drawn_when_it_is_asked_for(self, kind, start):
+        from densray.explorer.pages import map as module
+        from densray.figures import axis_scatter
+
+        asked = []
+
+        def draw(*, interactive):
+            asked.append(interactive)
+            return axis_scatter([{"word": "a", "x": 1.0, "y": 2.0}], interactive=interactive)
+
+        assert module.picture(draw, kind).lstrip().startswith(start)
+        assert asked == [kind == "html"]
+
+    def test_four_files_are_offered(self):
+        labels = [button.label for button in open_page("map", points="500").get("download_button")]
+        assert labels == ["Map .png", "Map .svg", "Map .html", "Coordinates .parquet"]
