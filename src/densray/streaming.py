@@ -141,12 +141,17 @@ def load_axis_on(space: WordSpace, axis: str | Path, *, any_space: bool = False)
     if any_space or fitted is None:
         return rotation
     part = space if fitted["words"] >= len(space) else space.limit(fitted["words"])
-    if not is_fitted_on(axis, part) and not is_fitted_on(axis, part.normalized(zeros="keep")):
+    if not is_fitted_on(axis, part) and not _was_scaled(axis, part):
         raise PersistenceError(
             f"{axis} was fitted on '{fitted['name']}' ({fitted['words']:,} words), and {space.name} is another space. "
             "Fit an axis on this one, or pass --any-space if both have the same dimensions."
         )
     return rotation
+
+
+def _was_scaled(axis: str | Path, space: WordSpace) -> bool:
+    """Return whether an axis was fitted on a space at unit length, for files that remember a fingerprint alone."""
+    return "sample" not in read_header(axis) and is_fitted_on(axis, space.normalized(zeros="keep"))
 
 
 class _Steps:
