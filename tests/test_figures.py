@@ -65,6 +65,15 @@ def test_every_chart_is_drawn(name: str) -> None:
     assert "NaN" not in svg
 
 
+def test_the_parts_of_answers_have_one_scale_wherever_they_begin() -> None:
+    panels = figures.answer_parts(ANSWERS, parts=["a.b: [c]", "cosine"]).to_dict()["hconcat"]
+    domains = [panel["encoding"]["x"]["scale"]["domain"] for panel in panels]
+    assert [high - low for low, high in domains] == pytest.approx([4 * 1.16] * 3)
+    assert [(low + high) / 2 for low, high in domains] == pytest.approx([0.6, 2.0, 1.0])
+    with pytest.raises(DataError, match="'cosine'"):
+        figures.answer_parts(ANSWERS[1:], parts=["cosine"])
+
+
 def test_every_public_chart_is_tried_here() -> None:
     assert set(figures.__all__) - {"check_chart_path", "figure", "save", "to_bytes", "to_svg"} == set(CHARTS)
 

@@ -144,8 +144,8 @@ def _check_any(space: WordSpace, analogies: AnalogySet, usable: Sequence[UsableC
     if any(len(category) for category in usable):
         return
     missing = [word for word in analogies.words if word not in space]
-    lower = space.locate(missing[:100], match_case=False)
-    hint = "Pass match_case=False." if (lower >= 0).any() else "Is it the right language and vocabulary?"
+    by_case = any(map(len, find_usable(space, analogies, match_case=False)))
+    hint = "Pass match_case=False." if by_case else "Is it the right language and vocabulary?"
     raise AnalogyError(
         f"0 of {sum(map(len, analogies))} pairs of '{analogies.name}' have both words in '{space.name}' "
         f"(first missing: {name_some(missing)}). {hint}"
