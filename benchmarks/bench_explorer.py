@@ -23,6 +23,7 @@ _SHOWN = """() => [...document.querySelectorAll('[data-testid="stVegaLiteChart"]
     [...chart.querySelectorAll('text')].map(text => text.textContent).join('|')
     + chart.querySelectorAll('path').length).join()"""
 _LISTS = ("happy glad joyful pleased", "kind warm gentle tender", "rich wealthy affluent prosperous")
+_QUERIES = ("king", "nephew", "prince", "actor", "hero", "waiter", "grandson")
 
 
 def main() -> Iterator[Measurement]:
@@ -47,19 +48,24 @@ def _measure(chrome: Any, space: str, name: str, bar: str) -> Iterator[Measureme
         start = perf_counter()
         visitor.go()
         yield Measurement(f"explorer, {name}: a first visit until all is shown", perf_counter() - start, "s")
-        typed = [_typing(visitor, f"{_LISTS[count % len(_LISTS)]} w{count}") for count in range(_REPEATS)]
+        lists = [f"{_LISTS[count % len(_LISTS)]} w{count}" for count in range(_REPEATS)]
+        typed = [_typing(visitor, "Words at the high end", words) for words in lists]
         yield Measurement(f"explorer, {name}: two lists typed until the chart has changed", statistics.median(typed),
                           "s", bar, f"median of {_REPEATS}, most {max(typed):.2f} s")  # fmt: skip
         visitor.go("map")
         moved = [_choosing(visitor, ("500", "1000")[count % 2]) for count in range(_REPEATS)]
         yield Measurement(f"explorer, {name}: the map with other points", statistics.median(moved), "s", bar,
                           f"median of {_REPEATS}, most {max(moved):.2f} s")  # fmt: skip
+        visitor.go("analogies")
+        asked = [_typing(visitor, "Query", query) for query in _QUERIES]
+        yield Measurement(f"explorer, {name}: another query of an analogy", statistics.median(asked), "s", bar,
+                          f"median of {len(asked)}, most {max(asked):.2f} s")  # fmt: skip
         visitor.context.close()
 
 
-def _typing(visitor: Any, words: str) -> float:
-    box = visitor.page.get_by_label("Words at the high end", exact=True)
-    box.fill(words)
+def _typing(visitor: Any, label: str, text: str) -> float:
+    box = visitor.page.get_by_label(label, exact=True)
+    box.fill(text)
     before = visitor.page.evaluate(_SHOWN)
     start = perf_counter()
     box.press("Control+Enter")
