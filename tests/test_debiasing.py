@@ -192,7 +192,7 @@ def test_the_chart_of_the_price_has_one_labelled_point_a_space(result: RemovalRe
         {"space": each.name, "gap": each["anchor gap"].value, "overlap": each["neighbour overlap"].value}
         for each in result.spaces
     ]
-    drawn = removal_tradeoff(rows, removed="gap", kept="overlap").to_json()
+    drawn = str(removal_tradeoff(rows, removed="gap", kept="overlap").to_dict()["data"])
     assert all(f'"word": "{each.name}"' in drawn for each in result.spaces)
     with pytest.raises(DensRayError, match="no 'men'"):
         removal_tradeoff(rows, removed="gap")

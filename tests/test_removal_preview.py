@@ -108,7 +108,7 @@ def test_bad_words_are_named(googlenews, gender, anchors, neutral, error, said):
 
 def test_more_axes_than_words_or_than_carry_signal_are_told(googlenews):
     lists = Lexicon.from_word_lists(["good", "nice", "great"], ["bad", "nasty", "poor"])
-    with pytest.raises(DensRayError, match="n_components=50 is given for 6 rows"):
+    with pytest.raises(DensRayError, match="50 axes were asked for, and 6 words"):
         find_erasure(googlenews, lists, "densray-unit:50")
     with pytest.raises(LexiconError, match="lexicon words are in the space"):
         find_erasure(googlenews, Lexicon({"qqzz": 1, "zzqq": -1}), "ridge")
@@ -193,5 +193,5 @@ def test_the_sentence_says_what_the_best_test_recovers(accuracy, said):
     result = RemovalResult("own", ("he", "she"), spaces, provenance=Provenance.begin())
     line = say_what_is_left(result)
     assert said in line
-    assert f"{accuracy:.0%} of them (before: 100%; chance: 50%)" in line
+    assert f"{accuracy:.0%} of the others (before: 100%; chance: 50%)" in line
     assert "5,000 words" in line

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -28,6 +30,7 @@ __all__ = [
     "settings",
     "write_setting",
     "write_several",
+    "written",
 ]
 
 Advance = Callable[[int, int], None]
@@ -117,6 +120,14 @@ def chart(figure: Any, place: Any = st) -> None:
 def download(label: str, file_name: str, content: Callable[[], bytes], *, help: str | None = None) -> None:
     """Offer a file that is made when it is asked for."""
     st.download_button(label, content, file_name, on_click="ignore", help=help, icon=":material/download:")
+
+
+def written(write: Callable[[Path], object], name: str) -> bytes:
+    """Return what is written to a file of that name."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        write(path)
+        return path.read_bytes()
 
 
 def long_step(

@@ -13,14 +13,14 @@ from densray.lexicon import Lexicon
 from densray.rotations import Rotation
 from densray.space import WordSpace
 from densray.tasks.axis_model import AxisModel
-from densray.tasks.debiasing import Concept, RemovalResult, evaluate_removal, find_erasure
+from densray.tasks.debiasing import RemovalResult, concept_of, evaluate_removal, find_erasure
 from densray.tasks.debiasing.preview import FoundErasure
 from densray.tasks.diagnostics import Diagnosis, diagnose_axis
 from densray.tasks.induction import Induction, score_vocabulary
 from densray.tasks.method_comparison import FailedTrial, MethodComparison, MethodTrial, compare_trials, try_method
 from densray.tasks.seeds import Seeds, fitted
 
-__all__ = ["Axis", "Workbench", "current", "use"]
+__all__ = ["Axis", "RemovalWords", "Workbench", "current", "use"]
 
 Advance = Callable[[int, int], None]
 Kept = TypeVar("Kept")
@@ -39,6 +39,15 @@ class Axis:
     rotation: Rotation
     model: AxisModel
     ranking: Induction
+
+
+@dataclass(frozen=True)
+class RemovalWords:
+    """The words a removal is looked at with: its two ends, what should be free of it, what is left as it is."""
+
+    anchors: tuple[str, str]
+    neutral: tuple[str, ...]
+    keep: tuple[str, ...] = ()
 
 
 class Workbench:
@@ -129,19 +138,22 @@ class Workbench:
         """Return whether a remover learned a concept before."""
         return self.holds(("erasure", *identity(lexicon, remover)))
 
-    def removal(self, concept: Concept, remover: str, advance: Advance | None = None) -> RemovalResult:
+    def removal(
+        self, lexicon: Lexicon, remover: str, words: RemovalWords, advance: Advance | None = None
+    ) -> RemovalResult:
         """Return the tests of what a remover took from the space, and what it left."""
 
         def find() -> RemovalResult:
+            concept = concept_of(lexicon, words.anchors, words.neutral, keep=words.keep)
             told = None if advance is None else lambda done, total: advance(done, total or 0)
             result = evaluate_removal(self.space, concept, [remover], progress=told)
             return replace(result, removed_spaces=())  # as large as the space: not kept
 
-        return self.recall(("removal", *identity(concept.lexicon, remover), concept.anchors, concept.neutral), find)
+        return self.recall(("removal", *identity(lexicon, remover), words), find)
 
-    def knows_removal(self, concept: Concept, remover: str) -> bool:
+    def knows_removal(self, lexicon: Lexicon, remover: str, words: RemovalWords) -> bool:
         """Return whether these tests were made before."""
-        return self.holds(("removal", *identity(concept.lexicon, remover), concept.anchors, concept.neutral))
+        return self.holds(("removal", *identity(lexicon, remover), words))
 
 
 def identity(lexicon: Lexicon, method: str) -> tuple[Hashable, ...]:

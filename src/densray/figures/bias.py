@@ -39,7 +39,7 @@ def anchor_scatter(
         row["nearer"] = first if row[first] > row[second] else second
     looks = alt.Scale(domain=list(anchors), range=[BLUE, VERMILLION])
     shapes = alt.Scale(domain=list(anchors), range=["circle", "triangle-up"])
-    legend = alt.Legend(title="nearer to")
+    legend = alt.Legend(title="nearer to", orient="bottom", direction="horizontal", titleOrient="left")
     look = {
         "color": alt.Color("nearer:N", scale=looks, legend=legend),
         "shape": alt.Shape("nearer:N", scale=shapes, legend=legend),

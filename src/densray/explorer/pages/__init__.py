@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from densray.explorer.pages import analogies, axis, compare, map
+from densray.explorer.pages import analogies, axis, compare, map, remove
 
 __all__ = ["PAGES"]
 
@@ -12,5 +12,6 @@ PAGES: dict[str, ModuleType] = {
     "axis": axis,
     "map": map,
     "compare": compare,
+    "remove": remove,
     "analogies": analogies,
 }

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import streamlit as st
 
 from densray.explorer.settings import AxisChoice
 from densray.explorer.sidebar import axis_in_hand, lexicon_of, show_missing, without_seed
-from densray.explorer.widgets import bound, chart, complain, download, long_step, plain, settings
+from densray.explorer.widgets import bound, chart, complain, download, long_step, plain, settings, written
 from densray.explorer.words import missing_word, words_of_text
 from densray.explorer.workbench import Axis, Workbench, current
 from densray.figures import ranked_words, score_histogram, seed_influence
@@ -166,18 +163,11 @@ def _offer_downloads(bench: Workbench, wanted: AxisChoice, axis: Axis, diagnosis
 
             def lexicon(ending: str = ending) -> bytes:
                 induced = score_vocabulary(bench.space, model, method=axis.method, seeds=axis.seeds)
-                return _written(induced.write, f"{stem}{ending}")
+                return written(induced.write, f"{stem}{ending}")
 
             download(f"Induced lexicon {ending}", f"{stem}{ending}", lexicon)
 
         def rotation() -> bytes:
-            return _written(partial(save_axis, axis.rotation, model, space=bench.space), f"{stem}.npz")
+            return written(partial(save_axis, axis.rotation, model, space=bench.space), f"{stem}.npz")
 
         download("Rotation .npz", f"{stem}.npz", rotation, help="For densray induce, rotate and erase.")
-
-
-def _written(write: Callable[[Path], object], name: str) -> bytes:
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / name
-        write(path)
-        return path.read_bytes()

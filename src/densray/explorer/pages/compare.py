@@ -20,6 +20,7 @@ from densray.explorer.widgets import (
     plain,
     write_several,
 )
+from densray.explorer.words import file_stem
 from densray.explorer.workbench import Workbench, current
 from densray.figures import agreement_scatter, angle_heat_map
 from densray.lexicon import Lexicon
@@ -121,8 +122,9 @@ def _show_differences(comparison: MethodComparison, name: str) -> None:
                      column_config={"spread": st.column_config.NumberColumn("spread (%)", format="%.1f")})  # fmt: skip
     with complain():
         _show_pair(comparison, names)
-    stem = "".join(each if each.isalnum() else "-" for each in name).strip("-") or "methods"
-    download("Comparison .json", f"{stem}-methods.json", lambda: to_json(comparison).encode())
+    download(
+        "Comparison .json", file_stem(name, otherwise="axis") + "-methods.json", lambda: to_json(comparison).encode()
+    )
 
 
 def _show_pair(comparison: MethodComparison, names: Sequence[str]) -> None:

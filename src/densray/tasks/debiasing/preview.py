@@ -97,6 +97,11 @@ def find_erasure(space: WordSpace, lexicon: Lexicon, remover: Remover | str) -> 
     """
     method = make_remover(remover) if isinstance(remover, str) else remover
     seeds = Seeds.of(space, lexicon)  # names what is wrong with the words
+    if method.n_axes > len(seeds) and method.name != "random":
+        raise TaskError(
+            f"{method.n_axes} axes were asked for, and {len(seeds)} words of '{lexicon.name}' are in the space; fewer "
+            "words than axes cannot fix them. Remove fewer axes, or give more words."
+        )
     part = space.subset(seeds.words).normalized()
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")

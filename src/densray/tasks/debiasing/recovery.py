@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from densray.tasks.debiasing.evaluation import MeasuredSpace, RemovalResult
+from densray.tasks.debiasing.evaluation import RemovalResult
 
 __all__ = ["say_what_is_left"]
 
@@ -27,13 +27,11 @@ def say_what_is_left(result: RemovalResult) -> str:
         if value >= _SOME
         else "hardly any of the concept is left to these tests"
     )
-    how = "two clusters of" if test == _TESTS[-1] else "a classifier trained on a fifth of"
     first, second = result.anchors
-    return (
-        f"After «{erased.name}» {how} the {_count(erased)} words that leaned most to «{first}» or «{second}» still "
-        f"tells the side of {value:.0%} of them (before: {original[test].value:.0%}; chance: 50%): {verdict}."
+    words = f"the {erased[test].used:,} words that leaned most to «{first}» or «{second}»"
+    how = (
+        f"two clusters of {words} still match the side of {value:.0%} of them"
+        if test == _TESTS[-1]
+        else f"a classifier that has seen a fifth of {words} still tells the side of {value:.0%} of the others"
     )
-
-
-def _count(space: MeasuredSpace) -> str:
-    return f"{space[_TESTS[0]].used:,}"
+    return f"After «{erased.name}» {how} (before: {original[test].value:.0%}; chance: 50%): {verdict}."

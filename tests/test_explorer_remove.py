@@ -1,0 +1,149 @@
+"""The page that removes a concept, without a browser."""
+
+from __future__ import annotations
+
+import pytest
+
+from densray import DensRay, Lexicon, load_rotation
+from densray.explorer.pages import remove
+from densray.explorer.workbench import Workbench, current
+from densray.formats import read_space
+from densray.removal import Erasure
+from densray.tasks.debiasing.preview import FoundErasure
+from explorer_page import open_page, texts
+
+GENDER = {"source": "lexicon", "lexicon": "gender"}
+
+
+def measured(page) -> dict[str, tuple[float, float]]:
+    """What the page shows of each measure, before and after."""
+    shown = {}
+    for metric in page.metric:
+        before = float(metric.delta.rpartition("from ")[2])
+        shown[metric.label.replace("\\", "")] = before, float(metric.value)
+    return shown
+
+
+class TestThePage:
+    def test_gender_leaves_the_occupations_and_the_anchors_come_from_the_lexicon(self):
+        page = open_page("remove", **GENDER)
+        assert not page.exception
+        before, after = measured(page)["Nearer to man or woman by"]
+        assert after < 0.8 * before
+        before, after = measured(page)["Similarity kept (MEN)"]
+        assert after == pytest.approx(before, abs=0.01)
+        assert page.query_params == GENDER or page.query_params == {key: [value] for key, value in GENDER.items()}
+
+    def test_more_axes_take_more_and_random_ones_nothing(self):
+        gaps = {
+            (name, axes): measured(open_page("remove", **GENDER, remover=name, n_axes=axes))["Along man – woman"][1]
+            for name, axes in (("densray-unit", "1"), ("densray-unit", "5"), ("random", "1"))
+        }
+        assert gaps["densray-unit", "5"] < gaps["densray-unit", "1"] < 0.8 * gaps["random", "1"]
+
+    def test_anchors_and_words_of_ones_own_go_into_the_address(self):
+        page = open_page("remove", **GENDER)
+        page.text_input(key="setting anchors").set_value("boy, girl").run()
+        page.selectbox(key="setting neutral_from").set_value("list").run()
+        assert "no word to look at was typed" in texts(page.error)
+        page.text_area(key="setting neutral").set_value("nurse boss <b>hidden</b>").run()
+        assert "Nearer to boy or girl by" in measured(page)
+        assert "1 of these words are not in the space: <b>hidden</b>." in texts(page.caption)
+        again = open_page("remove", **GENDER, anchors="boy, girl", neutral_from="list", neutral="nurse boss")
+        assert again.text_input(key="setting anchors").value == "boy, girl"
+        assert measured(again) == measured(page)
+
+    def test_frequent_words_can_be_looked_at(self):
+        page = open_page("remove", neutral_from="frequent")
+        assert not page.exception
+        assert not page.error
+        assert "Nearer to good or bad by" in measured(page)
+
+    def test_words_to_keep_stay(self):
+        own = {"neutral_from": "list", "neutral": "nurse boss"}
+        page = open_page("remove", **GENDER, **own, keep="man woman nurse boss")
+        before, after = measured(page)["Nearer to man or woman by"]
+        assert after == before
+
+    def test_axes_beyond_the_signal_are_told_in_words_of_the_page(self):
+        page = open_page("remove", n_axes="5")
+        said = texts(page.warning)
+        assert said.startswith("5 axes were asked for, but only")
+        assert "n_components" not in said
+
+    @pytest.mark.parametrize(
+        ("address", "said"),
+        [
+            (
+                {"anchors": "man"},
+                "two different words stand for the ends of a concept, such as: good, bad. Typed: man.",
+            ),
+            ({"anchors": "man, woman, child"}, "Typed: man, woman, child"),
+            ({"anchors": "man, qqzz"}, "'qqzz' not in 'googlenews-26k'"),
+            ({"neutral_from": "list", "neutral": "qqzz zzqq"}, "0 of 2 words are in"),
+            ({"neutral_from": "list", "neutral": " ".join(map(chr, range(0x4E00, 0x5700)))}, "2,000 can be drawn"),
+            ({"n_axes": "50"}, "50 axes were asked for, and 14 words"),
+            ({"high": ""}, "the first list is empty"),
+            ({"high": "good nice", "low": "qqzz"}, "an axis needs words of another label"),
+        ],
+    )
+    def test_bad_input_is_one_line_on_the_page(self, address, said):
+        page = open_page("remove", **address)
+        assert said in texts(page.error)
+        assert not page.exception
+
+    def test_one_word_typed_twice_is_one_word(self):
+        assert "Typed: man." in texts(open_page("remove", anchors="man, man").error)
+
+    def test_the_tests_wait_for_a_click_and_say_why_they_matter(self):
+        page = open_page("remove", **GENDER)
+        assert any(button.label.startswith("Test what is left") for button in page.button)
+        assert "lipstick on a pig" in texts(page.markdown)
+
+    @pytest.mark.slow
+    def test_the_tests_say_what_is_left(self):
+        page = open_page("remove", **GENDER)
+        next(button for button in page.button if button.label.startswith("Test what is left")).click()
+        page.run(timeout=300)
+        assert not page.exception
+        assert "covered up, not gone" in texts(page.warning)
+
+
+class TestWhatIsTaken:
+    def test_the_axes_are_a_file_that_erases_the_same(self, tmp_path, googlenews):
+        bench = Workbench(googlenews)
+        lexicon = Lexicon.from_word_lists(["good", "nice", "great", "fine"], ["bad", "nasty", "poor", "awful"])
+        found = bench.erasure(lexicon, "ridge:2")
+        path = tmp_path / "axis.npz"
+        path.write_bytes(remove._axis_file(bench, lexicon, "ridge", 2, "axis.npz"))
+        rotation = load_rotation(path)
+        part = googlenews.vectors[:200]
+        assert abs(rotation.erase(part, n_axes=2) - found.erasure.erase(part)).max() < 1e-4
+
+    @pytest.mark.parametrize("ending", list(remove._FILES))
+    def test_the_erased_space_is_one_file_of_about_the_size_that_was_said(self, tmp_path, googlenews, ending):
+        bench = Workbench(googlenews.limit(400))
+        rotation = DensRay(1).fit(bench.space.vectors[:4], [1, 1, -1, -1])
+        found = FoundErasure(Erasure.of(rotation))
+        path = tmp_path / f"erased{ending}"
+        path.write_bytes(remove._erased_file(bench, found, (bench.space.words[5],), path.name))
+        again = read_space(path)
+        assert list(again.words) == list(bench.space.words)
+        assert abs(again.vectors @ rotation.components_[0])[[0, 1, 399]].max() < 1e-4
+        assert abs(again.vectors[5] - bench.space.vectors[5]).max() < 1e-6
+        expected = remove._FILES[ending] * 4 * bench.space.vectors.size
+        assert 0.8 * expected < path.stat().st_size < 1.2 * expected
+
+    def test_a_space_too_large_for_the_browser_is_left_to_the_command_line(self, monkeypatch):
+        monkeypatch.setattr(remove, "_LARGEST", 1000)
+        page = open_page("remove", **GENDER, n_axes="3", keep="queen")
+        assert "too large to go through the browser" in texts(page.markdown)
+        expected = "densray erase SPACE gender.npz --axes 3 --keep-list keep.txt -o gender-erased.bin"
+        assert [code.value for code in page.code] == [expected]
+
+    def test_a_small_one_is_offered_whole(self):
+        assert current().space.vectors.nbytes < remove._LARGEST
+        page = open_page("remove", **GENDER)
+        labels = [button.label for button in page.get("download_button")]
+        assert any(label.startswith("Erased space .bin (32 MB)") for label in labels)
+        assert "Axes .npz" in labels
