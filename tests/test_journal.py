@@ -17,15 +17,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from densray import Lexicon, WordSpace
+from densray import DensRay, Lexicon, WordSpace
 from densray.bias import measurement
+from densray.datasets import load_lexicon
 from densray.journal import DAYS_KEPT, Journal
 from densray.journal._keys import digest
 from densray.journal._values import decode, encode
 from densray.report import to_plain
-from densray.tasks import lexicon_induction, stability
+from densray.tasks import lexicon_induction, resampling, stability
 from densray.tasks.analogy import benchmark
 from densray.tasks.debiasing import evaluate_removal, evaluation, load_concept
+from densray.tasks.diagnostics import diagnose
+from densray.tasks.induction import induce
 from densray.tasks.lexicon_induction import evaluate_induction, evaluate_inductions
 from densray.tasks.stability import evaluate_stability
 
@@ -240,7 +243,13 @@ def interrupting(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, *, aft
 
 
 def check_resumes(
-    monkeypatch: pytest.MonkeyPatch, folder: Path, run: Callable[[Journal | None], Any], module: Any, name: str
+    monkeypatch: pytest.MonkeyPatch,
+    folder: Path,
+    run: Callable[[Journal | None], Any],
+    module: Any,
+    name: str,
+    *,
+    others: int | None = None,
 ) -> Any:
     """A run that was interrupted after two parts, taken up, equals one that was not; nothing is computed twice."""
     whole = run(None)
@@ -258,7 +267,7 @@ def check_resumes(
         journal = Journal(folder)
         resumed = run(journal)
     assert journal.taken == kept
-    assert calls[0] == journal.kept - kept
+    assert calls[0] == (journal.kept - kept if others is None else others)
     assert without_times(resumed) == without_times(whole)
     journal.clear()
     assert not folder.exists()
@@ -379,6 +388,31 @@ def test_interrupted_removal_goes_on_to_the_same_bits(
     result = check_resumes(monkeypatch, folder, run, evaluation, "measure_space")
     assert result.gap_rows() == run(None).gap_rows()
     assert len(result.removed_spaces) == 2
+
+
+@pytest.mark.parametrize("task", [diagnose, induce])
+def test_interrupted_fits_of_an_axis_go_on_to_the_same_bits(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, small: WordSpace, task: Callable[..., Any]
+) -> None:
+    gender = load_lexicon("gender")
+
+    def run(journal: Journal | None) -> Any:
+        return task(small, gender, method="svm", n_resamples=4, folds=4, journal=journal)
+
+    result = check_resumes(monkeypatch, folder, run, resampling, "refit", others=2)  # of the four resamples
+    assert result.provenance.parts_resumed >= 4 + 1
+    if task is induce:
+        np.testing.assert_array_equal(result.scores.standard_error, run(None).scores.standard_error)
+
+
+def test_the_fits_of_an_estimator_from_elsewhere_are_not_kept(folder: Path, small: WordSpace) -> None:
+    class Mine(DensRay):
+        pass
+
+    for method, kept in ((Mine(1, normalize_differences=True), False), (DensRay(1, normalize_differences=True), True)):
+        journal = Journal(folder)
+        induce(small, load_lexicon("gender"), method=method, n_resamples=3, journal=journal)
+        assert (journal.kept > 0) == kept
 
 
 def test_every_measure_can_be_kept() -> None:

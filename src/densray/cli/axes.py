@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+from densray.cli.long_runs import Fresh, long_run
 from densray.cli.options import Json, LabelColumn, Limit, Output, Overwrite, Quiet, Seed, Space, WordColumn
 from densray.cli.output import check_output, note, print_json, show
-from densray.cli.progress import progress
 
 if TYPE_CHECKING:
     from densray.lexicon import Lexicon
@@ -67,6 +67,7 @@ def fit(
     permutations: Permutations = None,
     seed: Seed = 0,
     limit: Limit = None,
+    fresh: Fresh = False,
     overwrite: Overwrite = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -89,44 +90,46 @@ def fit(
     note(f"Writing {target} at the end", quiet=quiet)
     names = _ends(low, high)
     named = name_method(method)
-    with progress(f"Fitting {named}", quiet=quiet) as advance:
-        vectors = load_space(space, limit=limit)
-        found = Found.of(vectors, words, normalize=not raw, match_case=not any_case)
-        rotation = fitted(method, found, n_components=axes)
-        if bare:
-            model = AxisModel(rotation.components_[0], normalize=not raw)
-            path = save_axis(
-                rotation, model, target, space=vectors, method=named, label_names=names, overwrite=overwrite
+    with long_run(fresh=fresh, quiet=quiet) as run:
+        with run.progress(f"Fitting {named}", by_parts=False) as advance:
+            vectors = load_space(space, limit=limit)
+            found = Found.of(vectors, words, normalize=not raw, match_case=not any_case)
+            rotation = fitted(method, found, n_components=axes)
+            if bare:
+                model = AxisModel(rotation.components_[0], normalize=not raw)
+                path = save_axis(
+                    rotation, model, target, space=vectors, method=named, label_names=names, overwrite=overwrite
+                )
+                _answer_bare(path, named, found, as_json=as_json, quiet=quiet)
+                return
+            diagnosis = diagnose_axis(
+                vectors,
+                found,
+                rotation,
+                method=named,
+                lexicon=words,
+                pairs=paired,
+                normalize=not raw,
+                match_case=not any_case,
+                folds=folds,
+                n_resamples=resamples,
+                n_permutations=permutations,
+                random_state=seed,
+                label_names=names,
+                advance=advance,
+                journal=run.journal,
             )
-            _answer_bare(path, named, found, as_json=as_json, quiet=quiet)
-            return
-        diagnosis = diagnose_axis(
-            vectors,
-            found,
+        path = save_axis(
             rotation,
+            diagnosis.model,
+            target,
+            space=vectors,
             method=named,
-            lexicon=words,
-            pairs=paired,
-            normalize=not raw,
-            match_case=not any_case,
-            folds=folds,
-            n_resamples=resamples,
-            n_permutations=permutations,
-            random_state=seed,
+            verdict=diagnosis.verdict,
             label_names=names,
-            advance=advance,
+            overwrite=overwrite,
         )
-    path = save_axis(
-        rotation,
-        diagnosis.model,
-        target,
-        space=vectors,
-        method=named,
-        verdict=diagnosis.verdict,
-        label_names=names,
-        overwrite=overwrite,
-    )
-    _answer(diagnosis, path, as_json=as_json, quiet=quiet)
+        _answer(diagnosis, path, as_json=as_json, quiet=quiet)
 
 
 def diagnose(
@@ -145,6 +148,7 @@ def diagnose(
     permutations: Permutations = None,
     seed: Seed = 0,
     limit: Limit = None,
+    fresh: Fresh = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -156,22 +160,24 @@ def diagnose(
     from densray.tasks.diagnostics import diagnose as find
 
     words, paired = _read_seeds(lexicon, pairs, word_column, label_column)
-    with progress(f"Diagnosing {method}", quiet=quiet) as advance:
-        found = find(
-            load_space(space, limit=limit),
-            words,
-            method=method,
-            pairs=paired,
-            normalize=not raw,
-            match_case=not any_case,
-            folds=folds,
-            n_resamples=resamples,
-            n_permutations=permutations,
-            random_state=seed,
-            label_names=_ends(low, high),
-            advance=advance,
-        )
-    show(found, as_json=as_json, quiet=quiet)
+    with long_run(fresh=fresh, quiet=quiet) as run:
+        with run.progress(f"Diagnosing {method}", by_parts=False) as advance:
+            found = find(
+                load_space(space, limit=limit),
+                words,
+                method=method,
+                pairs=paired,
+                normalize=not raw,
+                match_case=not any_case,
+                folds=folds,
+                n_resamples=resamples,
+                n_permutations=permutations,
+                random_state=seed,
+                label_names=_ends(low, high),
+                advance=advance,
+                journal=run.journal,
+            )
+        show(found, as_json=as_json, quiet=quiet)
 
 
 def induce(
@@ -195,6 +201,7 @@ def induce(
         bool, typer.Option("--any-space", help="Use an axis that was fitted on another space.")
     ] = False,
     limit: Limit = None,
+    fresh: Fresh = False,
     overwrite: Overwrite = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -215,27 +222,29 @@ def induce(
 
     induction.check_ending(target)
     note(f"Writing {target} at the end", quiet=quiet)
-    with progress(f"Scoring {space}", quiet=quiet) as advance:
-        vectors = load_space(space, limit=limit)
-        if is_axis_file(source):
-            induced = induce_by_axis(vectors, source, any_space=any_space, label_names=_ends(low, high))
-        else:
-            induced = induction.induce(
-                vectors,
-                _read_seeds(source, pairs, word_column, label_column)[0],
-                method=method,
-                normalize=not raw,
-                match_case=not any_case,
-                n_resamples=resamples,
-                folds=folds,
-                random_state=seed,
-                label_names=_ends(low, high),
-                advance=advance,
-            )
-        path = induced.write(target, overwrite=overwrite)
-    if induced.scores.standard_error is None:
-        note(f"{source} was saved without its errors: scores and ranks only. densray fit saves them.", quiet=quiet)
-    _answer(induced, path, as_json=as_json, quiet=quiet)
+    with long_run(fresh=fresh, quiet=quiet) as run:
+        with run.progress(f"Scoring {space}", by_parts=False) as advance:
+            vectors = load_space(space, limit=limit)
+            if is_axis_file(source):
+                induced = induce_by_axis(vectors, source, any_space=any_space, label_names=_ends(low, high))
+            else:
+                induced = induction.induce(
+                    vectors,
+                    _read_seeds(source, pairs, word_column, label_column)[0],
+                    method=method,
+                    normalize=not raw,
+                    match_case=not any_case,
+                    n_resamples=resamples,
+                    folds=folds,
+                    random_state=seed,
+                    label_names=_ends(low, high),
+                    advance=advance,
+                    journal=run.journal,
+                )
+            path = induced.write(target, overwrite=overwrite)
+        if induced.scores.standard_error is None:
+            note(f"{source} was saved without its errors: scores and ranks only. densray fit saves them.", quiet=quiet)
+        _answer(induced, path, as_json=as_json, quiet=quiet)
 
 
 def methods(as_json: Json = False) -> None:

@@ -36,12 +36,15 @@ class LongRun:
         self._total: int | None = None
 
     @contextmanager
-    def progress(self, description: str) -> Iterator[Advance]:
-        """Show progress as :func:`densray.cli.progress.progress` does; say at the end what was not computed anew."""
+    def progress(self, description: str, *, by_parts: bool = True) -> Iterator[Advance]:
+        """Show progress as :func:`densray.cli.progress.progress` does; say at the end what was not computed anew.
+
+        `by_parts` says whether a step of the progress is a part of the journal.
+        """
         with progress(description, quiet=self._quiet) as show:
 
             def advance(done: int, total: int | None = None, /) -> None:
-                self._total = total
+                self._total = total if by_parts else None
                 show(done, total)
 
             yield advance

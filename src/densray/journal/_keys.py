@@ -97,7 +97,7 @@ def _object_pieces(value: Any) -> Iterator[bytes]:
             yield from _array_pieces(vectors)
     elif is_dataclass(value):
         yield from _pieces({each.name: getattr(value, each.name) for each in fields(value)})
-    elif hasattr(value, "get_params"):
+    elif hasattr(value, "get_params") and kind.__module__.partition(".")[0] in ("densray", "sklearn"):
         yield from _pieces(value.get_params(deep=False))
     elif kind.__module__.startswith("densray."):
         yield from _pieces(vars(value))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray.errors import TaskError
+from densray.journal import Run
 from densray.rotations import Rotation
 from densray.space import WordSpace
 from densray.tasks.calibration import Calibration
@@ -80,6 +81,7 @@ class AxisModel:
         random_state: int = 0,
         held_out: NDArray[np.float64] | None = None,
         advance: Callable[[int, int], None] | None = None,
+        run: Run | None = None,
     ) -> AxisModel:
         """Return the axis of a fitted rotation with errors and calibration learned from its seeds.
 
@@ -101,6 +103,8 @@ class AxisModel:
             Held-out scores of the seeds, where they are known already.
         advance : callable, optional
             Called with the resamples done and their number.
+        run : Run, optional
+            Keeps the axis of each resample where it takes a fit.
         """
         if held_out is None:
             numbers = stratified_folds(seeds, count_folds(seeds, folds), np.random.default_rng(random_state))
@@ -113,7 +117,7 @@ class AxisModel:
             normalize=normalize,
             origin=seeds.X.mean(axis=0, dtype=np.float64),
             center=_average_word(space, normalize=normalize),
-            resampled=resampled_axes(rotation, seeds, counts, advance=advance),
+            resampled=resampled_axes(rotation, seeds, counts, advance=advance, run=run),
             calibration=Calibration.of(held_out, seeds.sides, seeds.y),
             scores=not seeds.binary,
         )

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from densray.errors import TaskError
+from densray.journal import Run
 from densray.rotations import Rotation
 from densray.tasks.parallel import map_parallel
 from densray.tasks.seeds import Seeds
@@ -58,11 +59,12 @@ def held_out_scores(
     *,
     n_axes: int = 1,
     advance: Callable[[int, int], None] | None = None,
+    run: Run | None = None,
 ) -> Matrix:
     """Return the coordinates of every seed on the axes found without its fold, shape (n, n_axes).
 
     They are measured from the mean of the training rows, so that folds share one origin; every axis is turned to the
-    higher training label.
+    higher training label. A `run` keeps what each fold found.
     """
     numbers = np.unique(folds)
 
@@ -72,7 +74,7 @@ def held_out_scores(
     with warnings.catch_warnings():
         # axes beyond the signal are asked for on purpose: to measure that they carry none
         warnings.filterwarnings("ignore", message="n_components=", category=RuntimeWarning)
-        found = map_parallel(find, list(numbers), advance=advance)
+        found = map_parallel(find, list(numbers), advance=advance, run=run, what="fold")
     scores = np.empty((len(seeds), n_axes))
     for number, axes in zip(numbers, found, strict=True):
         test = folds == number

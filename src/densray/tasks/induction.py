@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from densray._checks import check_seed
 from densray.arrays import is_dask
 from densray.errors import OutputError
+from densray.journal import Journal
 from densray.lexicon import Lexicon
 from densray.metrics import auc, auc_interval
 from densray.report import Column, Input, Provenance, Result, Table
@@ -153,6 +154,7 @@ def induce(
     random_state: int = 0,
     label_names: tuple[str, str] | None = None,
     advance: Advance | None = None,
+    journal: Journal | None = None,
 ) -> Induction:
     """Return every word of a space with its score, its error and its calibrated probability.
 
@@ -179,6 +181,9 @@ def induce(
         What the low and the high end of the axis are called.
     advance : callable, optional
         Called with the resamples done and their number.
+    journal : Journal, optional
+        Keeps what each fit found until the axis is known, for methods that are fitted many times; see
+        `densray.journal`.
 
     Examples
     --------
@@ -209,7 +214,8 @@ def induce(
     seeds = Seeds.of(space, lexicon, normalize=normalize, match_case=match_case)
     rotation = fitted(method, seeds)
     numbers = stratified_folds(seeds, count_folds(seeds, folds), np.random.default_rng(random_state))
-    held_out = held_out_scores(rotation, seeds, numbers)[:, 0]
+    run = (journal or Journal()).run("induction", seeds, rotation, folds, n_resamples, random_state)
+    held_out = held_out_scores(rotation, seeds, numbers, run=run)[:, 0]
     model = AxisModel.of(
         rotation,
         seeds,
@@ -219,6 +225,7 @@ def induce(
         random_state=random_state,
         held_out=held_out,
         advance=advance,
+        run=run,
     )
     inputs = [Input.of("space", space), Input.of("lexicon", lexicon)]
     induced = score_vocabulary(
@@ -230,7 +237,8 @@ def induce(
         provenance=provenance,
         inputs=inputs,
     )
-    return replace(induced, verdict=_judge(induced.scores, model, seeds, held_out))
+    verdict = _judge(induced.scores, model, seeds, held_out)
+    return replace(induced, verdict=verdict, provenance=replace(induced.provenance, parts_resumed=run.taken))
 
 
 def score_vocabulary(

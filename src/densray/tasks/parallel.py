@@ -6,9 +6,12 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import TypeVar
 
 from threadpoolctl import threadpool_limits  # comes with scikit-learn
+
+from densray.journal import Run
 
 __all__ = ["map_parallel", "run_aside"]
 
@@ -22,16 +25,24 @@ def map_parallel(
     *,
     threads: int | None = None,
     advance: Callable[[int, int], None] | None = None,
+    run: Run | None = None,
+    what: str = "part",
 ) -> list[Found]:
     """Return ``function(item)`` for every item, in order.
 
     Matrix products of one fit are small: shared out over cores they mostly wait for each other (tenfold slower on a
     busy machine). Here each runs on one core, and as many run side by side as there are cores, or `threads`. An
-    interruption or an error ends it at once; what has not begun then never does.
+    interruption or an error ends it at once; what has not begun then never does. With a `run`, what is found is kept in
+    its journal, as "`what` 0", "`what` 1" and so on.
     """
     found: list[Found] = []
+
+    def find(number: int) -> Found:
+        item = items[number]
+        return function(item) if run is None else run.part(f"{what} {number}", partial(function, item))
+
     with threadpool_limits(1, user_api="blas"), _threads(threads or _cores()) as pool:
-        for answer in pool.map(function, items):
+        for answer in pool.map(find, range(len(items))):
             found.append(answer)
             if advance is not None:
                 advance(len(found), len(items))

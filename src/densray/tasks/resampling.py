@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
+from densray.journal import Run
 from densray.neighbors import at_unit_length
 from densray.rotations import DensRay, LinearRotation, MeanDifference, Rotation
 from densray.tasks.parallel import map_parallel
@@ -84,7 +85,12 @@ def is_closed_form(rotation: Rotation, seeds: Seeds) -> bool:
 
 
 def resampled_axes(
-    rotation: Rotation, seeds: Seeds, counts: NDArray[np.int64], *, advance: Advance | None = None
+    rotation: Rotation,
+    seeds: Seeds,
+    counts: NDArray[np.int64],
+    *,
+    advance: Advance | None = None,
+    run: Run | None = None,
 ) -> Matrix:
     """Return the unit axis of each resample, one a row.
 
@@ -97,6 +103,8 @@ def resampled_axes(
         How often each seed counts; see :func:`draw_counts`.
     advance : callable, optional
         Called with the resamples done and their number.
+    run : Run, optional
+        Keeps the axis of each resample where it takes a fit.
     """
     if is_mean_difference(rotation, seeds):
         return at_unit_length(_mean_differences(seeds, counts))
@@ -107,7 +115,7 @@ def resampled_axes(
     def find(weights: NDArray[np.int64]) -> Matrix:
         return refit(rotation, seeds, weights)
 
-    return at_unit_length(np.array(map_parallel(find, list(counts), advance=advance)))
+    return at_unit_length(np.array(map_parallel(find, list(counts), advance=advance, run=run, what="resample")))
 
 
 def refit(rotation: Rotation, seeds: Seeds, counts: NDArray[np.int64] | None = None) -> Matrix:

@@ -160,15 +160,12 @@ def evaluate_stability(
 
     run = (journal or Journal()).run("stability", data, protocol, methods, samples)
 
-    def measure(number: int) -> list[float]:
-        return run.part(f"sample {number}", lambda: find_taus(samples[number]))
-
-    def find_taus(rows: NDArray[np.intp]) -> list[float]:
+    def measure(rows: NDArray[np.intp]) -> list[float]:
         X = data.training.X[rows]
         axes = [protocol.rotation(method).fit(X, labels[method][rows]).components_[0] for method in methods]
         return [kendall_tau(data.test.y, data.test.X @ axis) for axis in axes]
 
-    taus = np.array(map_parallel(measure, range(len(samples)), advance=advance))
+    taus = np.array(map_parallel(measure, samples, advance=advance, run=run, what="sample"))
     found = {size: taus[[len(rows) == size for rows in samples]] for size in sorted(set(sizes))}
     return Stability(
         scores=tuple(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._checks import check_seed
+from densray.journal import Journal, Run
 from densray.lexicon import Lexicon
 from densray.metrics import auc, auc_interval, kendall_tau, tau_interval
 from densray.report import Input, Provenance
@@ -56,6 +57,7 @@ def diagnose(
     random_state: int = 0,
     label_names: tuple[str, str] | None = None,
     advance: Advance | None = None,
+    journal: Journal | None = None,
 ) -> Diagnosis:
     """Return how far the axis of some labelled words can be trusted.
 
@@ -82,6 +84,9 @@ def diagnose(
         What the low and the high end of the axis are called.
     advance : callable, optional
         Called with the steps done and their number.
+    journal : Journal, optional
+        Keeps what each fit found until the diagnosis is done, for methods that are fitted many times; see
+        `densray.journal`.
     """
     seeds = Seeds.of(space, lexicon, normalize=normalize, match_case=match_case)
     return diagnose_axis(
@@ -100,6 +105,7 @@ def diagnose(
         random_state=random_state,
         label_names=label_names,
         advance=advance,
+        journal=journal,
     )
 
 
@@ -120,16 +126,20 @@ def diagnose_axis(
     random_state: int = 0,
     label_names: tuple[str, str] | None = None,
     advance: Advance | None = None,
+    journal: Journal | None = None,
 ) -> Diagnosis:
     """Return how far an axis that is fitted already can be trusted; see :func:`diagnose`."""
     check_seed(random_state)
     provenance = Provenance.begin(seed=random_state)
     random = np.random.default_rng(random_state)
     step = _Steps(advance, 4)
+    run = (journal or Journal()).run(
+        "diagnosis", seeds, rotation, folds, n_resamples, n_permutations, max_refits, random_state
+    )
     n_folds = count_folds(seeds, folds)
     numbers = stratified_folds(seeds, n_folds, random)
     n_axes = _count_axes(rotation, seeds, numbers)
-    held_out = held_out_scores(rotation, seeds, numbers, n_axes=n_axes, advance=step)
+    held_out = held_out_scores(rotation, seeds, numbers, n_axes=n_axes, advance=step, run=run)
     model = AxisModel.of(
         rotation,
         seeds,
@@ -139,9 +149,10 @@ def diagnose_axis(
         random_state=random_state,
         held_out=held_out[:, 0],
         advance=step.next(),
+        run=run,
     )
-    test = permutation_test(rotation, seeds, n_permutations=n_permutations, random=random, advance=step.next())
-    rows, how = _seed_rows(rotation, seeds, model, held_out[:, 0], max_refits, step.next())
+    test = permutation_test(rotation, seeds, n_permutations=n_permutations, random=random, advance=step.next(), run=run)
+    rows, how = _seed_rows(rotation, seeds, model, held_out[:, 0], max_refits, step.next(), run)
     axes = [_agreement(seeds, held_out[:, number], number) for number in range(n_axes)]
     cone, spread, eigenvalues = bootstrap_cone(model), vocabulary_spread(space, model), eigenvalues_of(rotation, seeds)
     wrong = [row for row in rows if row["agreement"] < 0.5]
@@ -186,6 +197,7 @@ def diagnose_axis(
             missing=seeds.missing,
             set_aside=seeds.set_aside,
             method=method,
+            resumed=run.taken,
         ),
     )
 
@@ -233,11 +245,12 @@ def _seed_rows(
     held_out: NDArray[np.float64],
     max_refits: int,
     advance: Advance,
+    run: Run,
 ) -> tuple[list[dict[str, Any]], str]:
     """Return what is known of each seed, the most influential first, and how it was found."""
     assert model.calibration is not None
     first = np.argsort(seeds.sides * held_out, kind="stable")  # those on the wrong side before the others
-    axes = leave_one_out_axes(rotation, seeds, first=first, max_refits=max_refits, advance=advance)
+    axes = leave_one_out_axes(rotation, seeds, first=first, max_refits=max_refits, advance=advance, run=run)
     known = np.asarray(np.isfinite(axes).all(axis=1))
     n, centred = len(seeds), seeds.X - seeds.X.mean(axis=0, dtype=np.float64)
     # measured from the mean of the others, which is n/(n-1) times as far away as the mean of all

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
+from densray.journal import Run
 from densray.moments import Moments
 from densray.neighbors import at_unit_length
 from densray.rotations import DensRay, MeanDifference, Rotation
@@ -39,6 +40,7 @@ def leave_one_out_axes(
     first: NDArray[np.intp],
     max_refits: int,
     advance: Callable[[int, int], None] | None = None,
+    run: Run | None = None,
 ) -> Matrix:
     """Return the unit axis found without each seed, one a row; NaN where there is none or it was not computed.
 
@@ -51,6 +53,8 @@ def leave_one_out_axes(
     max_refits : int
         How many.
     advance : callable, optional
+    run : Run, optional
+        Keeps each axis that takes a fit.
     """
     plain = isinstance(rotation, DensRay) and not rotation.normalize_differences
     if isinstance(rotation, MeanDifference) or (plain and not seeds.binary and rotation.center_labels):
@@ -61,7 +65,7 @@ def leave_one_out_axes(
         assert isinstance(rotation, DensRay)
         axes = _densray_axes(rotation, seeds)
     else:
-        axes = _refitted_axes(rotation, seeds, first[:max_refits], advance)
+        axes = _refitted_axes(rotation, seeds, first[:max_refits], advance, run)
     axes[_irreplaceable(seeds)] = np.nan
     return at_unit_length(axes)
 
@@ -155,7 +159,11 @@ def top_axes(base: Matrix, vectors: tuple[Matrix, Matrix], gains: tuple[float, f
 
 
 def _refitted_axes(
-    rotation: Rotation, seeds: Seeds, rows: NDArray[np.intp], advance: Callable[[int, int], None] | None
+    rotation: Rotation,
+    seeds: Seeds,
+    rows: NDArray[np.intp],
+    advance: Callable[[int, int], None] | None,
+    run: Run | None,
 ) -> Matrix:
     axes = np.full(seeds.X.shape, np.nan)
     alone = set(_irreplaceable(seeds).tolist())
@@ -164,6 +172,7 @@ def _refitted_axes(
     def find(row: int) -> Matrix:
         return refit(rotation, seeds.take(np.delete(np.arange(len(seeds)), row)))
 
-    for row, axis in zip(chosen, map_parallel(find, chosen, advance=advance), strict=True):
+    found = map_parallel(find, chosen, advance=advance, run=run, what="seed left out")
+    for row, axis in zip(chosen, found, strict=True):
         axes[row] = axis
     return axes

@@ -21,6 +21,7 @@ from scipy.stats import rankdata
 from sklearn.exceptions import ConvergenceWarning
 
 from densray.errors import TaskError
+from densray.journal import Run
 from densray.neighbors import at_unit_length
 from densray.rotations import Rotation
 from densray.rotations._ridge import PENALTIES
@@ -61,8 +62,9 @@ def permutation_test(
     n_permutations: int | None = None,
     random: np.random.Generator,
     advance: Callable[[int, int], None] | None = None,
+    run: Run | None = None,
 ) -> PermutationTest:
-    """Return how often labels without meaning do as well as the real ones."""
+    """Return how often labels without meaning do as well as the real ones; a `run` keeps each that takes fits."""
     if n_permutations is not None and n_permutations < 1:
         raise TaskError(f"n_permutations={n_permutations} is given; a test takes at least 1, and 19 to reach p = 0.05.")
     if is_closed_form(rotation, seeds):
@@ -72,7 +74,7 @@ def permutation_test(
     else:
         count = PERMUTATIONS_REFIT if n_permutations is None else n_permutations
         seeds = _sample(seeds, random)
-        found = _by_refits(rotation, seeds, count, random, advance)
+        found = _by_refits(rotation, seeds, count, random, advance, run)
     observed, shuffled = found[0], found[1:]
     p = (1 + int(np.sum(shuffled >= observed - 1e-12))) / (1 + count)
     return PermutationTest(p, float(observed), float(np.quantile(shuffled, 0.95)), count, len(seeds))
@@ -155,6 +157,7 @@ def _by_refits(
     count: int,
     random: np.random.Generator,
     advance: Callable[[int, int], None] | None,
+    run: Run | None,
 ) -> Matrix:
     folds = stratified_folds(seeds, count_folds(seeds, FOLDS_REFIT), random)
     ranks = rankdata(seeds.values)[:, None]
@@ -175,4 +178,4 @@ def _by_refits(
         # shuffled labels have no maximum worth finding, and no axis that carries signal
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", message="n_components=", category=RuntimeWarning)
-        return np.array(map_parallel(statistic, orders, advance=advance))
+        return np.array(map_parallel(statistic, orders, advance=advance, run=run, what="permutation"))
