@@ -75,8 +75,9 @@ class TestTheMap:
     def test_a_third_axis_colours_the_words(self):
         page = open_page("map", color="us-occupation-shares", mark="nurse coach", points="500")
         legends = [part["legend"] for part in parts(spec(page)) if "title" in (part.get("legend") or {})]
-        assert [legend["title"].split(":")[0] for legend in legends] == ["us-occupation-shares"]
-        assert "dark is secretary, nurse" in legends[0]["title"]
+        assert [legend["title"].split("\u2003\u2003") for legend in legends] == [
+            ["← carpenter, laborer", "us-occupation-shares", "secretary, nurse →"]
+        ]
         assert points(page)["nurse"]["shade"] > points(page)["coach"]["shade"]
 
     def test_words_are_marked_and_put_on_the_map_if_need_be(self):

@@ -82,7 +82,7 @@ def word_scatter(
     if zoom:
         dots = dots.add_params(alt.selection_interval(bind="scales", name="zoom"))
     rings = base.transform_filter("datum.marked").mark_point(
-        size=75, color=VERMILLION, strokeWidth=2, opacity=1, clip=True
+        size=45 + 2 * mark["size"], color=VERMILLION, strokeWidth=2, opacity=1, clip=True
     )
     seen = partial(_while_free, x[2][1] - x[2][0] if zoom else None)
     layers = [dots, _leaders(base, seen), *([rings] if marked else []), *_texts(base, seen)]

@@ -51,11 +51,6 @@ class _Side:
         middle = self.name[:60] if self.is_named else "·"
         return f"← {self.low}{_WIDE}{middle}{_WIDE}{self.high} →"
 
-    @property
-    def legend(self) -> str:
-        start = f"{self.name[:60]}: " if self.is_named else ""
-        return f"{start}pale is {self.low}, dark is {self.high}"
-
 
 def show() -> None:
     """Show words along the axes chosen."""
@@ -69,12 +64,15 @@ def show() -> None:
         axes=(sides["x"].name, sides["y"].name),
         titles=(sides["x"].title, sides["y"].title),
         color=sides["color"].name if "color" in sides else None,
-        color_title=sides["color"].legend if "color" in sides else None,
+        color_title=sides["color"].title if "color" in sides else None,
         marked=marked,
         n_labels=_N_LABELS * (2 if len(rows) <= _FEW_WORDS else 1),
         size=_SIZE,
     )
-    chart(draw(interactive=True).properties(autosize={"type": "fit-x", "contains": "padding"}))
+    drawn = draw(interactive=True).properties(autosize={"type": "fit-x", "contains": "padding"})
+    if len(rows) > _FEW_WORDS:  # thousands of points move smoothly on a canvas only
+        drawn = drawn.properties(usermeta={"embedOptions": {"renderer": "canvas"}})
+    chart(drawn)
     _show_relation(sides, rows)
     _offer_downloads(sides, draw)
 
