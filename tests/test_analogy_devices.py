@@ -108,6 +108,19 @@ def test_products_stay_where_the_vectors_are(kind: Kind, small: WordSpace, rows:
     np.testing.assert_allclose(mean_direction(vocabulary), mean_direction(Vocabulary(small)), atol=1e-6)
 
 
+def test_nothing_of_the_size_of_the_vocabulary_comes_to_the_host(
+    small: WordSpace, rows: Rows, family: AnalogySet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    brought = []
+    numpy = torch.Tensor.numpy
+    monkeypatch.setattr(torch.Tensor, "numpy", lambda tensor: (brought.append(tensor.shape), numpy(tensor))[1])
+    solvers = [solver for solver in every_solver(small) if solver.name != "intrank"]  # takes candidates to the host
+    compare_solvers(small, family, solvers, k=3, vectors=torch.asarray(rows))
+    assert brought
+    assert max(max(shape) for shape in brought) < len(small) / 2
+
+
 def test_other_vectors_stand_for_those_of_the_space(small: WordSpace, rows: Rows, family: AnalogySet) -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed")
     shuffled = torch.asarray(np.random.default_rng(0).permutation(rows))

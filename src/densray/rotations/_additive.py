@@ -9,11 +9,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from densray.arrays import Array, beside, is_foreign, namespace, to_host
+from densray.arrays import Array, beside, is_foreign
 from densray.errors import DensRayError, LabelError, NotAdditiveError, RotationNotFittedError
 from densray.moments import ClassMoments, ScoreMoments, together
 from densray.rotations._base import Rotation
-from densray.rotations._labels import Labels, read_block_labels
+from densray.rotations._labels import Labels, distinct_labels, read_block_labels
 from densray.rotations._vectors import check_rows, check_weights, drop_weightless
 
 __all__ = ["AdditiveRotation", "precision_of"]
@@ -112,8 +112,7 @@ class AdditiveRotation(Rotation):
         self.components_ = self._axes_from_moments(n_components, precision)
 
     def _moments_of(self, X: Array, values: Array, weight: Array | None) -> ClassMoments | ScoreMoments:
-        host = to_host(namespace(values).unique_values(values)) if is_foreign(values) else np.unique(values)
-        distinct = sorted(host.tolist())
+        distinct = distinct_labels(values).tolist()
         if len(distinct) > 2:
             if isinstance(distinct[0], str):
                 raise LabelError(f"y holds {len(distinct)} different text labels. Use two classes, or numbers.")

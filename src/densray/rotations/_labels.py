@@ -12,7 +12,7 @@ from sklearn.utils.validation import column_or_1d
 from densray.arrays import Array, beside, is_foreign, namespace, to_host
 from densray.errors import LabelError, name_some
 
-__all__ = ["Labels", "check_distinct", "median_split", "read_block_labels", "read_labels", "read_signals"]
+__all__ = ["Labels", "check_distinct", "distinct_labels", "median_split", "read_block_labels", "read_labels", "read_signals"]
 
 #: Scores beyond this overflow when squared and summed.
 LARGEST = 1e100
@@ -55,13 +55,29 @@ def read_labels(y: object, n_rows: int, *, classes_only: bool = False) -> Labels
     labels = read_block_labels(y, n_rows)
     xp = namespace(labels)
     text = xp is np and labels.dtype.kind not in "fc"
-    distinct = np.sort(np.unique(to_host(labels)) if xp is np else to_host(xp.unique_values(labels)))
+    distinct = distinct_labels(labels)
+    if classes_only and len(distinct) > 2:  # all of them, for the message
+        distinct = np.sort(to_host(xp.unique_values(labels)))
     check_distinct(distinct, classes_only=classes_only or text)
     if len(distinct) == 2:
         high = labels == distinct.tolist()[1]
         one = xp.ones(labels.shape, dtype=xp.float64, device=labels.device)
         return Labels(xp.where(high, one, -one), distinct)
     return Labels(labels, None)
+
+
+def distinct_labels(labels: Array) -> NDArray[Any]:
+    """Return the distinct labels in order; of more than two on a device, three: the others stay there."""
+    if not is_foreign(labels):
+        return np.unique(labels)
+    if labels.shape[0] == 0:
+        return np.array([])
+    xp = namespace(labels)
+    low, high = xp.min(labels), xp.max(labels)
+    between = xp.astype((labels != low) & (labels != high), xp.int8)
+    place = int(xp.argmax(between))
+    found = [float(low), float(high)]
+    return np.unique([*found, float(labels[place])] if bool(between[place] > 0) else found)
 
 
 def read_block_labels(y: object, n_rows: int) -> Array:
