@@ -182,6 +182,20 @@ def test_progress_is_for_long_work_on_a_terminal(
     assert ("Reading [tiny]" in stream.getvalue()) == seen
 
 
+def test_no_percentage_is_shown_before_a_step_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("densray.cli.progress._PATIENCE", 0.01)
+    for steps, shown in ((0, False), (1, True)):
+        stream = Terminal()
+        monkeypatch.setattr(sys, "stderr", stream)
+        with progress("Working") as advance:
+            for step in range(steps):
+                advance(step + 1, 4)
+            time.sleep(0.3)
+        assert "Working" in stream.getvalue()
+        assert ("25%" in stream.getvalue()) == shown
+        assert " 0%" not in stream.getvalue()
+
+
 def test_notes_are_for_people_at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     for stream, quiet, text in (
         (Terminal(), False, "hello\n"),
