@@ -12,7 +12,15 @@ from sklearn.utils.validation import column_or_1d
 from densray.arrays import Array, beside, is_foreign, namespace, to_host
 from densray.errors import LabelError, name_some
 
-__all__ = ["Labels", "check_distinct", "distinct_labels", "median_split", "read_block_labels", "read_labels", "read_signals"]
+__all__ = [
+    "Labels",
+    "check_distinct",
+    "distinct_labels",
+    "median_split",
+    "read_block_labels",
+    "read_labels",
+    "read_signals",
+]
 
 #: Scores beyond this overflow when squared and summed.
 LARGEST = 1e100
