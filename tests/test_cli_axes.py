@@ -253,3 +253,26 @@ def test_columns_of_a_table_can_be_named(files: Path, tmp_path: Path, capsys: py
     message = capsys.readouterr().err
     assert "--word-column, --label-column" in message
     assert "header=" not in message
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_labels_may_be_the_names_of_the_ends(
+    files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str
+) -> None:
+    entries = [line.split("\t") for line in (files / "lexicon.tsv").read_text().splitlines()]
+    named = [(word, "Rich" if label == "1" else "poor") for word, label in entries]
+    lexicon = tmp_path / f"named.{form}"
+    if form == "csv":
+        lexicon.write_text("".join(f"{word},{label}\n" for word, label in named))
+    else:
+        sides = {side: [word for word, label in named if label == side] for side in ("Rich", "poor")}
+        lexicon.write_text(json.dumps(sides))
+    plain = _json(capsys, "diagnose", *_paths(files, "space.txt", "lexicon.tsv"), *QUICK)
+    arguments = ["diagnose", str(files / "space.txt"), str(lexicon), *QUICK]
+    own = _json(capsys, *arguments, "--low", "poor", "--high", "rich")
+    assert (own["n_high"], own["n_low"]) == (plain["n_high"], plain["n_low"])
+    assert own["axes"][0]["auc"] == pytest.approx(plain["axes"][0]["auc"], abs=0.02)  # other folds, in another order
+    assert run(arguments) == 2
+    message = capsys.readouterr().err
+    assert "--low and --high" in message
+    assert "label_names" not in message

@@ -267,3 +267,12 @@ def test_an_empty_delimiter_is_refused(tmp_path: Path) -> None:
     (tmp_path / "lexicon.tsv").write_text("good 1\n")
     with pytest.raises(LexiconError, match="delimiter is empty"):
         Lexicon.read(tmp_path / "lexicon.tsv", delimiter="")
+
+
+def test_labels_of_the_files_own_can_be_named(tmp_path: Path) -> None:
+    path = tmp_path / "wealth.tsv"
+    path.write_text("rich\tmansion\npoor\tslum\npositive\tvilla\n", "utf-8")
+    lexicon = Lexicon.read(path, label_names=("poor", "rich"))
+    assert dict(lexicon.items()) == {"mansion": 1.0, "slum": -1.0, "villa": 1.0}
+    with pytest.raises(LexiconError, match="label_names="):
+        Lexicon.read(path)

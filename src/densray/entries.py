@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from densray.errors import LexiconError, name_some, suggest
-from densray.labels import LABELS_NEEDED, is_neutral_label, parse_label
+from densray.labels import is_neutral_label, parse_label
 
 __all__ = ["Conflicts", "Dropped", "Label", "Neutral", "merge_entries"]
 
@@ -91,7 +91,7 @@ def _checked_entry(entry: tuple[str, Label]) -> tuple[str, float]:
         raise LexiconError(f"{word!r} (label {label!r}) is not a word. Words are text and not empty.")
     number = parse_label(label)
     if number is None:
-        raise LexiconError(f"'{word}': label {label!r} is not a number. {LABELS_NEEDED}")
+        raise LexiconError(f"'{word}': label {label!r} is not a number. Use 1/-1 or a score.")
     return word, number
 
 

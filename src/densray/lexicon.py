@@ -90,6 +90,7 @@ class Lexicon:
         delimiter: str | None = None,
         header: bool | None = None,
         encoding: str = "utf-8",
+        label_names: tuple[str, str] | None = None,
         name: str | None = None,
         conflicts: Conflicts = "drop",
         neutral: Neutral = "drop",
@@ -107,6 +108,8 @@ class Lexicon:
         header : bool, optional
             Whether the first line names the columns; found where it is not given.
         encoding : str
+        label_names : pair of str, optional
+            What the file calls -1 and 1, such as ``("poor", "rich")``; ``negative`` and ``positive`` need no naming.
         name : str, optional
             The name of the file without its ending where it is not given.
         conflicts, neutral
@@ -121,6 +124,7 @@ class Lexicon:
             delimiter=delimiter,
             header=header,
             encoding=encoding,
+            label_names=label_names,
         )
         return cls(entries, name=name or stem, conflicts=conflicts, neutral=neutral)
 

@@ -39,8 +39,12 @@ Permutations: TypeAlias = Annotated[
     int | None,
     typer.Option("--permutations", min=19, metavar="N", help="Shuffled labels; 999, or 99 if each is a fit."),
 ]
-Low: TypeAlias = Annotated[str | None, typer.Option("--low", metavar="NAME", help="What the low end is called.")]
-High: TypeAlias = Annotated[str | None, typer.Option("--high", metavar="NAME", help="What the high end is called.")]
+Low: TypeAlias = Annotated[
+    str | None, typer.Option("--low", metavar="NAME", help="What the low end is called; a LEXICON may use it as label.")
+]
+High: TypeAlias = Annotated[
+    str | None, typer.Option("--high", metavar="NAME", help="What the high end is called; likewise.")
+]
 
 
 def fit(
@@ -86,7 +90,7 @@ def fit(
     from densray.tasks.seeds import Seeds as Found
     from densray.tasks.seeds import fitted
 
-    words, paired = _read_seeds(lexicon, pairs, word_column, label_column)
+    words, paired = _read_seeds(lexicon, pairs, word_column, label_column, _ends(low, high))
     note(f"Writing {target} at the end", quiet=quiet)
     names = _ends(low, high)
     named = name_method(method)
@@ -159,7 +163,7 @@ def diagnose(
     from densray.datasets import load_space
     from densray.tasks.diagnostics import diagnose as find
 
-    words, paired = _read_seeds(lexicon, pairs, word_column, label_column)
+    words, paired = _read_seeds(lexicon, pairs, word_column, label_column, _ends(low, high))
     with long_run(fresh=fresh, quiet=quiet) as run:
         with run.progress(f"Diagnosing {method}", by_parts=False) as advance:
             found = find(
@@ -230,7 +234,7 @@ def induce(
             else:
                 induced = induction.induce(
                     vectors,
-                    _read_seeds(source, pairs, word_column, label_column)[0],
+                    _read_seeds(source, pairs, word_column, label_column, _ends(low, high))[0],
                     method=method,
                     normalize=not raw,
                     match_case=not any_case,
@@ -271,13 +275,13 @@ def _ends(low: str | None, high: str | None) -> tuple[str, str] | None:
 
 
 def _read_seeds(
-    lexicon: str, pairs: bool, word_column: str | None, label_column: str | None
+    lexicon: str, pairs: bool, word_column: str | None, label_column: str | None, ends: tuple[str, str] | None
 ) -> tuple[Lexicon, list[tuple[str, str]] | None]:
     """Return the seeds, and the pairs they were given in."""
     if not pairs:
         from densray.datasets import load_lexicon
 
-        return load_lexicon(lexicon, word_column=word_column, label_column=label_column), None
+        return load_lexicon(lexicon, word_column=word_column, label_column=label_column, label_names=ends), None
     from densray.datasets import load_pairs
     from densray.lexicon import Lexicon
 

@@ -68,7 +68,7 @@ def lexicon_command(
         raise TaskError(f"--test was given with {len(lexicons)} training lexicons; it takes one.")
     protocol = Protocol(test_size=test_size, seed=seed, match_case=not any_case)
     chosen = split_names(methods) or DEFAULT_METHODS
-    columns = {"word_column": word_column, "label_column": label_column}
+    columns: dict[str, Any] = {"word_column": word_column, "label_column": label_column}
     loaded, vectors = [load_lexicon(name, **columns) for name in lexicons], load_space(space, limit=limit)
     result: Result
     with long_run(fresh=fresh, quiet=quiet) as run:
@@ -111,7 +111,7 @@ def stability_command(
     from densray.tasks.protocol import Protocol
     from densray.tasks.stability import DEFAULT_SIZES, STABILITY_METHODS, evaluate_stability
 
-    columns = {"word_column": word_column, "label_column": label_column}
+    columns: dict[str, Any] = {"word_column": word_column, "label_column": label_column}
     with long_run(fresh=fresh, quiet=quiet) as run:
         with run.progress("Sampling") as advance:
             result = evaluate_stability(

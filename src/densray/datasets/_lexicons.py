@@ -35,6 +35,7 @@ def load_lexicon(
     *,
     word_column: str | int | None = None,
     label_column: str | int | None = None,
+    label_names: tuple[str, str] | None = None,
 ) -> Lexicon:
     """Return a lexicon: one the package carries, one fetched before, or one read from a file.
 
@@ -45,6 +46,8 @@ def load_lexicon(
         Hu & Liu and NRC that the paper trains on; or a file that :meth:`densray.Lexicon.read` reads.
     word_column, label_column : str or int, optional
         Where a file has its words and labels: names of its first line, or places from 0; of no use with a data set.
+    label_names : pair of str, optional
+        What a file calls -1 and 1, such as ``("poor", "rich")``.
 
     Returns
     -------
@@ -70,4 +73,4 @@ def load_lexicon(
     path = existing_path(name_or_path, "lexicon")
     if kind_of(path) in ("axis", "space", "parquet"):
         raise DataError(f"{path} is no word list. {say_kind(path)}")
-    return Lexicon.read(path, word_column=word_column, label_column=label_column)
+    return Lexicon.read(path, word_column=word_column, label_column=label_column, label_names=label_names)

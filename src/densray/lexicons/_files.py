@@ -25,13 +25,15 @@ def read_entries(
     delimiter: str | None = None,
     header: bool | None = None,
     encoding: str = "utf-8",
+    label_names: tuple[str, str] | None = None,
 ) -> tuple[list[tuple[str, float]], str]:
     """Return the (word, label) entries of a file and the stem of its name; see `Lexicon.read`."""
     file = TextFile(path, encoding=encoding, error=LexiconError)
     if _is_json(file):
-        return list(_json_entries(file)), file.path.stem
+        return list(_json_entries(file, label_names)), file.path.stem
     named = any(isinstance(column, str) and not column.isdecimal() for column in (word_column, label_column))
-    table = Table(file, delimiter=delimiter, header=True if named and header is None else header)
+    header = True if named and header is None else header
+    table = Table(file, delimiter=delimiter, header=header, label_names=label_names)
     return list(table.entries(word_column, label_column)), file.path.stem
 
 
@@ -99,15 +101,15 @@ def _json_content(file: TextFile) -> object:
         raise file.problem(f"not usable JSON ({error}).") from None
 
 
-def _json_entries(file: TextFile) -> Iterator[tuple[str, float]]:
+def _json_entries(file: TextFile, names: tuple[str, str] | None) -> Iterator[tuple[str, float]]:
     """Yield the entries of {word: label}, {"positive": [words]}, [[word, label]] or [{"word", "label"}]."""
     content = _json_content(file)
     if isinstance(content, _Members):
         for key, value in content:
             if isinstance(value, list) and not isinstance(value, _Members):
-                yield from (_json_entry(file, word, key) for word in value)
+                yield from (_json_entry(file, word, key, names) for word in value)
             else:
-                yield _json_entry(file, key, value)
+                yield _json_entry(file, key, value, names)
     elif isinstance(content, list):
         for item in content:
             if isinstance(item, _Members):
@@ -117,15 +119,15 @@ def _json_entries(file: TextFile) -> Iterator[tuple[str, float]]:
                 fields = list(item) if isinstance(item, list) else [item]
             if len(fields) != 2:
                 raise file.problem(f"{shorten(json.dumps(item))} is not a word and its label.")
-            yield _json_entry(file, *fields)
+            yield _json_entry(file, fields[0], fields[1], names)
     else:
         raise file.problem('words and labels are needed, as in {"good": 1, "bad": -1}.')
 
 
-def _json_entry(file: TextFile, word: object, label: object) -> tuple[str, float]:
+def _json_entry(file: TextFile, word: object, label: object, names: tuple[str, str] | None) -> tuple[str, float]:
     if not isinstance(word, str) or not word.strip():
         raise file.problem(f"{shorten(str(word))} (label {shorten(str(label))}) is not a word.")
-    number = None if isinstance(label, bool) else parse_label(label)
+    number = None if isinstance(label, bool) else parse_label(label, names)
     if number is None:
         raise file.problem(f"'{word}': label {shorten(str(label))} is not a number. {LABELS_NEEDED}")
     return word, number

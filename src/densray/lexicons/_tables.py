@@ -24,12 +24,22 @@ class Table:
         Found from the first line: a tab, else a semicolon, else a comma, else white space before the label.
     header : bool, optional
         Found: the first line is a header where it has the usual names of both columns, or of one and no label.
+    label_names : pair of str, optional
+        What the lower and the higher label are called.
     """
 
-    def __init__(self, file: TextFile, *, delimiter: str | None = None, header: bool | None = None) -> None:
+    def __init__(
+        self,
+        file: TextFile,
+        *,
+        delimiter: str | None = None,
+        header: bool | None = None,
+        label_names: tuple[str, str] | None = None,
+    ) -> None:
         if delimiter == "":
             raise LexiconError("delimiter is empty. Give a tab, semicolon, comma or blank, or leave it out.")
         self._file = file
+        self._label_names = label_names
         self._lines = list(file.lines())
         first = self._lines[0]
         found = next((mark for mark in ("\t", ";", ",") if mark in first.text), None)
@@ -59,7 +69,7 @@ class Table:
             yield self._entry(fields[word_at], fields[label_at], line)
 
     def _entry(self, word: str, label: str, line: Line) -> tuple[str, float]:
-        number = parse_label(label)
+        number = parse_label(label, self._label_names)
         if number is None:
             hint = "" if line.number > 1 else " If this line names the columns, say header=True."
             raise self._file.problem(f"label {shorten(label)} is not a number. {LABELS_NEEDED}{hint}", line.number)
@@ -81,8 +91,8 @@ class Table:
         word_at = self._place(word_column, _WORD_NAMES)
         label_at = self._place(label_column, _LABEL_NAMES)
         if word_at is None and label_at is None and len(fields) == 2:
-            numeric_first = parse_label(self._fields(first, label_last=False)[0]) is not None
-            return (1, 0) if numeric_first and parse_label(fields[1]) is None else (0, 1)
+            labelled_first = parse_label(self._fields(first, label_last=False)[0], self._label_names) is not None
+            return (1, 0) if labelled_first and parse_label(fields[1], self._label_names) is None else (0, 1)
         if len(fields) == 2 and (word_at in (None, 0, 1)) and (label_at in (None, 0, 1)):
             word_at = word_at if word_at is not None else 1 - (label_at or 0)
             return word_at, label_at if label_at is not None else 1 - word_at
