@@ -72,13 +72,18 @@ class Visitor:
         self.outside: list[str] = []
         self.problems: list[str] = []
         self.page.on("request", self._note_request)
-        self.page.on("console", lambda said: self.problems.append(said.text) if said.type == "error" else None)
+        self.page.on("console", self._note_message)
         self.page.on("pageerror", lambda error: self.problems.append(str(error)))
         self.page.on("dialog", lambda dialog: (self.problems.append(f"dialog: {dialog.message}"), dialog.dismiss()))
 
     def _note_request(self, request: Any) -> None:
         if not request.url.startswith((self.address, self.address.replace("http", "ws"), "data:", "blob:")):
             self.outside.append(request.url)
+
+    def _note_message(self, said: Any) -> None:
+        # below the first page Streamlit's client asks for its server in two places, and one is not there
+        if said.type == "error" and "/_stcore/" not in said.location["url"]:
+            self.problems.append(said.text)
 
     def go(self, path: str = "") -> Visitor:
         """Open a page and wait for it."""

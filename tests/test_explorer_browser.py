@@ -98,3 +98,58 @@ def test_script_in_a_word_list_is_shown_as_text(visitor):
     assert "<script>alert(1)</script>" in visitor.text
     assert visitor.page.locator("img[src*='evil']").count() == 0
     visitor.picture("script-as-text")
+
+
+def test_the_map_puts_words_on_two_named_axes(visitor, googlenews):
+    visitor.go("map?mark=queen+king&points=500")
+    visitor.picture("map")
+    chart = visitor.page.get_by_test_id("stVegaLiteChart").first
+    assert "queen" in chart.inner_text()
+    assert "he, his" in chart.inner_text()
+    svg = visitor.download("Map .svg").decode()
+    assert "queen" in svg
+    assert visitor.download("Map .png").startswith(b"\x89PNG")
+    page = visitor.download("Map .html").decode()
+    assert "queen" in page
+    assert '<script src="http' not in page
+    table = polars.read_parquet(io.BytesIO(visitor.download("Coordinates .parquet")))
+    assert len(table) == len(googlenews)
+
+
+def test_the_map_zooms_under_the_wheel_and_comes_back(visitor):
+    visitor.go("map?points=500&mark=he")
+    chart = visitor.page.get_by_test_id("stVegaLiteChart").first
+
+    def place():
+        visitor.page.wait_for_timeout(800)
+        return chart.locator("text", has_text="he").filter(visible=True).last.bounding_box()
+
+    before = place()
+    chart.hover(position={"x": 500, "y": 300})
+    visitor.page.mouse.wheel(0, -300)
+    assert place() != before
+    chart.dblclick(position={"x": 500, "y": 300})
+    assert place() == before
+
+
+def test_an_axis_put_aside_is_there_on_the_map(visitor):
+    visitor.go().type("Words at the high end", "rich wealthy affluent").type("Words at the low end", "poor needy broke")
+    visitor.type("Name of the axis", "wealth").click("Keep this axis").follow("Map")
+    visitor.page.get_by_test_id("stSelectbox").filter(has_text="Colour").click()
+    assert visitor.page.get_by_role("option", name="wealth").count() >= 1
+
+
+def test_methods_are_compared_on_one_concept(visitor):
+    visitor.go("compare")
+    visitor.picture("compare")
+    assert "Angle between the axes" in visitor.text
+    assert "Words all of them disagree on" in visitor.text
+
+
+def test_analogies_are_answered_with_the_parts_of_their_scores(visitor):
+    visitor.go("analogies")
+    visitor.picture("analogies")
+    assert "uncle → aunt" in visitor.text
+    visitor.type("Query", "nephew")
+    assert "nephew → niece" in visitor.text
+    assert "query=nephew" in visitor.page.url
