@@ -15,7 +15,7 @@ from sklearn.svm import LinearSVC
 
 from densray import DensRay, LinearRotation, SequentialRotation, WordSpace, load_rotation, save_rotation
 from densray.errors import DensRayError, NotAdditiveError, OutputError, PersistenceError, RotationNotFittedError
-from densray.persistence import load_attachments, read_header
+from densray.persistence import is_fitted_on, load_attachments, read_header
 from densray.rotations import METHODS, MeanDifference
 
 
@@ -87,6 +87,38 @@ def test_another_space_is_noticed(sample, tmp_path):
         load_rotation(path, space=WordSpace(words, sample[0] + 1, name="other"))
     with pytest.raises(PersistenceError, match="width 5; narrow has 4"):
         load_rotation(path, space=WordSpace(words, sample[0][:, :4], name="narrow"))
+
+
+def test_a_part_of_the_space_is_known_and_a_changed_word_is_noticed(sample, tmp_path):
+    words = [f"w{i}" for i in range(60)]
+    space = WordSpace(words, sample[0], name="toy")
+    path = save_rotation(DensRay(1).fit(*sample), tmp_path / "a.npz", space=space)
+    assert is_fitted_on(path, space.subset(words[7:20]))
+    assert is_fitted_on(path, WordSpace(words, 3 * space.vectors))  # directions count, not lengths
+    assert is_fitted_on(path, WordSpace([*words, "more"], [*space.vectors, np.ones(5)]))
+    turned = space.vectors.copy()
+    turned[30] = turned[30, ::-1]
+    assert not is_fitted_on(path, WordSpace(words, turned))
+    assert not is_fitted_on(path, WordSpace(["other"], space.vectors[:1]))  # nothing in common
+    bare = save_rotation(DensRay(1).fit(*sample), tmp_path / "b.npz")
+    assert is_fitted_on(bare, space)  # of no space that is known
+
+
+def test_files_without_a_sample_of_their_space_are_known_by_its_fingerprint(sample, tmp_path):
+    from densray.persistence import _digest
+
+    def as_it_was(header, parts):
+        header.pop("sample"), header.pop("notes"), parts.pop("attached.space sample")
+        header["digest"] = _digest(
+            {key: header[key] for key in header if key != "digest"},
+            {name: parts[name] for name in parts if name != "header"},
+        )
+
+    space = WordSpace([f"w{i}" for i in range(60)], sample[0], name="toy")
+    path = save_rotation(DensRay(1).fit(*sample), tmp_path / "a.npz", space=space)
+    rewrite(path, as_it_was)
+    assert load_rotation(path, space=space).components_.shape == (1, 5)
+    assert not is_fitted_on(path, space.limit(20))
 
 
 def test_a_changed_file_is_refused(saved):
