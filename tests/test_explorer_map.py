@@ -92,6 +92,11 @@ class TestTheMap:
         page = open_page("map", mark="bussinessman", points="500")
         assert "«bussinessman» is not in the space. It has «businessman»." in texts(page.warning)
 
+    def test_many_missing_words_to_mark_are_listed(self):
+        page = open_page("map", mark="king qqqa qqqb qqqc qqqd", points="500")
+        assert not page.warning
+        assert page.expander[0].label == "4 of 5 words to mark are not in the space"
+
     def test_it_zooms(self):
         assert [param["bind"] for param in spec(open_page("map", points="500"))["params"]] == ["scales"]
 

@@ -111,17 +111,18 @@ def method_encoding(looks: Mapping[str, Look]) -> dict[str, Any]:
 
 def styled(chart: Any, *, title: str = "") -> Any:
     """Return a chart in the house style: a title that stands clear, quiet axes, readable sizes, white ground."""
+    alt = altair()
     if title:
-        heading = altair().Title(title, fontSize=15, fontWeight="bold", offset=14)
-        chart = chart.properties(title=heading)
-    return (
-        chart.configure(background="white", font="sans-serif", padding=12)
-        .configure_view(stroke=None)
-        .configure_axis(
+        chart = chart.properties(title=alt.Title(title, fontSize=15, fontWeight="bold", offset=14))
+    look = alt.Config(
+        background="white", font="sans-serif", padding=12,
+        view=alt.ViewConfig(stroke=None),
+        axis=alt.AxisConfig(
             labelFontSize=12, titleFontSize=13, titleFontWeight="normal", labelColor=INK, titleColor=INK,
             gridColor="#E6E6E6", domainColor=GREY, tickColor=GREY,
-        )
-        .configure_title(fontSize=13, fontWeight="normal", anchor="start", frame="group", color=INK)
-        .configure_legend(labelFontSize=12, titleFontSize=12, titleFontWeight="normal", labelColor=INK)
-        .configure_header(labelFontSize=13, titleFontSize=13, labelColor=INK)
+        ),
+        title=alt.TitleConfig(fontSize=13, fontWeight="normal", anchor="start", frame="group", color=INK),
+        legend=alt.LegendConfig(labelFontSize=12, titleFontSize=12, titleFontWeight="normal", labelColor=INK),
+        header=alt.HeaderConfig(labelFontSize=13, titleFontSize=13, labelColor=INK),
     )  # fmt: skip
+    return chart.properties(config=look)  # at once: every step would copy the chart

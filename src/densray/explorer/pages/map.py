@@ -33,7 +33,7 @@ _KINDS = {"png": "A picture.", "svg": "For print.", "html": "A page that opens o
 _SIZE = (870, 620)
 _N_LABELS, _FEW_WORDS = 70, 500  # few words leave room for twice as many labels
 _WIDE = "\u2003" * 2  # blanks that a browser keeps
-_MOST_SHOWN, _MOST_MARKED = 5_000, 100
+_MOST_SHOWN, _MOST_MARKED, _FEW_MISSING = 5_000, 100, 3
 
 
 @dataclass(frozen=True)
@@ -134,8 +134,12 @@ def _choose_words(bench: Workbench, sides: Mapping[str, _Side]) -> tuple[list[in
         rows = _rows(bench, sides, shown)
     wanted = words_of_text(settings()["mark"])[:_MOST_MARKED]
     marked = [word for word in wanted if word in bench.space]
-    for word in [word for word in wanted if word not in bench.space][:5]:
-        st.warning(plain(missing_word(word, bench.space)), icon=":material/search_off:")
+    missing = [word for word in wanted if word not in bench.space]
+    if len(missing) > _FEW_MISSING:
+        show_missing(bench, missing, len(marked), what="words to mark")
+    else:
+        for word in missing:
+            st.warning(plain(missing_word(word, bench.space)), icon=":material/search_off:")
     if not rows and not marked:
         raise LexiconError("there is no word to show. Type some words of the space, or choose the most frequent ones.")
     return list(dict.fromkeys([*rows, *bench.space.locate(marked).tolist()])), marked
