@@ -14,6 +14,7 @@ import pytest
 
 from densray.cli.entry import run
 from densray.cli.long_runs import InterruptedRun, long_run
+from resumed import without_times
 
 LEXICON = ["evaluate", "lexicon", "googlenews-26k", "hu-liu", "--methods", "mean-difference,ridge,svm,svr", "--json"]
 LEXICON += ["--limit", "15000"]
@@ -49,13 +50,6 @@ def interrupt(arguments: list[str], folder: Path, *, parts: int, by: int = signa
     return time.monotonic() - asked, told
 
 
-def without_seconds(value: Any) -> Any:
-    if isinstance(value, dict):
-        clocks = ("seconds", "started", "parts_resumed")
-        return {key: without_seconds(item) for key, item in value.items() if key not in clocks}
-    return [without_seconds(item) for item in value] if isinstance(value, list) else value
-
-
 @pytest.mark.parametrize("by", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_a_killed_evaluation_goes_on_to_the_same_bits(
     folder: Path, capsys: pytest.CaptureFixture[str], by: signal.Signals
@@ -78,7 +72,7 @@ def test_a_killed_evaluation_goes_on_to_the_same_bits(
     whole = json.loads(printed.out)
     assert printed.err == ""
     assert whole["provenance"]["parts_resumed"] == 0
-    assert without_seconds(resumed) == without_seconds(whole)
+    assert without_times(resumed) == without_times(whole)
 
 
 def test_parts_are_for_the_same_command_and_passed_over_when_asked(
@@ -206,6 +200,6 @@ def test_every_long_command_goes_on(folder: Path, arguments: list[str], parts: i
         printed, told = done.communicate(timeout=120)
         assert done.returncode == 0
         assert said in told
-        answers.append(without_seconds(json.loads(printed)))
+        answers.append(without_times(json.loads(printed)))
         assert not folder.exists()
     assert answers[0] == answers[1]
