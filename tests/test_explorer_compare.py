@@ -9,8 +9,10 @@ import pytest
 
 from densray.errors import DensRayError
 from densray.explorer.widgets import interruptible
+from densray.explorer.workbench import Workbench
 from densray.tasks.method_comparison import COMPARABLE, QUICK_METHODS
 from explorer_page import open_page, texts
+from planted import planted_space
 
 
 def tried(page) -> dict[str, float]:
@@ -111,15 +113,17 @@ class TestAStepInAThreadOfItsOwn:
             interruptible(find)(lambda done, total: None)
 
     def test_an_interruption_gets_through_while_it_is_busy_and_ends_it_at_its_next_step(self):
-        ended = threading.Event()
+        ended, kept = threading.Event(), []
 
         def find(advance):
             time.sleep(0.5)  # compiled code, which hears nothing
             try:
                 advance(1, 2)
-            except DensRayError:
+            except Exception:  # a method that fails is a result: this must not pass for one
+                return
+            finally:
                 ended.set()
-                raise
+            kept.append("the step went on")
 
         class Stopped(BaseException):
             """As Streamlit stops a page."""
@@ -132,3 +136,29 @@ class TestAStepInAThreadOfItsOwn:
             interruptible(find)(stop)
         assert time.monotonic() - started < 0.4
         assert ended.wait(5.0)
+        assert not kept
+
+    def test_a_trial_that_was_cancelled_is_not_kept(self):
+        space, lexicon = planted_space(60, 4)
+        bench, begun = Workbench(space), threading.Event()
+
+        def find(advance):
+            def slow(done, total):
+                begun.set()
+                time.sleep(0.3)
+                advance(done, total)
+
+            return bench.trial(lexicon, "mean-difference", slow)
+
+        class Stopped(BaseException):
+            """As Streamlit stops a page."""
+
+        def stop(done, total):
+            if begun.is_set():
+                raise Stopped
+
+        with pytest.raises(Stopped):
+            interruptible(find)(stop)
+        time.sleep(1.0)
+        assert not bench.knows_trial(lexicon, "mean-difference")
+        assert bench.trial(lexicon, "mean-difference").tau > 0

@@ -164,6 +164,10 @@ def long_step(
     return found
 
 
+class _Cancelled(BaseException):
+    """Ends a step nobody waits for; no error, so that none takes it for a result."""
+
+
 def interruptible(find: Callable[[Advance], Found]) -> Callable[[Advance], Found]:
     """Return a step for `long_step` that runs in another thread, so that Cancel need not wait for compiled code.
 
@@ -176,7 +180,7 @@ def interruptible(find: Callable[[Advance], Found]) -> Callable[[Advance], Found
 
         def note(done: int, total: int) -> None:
             if abandoned.is_set():
-                raise DensRayError("the step was cancelled.")
+                raise _Cancelled
             state[0] = done, total
 
         pool = ThreadPoolExecutor(1)

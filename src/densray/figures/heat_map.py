@@ -79,4 +79,5 @@ def angle_heat_map(rows: Sequence[Row], *, title: str = "") -> Any:
     title
         Shown above.
     """
-    return heat_map(rows, down="first", across="second", measure="degrees", domain=(0.0, 90.0), decimals=1, title=title)
+    cells: dict[str, Any] = {"down": "first", "across": "second", "measure": "degrees"}
+    return heat_map(rows, **cells, domain=(0.0, 90.0), decimals=1, legend=False, title=title)

@@ -34,6 +34,7 @@ TITLE, ICON = "Compare methods", ":material/compare_arrows:"
 _PAPER = "densray-unit"
 _MANY = 500  # seeds from which on these take long
 _SLOW = ("densifier", "svr")
+_SIDE_BY_SIDE = 7  # methods whose angles can be read in half the width
 
 
 def show() -> None:
@@ -96,7 +97,7 @@ def _show_methods(place: Any, comparison: MethodComparison | None, methods: Sequ
                              "method is worse beyond chance where this is above 0."),
         "behind_high": number("at most"),
         "seconds": st.column_config.NumberColumn("seconds", format="%.2f", help="Of one fit on all seeds."),
-        "remark": st.column_config.TextColumn("", width="medium"),
+        "remark": st.column_config.TextColumn("", width="large"),
     }  # fmt: skip
     shown = [{key: row.get(key) for key in columns} for row in rows]
     place.dataframe(shown, hide_index=True, column_config=columns, height="content")
@@ -107,7 +108,7 @@ def _show_differences(comparison: MethodComparison, name: str) -> None:
     if len(names) < 2:
         st.info("Two methods are needed to see where they differ.")
         return
-    left, right = st.columns(2, gap="large")
+    left, right = st.columns(2, gap="large") if len(names) <= _SIDE_BY_SIDE else (st.container(), st.container())
     with left:
         st.subheader("Angle between the axes")
         st.caption("In degrees; two random directions of this space would be close to 90° apart.")
