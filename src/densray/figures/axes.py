@@ -14,7 +14,8 @@ __all__ = ["axis_scatter", "ranked_words"]
 
 #: The third coordinate, drawn as a colour, and its colours from low to high.
 SHADE, SHADES = "shade", ["#B3D3E8", "#56A3CF", BLUE, "#00304D"]
-_DIRECTIONS = 16  # in which words are labelled from the outline inwards, by turns
+#: Words are labelled on all sides: by how much less each further one of a side counts.
+_SIDES, _FADING = 16, 0.93
 
 
 def ranked_words(rows: Sequence[Row], *, n_words: int = 15, axis: str = "score on the axis", title: str = "") -> Any:
@@ -131,16 +132,16 @@ def _lean(rows: Sequence[Row], axes: tuple[str, str], color: str | None) -> list
 
 
 def _outermost(rows: Sequence[Row]) -> list[int]:
-    """Return the numbers of the rows from the outline inwards: in every direction the furthest first."""
+    """Return the numbers of the rows, the furthest out first; a word counts less after others of its side."""
     at = np.array([[row[ACROSS], row[UP]] for row in rows], dtype=np.float64)
     at -= at.mean(axis=0)
     spread = at.std(axis=0)
     at /= np.where(spread > 0, spread, 1.0)
-    direction = np.floor((np.arctan2(at[:, 1], at[:, 0]) / (2 * np.pi) + 0.5) * _DIRECTIONS).astype(np.int64)
-    nearness = -np.hypot(*at.T)
-    order = np.lexsort([nearness, direction])
-    turn = np.arange(len(order)) - np.searchsorted(direction[order], direction[order])  # its place in its direction
-    found: list[int] = order[np.lexsort([nearness[order], turn])].tolist()
+    distance = np.hypot(*at.T)
+    side = np.floor((np.arctan2(at[:, 1], at[:, 0]) / (2 * np.pi) + 0.5) * _SIDES).astype(np.int64)
+    order = np.lexsort([-distance, side])
+    before = np.arange(len(order)) - np.searchsorted(side[order], side[order])  # how many of its side come before it
+    found: list[int] = order[np.argsort(-distance[order] * _FADING**before, kind="stable")].tolist()
     return found
 
 

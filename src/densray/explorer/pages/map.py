@@ -31,7 +31,7 @@ _SHOWN = {"frequent": "Most frequent words", "seeds": "Seeds of the axes", "occu
           "list": "A list of mine"}  # fmt: skip
 _KINDS = {"png": "A picture.", "svg": "For print.", "html": "A page that opens offline, and zooms."}
 _SIZE = (870, 620)
-_N_LABELS, _FEW_WORDS = 70, 500  # few words leave room for twice as many labels
+_FEW_WORDS = 500  # which leave room for more labels
 _WIDE = "\u2003" * 2  # blanks that a browser keeps
 _MOST_SHOWN, _MOST_MARKED, _FEW_MISSING = 5_000, 100, 3
 
@@ -66,7 +66,7 @@ def show() -> None:
         color=sides["color"].name if "color" in sides else None,
         color_title=sides["color"].title if "color" in sides else None,
         marked=marked,
-        n_labels=_N_LABELS * (2 if len(rows) <= _FEW_WORDS else 1),
+        n_labels=110 if len(rows) <= _FEW_WORDS else 70,
         size=_SIZE,
     )
     drawn = draw(interactive=True).properties(autosize={"type": "fit-x", "contains": "padding"})
