@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from densray import WordSpace
 from densray.datasets import load_analogies
 from densray.explorer.settings import DEFAULTS
 from densray.explorer.words import MOST_PAIRS, pairs_of_text, text_of_pairs
+from densray.explorer.workbench import Workbench
 from densray.tasks.analogy import SOLVERS, evaluate_analogies, make_solver
 from explorer_page import open_page, texts
 
@@ -67,9 +70,27 @@ class TestAsk:
 
     def test_a_right_answer_that_cannot_be_one_leaves_the_others(self):
         page = open_page("analogies", expected="uncle")
-        assert "is the query itself" in texts(page.error)
+        assert "is the query itself" in texts(page.warning)
         assert page.subheader[0].value == "uncle → aunt"
         assert "«auntt» is not in the space" in texts(open_page("analogies", expected="auntt").warning)
+
+    def test_many_pairs_are_learned_from_beside_the_page_with_the_same_answers(self, googlenews, monkeypatch):
+        from densray.explorer.pages import analogies
+
+        monkeypatch.setattr(analogies, "_MANY", 1)
+        watched = open_page("analogies", pairs=f"{PAIRS}\nboy girl")
+        solver = make_solver("intcos-original", googlenews).fit(pairs_of_text(f"{PAIRS}\nboy girl").categories[0])
+        assert not watched.exception
+        assert list(watched.dataframe[0].value["word"]) == [answer.word for answer in solver.predict("uncle")]
+
+    def test_a_space_without_another_word_says_so(self, monkeypatch):
+        from densray.explorer.pages import analogies
+
+        tiny = Workbench(WordSpace(["man", "woman"], np.eye(2)))
+        monkeypatch.setattr(analogies, "current", lambda: tiny)
+        page = open_page("analogies", pairs="man woman", query="man", solver="3cosadd")
+        assert "No word of the space is left" in texts(page.info)
+        assert not page.exception
 
     def test_pairs_with_a_missing_word_are_named_and_left_out(self):
         page = open_page("analogies", pairs=f"{PAIRS}\nhusbandd wife")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import streamlit as st
 from threadpoolctl import threadpool_limits
@@ -11,14 +12,24 @@ from densray.analogies import AnalogyCategory, AnalogySet
 from densray.errors import name_some
 from densray.explorer.pages.analogy_benchmark import show_benchmark
 from densray.explorer.sidebar import show_missing
-from densray.explorer.widgets import bound, chart, choice, complain, plain, settings, write_setting
+from densray.explorer.widgets import (
+    bound,
+    chart,
+    choice,
+    complain,
+    interruptible,
+    long_step,
+    plain,
+    settings,
+    write_setting,
+)
 from densray.explorer.words import missing_word, pairs_of_text
 from densray.explorer.workbench import Workbench, current
 from densray.figures import answer_parts
 from densray.rotations import METHODS
 from densray.space import WordSpace
-from densray.tasks.analogy import SOLVERS, Answer, Solver, make_solver
-from densray.tasks.analogy.usable import case_matters
+from densray.tasks.analogy import SOLVERS, Answer, make_solver
+from densray.tasks.analogy.usable import SkippedPair, case_matters
 
 __all__ = ["ICON", "TITLE", "show"]
 
@@ -27,6 +38,16 @@ TITLE, ICON = "Analogies", ":material/join_right:"
 _PARTS = {"ask": "Ask", "benchmark": "Benchmark"}
 _ROTATIONS = sorted(METHODS, key=lambda name: name != "densray-unit")  # the paper's first: what others fall back to
 _SHOWN = 10  # answers
+_MANY, _MANY_TO_RANK = 200, 20  # pairs from which on learning takes a while: any solver, and one that learns a ranker
+
+
+@dataclass(frozen=True)
+class _Answered:
+    """The best answers, the one that is said to be right wherever it stands, and the pairs that were left out."""
+
+    answers: list[Answer]
+    right: Answer | None
+    skipped: tuple[SkippedPair, ...]
 
 
 def show() -> None:
@@ -54,7 +75,9 @@ def _show_question(bench: Workbench) -> None:
         if not query:
             st.info("Type a query: a word whose partner is wanted.", icon=":material/edit:")
         elif _is_known(bench.space, query):
-            _show_answers(bench, _solver(bench, pairs.categories[0], name, rotation), query)
+            found = _ask(bench, pairs.categories[0], name, rotation, query)
+            if found is not None:
+                _show_answers(bench.space, query, found)
 
 
 def _choose_question() -> tuple[str, str | None]:
@@ -82,37 +105,56 @@ def _show_missing_pairs(bench: Workbench, pairs: AnalogySet) -> None:
     show_missing(bench, missing, len(words) - len(missing), what="words of the pairs")
 
 
-def _solver(bench: Workbench, pairs: AnalogyCategory, name: str, rotation: str | None) -> Solver:
-    """Return a solver that has learned the pairs."""
-    return bench.recall(
-        ("solver", name, rotation, pairs), lambda: make_solver(name, bench.space, rotation=rotation).fit(pairs)
+def _ask(bench: Workbench, pairs: AnalogyCategory, name: str, rotation: str | None, query: str) -> _Answered | None:
+    """Return the answers to a query; None while many pairs are being learned from."""
+    right = _right_answer(bench.space, query)
+    learned = ("solver", name, rotation, pairs)
+    key = ("answers", *learned, query, right)
+
+    def find() -> _Answered:
+        with threadpool_limits(
+            1, user_api="blas"
+        ):  # small products on several cores wait for each other
+            solver = bench.recall(learned, lambda: make_solver(name, bench.space, rotation=rotation).fit(pairs))
+            best = solver.predict(query, k=_SHOWN)
+            return _Answered(best, solver.explain(query, right) if right else None, solver.skipped)
+
+    if len(pairs) <= (_MANY_TO_RANK if name == "intrank" else _MANY):
+        return bench.recall(key, find)
+    return long_step(
+        f"answers {hash(key)}",
+        f"Learning from {len(pairs)} pairs",
+        interruptible(lambda _: bench.recall(key, find)),
+        known=bench.holds(key),
     )
 
 
-def _show_answers(bench: Workbench, solver: Solver, query: str) -> None:
-    with threadpool_limits(1, user_api="blas"):  # shared out over cores, products as small as these wait for each other
-        answers = solver.predict(query, k=_SHOWN)
-        expected = _expected(bench.space, solver, query)
-    st.subheader(plain(f"{query} → {answers[0].word}"), anchor=False)
-    if expected is not None and expected.rank > 1:
-        st.caption(plain(f"«{expected.word}» is answer {expected.rank:,} of {len(bench.space):,}."))
-    if expected is not None and expected.rank > len(answers):
-        answers.append(expected)
-    chart(_drawn(answers, expected.word if expected else ""))
-    _show_table(answers)
-    if solver.skipped:
-        named = name_some([f"{pair.query} : {pair.answer}" for pair in solver.skipped])
-        st.caption(plain(f"Left out, for a word that is not in the space: {named}."))
-
-
-def _expected(space: WordSpace, solver: Solver, query: str) -> Answer | None:
-    """Return the answer that is said to be right, wherever it stands."""
+def _right_answer(space: WordSpace, query: str) -> str:
+    """Return the answer that is said to be right, as the space spells it; empty where it cannot be one."""
     word = settings()["expected"].strip()
     if not word or not _is_known(space, word):
-        return None
-    with complain():
-        return solver.explain(query, space.words[int(space.locate([word], match_case=False)[0])])
-    return None
+        return ""
+    if word.lower() == query.lower():
+        st.warning(plain(f"«{word}» is the query itself, which cannot answer."), icon=":material/search_off:")
+        return ""
+    return space.words[int(space.locate([word], match_case=False)[0])]
+
+
+def _show_answers(space: WordSpace, query: str, found: _Answered) -> None:
+    answers, right = list(found.answers), found.right
+    if not answers:
+        st.info("No word of the space is left to answer.")
+        return
+    st.subheader(plain(f"{query} → {answers[0].word}"), anchor=False)
+    if right is not None and right.rank > 1:
+        st.caption(plain(f"«{right.word}» is answer {right.rank:,} of {len(space):,}."))
+    if right is not None and right.rank > len(answers):
+        answers.append(right)
+    chart(_drawn(answers, right.word if right else ""))
+    _show_table(answers)
+    if found.skipped:
+        named = name_some([f"{pair.query} : {pair.answer}" for pair in found.skipped])
+        st.caption(plain(f"Left out, for a word that is not in the space: {named}."))
 
 
 def _drawn(answers: Sequence[Answer], expected: str) -> object:
