@@ -112,9 +112,7 @@ def _ask(bench: Workbench, pairs: AnalogyCategory, name: str, rotation: str | No
     key = ("answers", *learned, query, right)
 
     def find() -> _Answered:
-        with threadpool_limits(
-            1, user_api="blas"
-        ):  # small products on several cores wait for each other
+        with threadpool_limits(1, user_api="blas"):  # small products on several cores wait for each other
             solver = bench.recall(learned, lambda: make_solver(name, bench.space, rotation=rotation).fit(pairs))
             best = solver.predict(query, k=_SHOWN)
             return _Answered(best, solver.explain(query, right) if right else None, solver.skipped)
