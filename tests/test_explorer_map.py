@@ -98,7 +98,10 @@ class TestTheMap:
         assert page.expander[0].label == "4 of 5 words to mark are not in the space"
 
     def test_it_zooms(self):
-        assert [param["bind"] for param in spec(open_page("map", points="500"))["params"]] == ["scales"]
+        few, many = spec(open_page("map", points="500")), spec(open_page("map"))
+        assert [param["bind"] for drawn in (few, many) for param in drawn["params"]] == ["scales"] * 2
+        assert many["usermeta"]["embedOptions"]["renderer"] == "canvas"
+        assert "renderer" not in few.get("usermeta", {}).get("embedOptions", {})
 
 
 class TestWhichWords:

@@ -31,7 +31,7 @@ _SHOWN = {"frequent": "Most frequent words", "seeds": "Seeds of the axes", "occu
           "list": "A list of mine"}  # fmt: skip
 _KINDS = {"png": "A picture.", "svg": "For print.", "html": "A page that opens offline, and zooms."}
 _SIZE = (870, 620)
-_FEW_WORDS = 500  # which leave room for more labels
+_FEW_WORDS, _MANY_WORDS = 500, 1_100  # few leave room for more labels; so many are drawn on a canvas
 _WIDE = "\u2003" * 2  # blanks that a browser keeps
 _MOST_SHOWN, _MOST_MARKED, _FEW_MISSING = 5_000, 100, 3
 
@@ -70,7 +70,7 @@ def show() -> None:
         size=_SIZE,
     )
     drawn = draw(interactive=True).properties(autosize={"type": "fit-x", "contains": "padding"})
-    if len(rows) > _FEW_WORDS:  # thousands of points move smoothly on a canvas only
+    if len(rows) > _MANY_WORDS:  # thousands of points move smoothly on a canvas only
         drawn = drawn.properties(usermeta={"embedOptions": {"renderer": "canvas"}})
     chart(drawn)
     _show_relation(sides, rows)
@@ -148,7 +148,7 @@ def _choose_words(bench: Workbench, sides: Mapping[str, _Side]) -> tuple[list[in
 def _rows(bench: Workbench, sides: Mapping[str, _Side], shown: str) -> list[int]:
     """Show how many words to put on the map, or which; return their rows."""
     if shown == "frequent":
-        return list(range(min(int(choice("How many", "points", _POINTS)), len(bench.space))))
+        return list(range(min(int(choice("Points", "points", _POINTS)), len(bench.space))))
     if shown == "seeds":
         words = list(dict.fromkeys(word for side in sides.values() for word in side.axis.seeds.words))
     elif shown == "occupations":
