@@ -10,8 +10,9 @@ from densray.figures.style import BLUE, INK, VERMILLION, Row, altair, checked_ro
 
 __all__ = ["answer_parts"]
 
-_WIDTH, _NARROWEST, _WIDEST = 580, 64, 190  # of all panels together, and of one
-_LETTER = 6.5  # pixels, roughly
+_WIDTH, _GAP = 560, 12  # pixels, of all panels together, and between two
+_NARROWEST, _WIDEST = 50, 190  # one panel
+_LETTER = 6.0  # of a heading, roughly
 
 
 def answer_parts(rows: Sequence[Row], *, parts: Sequence[str], mark: str = "", title: str = "") -> Any:
@@ -40,7 +41,7 @@ def answer_parts(rows: Sequence[Row], *, parts: Sequence[str], mark: str = "", t
     if empty is not None:
         raise DataError(f"No row to draw has a number for '{empty}'. Leave it out.")
     span = max(max(known) - min(known) for known in numbers.values()) or 1.0
-    width = min(max(_WIDTH // len(shown), _NARROWEST), _WIDEST)
+    width = min(max((_WIDTH + _GAP) // len(shown) - _GAP, _NARROWEST), _WIDEST)
 
     def panel(name: str) -> Any:
         middle = (min(numbers[name]) + max(numbers[name])) / 2
@@ -49,11 +50,11 @@ def answer_parts(rows: Sequence[Row], *, parts: Sequence[str], mark: str = "", t
         labels = {"labels": name == "score", "labelLimit": 240, "ticks": False, "domain": False, "grid": True}
         looks = [("color", VERMILLION, BLUE if name == "score" else INK), ("shape", "diamond", "circle")]
         return (
-            alt.Chart(values(points), title=alt.Title(_lines(name, width), fontSize=12, anchor="middle", frame="group"))
+            alt.Chart(values(points), title=alt.Title(_lines(name, width), fontSize=11, anchor="middle", frame="group"))
             .mark_point(filled=True, size=70, opacity=1)
             .encode(
                 x=alt.X("value:Q", title=None, scale=alt.Scale(domain=domain, nice=False),
-                        axis=alt.Axis(tickCount=3, labelFontSize=10, labelOverlap=True)),
+                        axis=alt.Axis(tickCount=3 if width > 80 else 2, labelFontSize=10, labelOverlap=True)),
                 y=alt.Y("word:N", sort=words, scale=alt.Scale(domain=words), title=None, axis=alt.Axis(**labels)),
                 tooltip=["word:N", alt.Tooltip("value:Q", title=name)],
                 **{key: alt.when(alt.datum.word == mark).then(alt.value(one)).otherwise(alt.value(other))
@@ -62,7 +63,7 @@ def answer_parts(rows: Sequence[Row], *, parts: Sequence[str], mark: str = "", t
             .properties(width=width, height=alt.Step(21))
         )  # fmt: skip
 
-    return styled(alt.hconcat(*map(panel, shown), spacing=12), title=title)
+    return styled(alt.hconcat(*map(panel, shown), spacing=_GAP), title=title)
 
 
 def _lines(name: str, width: int) -> list[str]:
