@@ -23,6 +23,7 @@ _SHOWN = """() => [...document.querySelectorAll('[data-testid="stVegaLiteChart"]
     [...chart.querySelectorAll('text')].map(text => text.textContent).join('|')
     + chart.querySelectorAll('path').length).join()"""
 _LISTS = ("happy glad joyful pleased", "kind warm gentle tender", "rich wealthy affluent prosperous")
+_ANCHORS = ("man woman", "boy girl", "rich poor", "king queen", "good evil", "father mother", "he she")
 _QUERIES = ("king", "nephew", "prince", "actor", "hero", "waiter", "grandson")
 
 
@@ -56,6 +57,10 @@ def _measure(chrome: Any, space: str, name: str, bar: str) -> Iterator[Measureme
         moved = [_choosing(visitor, ("500", "1000")[count % 2]) for count in range(_REPEATS)]
         yield Measurement(f"explorer, {name}: the map with other points", statistics.median(moved), "s", bar,
                           f"median of {_REPEATS}, most {max(moved):.2f} s")  # fmt: skip
+        visitor.go("remove")
+        anchored = [_typing(visitor, "Two words that stand for its ends", pair) for pair in _ANCHORS]
+        yield Measurement(f"explorer, {name}: a removal seen from other anchors", statistics.median(anchored), "s", bar,
+                          f"median of {len(anchored)}, most {max(anchored):.2f} s")  # fmt: skip
         visitor.go("analogies")
         asked = [_typing(visitor, "Query", query) for query in _QUERIES]
         yield Measurement(f"explorer, {name}: another query of an analogy", statistics.median(asked), "s", bar,
