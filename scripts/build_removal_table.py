@@ -97,7 +97,8 @@ def rendered(rows: Sequence[dict[str, Any]]) -> str:
     parts = []
     for name in dict.fromkeys(row["list"] for row in rows):
         parts.append(f"### Learned from: {name}\n")
-        for title, measures in (("What is left of gender (lower is less; of WEAT, its size)", REMOVED), ("What was kept", KEPT)):
+        titles = ("What is left of gender (lower is less; of WEAT, its size)", "What was kept")
+        for title, measures in zip(titles, (REMOVED, KEPT), strict=True):
             cells = [{"remover": row["name"], **_cells(row, measures)} for row in rows if row["list"] == name]
             columns = ["remover", *(Column(key, decimals=3) for key in measures)]
             parts.append(to_markdown(Table(title, columns, cells)))
