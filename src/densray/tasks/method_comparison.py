@@ -33,6 +33,7 @@ __all__ = [
     "MethodTrial",
     "compare_methods",
     "compare_trials",
+    "trial_rows",
     "try_method",
 ]
 
@@ -118,7 +119,7 @@ class MethodComparison(Result):
     @property
     def found(self) -> tuple[MethodTrial, ...]:
         """The trials that gave an axis, the highest τ first."""
-        return tuple(sorted(_found(self.trials), key=lambda trial: -trial.tau))
+        return _found(self.trials)
 
     def trial(self, method: str) -> MethodTrial:
         """Return the trial of a method that worked."""
@@ -146,12 +147,7 @@ class MethodComparison(Result):
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one row a method: τ with its interval, by how much it is behind the best, seconds, remarks."""
-        return [
-            _row(trial, self.found[0])
-            if isinstance(trial, MethodTrial)
-            else {"method": trial.method, "remark": trial.problem}
-            for trial in self.trials
-        ]
+        return trial_rows(self.trials)
 
     def tables(self) -> list[Table]:
         """Return the methods, the angles between them, and the words they disagree on."""
@@ -287,8 +283,19 @@ def compare_trials(
     return MethodComparison(lexicon.name, len(seeds), tuple(trials), angles, words, provenance=provenance)
 
 
-def _found(trials: Sequence[MethodTrial | FailedTrial]) -> list[MethodTrial]:
-    return [trial for trial in trials if isinstance(trial, MethodTrial)]
+def trial_rows(trials: Sequence[MethodTrial | FailedTrial]) -> list[dict[str, Any]]:
+    """Return one row a trial: τ with its interval, by how much it is behind the best, seconds, remarks."""
+    best = _found(trials)[:1]
+    return [
+        _row(trial, best[0]) if isinstance(trial, MethodTrial) else {"method": trial.method, "remark": trial.problem}
+        for trial in trials
+    ]
+
+
+def _found(trials: Sequence[MethodTrial | FailedTrial]) -> tuple[MethodTrial, ...]:
+    """Return the trials that gave an axis, the highest τ first."""
+    worked = (trial for trial in trials if isinstance(trial, MethodTrial))
+    return tuple(sorted(worked, key=lambda trial: -trial.tau))
 
 
 def _disagreements(trials: Sequence[MethodTrial], n_words: int) -> list[dict[str, Any]]:

@@ -25,7 +25,14 @@ from densray.explorer.workbench import Workbench, current
 from densray.figures import agreement_scatter, angle_heat_map
 from densray.lexicon import Lexicon
 from densray.report import to_json
-from densray.tasks.method_comparison import COMPARABLE, QUICK_METHODS, MethodComparison
+from densray.tasks.method_comparison import (
+    COMPARABLE,
+    QUICK_METHODS,
+    FailedTrial,
+    MethodComparison,
+    MethodTrial,
+    trial_rows,
+)
 
 __all__ = ["ICON", "TITLE", "show"]
 
@@ -44,14 +51,15 @@ def show() -> None:
     lexicon = lexicon_of(wanted)
     methods = _choose_methods()
     place = st.empty()
-    known = [method for method in methods if bench.knows_trial(lexicon, method)]
-    _show_methods(place, bench.comparison(lexicon, known) if known else None, methods)
+    tried = {method: bench.trial(lexicon, method) for method in methods if bench.knows_trial(lexicon, method)}
+    _show_methods(place, trial_rows(list(tried.values())), methods)
     for method in methods:
-        if method not in known and _try(bench, lexicon, method):
-            known = [each for each in methods if each in known or each == method]
-            _show_methods(place, bench.comparison(lexicon, known), methods)
-    if known:
-        _show_differences(bench.comparison(lexicon, known), wanted.name)
+        trial = None if method in tried else _try(bench, lexicon, method)
+        if trial is not None:
+            tried[method] = trial
+            _show_methods(place, trial_rows(list(tried.values())), methods)
+    if tried:
+        _show_differences(bench.comparison(lexicon, [method for method in methods if method in tried]), wanted.name)
 
 
 def _choose_methods() -> list[str]:
@@ -64,24 +72,23 @@ def _choose_methods() -> list[str]:
     return [method for method in COMPARABLE if method in found]
 
 
-def _try(bench: Workbench, lexicon: Lexicon, method: str) -> bool:
-    """Try one method; return whether it was tried."""
+def _try(bench: Workbench, lexicon: Lexicon, method: str) -> MethodTrial | FailedTrial | None:
+    """Return the trial of one method; None where it was cancelled, or waits for a click."""
     slow = method in _SLOW and len(lexicon) > _MANY
-    found = long_step(
+    return long_step(
         f"trial {method} {hash(lexicon.words)}",
         f"Trying {method}",
         interruptible(partial(bench.trial, lexicon, method)),
         known=False,
         start=f"Try {method}: with {len(lexicon):,} words it takes a while" if slow else None,
     )
-    return found is not None
 
 
-def _show_methods(place: Any, comparison: MethodComparison | None, methods: Sequence[str]) -> None:
+def _show_methods(place: Any, known: Sequence[dict[str, Any]], methods: Sequence[str]) -> None:
     """Show the methods, those that are not there yet too."""
     if not methods:
         return
-    found = {row["method"]: row for row in comparison.rows()} if comparison else {}
+    found = {row["method"]: row for row in known}
     rows = [found.get(method, {"method": method, "remark": "not tried yet"}) for method in methods]
     rows.sort(key=lambda row: -row.get("tau", -1.0))
     number = partial(st.column_config.NumberColumn, format="%.3f")
