@@ -22,6 +22,11 @@ pytest.importorskip("playwright", reason="playwright, which drives the browser, 
 
 #: Where pictures of the run are kept.
 PICTURES = Path(os.environ.get("DENSRAY_PICTURES", "build/pictures"))
+#: The labels of a map that can be seen, each with its box: a label is drawn twice, the second time without a seam.
+_LABELS = """() => [...document.querySelectorAll('[data-testid="stVegaLiteChart"] .mark-text.role-mark')].slice(1)
+    .flatMap(layer => [...layer.querySelectorAll('text')])
+    .filter(text => text.textContent && text.getAttribute('opacity') !== '0')
+    .map(text => ({word: text.textContent, box: text.getBoundingClientRect().toJSON()}))"""
 
 
 @pytest.fixture(scope="module")
@@ -132,6 +137,31 @@ def test_the_map_zooms_under_the_wheel_and_comes_back(visitor):
     assert place() == before
 
 
+def test_zooming_in_names_more_words_none_over_another(visitor):
+    visitor.go("map?points=500")
+    chart = visitor.page.get_by_test_id("stVegaLiteChart").first
+
+    def seen():
+        visitor.page.wait_for_timeout(800)
+        return visitor.page.evaluate(_LABELS)
+
+    before = seen()
+    chart.hover(position={"x": 500, "y": 260})
+    for _ in range(4):
+        visitor.page.mouse.wheel(0, -120)
+    after = seen()
+    visitor.picture("map-zoomed")
+    assert len(before) > 30
+    assert {label["word"] for label in after} - {label["word"] for label in before}
+    for labels in (before, after):
+        boxes = [label["box"] for label in labels]
+        for number, one in enumerate(boxes):
+            for other in boxes[:number]:
+                across = max(one["left"], other["left"]) - min(one["right"], other["right"])
+                down = max(one["top"], other["top"]) - min(one["bottom"], other["bottom"])
+                assert max(across, down) > -3  # a line of text is a few pixels higher than its letters
+
+
 def test_an_axis_put_aside_is_there_on_the_map(visitor):
     visitor.go().type("Words at the high end", "rich wealthy affluent").type("Words at the low end", "poor needy broke")
     visitor.type("Name of the axis", "wealth").click("Keep this axis").follow("Map")
@@ -153,3 +183,14 @@ def test_analogies_are_answered_with_the_parts_of_their_scores(visitor):
     visitor.type("Query", "nephew")
     assert "nephew → niece" in visitor.text
     assert "query=nephew" in visitor.page.url
+
+
+def test_a_missed_analogy_goes_back_into_ask_with_its_pairs(visitor):
+    visitor.go("analogies?part=benchmark&section=gram2-opposite")
+    visitor.picture("analogies-benchmark")
+    table = visitor.page.get_by_test_id("stDataFrame").last.bounding_box()
+    visitor.page.mouse.click(table["x"] + 20, table["y"] + 53)  # the box of the first row: tables are drawn, not built
+    visitor.settle().picture("analogies-missed")
+    assert "certain → undesirable" in visitor.text
+    assert "«uncertain» is answer 122 of 26,423." in visitor.text
+    assert "query=certain" in visitor.page.url
