@@ -196,6 +196,13 @@ class TestTheBenchmark:
         assert page.selectbox(key="setting section").value == "JJ_JJR"
         assert "78 of 100 pairs" in texts(page.caption)
 
+    def test_a_set_that_is_at_hand_can_be_chosen(self, data_folder):
+        page = open_page("analogies", part="benchmark", set="bats", section="nonsense", solvers="3cosavg")
+        assert page.selectbox(key="setting set").value == "bats"
+        assert page.selectbox(key="setting section").value.startswith("I01")
+        assert not page.exception
+        assert 0 < len(page.dataframe[-1].value) <= 50
+
 
 class TestAskingAgain:
     @pytest.mark.parametrize("name", ["intcos-original", "3cosadd"])

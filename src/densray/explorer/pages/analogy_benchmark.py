@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from densray.analogies import AnalogyCategory, AnalogySet
-from densray.datasets import list_datasets, load_analogies
+from densray.datasets import is_at_hand, list_datasets, load_analogies
 from densray.explorer.sidebar import show_missing
 from densray.explorer.widgets import (
     Advance,
@@ -18,6 +18,7 @@ from densray.explorer.widgets import (
     choose_several,
     interruptible,
     long_step,
+    plain,
     settings,
     write_setting,
 )
@@ -65,7 +66,7 @@ def show_benchmark(bench: Workbench) -> None:
 
     results = long_step(
         repr(key),
-        f"Solving {section} of {analogies.name}",
+        plain(f"Solving {section} of {analogies.name}"),
         interruptible(find),
         known=bench.holds(key),
         start=f"Solve {section} of {analogies.name}" if section == _ALL else None,
@@ -75,8 +76,8 @@ def show_benchmark(bench: Workbench) -> None:
 
 
 def _choose_set(bench: Workbench) -> AnalogySet:
-    # a page can name no other: no file of this machine is read through it
-    name = choice("Set", "set", [entry.name for entry in list_datasets("analogies") if entry.embedded])
+    # known sets on this machine; a page can name no other, so that no file is read through it
+    name = choice("Set", "set", [entry.name for entry in list_datasets("analogies") if is_at_hand(entry.name)])
     return bench.recall(("analogies", name), lambda: load_analogies(name))
 
 
