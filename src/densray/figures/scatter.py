@@ -66,7 +66,7 @@ def word_scatter(
     """
     alt = altair()
     points = _pixels(rows, x, y, size)
-    notes = _notes(rows, points, labelled, size)
+    notes = _notes(rows, points, labelled, size, set(marked))
     if zoom:
         _add_later(notes, rows, points)
     shown = [{**row, ACROSS: row[x[0]], UP: row[y[0]], **notes.get(n, {})} for n, row in enumerate(rows)]
@@ -97,10 +97,11 @@ def _pixels(rows: Sequence[Row], x: tuple[str, str, Domain], y: tuple[str, str, 
 
 
 def _notes(
-    rows: Sequence[Row], points: NDArray[np.float64], labelled: Sequence[int], size: tuple[int, int]
+    rows: Sequence[Row], points: NDArray[np.float64], labelled: Sequence[int], size: tuple[int, int], bold: set[int]
 ) -> dict[int, dict[str, float]]:
     """Return, by row, the way from a point to its label and to the end of its leader line, where it has these."""
-    words = [str(rows[number]["word"]) for number in labelled]
+    # bold letters take more room, and a ring does: about one letter in all
+    words = [str(rows[number]["word"]) + "n" * (number in bold) for number in labelled]
     notes = {}
     for label in place_labels(words, points[list(labelled)], size=size, font_size=_FONT_SIZE, obstacles=points):
         x, y = label.point

@@ -30,7 +30,7 @@ _POINTS = ["500", "1000", "2000", "5000"]
 _SHOWN = {"frequent": "Most frequent words", "seeds": "Seeds of the axes", "occupations": "Occupations",
           "list": "A list of mine"}  # fmt: skip
 _KINDS = {"png": "A picture.", "svg": "For print.", "html": "A page that opens offline, and zooms."}
-_SIZE = (870, 620)
+_SIZE = (760, 620)  # for labels to stand apart; a wider window stretches it
 _FEW_WORDS, _MANY_WORDS = 500, 1_100  # few leave room for more labels; so many are drawn on a canvas
 _WIDE = "\u2003" * 2  # blanks that a browser keeps
 _MOST_SHOWN, _MOST_MARKED, _FEW_MISSING = 5_000, 100, 3
