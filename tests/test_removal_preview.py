@@ -110,6 +110,8 @@ def test_more_axes_than_words_or_than_carry_signal_are_told(googlenews):
     lists = Lexicon.from_word_lists(["good", "nice", "great"], ["bad", "nasty", "poor"])
     with pytest.raises(DensRayError, match="50 axes were asked for, and 6 words"):
         find_erasure(googlenews, lists, "densray-unit:50")
+    with pytest.raises(DensRayError, match="the space has 300 dimensions"):
+        find_erasure(googlenews, lists, "random:301")
     with pytest.raises(LexiconError, match="lexicon words are in the space"):
         find_erasure(googlenews, Lexicon({"qqzz": 1, "zzqq": -1}), "ridge")
     found = find_erasure(googlenews, lists, "densray:3")
@@ -130,7 +132,9 @@ def test_the_erased_space_is_that_of_the_words_in_view(googlenews, gender):
 @pytest.mark.slow
 def test_leace_comes_at_unit_length(googlenews, gender):
     pytest.importorskip("concept_erasure", reason="the extra `leace` is not installed")
-    erasure = find_erasure(googlenews, gender, "leace").erasure
+    found = find_erasure(googlenews, gender, "leace")
+    assert found.warnings == ()
+    erasure = found.erasure
     part = googlenews.subset(["nurse", "boss", *ANCHORS])
     longer = part.with_vectors(part.vectors * 3.0)
     shown = preview_removal(googlenews, erasure, ["nurse", "boss"], ANCHORS)

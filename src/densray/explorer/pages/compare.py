@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -39,8 +40,8 @@ __all__ = ["ICON", "TITLE", "show"]
 TITLE, ICON = "Compare methods", ":material/compare_arrows:"
 
 _PAPER = "densray-unit"
-_MANY = 500  # seeds from which on these take long
-_SLOW = ("densifier", "svr")
+#: Words from which on a method waits for a click.
+_SLOW = {"densifier": 500, "svr": 500, "densray-unit": 8_000, "svm": 8_000, "lda": 20_000, "logistic": 20_000}
 _SIDE_BY_SIDE = 7  # methods whose angles can be read in half the width
 
 
@@ -74,7 +75,7 @@ def _choose_methods() -> list[str]:
 
 def _try(bench: Workbench, lexicon: Lexicon, method: str) -> MethodTrial | FailedTrial | None:
     """Return the trial of one method; None where it was cancelled, or waits for a click."""
-    slow = method in _SLOW and len(lexicon) > _MANY
+    slow = len(lexicon) > _SLOW.get(method, math.inf)
     return long_step(
         f"trial {method} {hash(lexicon.words)}",
         f"Trying {method}",

@@ -179,7 +179,8 @@ def _show_tests(bench: Workbench, lexicon: Lexicon, remover: str, words: Removal
         st.markdown(
             "Equal distances to two words do not show that a concept is gone: words that leaned the same way may still "
             "lie together, and a classifier may still tell them apart (Gonen & Goldberg 2019, «lipstick on a pig»). "
-            "The tests follow such words into the erased space; they take about half a minute for each 30,000 words."
+            "The tests follow such words into the erased space. They take half a minute; with hundreds of thousands of "
+            "words, some minutes."
         )
         return
     st.warning(plain(say_what_is_left(result)), icon=":material/troubleshoot:")

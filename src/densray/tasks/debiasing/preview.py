@@ -24,6 +24,7 @@ __all__ = ["FoundErasure", "RemovalPreview", "common_words", "erased_space", "fi
            "typical_anchors"]  # fmt: skip
 
 BEFORE, AFTER = "original", "erased"
+_OF_OTHERS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning)  # for who writes libraries
 _TAKEN = frozenset({"word", "space", "nearer"})  # names a row of the scatter has already
 
 
@@ -97,16 +98,25 @@ def find_erasure(space: WordSpace, lexicon: Lexicon, remover: Remover | str) -> 
     """
     method = make_remover(remover) if isinstance(remover, str) else remover
     seeds = Seeds.of(space, lexicon)  # names what is wrong with the words
-    if method.n_axes > len(seeds) and method.name != "random":
-        raise TaskError(
-            f"{method.n_axes} axes were asked for, and {len(seeds)} words of '{lexicon.name}' are in the space; fewer "
-            "words than axes cannot fix them. Remove fewer axes, or give more words."
-        )
+    _check_axes(method, seeds)
     part = space.subset(seeds.words).normalized()
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         erasure = method.fit(part, lexicon)
-    return FoundErasure(erasure, tuple(dict.fromkeys(str(each.message) for each in said)))
+    ours = [str(each.message) for each in said if not issubclass(each.category, _OF_OTHERS)]
+    return FoundErasure(erasure, tuple(dict.fromkeys(ours)))
+
+
+def _check_axes(method: Remover, seeds: Seeds) -> None:
+    """Refuse more axes than the words can fix, or than there are dimensions."""
+    words, width = seeds.X.shape
+    if method.n_axes > width:
+        raise TaskError(f"{method.n_axes} axes were asked for; the space has {width} dimensions. Remove fewer axes.")
+    if method.n_axes > words and method.name != "random":
+        raise TaskError(
+            f"{method.n_axes} axes were asked for, and {words} words of the concept are in the space; fewer words than "
+            "axes cannot fix them. Remove fewer axes, or give more words."
+        )
 
 
 def preview_removal(
