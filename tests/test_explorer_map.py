@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from charts import packed_rows, parts
 from densray import WordSpace
 from densray.datasets import load_space, load_word_list
 from densray.explorer.kept import MOST
@@ -24,20 +25,9 @@ def spec(page) -> dict:
     return json.loads(found.proto.spec)
 
 
-def parts(value):
-    """Every mapping within a chart, however deep."""
-    if isinstance(value, dict):
-        yield value
-        value = list(value.values())
-    if isinstance(value, list):
-        for each in value:
-            yield from parts(each)
-
-
 def points(page) -> dict[str, dict]:
     """The words on the map, with what is drawn of them."""
-    (text,) = {part["values"] for part in parts(spec(page)) if isinstance(part.get("values"), str)}
-    return {row["word"]: row for row in json.loads(text)}
+    return {row["word"]: row for row in packed_rows(spec(page))}
 
 
 def titles(page) -> list[str]:
@@ -147,9 +137,23 @@ class TestAxesToChooseFrom:
     def test_a_kept_axis_comes_with_the_address_and_is_dropped_with_a_click(self):
         page = open_page("map", axes=KEPT.to_text(), x="kept royal", points="500")
         assert "royal" in titles(page)[0]
+        page.button(key="take royal").click().run()
+        assert page.text_area(key="setting high").value == KEPT.high
+        assert page.text_input(key="setting name").value == "royal"
         page.button(key="drop royal").click().run()
         assert page.selectbox(key="setting x").value == "hand"
         assert "axes" not in page.query_params
+
+    def test_a_lexicon_is_taken_in_hand_again_without_touching_the_lists(self):
+        kept = AxisChoice("gender", "lexicon", lexicon="gender", method="densray-unit", without="boy").to_text()
+        page = open_page("map", axes=kept, high="kind warm gentle", points="500")
+        page.button(key="take gender").click().run()
+        found = {name: page.query_params[name] for name in ("source", "lexicon", "method", "without", "high")}
+        assert {name: value if isinstance(value, str) else value[0] for name, value in found.items()} == {
+            "source": "lexicon", "lexicon": "gender", "method": "densray-unit", "without": "boy",
+            "high": "kind warm gentle",
+        }  # fmt: skip
+        assert "name" not in page.query_params
 
     def test_two_axes_of_one_name_are_told_apart(self):
         twin = AxisChoice("gender", "lists", high="king prince duke", low="queen princess duchess")
@@ -167,9 +171,9 @@ class TestAxesToChooseFrom:
         lines = "\n".join(AxisChoice(f"a{n}", "lists", high="good", low="bad").to_text() for n in range(MOST))
         page = open_page("map", axes=lines, points="500")
         next(button for button in page.button if button.label == "Keep this axis").click().run()
-        dropped = {button.label for button in page.button if str(button.key).startswith("drop ")}
-        assert len(dropped) == MOST
-        assert "a0" not in dropped
+        kept = [button.label for button in page.button if str(button.key).startswith("take ")]
+        assert len(kept) == MOST
+        assert "a0" not in kept
 
     def test_an_axis_in_hand_that_is_none_does_not_spoil_others(self):
         page = open_page("map", high="", x="hu-liu", y="gender", points="500")

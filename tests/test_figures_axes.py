@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import numpy as np
 import pytest
 
+from charts import packed_rows, parts
 from densray.errors import DataError, OutputError
 from densray.figures import axis_scatter, to_svg
 from densray.figures.axes import SHADES
@@ -23,20 +23,9 @@ ROWS = [
 ]
 
 
-def parts(spec):
-    """Every mapping within a chart, however deep."""
-    if isinstance(spec, dict):
-        yield spec
-        spec = list(spec.values())
-    if isinstance(spec, list):
-        for each in spec:
-            yield from parts(each)
-
-
 def drawn(chart):
     """The rows of a scatter, as the chart carries them."""
-    (text,) = {part["values"] for part in parts(chart.to_dict()) if isinstance(part.get("values"), str)}
-    return json.loads(text)
+    return packed_rows(chart.to_dict())
 
 
 def labels(svg):

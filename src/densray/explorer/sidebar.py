@@ -9,7 +9,7 @@ import streamlit as st
 
 from densray.datasets import list_datasets, load_lexicon
 from densray.errors import DensRayError, LexiconError
-from densray.explorer.kept import drop_axis, keep_axis, kept_axes
+from densray.explorer.kept import drop_axis, keep_axis, kept_axes, take_axis
 from densray.explorer.server import LARGEST_UPLOAD
 from densray.explorer.settings import AxisChoice
 from densray.explorer.widgets import bound, choice, complain, plain, settings, write_setting
@@ -84,10 +84,14 @@ def _offer_to_keep(wanted: AxisChoice) -> None:
     )  # fmt: skip
     kept = kept_axes()
     if kept:
-        st.caption("Axes kept; click to drop one")
-        with st.container(horizontal=True):
-            for name in kept:
-                st.button(plain(name), key=f"drop {name}", icon=":material/close:", on_click=drop_axis, args=(name,))
+        st.caption("Axes kept; click one to take it in hand again")
+        for name in kept:
+            with st.container(horizontal=True):
+                st.button(
+                    plain(name), key=f"take {name}", icon=":material/back_hand:", on_click=take_axis, args=(name,)
+                )
+                st.button("", key=f"drop {name}", icon=":material/close:", on_click=drop_axis, args=(name,),
+                          help="Drop this axis")  # fmt: skip
 
 
 def _name(source: str) -> str:
