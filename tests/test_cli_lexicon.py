@@ -1,4 +1,4 @@
-"""``evaluate lexicon|stability`` and ``reproduce table1|figure1``: thin twins of the tasks."""
+"""``evaluate lexicon|methods|stability`` and ``reproduce table1|figure1``: thin twins of the tasks."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from densray.errors import DataError
 from densray.formats import write_space
 from densray.paper import compare, published
 from densray.paper.lexicon_induction import LINES, table1
+from densray.tasks.method_comparison import MethodTrial, compare_methods
 from densray.tasks.protocol import Protocol
 from planted import planted_space
 
@@ -54,6 +55,22 @@ def test_lexicon_measures_every_method_asked_for(files: Path, capsys: pytest.Cap
     assert [score["method"] for score in found["scores"]] == ["ridge", "densray-unit"]
     assert all(score["tau_low"] < score["tau"] < score["tau_high"] for score in found["scores"])
     assert (found["n_training"], found["n_test"], found["coverage"]) == (150, 50, 1.0)
+
+
+def test_methods_are_compared_as_the_library_does(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    paths = files / "space.txt", files / "lexicon.tsv"
+    options = ["--methods", "ridge,mean-difference", "--folds", "4", "--words", "3", "--seed", "5"]
+    found = _json(capsys, "evaluate", "methods", *paths, *options)
+    expected = compare_methods(
+        load_space(paths[0]), load_lexicon(paths[1]), methods=["ridge", "mean-difference"], folds=4, random_state=5
+    )
+    assert [trial["tau"] for trial in found["trials"]] == [
+        trial.tau for trial in expected.trials if isinstance(trial, MethodTrial)
+    ]
+    assert found["angles"] == expected.angles
+    assert found["disagreements"] == expected.disagreements[:3]
+    said = _refusal(capsys, "evaluate", "methods", *paths, "--methods", "densrey")
+    assert "method 'densrey' is unknown" in said
 
 
 def test_lexicon_takes_options_of_the_protocol(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

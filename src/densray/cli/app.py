@@ -16,6 +16,7 @@ from densray.cli import (
     evaluate_analogy,  # noqa: F401  (registers its commands)
     evaluate_bias,  # noqa: F401  (registers its commands)
     evaluate_lexicon,  # noqa: F401  (registers its commands)
+    evaluate_methods,  # noqa: F401  (registers its commands)
     explore,
     reproduce,
     reproduce_analogies,  # noqa: F401  (registers its commands)

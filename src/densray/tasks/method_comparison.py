@@ -157,13 +157,14 @@ class MethodComparison(Result):
             "tau_low": "low",
             "tau_high": "high",
             "behind": "behind the best",
+            "behind_low": "at least",
             "behind_high": "at most",
         }
         columns: list[Column | str] = ["method", *(Column(key, name, decimals=3) for key, name in numbers.items())]
         columns += [Column("seconds", decimals=2), Column("remark", "")]
         notes = [
             f"τ over {self.n_seeds:,} seeds, each scored by an axis found without it; the same folds for all methods.",
-            "Intervals (95 %) are bootstraps over seeds; behind the best: the paired difference, and its upper end.",
+            "Intervals (95 %) are bootstraps over seeds, paired for the difference: at least above 0 is beyond chance.",
         ]
         found = [Table(f"{self.lexicon}: held-out τ", columns, rows, notes, best_cells(rows, ["tau"], within="column"))]
         if len(names) < 2:

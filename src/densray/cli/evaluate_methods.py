@@ -1,0 +1,46 @@
+"""``densray evaluate methods``: one concept by several methods, and where they part."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from densray.cli.evaluate import app
+from densray.cli.evaluate_lexicon import Methods, split_names
+from densray.cli.options import Json, LabelColumn, Limit, Quiet, Seed, Space, WordColumn
+from densray.cli.output import show
+from densray.cli.progress import progress
+
+__all__: list[str] = []
+
+
+@app.command("methods")
+def methods_command(
+    space: Space,
+    lexicon: Annotated[str, typer.Argument(metavar="LEXICON", help="A file of words and labels, or a data set.")],
+    methods: Methods = None,
+    word_column: WordColumn = None,
+    label_column: LabelColumn = None,
+    folds: Annotated[int, typer.Option("--folds", min=2, metavar="N", help="Of the cross-validation.")] = 10,
+    words: Annotated[int, typer.Option("--words", min=1, metavar="N", help="Words named that methods part on.")] = 20,
+    seed: Seed = 0,
+    limit: Limit = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compare methods on one concept: cross-validated τ, angles between their axes, words they disagree on.
+
+    Example: densray evaluate methods googlenews-26k gender --methods ridge,svm,densray-unit
+    """
+    from densray.datasets import load_lexicon, load_space
+    from densray.tasks.method_comparison import QUICK_METHODS, compare_methods
+
+    seeds = load_lexicon(lexicon, word_column=word_column, label_column=label_column)
+    vectors = load_space(space, limit=limit)
+    chosen = split_names(methods) or QUICK_METHODS
+    with progress("Trying methods", quiet=quiet) as advance:
+        result = compare_methods(
+            vectors, seeds, methods=chosen, folds=folds, random_state=seed, n_words=words, advance=advance
+        )
+    show(result, as_json=as_json, quiet=quiet)
