@@ -85,8 +85,21 @@ def test_the_colours_are_in_order_in_grey_too():
 def test_hovering_shows_coordinates_and_ranks():
     spec = axis_scatter(ROWS, axes=("good", "he"), color="old").to_dict()
     (shown,) = [part["tooltip"] for part in parts(spec) if isinstance(part.get("tooltip"), list)]
-    assert [each["title"] for each in shown] == ["word", "good", "good, rank", "he", "he, rank", "old"]
+    assert [each["title"] for each in shown] == ["word", "«good»", "«good», rank", "«he»", "«he», rank", "«old»"]
     assert {each.get("format") for each in shown if "rank" not in each["title"]} == {None, ".3f"}
+
+
+@pytest.mark.parametrize(
+    "name", ["\\", '\\": warn(1), "', "two\nlines", "__proto__", "constructor", 'a "b"', "a.b[0]:Q"]
+)
+def test_no_name_of_an_axis_is_read_as_an_expression(name):
+    rows = [{"word": row["word"], name: row["good"], "he": row["he"]} for row in ROWS]
+    named, usual = (
+        to_svg(axis_scatter(given, axes=(axis, "he"), titles=("x", "y")))
+        for given, axis in ((rows, name), (ROWS, "good"))
+    )
+    assert len(labels(usual)) > 10
+    assert labels(named) == labels(usual)
 
 
 def test_zooming_is_asked_for_and_shows_more_labels():

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from densray.figures.scatter import ACROSS, UP, padded_domain, word_scatter
-from densray.figures.style import BLUE, GREY, INK, VERMILLION, Row, altair, checked_rows, styled, values
+from densray.figures.style import BLUE, GREY, INK, VERMILLION, Row, altair, checked_rows, styled, tooltip_title, values
 
 __all__ = ["axis_scatter", "ranked_words"]
 
@@ -149,10 +149,11 @@ def _tooltip(rows: Sequence[Row], first: str, second: str, color: str | None) ->
     alt = altair()
     shown = [alt.Tooltip("word:N", title="word")]
     for name, axis in ((ACROSS, first), (UP, second), (SHADE, color)):
+        title = tooltip_title(f"«{axis}»")  # in quotes: as a bare title, «image» or «constructor» would be a command
         if name in rows[0]:
-            shown.append(alt.Tooltip(f"{name}:Q", title=axis, format=".3f"))
+            shown.append(alt.Tooltip(f"{name}:Q", title=title, format=".3f"))
         if f"{name}_rank" in rows[0]:
-            shown.append(alt.Tooltip(f"{name}_rank:Q", title=f"{axis}, rank", format=","))
+            shown.append(alt.Tooltip(f"{name}_rank:Q", title=f"{title}, rank", format=","))
     return shown
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray.figures.labels import place_labels, text_width
-from densray.figures.style import GREY, INK, VERMILLION, Row, altair, packed
+from densray.figures.style import GREY, INK, VERMILLION, Row, altair, packed, tooltip_title
 from densray.figures.zoom import free_zooms
 
 __all__ = ["ACROSS", "UP", "padded_domain", "word_scatter"]
@@ -76,7 +76,9 @@ def word_scatter(
         "x": alt.X(f"{ACROSS}:Q", title=x[1], scale=alt.Scale(domain=list(x[2]), nice=False, zero=False)),
         "y": alt.Y(f"{UP}:Q", title=y[1], scale=alt.Scale(domain=list(y[2]), nice=False, zero=False)),
     }
-    tooltip = [alt.Tooltip(f"{key}:Q", title=end[1], format=".3f") for key, end in ((ACROSS, x), (UP, y))]
+    tooltip = [
+        alt.Tooltip(f"{key}:Q", title=tooltip_title(end[1]), format=".3f") for key, end in ((ACROSS, x), (UP, y))
+    ]
     base = alt.Chart().encode(**channels)
     dots = base.mark_point(clip=True, **mark).encode(**{"tooltip": ["word:N", *tooltip], **(encoding or {})})
     if zoom:

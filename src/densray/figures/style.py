@@ -18,6 +18,7 @@ __all__ = [
     "method_looks",
     "packed",
     "styled",
+    "tooltip_title",
     "values",
 ]
 
@@ -85,6 +86,17 @@ def packed(rows: Sequence[Row]) -> Any:
     return alt.Data(
         values=json.dumps([dict(row) for row in rows], ensure_ascii=False), format=alt.JsonDataFormat(type="json")
     )
+
+
+def tooltip_title(text: str) -> str:
+    """Return a text as the title of a line of a tooltip.
+
+    Vega-Lite makes part of an expression of it and escapes its quotes alone: a backslash or a line end would break out.
+
+    >>> print(tooltip_title("AC\\\\DC"))
+    AC\\\\DC
+    """
+    return " ".join(text.split()).replace("\\", "\\\\")
 
 
 Look = tuple[str, str, list[int]]
