@@ -17,6 +17,7 @@ from densray import DensRay, LinearRotation, SequentialRotation, WordSpace, load
 from densray.errors import DensRayError, NotAdditiveError, OutputError, PersistenceError, RotationNotFittedError
 from densray.persistence import is_fitted_on, load_attachments, read_header
 from densray.rotations import METHODS, MeanDifference
+from densray.streaming import load_axis_on
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +101,8 @@ def test_a_part_of_the_space_is_known_and_a_changed_word_is_noticed(sample, tmp_
     turned[30] = turned[30, ::-1]
     assert not is_fitted_on(path, WordSpace(words, turned))
     assert not is_fitted_on(path, WordSpace(["other"], space.vectors[:1]))  # nothing in common
+    for width in (3, 4):
+        assert not is_fitted_on(path, WordSpace(words, space.vectors[:, :width]))  # narrower than what is remembered
     bare = save_rotation(DensRay(1).fit(*sample), tmp_path / "b.npz")
     assert is_fitted_on(bare, space)  # of no space that is known
 
@@ -119,6 +122,9 @@ def test_files_without_a_sample_of_their_space_are_known_by_its_fingerprint(samp
     rewrite(path, as_it_was)
     assert load_rotation(path, space=space).components_.shape == (1, 5)
     assert not is_fitted_on(path, space.limit(20))
+    for known in (space.limit(20), space.limit(20).normalized()):
+        rewrite(save_rotation(DensRay(1).fit(*sample), path, space=known, overwrite=True), as_it_was)
+        assert load_axis_on(space, path).components_.shape == (1, 5)  # they are its first words
 
 
 def test_a_changed_file_is_refused(saved):

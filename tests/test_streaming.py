@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from densray import DensRay, WordSpace, load_space, save_rotation
-from densray.errors import DataError, OutputError, PersistenceError
+from densray.errors import DataError, FormatError, OutputError, PersistenceError
 from densray.formats import read_space, write_space
-from densray.streaming import erasing, load_axis_for, rewrite_space, rotating
+from densray.streaming import erasing, load_axis_for, load_axis_on, rewrite_space, rotating
 
 RNG = np.random.default_rng(0)
 
@@ -78,13 +78,43 @@ def test_an_axis_is_known_to_its_space_in_any_format(space: WordSpace, rotation:
         assert np.array_equal(load_axis_for(source, axis).components_, rotation.components_)
 
 
-@pytest.mark.parametrize("fitted_on", ["first words", "unit length"])
+@pytest.mark.parametrize("fitted_on", ["first words", "last words", "unit length"])
 def test_an_axis_of_a_part_or_of_unit_vectors_belongs_to_the_space(
     space: WordSpace, rotation: DensRay, tmp_path: Path, fitted_on: str
 ) -> None:
-    part = space.limit(20) if fitted_on == "first words" else space.normalized()
-    axis = save_rotation(rotation, tmp_path / "axis.npz", space=part)
-    assert load_axis_for(write_space(space, tmp_path / "tiny.bin"), axis) is not None
+    parts = {"first words": space.limit(20), "last words": space.subset(space.words[-9:])}
+    axis = save_rotation(rotation, tmp_path / "axis.npz", space=parts.get(fitted_on, space.normalized()))
+    for ending in ("bin", "densray"):
+        assert load_axis_for(write_space(space, tmp_path / f"tiny.{ending}"), axis) is not None
+    assert load_axis_on(space, axis) is not None
+
+
+def test_an_axis_of_some_words_of_the_embedded_space_belongs_to_it(tmp_path: Path) -> None:
+    whole = load_space("googlenews-26k")
+    part = whole.subset(whole.words[2000:2500])
+    fitted = DensRay(n_components=1).fit(part.vectors, np.repeat([1, -1], 250))
+    axis = save_rotation(fitted, tmp_path / "axis.npz", space=part)
+    assert load_axis_for("googlenews-26k", axis) is not None
+
+
+def test_an_axis_reads_no_more_of_a_file_than_it_was_fitted_on(
+    space: WordSpace, rotation: DensRay, tmp_path: Path
+) -> None:
+    axis = save_rotation(rotation, tmp_path / "axis.npz", space=space.limit(20))
+    source = write_space(space, tmp_path / "tiny.txt")
+    source.write_text("\n".join(source.read_text().splitlines()[:25]) + "\nbroken 1 2\n")
+    assert load_axis_for(source, axis) is not None
+    with pytest.raises(FormatError):
+        read_space(source)
+
+
+def test_a_space_without_a_word_of_the_axis_is_another_one(space: WordSpace, rotation: DensRay, tmp_path: Path) -> None:
+    axis = save_rotation(rotation, tmp_path / "axis.npz", space=space)
+    strange = WordSpace([f"strange{number}" for number in range(30)], space.vectors)
+    with pytest.raises(PersistenceError, match=r"is another space.*any_space=True"):
+        load_axis_for(write_space(strange, tmp_path / "strange.bin"), axis)
+    with pytest.raises(PersistenceError, match="is another space"):
+        load_axis_on(strange, axis)
 
 
 def test_an_axis_of_another_space_is_refused_unless_wanted(space: WordSpace, rotation: DensRay, tmp_path: Path) -> None:

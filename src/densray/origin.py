@@ -37,7 +37,9 @@ def agrees(space: WordSpace, words: Sequence[str], coordinates: NDArray[np.float
     rows = space.locate(words)
     shared = np.flatnonzero(rows >= 0)
     found = _first_coordinates(space.vectors[rows[shared]])
-    return bool(shared.size and np.abs(found - coordinates[shared]).max() <= TOLERANCE)
+    if not shared.size or found.shape[1:] != coordinates.shape[1:]:
+        return False
+    return bool(np.abs(found - coordinates[shared]).max() <= TOLERANCE)
 
 
 def _first_coordinates(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

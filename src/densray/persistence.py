@@ -143,7 +143,8 @@ def load_attachments(path: str | Path) -> dict[str, NDArray[Any]]:
 def is_fitted_on(path: str | Path, space: WordSpace) -> bool:
     """Return whether a rotation was fitted on this space, on more of it or on a part of it; True where it is not known.
 
-    The fingerprint tells the very space; else the vectors of some words that both have must point in one direction.
+    The fingerprint tells the very space; else the vectors of some words that both have must point in one direction. A
+    space of another width is another space.
     """
     return _is_its_space(*_read(Path(path)), space)
 
@@ -233,6 +234,8 @@ def _check_components(path: Path, components: NDArray[Any] | None, width: int) -
 
 
 def _is_its_space(header: dict[str, Any], arrays: dict[str, NDArray[Any]], space: WordSpace) -> bool:
+    if header["width"] != space.width:
+        return False
     if header["space"] is None or header["space"]["fingerprint"] == space.fingerprint():
         return True
     words, coordinates = header.get("sample"), arrays.get(_SAMPLE)  # files of older versions have none

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray.datasets import list_datasets, load_space, path_of
-from densray.errors import PersistenceError, VectorError
+from densray.errors import PersistenceError, SpaceError, VectorError
 from densray.file_kinds import kind_of
 from densray.formats import Change, name_of, rewrite, write_space
 from densray.persistence import is_fitted_on, load_rotation, read_header
@@ -126,10 +126,17 @@ def load_axis_for(source: str | Path, axis: str | Path, *, any_space: bool = Fal
     any_space
         Whether to use the rotation on another space of the same width as well.
     """
-    fitted = read_header(axis)["space"]
+    header = read_header(axis)
+    fitted, sample = header["space"], header.get("sample")
     if any_space or fitted is None:
         return load_rotation(axis)
-    return load_axis_on(load_space(source, limit=fitted["words"]), axis)
+    if not sample:
+        return load_axis_on(load_space(source, limit=fitted["words"]), axis)
+    try:
+        found = _remembered(source, sample, fitted["words"])
+    except SpaceError as error:
+        raise _another_space(axis, fitted, str(source)) from error
+    return load_axis_on(found, axis)
 
 
 def load_axis_on(space: WordSpace, axis: str | Path, *, any_space: bool = False) -> Rotation:
@@ -138,20 +145,39 @@ def load_axis_on(space: WordSpace, axis: str | Path, *, any_space: bool = False)
     fitted = read_header(axis)["space"]
     if space.width != rotation.components_.shape[1]:
         load_rotation(axis, space=space)  # names both widths
-    if any_space or fitted is None:
+    if any_space or is_fitted_on(axis, space) or _is_of_first_words(axis, space):
         return rotation
-    part = space if fitted["words"] >= len(space) else space.limit(fitted["words"])
-    if not is_fitted_on(axis, part) and not _was_scaled(axis, part):
-        raise PersistenceError(
-            f"{axis} was fitted on '{fitted['name']}' ({fitted['words']:,} words), and {space.name} is another space. "
-            "Fit an axis on this one, or pass --any-space if both have the same dimensions."
-        )
-    return rotation
+    raise _another_space(axis, fitted, space.name)
 
 
-def _was_scaled(axis: str | Path, space: WordSpace) -> bool:
-    """Return whether an axis was fitted on a space at unit length, for files that remember a fingerprint alone."""
-    return "sample" not in read_header(axis) and is_fitted_on(axis, space.normalized(zeros="keep"))
+def _remembered(source: str | Path, words: Sequence[str], first: int) -> WordSpace:
+    """Return the words of a space that an axis remembers: of the first rows where some are there, else of all.
+
+    Most axes are fitted on a space or on its beginning, and the rest of a large file is then not read.
+    """
+    try:
+        return load_space(source, limit=first, words=words)
+    except SpaceError:  # none of them is there
+        return load_space(source, words=words)
+
+
+def _is_of_first_words(axis: str | Path, space: WordSpace) -> bool:
+    """Return whether an axis was fitted on the first words, for files that remember a fingerprint alone.
+
+    The vectors may have been at unit length.
+    """
+    header = read_header(axis)
+    if "sample" in header:
+        return False
+    part = space.limit(header["space"]["words"])
+    return is_fitted_on(axis, part) or is_fitted_on(axis, part.normalized(zeros="keep"))
+
+
+def _another_space(axis: str | Path, fitted: dict[str, Any], name: str) -> PersistenceError:
+    return PersistenceError(
+        f"{axis} was fitted on '{fitted['name']}' ({fitted['words']:,} words), and {name} is another space. "
+        "Fit an axis on this one, or pass any_space=True if both have the same dimensions."
+    )
 
 
 class _Steps:

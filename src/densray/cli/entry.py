@@ -18,6 +18,7 @@ __all__ = ["main", "run"]
 _AS_OPTIONS = {
     "match_case=False": "--any-case",
     "overwrite=True": "--overwrite",
+    "any_space=True": "--any-space",
     "bad_rows='skip'": "densray convert --skip-bad-rows",
     "(encoding='latin-1', say)": "(densray convert --encoding latin-1, say)",
     "or errors='replace', or": "or",
