@@ -86,7 +86,15 @@ def test_everything_that_decides_has_a_part_in_the_digest() -> None:
     assert len({digest("task", thing) for thing in things}) == len(things)
     assert digest("task", space, 1) != digest("task", space, 2)
     assert digest(["a", "b"], "c") != digest(["a"], "b", "c")
+    assert digest({"a", "b"}) != digest(["a", "b"])
+    assert len({digest({1, "a"}), digest({"a", 1.5}), digest({"a", "1"}), digest({"a", None})}) == 4
     assert digest(space) == digest(WordSpace(["a", "b"], [[1, 0], [0, 1]], name="other file"))
+
+
+def test_the_order_in_which_a_set_was_made_has_no_part_in_its_digest() -> None:
+    members = ["a", "b", 1, 2.5, None, ("a", 1), *(f"word{number}" for number in range(50))]
+    backwards = members[::-1]
+    assert digest(set(members)) == digest(set(backwards)) == digest(frozenset(members))
 
 
 def test_a_function_has_no_digest_and_its_run_is_not_kept(folder: Path) -> None:

@@ -37,11 +37,7 @@ def digest(*deciding: object) -> str:
     >>> len({digest("ab", "c"), digest("a", "bc"), digest(1), digest(1.0), digest("1"), digest(True)})
     6
     """
-    found = hashlib.sha256(_program().encode())
-    for piece in _pieces(deciding):
-        found.update(f"{len(piece)}:".encode())  # so that no two lists of values run together into the same bytes
-        found.update(piece)
-    return found.hexdigest()
+    return _hashed(deciding, _program().encode()).hex()
 
 
 @cache
@@ -57,6 +53,14 @@ def _program() -> str:
     return " ".join([f"densray {__version__}", platform.python_version(), *versions, source.hexdigest()])
 
 
+def _hashed(value: Any, beginning: bytes = b"") -> bytes:
+    found = hashlib.sha256(beginning)
+    for piece in _pieces(value):
+        found.update(f"{len(piece)}:".encode())  # so that no two lists of values run together into the same bytes
+        found.update(piece)
+    return found.digest()
+
+
 def _pieces(value: Any) -> Iterator[bytes]:
     if isinstance(value, np.generic):
         value = value.item()
@@ -69,7 +73,8 @@ def _pieces(value: Any) -> Iterator[bytes]:
         for key, item in value.items():
             yield from _pieces((key, item))
     elif isinstance(value, Set):
-        yield from _pieces(sorted(value))
+        yield f"set {len(value)}".encode()
+        yield from sorted(_hashed(item) for item in value)  # words and numbers have no order among themselves
     elif isinstance(value, (list, tuple)):
         yield f"sequence {len(value)}".encode()
         for item in value:
