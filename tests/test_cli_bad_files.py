@@ -90,7 +90,11 @@ def test_an_archive_of_other_things_is_no_axis(tmp_path: Path, capsys: pytest.Ca
     assert "axis.npz" in run_quietly(arguments, capsys)
 
 
-AXIS, SPACE, LIST = "It is a saved axis: densray induce", "It holds word vectors", "It is a word list"
+AXIS, SPACE, LIST = (
+    "It is a saved axis: densray induce",
+    "It holds word vectors: it is given as the SPACE",
+    "It is a word list: it is",
+)
 
 
 @pytest.mark.parametrize(

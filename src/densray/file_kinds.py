@@ -16,10 +16,10 @@ _SPACES = (b"DENSRAY\0", b"\x93NUMPY")
 #: Numbers after a word from which on a line is a vector and no entry of a table.
 _VECTOR = 8
 _SAID = {
-    "axis": "It is a saved axis: densray induce takes it after the space, and so do rotate and erase (AXIS).",
-    "space": "It holds word vectors: it is given as the space (SPACE).",
+    "axis": "It is a saved axis, to be used on the space it was fitted on.",
+    "space": "It holds word vectors, to be given as the space.",
     "parquet": "It is a parquet file: a word list is a text file, .tsv or .csv, or JSON.",
-    "lexicon": "It is a word list: it is given as LEXICON, and densray fit makes an axis of it.",
+    "lexicon": "It is a word list, to fit an axis from.",
 }
 
 
@@ -46,7 +46,8 @@ def say_kind(path: str | PathLike[str]) -> str:
 
 
 def _kind_of_archive(path: Path) -> str | None:
-    names = set(zipfile.ZipFile(path).namelist())
+    with zipfile.ZipFile(path) as archive:
+        names = set(archive.namelist())
     if {"header.npy", "components_.npy"} <= names:
         return "axis"
     return "space" if {"words.npy", "vectors.npy"} <= names else None

@@ -35,14 +35,14 @@ def check_ready(port: int = PORT) -> None:
             f"The explorer needs {error.name}, which is not installed. Install it with: pip install 'densray[explore]'"
         ) from error
     if not 1 <= port <= 65_535:
-        raise DensRayError(f"port {port} is given; a port is a number from 1 to 65535. Try --port {PORT}.")
+        raise DensRayError(f"port {port} is given; a port is a number from 1 to 65535, such as port={PORT}.")
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((ADDRESS, port))
         except OSError as error:
             raise DensRayError(
-                f"port {port} cannot be used ({error.strerror or error}). Choose another with --port {_free_port()}."
+                f"port {port} cannot be used ({error.strerror or error}). Choose another, such as port={_free_port()}."
             ) from error
 
 

@@ -29,7 +29,7 @@ def count_folds(seeds: Seeds, wanted: int) -> int:
         high, low = int(np.sum(seeds.sides > 0)), int(np.sum(seeds.sides < 0))
         raise TaskError(
             f"{len(seeds)} seeds were found, {high} of the higher label and {low} of the lower; holding some out takes "
-            "at least two of each. Add seeds; `densray fit --bare` finds the axis without asking how far to trust it."
+            "at least two of each. Add seeds, or fit the axis without asking how far it can be trusted."
         )
     return min(wanted, smaller)
 
