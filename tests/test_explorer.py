@@ -20,7 +20,7 @@ from densray.errors import DensRayError, LexiconError, MissingExtraError
 from densray.explorer.guard import Guard
 from densray.explorer.server import check_ready
 from densray.explorer.settings import DEFAULTS, LONGEST, AxisChoice, Settings
-from densray.explorer.words import lexicon_of_lists, lexicon_of_upload, pairs_of_text, words_of_text
+from densray.explorer.words import file_stem, lexicon_of_lists, lexicon_of_upload, pairs_of_text, words_of_text
 from densray.explorer.workbench import KEPT, Workbench
 from explorer_page import open_page, texts
 
@@ -87,6 +87,18 @@ class TestWordsFromThePage:
         assert "evil.tsv" in str(refused.value)
         assert ".." not in str(refused.value)
 
+    @pytest.mark.parametrize("name", ["a" * 6_000, "語" * 300, "\U00020000" * 300, "../" * 300, "\x00", ""])
+    def test_a_name_of_any_length_and_script_fits_a_file_system(self, name, tmp_path):
+        lexicon = lexicon_of_upload(f"{name}.csv", b"good,1\nbad,-1\n")
+        assert dict(lexicon.items()) == {"good": 1.0, "bad": -1.0}
+        path = tmp_path / f"{file_stem(name, otherwise='axis')}-erased.densray"
+        path.write_bytes(b"")
+        assert path.parent == tmp_path
+
+    def test_half_a_character_is_no_word(self):
+        with pytest.raises(LexiconError, match=r"'\\ud800' .* is not a word"):
+            lexicon_of_upload("mine.json", b'{"\\ud800": 1, "bad": -1}')
+
     def test_pairs_are_one_a_line(self):
         assert [pair.words for pair in pairs_of_text("man, woman\n\nking:queen")["pairs"]] == [
             ("man", "woman"),
@@ -124,7 +136,7 @@ class TestTheWorkbench:
         np.testing.assert_allclose(flipped.rotation.components_[0], -axis.rotation.components_[0], atol=1e-9)
 
 
-def answer(headers: dict[str, str], *, kind: str = "http") -> tuple[str, int | None, dict[str, str]]:
+def answer(headers: dict[str, str], *, kind: str = "http", port: int = 8501) -> tuple[str, int | None, dict[str, str]]:
     """What a guarded application answers: who spoke (the application or the guard), its status and headers."""
 
     async def application(scope, receive, send):
@@ -140,7 +152,7 @@ def answer(headers: dict[str, str], *, kind: str = "http") -> tuple[str, int | N
             sent.append(message)
 
         scope = {"type": kind, "headers": [(name.encode(), value.encode()) for name, value in headers.items()]}
-        await Guard(application, port=8501)(scope, receive, send)
+        await Guard(application, port=port)(scope, receive, send)
 
     asyncio.run(talk())
     first = sent[0]
@@ -172,6 +184,11 @@ class TestTheGuard:
     @pytest.mark.parametrize("kind", ["http", "websocket"])
     def test_another_site_is_turned_away(self, changed, kind):
         assert answer({**OURS, **changed}, kind=kind)[0] == "guard"
+
+    def test_on_the_usual_port_browsers_name_none(self):
+        usual = {"host": "127.0.0.1", "origin": "http://127.0.0.1"}
+        assert answer(usual, port=80)[0] == "application"
+        assert answer(usual)[0] == "guard"
 
     def test_a_socket_without_an_origin_is_no_page(self):
         assert answer({"host": "127.0.0.1:8501"}, kind="websocket")[0] == "guard"

@@ -105,6 +105,15 @@ def test_script_in_a_word_list_is_shown_as_text(visitor):
     visitor.picture("script-as-text")
 
 
+@pytest.mark.parametrize(
+    "word", ["HTTP://evil.example/y", "https://evil.example", "www.evil.example", "me@evil.example"]
+)
+def test_an_address_in_a_word_is_no_link(visitor, word):
+    visitor.go(f"?word={word}")
+    assert word in visitor.text.replace("\u2060", "")
+    assert visitor.page.locator("a[href*='//evil'], a[href*='//www.evil'], a[href^='mailto']").count() == 0
+
+
 def test_the_map_puts_words_on_two_named_axes(visitor, googlenews):
     visitor.go("map?mark=queen+king&points=500")
     visitor.picture("map")

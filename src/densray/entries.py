@@ -87,12 +87,21 @@ def _checked_entry(entry: tuple[str, Label]) -> tuple[str, float]:
         word, label = entry
     except (TypeError, ValueError):
         raise LexiconError(f"{entry!r} is not a word and its label, as in ('good', 1).") from None
-    if not isinstance(word, str) or not word.strip():
+    if not isinstance(word, str) or not word.strip() or not _is_text(word):
         raise LexiconError(f"{word!r} (label {label!r}) is not a word. Words are text and not empty.")
     number = parse_label(label)
     if number is None:
         raise LexiconError(f"'{word}': label {label!r} is not a number. Use 1/-1 or a score.")
     return word, number
+
+
+def _is_text(word: str) -> bool:
+    """Return whether a word can be written: half a surrogate pair, which JSON can hold, cannot."""
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _without_neutral(

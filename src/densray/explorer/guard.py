@@ -29,7 +29,8 @@ class Guard:
 
     def __init__(self, app: App, *, port: int) -> None:
         self.app = app
-        self.hosts = {f"{name}:{port}" for name in ("127.0.0.1", "localhost")}
+        usual = "" if port == 80 else f":{port}"  # browsers leave the usual port out
+        self.hosts = {f"{name}{usual}" for name in ("127.0.0.1", "localhost")}
         self.origins = {f"http://{host}" for host in self.hosts}
         sources = " ".join(sorted(f"ws://{host}" for host in self.hosts))
         policy = (

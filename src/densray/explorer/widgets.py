@@ -38,6 +38,9 @@ Found = TypeVar("Found")
 
 _REFRESH = 0.1  # seconds between two looks at a progress bar
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~:$&])")
+#: Where Markdown would make a link, whatever is escaped; a word joiner there is not seen, and keeps it text.
+_LINKS = re.compile(r"(?<=http)(?=s?://)|(?<=www)(?=\.)|(?<=[\w.+-])(?=@[\w-]+\.)", re.IGNORECASE)
+_JOINER = "\u2060"
 
 
 def plain(text: str) -> str:
@@ -46,7 +49,7 @@ def plain(text: str) -> str:
     >>> plain("<b>*")
     '\\\\<b\\\\>\\\\*'
     """
-    return _MARKUP.sub(r"\\\1", " ".join(text.split()))
+    return _MARKUP.sub(r"\\\1", _LINKS.sub(_JOINER, " ".join(text.split())))
 
 
 def settings() -> Settings:

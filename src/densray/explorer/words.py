@@ -30,7 +30,8 @@ __all__ = [
 MOST_WORDS, LONGEST_WORD = 20_000, 200
 #: Example pairs of one relation; every solver answers at once with so many.
 MOST_PAIRS = 500
-_LONGEST_NAME = 80
+_LONGEST_NAME = 80  # letters
+_MOST_BYTES = 200  # of a name: file systems take 255, and endings come to it
 _JOINTS = (r"\t", r"[,;]", r":", r"\s")
 _ENDINGS = (".tsv", ".csv", ".txt", ".json")
 
@@ -62,7 +63,12 @@ def file_stem(name: str, *, otherwise: str) -> str:
     >>> file_stem("good – bad", otherwise="axis"), file_stem("…", otherwise="axis")
     ('good-bad', 'axis')
     """
-    return "-".join(re.findall(r"\w+", name))[:80] or otherwise
+    return _within_bytes("-".join(re.findall(r"\w+", name))[:_LONGEST_NAME]) or otherwise
+
+
+def _within_bytes(name: str) -> str:
+    """Return as much of a name as fits a file system."""
+    return name.encode("utf-8", "ignore")[:_MOST_BYTES].decode("utf-8", "ignore")
 
 
 def name_of_lists(high: str, low: str) -> str:
@@ -86,8 +92,9 @@ def lexicon_of_lists(high: str, low: str, *, name: str = "two lists") -> Lexicon
 def lexicon_of_upload(file_name: str, content: bytes) -> Lexicon:
     """Return an uploaded file of words and labels; what is wrong with it is told under its own name."""
     name = re.sub(r"[^\w.-]", "_", re.split(r"[/\\]", file_name)[-1])[-_LONGEST_NAME:].lstrip(".")
+    stem, ending = (Path(name).stem, Path(name).suffix) if Path(name).suffix.lower() in _ENDINGS else (name, ".txt")
     with TemporaryDirectory() as folder:
-        place = Path(folder) / (name if Path(name).suffix.lower() in _ENDINGS else f"{name or 'upload'}.txt")
+        place = Path(folder) / f"{_within_bytes(stem) or 'upload'}{ending}"
         place.write_bytes(content)
         return Lexicon.read(place)
 

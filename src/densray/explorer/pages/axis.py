@@ -10,7 +10,7 @@ import streamlit as st
 from densray.explorer.settings import AxisChoice
 from densray.explorer.sidebar import axis_in_hand, lexicon_of, show_missing, without_seed
 from densray.explorer.widgets import bound, chart, complain, download, long_step, plain, settings, written
-from densray.explorer.words import missing_word, words_of_text
+from densray.explorer.words import file_stem, missing_word, words_of_text
 from densray.explorer.workbench import Axis, Workbench, current
 from densray.figures import ranked_words, score_histogram, seed_influence
 from densray.tasks.axis_change import axis_change
@@ -156,7 +156,7 @@ def _show_change(bench: Workbench, wanted: AxisChoice, axis: Axis) -> None:
 def _offer_downloads(bench: Workbench, wanted: AxisChoice, axis: Axis, diagnosis: Diagnosis | None) -> None:
     """Offer the induced lexicon and the rotation as files."""
     st.subheader("Take it with you")
-    stem = "".join(each if each.isalnum() else "-" for each in wanted.name).strip("-") or "axis"
+    stem = file_stem(wanted.name, otherwise="axis")
     model = axis.model if diagnosis is None else diagnosis.model
     with st.container(horizontal=True):
         for ending in (".tsv", ".csv", ".parquet"):
