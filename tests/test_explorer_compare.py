@@ -7,8 +7,7 @@ import time
 
 import pytest
 
-from densray.errors import DensRayError
-from densray.explorer.widgets import interruptible
+from densray.explorer.jobs import Abandoned
 from densray.explorer.workbench import Workbench
 from densray.tasks.method_comparison import COMPARABLE, QUICK_METHODS
 from explorer_page import open_page, texts
@@ -92,52 +91,7 @@ class TestThePage:
         assert not page.exception
 
 
-class TestAStepInAThreadOfItsOwn:
-    def test_it_returns_what_was_found_and_tells_how_far_it_is(self):
-        def find(advance):
-            for done in range(4):
-                advance(done, 4)
-                time.sleep(0.15)
-            return "found"
-
-        told = []
-        assert interruptible(find)(lambda done, total: told.append((done, total))) == "found"
-        assert told
-        assert all(total == 4 for _, total in told)
-
-    def test_what_goes_wrong_inside_is_raised_outside(self):
-        def find(advance):
-            raise DensRayError("no")
-
-        with pytest.raises(DensRayError, match="no"):
-            interruptible(find)(lambda done, total: None)
-
-    def test_an_interruption_gets_through_while_it_is_busy_and_ends_it_at_its_next_step(self):
-        ended, kept = threading.Event(), []
-
-        def find(advance):
-            time.sleep(0.5)  # compiled code, which hears nothing
-            try:
-                advance(1, 2)
-            except Exception:  # a method that fails is a result: this must not pass for one
-                return
-            finally:
-                ended.set()
-            kept.append("the step went on")
-
-        class Stopped(BaseException):
-            """As Streamlit stops a page."""
-
-        def stop(done, total):
-            raise Stopped
-
-        started = time.monotonic()
-        with pytest.raises(Stopped):
-            interruptible(find)(stop)
-        assert time.monotonic() - started < 0.4
-        assert ended.wait(5.0)
-        assert not kept
-
+class TestSteps:
     def test_a_trial_that_was_cancelled_is_not_kept(self):
         space, lexicon = planted_space(60, 4)
         bench, begun = Workbench(space), threading.Event()
@@ -150,15 +104,10 @@ class TestAStepInAThreadOfItsOwn:
 
             return bench.trial(lexicon, "mean-difference", slow)
 
-        class Stopped(BaseException):
-            """As Streamlit stops a page."""
-
-        def stop(done, total):
-            if begun.is_set():
-                raise Stopped
-
-        with pytest.raises(Stopped):
-            interruptible(find)(stop)
-        time.sleep(1.0)
+        job = bench.jobs.start("trial", find)
+        assert begun.wait(10)
+        bench.jobs.cancel("trial")
+        assert job.watch(10)
+        with pytest.raises(Abandoned):
+            job.result()
         assert not bench.knows_trial(lexicon, "mean-difference")
-        assert bench.trial(lexicon, "mean-difference").tau > 0

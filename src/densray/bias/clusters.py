@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
+
+from densray.cores import one_core
 
 __all__ = ["cluster_accuracy"]
 
@@ -22,7 +23,7 @@ def cluster_accuracy(
     """
     from sklearn.cluster import KMeans
 
-    with threadpool_limits(1):  # a small problem: threads would only wait for each other
+    with one_core():
         clusters = KMeans(2, n_init=n_starts, random_state=random_state).fit_predict(X)
     agreement = float(np.mean((clusters == 1) == np.asarray(labels, dtype=bool)))
     return max(agreement, 1.0 - agreement)

@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from threadpoolctl import threadpool_limits
 
 from densray.bias.measurement import Measurement, proportion_interval, unit_rows
+from densray.cores import one_core
 from densray.errors import CoverageError, TaskError
 from densray.lexicon import Lexicon
 from densray.space import WordSpace
@@ -103,7 +103,7 @@ def _cross_validated(
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
-    with threadpool_limits(1):  # many small fits: threads would only wait for each other
+    with one_core():
         predicted = cross_val_predict(_model(model), X, y, cv=folds)
     return float(np.mean(predicted == y))
 

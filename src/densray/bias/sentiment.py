@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from threadpoolctl import threadpool_limits
 
 from densray.bias.measurement import Measurement, find_words, unit_rows
+from densray.cores import one_core
 from densray.errors import TaskError, name_some
 from densray.metrics import percentile_interval
 from densray.space import WordSpace
@@ -69,7 +69,7 @@ def sentiment_bias(
     X = unit_rows(space, (*good.words, *bad.words))
     y = np.repeat([0, 1], [len(good), len(bad)])
     Z = unit_rows(space, people.words)
-    with threadpool_limits(1):  # many small fits: threads would only wait for each other
+    with one_core():
         shares = _shares(X, y, Z)
         resampled, shuffled = _repeated(X, y, Z, n_resamples, random_state)
     value = _divergence(shares)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from densray.cores import one_core
 from densray.errors import DensRayError, MissingExtraError
 from densray.explorer.guard import Guard
 from densray.explorer.workbench import Workbench, use
@@ -72,7 +73,8 @@ def launch(
         logging.getLogger(name).setLevel(logging.WARNING)
     threading.Thread(target=_announce, args=(port, address, browser, ready), daemon=True).start()
     app = streamlit.App(_SCRIPT, middleware=[Middleware(Guard, port=port)])
-    app.run(config=_configuration(port))
+    with one_core():  # visitors and their long steps share the cores
+        app.run(config=_configuration(port))
 
 
 def _configuration(port: int) -> dict[str, Any]:

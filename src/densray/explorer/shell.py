@@ -8,7 +8,7 @@ import streamlit as st
 
 from densray.explorer import sidebar
 from densray.explorer.pages import PAGES
-from densray.explorer.widgets import complain, plain, settings
+from densray.explorer.widgets import NotYet, complain, plain, settings
 from densray.explorer.workbench import current
 
 __all__ = ["run", "show_page"]
@@ -38,6 +38,8 @@ def show_page(name: str) -> None:
     try:
         with complain():
             page.show()
+    except NotYet:
+        pass  # the page says what it waits for
     except Exception as error:  # the last line of defence: a defect is one line on the page, and whole in the log
         logging.getLogger("densray.explorer").exception("a defect in the explorer")
         st.error(plain(f"A defect in densray: {type(error).__name__}: {error}"), icon=":material/bug_report:")

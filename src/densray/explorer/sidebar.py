@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -12,9 +12,9 @@ from densray.errors import DensRayError, LexiconError
 from densray.explorer.kept import drop_axis, keep_axis, kept_axes, take_axis
 from densray.explorer.server import LARGEST_UPLOAD
 from densray.explorer.settings import AxisChoice
-from densray.explorer.widgets import bound, choice, complain, plain, settings, write_setting
-from densray.explorer.words import lexicon_of_lists, lexicon_of_upload, name_of_lists, words_of_text
-from densray.explorer.workbench import Axis, Workbench
+from densray.explorer.widgets import NotYet, bound, choice, complain, long_step, plain, settings, write_setting
+from densray.explorer.words import lexicon_of_lists, lexicon_of_upload, name_of_lists
+from densray.explorer.workbench import Axis, Workbench, identity
 from densray.lexicon import Lexicon
 from densray.rotations import METHODS
 from densray.tasks.diagnostics.spelling import near_misses
@@ -22,8 +22,10 @@ from densray.tasks.diagnostics.spelling import near_misses
 __all__ = [
     "axis_in_hand",
     "choose_axis",
+    "find_axis",
     "lexicon_names",
     "lexicon_of",
+    "removed_seeds",
     "show_missing",
     "show_navigation",
     "without_seed",
@@ -120,7 +122,14 @@ def lexicon_of(wanted: AxisChoice) -> Lexicon:
         found = st.session_state["upload"]
     else:
         raise LexiconError("no file was uploaded yet. Upload words and labels, or choose another source.")
-    return found.without(words_of_text(wanted.without)) if wanted.without.strip() else found
+    removed = removed_seeds(wanted)
+    return found.without(removed) if removed else found
+
+
+def removed_seeds(wanted: Mapping[str, str] | AxisChoice) -> list[str]:
+    """Return the seeds taken out, one a line: a seed may hold commas and blanks."""
+    text = wanted.without if isinstance(wanted, AxisChoice) else wanted["without"]
+    return [word for word in text.splitlines() if word.strip()]
 
 
 def axis_in_hand(bench: Workbench) -> tuple[AxisChoice, Axis]:
@@ -128,11 +137,24 @@ def axis_in_hand(bench: Workbench) -> tuple[AxisChoice, Axis]:
     wanted = choose_axis()
     lexicon = lexicon_of(wanted)
     try:
-        return wanted, bench.axis(lexicon, wanted.method)
+        return wanted, find_axis(bench, lexicon, wanted.method)
     except DensRayError:
         missing = [word for word in lexicon.words if word not in bench.space]
         show_missing(bench, missing, len(lexicon) - len(missing))
         raise
+
+
+def find_axis(bench: Workbench, lexicon: Lexicon, method: str) -> Axis:
+    """Return the axis of some labelled words; where it takes longer than a moment, it can be cancelled."""
+    found = long_step(
+        f"axis {hash(identity(lexicon, method))}",
+        f"Finding the axis of {len(lexicon):,} words",
+        lambda _: bench.axis(lexicon, method),
+        known=bench.knows_axis(lexicon, method),
+    )
+    if found is None:
+        raise NotYet
+    return found
 
 
 def show_missing(bench: Workbench, missing: Sequence[str], n_found: int, *, what: str = "seeds") -> None:
@@ -152,23 +174,23 @@ def _take_upload() -> None:
         "Words and labels", type=["tsv", "csv", "txt", "json"], max_upload_size=LARGEST_UPLOAD, key="uploader",
         help="A word and its label (1/-1 or a score) on each line. A link to this view cannot carry the file.",
     )  # fmt: skip
-    if file is not None:
+    if file is not None and st.session_state.get("upload id") != file.file_id:
+        st.session_state.pop("upload", None)
         with complain():
-            st.session_state.pop("upload", None)
             st.session_state["upload"] = lexicon_of_upload(file.name, file.getvalue())
+            st.session_state["upload id"] = file.file_id
     if "upload" in st.session_state:
         st.caption(plain(repr(st.session_state["upload"])))
 
 
 def without_seed(word: str) -> None:
     """Take a seed out of the axis in hand."""
-    words = words_of_text(settings()["without"])
-    write_setting("without", "\n".join([*words, word]))
+    write_setting("without", "\n".join([*removed_seeds(settings()), word]))
 
 
 def _show_removed() -> None:
     """Show the seeds taken out, each with the way back."""
-    removed = words_of_text(settings()["without"])
+    removed = removed_seeds(settings())
     if not removed:
         return
     st.caption("Seeds taken out; click to put one back")

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,16 +12,19 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from densray.errors import DensRayError
+from densray.explorer.jobs import Abandoned, Job
 from densray.explorer.settings import Settings
+from densray.explorer.workbench import current
+from densray.tasks.steps import Advance
 
 __all__ = [
+    "NotYet",
     "bound",
     "chart",
     "choice",
     "choose_several",
     "complain",
     "download",
-    "interruptible",
     "long_step",
     "plain",
     "settings",
@@ -33,10 +33,9 @@ __all__ = [
     "written",
 ]
 
-Advance = Callable[[int, int], None]
 Found = TypeVar("Found")
 
-_REFRESH = 0.1  # seconds between two looks at a progress bar
+_MOMENT, _REFRESH = 0.4, 0.1  # seconds before a bar is shown, and between two looks at it
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~:$&])")
 #: Where Markdown would make a link, whatever is escaped; a word joiner there is not seen, and keeps it text.
 _LINKS = re.compile(r"(?<=http)(?=s?://)|(?<=www)(?=\.)|(?<=[\w.+-])(?=@[\w-]+\.)", re.IGNORECASE)
@@ -133,10 +132,17 @@ def written(write: Callable[[Path], object], name: str) -> bytes:
         return path.read_bytes()
 
 
+class NotYet(BaseException):
+    """What the rest of a page needs is not there, cancelled or waiting for a click; no error, so that none is shown."""
+
+
 def long_step(
     name: str, label: str, find: Callable[[Advance], Found], *, known: bool, start: str | None = None
 ) -> Found | None:
     """Return what takes a while to find, with a bar and a way out; None while it is not there.
+
+    The step runs in a thread of its own and must show nothing: only the page can. A click elsewhere runs the page anew,
+    which then looks at the same step; one nobody looks at ends.
 
     Parameters
     ----------
@@ -158,59 +164,34 @@ def long_step(
         button = start or f"{label}: run again"
         st.button(button, key=f"start {name}", on_click=waiting.update, args=({name: False},))
         return None
+    while True:
+        job = current().jobs.start(name, find)
+        _watch(job, name, label)
+        try:
+            found: Found = job.result()
+        except Abandoned:
+            continue  # it ended just when this page began to look
+        return found
+
+
+def _watch(job: Job, name: str, label: str) -> None:
+    """Wait for a step; show how far it is, and the way out, if it takes longer than a moment."""
+    if job.watch(_MOMENT):
+        return
     place = st.empty()
     with place.container(horizontal=True, vertical_alignment="center"):
         bar = st.progress(0.0, text=label)
-        st.button("Cancel", key=f"cancel {name}", on_click=waiting.update, args=({name: True},))
-    found = find(_Bar(bar, label))
+        st.button("Cancel", key=f"cancel {name}", on_click=_cancel, args=(name,))
+    while not job.watch(_REFRESH):
+        done, total = job.progress
+        bar.progress(min(done / total, 1.0) if total else 0.0, text=label)  # also lets a click through
     place.empty()
-    return found
 
 
-class _Cancelled(BaseException):
-    """Ends a step nobody waits for; no error, so that none takes it for a result."""
-
-
-def interruptible(find: Callable[[Advance], Found]) -> Callable[[Advance], Found]:
-    """Return a step for `long_step` that runs in another thread, so that Cancel need not wait for compiled code.
-
-    It must show nothing itself: only the thread of the page can.
-    """
-
-    def watched(advance: Advance) -> Found:
-        state = [(0, 1)]
-        abandoned = threading.Event()
-
-        def note(done: int, total: int) -> None:
-            if abandoned.is_set():
-                raise _Cancelled
-            state[0] = done, total
-
-        pool = ThreadPoolExecutor(1)
-        try:
-            future = pool.submit(find, note)
-            while not wait([future], timeout=_REFRESH).done:
-                advance(*state[0])
-            return future.result()
-        finally:
-            abandoned.set()
-            pool.shutdown(wait=False)
-
-    return watched
+def _cancel(name: str) -> None:
+    st.session_state["steps"][name] = True
+    current().jobs.cancel(name)
 
 
 def _ignore(done: int, total: int) -> None:
     """Take note of nothing."""
-
-
-class _Bar:
-    """A progress bar; touching it also lets a click on Cancel through, which ends the step."""
-
-    def __init__(self, bar: Any, label: str) -> None:
-        self.bar, self.label, self.last = bar, label, 0.0
-
-    def __call__(self, done: int, total: int | None = None) -> None:
-        now = time.monotonic()
-        if now - self.last >= _REFRESH:
-            self.last = now
-            self.bar.progress(min(done / total, 1.0) if total else 0.0, text=self.label)

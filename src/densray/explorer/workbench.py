@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
 
+from densray.explorer.jobs import Jobs
+from densray.explorer.memory import Memory
 from densray.lexicon import Lexicon
 from densray.rotations import Rotation
 from densray.space import WordSpace
 from densray.tasks.axis_model import AxisModel
-from densray.tasks.debiasing import RemovalResult, concept_of, evaluate_removal, find_erasure
+from densray.tasks.debiasing import RemovalResult, concept_of, evaluate_removal, find_erasure, measure_original
 from densray.tasks.debiasing.preview import FoundErasure
 from densray.tasks.diagnostics import Diagnosis, diagnose_axis
 from densray.tasks.induction import Induction, score_vocabulary
 from densray.tasks.method_comparison import FailedTrial, MethodComparison, MethodTrial, compare_trials, try_method
 from densray.tasks.seeds import Seeds, fitted
+from densray.tasks.steps import Advance
 
-__all__ = ["Axis", "RemovalWords", "Workbench", "current", "use"]
-
-Advance = Callable[[int, int], None]
-Kept = TypeVar("Kept")
-
-#: Results kept at once, over all visitors; the oldest goes first.
-KEPT = 48
+__all__ = ["Axis", "RemovalWords", "Workbench", "current", "identity", "use"]
 
 
 @dataclass(frozen=True)
@@ -50,8 +44,8 @@ class RemovalWords:
     keep: tuple[str, ...] = ()
 
 
-class Workbench:
-    """A space, and what was found in it.
+class Workbench(Memory):
+    """A space, what was found in it, and the long steps that run.
 
     Parameters
     ----------
@@ -59,28 +53,9 @@ class Workbench:
     """
 
     def __init__(self, space: WordSpace) -> None:
+        super().__init__()
         self.space = space
-        self._kept: OrderedDict[Hashable, Any] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def recall(self, key: Hashable, find: Callable[[], Kept]) -> Kept:
-        """Return what is kept under a key; find and keep it where there is nothing."""
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                kept: Kept = self._kept[key]
-                return kept
-        found = find()  # not under the lock: others may look up meanwhile
-        with self._lock:
-            self._kept[key] = found
-            while len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
-        return found
-
-    def holds(self, key: Hashable) -> bool:
-        """Return whether something is kept under a key."""
-        with self._lock:
-            return key in self._kept
+        self.jobs = Jobs()
 
     def axis(self, lexicon: Lexicon, method: str) -> Axis:
         """Return the axis of some labelled words, and the vocabulary in its order."""
@@ -92,7 +67,11 @@ class Workbench:
             ranking = score_vocabulary(self.space, model, method=method, seeds=seeds)
             return Axis(lexicon, method, seeds, rotation, model, ranking)
 
-        return self.recall(("axis", *identity(lexicon, method)), find)
+        return replace(self.recall(("axis", *identity(lexicon, method)), find), lexicon=lexicon)
+
+    def knows_axis(self, lexicon: Lexicon, method: str) -> bool:
+        """Return whether an axis was found before."""
+        return self.holds(("axis", *identity(lexicon, method)))
 
     def diagnosis(self, axis: Axis, advance: Advance | None = None) -> Diagnosis:
         """Return how far an axis can be trusted."""
@@ -102,7 +81,8 @@ class Workbench:
                 self.space, axis.seeds, axis.rotation, method=axis.method, lexicon=axis.lexicon, advance=advance
             )
 
-        return self.recall(("diagnosis", *identity(axis.lexicon, axis.method)), find)
+        found = self.recall(("diagnosis", *identity(axis.lexicon, axis.method)), find)
+        return replace(found, lexicon=axis.lexicon.name)  # what decides it does not include its name
 
     def knows_diagnosis(self, axis: Axis) -> bool:
         """Return whether an axis was diagnosed before."""
@@ -127,7 +107,8 @@ class Workbench:
             trials = [self.trial(lexicon, method) for method in methods]
             return compare_trials(self.space, lexicon, Seeds.of(self.space, lexicon), trials)
 
-        return self.recall(("comparison", *identity(lexicon, ",".join(methods))), find)
+        found = self.recall(("comparison", *identity(lexicon, ",".join(methods))), find)
+        return replace(found, lexicon=lexicon.name)
 
     def erasure(self, lexicon: Lexicon, remover: str) -> FoundErasure:
         """Return what a remover learns from a concept."""
@@ -145,11 +126,17 @@ class Workbench:
 
         def find() -> RemovalResult:
             concept = concept_of(lexicon, words.anchors, words.neutral, keep=words.keep)
-            told = None if advance is None else lambda done, total: advance(done, total or 0)
-            result = evaluate_removal(self.space, concept, [remover], progress=told)
+            half = None if advance is None else lambda done, total: advance(done, 2 * total)
+            original = self.recall(
+                ("original", *identity(lexicon, ""), words),  # the same for every remover
+                lambda: measure_original(self.space, concept, advance=half),
+            )
+            result = evaluate_removal(
+                self.space, concept, [remover], keep=words.keep, original=original, progress=advance
+            )
             return replace(result, removed_spaces=())  # as large as the space: not kept
 
-        return self.recall(("removal", *identity(lexicon, remover), words), find)
+        return replace(self.recall(("removal", *identity(lexicon, remover), words), find), concept=lexicon.name)
 
     def knows_removal(self, lexicon: Lexicon, remover: str, words: RemovalWords) -> bool:
         """Return whether these tests were made before."""

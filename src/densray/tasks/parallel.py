@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
 
-from threadpoolctl import threadpool_limits  # comes with scikit-learn
-
+from densray.cores import count_cores, one_core
 from densray.journal import Run
 
 __all__ = ["map_parallel", "run_aside"]
@@ -41,7 +39,7 @@ def map_parallel(
         item = items[number]
         return function(item) if run is None else run.part(f"{what} {number}", partial(function, item))
 
-    with threadpool_limits(1, user_api="blas"), _threads(threads or _cores()) as pool:
+    with one_core(), _threads(threads or count_cores()) as pool:
         for answer in pool.map(find, range(len(items))):
             found.append(answer)
             if advance is not None:
@@ -63,7 +61,3 @@ def _threads(count: int) -> Iterator[ThreadPoolExecutor]:
         yield pool
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import streamlit as st
-from threadpoolctl import threadpool_limits
 
 from densray.analogies import AnalogyCategory, AnalogySet
 from densray.errors import name_some
@@ -17,7 +16,6 @@ from densray.explorer.widgets import (
     chart,
     choice,
     complain,
-    interruptible,
     long_step,
     plain,
     settings,
@@ -112,17 +110,16 @@ def _ask(bench: Workbench, pairs: AnalogyCategory, name: str, rotation: str | No
     key = ("answers", *learned, query, right)
 
     def find() -> _Answered:
-        with threadpool_limits(1, user_api="blas"):  # small products on several cores wait for each other
-            solver = bench.recall(learned, lambda: make_solver(name, bench.space, rotation=rotation).fit(pairs))
-            best = solver.predict(query, k=_SHOWN)
-            return _Answered(best, solver.explain(query, right) if right else None, solver.skipped)
+        solver = bench.recall(learned, lambda: make_solver(name, bench.space, rotation=rotation).fit(pairs))
+        best = solver.predict(query, k=_SHOWN)
+        return _Answered(best, solver.explain(query, right) if right else None, solver.skipped)
 
     if len(pairs) <= (_MANY_TO_RANK if name == "intrank" else _MANY):
         return bench.recall(key, find)
     return long_step(
         f"answers {hash(key)}",
         f"Learning from {len(pairs)} pairs",
-        interruptible(lambda _: bench.recall(key, find)),
+        lambda _: bench.recall(key, find),
         known=bench.holds(key),
     )
 

@@ -11,12 +11,10 @@ from densray.analogies import AnalogyCategory, AnalogySet
 from densray.datasets import is_at_hand, list_datasets, load_analogies
 from densray.explorer.sidebar import show_missing
 from densray.explorer.widgets import (
-    Advance,
     bound,
     chart,
     choice,
     choose_several,
-    interruptible,
     long_step,
     plain,
     settings,
@@ -28,6 +26,7 @@ from densray.figures import analogy_heat_map
 from densray.space import WordSpace
 from densray.tasks.analogy import SOLVERS, AnalogyResult, Prediction, compare_solvers
 from densray.tasks.analogy.usable import UsableCategory, case_matters, find_usable
+from densray.tasks.steps import Advance
 
 __all__ = ["show_benchmark"]
 
@@ -67,7 +66,7 @@ def show_benchmark(bench: Workbench) -> None:
     results = long_step(
         repr(key),
         plain(f"Solving {section} of {analogies.name}"),
-        interruptible(find),
+        find,
         known=bench.holds(key),
         start=f"Solve {section} of {analogies.name}" if section == _ALL else None,
     )

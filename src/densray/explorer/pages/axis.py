@@ -8,17 +8,19 @@ from typing import Any
 import streamlit as st
 
 from densray.explorer.settings import AxisChoice
-from densray.explorer.sidebar import axis_in_hand, lexicon_of, show_missing, without_seed
+from densray.explorer.sidebar import axis_in_hand, find_axis, lexicon_of, removed_seeds, show_missing, without_seed
 from densray.explorer.widgets import bound, chart, complain, download, long_step, plain, settings, written
-from densray.explorer.words import file_stem, missing_word, words_of_text
-from densray.explorer.workbench import Axis, Workbench, current
+from densray.explorer.words import file_stem, missing_word
+from densray.explorer.workbench import Axis, Workbench, current, identity
 from densray.figures import ranked_words, score_histogram, seed_influence
+from densray.rotations import name_method
 from densray.tasks.axis_change import axis_change
 from densray.tasks.axis_files import save_axis
 from densray.tasks.diagnostics import Diagnosis
 from densray.tasks.induction import score_vocabulary
 from densray.tasks.looked_up import both_ends, look_up, seed_scores
 from densray.tasks.resampling import is_closed_form
+from densray.tasks.seeds import fitted
 
 __all__ = ["ICON", "TITLE", "show"]
 
@@ -85,7 +87,7 @@ def _diagnose(bench: Workbench, axis: Axis) -> Diagnosis | None:
     """Return the diagnosis; by itself where it is quick, else when asked."""
     quick = is_closed_form(axis.rotation, axis.seeds)
     return long_step(
-        f"diagnosis {axis.method} {hash(axis.lexicon.words)}",
+        f"diagnosis {hash(identity(axis.lexicon, axis.method))}",
         "Diagnosing the axis",
         lambda advance: bench.diagnosis(axis, advance),
         known=bench.knows_diagnosis(axis),
@@ -133,20 +135,16 @@ def _show_table(table: Any) -> None:
 
 def _show_change(bench: Workbench, wanted: AxisChoice, axis: Axis) -> None:
     """Show what the seeds taken out have changed."""
-    removed = words_of_text(wanted.without)
+    removed = removed_seeds(wanted)
     if not removed:
         return
     whole = AxisChoice(**{**vars(wanted), "without": ""})
-    before = bench.axis(lexicon_of(whole), wanted.method)
+    before = find_axis(bench, lexicon_of(whole), wanted.method)
     axes = before.rotation.components_[0], axis.rotation.components_[0]
     change = axis_change(before.ranking, axis.ranking, axes)
     st.subheader("What changed")
-    st.markdown(
-        plain(
-            f"Without {', '.join(removed[:10])} the axis turned by {change.degrees:.1f}°; the order of the vocabulary"
-        )
-        + plain(f" correlates at {change.spearman:.3f} with what it was.")
-    )
+    without = f"Without {', '.join(removed[:10])} the axis turned by {change.degrees:.1f}°; "
+    st.markdown(plain(f"{without}the order of the vocabulary correlates at {change.spearman:.3f} with what it was."))
     for place, title, rows in zip(st.columns(2), ("Risen most", "Fallen most"), (change.risen, change.fallen),
                                   strict=True):  # fmt: skip
         place.caption(title)
@@ -168,6 +166,9 @@ def _offer_downloads(bench: Workbench, wanted: AxisChoice, axis: Axis, diagnosis
             download(f"Induced lexicon {ending}", f"{stem}{ending}", lexicon)
 
         def rotation() -> bytes:
-            return written(partial(save_axis, axis.rotation, model, space=bench.space), f"{stem}.npz")
+            whole = fitted(axis.method, axis.seeds, n_components=None)  # all axes: nothing is lost by rotating
+            verdict = None if diagnosis is None else diagnosis.verdict
+            save = partial(save_axis, whole, model, space=bench.space, method=name_method(axis.method), verdict=verdict)
+            return written(save, f"{stem}.npz")
 
         download("Rotation .npz", f"{stem}.npz", rotation, help="For densray induce, rotate and erase.")

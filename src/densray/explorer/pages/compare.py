@@ -16,13 +16,12 @@ from densray.explorer.widgets import (
     choose_several,
     complain,
     download,
-    interruptible,
     long_step,
     plain,
     write_several,
 )
 from densray.explorer.words import file_stem
-from densray.explorer.workbench import Workbench, current
+from densray.explorer.workbench import Workbench, current, identity
 from densray.figures import agreement_scatter, angle_heat_map
 from densray.lexicon import Lexicon
 from densray.report import to_json
@@ -77,9 +76,9 @@ def _try(bench: Workbench, lexicon: Lexicon, method: str) -> MethodTrial | Faile
     """Return the trial of one method; None where it was cancelled, or waits for a click."""
     slow = len(lexicon) > _SLOW.get(method, math.inf)
     return long_step(
-        f"trial {method} {hash(lexicon.words)}",
+        f"trial {hash(identity(lexicon, method))}",
         f"Trying {method}",
-        interruptible(partial(bench.trial, lexicon, method)),
+        partial(bench.trial, lexicon, method),
         known=False,
         start=f"Try {method}: with {len(lexicon):,} words it takes a while" if slow else None,
     )

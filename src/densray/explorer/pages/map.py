@@ -14,7 +14,7 @@ from densray.datasets import load_word_list
 from densray.errors import DensRayError, LexiconError
 from densray.explorer.kept import kept_axes
 from densray.explorer.settings import AxisChoice
-from densray.explorer.sidebar import choose_axis, lexicon_names, lexicon_of, show_missing
+from densray.explorer.sidebar import choose_axis, find_axis, lexicon_names, lexicon_of, show_missing
 from densray.explorer.widgets import bound, chart, choice, download, plain, settings
 from densray.explorer.words import file_stem, missing_word, name_of_lists, words_of_text
 from densray.explorer.workbench import Axis, Workbench, current
@@ -114,7 +114,7 @@ def _sides(bench: Workbench, chosen: Mapping[str, AxisChoice]) -> dict[str, _Sid
     found = {}
     for role, wanted in chosen.items():
         try:
-            axis = bench.axis(lexicon_of(wanted), wanted.method)
+            axis = find_axis(bench, lexicon_of(wanted), wanted.method)
         except DensRayError as error:
             raise LexiconError(f"there is no axis «{wanted.name[:60]}»: {error}") from error
         low, high = (", ".join(word[:24] for word in words) for words in axis_ends(bench.space, axis.seeds))
@@ -179,7 +179,7 @@ def _show_relation(sides: Mapping[str, _Side], rows: Sequence[int]) -> None:
             "back."
         )
     )
-    if sides["x"].axis is sides["y"].axis:
+    if sides["x"].axis.ranking is sides["y"].axis.ranking:
         st.info("Both axes are the same one. Choose another; an axis of your own can be kept while you make the next.")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from importlib.util import find_spec
 from typing import Any
 
 import streamlit as st
@@ -18,19 +17,18 @@ from densray.explorer.widgets import (
     choice,
     complain,
     download,
-    interruptible,
     long_step,
     plain,
     settings,
     written,
 )
 from densray.explorer.words import file_stem, words_of_text
-from densray.explorer.workbench import RemovalWords, Workbench, current
+from densray.explorer.workbench import RemovalWords, Workbench, current, identity
 from densray.figures import anchor_scatter
 from densray.formats import write_space
 from densray.lexicon import Lexicon
-from densray.removal import REMOVERS
-from densray.rotations import METHODS
+from densray.removal import REMOVERS, Erasure
+from densray.rotations import Rotation
 from densray.tasks.axis_files import save_axis
 from densray.tasks.axis_model import AxisModel
 from densray.tasks.debiasing import (
@@ -41,18 +39,13 @@ from densray.tasks.debiasing import (
     say_what_is_left,
     typical_anchors,
 )
-from densray.tasks.debiasing.preview import FoundErasure, common_words
-from densray.tasks.seeds import Seeds, fitted
+from densray.tasks.debiasing.preview import common_words
 
 __all__ = ["ICON", "TITLE", "show"]
 
 TITLE, ICON = "Remove", ":material/ink_eraser:"
 
-#: Removers that need no pairs of words.
-_REMOVERS = [
-    name for name in REMOVERS
-    if name not in ("hard", "double-hard") and (name != "leace" or find_spec("concept_erasure") is not None)
-]  # fmt: skip
+_REMOVERS = [name for name, remover in REMOVERS.items() if not remover.needs_pairs and remover.is_installed]
 _AXES = [str(count) for count in (*range(1, 11), 15, 20, 30, 50, 100)]
 _NEUTRAL = {"occupations": "320 occupations", "frequent": "500 frequent words", "list": "A list of my own"}
 _FREQUENT, _MOST_DRAWN = 500, 2000
@@ -74,23 +67,22 @@ def show() -> None:
     remover = _choose_remover()
     words = _choose_words(bench, lexicon)
     found = long_step(
-        f"erasure {remover} {hash(lexicon.words)}",
+        f"erasure {hash(identity(lexicon, remover))}",
         f"Learning from {len(lexicon):,} words what to remove",
-        interruptible(lambda advance: bench.erasure(lexicon, remover)),
+        lambda advance: bench.erasure(lexicon, remover),
         known=bench.knows_erasure(lexicon, remover),
     )
     if found is None:
         return
-    for line in found.warnings:
-        said = line.removeprefix("n_components=").partition(" Lower n_components")[0]  # here they are called axes
-        st.warning(plain(said), icon=":material/warning:")
+    if found.remark:
+        st.warning(plain(found.remark), icon=":material/warning:")
     preview = preview_removal(
         bench.space, found.erasure, words.neutral, words.anchors, keep=words.keep, ratings=[load_similarity("men")]
     )
     _show_preview(preview)
     tests = st.container()
     st.subheader("Take it with you")  # made before the tests, so that it is there while they run
-    _offer_downloads(bench, lexicon, found, words, stem=file_stem(wanted.name, otherwise="axis"))
+    _offer_downloads(bench, found.erasure, words, stem=file_stem(wanted.name, otherwise="axis"))
     with tests:
         st.subheader("Is it gone?")
         with complain():
@@ -169,9 +161,9 @@ def _show_preview(preview: RemovalPreview) -> None:
 def _show_tests(bench: Workbench, lexicon: Lexicon, remover: str, words: RemovalWords) -> None:
     """Show what a closer look finds, when it is asked for."""
     result = long_step(
-        f"removal {remover} {hash((lexicon.words, words))}",
+        f"removal {hash((*identity(lexicon, remover), words))}",
         "Testing what is left",
-        interruptible(partial(bench.removal, lexicon, remover, words)),
+        partial(bench.removal, lexicon, remover, words),
         known=bench.knows_removal(lexicon, remover, words),
         start="Test what is left: clusters, classifiers, probes, neighbours, similarity, analogies",
     )
@@ -205,36 +197,32 @@ def _columns(result: RemovalResult) -> dict[str, Any]:
     return {space.name: st.column_config.NumberColumn(format="%.3f") for space in result.spaces}
 
 
-def _offer_downloads(
-    bench: Workbench, lexicon: Lexicon, found: FoundErasure, words: RemovalWords, *, stem: str
-) -> None:
+def _offer_downloads(bench: Workbench, erasure: Erasure, words: RemovalWords, *, stem: str) -> None:
     """Offer the erased space where the browser can carry it, and the axes with the command where it cannot."""
     size = 4 * len(bench.space) * bench.space.width
-    name, _, count = found.erasure.name.partition(":")
-    method = {"inlp": "svm"}.get(name, name)
+    rotation = erasure.rotation
     with st.container(horizontal=True):
         if size <= _LARGEST:
             for ending, share in _FILES.items():
                 if share * size <= _LARGEST:
-                    content = partial(_erased_file, bench, found, words.keep, f"{stem}-erased{ending}")
+                    content = partial(_erased_file, bench, erasure, words.keep, f"{stem}-erased{ending}")
                     label = f"Erased space {ending} ({share * size / 1e6:,.0f} MB)"
                     download(label, f"{stem}-erased{ending}", content)
-        if method in METHODS:
-            rotation = partial(_axis_file, bench, lexicon, method, int(count or 1), f"{stem}.npz")
-            download("Axes .npz", f"{stem}.npz", rotation, help="For densray erase.")
+        if rotation is not None:
+            content = partial(_axis_file, bench, rotation, erasure.name, f"{stem}.npz")
+            download("Axes .npz", f"{stem}.npz", content, help="For densray erase.")
     if size > _LARGEST:
         st.markdown(f"The space is {size / 1e6:,.0f} MB, too large to go through the browser.")
-    if method in METHODS:
-        keep = " --keep-list keep.txt" if words.keep else ""
+    if rotation is not None:
+        options = f"--axes {len(rotation.components_)}" + (" --keep-list keep.txt" if words.keep else "")
         st.caption("The same at the command line, block by block, for a space of any size:")
-        st.code(f"densray erase SPACE {stem}.npz --axes {count or 1}{keep} -o {stem}-erased.bin", language=None)
+        st.code(f"densray erase SPACE {stem}.npz {options} -o {stem}-erased.bin", language=None)
 
 
-def _erased_file(bench: Workbench, found: FoundErasure, keep: tuple[str, ...], name: str) -> bytes:
-    return written(partial(write_space, erased_space(bench.space, found.erasure, keep=keep)), name)
+def _erased_file(bench: Workbench, erasure: Erasure, keep: tuple[str, ...], name: str) -> bytes:
+    return written(partial(write_space, erased_space(bench.space, erasure, keep=keep)), name)
 
 
-def _axis_file(bench: Workbench, lexicon: Lexicon, method: str, count: int, name: str) -> bytes:
-    rotation = fitted(method, Seeds.of(bench.space, lexicon), n_components=count)
+def _axis_file(bench: Workbench, rotation: Rotation, method: str, name: str) -> bytes:
     model = AxisModel(rotation.components_[0])
     return written(partial(save_axis, rotation, model, space=bench.space, method=method), name)

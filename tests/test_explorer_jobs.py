@@ -1,0 +1,153 @@
+"""Long steps and results of the explorer: shared, ended when nobody looks, kept within bounds."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from densray import Lexicon, WordSpace
+from densray.errors import TaskError
+from densray.explorer import jobs as jobs_module
+from densray.explorer.jobs import Abandoned, Job, Jobs
+from densray.explorer.memory import LEAST, Memory, weigh
+from densray.explorer.settings import Settings
+from densray.explorer.sidebar import removed_seeds
+from densray.explorer.workbench import Workbench
+from explorer_page import open_page, texts
+
+
+def finished(job: Job) -> Job:
+    assert job.watch(10)
+    return job
+
+
+class TestJobs:
+    def test_a_step_gives_what_it_finds_and_says_how_far_it_is(self):
+        go = threading.Event()
+
+        def find(advance):
+            advance(1, 4)
+            go.wait(10)
+            return "found"
+
+        job = Job(find)
+        while job.progress == (0, 1):
+            job.watch(0.01)
+        assert job.progress == (1, 4)
+        go.set()
+        assert finished(job).result() == "found"
+
+    def test_whoever_asks_for_a_step_that_runs_looks_at_the_same(self):
+        jobs, go, calls = Jobs(), threading.Event(), []
+
+        def find(advance):
+            calls.append(1)
+            go.wait(10)
+
+        first, again = jobs.start("a", find), jobs.start("a", find)
+        assert first is again
+        go.set()
+        finished(first)
+        assert len(calls) == 1
+        assert jobs.start("a", find) is not first
+
+    def test_a_cancelled_step_ends_where_it_next_says_how_far_it_is(self):
+        jobs, go, reached = Jobs(), threading.Event(), []
+
+        def find(advance):
+            go.wait(10)
+            advance(1, 2)
+            reached.append("beyond")
+
+        job = jobs.start("a", find)
+        jobs.cancel("a")
+        jobs.cancel("never begun")
+        assert jobs.start("a", lambda advance: 1) is not job
+        go.set()
+        with pytest.raises(Abandoned):
+            finished(job).result()
+        assert reached == []
+
+    def test_a_step_nobody_looks_at_ends(self, monkeypatch):
+        monkeypatch.setattr(jobs_module, "PATIENCE", 0.05)
+        steps = []
+
+        def find(advance):
+            for number in range(1000):
+                time.sleep(0.01)
+                advance(number, 1000)
+                steps.append(number)
+
+        job = Job(find)
+        time.sleep(0.5)
+        with pytest.raises(Abandoned):
+            finished(job).result()
+        assert len(steps) < 100
+
+    def test_an_error_of_a_step_reaches_whoever_waits_for_it(self):
+        def find(advance):
+            raise TaskError("too few words")
+
+        with pytest.raises(TaskError, match="too few words"):
+            finished(Job(find)).result()
+
+
+class TestMemory:
+    def test_results_are_kept_by_weight_and_the_oldest_go_first(self):
+        memory = Memory(most=3 * (LEAST + 8000))
+        for number in range(4):
+            memory.recall(number, lambda: np.zeros(1000))
+            if number == 2:
+                memory.recall(0, pytest.fail)  # looked at again: not the oldest any more
+        assert [memory.holds(number) for number in range(4)] == [True, False, True, True]
+        assert memory.weight <= memory.most
+
+    def test_the_newest_result_is_kept_whatever_its_size(self):
+        memory = Memory(most=10)
+        memory.recall("a", lambda: np.zeros(1000))
+        memory.recall("b", lambda: np.zeros(1000))
+        assert not memory.holds("a")
+        assert memory.holds("b")
+
+    def test_nothing_is_kept_of_what_failed(self):
+        memory = Memory()
+        with pytest.raises(ZeroDivisionError):
+            memory.recall("a", lambda: 1 / 0)
+        assert not memory.holds("a")
+
+    def test_arrays_count_wherever_they_are_and_once_and_a_space_is_free(self):
+        scores = np.zeros(10_000)
+        space = WordSpace(["a", "b"], np.eye(2))
+        assert weigh([scores, {"again": scores}, space, "text"]) == LEAST + scores.nbytes
+
+    def test_an_axis_weighs_its_ranking_and_its_seeds(self, googlenews):
+        bench = Workbench(googlenews)
+        axis = bench.axis(Lexicon({"good": 1, "nice": 1, "bad": -1, "nasty": -1}), "ridge")
+        least = axis.ranking.scores.score.nbytes + axis.ranking.rank.nbytes + axis.seeds.X.nbytes
+        assert least <= weigh(axis) < least + googlenews.vectors.nbytes / 10
+
+
+class TestSteps:
+    def test_bad_input_in_a_step_leaves_neither_bar_nor_cancel(self):
+        page = open_page("compare", high="good", low="bad")
+        assert page.error
+        assert "Cancel" not in [button.label for button in page.button]
+
+    def test_results_carry_the_name_they_are_asked_for_by(self, googlenews):
+        bench = Workbench(googlenews)
+        entries = {"good": 1, "nice": 1, "excellent": 1, "bad": -1, "nasty": -1, "poor": -1}
+        for name in ("one", "two"):
+            axis = bench.axis(Lexicon(entries, name=name), "ridge")
+            assert axis.lexicon.name == name
+            assert bench.diagnosis(axis).lexicon == name
+
+    def test_a_seed_with_commas_and_blanks_is_taken_out_whole(self):
+        assert removed_seeds(Settings({"without": "1,000\nNew York\n"})) == ["1,000", "New York"]
+
+    def test_a_slow_axis_that_is_known_needs_no_bar(self):
+        page = open_page("axis", method="svm")
+        assert "coordinate" not in texts(page.error)
+        assert not page.exception
