@@ -12,7 +12,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "densray"
 #: Rooms, from the ground up: a module imports from its own storey or below.
 STOREYS = [
     {"errors", "_version"},
-    {"arrays", "cores", "writing", "memory_maps", "file_kinds", "journal"},
+    {"arrays", "cores", "ignored_warnings", "writing", "memory_maps", "file_kinds", "journal"},
     {"moments", "pairs", "pair_groups"},
     {"rotations"},
     {"space", "vocabulary", "neighbors", "conversions", "_checks"},

@@ -23,6 +23,7 @@ __all__ = [
     "OutputError",
     "PersistenceError",
     "RotationNotFittedError",
+    "SignalWarning",
     "SpaceError",
     "TaskError",
     "UnknownWordError",
@@ -96,6 +97,10 @@ class TaskError(DensRayError):
 
 class CoverageError(TaskError):
     """A word list of which too little is in the space; the message names the first missing words."""
+
+
+class SignalWarning(RuntimeWarning):
+    """More axes were asked for than carry signal: the others do not tell the labels apart."""
 
 
 _LONGEST = 60  # letters of an item that are shown

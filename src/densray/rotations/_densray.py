@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from densray.arrays import Array, namespace, to_host
-from densray.errors import NotAdditiveError
+from densray.errors import NotAdditiveError, SignalWarning
 from densray.memory_maps import is_memory_mapped
 from densray.moments import ClassMoments, ScoreMoments
 from densray.pairs import class_pair_matrix, score_covariance, score_pair_matrix
@@ -210,7 +210,7 @@ class DensRay(AdditiveRotation):
                 f"n_components={n_components} axes were asked for, but only {self.n_signal_axes_} carry signal (a "
                 "positive eigenvalue); the others do not tell the labels apart. Lower n_components, or use "
                 "normalize_differences=True or other weights.",
-                RuntimeWarning,
+                SignalWarning,
                 stacklevel=4,
             )
         return orient(axes, toward)

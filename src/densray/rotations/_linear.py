@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +13,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from densray.arrays import Array, to_host
 from densray.errors import DensRayError, suggest
+from densray.ignored_warnings import ignoring
 from densray.rotations._base import (
     Rotation,
     complete_basis,
@@ -121,12 +121,11 @@ class LinearRotation(Rotation):
             model = clone(self.estimator)
         weights = {} if sample_weight is None else {"sample_weight": to_host(sample_weight).astype(np.float64)}
         try:
-            with warnings.catch_warnings():
-                warnings.filterwarnings("error", "Solver terminated early", ConvergenceWarning)
+            with ignoring(ConvergenceWarning, "Solver terminated early"):
                 model.fit(X, y, **weights)
         except ValueError as error:
             raise DensRayError(f"{self.estimator!r} cannot be fitted to {X.shape[0]} rows: {error}") from error
-        except ConvergenceWarning:  # overlapping classes: as exact as scikit-learn's own setting
+        if getattr(model, "fit_status_", 0):  # it did; overlapping classes: as exact as scikit-learn's own setting
             model.set_params(tol=1e-3, max_iter=-1).fit(X, y, **weights)
         return _coefficients_of(model, X.shape[1])
 

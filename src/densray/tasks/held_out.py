@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from densray.errors import TaskError
+from densray.errors import SignalWarning, TaskError
+from densray.ignored_warnings import ignoring
 from densray.journal import Run
 from densray.rotations import Rotation
 from densray.tasks.parallel import map_parallel
@@ -71,9 +71,7 @@ def held_out_scores(
     def find(number: np.int64) -> Matrix:
         return _training_axes(rotation, seeds, folds != number, n_axes)
 
-    with warnings.catch_warnings():
-        # axes beyond the signal are asked for on purpose: to measure that they carry none
-        warnings.filterwarnings("ignore", message="n_components=", category=RuntimeWarning)
+    with ignoring(SignalWarning):  # axes beyond the signal are asked for on purpose: to measure that they carry none
         found = map_parallel(find, list(numbers), advance=advance, run=run, what="fold")
     scores = np.empty((len(seeds), n_axes))
     for number, axes in zip(numbers, found, strict=True):

@@ -11,7 +11,6 @@ over the rows. Other methods are fitted anew, on a sample of the seeds where the
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -20,7 +19,8 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.exceptions import ConvergenceWarning
 
-from densray.errors import TaskError
+from densray.errors import SignalWarning, TaskError
+from densray.ignored_warnings import ignoring
 from densray.journal import Run
 from densray.neighbors import at_unit_length
 from densray.rotations import Rotation
@@ -174,8 +174,6 @@ def _by_refits(
             scores[folds == number, 0] = (shuffled.X[folds == number] - origin) @ axis
         return float(_correlations(rankdata(scores, axis=0), ranks)[0])
 
-    with warnings.catch_warnings():
-        # shuffled labels have no maximum worth finding, and no axis that carries signal
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.filterwarnings("ignore", message="n_components=", category=RuntimeWarning)
+    # shuffled labels have no maximum worth finding, and no axis that carries signal
+    with ignoring(ConvergenceWarning), ignoring(SignalWarning):
         return np.array(map_parallel(statistic, orders, advance=advance, run=run, what="permutation"))
