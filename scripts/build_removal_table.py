@@ -16,7 +16,6 @@ import argparse
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ import numpy as np
 from densray import Lexicon, WordSpace, load_space
 from densray.bias import most_biased
 from densray.figures import removal_tradeoff, to_svg
+from densray.removal import make_remover
 from densray.report import Column, Table, to_json, to_markdown
 from densray.tasks.debiasing import Concept, MeasuredSpace, evaluate_removal, load_concept
 
@@ -72,10 +72,10 @@ def lists(space: WordSpace, concept: Concept) -> Iterator[tuple[str, Concept, li
 
 def measured(space: WordSpace, concept: Concept, removers: Sequence[str], count: int) -> list[MeasuredSpace]:
     """Return the original and what each remover makes of it; LEACE is left out where it is not installed."""
-    usable = [name for name in removers if name != "leace" or find_spec("concept_erasure") is not None]
+    usable = [name for name in removers if make_remover(name).is_installed]
 
-    def progress(done: int, total: int | None) -> None:
-        print(f"  {done} of {total}: {usable[done - 1]}", flush=True)
+    def progress(done: int, total: int) -> None:
+        print(f"  {done} of {total} measures", flush=True)
 
     return list(evaluate_removal(space, concept, usable, n_biased=count, progress=progress).spaces)
 

@@ -14,8 +14,17 @@ from densray.cli.entry import run
 from densray.errors import DensRayError, SpaceError, TaskError
 from densray.figures import removal_tradeoff
 from densray.formats import write_space
+from densray.journal import Journal
 from densray.removal import make_remover, remove
-from densray.tasks.debiasing import Concept, RemovalResult, evaluate_removal, load_concept
+from densray.tasks.debiasing import (
+    Concept,
+    RemovalResult,
+    evaluate_removal,
+    evaluation,
+    load_concept,
+    measure_original,
+    measure_space,
+)
 
 PAIRS = [("er", "sie"), *((f"m{i}", f"f{i}") for i in range(12))]
 JOBS = [f"beruf{i}" for i in range(40)]
@@ -114,6 +123,44 @@ def test_half_the_strength_lies_between_nothing_and_all(
     half = evaluate_removal(space, load_concept(concept_file), ["densray-unit"], strength=0.5)
     none, all_of_it = (result.spaces[i]["direct bias"].value for i in (0, 1))
     assert 1.2 * all_of_it < half.spaces[1]["direct bias"].value < none / 1.2
+
+
+def test_words_to_keep_stay_where_they_were_whatever_the_remover(
+    space: WordSpace, concept_file: Path, result: RemovalResult, tmp_path: Path
+) -> None:
+    concept, keep = load_concept(concept_file), [*JOBS, "er", "sie"]
+    journal = Journal(tmp_path / "journal")
+    evaluate_removal(space, concept, ["densray-unit"], journal=journal)
+    found = evaluate_removal(space, concept, ["densray-unit"], keep=keep, journal=journal)
+    original, erased = found.spaces
+    assert found.provenance.parts_resumed == 0  # other words to keep, another result
+    for name in ("anchor gap", "direct bias"):
+        assert result.spaces[1][name].value < 0.6 * original[name].value
+        assert erased[name].value == original[name].value
+    rows = space.locate(keep)
+    np.testing.assert_array_equal(found.removed_spaces[0].vectors[rows], space.normalized().vectors[rows])
+    others = evaluate_removal(space, concept, ["hard"], keep=["wort7"]).removed_spaces[0]
+    np.testing.assert_array_equal(others["wort7"], space.normalized()["wort7"])
+    np.testing.assert_array_equal(others["m0"], result.removed_spaces[1]["m0"])  # kept or equalised, as published
+
+
+def test_an_original_that_was_measured_is_not_measured_again_and_measures_are_counted(
+    space: WordSpace, concept_file: Path, result: RemovalResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    concept, steps = load_concept(concept_file), []
+    original = measure_original(space, concept)
+    assert original.to_dict() == result.spaces[0].to_dict()
+    measured = []
+    monkeypatch.setattr(
+        evaluation, "measure_space", lambda *given, **more: measured.append(given) or measure_space(*given, **more)
+    )
+    found = evaluate_removal(
+        space, concept, ["densray-unit"], original=original, progress=lambda *step: steps.append(step)
+    )
+    assert [each.to_dict() for each in found.spaces] == [each.to_dict() for each in result.spaces[:2]]
+    assert len(measured) == 1
+    count = len(original.removed) + len(original.kept)
+    assert steps == [(done, 2 * count) for done in range(count + 1, 2 * count + 1)]
 
 
 def test_other_words_to_learn_from_leave_the_probes_where_they_were(concept_file: Path) -> None:

@@ -67,7 +67,7 @@ def bias_command(
     vectors = load_space(space, limit=limit)
     removers = remover or list(_DEFAULT_REMOVERS)
     with long_run(fresh=fresh, quiet=quiet) as run:
-        with run.progress(f"Removing {lists.name}") as advance:
+        with run.progress(f"Removing {lists.name}", by_parts=False) as advance:
             result = evaluate_removal(
                 vectors, lists, removers, strength=strength, progress=advance, journal=run.journal
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,6 +40,8 @@ class Erasure:
         The point that is left where it is.
     shift : array of shape (d,)
         What is taken away from every vector besides (the mean, for double-hard debiasing).
+    rotation : Rotation, optional
+        The fitted rotation whose first axes these are, where one found them.
 
     Examples
     --------
@@ -55,6 +57,7 @@ class Erasure:
     right: NDArray[np.float64]
     origin: NDArray[np.float64]
     shift: NDArray[np.float64]
+    rotation: Rotation | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def along(
@@ -68,7 +71,7 @@ class Erasure:
     def of(cls, rotation: Rotation, n_axes: int = 1, *, name: str | None = None) -> Erasure:
         """Return the erasure of the first axes of a fitted rotation; more than it has are an error."""
         axes = rotation.leading_axes(n_axes)
-        return cls.along(axes, name=name or type(rotation).__name__)
+        return replace(cls.along(axes, name=name or type(rotation).__name__), rotation=rotation)
 
     @property
     def width(self) -> int:

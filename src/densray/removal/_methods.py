@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,10 @@ class Remover:
         How many axes are removed.
     equalizes : bool
         Whether the method, as published, leaves the words of the concept as they are and equalises pairs.
+    needs_pairs : bool
+        Whether it learns from pairs of words, not from labelled words.
+    needs_extra : str
+        The module of a library that is not installed with densray, where the method needs one.
 
     Examples
     --------
@@ -58,6 +63,13 @@ class Remover:
     find: Callable[[Seeds, int], Erasure]
     n_axes: int = 1
     equalizes: bool = False
+    needs_pairs: bool = False
+    needs_extra: str = ""
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether all the method needs is installed."""
+        return not self.needs_extra or find_spec(self.needs_extra) is not None
 
     @property
     def label(self) -> str:
@@ -133,15 +145,20 @@ _ALL = (
     *(Remover(name, f"erase the axes of: {method.summary}", _rotation(name)) for name, method in METHODS.items()),
     Remover("inlp", "iterative null-space projection: repeated SVM axes (Ravfogel et al. 2020)", _inlp, n_axes=10),
     Remover(
-        "hard", "neutralise and equalise along the direction of pairs (Bolukbasi et al. 2016)", _hard, equalizes=True
+        "hard",
+        "neutralise and equalise along the direction of pairs (Bolukbasi et al. 2016)",
+        _hard,
+        equalizes=True,
+        needs_pairs=True,
     ),
     Remover(
         "double-hard",
         "a frequency direction first, then hard debiasing (Wang et al. 2020)",
         _double_hard,
         equalizes=True,
+        needs_pairs=True,
     ),
-    Remover("leace", "least-squares concept erasure (Belrose et al. 2023)", _leace),
+    Remover("leace", "least-squares concept erasure (Belrose et al. 2023)", _leace, needs_extra="concept_erasure"),
     Remover("random", "random directions: the control, which should remove nothing", _random),
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -16,8 +16,9 @@ from densray.space import WordSpace
 from densray.tasks.debiasing.concept import Concept
 from densray.tasks.debiasing.measures import MOST_BIASED, Reference, measure_space
 from densray.tasks.parallel import run_aside
+from densray.tasks.steps import Advance
 
-__all__ = ["MeasuredSpace", "RemovalResult", "evaluate_removal"]
+__all__ = ["MeasuredSpace", "RemovalResult", "evaluate_removal", "measure_original"]
 
 ORIGINAL = "original"
 _MEASURES = (Measurement, AnchorGap, Association, PairChoice, Probe, SentimentBias, Interval)
@@ -116,15 +117,17 @@ def evaluate_removal(
     concept: Concept,
     removers: Iterable[Remover | str],
     *,
+    keep: Iterable[str] = (),
     strength: float = 1.0,
     n_biased: int = MOST_BIASED,
-    progress: Callable[[int, int | None], None] | None = None,
+    original: MeasuredSpace | None = None,
+    progress: Advance | None = None,
     journal: Journal | None = None,
 ) -> RemovalResult:
     """Return what removers take from a space and what they leave, beside the original.
 
     Vectors are brought to unit length first. Removers that equalise keep the words of the concept, as published; the
-    others change every word.
+    others change every word but those of `keep`.
 
     Parameters
     ----------
@@ -133,33 +136,35 @@ def evaluate_removal(
         Its word lists: :func:`load_concept`.
     removers : iterable of Remover or str
         Such as ``"densray-unit"`` or ``"inlp:30"``; see ``densray.removal.REMOVERS``.
+    keep : iterable of str
+        Words that every remover leaves as they are.
     strength : float
         Share of the change to make.
     n_biased : int
         How many words of either side count as biased in the «lipstick» tests.
+    original : MeasuredSpace, optional
+        What :func:`measure_original` found for the same space, concept and `n_biased`, so that it is not measured
+        again.
     progress : callable, optional
-        Called with the spaces done and the spaces in all.
+        Called with the measures done and of how many, over all spaces.
     journal : Journal, optional
         Keeps the measures of each space until the run is done, for removers given by name; see `densray.journal`.
     """
     started = Provenance.begin(seed=0)
-    removers = list(removers)
+    removers, always = list(removers), tuple(keep)
     methods = [make_remover(each) if isinstance(each, str) else each for each in removers]
     unit = space.normalized(zeros="keep")
     reference = Reference.of(unit, concept, n_biased=n_biased)
     erasures = [method.fit(unit, concept.lexicon, pairs=concept.pairs) for method in methods]  # what fails, fails early
-    run = (journal or Journal()).run("removal", unit, concept, strength, n_biased)
-    measured = [_measured(run, ORIGINAL, unit, concept, reference)]
+    run = (journal or Journal()).run("removal", unit, concept, always, strength, n_biased)
+    advance = partial(_part_of, progress, 1 + len(methods))
+    measured = [original or _measured(run, ORIGINAL, unit, concept, reference, advance(0))]
     spaces: list[WordSpace] = []
     for done, (method, erasure) in enumerate(zip(methods, erasures, strict=True), start=1):
-        if progress is not None:
-            progress(done, len(methods) + 1)
-        keep, equalize = (concept.keep, concept.equalize) if method.equalizes else ((), ())
-        spaces.append(remove(unit, erasure, keep=keep, equalize=equalize, strength=strength))
-        kept = run if isinstance(removers[done - 1], str) else None
-        measured.append(_measured(kept, method.label, spaces[-1], concept, reference))
-    if progress is not None:
-        progress(len(measured), len(measured))
+        kept, equalize = (concept.keep, concept.equalize) if method.equalizes else ((), ())
+        spaces.append(remove(unit, erasure, keep=(*kept, *always), equalize=equalize, strength=strength))
+        parts = run if isinstance(removers[done - 1], str) else None
+        measured.append(_measured(parts, method.label, spaces[-1], concept, reference, advance(done)))
     missing = sorted({word for each in measured[0].removed for word in each.missing})
     inputs = [Input.of("space", space), Input.of("lexicon", concept.lexicon)]
     used = len(concept.lexicon.align(unit).words)
@@ -167,9 +172,31 @@ def evaluate_removal(
     return RemovalResult(concept.name, concept.anchors, tuple(measured), strength, tuple(spaces), provenance=provenance)
 
 
-def _measured(run: Run | None, name: str, space: WordSpace, concept: Concept, reference: Reference) -> MeasuredSpace:
+def measure_original(
+    space: WordSpace, concept: Concept, *, n_biased: int = MOST_BIASED, advance: Advance | None = None
+) -> MeasuredSpace:
+    """Return the measures of a space from which nothing is removed: the first column of :func:`evaluate_removal`."""
+    unit = space.normalized(zeros="keep")
+    return _measured(None, ORIGINAL, unit, concept, Reference.of(unit, concept, n_biased=n_biased), advance)
+
+
+def _part_of(progress: Advance | None, n_spaces: int, place: int) -> Advance | None:
+    """Return what the measures of one space call: those of the spaces before it are done."""
+    if progress is None:
+        return None
+    return lambda done, each: progress(place * each + done, n_spaces * each)
+
+
+def _measured(
+    run: Run | None,
+    name: str,
+    space: WordSpace,
+    concept: Concept,
+    reference: Reference,
+    advance: Advance | None,
+) -> MeasuredSpace:
     def measure() -> MeasuredSpace:
-        return MeasuredSpace(name, *measure_space(space, concept, reference))
+        return MeasuredSpace(name, *measure_space(space, concept, reference, advance=advance))
 
     aside = partial(run_aside, measure)
     return aside() if run is None else run.part(name, aside, MeasuredSpace, *_MEASURES)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,7 @@ from densray.bias.measurement import find_words, unit_rows
 from densray.errors import CoverageError
 from densray.space import WordSpace
 from densray.tasks.debiasing.concept import Concept, Pairs
+from densray.tasks.steps import Advance
 
 __all__ = ["MOST_BIASED", "Reference", "measure_space"]
 
@@ -43,6 +45,8 @@ _SENTIMENT_MODELS = 20
 _FOLDS = 5
 _QUESTIONS = 100  # of each category of analogies
 _OVERLAPPED = 500
+
+Measure: TypeAlias = Callable[[], Measurement]
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,7 @@ class Reference:
 
 
 def measure_space(
-    space: WordSpace, concept: Concept, reference: Reference
+    space: WordSpace, concept: Concept, reference: Reference, *, advance: Advance | None = None
 ) -> tuple[tuple[Measurement, ...], tuple[Measurement, ...]]:
     """Return what a space holds of a concept, and what it kept of everything else.
 
@@ -99,14 +103,22 @@ def measure_space(
     concept : Concept
     reference : Reference
         Of the original space.
+    advance : callable, optional
+        Called with the measures done, and of how many.
     """
-    removed = (*_gaps(space, concept, reference), *_lipstick(space, concept, reference), *_models(space, concept))
-    return removed, tuple(_kept(space, concept, reference))
+    removing = [*_gaps(space, concept, reference), *_lipstick(space, concept, reference), *_models(space, concept)]
+    planned = [*removing, *_kept(space, concept, reference)]
+    found = []
+    for measure in planned:
+        found.append(measure())
+        if advance is not None:
+            advance(len(found), len(planned))
+    return tuple(found[: len(removing)]), tuple(found[len(removing) :])
 
 
-def _gaps(space: WordSpace, concept: Concept, reference: Reference) -> Iterator[Measurement]:
-    yield anchor_gap(space, concept.neutral, concept.anchors)
-    yield direct_bias(space, concept.neutral, reference.direction)
+def _gaps(space: WordSpace, concept: Concept, reference: Reference) -> Iterator[Measure]:
+    yield partial(anchor_gap, space, concept.neutral, concept.anchors)
+    yield partial(direct_bias, space, concept.neutral, reference.direction)
     indirect = partial(indirect_bias, space, reference.alike, reference.direction)
     yield _covered("indirect bias", indirect, concept.neutral, space)
     for test in concept.associations:
@@ -119,41 +131,45 @@ def _gaps(space: WordSpace, concept: Concept, reference: Reference) -> Iterator[
         yield _covered("SemBias stereotype", measure, asked, space)
 
 
-def _lipstick(space: WordSpace, concept: Concept, reference: Reference) -> Iterator[Measurement]:
+def _lipstick(space: WordSpace, concept: Concept, reference: Reference) -> Iterator[Measure]:
     count = reference.count
     n_train = max(2, round(2 * count * _TRAINED_ON))
-    yield cluster_test(space, reference.biased, count=min(_CLUSTERED, count))
-    yield recovery_test(space, reference.biased, kernel="linear", count=count, n_train=n_train)
-    yield recovery_test(space, reference.biased, kernel="rbf", count=count, n_train=n_train)
+    yield partial(cluster_test, space, reference.biased, count=min(_CLUSTERED, count))
+    for kernel in ("linear", "rbf"):
+        yield partial(recovery_test, space, reference.biased, kernel=kernel, count=count, n_train=n_train)
     neighbors = partial(neighbor_test, space, reference.biased, concept.neutral, k=min(100, count))
     yield _covered("neighbour correlation", neighbors, concept.neutral, space)
 
 
-def _models(space: WordSpace, concept: Concept) -> Iterator[Measurement]:
+def _models(space: WordSpace, concept: Concept) -> Iterator[Measure]:
     probed = (concept.probed or concept.lexicon).binarized()
     labels = probed.align(space).y
     if min(int(np.sum(labels > 0)), int(np.sum(labels < 0))) >= _FOLDS:
-        yield probe(space, probed, model="linear", n_folds=_FOLDS)
-        yield probe(space, probed, model="nonlinear", n_folds=_FOLDS)
+        for model in ("linear", "nonlinear"):
+            yield partial(probe, space, probed, model=model, n_folds=_FOLDS)
     if concept.identities and concept.positive and concept.negative:
         words = (concept.identities, concept.positive, concept.negative)
         measure = partial(sentiment_bias, space, *words, n_resamples=_SENTIMENT_MODELS)
         yield _covered("RNSB", measure, chain(*words), space)
 
 
-def _kept(space: WordSpace, concept: Concept, reference: Reference) -> Iterator[Measurement]:
+def _kept(space: WordSpace, concept: Concept, reference: Reference) -> Iterator[Measure]:
     for ratings in concept.similarities:
         yield _covered(ratings.name, partial(similarity, space, ratings), chain(*ratings.pairs), space)
     if concept.analogies is not None:
         measure = partial(analogy_accuracy, space, concept.analogies, most=_QUESTIONS)
         yield _covered("analogies", measure, concept.analogies.words, space)
-    yield neighbor_overlap(space, reference.space, most=_OVERLAPPED)
+    yield partial(neighbor_overlap, space, reference.space, most=_OVERLAPPED)
 
 
-def _covered(name: str, measure: Callable[[], Measurement], words: Iterable[str], space: WordSpace) -> Measurement:
-    """Return a measure, or no number, the reason and the missing words where its lists are hardly in the space."""
-    try:
-        return measure()
-    except CoverageError as error:
-        missing = dict.fromkeys(word for word in words if word not in space)
-        return Measurement(name, float("nan"), missing=tuple(missing), reason=str(error))
+def _covered(name: str, measure: Measure, words: Iterable[str], space: WordSpace) -> Measure:
+    """Return what gives a measure, or no number, the reason and missing words where its lists are hardly there."""
+
+    def measured() -> Measurement:
+        try:
+            return measure()
+        except CoverageError as error:
+            missing = dict.fromkeys(word for word in words if word not in space)
+            return Measurement(name, float("nan"), missing=tuple(missing), reason=str(error))
+
+    return measured
