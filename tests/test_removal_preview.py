@@ -115,8 +115,10 @@ def test_more_axes_than_words_or_than_carry_signal_are_told(googlenews):
     with pytest.raises(LexiconError, match="lexicon words are in the space"):
         find_erasure(googlenews, Lexicon({"qqzz": 1, "zzqq": -1}), "ridge")
     found = find_erasure(googlenews, lists, "densray:3")
-    assert "only 1 carry signal" in found.warnings[0]
-    assert find_erasure(googlenews, lists, "densray").warnings == ()
+    assert (found.n_axes, found.n_signal_axes) == (3, 1)
+    assert found.remark.startswith("3 axes were asked for, but only 1 carries signal")
+    for enough in ("densray", "ridge:3", "random:2"):
+        assert find_erasure(googlenews, lists, enough).remark == ""
 
 
 def test_the_erased_space_is_that_of_the_words_in_view(googlenews, gender):
@@ -133,7 +135,7 @@ def test_the_erased_space_is_that_of_the_words_in_view(googlenews, gender):
 def test_leace_comes_at_unit_length(googlenews, gender):
     pytest.importorskip("concept_erasure", reason="the extra `leace` is not installed")
     found = find_erasure(googlenews, gender, "leace")
-    assert found.warnings == ()
+    assert found.remark == ""
     erasure = found.erasure
     part = googlenews.subset(["nurse", "boss", *ANCHORS])
     longer = part.with_vectors(part.vectors * 3.0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -13,7 +12,8 @@ import numpy as np
 from densray.bias import AnchorGap, Measurement, anchor_gap, direct_bias, pair_direction, similarity
 from densray.bias.measurement import require_words
 from densray.datasets import SimilaritySet
-from densray.errors import CoverageError, TaskError
+from densray.errors import CoverageError, SignalWarning, TaskError
+from densray.ignored_warnings import ignoring
 from densray.lexicon import Lexicon
 from densray.removal import Erasure, Remover, make_remover, remove
 from densray.report import Column, Input, Provenance, Result, Table
@@ -24,16 +24,36 @@ __all__ = ["FoundErasure", "RemovalPreview", "common_words", "erased_space", "fi
            "typical_anchors"]  # fmt: skip
 
 BEFORE, AFTER = "original", "erased"
-_OF_OTHERS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning)  # for who writes libraries
 _TAKEN = frozenset({"word", "space", "nearer"})  # names a row of the scatter has already
 
 
 @dataclass(frozen=True)
 class FoundErasure:
-    """An erasure, and what its method warned of."""
+    """An erasure, and how many of its axes tell the labels apart.
+
+    Attributes
+    ----------
+    erasure : Erasure
+    n_axes : int
+        Axes asked for.
+    n_signal_axes : int
+        Those of them that carry signal, as far as the method can tell; else all.
+    """
 
     erasure: Erasure
-    warnings: tuple[str, ...] = ()
+    n_axes: int
+    n_signal_axes: int
+
+    @property
+    def remark(self) -> str:
+        """What is to be said of the axes; empty where all of them carry signal."""
+        if self.n_signal_axes >= self.n_axes:
+            return ""
+        verb = "carries" if self.n_signal_axes == 1 else "carry"
+        return (
+            f"{self.n_axes} axes were asked for, but only {self.n_signal_axes} {verb} signal; the others do not tell "
+            "the labels apart."
+        )
 
 
 @dataclass(frozen=True)
@@ -100,11 +120,9 @@ def find_erasure(space: WordSpace, lexicon: Lexicon, remover: Remover | str) -> 
     seeds = Seeds.of(space, lexicon)  # names what is wrong with the words
     _check_axes(method, seeds)
     part = space.subset(seeds.words).normalized()
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
+    with ignoring(SignalWarning):  # the remark says it
         erasure = method.fit(part, lexicon)
-    ours = [str(each.message) for each in said if not issubclass(each.category, _OF_OTHERS)]
-    return FoundErasure(erasure, tuple(dict.fromkeys(ours)))
+    return FoundErasure(erasure, method.n_axes, getattr(erasure.rotation, "n_signal_axes_", method.n_axes))
 
 
 def _check_axes(method: Remover, seeds: Seeds) -> None:
