@@ -154,6 +154,22 @@ def test_near_misses_name_case_joint_accent_and_slips() -> None:
     ]  # fmt: skip
 
 
+def test_looking_for_near_misses_is_bounded_whatever_is_typed() -> None:
+    asked = []
+
+    class Watched(WordSpace):
+        def locate(self, words, *, match_case=True):  # type: ignore[no-untyped-def]
+            asked.append(len(words))
+            return super().locate(words, match_case=match_case)
+
+    space = Watched(["great"], np.eye(1))
+    near_misses(["a" * 6_000, "word " * 1_000], space)
+    assert sum(asked) < 100
+    asked.clear()
+    near_misses(["".join(chr(0x4E00 + 20 * number + place) for place in range(20)) for number in range(100)], space)
+    assert sum(asked) < 100 * 6_000  # of two thousand letters, some at each of twenty places
+
+
 def test_seeds_in_another_case_are_pointed_out_and_found_on_demand() -> None:
     space, lexicon = planted_space()
     shouted = Lexicon({word.upper() if row % 2 else word: label for row, (word, label) in enumerate(lexicon.items())})

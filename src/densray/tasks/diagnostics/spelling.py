@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -10,8 +11,10 @@ from densray.space import WordSpace
 
 __all__ = ["NearMiss", "near_misses"]
 
-#: Shorter words have too many neighbours to mean one of them.
-SHORTEST = 6
+#: Shorter words have too many neighbours to mean one of them; longer ones are slips of another kind, and costly.
+SHORTEST, LONGEST = 6, 60
+#: Letters tried, besides those from a to z: the commonest of the missing words. Some scripts have thousands.
+_MOST_LETTERS = 100
 
 
 @dataclass(frozen=True)
@@ -28,8 +31,8 @@ def near_misses(missing: Sequence[str], space: WordSpace, *, most: int = 1000) -
 
     A word is looked up in every spelling one edit away (Damerau 1964: four in five slips are one letter added, lost,
     changed or swapped; hardly ever the first), so that the cost does not depend on the size of the vocabulary. Of
-    several the most frequent, the first in the space, is named. Words of five letters or fewer are looked up by case,
-    joint and accent only.
+    several the most frequent, the first in the space, is named. Words of five letters or fewer, or of more than sixty,
+    are looked up by case, joint and accent only.
 
     Parameters
     ----------
@@ -44,7 +47,7 @@ def near_misses(missing: Sequence[str], space: WordSpace, *, most: int = 1000) -
     for word, row in zip(words, cased.tolist(), strict=True):
         if row >= 0:
             found[word] = NearMiss(word, space.words[row], "case")
-    letters = sorted({letter for word in words for letter in word.lower()} | set("abcdefghijklmnopqrstuvwxyz"))
+    letters = _letters(words)
     for word in words:
         for difference, spellings in _spellings(word, letters):
             if word in found:
@@ -53,6 +56,12 @@ def near_misses(missing: Sequence[str], space: WordSpace, *, most: int = 1000) -
             if rows:
                 found[word] = NearMiss(word, space.words[min(rows)], difference)
     return [found[word] for word in words if word in found]
+
+
+def _letters(words: Sequence[str]) -> list[str]:
+    """Return the letters that may be missing from words, or wrong in them."""
+    counts = Counter(letter for word in words if len(word) <= LONGEST for letter in word.lower())
+    return sorted({letter for letter, _ in counts.most_common(_MOST_LETTERS)} | set("abcdefghijklmnopqrstuvwxyz"))
 
 
 def _spellings(word: str, letters: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
@@ -64,7 +73,7 @@ def _spellings(word: str, letters: Sequence[str]) -> Iterator[tuple[str, list[st
     forms = {plain, unicodedata.normalize("NFC", word), decomposed} - {word}
     if forms:
         yield "accent", sorted(forms)
-    if len(word) >= SHORTEST:
+    if SHORTEST <= len(word) <= LONGEST:
         yield "one letter", _one_edit_away(word, letters)
 
 
