@@ -32,14 +32,12 @@ def _table(names: list[str]) -> str:
     bars = []
     for name in names:
         try:
-            found = importlib.import_module(f"benchmarks.bench_{name}").main()
+            for found in importlib.import_module(f"benchmarks.bench_{name}").main():  # some measure as they go
+                lines.append(_line(found))
+                bars += [found.reached] if found.bar else []
+                print(lines[-1], flush=True)
         except (ImportError, OSError, subprocess.CalledProcessError) as error:
-            found = []
             lines.append(f"| {name} | – | | | does not run here: {' '.join(str(error).split())[:160]} |")
-            print(lines[-1], flush=True)
-        for one in found:
-            lines.append(_line(one))
-            bars += [one.reached] if one.bar else []
             print(lines[-1], flush=True)
     return "\n".join([*lines, "", f"{sum(map(bool, bars))} of {len(bars)} bars reached."])
 

@@ -28,14 +28,13 @@ _QUERIES = ("king", "nephew", "prince", "actor", "hero", "waiter", "grandson")
 
 
 def main() -> Iterator[Measurement]:
-    """Measure clicks on both spaces; nothing where there is no browser or no Streamlit."""
+    """Measure clicks on both spaces; it takes a browser and Streamlit."""
     from importlib.util import find_spec
 
     from browser import browser, chromium
 
     if chromium() is None or not (find_spec("streamlit") and find_spec("playwright")):
-        print("explorer: no chromium, streamlit or playwright here")
-        return
+        raise ImportError("there is no chromium, streamlit or playwright")
     with browser() as chrome, tempfile.TemporaryDirectory() as folder:
         yield from _measure(chrome, "googlenews-26k", "the embedded space", "≤ 1")
         yield from _measure(chrome, _write_large(Path(folder)), "400,000 × 300", "≤ 3")

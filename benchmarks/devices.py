@@ -41,5 +41,5 @@ def describe_devices() -> str:
     libraries = [one for one in (torch_with_device(), cupy_with_device()) if one is not None]
     if not libraries:
         return ""
-    properties = libraries[0].cuda.get_device_name() if libraries[0].__name__ == "torch" else "one GPU"
-    return ", ".join([str(properties), *(f"{one.__name__} {one.__version__}" for one in libraries)])
+    device = libraries[0].cuda.get_device_name() if libraries[0].__name__ == "torch" else "one GPU"
+    return ", ".join([str(device), *(f"{one.__name__} {one.__version__}" for one in libraries)])
