@@ -7,7 +7,8 @@ import pytest
 
 from densray import Lexicon
 from densray.errors import TaskError
-from densray.tasks.axis_change import axis_change, degrees_between
+from densray.tasks.angles import degrees_between
+from densray.tasks.axis_change import axis_change
 from densray.tasks.axis_model import AxisModel
 from densray.tasks.induction import score_vocabulary
 from densray.tasks.looked_up import both_ends, look_up, seed_scores

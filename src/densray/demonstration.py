@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from densray.space import WordSpace
 from densray.tasks.analogy import compare_solvers, make_solver
 from densray.tasks.induction import induce
 from densray.tasks.lexicon_induction import evaluate_induction
+from densray.tasks.steps import Advance
 
 __all__ = ["SECTIONS", "demonstrate"]
 
@@ -29,7 +29,7 @@ SECTIONS = ("family", "gram1-adjective-to-adverb", "gram3-comparative", "gram7-p
 _METHODS = ("densray-unit", "densifier", "svm", "ridge")
 
 
-def demonstrate(advance: Callable[[int, int], None] | None = None) -> Report:
+def demonstrate(advance: Advance | None = None) -> Report:
     """Return the report of what the library does, computed on ``googlenews-26k`` in a few seconds.
 
     Parameters

@@ -14,7 +14,7 @@ from densray.cli.output import check_output, note, print_json, show
 if TYPE_CHECKING:
     from densray.lexicon import Lexicon
     from densray.report import Result
-    from densray.tasks.seeds import Seeds as Found
+    from densray.tasks.axis_files import SavedAxis
 
 __all__ = ["diagnose", "fit", "induce", "methods"]
 
@@ -84,56 +84,30 @@ def fit(
     target = check_output(file, overwrite=overwrite)
     from densray.datasets import load_space
     from densray.rotations import name_method
-    from densray.tasks.axis_files import save_axis
-    from densray.tasks.axis_model import AxisModel
-    from densray.tasks.diagnostics import diagnose_axis
-    from densray.tasks.seeds import Seeds as Found
-    from densray.tasks.seeds import fitted
+    from densray.tasks.axis_files import fit_axis
 
     words, paired = _read_seeds(lexicon, pairs, word_column, label_column, _ends(low, high))
     note(f"Writing {target} at the end", quiet=quiet)
-    names = _ends(low, high)
-    named = name_method(method)
     with long_run(fresh=fresh, quiet=quiet) as run:
-        with run.progress(f"Fitting {named}", by_parts=False) as advance:
-            vectors = load_space(space, limit=limit)
-            found = Found.of(vectors, words, normalize=not raw, match_case=not any_case)
-            rotation = fitted(method, found, n_components=axes)
-            if bare:
-                model = AxisModel(rotation.components_[0], normalize=not raw)
-                path = save_axis(
-                    rotation, model, target, space=vectors, method=named, label_names=names, overwrite=overwrite
-                )
-                _answer_bare(path, named, found, as_json=as_json, quiet=quiet)
-                return
-            diagnosis = diagnose_axis(
-                vectors,
-                found,
-                rotation,
-                method=named,
-                lexicon=words,
+        with run.progress(f"Fitting {name_method(method)}", by_parts=False) as advance:
+            saved = fit_axis(
+                load_space(space, limit=limit),
+                words,
+                target,
+                method=method,
+                n_components=axes,
+                judged=not bare,
                 pairs=paired,
-                normalize=not raw,
-                match_case=not any_case,
-                folds=folds,
-                n_resamples=resamples,
                 n_permutations=permutations,
-                random_state=seed,
-                label_names=names,
+                overwrite=overwrite,
                 advance=advance,
                 journal=run.journal,
+                **_asked(raw, any_case, folds, resamples, seed, _ends(low, high)),
             )
-        path = save_axis(
-            rotation,
-            diagnosis.model,
-            target,
-            space=vectors,
-            method=named,
-            verdict=diagnosis.verdict,
-            label_names=names,
-            overwrite=overwrite,
-        )
-        _answer(diagnosis, path, as_json=as_json, quiet=quiet)
+        if saved.diagnosis is None:
+            _answer_bare(saved, as_json=as_json, quiet=quiet)
+        else:
+            _answer(saved.diagnosis, saved.path, as_json=as_json, quiet=quiet)
 
 
 def diagnose(
@@ -171,15 +145,10 @@ def diagnose(
                 words,
                 method=method,
                 pairs=paired,
-                normalize=not raw,
-                match_case=not any_case,
-                folds=folds,
-                n_resamples=resamples,
                 n_permutations=permutations,
-                random_state=seed,
-                label_names=_ends(low, high),
                 advance=advance,
                 journal=run.journal,
+                **_asked(raw, any_case, folds, resamples, seed, _ends(low, high)),
             )
         show(found, as_json=as_json, quiet=quiet)
 
@@ -236,14 +205,9 @@ def induce(
                     vectors,
                     _read_seeds(source, pairs, word_column, label_column, _ends(low, high))[0],
                     method=method,
-                    normalize=not raw,
-                    match_case=not any_case,
-                    n_resamples=resamples,
-                    folds=folds,
-                    random_state=seed,
-                    label_names=_ends(low, high),
                     advance=advance,
                     journal=run.journal,
+                    **_asked(raw, any_case, folds, resamples, seed, _ends(low, high)),
                 )
             path = induced.write(target, overwrite=overwrite)
         if induced.scores.standard_error is None:
@@ -274,6 +238,14 @@ def _ends(low: str | None, high: str | None) -> tuple[str, str] | None:
     return None if low is None and high is None else (low or "low", high or "high")
 
 
+def _asked(
+    raw: bool, any_case: bool, folds: int, resamples: int | None, seed: int, ends: tuple[str, str] | None
+) -> dict[str, Any]:
+    """Return the options of finding and judging an axis, as the library calls them."""
+    judging = {"folds": folds, "n_resamples": resamples, "random_state": seed}
+    return {"normalize": not raw, "match_case": not any_case, **judging, "label_names": ends}
+
+
 def _read_seeds(
     lexicon: str, pairs: bool, word_column: str | None, label_column: str | None, ends: tuple[str, str] | None
 ) -> tuple[Lexicon, list[tuple[str, str]] | None]:
@@ -289,7 +261,8 @@ def _read_seeds(
     return Lexicon.from_pairs(listed, name=Path(lexicon).stem), listed
 
 
-def _answer_bare(path: Path, method: str, seeds: Found, *, as_json: bool, quiet: bool) -> None:
+def _answer_bare(saved: SavedAxis, *, as_json: bool, quiet: bool) -> None:
+    path, method, seeds = saved.path, saved.method, saved.seeds
     if as_json:
         left = {"words_missing": seeds.missing, "words_set_aside": seeds.set_aside}
         print_json({"path": path, "method": method, "n_seeds": len(seeds), **left})

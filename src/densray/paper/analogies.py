@@ -17,9 +17,7 @@ from densray.tasks.analogy import AnalogyResult, CategoryResult, IntCos, LRCos, 
 from densray.tasks.analogy.result import weighted_mean
 from densray.tasks.steps import Advance, part_of
 
-__all__ = ["ANALOGY_TABLES", "analogy_tables", "reproduce_analogies"]
-
-ANALOGY_TABLES = ("table4", "table5", "table6")
+__all__ = ["analogy_tables", "reproduce_analogies"]
 
 _COSINES = {"inter": "inter", "intraL": "intra_left", "intraR": "intra_right"}
 _HEADINGS = {

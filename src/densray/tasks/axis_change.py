@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from densray.errors import TaskError
 from densray.report import Column, Result, Table
+from densray.tasks.angles import degrees_between
 from densray.tasks.induction import Induction
 
-__all__ = ["AxisChange", "axis_change", "degrees_between", "standardized"]
+__all__ = ["AxisChange", "axis_change", "standardized"]
 
 
 @dataclass(frozen=True)
@@ -70,17 +71,7 @@ def axis_change(
     ends = order[::-1][:n_words], order[:n_words]
     risen, fallen = ([_entry(before, after, shift, row) for row in end.tolist()] for end in ends)
     ranks = np.corrcoef(before.rank, after.rank)[0, 1]
-    return AxisChange(degrees_between(*axes), float(ranks), risen, fallen, provenance=after.provenance)
-
-
-def degrees_between(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
-    """Return the angle between two unit vectors; by the chord, which small angles need.
-
-    >>> round(degrees_between(np.array([1.0, 0.0]), np.array([0.0, 1.0])), 6)
-    90.0
-    """
-    half = min(float(np.linalg.norm(first - second)) / 2.0, 1.0)
-    return float(np.degrees(2.0 * np.arcsin(half)))
+    return AxisChange(float(degrees_between(*axes)), float(ranks), risen, fallen, provenance=after.provenance)
 
 
 def standardized(scores: NDArray[np.float64]) -> NDArray[np.float64]:

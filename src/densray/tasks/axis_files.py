@@ -2,20 +2,109 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from zipfile import is_zipfile
 
+from densray.journal import Journal
+from densray.lexicon import Lexicon
 from densray.persistence import load_attachments, read_header, save_rotation
 from densray.report import Input, Provenance
-from densray.rotations import Rotation
+from densray.rotations import Rotation, name_method
 from densray.space import WordSpace
 from densray.streaming import load_axis_on
 from densray.tasks.axis_model import AxisModel
+from densray.tasks.diagnostics import Diagnosis, diagnose_axis
 from densray.tasks.diagnostics.verdict import Verdict
 from densray.tasks.induction import Induction, score_vocabulary
+from densray.tasks.seeds import Seeds, fitted
+from densray.tasks.steps import Advance
 
-__all__ = ["induce_by_axis", "is_axis_file", "load_axis_model", "save_axis"]
+__all__ = ["SavedAxis", "fit_axis", "induce_by_axis", "is_axis_file", "load_axis_model", "save_axis"]
+
+
+@dataclass(frozen=True)
+class SavedAxis:
+    """An axis that was found and written: the file, the method, the seeds it was found from, how far to trust it."""
+
+    path: Path
+    method: str
+    seeds: Seeds
+    diagnosis: Diagnosis | None
+
+
+def fit_axis(
+    space: WordSpace,
+    lexicon: Lexicon,
+    path: str | Path,
+    *,
+    method: str = "auto",
+    n_components: int | None = None,
+    judged: bool = True,
+    pairs: Iterable[Sequence[str]] | None = None,
+    normalize: bool = True,
+    match_case: bool = True,
+    folds: int = 10,
+    n_resamples: int | None = None,
+    n_permutations: int | None = None,
+    random_state: int = 0,
+    label_names: tuple[str, str] | None = None,
+    overwrite: bool = False,
+    advance: Advance | None = None,
+    journal: Journal | None = None,
+) -> SavedAxis:
+    """Find the axis of some labelled words, find out how far it can be trusted, and write it with all that.
+
+    Parameters
+    ----------
+    space : WordSpace
+    lexicon : Lexicon
+        The seeds.
+    path : path
+        The file to write.
+    n_components : int, optional
+        How many axes are kept; all, a lossless rotation, if absent.
+    judged : bool, default=True
+        Whether to diagnose the axis; without, the file has no errors, no calibration and no verdict.
+    overwrite : bool, default=False
+        Whether an existing file is replaced.
+    method, pairs, normalize, match_case, folds, n_resamples, n_permutations, random_state, label_names, advance, \
+journal
+        As for :func:`densray.tasks.diagnostics.diagnose`.
+    """
+    seeds = Seeds.of(space, lexicon, normalize=normalize, match_case=match_case)
+    rotation, named = fitted(method, seeds, n_components=n_components), name_method(method)
+    diagnosis = None
+    if judged:
+        diagnosis = diagnose_axis(
+            space,
+            seeds,
+            rotation,
+            method=named,
+            lexicon=lexicon,
+            pairs=pairs,
+            normalize=normalize,
+            match_case=match_case,
+            folds=folds,
+            n_resamples=n_resamples,
+            n_permutations=n_permutations,
+            random_state=random_state,
+            label_names=label_names,
+            advance=advance,
+            journal=journal,
+        )
+    written = save_axis(
+        rotation,
+        AxisModel(rotation.components_[0], normalize=normalize) if diagnosis is None else diagnosis.model,
+        path,
+        space=space,
+        method=named,
+        verdict=None if diagnosis is None else diagnosis.verdict,
+        label_names=label_names,
+        overwrite=overwrite,
+    )
+    return SavedAxis(written, named, seeds, diagnosis)
 
 
 def save_axis(

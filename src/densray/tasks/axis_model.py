@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from densray.tasks.calibration import Calibration
 from densray.tasks.held_out import count_folds, held_out_scores, stratified_folds
 from densray.tasks.resampling import draw_counts, is_closed_form, resampled_axes
 from densray.tasks.seeds import Seeds, unit_rows
+from densray.tasks.steps import Advance
 
 __all__ = ["AxisModel", "WordScores", "count_resamples"]
 
@@ -80,7 +81,7 @@ class AxisModel:
         n_resamples: int | None = None,
         random_state: int = 0,
         held_out: NDArray[np.float64] | None = None,
-        advance: Callable[[int, int], None] | None = None,
+        advance: Advance | None = None,
         run: Run | None = None,
     ) -> AxisModel:
         """Return the axis of a fitted rotation with errors and calibration learned from its seeds.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,14 +23,13 @@ from densray.tasks.diagnostics.geometry import bootstrap_cone, reliability
 from densray.tasks.diagnostics.verdict import Verdict, judge
 from densray.tasks.held_out import count_folds, held_out_scores, stratified_folds
 from densray.tasks.seeds import Seeds, fitted
+from densray.tasks.steps import Advance
 from densray.writing import replacing
 
 if TYPE_CHECKING:
     import polars
 
 __all__ = ["WRITERS", "Induction", "induce", "score_vocabulary"]
-
-Advance = Callable[[int, int], None]
 
 #: The files an induced lexicon can be written to, by ending.
 WRITERS = (".csv", ".tsv", ".parquet")

@@ -17,7 +17,8 @@ from densray.metrics import kendall_tau, percentile_interval, resampled_tau
 from densray.report import Column, Input, Provenance, Result, Table, best_cells
 from densray.rotations import METHODS
 from densray.space import WordSpace
-from densray.tasks.axis_change import AxisChange, axis_change, degrees_between, standardized
+from densray.tasks.angles import degrees_between
+from densray.tasks.axis_change import AxisChange, axis_change, standardized
 from densray.tasks.axis_model import AxisModel
 from densray.tasks.held_out import count_folds, held_out_scores, stratified_folds
 from densray.tasks.induction import Induction, score_vocabulary
@@ -267,7 +268,7 @@ def compare_trials(
     """Return trials of one concept beside each other."""
     found = _found(trials)
     axes = {trial.method: trial.axis for trial in found}
-    degrees = {frozenset(pair): degrees_between(axes[pair[0]], axes[pair[1]]) for pair in combinations(axes, 2)}
+    degrees = {frozenset(pair): float(degrees_between(axes[pair[0]], axes[pair[1]])) for pair in combinations(axes, 2)}
     angles = [
         {"first": one, "second": other, "degrees": degrees.get(frozenset((one, other)), 0.0)}
         for one in axes

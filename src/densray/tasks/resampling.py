@@ -14,8 +14,6 @@ Other methods are fitted anew, a word drawn k times weighing k.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
@@ -26,6 +24,7 @@ from densray.neighbors import at_unit_length
 from densray.rotations import DensRay, LinearRotation, MeanDifference, Rotation
 from densray.tasks.parallel import map_parallel
 from densray.tasks.seeds import Seeds
+from densray.tasks.steps import Advance
 
 __all__ = [
     "draw_counts",
@@ -37,7 +36,6 @@ __all__ = [
     "ridge_without_each",
 ]
 
-Advance = Callable[[int, int], None]
 Matrix = NDArray[np.float64]
 
 

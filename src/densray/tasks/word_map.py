@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from densray.errors import TaskError
 from densray.space import WordSpace
-from densray.tasks.axis_change import degrees_between
+from densray.tasks.angles import degrees_between
 from densray.tasks.induction import Induction
 from densray.tasks.seeds import Seeds
 
@@ -79,7 +79,7 @@ def axis_relation(
     coordinates = [ranking.scores.score[np.asarray(rows, dtype=np.int64)] for _, ranking in (first, second)]
     varies = all(values.size > 1 and np.ptp(values) > 0.0 for values in coordinates)
     correlation = float(np.corrcoef(coordinates[0], coordinates[1])[0, 1]) if varies else None
-    return AxisRelation(degrees_between(first[0], second[0]), correlation)
+    return AxisRelation(float(degrees_between(first[0], second[0])), correlation)
 
 
 def axis_ends(space: WordSpace, seeds: Seeds, *, n_words: int = 2) -> tuple[list[str], list[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,26 +15,25 @@ from densray.metrics import auc, auc_interval, kendall_tau, tau_interval
 from densray.report import Input, Provenance
 from densray.rotations import DensRay, PairDirection, Rotation, name_method
 from densray.space import WordSpace
+from densray.tasks.angles import degrees_between
 from densray.tasks.axis_model import AxisModel
 from densray.tasks.diagnostics.diagnosis import Agreement, Diagnosis
 from densray.tasks.diagnostics.geometry import (
     bootstrap_cone,
-    degrees_between,
     eigenvalues_of,
     pair_consistency,
     vocabulary_spread,
 )
 from densray.tasks.diagnostics.influence import leave_one_out_axes
-from densray.tasks.diagnostics.permutation import permutation_test
+from densray.tasks.diagnostics.permutation import PermutationTest, permutation_test
 from densray.tasks.diagnostics.spelling import near_misses
 from densray.tasks.diagnostics.verdict import judge
 from densray.tasks.held_out import count_folds, held_out_scores, stratified_folds
 from densray.tasks.resampling import is_closed_form
 from densray.tasks.seeds import Seeds, fitted
+from densray.tasks.steps import Advance
 
 __all__ = ["diagnose", "diagnose_axis"]
-
-Advance = Callable[[int, int], None]
 
 #: Axes whose held-out agreement is measured, where each is cheap.
 AXES = 3
@@ -153,53 +152,82 @@ def diagnose_axis(
     )
     test = permutation_test(rotation, seeds, n_permutations=n_permutations, random=random, advance=step.next(), run=run)
     rows, how = _seed_rows(rotation, seeds, model, held_out[:, 0], max_refits, step.next(), run)
-    axes = [_agreement(seeds, held_out[:, number], number) for number in range(n_axes)]
-    cone, spread, eigenvalues = bootstrap_cone(model), vocabulary_spread(space, model), eigenvalues_of(rotation, seeds)
-    wrong = [row for row in rows if row["agreement"] < 0.5]
     return Diagnosis(
-        verdict=judge(
-            auc=axes[0].auc,
-            auc_low=axes[0].auc_interval.low,
-            auc_high=axes[0].auc_interval.high,
-            p_value=test.p_value,
-            reliability=spread.reliability,
-            cone=cone.median,
-        ),
+        **_figures(space, seeds, model, held_out, test, eigenvalues_of(rotation, seeds)),
+        **_about_seeds(space, seeds, rows),
         method=method,
         lexicon=lexicon.name,
-        n_seeds=len(seeds),
-        n_high=int(np.sum(seeds.sides > 0)),
-        n_low=int(np.sum(seeds.sides < 0)),
-        labels="classes" if seeds.binary else "scores",
         folds=n_folds,
-        axes=axes,
-        tau_interval=tau_interval(seeds.y, held_out[:, 0], n_resamples=200 if len(seeds) > 5000 else 1000),
-        n_signal_axes=_count_leading(axis.auc_interval.low > 0.5 for axis in axes),
-        permutation=test,
-        cone=cone,
-        vocabulary=spread,
-        eigenvalues=None if eigenvalues is None else eigenvalues[:10].tolist(),
-        eigenvalue_gap=_gap(eigenvalues),
         pairs=None
         if pairs is None
         else pair_consistency(pairs, space, model.axis, normalize=normalize, match_case=match_case),
         influence=how,
-        seeds=rows,
-        contradictions=sorted(wrong, key=lambda row: float(row["agreement"])),
-        coverage=len(seeds) / (len(seeds) + len(seeds.missing)),
-        near_misses=near_misses(seeds.missing, space),
         rotation=rotation,
         model=model,
         label_names=label_names,
-        provenance=provenance.finish(
-            inputs=[Input.of("space", space), Input.of("lexicon", lexicon)],
-            used=len(seeds),
-            missing=seeds.missing,
-            set_aside=seeds.set_aside,
-            method=method,
-            resumed=run.taken,
-        ),
+        provenance=_finished(provenance, space, lexicon, seeds, method=method, resumed=run.taken),
     )
+
+
+def _finished(
+    provenance: Provenance, space: WordSpace, lexicon: Lexicon, seeds: Seeds, *, method: str, resumed: int
+) -> Provenance:
+    return provenance.finish(
+        inputs=[Input.of("space", space), Input.of("lexicon", lexicon)],
+        used=len(seeds),
+        missing=seeds.missing,
+        set_aside=seeds.set_aside,
+        method=method,
+        resumed=resumed,
+    )
+
+
+def _figures(
+    space: WordSpace,
+    seeds: Seeds,
+    model: AxisModel,
+    held_out: NDArray[np.float64],
+    test: PermutationTest,
+    eigenvalues: NDArray[np.float64] | None,
+) -> dict[str, Any]:
+    """Return the verdict and the figures it is made of."""
+    axes = [_agreement(seeds, scores, number) for number, scores in enumerate(held_out.T)]
+    cone, spread = bootstrap_cone(model), vocabulary_spread(space, model)
+    verdict = judge(
+        auc=axes[0].auc,
+        auc_low=axes[0].auc_interval.low,
+        auc_high=axes[0].auc_interval.high,
+        p_value=test.p_value,
+        reliability=spread.reliability,
+        cone=cone.median,
+    )
+    return {
+        "verdict": verdict,
+        "axes": axes,
+        "tau_interval": tau_interval(seeds.y, held_out[:, 0], n_resamples=200 if len(seeds) > 5000 else 1000),
+        "n_signal_axes": _count_leading(axis.auc_interval.low > 0.5 for axis in axes),
+        "permutation": test,
+        "cone": cone,
+        "vocabulary": spread,
+        "eigenvalues": None if eigenvalues is None else eigenvalues[:10].tolist(),
+        "eigenvalue_gap": _gap(eigenvalues),
+    }
+
+
+def _about_seeds(space: WordSpace, seeds: Seeds, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what there is to say of the seeds, from what is known of each, and of those missing."""
+    return {
+        "n_seeds": len(seeds),
+        "n_high": int(np.sum(seeds.sides > 0)),
+        "n_low": int(np.sum(seeds.sides < 0)),
+        "labels": "classes" if seeds.binary else "scores",
+        "seeds": rows,
+        "contradictions": sorted(
+            (row for row in rows if row["agreement"] < 0.5), key=lambda row: float(row["agreement"])
+        ),
+        "coverage": len(seeds) / (len(seeds) + len(seeds.missing)),
+        "near_misses": near_misses(seeds.missing, space),
+    }
 
 
 class _Steps:

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from densray.errors import LexiconError, name_some
 from densray.rotations import DensRay, PairDirection, Rotation
 from densray.space import WordSpace
+from densray.tasks.angles import degrees_between
 from densray.tasks.axis_model import AxisModel
 from densray.tasks.seeds import Seeds, unit_rows
 
@@ -21,7 +22,6 @@ __all__ = [
     "PairConsistency",
     "VocabularySpread",
     "bootstrap_cone",
-    "degrees_between",
     "eigenvalues_of",
     "pair_consistency",
     "reliability",
@@ -43,12 +43,6 @@ def bootstrap_cone(model: AxisModel) -> Cone:
     assert model.resampled is not None
     angles = degrees_between(model.resampled, model.axis)
     return Cone(float(np.median(angles)), float(np.quantile(angles, 0.95)), len(angles))
-
-
-def degrees_between(axes: NDArray[np.float64], axis: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the angles between unit rows and an axis; by the chord, which small angles need."""
-    chord = np.linalg.norm(axes - axis, axis=1)
-    return np.asarray(np.degrees(2.0 * np.arcsin(np.clip(chord / 2.0, 0.0, 1.0))))
 
 
 @dataclass(frozen=True)

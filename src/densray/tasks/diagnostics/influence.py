@@ -13,8 +13,6 @@ Other methods are fitted anew for the seeds that matter most, and no more of the
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
@@ -27,6 +25,7 @@ from densray.rotations._densray import resolve_weights
 from densray.tasks.parallel import map_parallel
 from densray.tasks.resampling import is_ridge, refit, ridge_without_each
 from densray.tasks.seeds import Seeds
+from densray.tasks.steps import Advance
 
 __all__ = ["leave_one_out_axes", "top_axes"]
 
@@ -39,7 +38,7 @@ def leave_one_out_axes(
     *,
     first: NDArray[np.intp],
     max_refits: int,
-    advance: Callable[[int, int], None] | None = None,
+    advance: Advance | None = None,
     run: Run | None = None,
 ) -> Matrix:
     """Return the unit axis found without each seed, one a row; NaN where there is none or it was not computed.
@@ -162,7 +161,7 @@ def _refitted_axes(
     rotation: Rotation,
     seeds: Seeds,
     rows: NDArray[np.intp],
-    advance: Callable[[int, int], None] | None,
+    advance: Advance | None,
     run: Run | None,
 ) -> Matrix:
     axes = np.full(seeds.X.shape, np.nan)
