@@ -11,6 +11,7 @@ import polars
 import pytest
 
 from browser import Visitor, browser, chromium, explorer
+from densray import load_space
 from densray.persistence import load_rotation
 
 pytestmark = [
@@ -76,8 +77,9 @@ def test_a_story_from_two_lists_to_a_download(visitor, googlenews, tmp_path):
     assert {"word", "score", "rank", "probability", "standard_error"} <= set(lexicon.columns)
     saved = tmp_path / "axis.npz"
     saved.write_bytes(visitor.download("Rotation .npz"))
-    axis = load_rotation(saved, space=googlenews).components_[0]
-    scores = googlenews[lexicon["word"][:3].to_list()] @ axis
+    rotation = load_rotation(saved, space=googlenews)
+    assert rotation.components_.shape == (googlenews.width, googlenews.width)  # lossless: densray rotate takes it
+    scores = googlenews[lexicon["word"][:3].to_list()] @ rotation.components_[0]
     np.testing.assert_allclose(scores, lexicon["score"][:3], atol=1e-5)
 
     shared = Visitor(visitor.page.context.browser, visitor.address).go(
@@ -203,3 +205,33 @@ def test_a_missed_analogy_goes_back_into_ask_with_its_pairs(visitor):
     assert "certain → undesirable" in visitor.text
     assert "«uncertain» is answer 122 of 26,423." in visitor.text
     assert "query=certain" in visitor.page.url
+
+
+def test_a_removal_is_seen_before_and_after_and_taken_along(visitor, tmp_path):
+    visitor.go("remove?source=lexicon&lexicon=gender")
+    visitor.picture("remove")
+    charts = visitor.page.get_by_test_id("stVegaLiteChart").first.inner_text()
+    assert "original space" in charts
+    assert "erased space" in charts
+    saved = tmp_path / "erased.bin"
+    saved.write_bytes(visitor.download("Erased space .bin (32 MB)"))
+    erased, original = load_space(saved), load_space("googlenews-26k")
+    gaps = [abs(space.cosine("nurse", "man") - space.cosine("nurse", "woman")) for space in (original, erased)]
+    assert gaps[1] < gaps[0] / 2
+
+
+def test_a_shared_link_is_the_first_thing_a_fresh_explorer_is_asked_for(chrome):
+    with explorer() as address:
+        visitor = Visitor(chrome, address).go("remove?source=lexicon&lexicon=gender&remover=ridge")
+        assert "Is it gone?" in visitor.text
+        visitor.context.close()
+
+
+def test_two_visitors_see_one_long_step_through(chrome, address):
+    first, second = (Visitor(chrome, address) for _ in range(2))
+    first.go("?source=lexicon&lexicon=hu-liu")
+    second.go("?source=lexicon&lexicon=hu-liu")
+    assert "Trust:" in first.text
+    assert "Trust:" in second.text
+    for visitor in (first, second):
+        visitor.context.close()
