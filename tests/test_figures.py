@@ -74,6 +74,19 @@ def test_the_parts_of_answers_have_one_scale_wherever_they_begin() -> None:
         figures.answer_parts(ANSWERS[1:], parts=["cosine"])
 
 
+@pytest.mark.parametrize("word", ["constructor", "toString", "__proto__", "\\", '\\"', "<b>"])
+def test_any_word_can_be_drawn_and_stand_in_a_title(word: str) -> None:
+    words = [*WORDS[:3], word]
+    rows = [{"word": each, "score": n, "label": n % 2, "influence": n} for n, each in enumerate(words)]
+    shown = word.replace("<", "&lt;").replace(">", "&gt;")
+    for chart in (
+        figures.ranked_words(rows, axis=f"«{word}»"),
+        figures.seed_influence(rows, measure=f"«{word}»"),
+        figures.answer_parts(rows, parts=["label"], mark=word),
+    ):
+        assert f">{shown}</text>" in figures.to_svg(chart)
+
+
 def test_every_public_chart_is_tried_here() -> None:
     assert set(figures.__all__) - {"check_chart_path", "figure", "save", "to_bytes", "to_svg"} == set(CHARTS)
 

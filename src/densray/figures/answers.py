@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from densray.errors import DataError
-from densray.figures.style import BLUE, INK, VERMILLION, Row, altair, checked_rows, styled, values
+from densray.figures.style import BLUE, INK, VERMILLION, Row, altair, checked_rows, styled, values, word_order
 
 __all__ = ["answer_parts"]
 
@@ -46,7 +46,11 @@ def answer_parts(rows: Sequence[Row], *, parts: Sequence[str], mark: str = "", t
     def panel(name: str) -> Any:
         middle = (min(numbers[name]) + max(numbers[name])) / 2
         domain = [middle - 0.58 * span, middle + 0.58 * span]
-        points = [{"word": row["word"], "value": row[name]} for row in rows if row[name] is not None]
+        points = [
+            {"word": row["word"], "value": row[name], "marked": row["word"] == mark}
+            for row in rows
+            if row[name] is not None
+        ]
         labels = {"labels": name == "score", "labelLimit": 240, "ticks": False, "domain": False, "grid": True}
         looks = [("color", VERMILLION, BLUE if name == "score" else INK), ("shape", "diamond", "circle")]
         return (
@@ -55,9 +59,9 @@ def answer_parts(rows: Sequence[Row], *, parts: Sequence[str], mark: str = "", t
             .encode(
                 x=alt.X("value:Q", title=None, scale=alt.Scale(domain=domain, nice=False),
                         axis=alt.Axis(tickCount=3 if width > 80 else 2, labelFontSize=10, labelOverlap=True)),
-                y=alt.Y("word:N", sort=words, scale=alt.Scale(domain=words), title=None, axis=alt.Axis(**labels)),
+                y=alt.Y("word:N", **word_order(words), title=None, axis=alt.Axis(**labels)),
                 tooltip=["word:N", alt.Tooltip("value:Q", title=name)],
-                **{key: alt.when(alt.datum.word == mark).then(alt.value(one)).otherwise(alt.value(other))
+                **{key: alt.when("datum.marked").then(alt.value(one)).otherwise(alt.value(other))
                    for key, one, other in looks},
             )
             .properties(width=width, height=alt.Step(21))

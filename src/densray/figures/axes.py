@@ -8,7 +8,19 @@ from typing import Any
 import numpy as np
 
 from densray.figures.scatter import ACROSS, UP, padded_domain, word_scatter
-from densray.figures.style import BLUE, GREY, INK, VERMILLION, Row, altair, checked_rows, styled, tooltip_title, values
+from densray.figures.style import (
+    BLUE,
+    GREY,
+    INK,
+    VERMILLION,
+    Row,
+    altair,
+    checked_rows,
+    styled,
+    tooltip_title,
+    values,
+    word_order,
+)
 
 __all__ = ["axis_scatter", "ranked_words"]
 
@@ -48,7 +60,9 @@ def ranked_words(rows: Sequence[Row], *, n_words: int = 15, axis: str = "score o
         across, least = (alt.X(f"{key}:Q", scale=alt.Scale(domain=domain, nice=False), **look)
                          for key in ("score", "least"))  # fmt: skip
         base = alt.Chart(values(part), title=name).encode(
-            y=alt.Y("word:N", sort=words, title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=240)),
+            y=alt.Y(
+                "word:N", **word_order(words), title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=240)
+            ),
             tooltip=["word:N", "score:Q"],
         )
         stems = base.mark_rule(color=color, opacity=0.5).encode(x=across, x2=alt.datum(0))

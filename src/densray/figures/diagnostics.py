@@ -16,6 +16,7 @@ from densray.figures.style import (
     checked_rows,
     styled,
     values,
+    word_order,
 )
 
 __all__ = ["eigenvalue_spectrum", "seed_influence"]
@@ -91,7 +92,7 @@ def seed_influence(
     legend = alt.Legend(title=None, symbolSize=80, symbolOpacity=1)
     base = alt.Chart(values(ordered)).encode(
         x=alt.X("influence:Q", title=measure),
-        y=alt.Y("word:N", sort=[row["word"] for row in ordered], title=None,
+        y=alt.Y("word:N", **word_order([row["word"] for row in ordered]), title=None,
                 axis=alt.Axis(ticks=False, domain=False, labelLimit=240)),
         color=alt.Color("kind:N", scale=alt.Scale(domain=kinds, range=[BLUE, VERMILLION]), legend=legend),
         tooltip=["word:N", "label:Q", "influence:Q"],

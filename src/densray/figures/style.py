@@ -20,6 +20,7 @@ __all__ = [
     "styled",
     "tooltip_title",
     "values",
+    "word_order",
 ]
 
 Row = Mapping[str, Any]
@@ -99,6 +100,14 @@ def tooltip_title(text: str) -> str:
     return " ".join(text.split()).replace("\\", "\\\\")
 
 
+def word_order(words: Sequence[str]) -> dict[str, Any]:
+    """Return the arguments that put words on an axis in their order.
+
+    A list to sort by would break on «constructor» and other names that JavaScript's objects bring along.
+    """
+    return {"sort": None, "scale": altair().Scale(domain=list(dict.fromkeys(words)))}
+
+
 Look = tuple[str, str, list[int]]
 """The colour, the shape and the dash of a method."""
 
@@ -129,6 +138,7 @@ def styled(chart: Any, *, title: str = "") -> Any:
     look = alt.Config(
         background="white", font="sans-serif", padding=12,
         view=alt.ViewConfig(stroke=None),
+        mark=alt.MarkConfig(aria=False),  # else titles, and so names of axes, become part of expressions
         axis=alt.AxisConfig(
             labelFontSize=12, titleFontSize=13, titleFontWeight="normal", labelColor=INK, titleColor=INK,
             gridColor="#E6E6E6", domainColor=GREY, tickColor=GREY,
