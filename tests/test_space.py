@@ -85,6 +85,15 @@ def test_membership_length_and_iteration_follow_the_words(space: WordSpace) -> N
     assert space.width == 12
 
 
+@pytest.mark.parametrize("match_case", [True, False])
+def test_absent_words_are_those_that_cannot_be_located(space: WordSpace, match_case: bool) -> None:
+    words = ["w3", "W3", "nowhere", "berlin", "BeRlin", "nowhere", ""]
+    located = space.locate(words, match_case=match_case)
+    missing = [word for word, row in zip(words, located, strict=True) if row < 0]
+    assert space.absent(iter(words), match_case=match_case) == list(dict.fromkeys(missing))
+    assert space.absent([]) == space.absent(space.words) == []
+
+
 def test_unknown_word_is_a_key_error_that_names_the_likely_spelling(space: WordSpace) -> None:
     with pytest.raises(KeyError, match=r"'new york' not among the 200 words .* Did you mean 'new_york'"):
         space["new york"]

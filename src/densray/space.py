@@ -163,6 +163,16 @@ class WordSpace(Conversions):
         """
         return self._vocabulary.locate(words, match_case=match_case)
 
+    def absent(self, words: Iterable[str], *, match_case: bool = True) -> list[str]:
+        """Return the words that the space lacks, each once, in order; `match_case` as for `locate`.
+
+        >>> WordSpace(["good", "Bad"], [[1, 0], [0, 1]]).absent(["good", "bad", "ugly", "bad"])
+        ['bad', 'ugly']
+        """
+        listed = list(dict.fromkeys(words))
+        rows = self.locate(listed, match_case=match_case).tolist()
+        return [word for word, row in zip(listed, rows, strict=True) if row < 0]
+
     def spellings(self, word: str) -> list[int]:
         """Return the rows of a word in upper and lower case, in order.
 

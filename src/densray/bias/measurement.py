@@ -103,7 +103,7 @@ def find_pairs(
     """Return the pairs with both words in the space, and the words that are not; too few are an error."""
     listed = [(first, second) for first, second in pairs]
     found = [(first, second) for first, second in listed if first in space and second in space]
-    missing = tuple(dict.fromkeys(word for pair in listed for word in pair if word not in space))
+    missing = tuple(space.absent(word for pair in listed for word in pair))
     if len(found) < minimum:
         lost = f" (missing: {name_some(missing)})" if missing else ""
         raise CoverageError(
@@ -115,7 +115,7 @@ def find_pairs(
 
 def require_words(space: WordSpace, words: Iterable[str], *, what: str) -> None:
     """Raise if a word that cannot be done without is not in the space."""
-    missing = [word for word in words if word not in space]
+    missing = space.absent(words)
     if missing:
         raise UnknownWordError(
             f"{what}: {name_some(missing)} not in '{space.name}' ({len(space):,} words). Give words of the space."

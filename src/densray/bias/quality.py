@@ -39,7 +39,7 @@ def similarity(space: WordSpace, ratings: SimilaritySet) -> Measurement:
         )
     first, second = (unit_rows(space, [pair[side] for pair in pairs]) for side in (0, 1))
     found = spearman(ratings.scores[np.array(known)], np.einsum("ij,ij->i", first, second))
-    missing = dict.fromkeys(word for pair in ratings.pairs for word in pair if word not in space)
+    missing = space.absent(word for pair in ratings.pairs for word in pair)
     return Measurement(
         ratings.name, found, correlation_interval(found, len(pairs)), used=len(pairs), missing=tuple(missing)
     )
@@ -81,7 +81,7 @@ def analogy_accuracy(
         barred=list(rows[:, :3]),
     )
     share = float(np.mean(nearest[:, 0] == rows[:, 3]))
-    missing = tuple(word for word in analogies.words if word not in space)
+    missing = tuple(space.absent(analogies.words))
     return Measurement("analogies", share, proportion_interval(share, len(rows)), used=len(rows), missing=missing)
 
 

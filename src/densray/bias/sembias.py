@@ -85,7 +85,7 @@ def pair_choice(
     require_words(space, poles, what="poles")
     asked = list(questions)
     usable = [each for each in asked if all(word in space for pair in each.pairs for word in pair)]
-    missing = dict.fromkeys(word for each in asked for pair in each.pairs for word in pair if word not in space)
+    missing = space.absent(word for each in asked for pair in each.pairs for word in pair)
     if not usable:
         raise CoverageError(
             f"none of {len(asked)} questions has all its words in '{space.name}'. Check case and language."

@@ -106,7 +106,7 @@ def _name(source: str) -> str:
 
 
 def lexicon_names() -> list[str]:
-    """Return the lexicons at hand; a page can name no other, so that no file of this machine is read through it."""
+    """Return the lexicons of the package; a page can name no other, so that no file is read through it."""
     return [entry.name for entry in list_datasets("lexicon") if entry.embedded]
 
 
@@ -139,7 +139,7 @@ def axis_in_hand(bench: Workbench) -> tuple[AxisChoice, Axis]:
     try:
         return wanted, find_axis(bench, lexicon, wanted.method)
     except DensRayError:
-        missing = [word for word in lexicon.words if word not in bench.space]
+        missing = bench.space.absent(lexicon.words)
         show_missing(bench, missing, len(lexicon) - len(missing))
         raise
 

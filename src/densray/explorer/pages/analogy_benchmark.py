@@ -106,8 +106,7 @@ def _show_coverage(bench: Workbench, analogies: AnalogySet, chosen: Sequence[Usa
     words = list(dict.fromkeys(
         word for category in analogies if category.name in names for pair in category for word in pair.words
     ))  # fmt: skip
-    rows = bench.space.locate(words, match_case=match_case).tolist()
-    missing = [word for word, row in zip(words, rows, strict=True) if row < 0]
+    missing = bench.space.absent(words, match_case=match_case)
     used, total = sum(map(len, chosen)), sum(one.total for one in chosen)
     st.caption(f"{used:,} of {total:,} pairs have both words in the space.")
     show_missing(bench, missing, len(words) - len(missing), what="words")

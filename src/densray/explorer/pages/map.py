@@ -29,7 +29,7 @@ TITLE, ICON = "Map", ":material/scatter_plot:"
 _POINTS = ["500", "1000", "2000", "5000"]
 _SHOWN = {"frequent": "Most frequent words", "seeds": "Seeds of the axes", "occupations": "Occupations",
           "list": "A list of mine"}  # fmt: skip
-_KINDS = {"png": "A picture.", "svg": "For print.", "html": "A page that opens offline, and zooms."}
+_KINDS = {"png": "A picture.", "svg": "For print.", "html": "A page that opens offline and zooms."}
 _SIZE = (760, 620)  # for labels to stand apart; a wider window stretches it
 _FEW_WORDS, _MANY_WORDS = 500, 1_100  # few leave room for more labels; so many are drawn on a canvas
 _WIDE = "\u2003" * 2  # blanks that a browser keeps
@@ -133,8 +133,8 @@ def _choose_words(bench: Workbench, sides: Mapping[str, _Side]) -> tuple[list[in
     with how:
         rows = _rows(bench, sides, shown)
     wanted = words_of_text(settings()["mark"])[:_MOST_MARKED]
-    marked = [word for word in wanted if word in bench.space]
-    missing = [word for word in wanted if word not in bench.space]
+    missing = bench.space.absent(wanted)
+    marked = [word for word in wanted if word not in missing]
     if len(missing) > _FEW_MISSING:
         show_missing(bench, missing, len(marked), what="words to mark")
     else:
@@ -158,8 +158,7 @@ def _rows(bench: Workbench, sides: Mapping[str, _Side], shown: str) -> list[int]
         words = words_of_text(settings()["list"])
     rows: list[int] = [row for row in bench.space.locate(words).tolist() if row >= 0]
     if shown != "seeds":
-        missing = [word for word in words if word not in bench.space]
-        show_missing(bench, missing, len(rows), what="words")
+        show_missing(bench, bench.space.absent(words), len(rows), what="words")
     if len(rows) > _MOST_SHOWN:
         st.caption(f"The first {_MOST_SHOWN:,} of {len(rows):,} words are shown.")
     return rows[:_MOST_SHOWN]
@@ -193,11 +192,7 @@ def _offer_downloads(sides: Mapping[str, _Side], draw: Callable[..., Any]) -> No
         return content.getvalue()
 
     with st.container(horizontal=True):
-        for kind, note in (
-            ("png", "A picture."),
-            ("svg", "For print."),
-            ("html", "A page that opens offline and zooms."),
-        ):
+        for kind, note in _KINDS.items():
             content = partial(picture, draw, kind)
             download(f"Map .{kind}", f"{stem}.{kind}", content, help=note)
         download(

@@ -126,8 +126,8 @@ def compare_solvers(
     if vectors is not None:
         inputs.append(Input("vectors", f"{vectors.dtype} on {getattr(vectors, 'device', 'cpu')}", size=len(space)))
     missing = [pair for category in usable for pair in category.skipped]
-    words = dict.fromkeys(word for pair in missing for word in (pair.query, pair.answer) if word not in space)
-    done = provenance.finish(inputs=inputs, used=sum(map(len, usable)), missing=list(words), resumed=run.taken)
+    words = space.absent(word for pair in missing for word in (pair.query, pair.answer))
+    done = provenance.finish(inputs=inputs, used=sum(map(len, usable)), missing=words, resumed=run.taken)
     return [
         _result(space, analogies.name, solver.name, [one[place] for one in solved], k, done)
         for place, solver in enumerate(made)
@@ -143,7 +143,7 @@ def _vocabulary(space: WordSpace, vectors: Array | None, n_jobs: int | None) -> 
 def _check_any(space: WordSpace, analogies: AnalogySet, usable: Sequence[UsableCategory]) -> None:
     if any(len(category) for category in usable):
         return
-    missing = [word for word in analogies.words if word not in space]
+    missing = space.absent(analogies.words)
     by_case = any(map(len, find_usable(space, analogies, match_case=False)))
     hint = "Pass match_case=False." if by_case else "Is it the right language and vocabulary?"
     raise AnalogyError(

@@ -80,7 +80,7 @@ class Solver:
         usable = find_usable(self.space, [category], match_case=case_matters(AnalogySet([category])))[0]
         needed = 1 if self.one_example_a_question else 2
         if len(usable) < needed:
-            missing = [word for pair in usable.skipped for word in (pair.query, pair.answer) if word not in self.space]
+            missing = self.space.absent(word for pair in usable.skipped for word in (pair.query, pair.answer))
             hint = f" (missing: {name_some(missing)})" if missing else ""
             raise AnalogyError(
                 f"{len(usable)} of {usable.total} pairs have both words in '{self.space.name}'{hint}; "

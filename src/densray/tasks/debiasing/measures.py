@@ -169,7 +169,6 @@ def _covered(name: str, measure: Measure, words: Iterable[str], space: WordSpace
         try:
             return measure()
         except CoverageError as error:
-            missing = dict.fromkeys(word for word in words if word not in space)
-            return Measurement(name, float("nan"), missing=tuple(missing), reason=str(error))
+            return Measurement(name, float("nan"), missing=tuple(space.absent(words)), reason=str(error))
 
     return measured
