@@ -200,7 +200,7 @@ class TestStarting:
             taken.bind(("127.0.0.1", 0))
             taken.listen()
             port = taken.getsockname()[1]
-            with pytest.raises(DensRayError, match=rf"port {port} cannot be used .* --port \d+"):
+            with pytest.raises(DensRayError, match=rf"port {port} cannot be used .* such as port=\d+"):
                 check_ready(port)
 
     @pytest.mark.parametrize("port", [0, -1, 65_536])
@@ -231,7 +231,7 @@ class TestStarting:
 def listeners(port: int) -> set[str]:
     """The addresses of this machine that listen on a port, as Linux tells them."""
     if not Path("/proc/net/tcp").exists():
-        return {"127.0.0.1"}
+        pytest.skip("which addresses listen is known on Linux alone (/proc/net/tcp)")
     found = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         for line in Path(table).read_text().splitlines()[1:] if Path(table).exists() else ():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
@@ -14,6 +12,7 @@ from densray.journal import Run
 from densray.rotations import Rotation
 from densray.tasks.parallel import map_parallel
 from densray.tasks.seeds import Seeds
+from densray.tasks.steps import Advance
 
 __all__ = ["count_folds", "held_out_scores", "stratified_folds"]
 
@@ -58,7 +57,7 @@ def held_out_scores(
     folds: NDArray[np.int64],
     *,
     n_axes: int = 1,
-    advance: Callable[[int, int], None] | None = None,
+    advance: Advance | None = None,
     run: Run | None = None,
 ) -> Matrix:
     """Return the coordinates of every seed on the axes found without its fold, shape (n, n_axes).

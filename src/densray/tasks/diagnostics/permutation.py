@@ -11,7 +11,6 @@ over the rows. Other methods are fitted anew, on a sample of the seeds where the
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +28,7 @@ from densray.tasks.held_out import count_folds, stratified_folds
 from densray.tasks.parallel import map_parallel
 from densray.tasks.resampling import is_closed_form, is_ridge, refit
 from densray.tasks.seeds import Seeds
+from densray.tasks.steps import Advance
 
 __all__ = ["PermutationTest", "permutation_test"]
 
@@ -61,7 +61,7 @@ def permutation_test(
     *,
     n_permutations: int | None = None,
     random: np.random.Generator,
-    advance: Callable[[int, int], None] | None = None,
+    advance: Advance | None = None,
     run: Run | None = None,
 ) -> PermutationTest:
     """Return how often labels without meaning do as well as the real ones; a `run` keeps each that takes fits."""
@@ -156,7 +156,7 @@ def _by_refits(
     seeds: Seeds,
     count: int,
     random: np.random.Generator,
-    advance: Callable[[int, int], None] | None,
+    advance: Advance | None,
     run: Run | None,
 ) -> Matrix:
     folds = stratified_folds(seeds, count_folds(seeds, FOLDS_REFIT), random)
