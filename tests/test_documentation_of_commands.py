@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -42,3 +43,23 @@ def test_the_command_is_documented(name: str) -> None:
 def test_the_command_speaks_json(name: str) -> None:
     options = {option for parameter in COMMANDS[name].params for option in parameter.opts}
     assert "--json" in options or name == "explore"
+
+
+def named(text: str) -> set[str]:
+    """The commands in the code of a text; ``evaluate lexicon|bias`` are two."""
+    spans = [span.removeprefix("densray ").rpartition(" ") for span in re.findall(r"`([a-z0-9 |]+)`", text)]
+    return {f"{group} {name}".strip() for group, _, names in spans for name in names.split("|")}
+
+
+@pytest.mark.parametrize(
+    ("page", "sentence"),
+    [
+        ("docs/command-line.md", r"ends a command at once\.(.*?)The same command"),
+        ("CHANGELOG.md", r"Long runs can be interrupted:(.*?)keep finished parts"),
+    ],
+)
+def test_exactly_the_commands_that_resume_are_said_to(page: str, sentence: str) -> None:
+    found = re.search(sentence, (DOCUMENTS.parent / page).read_text("utf-8"), flags=re.DOTALL)
+    assert found is not None
+    resume = {name for name in COMMANDS if any("--fresh" in parameter.opts for parameter in COMMANDS[name].params)}
+    assert named(found.group(1)) == resume
