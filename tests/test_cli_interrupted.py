@@ -187,6 +187,7 @@ def test_an_interruption_says_what_is_kept(folder: Path) -> None:
         (["evaluate", "analogy", "--set", "google", "--solver", "intrank", "--json"], 2),
         (["evaluate", "stability", "googlenews-26k", "hu-liu", "--sizes", "1024", "--json"], 3),
         (["diagnose", "googlenews-26k", "hu-liu", "--method", "svm", "--limit", "9000", "--json"], 15),
+        (["evaluate", "methods", "googlenews-26k", "hu-liu", "--limit", "9000", "--json"], 3),
         (["evaluate", "bias", "-r", "densray-unit", "-r", "mean-difference", "--json"], 1),
     ],
 )

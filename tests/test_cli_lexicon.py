@@ -16,7 +16,8 @@ from densray.errors import DataError
 from densray.formats import write_space
 from densray.paper import compare, published
 from densray.paper.lexicon_induction import LINES, table1
-from densray.tasks.method_comparison import MethodTrial, compare_methods
+from densray.tasks.method_comparison import compare_methods
+from densray.tasks.method_trials import MethodTrial
 from densray.tasks.protocol import Protocol
 from planted import planted_space
 

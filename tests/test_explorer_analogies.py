@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -77,11 +79,17 @@ class TestAsk:
     def test_many_pairs_are_learned_from_beside_the_page_with_the_same_answers(self, googlenews, monkeypatch):
         from densray.explorer.pages import analogies
 
-        monkeypatch.setattr(analogies, "_MANY", 1)
+        steps, long_step = [], analogies.long_step
+        monkeypatch.setattr(
+            analogies, "long_step", lambda *given, **more: steps.append(given) or long_step(*given, **more)
+        )
+        monkeypatch.setitem(SOLVERS, "intcos-original", replace(SOLVERS["intcos-original"], slow_from=1))
         watched = open_page("analogies", pairs=f"{PAIRS}\nboy girl")
+        assert len(steps) == 1
         solver = make_solver("intcos-original", googlenews).fit(pairs_of_text(f"{PAIRS}\nboy girl").categories[0])
         assert not watched.exception
         assert list(watched.dataframe[0].value["word"]) == [answer.word for answer in solver.predict("uncle")]
+        assert SOLVERS["intrank"].slow_from < SOLVERS["lrcos"].slow_from  # it learns a ranker
 
     def test_a_space_without_another_word_says_so(self, monkeypatch):
         from densray.explorer.pages import analogies

@@ -9,7 +9,7 @@ import pytest
 
 from densray.explorer.jobs import Abandoned
 from densray.explorer.workbench import Workbench
-from densray.tasks.method_comparison import COMPARABLE, QUICK_METHODS
+from densray.tasks.method_trials import COMPARABLE, QUICK_METHODS
 from explorer_page import open_page, texts
 from planted import planted_space
 

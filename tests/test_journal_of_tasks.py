@@ -16,12 +16,13 @@ from densray.bias import measurement
 from densray.datasets import load_analogies, load_lexicon
 from densray.journal import Journal
 from densray.report import to_plain
-from densray.tasks import lexicon_induction, resampling, stability
+from densray.tasks import lexicon_induction, method_trials, resampling, stability
 from densray.tasks.analogy import IntCos, benchmark
 from densray.tasks.debiasing import evaluate_removal, evaluation, load_concept
 from densray.tasks.diagnostics import diagnose
 from densray.tasks.induction import induce
 from densray.tasks.lexicon_induction import evaluate_induction, evaluate_inductions
+from densray.tasks.method_comparison import compare_methods
 from densray.tasks.protocol import Protocol
 from densray.tasks.stability import evaluate_stability
 from resumed import without_times
@@ -100,6 +101,29 @@ def test_interrupted_induction_goes_on_to_the_same_bits(
     rows = {row["what"]: row["value"] for row in result.provenance.table().rows}
     assert rows["parts taken from an interrupted run"] == 2
     assert "parts taken from an interrupted run" not in {row["what"] for row in whole.provenance.table().rows}
+
+
+def test_interrupted_comparisons_of_methods_go_on_to_the_same_bits(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, small: WordSpace
+) -> None:
+    gender = load_lexicon("gender")
+
+    def run(journal: Journal | None) -> Any:
+        return compare_methods(small, gender, methods=METHODS, folds=4, journal=journal)
+
+    result = check_resumes(monkeypatch, folder, run, method_trials, "fitted")
+    assert result.provenance.parts_resumed == 2
+    for one, other in zip(result.trials, run(None).trials, strict=True):
+        np.testing.assert_array_equal(one.resamples, other.resamples)
+        np.testing.assert_array_equal(one.ranking.rank, other.ranking.rank)
+    for options, taken in (
+        ({"folds": 4}, 0),
+        ({"folds": 5}, 0),
+        ({"folds": 4, "random_state": 1}, 0),
+        ({"folds": 4}, 1),
+    ):
+        found = compare_methods(small, gender, methods=METHODS[:1], journal=Journal(folder), **options)
+        assert found.provenance.parts_resumed == taken
 
 
 def test_interrupted_surveys_go_on_to_the_same_bits(

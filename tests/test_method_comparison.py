@@ -11,7 +11,8 @@ from densray.metrics import kendall_tau
 from densray.report import to_json
 from densray.rotations import METHODS, make_rotation
 from densray.tasks.held_out import stratified_folds
-from densray.tasks.method_comparison import COMPARABLE, QUICK_METHODS, FailedTrial, compare_methods
+from densray.tasks.method_comparison import compare_methods, compare_trials
+from densray.tasks.method_trials import COMPARABLE, QUICK_METHODS, FailedTrial, try_method
 from densray.tasks.seeds import Seeds, unit_rows
 from planted import planted_seeds, planted_space
 
@@ -19,6 +20,10 @@ from planted import planted_seeds, planted_space
 def test_every_method_that_is_not_a_second_name_can_be_compared():
     assert set(COMPARABLE) == {name for name, method in METHODS.items() if not method.stands_for}
     assert set(QUICK_METHODS) < set(COMPARABLE)
+    limits = [METHODS[name].slow_from or np.inf for name in COMPARABLE]
+    assert limits == sorted(limits, reverse=True)  # the slow ones last
+    assert all((METHODS[name].slow_from or np.inf) > 5000 for name in QUICK_METHODS)
+    assert METHODS["svr"].slow_from < METHODS["svm"].slow_from
 
 
 def test_held_out_tau_is_that_of_fits_without_each_fold():
@@ -112,7 +117,7 @@ def test_methods_of_two_classes_learn_scores_split_at_their_median():
 
 
 def test_a_method_that_fails_says_why_and_the_others_go_on(monkeypatch):
-    import densray.tasks.method_comparison as module
+    import densray.tasks.method_trials as module
 
     fit = module.fitted
 
@@ -146,6 +151,22 @@ def test_too_few_seeds_and_unknown_methods_are_named():
         compare_methods(space, Lexicon({"word0": 1, "word59": -1}))
     with pytest.raises(TaskError, match="method 'densrey' is unknown"):
         compare_methods(space, lexicon, methods=["densrey"])
+    with pytest.raises(TaskError, match=r"method 'densrey' is unknown\. Did you mean 'densray'"):
+        try_method(space, Seeds.of(space, lexicon), "densrey")
+
+
+def test_trials_put_side_by_side_carry_their_seed_and_the_time_they_took():
+    space, lexicon = planted_space(60, 4)
+    seeds = Seeds.of(space, lexicon)
+    trials = [try_method(space, seeds, method, random_state=3) for method in ("mean-difference", "linear")]
+    found = compare_trials(space, lexicon, seeds, trials, random_state=3)
+    assert found.provenance.seed == 3
+    assert found.provenance.seconds == sum(trial.total_seconds for trial in trials)
+    assert all(trial.total_seconds > trial.seconds > 0 for trial in trials)
+    whole = compare_methods(space, lexicon, methods=["mean-difference", "linear"], random_state=3)
+    assert whole.provenance.seed == 3
+    assert whole.provenance.seconds > sum(trial.total_seconds for trial in whole.trials)
+    assert whole.rows()[0]["tau"] == found.rows()[0]["tau"]
 
 
 def test_the_result_is_plain_data_and_tables():

@@ -8,9 +8,9 @@ import typer
 
 from densray.cli.evaluate import app
 from densray.cli.evaluate_lexicon import Methods, split_names
+from densray.cli.long_runs import Fresh, long_run
 from densray.cli.options import Json, LabelColumn, Limit, Quiet, Seed, Space, WordColumn
 from densray.cli.output import show
-from densray.cli.progress import progress
 
 __all__: list[str] = []
 
@@ -26,6 +26,7 @@ def methods_command(
     words: Annotated[int, typer.Option("--words", min=1, metavar="N", help="Words named that methods part on.")] = 20,
     seed: Seed = 0,
     limit: Limit = None,
+    fresh: Fresh = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -34,13 +35,22 @@ def methods_command(
     Example: densray evaluate methods googlenews-26k gender --methods ridge,svm,densray-unit
     """
     from densray.datasets import load_lexicon, load_space
-    from densray.tasks.method_comparison import QUICK_METHODS, compare_methods
+    from densray.tasks.method_comparison import compare_methods
+    from densray.tasks.method_trials import QUICK_METHODS
 
     seeds = load_lexicon(lexicon, word_column=word_column, label_column=label_column)
     vectors = load_space(space, limit=limit)
     chosen = split_names(methods) or QUICK_METHODS
-    with progress("Trying methods", quiet=quiet) as advance:
-        result = compare_methods(
-            vectors, seeds, methods=chosen, folds=folds, random_state=seed, n_words=words, advance=advance
-        )
-    show(result, as_json=as_json, quiet=quiet)
+    with long_run(fresh=fresh, quiet=quiet) as run:
+        with run.progress("Trying methods", by_parts=False) as advance:  # its steps are folds
+            result = compare_methods(
+                vectors,
+                seeds,
+                methods=chosen,
+                folds=folds,
+                random_state=seed,
+                n_words=words,
+                advance=advance,
+                journal=run.journal,
+            )
+        show(result, as_json=as_json, quiet=quiet)

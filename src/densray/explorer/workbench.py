@@ -16,7 +16,8 @@ from densray.tasks.debiasing import RemovalResult, concept_of, evaluate_removal,
 from densray.tasks.debiasing.preview import FoundErasure
 from densray.tasks.diagnostics import Diagnosis, diagnose_axis
 from densray.tasks.induction import Induction, score_vocabulary
-from densray.tasks.method_comparison import FailedTrial, MethodComparison, MethodTrial, compare_trials, try_method
+from densray.tasks.method_comparison import MethodComparison, compare_trials
+from densray.tasks.method_trials import FailedTrial, MethodTrial, try_method
 from densray.tasks.seeds import Seeds, fitted
 from densray.tasks.steps import Advance
 

@@ -19,20 +19,35 @@ __all__ = ["METHODS", "Method", "make_rotation", "name_method"]
 
 @dataclass(frozen=True)
 class Method:
-    """A named way to find an axis; a recommendation stands for another one."""
+    """A named way to find an axis.
+
+    Attributes
+    ----------
+    name, summary : str
+    make : callable
+        Returns the unfitted rotation of a number of axes.
+    classes_only : bool
+        Whether it takes two classes and no scores.
+    stands_for : str
+        The method a recommendation is, empty for the others.
+    slow_from : int or None
+        Words from which on a cross-validation by ten folds takes many seconds; None where none do.
+    """
 
     name: str
     summary: str
     make: Callable[[int | None], Rotation]
     classes_only: bool = False
     stands_for: str = ""
+    slow_from: int | None = None
 
 
 def _linear(name: str) -> Method:
     def make(n_components: int | None) -> Rotation:
         return LinearRotation(name, n_components=n_components)
 
-    return Method(name, f"unit normal of {LINEAR_SUMMARIES[name]}", make, name in NEED_CLASSES)
+    summary, slow_from = f"unit normal of {LINEAR_SUMMARIES[name]}", _SLOW_MODELS.get(name)
+    return Method(name, summary, make, name in NEED_CLASSES, slow_from=slow_from)
 
 
 LINEAR_SUMMARIES = {
@@ -44,6 +59,8 @@ LINEAR_SUMMARIES = {
     "lda": "linear discriminant analysis with Ledoit–Wolf shrinkage",
     "cca": "canonical correlation analysis",
 }
+
+_SLOW_MODELS = {"svr": 500, "svm": 8_000, "lda": 20_000, "logistic": 20_000}
 
 _ALL = (
     Method(
@@ -57,13 +74,14 @@ _ALL = (
         "densray-unit",
         "eigenvectors of the pair matrix, unit-length differences (the paper's experiments)",
         lambda n_components: DensRay(n_components, normalize_differences=True),
+        slow_from=8_000,
     ),
     Method(
         "densray-whitened",
         "the pair matrix against the spread of all pairs, shrinkage by closed-form leave-one-out",
         WhitenedDensRay,
     ),
-    Method("densifier", "the Densifier objective, solved exactly by rank sums", Densifier),
+    Method("densifier", "the Densifier objective, solved exactly by rank sums", Densifier, slow_from=500),
     *(_linear(name) for name in LINEAR_MODELS),
     Method("mean-difference", "from one class mean to the other (SemAxis)", MeanDifference),
     Method("pair-direction", "first principal component of unlike pairs", PairDirection, classes_only=True),

@@ -2,93 +2,34 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from densray.errors import DensRayError, TaskError, suggest
+from densray.errors import TaskError, suggest
+from densray.journal import Journal
 from densray.lexicon import Lexicon
-from densray.metrics import kendall_tau, percentile_interval, resampled_tau
 from densray.report import Column, Input, Provenance, Result, Table, best_cells
-from densray.rotations import METHODS
 from densray.space import WordSpace
 from densray.tasks.angles import degrees_between
 from densray.tasks.axis_change import AxisChange, axis_change, standardized
-from densray.tasks.axis_model import AxisModel
-from densray.tasks.held_out import count_folds, held_out_scores, stratified_folds
-from densray.tasks.induction import Induction, score_vocabulary
+from densray.tasks.held_out import count_folds
 from densray.tasks.lexicon_induction import check_methods
-from densray.tasks.seeds import Seeds, fitted
+from densray.tasks.method_trials import (
+    QUICK_METHODS,
+    FailedTrial,
+    MethodTrial,
+    found_trials,
+    trial_rows,
+    try_method,
+)
+from densray.tasks.seeds import Seeds
 from densray.tasks.steps import Advance, part_of
 
-__all__ = [
-    "COMPARABLE",
-    "QUICK_METHODS",
-    "FailedTrial",
-    "MethodComparison",
-    "MethodTrial",
-    "compare_methods",
-    "compare_trials",
-    "trial_rows",
-    "try_method",
-]
-
-_SLOW_LAST = ("densray-unit", "lda", "svm", "densifier", "svr")
-#: Every method that is not another one's second name, the slow ones last.
-COMPARABLE = tuple(
-    sorted(
-        (name for name, method in METHODS.items() if not method.stands_for),
-        key=lambda name: _SLOW_LAST.index(name) if name in _SLOW_LAST else -1,
-    )
-)
-#: Methods that take about a second for thousands of seeds.
-QUICK_METHODS = ("ridge", "mean-difference", "densray", "logistic", "densray-unit", "svm")
-
-_RESAMPLES = 500
-
-
-@dataclass(frozen=True)
-class MethodTrial:
-    """One method on one concept.
-
-    Attributes
-    ----------
-    method : str
-    tau : float
-        Kendall's τ-b of the seeds' labels with the scores they get from axes found without them.
-    tau_low, tau_high : float
-        Its bootstrap interval over seeds.
-    seconds : float
-        Time of one fit on all seeds.
-    split : bool
-        Whether scores were split at their median, for a method of two classes.
-    axis : array of shape (d,)
-    ranking : Induction
-        The vocabulary in the order of the axis.
-    """
-
-    method: str
-    tau: float
-    tau_low: float
-    tau_high: float
-    seconds: float
-    split: bool
-    axis: NDArray[np.float64] = field(repr=False, metadata={"report": False})
-    ranking: Induction = field(repr=False, metadata={"report": False})
-    resamples: NDArray[np.float64] = field(repr=False, metadata={"report": False})
-
-
-@dataclass(frozen=True)
-class FailedTrial:
-    """A method that found no axis, and why."""
-
-    method: str
-    problem: str
+__all__ = ["MethodComparison", "compare_methods", "compare_trials"]
 
 
 @dataclass(frozen=True)
@@ -120,7 +61,7 @@ class MethodComparison(Result):
     @property
     def found(self) -> tuple[MethodTrial, ...]:
         """The trials that gave an axis, the highest τ first."""
-        return _found(self.trials)
+        return found_trials(self.trials)
 
     def trial(self, method: str) -> MethodTrial:
         """Return the trial of a method that worked."""
@@ -186,6 +127,7 @@ def compare_methods(
     random_state: int = 0,
     n_words: int = 20,
     advance: Advance | None = None,
+    journal: Journal | None = None,
 ) -> MethodComparison:
     """Return how methods do on one concept: held-out τ, angles between their axes, words they disagree on.
 
@@ -198,7 +140,7 @@ def compare_methods(
     lexicon : Lexicon
         The seeds.
     methods : sequence of str
-        Names of methods; :data:`COMPARABLE` has all.
+        Names of methods; :data:`densray.tasks.method_trials.COMPARABLE` has all.
     folds : int, default=10
         Of the cross-validation, the same for all methods; fewer where the seeds are few.
     random_state : int, default=0
@@ -207,6 +149,8 @@ def compare_methods(
         How many words are named that the methods disagree on.
     advance : callable, optional
         Called with the folds done and their number, over all methods.
+    journal : Journal, optional
+        Keeps what each method found until the run is done; see `densray.journal`.
 
     Examples
     --------
@@ -221,39 +165,17 @@ def compare_methods(
     seeds = Seeds.of(space, lexicon)
     n_folds = count_folds(seeds, folds)
     total = n_folds * len(chosen)
+    run = (journal or Journal()).run("methods", space, lexicon, folds, random_state)
     trials = [
-        try_method(space, seeds, method, folds=folds, random_state=random_state,
+        try_method(space, seeds, method, folds=folds, random_state=random_state, run=run,
                    advance=part_of(advance, n_folds * place, total))
         for place, method in enumerate(chosen)
     ]  # fmt: skip
-    return compare_trials(space, lexicon, seeds, trials, n_words=n_words, provenance=started)
-
-
-def try_method(
-    space: WordSpace,
-    seeds: Seeds,
-    method: str,
-    *,
-    folds: int = 10,
-    random_state: int = 0,
-    advance: Advance | None = None,
-) -> MethodTrial | FailedTrial:
-    """Return one method on the seeds of a concept; what goes wrong is returned, not raised."""
-    numbers = stratified_folds(seeds, count_folds(seeds, folds), np.random.default_rng(random_state))
-    split = METHODS[method].classes_only and not seeds.binary
-    learned = replace(seeds, y=seeds.sides) if split else seeds
-    try:
-        start = time.perf_counter()
-        rotation = fitted(method, learned)
-        seconds = time.perf_counter() - start
-        scores = held_out_scores(rotation, learned, numbers, advance=advance)[:, 0]
-        resamples = resampled_tau(seeds.values, scores, n_resamples=_RESAMPLES, random_state=random_state)
-        tau = kendall_tau(seeds.values, scores)
-    except DensRayError as error:
-        return FailedTrial(method, str(error))
-    axis = rotation.components_[0]
-    ranking = score_vocabulary(space, AxisModel(axis), method=method, seeds=seeds)
-    return MethodTrial(method, tau, *percentile_interval(resamples), seconds, split, axis, ranking, resamples)
+    found = compare_trials(space, lexicon, seeds, trials, random_state=random_state, n_words=n_words)
+    whole = started.finish(resumed=run.taken)
+    return replace(found, provenance=replace(
+        found.provenance, started=whole.started, seconds=whole.seconds, parts_resumed=whole.parts_resumed
+    ))  # fmt: skip
 
 
 def compare_trials(
@@ -262,11 +184,26 @@ def compare_trials(
     seeds: Seeds,
     trials: Sequence[MethodTrial | FailedTrial],
     *,
+    random_state: int = 0,
     n_words: int = 20,
-    provenance: Provenance | None = None,
 ) -> MethodComparison:
-    """Return trials of one concept beside each other."""
-    found = _found(trials)
+    """Return trials of one concept beside each other; its seconds are those of the trials.
+
+    Parameters
+    ----------
+    space : WordSpace
+    lexicon : Lexicon
+    seeds : Seeds
+        Those of the lexicon in the space.
+    trials : sequence of MethodTrial and FailedTrial
+        What :func:`densray.tasks.method_trials.try_method` returned, for the same folds.
+    random_state : int, default=0
+        The seed they were made with.
+    n_words : int, default=20
+        How many words are named that the methods disagree on.
+    """
+    started = Provenance.begin(seed=random_state)
+    found = found_trials(trials)
     axes = {trial.method: trial.axis for trial in found}
     degrees = {frozenset(pair): float(degrees_between(axes[pair[0]], axes[pair[1]])) for pair in combinations(axes, 2)}
     angles = [
@@ -274,30 +211,16 @@ def compare_trials(
         for one in axes
         for other in axes
     ]
-    provenance = (provenance or Provenance.begin()).finish(
+    provenance = started.finish(
         inputs=[Input.of("space", space), Input.of("lexicon", lexicon)],
         used=len(seeds),
         missing=seeds.missing,
         set_aside=seeds.set_aside,
         method=", ".join(trial.method for trial in trials),
     )
+    provenance = replace(provenance, seconds=sum(trial.total_seconds for trial in trials))
     words = _disagreements(found, n_words)
     return MethodComparison(lexicon.name, len(seeds), tuple(trials), angles, words, provenance=provenance)
-
-
-def trial_rows(trials: Sequence[MethodTrial | FailedTrial]) -> list[dict[str, Any]]:
-    """Return one row a trial: τ with its interval, by how much it is behind the best, seconds, remarks."""
-    best = _found(trials)[:1]
-    return [
-        _row(trial, best[0]) if isinstance(trial, MethodTrial) else {"method": trial.method, "remark": trial.problem}
-        for trial in trials
-    ]
-
-
-def _found(trials: Sequence[MethodTrial | FailedTrial]) -> tuple[MethodTrial, ...]:
-    """Return the trials that gave an axis, the highest τ first."""
-    worked = (trial for trial in trials if isinstance(trial, MethodTrial))
-    return tuple(sorted(worked, key=lambda trial: -trial.tau))
 
 
 def _disagreements(trials: Sequence[MethodTrial], n_words: int) -> list[dict[str, Any]]:
@@ -318,10 +241,3 @@ def _disagreements(trials: Sequence[MethodTrial], n_words: int) -> list[dict[str
          **{trial.method: int(trial.ranking.rank[row]) for trial in trials}}
         for row in most
     ]  # fmt: skip
-
-
-def _row(trial: MethodTrial, best: MethodTrial) -> dict[str, Any]:
-    row = {key: getattr(trial, key) for key in ("method", "tau", "tau_low", "tau_high", "seconds")}
-    ends = percentile_interval(best.resamples - trial.resamples)
-    row |= {"behind": best.tau - trial.tau, "behind_low": ends.low, "behind_high": ends.high}
-    return {**row, "remark": "learned scores split at their median" if trial.split else ""}

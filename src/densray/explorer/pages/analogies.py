@@ -36,7 +36,6 @@ TITLE, ICON = "Analogies", ":material/join_right:"
 _PARTS = {"ask": "Ask", "benchmark": "Benchmark"}
 _ROTATIONS = sorted(METHODS, key=lambda name: name != "densray-unit")  # the paper's first: what others fall back to
 _SHOWN = 10  # answers
-_MANY, _MANY_TO_RANK = 200, 20  # pairs from which on learning takes a while: any solver, and one that learns a ranker
 
 
 @dataclass(frozen=True)
@@ -114,7 +113,7 @@ def _ask(bench: Workbench, pairs: AnalogyCategory, name: str, rotation: str | No
         best = solver.predict(query, k=_SHOWN)
         return _Answered(best, solver.explain(query, right) if right else None, solver.skipped)
 
-    if len(pairs) <= (_MANY_TO_RANK if name == "intrank" else _MANY):
+    if len(pairs) <= SOLVERS[name].slow_from:
         return bench.recall(key, find)
     return long_step(
         f"answers {hash(key)}",

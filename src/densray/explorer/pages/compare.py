@@ -25,22 +25,15 @@ from densray.explorer.workbench import Workbench, current, identity
 from densray.figures import agreement_scatter, angle_heat_map
 from densray.lexicon import Lexicon
 from densray.report import to_json
-from densray.tasks.method_comparison import (
-    COMPARABLE,
-    QUICK_METHODS,
-    FailedTrial,
-    MethodComparison,
-    MethodTrial,
-    trial_rows,
-)
+from densray.rotations import METHODS
+from densray.tasks.method_comparison import MethodComparison
+from densray.tasks.method_trials import COMPARABLE, QUICK_METHODS, FailedTrial, MethodTrial, trial_rows
 
 __all__ = ["ICON", "TITLE", "show"]
 
 TITLE, ICON = "Compare methods", ":material/compare_arrows:"
 
 _PAPER = "densray-unit"
-#: Words from which on a method waits for a click.
-_SLOW = {"densifier": 500, "svr": 500, "densray-unit": 8_000, "svm": 8_000, "lda": 20_000, "logistic": 20_000}
 _SIDE_BY_SIDE = 7  # methods whose angles can be read in half the width
 
 
@@ -74,7 +67,7 @@ def _choose_methods() -> list[str]:
 
 def _try(bench: Workbench, lexicon: Lexicon, method: str) -> MethodTrial | FailedTrial | None:
     """Return the trial of one method; None where it was cancelled, or waits for a click."""
-    slow = len(lexicon) > _SLOW.get(method, math.inf)
+    slow = len(lexicon) > (METHODS[method].slow_from or math.inf)
     return long_step(
         f"trial {hash(identity(lexicon, method))}",
         f"Trying {method}",

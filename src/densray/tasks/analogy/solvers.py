@@ -23,12 +23,24 @@ __all__ = ["SOLVERS", "NamedSolver", "make_solver"]
 
 @dataclass(frozen=True)
 class NamedSolver:
-    """A solver by name; `rotation` is what it finds its axis with, empty where it has none."""
+    """A solver by name.
+
+    Attributes
+    ----------
+    name, summary : str
+    make : callable
+        Returns the solver of a space.
+    rotation : str
+        What it finds its axis with, empty where it has none.
+    slow_from : int
+        Pairs from which on learning takes more than a moment.
+    """
 
     name: str
     summary: str
     make: Callable[..., Solver]
     rotation: str = ""
+    slow_from: int = 200
 
 
 def _original(space: WordSpace, rotation: str | Rotation = "densray-unit") -> Solver:
@@ -43,7 +55,7 @@ _ALL = (
     NamedSolver("intcos-original", "class score on the axis times cosine to the query", _original, "densray-unit"),
     NamedSolver("intcos-complement", "the same, with the cosine off the axis", _complement, "densray-unit"),
     NamedSolver("lrcos", "probability of a logistic regression times cosine to the query", LRCos),
-    NamedSolver("intrank", "a ranker on top of IntCos, learned from the examples", IntRank, "densray-unit"),
+    NamedSolver("intrank", "a ranker on top of IntCos, learned from the examples", IntRank, "densray-unit", 20),
     NamedSolver("3cosadd", "nearest to b - a + a', one example at a time", ThreeCosAdd),
     NamedSolver("3cosmul", "cosines multiplied, one example at a time", ThreeCosMul),
     NamedSolver("3cosavg", "nearest to the query plus the mean difference of the pairs", ThreeCosAvg),
