@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from densray.formats._checked import select_rows
 from densray.formats._source import Source
 from densray.formats._stream import Block, Pieces, ReadOptions, SpaceStream, check_shape, rows_per_block
 from densray.formats._words_file import read_words_beside
+from densray.ignored_warnings import ignoring
 
 __all__ = ["ArrayHeader", "matrix_blocks", "read_array_header", "read_npy", "to_float32", "write_array", "write_npy"]
 
@@ -41,8 +41,7 @@ def read_array_header(source: Source) -> ArrayHeader:
     if version not in (b"\x01\x00", b"\x02\x00") or length > _LONGEST_HEADER:
         raise FormatError(f"{name}, byte 6: {head!r} does not begin a NumPy array that is known.")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with ignoring(Warning):
             npy.read_magic(source)  # type: ignore[arg-type]
             reader = npy.read_array_header_1_0 if version == b"\x01\x00" else npy.read_array_header_2_0
             shape, fortran, dtype = reader(source)  # type: ignore[arg-type]
