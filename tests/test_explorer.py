@@ -257,6 +257,25 @@ class TestTheAxisPage:
         again = open_page(high="happy, glad, joyful")
         assert again.text_area(key="setting high").value == "happy, glad, joyful"
 
+    def test_going_back_in_the_address_goes_back_in_the_view(self):
+        page = open_page()
+        page.text_area(key="setting high").set_value("happy, glad, joyful").run()
+        page.query_params.clear()  # as the browser's button does
+        page.run()
+        assert page.text_area(key="setting high").value == DEFAULTS["high"]
+        page.text_area(key="setting high").set_value("kind, warm, tender").run()
+        assert "kind" in str(page.query_params)
+
+    def test_an_uploaded_file_makes_the_axis_and_a_bad_one_says_why(self):
+        page = open_page(source="upload")
+        lines = "good,1\nnice,1\nexcellent,1\nbad,-1\nnasty,-1\npoor,-1\n"
+        page.file_uploader(key="uploader").set_value(("mine.csv", lines.encode(), "text/csv")).run()
+        assert "Lexicon 'mine': 6 words" in texts(page.caption)
+        assert not page.error or "Trust" in texts(page.error)
+        page.file_uploader(key="uploader").set_value(("odd.csv", b"one\ntwo\n", "text/csv")).run()
+        assert "odd.csv, line 1" in texts(page.error)
+        assert "no file was uploaded" not in texts(page.error)
+
     def test_a_word_is_found_with_its_rank_and_error(self, googlenews):
         page = open_page(word="wonderful")
         line = texts(page.info)

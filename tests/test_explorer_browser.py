@@ -235,3 +235,12 @@ def test_two_visitors_see_one_long_step_through(chrome, address):
     assert "Trust:" in second.text
     for visitor in (first, second):
         visitor.context.close()
+
+
+def test_the_back_button_goes_back_to_the_view_before(visitor):
+    visitor.go()
+    for words in ("rich wealthy affluent", "kind warm gentle"):
+        visitor.type("Words at the high end", words)
+    visitor.page.go_back()
+    visitor.settle()
+    assert visitor.page.get_by_label("Words at the high end", exact=True).input_value() == "rich wealthy affluent"

@@ -8,7 +8,7 @@ import streamlit as st
 
 from densray.explorer import sidebar
 from densray.explorer.pages import PAGES
-from densray.explorer.widgets import NotYet, complain, plain, settings
+from densray.explorer.widgets import NotYet, complain, follow_address, plain, settings, write_address
 from densray.explorer.workbench import current
 
 __all__ = ["run", "show_page"]
@@ -34,6 +34,7 @@ def run() -> None:
 def show_page(name: str) -> None:
     """Show one page, and write what it shows into the address."""
     page = PAGES[name]
+    follow_address()
     st.title(page.TITLE)
     try:
         with complain():
@@ -43,7 +44,7 @@ def show_page(name: str) -> None:
     except Exception as error:  # the last line of defence: a defect is one line on the page, and whole in the log
         logging.getLogger("densray.explorer").exception("a defect in the explorer")
         st.error(plain(f"A defect in densray: {type(error).__name__}: {error}"), icon=":material/bug_report:")
-    st.query_params.from_dict(settings().to_query())
+    write_address()
     if settings().unshared:
         names = ", ".join(settings().unshared)
         st.caption(plain(f"Too long for the address, so a shared link opens without it: {names}."))

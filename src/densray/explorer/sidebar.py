@@ -12,7 +12,7 @@ from densray.errors import DensRayError, LexiconError
 from densray.explorer.kept import drop_axis, keep_axis, kept_axes, take_axis
 from densray.explorer.server import LARGEST_UPLOAD
 from densray.explorer.settings import AxisChoice
-from densray.explorer.widgets import NotYet, bound, choice, complain, long_step, plain, settings, write_setting
+from densray.explorer.widgets import NotYet, bound, choice, long_step, plain, settings, write_setting
 from densray.explorer.words import lexicon_of_lists, lexicon_of_upload, name_of_lists
 from densray.explorer.workbench import Axis, Workbench, identity
 from densray.lexicon import Lexicon
@@ -120,6 +120,8 @@ def lexicon_of(wanted: AxisChoice) -> Lexicon:
         found = load_lexicon(wanted.lexicon)
     elif "upload" in st.session_state:
         found = st.session_state["upload"]
+    elif "upload problem" in st.session_state:
+        raise LexiconError(st.session_state["upload problem"])
     else:
         raise LexiconError("no file was uploaded yet. Upload words and labels, or choose another source.")
     removed = removed_seeds(wanted)
@@ -175,12 +177,29 @@ def _take_upload() -> None:
         help="A word and its label (1/-1 or a score) on each line. A link to this view cannot carry the file.",
     )  # fmt: skip
     if file is not None and st.session_state.get("upload id") != file.file_id:
-        st.session_state.pop("upload", None)
-        with complain():
-            st.session_state["upload"] = lexicon_of_upload(file.name, file.getvalue())
-            st.session_state["upload id"] = file.file_id
+        _read_upload(file)
     if "upload" in st.session_state:
         st.caption(plain(repr(st.session_state["upload"])))
+
+
+def _read_upload(file: Any) -> None:
+    """Read an uploaded file, once; what is wrong with it is told wherever it is needed."""
+    for key in ("upload", "upload problem"):
+        st.session_state.pop(key, None)
+    try:
+        found = long_step(
+            f"upload {file.file_id}",
+            f"Reading {plain(file.name)}",
+            lambda _: lexicon_of_upload(file.name, file.getvalue()),
+            known=False,
+        )
+    except DensRayError as error:
+        st.session_state["upload problem"] = str(error)
+    else:
+        if found is None:
+            return  # cancelled: it is read when asked for again
+        st.session_state["upload"] = found
+    st.session_state["upload id"] = file.file_id
 
 
 def without_seed(word: str) -> None:

@@ -25,9 +25,11 @@ __all__ = [
     "choose_several",
     "complain",
     "download",
+    "follow_address",
     "long_step",
     "plain",
     "settings",
+    "write_address",
     "write_setting",
     "write_several",
     "written",
@@ -59,6 +61,22 @@ def settings() -> Settings:
     return found
 
 
+def follow_address() -> None:
+    """Take the view from the address where the visitor went back or forth in it; a click counts more."""
+    state, asked = st.session_state, st.query_params.to_dict()
+    if not state.get("clicked") and state.get("address", asked) != asked:
+        state["settings"] = Settings.from_query(asked)
+        for key in [key for key in state if str(key).startswith("setting ")]:
+            del state[key]  # widgets take their values anew
+
+
+def write_address() -> None:
+    """Write the view into the address."""
+    query = settings().to_query()
+    st.query_params.from_dict(query)
+    st.session_state["address"], st.session_state["clicked"] = query, False
+
+
 def bound(name: str) -> dict[str, Any]:
     """Return the arguments that tie a widget to a setting."""
     key = f"setting {name}"
@@ -68,13 +86,14 @@ def bound(name: str) -> dict[str, Any]:
 
 
 def _keep(name: str) -> None:
+    st.session_state["clicked"] = True
     settings()[name] = st.session_state[f"setting {name}"] or ""
 
 
 def write_setting(name: str, value: str) -> None:
     """Set a setting and the widget tied to it; for callbacks, which run before the page."""
     settings()[name] = value
-    st.session_state[f"setting {name}"] = value
+    st.session_state[f"setting {name}"], st.session_state["clicked"] = value, True
 
 
 def choice(label: str, name: str, options: Sequence[str], **more: Any) -> str:
@@ -96,6 +115,7 @@ def choose_several(label: str, name: str, options: Sequence[str], *, default: Se
 
 
 def _keep_several(name: str) -> None:
+    st.session_state["clicked"] = True
     settings()[name] = ",".join(st.session_state[f"setting {name}"])
 
 
