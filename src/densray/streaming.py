@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -132,11 +133,7 @@ def load_axis_for(source: str | Path, axis: str | Path, *, any_space: bool = Fal
         return load_rotation(axis)
     if not sample:
         return load_axis_on(load_space(source, limit=fitted["words"]), axis)
-    try:
-        found = _remembered(source, sample, fitted["words"])
-    except SpaceError as error:
-        raise _another_space(axis, fitted, str(source)) from error
-    return load_axis_on(found, axis)
+    return load_axis_on(_remembered(source, sample, fitted["words"]), axis)
 
 
 def load_axis_on(space: WordSpace, axis: str | Path, *, any_space: bool = False) -> Rotation:
@@ -147,18 +144,22 @@ def load_axis_on(space: WordSpace, axis: str | Path, *, any_space: bool = False)
         load_rotation(axis, space=space)  # names both widths
     if any_space or is_fitted_on(axis, space) or _is_of_first_words(axis, space):
         return rotation
-    raise _another_space(axis, fitted, space.name)
+    raise PersistenceError(
+        f"{axis} was fitted on '{fitted['name']}' ({fitted['words']:,} words), and {space.name} is another space. "
+        "Fit an axis on this one, or pass any_space=True if both have the same dimensions."
+    )
 
 
 def _remembered(source: str | Path, words: Sequence[str], first: int) -> WordSpace:
     """Return the words of a space that an axis remembers: of the first rows where some are there, else of all.
 
-    Most axes are fitted on a space or on its beginning, and the rest of a large file is then not read.
+    Most axes are fitted on a space or on its beginning, and the rest of a large file is then not read. Of a space that
+    has none of them the first word tells the name and the width.
     """
-    try:
-        return load_space(source, limit=first, words=words)
-    except SpaceError:  # none of them is there
-        return load_space(source, words=words)
+    for rows in (first, None):
+        with suppress(SpaceError):
+            return load_space(source, limit=rows, words=words)
+    return load_space(source, limit=1)
 
 
 def _is_of_first_words(axis: str | Path, space: WordSpace) -> bool:
@@ -171,13 +172,6 @@ def _is_of_first_words(axis: str | Path, space: WordSpace) -> bool:
         return False
     part = space.limit(header["space"]["words"])
     return is_fitted_on(axis, part) or is_fitted_on(axis, part.normalized(zeros="keep"))
-
-
-def _another_space(axis: str | Path, fitted: dict[str, Any], name: str) -> PersistenceError:
-    return PersistenceError(
-        f"{axis} was fitted on '{fitted['name']}' ({fitted['words']:,} words), and {name} is another space. "
-        "Fit an axis on this one, or pass any_space=True if both have the same dimensions."
-    )
 
 
 class _Steps:
