@@ -97,8 +97,7 @@ def _is_known(space: WordSpace, word: str) -> bool:
 
 def _show_missing_pairs(bench: Workbench, pairs: AnalogySet) -> None:
     words = pairs.words
-    rows = bench.space.locate(words, match_case=case_matters(pairs)).tolist()
-    missing = [word for word, row in zip(words, rows, strict=True) if row < 0]
+    missing = bench.space.absent(words, match_case=case_matters(pairs))
     show_missing(bench, missing, len(words) - len(missing), what="words of the pairs")
 
 
