@@ -69,9 +69,10 @@ def fit_axis(
         Whether to diagnose the axis; without, the file has no errors, no calibration and no verdict.
     overwrite : bool, default=False
         Whether an existing file is replaced.
-    method, pairs, normalize, match_case, folds, n_resamples, n_permutations, random_state, label_names, advance, \
-journal
+    method, pairs, normalize, match_case, label_names
         As for :func:`densray.tasks.diagnostics.diagnose`.
+    folds, n_resamples, n_permutations, random_state, advance, journal
+        Likewise, of use where the axis is judged.
     """
     seeds = Seeds.of(space, lexicon, normalize=normalize, match_case=match_case)
     rotation, named = fitted(method, seeds, n_components=n_components), name_method(method)
