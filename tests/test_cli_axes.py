@@ -276,3 +276,22 @@ def test_labels_may_be_the_names_of_the_ends(
     message = capsys.readouterr().err
     assert "--low and --high" in message
     assert "label_names" not in message
+
+
+def test_an_axis_is_written_as_npz_or_not_at_all(tmp_path, capsys):
+    assert run(["fit", "googlenews-26k", "gender", "--bare", "-o", str(tmp_path / "axis.csv")]) == 2
+    assert "an axis is written as .npz" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", [["evaluate", "lexicon"], ["evaluate", "methods"]])
+def test_evaluations_read_labels_that_are_the_names_of_the_ends(command, tmp_path, capsys):
+    ends = {"strong": "strong powerful mighty king leader ruler boss chief", "weak": "weak frail feeble slave servant"}
+    lines = [f"{word}\t{label}" for label, words in ends.items() for word in words.split()]
+    path = tmp_path / "power.tsv"
+    path.write_text("\n".join(lines))
+    arguments = [*command, "googlenews-26k", str(path), "--methods", "ridge", "--json"]
+    assert run([*arguments, "--low", "weak", "--high", "strong"]) == 0
+    assert '"ridge"' in capsys.readouterr().out
+    assert run(arguments) == 2
+    assert "--low and --high" in capsys.readouterr().err

@@ -331,3 +331,12 @@ class TestTheAxisPage:
         page = open_page(method="nonsense", source="nonsense")
         assert page.selectbox(key="setting method").value == "auto"
         assert not page.exception
+
+    def test_a_seed_on_both_lists_is_named_as_left_out(self):
+        page = open_page(high="good nice excellent boss", low="bad nasty poor boss")
+        assert "boss" in texts(page.caption)
+        assert "even odds" in texts(page.caption)
+
+    def test_phrases_found_under_another_joint_do_not_count_as_missing(self):
+        page = open_page(high="qqzz, prime minister", low="qqxx, qqvv")
+        assert "3 of 4 seeds are not in the space" in [expander.label for expander in page.expander]

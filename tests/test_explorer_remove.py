@@ -163,7 +163,7 @@ class TestWhatIsTaken:
         monkeypatch.setattr(remove, "_LARGEST", 1000)
         page = open_page("remove", **GENDER, n_axes="3", keep="queen")
         assert "too large to go through the browser" in texts(page.markdown)
-        expected = "densray erase SPACE gender.npz --axes 3 --keep-list keep.txt -o gender-erased.bin"
+        expected = "densray erase googlenews-26k gender-removed.npz --axes 3 --keep-list keep.txt -o gender-erased.bin"
         assert [code.value for code in page.code] == [expected]
 
     def test_a_small_one_is_offered_whole(self):

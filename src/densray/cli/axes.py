@@ -8,8 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from densray.cli.long_runs import Fresh, long_run
-from densray.cli.options import Json, LabelColumn, Limit, Output, Overwrite, Quiet, Seed, Space, WordColumn
-from densray.cli.output import check_output, note, print_json, show
+from densray.cli.options import (
+    High,
+    Json,
+    LabelColumn,
+    Limit,
+    Low,
+    Output,
+    Overwrite,
+    Quiet,
+    Seed,
+    Space,
+    WordColumn,
+    name_ends,
+)
+from densray.cli.output import check_output, named_npz, note, print_json, show
 
 if TYPE_CHECKING:
     from densray.lexicon import Lexicon
@@ -38,12 +51,6 @@ Resamples: TypeAlias = Annotated[
 Permutations: TypeAlias = Annotated[
     int | None,
     typer.Option("--permutations", min=19, metavar="N", help="Shuffled labels; 999, or 99 if each is a fit."),
-]
-Low: TypeAlias = Annotated[
-    str | None, typer.Option("--low", metavar="NAME", help="What the low end is called; a LEXICON may use it as label.")
-]
-High: TypeAlias = Annotated[
-    str | None, typer.Option("--high", metavar="NAME", help="What the high end is called; likewise.")
 ]
 
 
@@ -80,13 +87,13 @@ def fit(
 
     Example: densray fit googlenews-26k hu-liu -o sentiment.npz
     """
-    file = output if output.suffix or output.is_dir() else output.with_suffix(".npz")
+    file = named_npz(output)
     target = check_output(file, overwrite=overwrite)
     from densray.datasets import load_space
     from densray.rotations import name_method
     from densray.tasks.axis_files import fit_axis
 
-    words, paired = _read_seeds(lexicon, pairs, word_column, label_column, _ends(low, high))
+    words, paired = _read_seeds(lexicon, pairs, word_column, label_column, name_ends(low, high))
     note(f"Writing {target} at the end", quiet=quiet)
     with long_run(fresh=fresh, quiet=quiet) as run:
         with run.progress(f"Fitting {name_method(method)}", by_parts=False) as advance:
@@ -102,7 +109,7 @@ def fit(
                 overwrite=overwrite,
                 advance=advance,
                 journal=run.journal,
-                **_asked(raw, any_case, folds, resamples, seed, _ends(low, high)),
+                **_asked(raw, any_case, folds, resamples, seed, name_ends(low, high)),
             )
         if saved.diagnosis is None:
             _answer_bare(saved, as_json=as_json, quiet=quiet)
@@ -137,7 +144,7 @@ def diagnose(
     from densray.datasets import load_space
     from densray.tasks.diagnostics import diagnose as find
 
-    words, paired = _read_seeds(lexicon, pairs, word_column, label_column, _ends(low, high))
+    words, paired = _read_seeds(lexicon, pairs, word_column, label_column, name_ends(low, high))
     with long_run(fresh=fresh, quiet=quiet) as run:
         with run.progress(f"Diagnosing {method}", by_parts=False) as advance:
             found = find(
@@ -148,7 +155,7 @@ def diagnose(
                 n_permutations=permutations,
                 advance=advance,
                 journal=run.journal,
-                **_asked(raw, any_case, folds, resamples, seed, _ends(low, high)),
+                **_asked(raw, any_case, folds, resamples, seed, name_ends(low, high)),
             )
         show(found, as_json=as_json, quiet=quiet)
 
@@ -199,15 +206,15 @@ def induce(
         with run.progress(f"Scoring {space}", by_parts=False) as advance:
             vectors = load_space(space, limit=limit)
             if is_axis_file(source):
-                induced = induce_by_axis(vectors, source, any_space=any_space, label_names=_ends(low, high))
+                induced = induce_by_axis(vectors, source, any_space=any_space, label_names=name_ends(low, high))
             else:
                 induced = induction.induce(
                     vectors,
-                    _read_seeds(source, pairs, word_column, label_column, _ends(low, high))[0],
+                    _read_seeds(source, pairs, word_column, label_column, name_ends(low, high))[0],
                     method=method,
                     advance=advance,
                     journal=run.journal,
-                    **_asked(raw, any_case, folds, resamples, seed, _ends(low, high)),
+                    **_asked(raw, any_case, folds, resamples, seed, name_ends(low, high)),
                 )
             path = induced.write(target, overwrite=overwrite)
         if induced.scores.standard_error is None:
@@ -231,11 +238,6 @@ def methods(as_json: Json = False) -> None:
         print_json(rows)
     else:
         show(Table("Methods", ["method", "labels", "axis"], rows), as_json=False)
-
-
-def _ends(low: str | None, high: str | None) -> tuple[str, str] | None:
-    """Return the names of the ends of an axis, where one was given."""
-    return None if low is None and high is None else (low or "low", high or "high")
 
 
 def _asked(

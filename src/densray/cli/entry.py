@@ -32,7 +32,7 @@ _AS_OPTIONS = {
     ", or name its encoding, for instance encoding='latin-1'": " (it may be latin-1)",
     ", or name its encoding, for instance encoding='utf-16'": " (it may be utf-16)",
     "(strength)": "(--strength)",
-    "others with label_names=(low, high)": "others are named by --low and --high of fit, diagnose, induce",
+    "others with label_names=(low, high)": "others are named by --low and --high",
     "say header=True": "say which they are: --word-column, --label-column",
     "word_column=, label_column=": "--word-column, --label-column",
 }

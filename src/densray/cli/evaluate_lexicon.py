@@ -9,7 +9,19 @@ import typer
 
 from densray.cli.evaluate import app
 from densray.cli.long_runs import Fresh, long_run
-from densray.cli.options import Json, LabelColumn, Limit, Overwrite, Quiet, Seed, Space, WordColumn
+from densray.cli.options import (
+    High,
+    Json,
+    LabelColumn,
+    Limit,
+    Low,
+    Overwrite,
+    Quiet,
+    Seed,
+    Space,
+    WordColumn,
+    name_ends,
+)
 from densray.cli.output import check_figure, note, show
 
 if TYPE_CHECKING:
@@ -44,6 +56,8 @@ def lexicon_command(
     methods: Methods = None,
     word_column: WordColumn = None,
     label_column: LabelColumn = None,
+    low: Low = None,
+    high: High = None,
     test_size: TestSize = 0.25,
     seed: Seed = 0,
     any_case: AnyCase = False,
@@ -68,7 +82,11 @@ def lexicon_command(
         raise TaskError(f"--test was given with {len(lexicons)} training lexicons; it takes one.")
     protocol = Protocol(test_size=test_size, seed=seed, match_case=not any_case)
     chosen = split_names(methods) or DEFAULT_METHODS
-    columns: dict[str, Any] = {"word_column": word_column, "label_column": label_column}
+    columns: dict[str, Any] = {
+        "word_column": word_column,
+        "label_column": label_column,
+        "label_names": name_ends(low, high),
+    }
     loaded, vectors = [load_lexicon(name, **columns) for name in lexicons], load_space(space, limit=limit)
     result: Result
     with long_run(fresh=fresh, quiet=quiet) as run:
@@ -94,6 +112,8 @@ def stability_command(
     overwrite: Overwrite = False,
     word_column: WordColumn = None,
     label_column: LabelColumn = None,
+    low: Low = None,
+    high: High = None,
     test_size: TestSize = 0.25,
     seed: Seed = 0,
     any_case: AnyCase = False,
@@ -111,7 +131,11 @@ def stability_command(
     from densray.tasks.protocol import Protocol
     from densray.tasks.stability import DEFAULT_SIZES, STABILITY_METHODS, evaluate_stability
 
-    columns: dict[str, Any] = {"word_column": word_column, "label_column": label_column}
+    columns: dict[str, Any] = {
+        "word_column": word_column,
+        "label_column": label_column,
+        "label_names": name_ends(low, high),
+    }
     with long_run(fresh=fresh, quiet=quiet) as run:
         with run.progress("Sampling") as advance:
             result = evaluate_stability(

@@ -9,7 +9,7 @@ import typer
 from densray.cli.evaluate import app
 from densray.cli.evaluate_lexicon import Methods, split_names
 from densray.cli.long_runs import Fresh, long_run
-from densray.cli.options import Json, LabelColumn, Limit, Quiet, Seed, Space, WordColumn
+from densray.cli.options import High, Json, LabelColumn, Limit, Low, Quiet, Seed, Space, WordColumn, name_ends
 from densray.cli.output import show
 
 __all__: list[str] = []
@@ -22,6 +22,8 @@ def methods_command(
     methods: Methods = None,
     word_column: WordColumn = None,
     label_column: LabelColumn = None,
+    low: Low = None,
+    high: High = None,
     folds: Annotated[int, typer.Option("--folds", min=2, metavar="N", help="Of the cross-validation.")] = 10,
     words: Annotated[int, typer.Option("--words", min=1, metavar="N", help="Words named that methods part on.")] = 20,
     seed: Seed = 0,
@@ -38,7 +40,7 @@ def methods_command(
     from densray.tasks.method_comparison import compare_methods
     from densray.tasks.method_trials import QUICK_METHODS
 
-    seeds = load_lexicon(lexicon, word_column=word_column, label_column=label_column)
+    seeds = load_lexicon(lexicon, word_column=word_column, label_column=label_column, label_names=name_ends(low, high))
     vectors = load_space(space, limit=limit)
     chosen = split_names(methods) or QUICK_METHODS
     with long_run(fresh=fresh, quiet=quiet) as run:

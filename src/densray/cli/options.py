@@ -7,7 +7,20 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-__all__ = ["Json", "LabelColumn", "Limit", "Output", "Overwrite", "Quiet", "Seed", "Space", "WordColumn"]
+__all__ = [
+    "High",
+    "Json",
+    "LabelColumn",
+    "Limit",
+    "Low",
+    "Output",
+    "Overwrite",
+    "Quiet",
+    "Seed",
+    "Space",
+    "WordColumn",
+    "name_ends",
+]
 
 _LARGEST_SEED = 2**32 - 1  # what scikit-learn takes
 
@@ -32,3 +45,14 @@ LabelColumn: TypeAlias = Annotated[
     str | None,
     typer.Option("--label-column", metavar="COLUMN", help="Where the labels are: a name of the first line, or from 0."),
 ]
+Low: TypeAlias = Annotated[
+    str | None, typer.Option("--low", metavar="NAME", help="What the low end is called; a LEXICON may use it as label.")
+]
+High: TypeAlias = Annotated[
+    str | None, typer.Option("--high", metavar="NAME", help="What the high end is called; likewise.")
+]
+
+
+def name_ends(low: str | None, high: str | None) -> tuple[str, str] | None:
+    """Return the names of the ends of an axis, where one was given."""
+    return None if low is None and high is None else (low or "low", high or "high")

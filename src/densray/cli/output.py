@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from densray.report import Report, Result, Section, Table
 
-__all__ = ["check_figure", "check_output", "note", "print_json", "show"]
+__all__ = ["check_figure", "check_output", "named_npz", "note", "print_json", "show"]
 
 _PIPE_WIDTH = 240  # wide enough that no cell is folded where nobody's screen is the limit
 
@@ -39,6 +39,17 @@ def check_output(path: Path, *, overwrite: bool) -> Path:
             return path
     except OSError as error:
         raise OutputError(f"{path}: cannot write in {folder} ({error.strerror}). Write elsewhere.") from error
+
+
+def named_npz(path: Path) -> Path:
+    """Return where an axis goes: the name given, with the ending .npz where it has none; another one is refused."""
+    from densray.errors import OutputError
+
+    if path.is_dir() or path.suffix == ".npz":
+        return path
+    if path.suffix:
+        raise OutputError(f"{path}: an axis is written as .npz, not as '{path.suffix}'. Name it {path.stem}.npz.")
+    return path.with_suffix(".npz")
 
 
 def check_figure(path: Path | None, *, overwrite: bool, quiet: bool) -> None:

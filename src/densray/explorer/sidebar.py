@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from densray.alignment import locate_spellings
 from densray.datasets import list_datasets, load_lexicon
 from densray.errors import DensRayError, LexiconError
 from densray.explorer.kept import drop_axis, keep_axis, kept_axes, take_axis
@@ -141,7 +142,8 @@ def axis_in_hand(bench: Workbench) -> tuple[AxisChoice, Axis]:
     try:
         return wanted, find_axis(bench, lexicon, wanted.method)
     except DensRayError:
-        missing = bench.space.absent(lexicon.words)
+        rows, _ = locate_spellings(lexicon.words, bench.space)
+        missing = [word for word, row in zip(lexicon.words, rows.tolist(), strict=True) if row < 0]
         show_missing(bench, missing, len(lexicon) - len(missing))
         raise
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from densray.errors import name_some
 from densray.explorer.settings import AxisChoice
 from densray.explorer.sidebar import axis_in_hand, find_axis, lexicon_of, removed_seeds, show_missing, without_seed
 from densray.explorer.widgets import bound, chart, complain, download, long_step, plain, settings, written
@@ -53,6 +54,8 @@ def show() -> None:
         _show_word(bench, axis, diagnosis, found)
         _show_diagnosis(diagnosis)
     show_missing(bench, axis.seeds.missing, len(axis.seeds))
+    for reason, words in axis.lexicon.dropped.by_reason().items():
+        st.caption(plain(f"Left out ({reason}): {name_some(words)}."))
     _offer_downloads(bench, wanted, axis, diagnosis)
 
 
@@ -106,6 +109,10 @@ def _show_diagnosis(diagnosis: Diagnosis) -> None:
     for place, (name, (value, interval)) in zip(st.columns(4), figures.items(), strict=False):
         place.metric(name, f"{value:.3f}", f"{interval.low:.3f} to {interval.high:.3f}", delta_color="off",
                      delta_arrow="off")  # fmt: skip
+    if diagnosis.model.even_odds is not None:
+        st.caption(
+            f"A score of 0 is not neutral: even odds between the two ends lie at {diagnosis.model.even_odds:.3f}."
+        )
     with st.expander("All figures"):
         _show_table(diagnosis.tables()[0])
     left, right = st.columns([3, 2], gap="large")

@@ -94,7 +94,8 @@ def _choose_remover() -> str:
     left, right = st.columns([3, 1])
     with left:
         name = choice("Remove it by", "remover", _REMOVERS)
-        st.caption(plain(REMOVERS[name].summary))
+        own = "It finds its own axes: the method in the sidebar is that of the other pages."
+        st.caption(plain(f"{REMOVERS[name].summary}. {own}"))
     with right:
         count = choice("Axes", "n_axes", _AXES, help="How many directions are taken out, the concept's own first.")
     return f"{name}:{count}"
@@ -210,13 +211,13 @@ def _offer_downloads(bench: Workbench, erasure: Erasure, words: RemovalWords, *,
                     download(label, f"{stem}-erased{ending}", content)
         if rotation is not None:
             content = partial(_axis_file, bench, rotation, erasure.name, f"{stem}.npz")
-            download("Axes .npz", f"{stem}.npz", content, help="For densray erase.")
+            download("Axes .npz", f"{stem}-removed.npz", content, help="For densray erase.")
     if size > _LARGEST:
         st.markdown(f"The space is {size / 1e6:,.0f} MB, too large to go through the browser.")
     if rotation is not None:
         options = f"--axes {len(rotation.components_)}" + (" --keep-list keep.txt" if words.keep else "")
         st.caption("The same at the command line, block by block, for a space of any size:")
-        st.code(f"densray erase SPACE {stem}.npz {options} -o {stem}-erased.bin", language=None)
+        st.code(f"densray erase {bench.space.name} {stem}-removed.npz {options} -o {stem}-erased.bin", language=None)
 
 
 def _erased_file(bench: Workbench, erasure: Erasure, keep: tuple[str, ...], name: str) -> bytes:
