@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["check_figure", "check_output", "named_npz", "note", "print_json", "show"]
 
+_TABLES = (".csv", ".tsv", ".txt", ".json", ".parquet")
 _PIPE_WIDTH = 240  # wide enough that no cell is folded where nobody's screen is the limit
 
 
@@ -42,14 +43,12 @@ def check_output(path: Path, *, overwrite: bool) -> Path:
 
 
 def named_npz(path: Path) -> Path:
-    """Return where an axis goes: the name given, with the ending .npz where it has none; another one is refused."""
+    """Return where an axis goes: the name given, with the ending .npz where it has none; that of a table is refused."""
     from densray.errors import OutputError
 
-    if path.is_dir() or path.suffix == ".npz":
-        return path
-    if path.suffix:
+    if path.suffix.lower() in _TABLES and not path.is_dir():
         raise OutputError(f"{path}: an axis is written as .npz, not as '{path.suffix}'. Name it {path.stem}.npz.")
-    return path.with_suffix(".npz")
+    return path if path.suffix or path.is_dir() else path.with_suffix(".npz")
 
 
 def check_figure(path: Path | None, *, overwrite: bool, quiet: bool) -> None:
