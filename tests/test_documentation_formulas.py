@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-pytest.importorskip("latex2mathml")
-application = pytest.importorskip("sphinx.application")
+pytest.importorskip("latex2mathml", reason="the extra `docs` (latex2mathml) is not installed")
+application = pytest.importorskip("sphinx.application", reason="the extra `docs` (sphinx) is not installed")
 
 EXTENSIONS = Path(__file__).parents[1] / "docs" / "_extensions"
 PAGE = r"""# A page
