@@ -76,8 +76,9 @@ def show() -> None:
         return
     if found.remark:
         st.warning(plain(found.remark), icon=":material/warning:")
+    ratings = bench.recall(("ratings", "men"), lambda: load_similarity("men"))
     preview = preview_removal(
-        bench.space, found.erasure, words.neutral, words.anchors, keep=words.keep, ratings=[load_similarity("men")]
+        bench.space, found.erasure, words.neutral, words.anchors, keep=words.keep, ratings=[ratings]
     )
     _show_preview(preview)
     tests = st.container()
