@@ -14,9 +14,9 @@ from benchmarks.devices import gpu_copies
 from benchmarks.measurement import Measurement, peak_bytes
 from densray import WordSpace, load_space
 from densray.analogies import AnalogySet
+from densray.analogy import AnalogyResult, IntCos, LRCos, Solver, compare_solvers
 from densray.datasets import load_analogies
 from densray.errors import DataError
-from densray.tasks.analogy import AnalogyResult, IntCos, LRCos, Solver, compare_solvers
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from analogy_oracle import COLUMNS, solve

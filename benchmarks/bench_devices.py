@@ -21,7 +21,7 @@ from sklearn.base import clone
 from benchmarks.bench_fit import planted
 from benchmarks.devices import cupy_with_device, torch_with_device
 from benchmarks.measurement import Measurement
-from densray.arrays import to_host
+from densray._arrays import to_host
 from densray.rotations import DensRay, LinearRotation, MeanDifference, Rotation
 
 __all__ = ["main"]

@@ -6,10 +6,10 @@ import time
 
 from benchmarks.measurement import Measurement, seconds
 from densray import Lexicon, load_space
+from densray.axes._protocol import Protocol, TrainTest
+from densray.axes._stability import evaluate_stability
 from densray.datasets import load_lexicon
 from densray.errors import DataError
-from densray.tasks.protocol import Protocol, TrainTest
-from densray.tasks.stability import evaluate_stability
 
 __all__ = ["main"]
 

@@ -6,13 +6,13 @@ import numpy as np
 
 from benchmarks.measurement import Measurement, seconds
 from densray import load_space
+from densray.axes import diagnose
+from densray.axes._influence import leave_one_out_axes
+from densray.axes._resampling import refit
+from densray.axes._scoring import induce
+from densray.axes._seeds import Seeds
 from densray.datasets import load_lexicon
 from densray.rotations import make_rotation
-from densray.tasks.diagnostics import diagnose
-from densray.tasks.diagnostics.influence import leave_one_out_axes
-from densray.tasks.induction import induce
-from densray.tasks.resampling import refit
-from densray.tasks.seeds import Seeds
 
 __all__ = ["main"]
 

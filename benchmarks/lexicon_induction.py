@@ -13,10 +13,10 @@ import argparse
 from threadpoolctl import threadpool_limits
 
 from densray import load_space
+from densray.axes._lexicon_evaluation import evaluate_induction
+from densray.axes._stability import evaluate_stability
 from densray.datasets import load_lexicon
 from densray.report import Column, Table, best_cells, to_markdown
-from densray.tasks.lexicon_induction import evaluate_induction
-from densray.tasks.stability import evaluate_stability
 
 LEXICONS = ("hu-liu", "mpqa", "nrc", "whm", "bwk")
 METHODS = ("densray-unit", "densifier", "mean-difference", "lda", "svm", "svr", "ridge", "densray-whitened")

@@ -8,9 +8,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from densray.analogy import IntRank, compare_paired, compare_solvers, evaluate_analogies
+from densray.analogy._candidates import FEATURES
 from densray.datasets import load_analogies, load_space
-from densray.tasks.analogy import IntRank, compare_paired, compare_solvers, evaluate_analogies
-from densray.tasks.analogy.candidates import FEATURES
 
 LEAST_PAIRS = 15
 

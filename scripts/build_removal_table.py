@@ -22,11 +22,9 @@ from typing import Any
 import numpy as np
 
 from densray import Lexicon, WordSpace, load_space
-from densray.bias import most_biased
+from densray.debiasing import Concept, MeasuredSpace, evaluate_removal, load_concept, make_remover, most_biased
 from densray.figures import removal_tradeoff, to_svg
-from densray.removal import make_remover
 from densray.report import Column, Table, to_json, to_markdown
-from densray.tasks.debiasing import Concept, MeasuredSpace, evaluate_removal, load_concept
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 NUMBERS, PAGE = DOCS / "removal.json", DOCS / "debiasing.md"

@@ -8,13 +8,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from densray import WordSpace, load_space
+from densray.axes._protocol import PAPER_METHODS
 from densray.datasets import load_analogies
 from densray.paper import compare, comparison_table, published
-from densray.paper.analogies import analogy_tables, reproduce_analogies
-from densray.paper.debiasing import occupation_gaps, table3
-from densray.paper.lexicon_induction import table1
+from densray.paper._tables import analogy_tables, occupation_gaps, reproduce_analogies, table1, table3
 from densray.report import Column, Table, best_cells, to_markdown
-from densray.tasks.protocol import PAPER_METHODS
 
 PAGE = Path(__file__).parents[1] / "docs" / "results.md"
 METHODS = (*PAPER_METHODS, "mean-difference", "ridge")

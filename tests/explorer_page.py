@@ -11,7 +11,7 @@ def open_page(name: str = "axis", **settings: str):
     Widgets are found by their setting: ``page.text_area(key="setting high")``. Skips where Streamlit is missing.
     """
     testing = pytest.importorskip("streamlit.testing.v1", reason="the extra `explore` (streamlit) is not installed")
-    script = f"from densray.explorer.shell import show_page\n\nshow_page({name!r})"
+    script = f"from densray.explorer.app import show_page\n\nshow_page({name!r})"
     page = testing.AppTest.from_string(script, default_timeout=60)
     for key, value in settings.items():
         page.query_params[key] = value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from densray import Lexicon, WordSpace
-from densray.tasks.seeds import Seeds
+from densray.axes._seeds import Seeds
 
 
 def planted_seeds(

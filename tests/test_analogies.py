@@ -8,8 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from densray.analogies import AnalogyPair, AnalogySet
-from densray.analogy_files import read_google, read_msr, read_pair_file
+from densray.analogies import AnalogyPair, AnalogySet, read_google, read_msr, read_pair_file
 from densray.errors import AnalogyError, DensRayError
 
 QUESTIONS = ": capital\nAthens Greece Oslo Norway\nOslo Norway Lima Peru\n: family\nboy girl king queen\n"

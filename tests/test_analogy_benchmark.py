@@ -11,11 +11,11 @@ import pytest
 
 from densray import WordSpace
 from densray.analogies import AnalogySet
+from densray.analogy import SOLVERS, compare_solvers, evaluate_analogies
 from densray.cli.entry import run
 from densray.datasets import load_analogies, load_space
 from densray.errors import AnalogyError
-from densray.paper.analogies import analogy_tables, reproduce_analogies
-from densray.tasks.analogy import SOLVERS, compare_solvers, evaluate_analogies
+from densray.paper._tables import analogy_tables, reproduce_analogies
 
 # Dufter & Schütze 2019, tables 5 and 6, block GN/GA: sections that the slice covers wholly
 GOOGLE = {

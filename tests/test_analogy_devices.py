@@ -13,11 +13,11 @@ from threadpoolctl import threadpool_limits
 
 from densray import WordSpace
 from densray.analogies import AnalogySet
+from densray.analogy import SOLVERS, IntCos, Solver, compare_solvers, evaluate_analogies, make_solver
+from densray.analogy import _products as products_module
+from densray.analogy._products import Blocks, Vocabulary, mean_direction
 from densray.datasets import load_analogies, load_space
 from densray.errors import TaskError, VectorError
-from densray.tasks.analogy import SOLVERS, IntCos, Solver, compare_solvers, evaluate_analogies, make_solver
-from densray.tasks.analogy import products as products_module
-from densray.tasks.analogy.products import Blocks, Vocabulary, mean_direction
 
 Kind = Callable[[Any], Any]
 Rows = NDArray[np.float32]

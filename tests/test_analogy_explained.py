@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from densray.analogies import AnalogySet
+from densray.analogy import SOLVERS, evaluate_analogies, make_solver
 from densray.errors import AnalogyError
 from densray.space import WordSpace
-from densray.tasks.analogy import SOLVERS, evaluate_analogies, make_solver
 
 PAIRS = [("man", "woman"), ("father", "mother"), ("brother", "sister"), ("boy", "girl"), ("son", "daughter")]
 

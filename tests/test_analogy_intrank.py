@@ -10,10 +10,10 @@ from scipy.optimize import minimize
 
 from densray import WordSpace
 from densray.analogies import AnalogySet
+from densray.analogy import IntRank, compare_paired, compare_solvers, evaluate_analogies
+from densray.analogy._intrank import fit_conditional_logit
 from densray.datasets import load_analogies, load_space
 from densray.errors import TaskError
-from densray.tasks.analogy import IntRank, compare_paired, compare_solvers, evaluate_analogies
-from densray.tasks.analogy.conditional_logit import fit_conditional_logit
 
 
 @pytest.fixture(scope="module")

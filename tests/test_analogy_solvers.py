@@ -13,14 +13,13 @@ from threadpoolctl import threadpool_limits
 from analogy_oracle import COLUMNS, solve
 from densray import DensRay, LinearRotation, WordSpace
 from densray.analogies import AnalogyCategory, AnalogySet
+from densray.analogy import SOLVERS, IntCos, LRCos, Solver, _fits, compare_solvers, make_solver
+from densray.analogy import _products as products_module
+from densray.analogy._fits import fold_svm
+from densray.analogy._pairs import Examples, Folds, UsableCategory, find_usable
+from densray.analogy._products import Vocabulary
 from densray.datasets import load_analogies, load_space
 from densray.errors import AnalogyError, DensRayError, TaskError
-from densray.tasks.analogy import SOLVERS, IntCos, LRCos, Solver, compare_solvers, make_solver, support_vectors
-from densray.tasks.analogy import products as products_module
-from densray.tasks.analogy.folds import Examples, Folds
-from densray.tasks.analogy.products import Vocabulary
-from densray.tasks.analogy.support_vectors import fold_svm
-from densray.tasks.analogy.usable import UsableCategory, find_usable
 
 
 @pytest.fixture(autouse=True)
@@ -134,8 +133,8 @@ def test_folds_that_do_not_settle_are_left_to_scikit_learn(monkeypatch: pytest.M
     labels = np.repeat([-1.0, 1.0], 15)
     rows, keep = rng.normal(size=(30, 5)), rng.random((8, 30)) > 0.2
     expected = fold_svm(rows, labels, keep)
-    monkeypatch.setattr(support_vectors, "_STEPS", 1)
-    monkeypatch.setattr(support_vectors, "_BATCH", 3 * 30**2)
+    monkeypatch.setattr(_fits, "_SVM_STEPS", 1)
+    monkeypatch.setattr(_fits, "_SVM_FOLDS_AT_ONCE", 3 * 30**2)
     np.testing.assert_allclose(fold_svm(rows, labels, keep), expected, atol=1e-5)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from densray.arrays import is_foreign, to_host
+from densray._arrays import is_foreign, to_host
 from densray.errors import LabelError, VectorError
 from densray.rotations import Densifier, DensRay, LinearRotation, MeanDifference, PairDirection, SequentialRotation
 from densray.scale import fit_blocks

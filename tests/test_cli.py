@@ -17,9 +17,8 @@ import typer
 import densray.cli.app
 from densray import __version__
 from densray.cli.entry import run
-from densray.cli.output import check_output, note, print_json, show
-from densray.cli.progress import progress
 from densray.cli.reproduce import show_comparison
+from densray.cli.terminal import check_output, note, print_json, progress, show
 from densray.errors import LexiconError, OutputError
 from densray.report import Column, Table
 
@@ -175,7 +174,7 @@ def test_progress_is_for_long_work_on_a_terminal(
 ) -> None:
     stream = Terminal() if terminal else io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr("densray.cli.progress._PATIENCE", 0.05)
+    monkeypatch.setattr("densray.cli.terminal._PATIENCE", 0.05)
     with progress("Reading [tiny]", quiet=quiet) as advance:
         advance(1, 2)
         time.sleep(seconds)
@@ -183,7 +182,7 @@ def test_progress_is_for_long_work_on_a_terminal(
 
 
 def test_no_percentage_is_shown_before_a_step_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("densray.cli.progress._PATIENCE", 0.01)
+    monkeypatch.setattr("densray.cli.terminal._PATIENCE", 0.01)
     for steps, shown in ((0, False), (1, True)):
         stream = Terminal()
         monkeypatch.setattr(sys, "stderr", stream)

@@ -15,10 +15,10 @@ import polars as pl
 import pytest
 
 from densray import WordSpace
+from densray._files import replacing
 from densray.cli.entry import main, run
 from densray.errors import FormatError, OutputError
 from densray.formats import read_space, write_space
-from densray.writing import replacing
 
 WORDS = [f"good{number}" for number in range(12)] + [f"bad{number}" for number in range(12)]
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from densray.cli.entry import run
-from densray.cli.long_runs import InterruptedRun, long_run
+from densray.cli.terminal import InterruptedRun, long_run
 from resumed import without_times
 
 LEXICON = ["evaluate", "lexicon", "googlenews-26k", "hu-liu", "--methods", "mean-difference,ridge,svm,svr", "--json"]
@@ -113,7 +113,7 @@ def test_parts_are_for_the_same_command_and_passed_over_when_asked(
 
 def stop_at(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
     """Press Ctrl-C when a method is about to be measured."""
-    from densray.tasks import lexicon_induction
+    from densray.axes import _lexicon_evaluation as lexicon_induction
 
     measure = lexicon_induction._measure
 

@@ -10,15 +10,14 @@ import numpy as np
 import pytest
 
 from densray import WordSpace
+from densray.axes._comparison import MethodTrial, compare_methods
+from densray.axes._protocol import Protocol
 from densray.cli.entry import run
 from densray.datasets import load_lexicon, load_space
 from densray.errors import DataError
 from densray.formats import write_space
 from densray.paper import compare, published
-from densray.paper.lexicon_induction import LINES, table1
-from densray.tasks.method_comparison import compare_methods
-from densray.tasks.method_trials import MethodTrial
-from densray.tasks.protocol import Protocol
+from densray.paper._tables import LINES, table1
 from planted import planted_space
 
 

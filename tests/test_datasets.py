@@ -25,11 +25,11 @@ from densray.datasets import (
     load_word_list,
     path_of,
 )
-from densray.datasets._lexicons import _READERS
+from densray.datasets._load import _READERS
 from densray.datasets._registry import EMBEDDED_FOLDER, embedded_checksums, find_dataset
 from densray.errors import DataError
 from densray.paper import published
-from densray.paper.lexicon_induction import LINES
+from densray.paper._tables import LINES
 from densray.space import WordSpace
 
 ROOT = Path(__file__).parent.parent

@@ -15,10 +15,9 @@ from pathlib import Path
 import pytest
 
 from densray.datasets import DataFile, DataSet, fetch, path_of
-from densray.datasets import _places as places
+from densray.datasets import _registry as places
 from densray.datasets import _registry as registry
-from densray.datasets._archives import unpack
-from densray.datasets._download import download
+from densray.datasets._fetch import download, unpack
 from densray.errors import DataError
 
 CONTENT = bytes(range(256)) * 4096  # 1 MiB

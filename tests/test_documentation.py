@@ -14,10 +14,9 @@ from typing import Any
 import pytest
 
 import densray
-import densray.bias
+import densray.axes
+import densray.debiasing
 import densray.paper
-import densray.removal
-import densray.tasks
 from densray.cli.entry import run
 from densray.report import Result, to_markdown
 from densray.rotations import METHODS
@@ -117,7 +116,7 @@ def reference() -> list[str]:
 
 def results() -> set[str]:
     """The names of what the tasks return."""
-    for package in (densray.bias, densray.paper, densray.removal, densray.tasks):
+    for package in (densray.debiasing, densray.paper, densray.debiasing, densray.axes):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             import_module(module.name)
     kinds, found = [Result], set()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from densray.removal import REMOVERS
+from densray.debiasing import REMOVERS
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "debiasing.md").read_text("utf-8")

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from browser import explorer
 from densray import Lexicon
 from densray.errors import DensRayError, LexiconError, MissingExtraError
-from densray.explorer.guard import Guard
-from densray.explorer.server import check_ready
+from densray.explorer.server import Guard, check_ready
 from densray.explorer.settings import DEFAULTS, LONGEST, AxisChoice, Settings
 from densray.explorer.words import file_stem, lexicon_of_lists, lexicon_of_upload, pairs_of_text, words_of_text
 from densray.explorer.workbench import Workbench

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from densray import WordSpace
+from densray.analogy import SOLVERS, evaluate_analogies, make_solver
 from densray.datasets import load_analogies
 from densray.explorer.settings import DEFAULTS
 from densray.explorer.words import MOST_PAIRS, pairs_of_text, text_of_pairs
 from densray.explorer.workbench import Workbench
-from densray.tasks.analogy import SOLVERS, evaluate_analogies, make_solver
 from explorer_page import open_page, texts
 
 PAIRS = "man woman\nfather mother\nson daughter"
@@ -77,7 +77,7 @@ class TestAsk:
         assert "«auntt» is not in the space" in texts(open_page("analogies", expected="auntt").warning)
 
     def test_many_pairs_are_learned_from_beside_the_page_with_the_same_answers(self, googlenews, monkeypatch):
-        from densray.explorer.pages import analogies
+        from densray.explorer.views import analogies
 
         steps, long_step = [], analogies.long_step
         monkeypatch.setattr(
@@ -92,7 +92,7 @@ class TestAsk:
         assert SOLVERS["intrank"].slow_from < SOLVERS["lrcos"].slow_from  # it learns a ranker
 
     def test_a_space_without_another_word_says_so(self, monkeypatch):
-        from densray.explorer.pages import analogies
+        from densray.explorer.views import analogies
 
         tiny = Workbench(WordSpace(["man", "woman"], np.eye(2)))
         monkeypatch.setattr(analogies, "current", lambda: tiny)
@@ -215,7 +215,7 @@ class TestTheBenchmark:
 class TestAskingAgain:
     @pytest.mark.parametrize("name", ["intcos-original", "3cosadd"])
     def test_a_miss_goes_into_ask_with_the_pairs_it_was_asked_with(self, googlenews, name, monkeypatch):
-        from densray.explorer.pages import analogy_benchmark
+        from densray.explorer.views import analogies as analogy_benchmark
 
         google = load_analogies("google")
         result = evaluate_analogies(googlenews, google.subset(["family"]), name, predictions=True)

@@ -7,9 +7,8 @@ import time
 
 import pytest
 
-from densray.explorer.jobs import Abandoned
-from densray.explorer.workbench import Workbench
-from densray.tasks.method_trials import COMPARABLE, QUICK_METHODS
+from densray.axes._comparison import COMPARABLE, QUICK_METHODS
+from densray.explorer.workbench import Abandoned, Workbench
 from explorer_page import open_page, texts
 from planted import planted_space
 

@@ -10,12 +10,10 @@ import pytest
 
 from densray import Lexicon, WordSpace
 from densray.errors import TaskError
-from densray.explorer import jobs as jobs_module
-from densray.explorer.jobs import Abandoned, Job, Jobs
-from densray.explorer.memory import LEAST, Memory, weigh
+from densray.explorer import workbench as jobs_module
 from densray.explorer.settings import Settings
 from densray.explorer.sidebar import removed_seeds
-from densray.explorer.workbench import Workbench
+from densray.explorer.workbench import LEAST, Abandoned, Job, Jobs, Memory, Workbench, weigh
 from explorer_page import open_page, texts
 
 

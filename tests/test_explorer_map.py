@@ -10,8 +10,8 @@ import pytest
 from charts import packed_rows, parts
 from densray import WordSpace
 from densray.datasets import load_space, load_word_list
-from densray.explorer.kept import MOST
 from densray.explorer.settings import DEFAULTS, AxisChoice
+from densray.explorer.sidebar import MOST
 from densray.explorer.words import words_of_text
 from explorer_page import open_page, texts
 
@@ -214,7 +214,7 @@ class TestBadInput:
 class TestFiles:
     @pytest.mark.parametrize(("kind", "start"), [("png", b"\x89PNG"), ("svg", b"<svg"), ("html", b"<!DOCTYPE html>")])
     def test_the_map_is_drawn_when_it_is_asked_for(self, kind, start):
-        from densray.explorer.pages import map as module
+        from densray.explorer.views import map as module
         from densray.figures import axis_scatter
 
         asked = []

@@ -6,12 +6,12 @@ import pytest
 
 from densray import DensRay, load_rotation
 from densray.datasets import load_lexicon
-from densray.explorer.pages import remove
+from densray.debiasing import measure_original as measure
+from densray.erasure import Erasure
+from densray.explorer.views import remove
 from densray.explorer.workbench import RemovalWords, Workbench, current
 from densray.formats import read_space
 from densray.persistence import read_header
-from densray.removal import Erasure
-from densray.tasks.debiasing import measure_original as measure
 from explorer_page import open_page, texts
 
 GENDER = {"source": "lexicon", "lexicon": "gender"}

@@ -12,8 +12,8 @@ import pytest
 
 from densray import figures
 from densray.errors import DataError, MissingExtraError, OutputError
-from densray.figures.labels import place_labels, text_width
-from densray.figures.style import method_looks
+from densray.figures._scatter import place_labels, text_width
+from densray.figures._style import method_looks
 
 alt = pytest.importorskip("altair", reason="figures are an extra")
 

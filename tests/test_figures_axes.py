@@ -10,9 +10,8 @@ import pytest
 from charts import packed_rows, parts
 from densray.errors import DataError, OutputError
 from densray.figures import axis_scatter, to_svg
-from densray.figures.axes import SHADES
-from densray.figures.saving import to_bytes
-from densray.figures.style import VERMILLION
+from densray.figures._style import VERMILLION, to_bytes
+from densray.figures._words import SHADES
 
 pytest.importorskip("altair", reason="figures are an extra")
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from densray.figures.labels import place_labels, text_width
+from densray.figures._scatter import place_labels, text_width
 
 DIRECTIONS = ((1, 0), (-1, 0), (0, -1), (0, 1), (1, -1), (1, 1), (-1, -1), (-1, 1))
 DISTANCES = (0.0, 8.0, 16.0, 26.0, 38.0)

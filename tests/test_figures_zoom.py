@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from densray.figures.zoom import free_zooms
+from densray.figures._scatter import free_zooms
 
 
 @pytest.fixture

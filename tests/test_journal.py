@@ -18,9 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from densray import Lexicon, WordSpace
-from densray.journal import DAYS_KEPT, Journal
-from densray.journal._keys import digest
-from densray.journal._values import decode, encode
+from densray.journal import DAYS_KEPT, Journal, decode, digest, encode
 
 METHODS = ("densray-unit", "mean-difference", "ridge")
 

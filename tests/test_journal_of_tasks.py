@@ -12,19 +12,24 @@ import numpy as np
 import pytest
 
 from densray import DensRay, Lexicon, WordSpace
-from densray.bias import measurement
+from densray.analogy import IntCos
+from densray.analogy import _benchmark as benchmark
+from densray.axes import _comparison as method_trials
+from densray.axes import _lexicon_evaluation as lexicon_induction
+from densray.axes import _resampling as resampling
+from densray.axes import _stability as stability
+from densray.axes import diagnose
+from densray.axes._comparison import compare_methods
+from densray.axes._lexicon_evaluation import evaluate_induction, evaluate_inductions
+from densray.axes._protocol import Protocol
+from densray.axes._scoring import induce
+from densray.axes._stability import evaluate_stability
 from densray.datasets import load_analogies, load_lexicon
+from densray.debiasing import _evaluation as evaluation
+from densray.debiasing import _measurement as measurement
+from densray.debiasing import evaluate_removal, load_concept
 from densray.journal import Journal
 from densray.report import to_plain
-from densray.tasks import lexicon_induction, method_trials, resampling, stability
-from densray.tasks.analogy import IntCos, benchmark
-from densray.tasks.debiasing import evaluate_removal, evaluation, load_concept
-from densray.tasks.diagnostics import diagnose
-from densray.tasks.induction import induce
-from densray.tasks.lexicon_induction import evaluate_induction, evaluate_inductions
-from densray.tasks.method_comparison import compare_methods
-from densray.tasks.protocol import Protocol
-from densray.tasks.stability import evaluate_stability
 from resumed import without_times
 
 METHODS = ("densray-unit", "mean-difference", "ridge")

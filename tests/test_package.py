@@ -65,22 +65,3 @@ def test_every_error_is_of_the_one_family():
     kinds = [getattr(errors, name) for name in errors.__all__ if name.endswith("Error")]
     assert len(kinds) > 10
     assert all(issubclass(kind, errors.DensRayError) and issubclass(kind, ValueError) for kind in kinds)
-
-
-def test_no_module_is_longer_than_one_sitting():
-    long = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in (ROOT / "src").rglob("*.py")}
-    assert {path: lines for path, lines in long.items() if lines > 400} == {}
-
-
-def test_what_a_task_tells_of_its_progress_is_named_once():
-    sources = {path.name: path.read_text("utf-8") for path in (ROOT / "src" / "densray" / "tasks").rglob("*.py")}
-    naming = [name for name, source in sources.items() if re.search(r"^Advance\b.*=", source, re.MULTILINE)]
-    assert naming == ["steps.py"]
-
-
-def test_every_file_of_the_explorer_is_on_its_contents_page():
-    folder = ROOT / "src" / "densray" / "explorer"
-    page = (folder / "__init__.py").read_text("utf-8")
-    names = [path.stem for path in folder.iterdir() if not path.stem.startswith("__")]
-    assert len(names) > 10
-    assert [name for name in names if not re.search(rf"``{name}/?``", page)] == []

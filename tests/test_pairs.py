@@ -8,13 +8,7 @@ from numpy.typing import NDArray
 
 from densray import pairs
 from densray.moments import ClassMoments, Moments, ScoreMoments
-from densray.pairs import (
-    PairWeights,
-    class_pair_matrix,
-    score_pair_matrix,
-    unit_pair_matrix,
-    unlike_pair_matrix,
-)
+from densray.pairs import PairWeights, class_pair_matrix, score_pair_matrix, unit_pair_matrix, unlike_pair_matrix
 from oracles import pair_matrix
 
 WEIGHTS = PairWeights(0.7, 0.3)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from densray.bias import AnchorGap
 from densray.cli.entry import run
+from densray.debiasing import AnchorGap
 from densray.paper import agreement, compare, comparison_table, published
-from densray.paper.debiasing import figure2, occupation_gaps, table3
+from densray.paper._tables import figure2, occupation_gaps, table3
 
 
 @pytest.fixture(scope="module")

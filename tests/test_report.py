@@ -31,7 +31,7 @@ from densray.report import (
     to_plain,
     to_terminal,
 )
-from densray.report._widths import share_width
+from densray.report._render import share_width
 
 THIRD = 1 / 3
 

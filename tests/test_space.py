@@ -120,8 +120,8 @@ def test_neighbors_equal_the_sorted_list_of_all_cosines(space: WordSpace) -> Non
 
 
 def test_batched_neighbors_over_several_blocks_equal_the_oracle(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("densray.neighbors._BLOCK", 7)
-    monkeypatch.setattr("densray.neighbors._QUERIES", 2)
+    monkeypatch.setattr("densray._vocabulary._BLOCK", 7)
+    monkeypatch.setattr("densray._vocabulary._QUERIES", 2)
     vectors = RANDOM.normal(size=(50, 5))
     space = WordSpace([str(row) for row in range(50)], vectors)
     queries = ["3", "49", "0", "17", "18"]

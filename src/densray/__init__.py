@@ -2,77 +2,39 @@
 
 Estimators know numbers, spaces and lexicons know words, tasks join them::
 
-    from densray import DensRay, Lexicon, load_space
+    from densray import DensRay, fit_axis, induce, load_lexicon, load_space
 
-The names below are the whole public surface; each is imported when it is first used, so that
-``from densray import DensRay`` needs numpy, scipy and scikit-learn and nothing else.
+The stub beside this file, ``__init__.pyi``, lists the names and their homes, for type checkers and for this module: a
+name is imported when it is first used. So ``from densray import DensRay`` needs numpy, scipy and scikit-learn and
+nothing else, and commands that fit nothing do not wait for them.
 """
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from densray._version import __version__
+from densray._version import __version__ as __version__
 
-if TYPE_CHECKING:
-    from densray.datasets import list_datasets, load_space
-    from densray.lexicon import Lexicon
-    from densray.persistence import load_rotation, save_rotation
-    from densray.rotations import (
-        Densifier,
-        DensRay,
-        LinearRotation,
-        MeanDifference,
-        PairDirection,
-        SequentialRotation,
-        WhitenedDensRay,
+_HOMES = {
+    name: home
+    for home, name in re.findall(
+        r"^from ([\w.]+) import (\w+) as", Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"), re.MULTILINE
     )
-    from densray.space import WordSpace
-
-_HOME = {
-    "DensRay": "densray.rotations",
-    "Densifier": "densray.rotations",
-    "Lexicon": "densray.lexicon",
-    "LinearRotation": "densray.rotations",
-    "MeanDifference": "densray.rotations",
-    "PairDirection": "densray.rotations",
-    "SequentialRotation": "densray.rotations",
-    "WhitenedDensRay": "densray.rotations",
-    "WordSpace": "densray.space",
-    "list_datasets": "densray.datasets",
-    "load_rotation": "densray.persistence",
-    "load_space": "densray.datasets",
-    "save_rotation": "densray.persistence",
 }
 
-__all__ = [
-    "DensRay",
-    "Densifier",
-    "Lexicon",
-    "LinearRotation",
-    "MeanDifference",
-    "PairDirection",
-    "SequentialRotation",
-    "WhitenedDensRay",
-    "WordSpace",
-    "__version__",
-    "list_datasets",
-    "load_rotation",
-    "load_space",
-    "save_rotation",
-]
+__all__ = [name for name in _HOMES if name != "errors"]
 
 
 def __getattr__(name: str) -> object:
-    if name == "errors":
-        return import_module("densray.errors")
-    if name not in _HOME:
+    if name not in _HOMES:
         raise AttributeError(f"module 'densray' has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name]), name)
+    home = _HOMES[name]
+    value = import_module(f"densray.{name}") if home == "densray" else getattr(import_module(home), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME, "errors"})
+    return sorted({*globals(), *_HOMES})

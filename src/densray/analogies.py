@@ -1,14 +1,25 @@
-"""Analogy sets: named categories of pairs, a query and its right answers."""
+"""Analogy sets: pairs in categories, and the files they come in."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 
+from densray._text_files import Line, TextFile, shorten
 from densray.errors import AnalogyError, suggest
 
-__all__ = ["AnalogyCategory", "AnalogyPair", "AnalogySet"]
+__all__ = [
+    "AnalogyCategory",
+    "AnalogyPair",
+    "AnalogySet",
+    "read_analogies",
+    "read_bats",
+    "read_google",
+    "read_msr",
+    "read_pair_file",
+]
 
 
 @dataclass(frozen=True)
@@ -80,7 +91,6 @@ class AnalogySet:
         A folder of ``query TAB answer/answer`` files is read as BATS; a file with ``: section`` lines or four
         words a line as questions (Google; MSR where there are 8,000 in one section); any other file as pairs.
         """
-        from densray.analogy_files import read_analogies
 
         return read_analogies(path, encoding=encoding, name=name)
 
@@ -149,3 +159,145 @@ def _checked_pair(pair: object) -> AnalogyPair:
             if all(isinstance(word, str) and word.strip() for word in words):
                 return AnalogyPair(words[0], tuple(dict.fromkeys(words[1:])))
     raise AnalogyError(f"{pair!r} is not a query and its answer, as in ('Peru', 'Lima').")
+
+
+FilePath = str | PathLike[str]
+
+_BATS_GROUPS = {"I": "Inflectional", "D": "Derivational", "E": "Encyclopedia", "L": "Lexicography"}
+
+# MSR (Mikolov et al. 2013) asks its relations in turn, part of speech by part of speech
+_ADJECTIVES = ("JJ_JJR", "JJR_JJ", "JJ_JJS", "JJS_JJ", "JJS_JJR", "JJR_JJS")
+_VERBS = ("VB_VBD", "VBD_VB", "VB_VBZ", "VBZ_VB", "VBZ_VBD", "VBD_VBZ")
+_MSR_PARTS = (
+    ("Adjectives", _ADJECTIVES, 3000),
+    ("Nouns", ("NN_NNS", "NNS_NN"), 1000),
+    ("Nouns", ("NN_NNPOS", "NNPOS_NN"), 1000),
+    ("Verbs", _VERBS, 3000),
+)
+_MSR_QUESTIONS = sum(count for _, _, count in _MSR_PARTS)
+
+Question = tuple[str, str, str, str]
+
+
+def read_analogies(path: FilePath, *, encoding: str = "utf-8", name: str | None = None) -> AnalogySet:
+    """Return the analogies of a file or folder, whichever shape it has; see `AnalogySet.read`."""
+    if Path(path).is_dir():
+        return read_bats(path, encoding=encoding, name=name)
+    file = _open(path, encoding)
+    lines = list(file.lines())
+    first = lines[0].text
+    if first.lstrip().startswith(":") or ("\t" not in first and len(first.split()) == 4):
+        sections = _sections(file)
+        if len(sections) == 1 and sum(map(len, sections.values())) == _MSR_QUESTIONS:
+            return read_msr(path, encoding=encoding, name=name)
+        return _from_sections(sections, name or file.path.stem)
+    return read_pair_file(path, encoding=encoding, name=name)
+
+
+def read_google(path: FilePath, *, encoding: str = "utf-8", name: str | None = None) -> AnalogySet:
+    """Return the Google analogies, or any file of four words a line under ``: section`` lines.
+
+    The pairs of a section are the distinct pairs of both halves of its questions, in order of appearance.
+    """
+    return _from_sections(_sections(_open(path, encoding)), name or "Google")
+
+
+def read_msr(path: FilePath, *, encoding: str = "utf-8", name: str | None = None) -> AnalogySet:
+    """Return the syntactic analogies of MSR: 8,000 questions of four words, sixteen relations of 100 pairs.
+
+    The file names no relations; they follow from the order of the questions.
+    """
+    file = _open(path, encoding)
+    questions = [question for section in _sections(file).values() for question in section]
+    if len(questions) != _MSR_QUESTIONS:
+        raise file.problem(
+            f"{len(questions)} questions; the MSR set has {_MSR_QUESTIONS}, and its relations follow from "
+            f"their order. Read another set with read_google."
+        )
+    categories, start = [], 0
+    for group, relations, count in _MSR_PARTS:
+        part = questions[start : start + count]
+        for turn, relation in enumerate(relations):
+            categories.append(AnalogyCategory(relation, _pairs_of(part[turn :: len(relations)]), group))
+        start += count
+    return AnalogySet(categories, name=name or "MSR")
+
+
+def read_bats(folder: FilePath, *, encoding: str = "utf-8", name: str | None = None) -> AnalogySet:
+    """Return the analogies of a BATS 3.0 folder: a file per category, ``query TAB answer/answer`` a line."""
+    files = sorted(Path(folder).rglob("*.txt"), key=lambda file: (file.parent.name, file.name))
+    if not files:
+        raise AnalogyError(f"{Path(folder)}: no .txt file in this folder. BATS has 40, a category each.")
+    categories = [
+        AnalogyCategory(file.stem, _pair_lines(_open(file, encoding)), _BATS_GROUPS.get(file.name[0], ""))
+        for file in files
+    ]
+    return AnalogySet(categories, name=name or "BATS")
+
+
+def read_pair_file(path: FilePath, *, encoding: str = "utf-8", name: str | None = None) -> AnalogySet:
+    """Return the analogies of a file with a query and its answer (or ``answer/answer``) per line."""
+    file = _open(path, encoding)
+    category = AnalogyCategory(file.path.stem, _pair_lines(file))
+    return AnalogySet([category], name=name or file.path.stem)
+
+
+def _open(path: FilePath, encoding: str) -> TextFile:
+    return TextFile(path, encoding=encoding, error=AnalogyError)
+
+
+def _sections(file: TextFile) -> dict[str, list[Question]]:
+    """Return the questions under each section; those before the first are named after the file."""
+    sections: dict[str, list[Question]] = {}
+    current = file.path.stem
+    for line in file.lines():
+        if line.text.lstrip().startswith(":"):
+            current = line.text.lstrip()[1:].strip()
+            if not current:
+                raise file.problem("a section without a name. Write ': name'.", line.number)
+            if current in sections:
+                raise file.problem(f"section {shorten(current)} begins a second time.", line.number)
+            sections[current] = []
+        else:
+            sections.setdefault(current, []).append(_question(file, line))
+    empty = next((name for name, questions in sections.items() if not questions), None)
+    if empty is not None:
+        raise file.problem(f"section {shorten(empty)} has no question.")
+    return sections
+
+
+def _question(file: TextFile, line: Line) -> Question:
+    words = line.text.split()
+    if len(words) != 4:
+        raise file.problem(
+            f"{shorten(line.text)} has {len(words)} words; a question has four (a is to b as c is to d).",
+            line.number,
+        )
+    return words[0], words[1], words[2], words[3]
+
+
+def _from_sections(sections: dict[str, list[Question]], name: str) -> AnalogySet:
+    return AnalogySet(
+        (AnalogyCategory(section, _pairs_of(questions)) for section, questions in sections.items()), name=name
+    )
+
+
+def _pairs_of(questions: Iterable[Question]) -> tuple[AnalogyPair, ...]:
+    halves = dict.fromkeys(half for a, b, c, d in questions for half in ((a, b), (c, d)))
+    return tuple(AnalogyPair(query, (answer,)) for query, answer in halves)
+
+
+def _pair_lines(file: TextFile) -> tuple[AnalogyPair, ...]:
+    """Return the pairs of a file, a line each: a query, then alternatives with slashes between them."""
+    pairs: dict[AnalogyPair, None] = {}
+    for line in file.lines():
+        delimiter = next((mark for mark in ("\t", ",") if mark in line.text), None)
+        fields = file.split(line, delimiter)
+        answers = tuple(dict.fromkeys(filter(None, fields[1].split("/")))) if len(fields) == 2 else ()
+        if not answers or not fields[0]:
+            raise file.problem(
+                f"{shorten(line.text)} is not a query and its answer. Two words are needed, with a tab between them.",
+                line.number,
+            )
+        pairs[AnalogyPair(fields[0], answers)] = None
+    return tuple(pairs)

@@ -6,20 +6,20 @@ from typing import Any
 
 import numpy as np
 
+from densray._threads import Advance
 from densray.analogies import AnalogySet
-from densray.bias.anchors import anchor_gap
-from densray.bias.quality import neighbor_overlap, similarity
+from densray.analogy import compare_solvers, make_solver
+from densray.axes._lexicon_evaluation import evaluate_induction
+from densray.axes._scoring import induce
 from densray.datasets import load_analogies, load_lexicon, load_similarity, load_space, load_word_list
+from densray.debiasing._direction import anchor_gap
+from densray.debiasing._quality import neighbor_overlap, similarity
 from densray.figures import anchor_scatter, axis_scatter, figure, ranked_words
 from densray.paper import compare, comparison_table, published
-from densray.paper.debiasing import ANCHORS, figure2, occupation_gaps, table3
+from densray.paper._tables import ANCHORS, figure2, occupation_gaps, table3
 from densray.report import Column, Report, Section, Table
 from densray.rotations import DensRay, LinearRotation
 from densray.space import WordSpace
-from densray.tasks.analogy import compare_solvers, make_solver
-from densray.tasks.induction import induce
-from densray.tasks.lexicon_induction import evaluate_induction
-from densray.tasks.steps import Advance
 
 __all__ = ["SECTIONS", "demonstrate"]
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from densray._checks import check_seed
+from densray._lexicon_files import Conflicts, Dropped, Label, Neutral, merge_entries
+from densray._vocabulary import check_seed
 from densray.alignment import Alignment, align_words, spelling_key
-from densray.entries import Conflicts, Dropped, Label, Neutral, merge_entries
 from densray.errors import LexiconError, name_some
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class Lexicon:
         conflicts, neutral
             As for `Lexicon`.
         """
-        from densray.lexicons import read_entries
+        from densray._lexicon_files import read_entries
 
         entries, stem = read_entries(
             path,
@@ -143,7 +143,7 @@ class Lexicon:
 
         Lines that begin with `comment` are skipped; nothing is a comment unless it is named.
         """
-        from densray.lexicons import read_words
+        from densray._lexicon_files import read_words
 
         entries = [(word, 1.0) for word in read_words(positive, comment=comment, encoding=encoding)]
         entries += [(word, -1.0) for word in read_words(negative, comment=comment, encoding=encoding)]
@@ -159,7 +159,7 @@ class Lexicon:
         conflicts: Conflicts = "drop",
     ) -> Lexicon:
         """Return the lexicon of pairs, left 1 and right -1: a file with a pair per line, JSON, or a list."""
-        from densray.lexicons import read_pairs
+        from densray._lexicon_files import read_pairs
 
         entries = [
             entry for left, right in read_pairs(pairs, encoding=encoding) for entry in ((left, 1.0), (right, -1.0))

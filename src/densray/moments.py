@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from densray.arrays import Array, is_foreign, namespace, to_host
-from densray.memory_maps import release_pages
+from densray._arrays import Array, is_foreign, namespace, release_pages, to_host
 
 __all__ = ["BLOCK_ROWS", "ClassMoments", "Moments", "ScoreMoments", "block_rows", "blocks_of", "on_host", "together"]
 

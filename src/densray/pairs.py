@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from densray.arrays import Array, is_foreign, namespace, to_host
+from densray._arrays import Array, is_foreign, namespace, to_host
 from densray.errors import NotAdditiveError
 from densray.moments import ClassMoments, ScoreMoments, blocks_of
 

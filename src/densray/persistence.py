@@ -1,4 +1,4 @@
-"""Rotations on disk: one ``.npz`` of plain arrays and a JSON header, never a pickle."""
+"""Rotations on disk: arrays and a JSON header, never a pickle."""
 
 from __future__ import annotations
 
@@ -6,25 +6,134 @@ import hashlib
 import json
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
+from densray._files import replacing, say_kind
 from densray._version import __version__
+from densray._vocabulary import at_unit_length
 from densray.errors import PersistenceError, RotationNotFittedError, suggest
-from densray.file_kinds import say_kind
-from densray.origin import agrees, sample_space
-from densray.parameters import decode_parameters, encode_parameters, rotation_classes
-from densray.writing import replacing
 
 if TYPE_CHECKING:
     from densray.rotations import Rotation
     from densray.space import WordSpace
 
-__all__ = ["FORMAT_VERSION", "is_fitted_on", "load_attachments", "load_rotation", "read_header", "save_rotation"]
+__all__ = [
+    "FORMAT_VERSION",
+    "agrees",
+    "decode_parameters",
+    "encode_parameters",
+    "is_fitted_on",
+    "load_attachments",
+    "load_rotation",
+    "read_header",
+    "rotation_classes",
+    "sample_space",
+    "save_rotation",
+]
+
+
+def rotation_classes() -> dict[str, type]:
+    """Return the rotations by the name of their class: the public ones, and those in the table of methods."""
+    from densray import rotations
+
+    public = (getattr(rotations, name) for name in rotations.__all__)
+    named = (type(method.make(1)) for method in rotations.METHODS.values())
+    return {
+        value.__name__: value
+        for value in (*public, *named)
+        if isinstance(value, type) and issubclass(value, rotations.Rotation) and value is not rotations.Rotation
+    }
+
+
+def encode_parameters(estimator: BaseEstimator) -> dict[str, Any]:
+    """Return the constructor's parameters as values JSON can hold."""
+    return {name: _encode(value) for name, value in estimator.get_params(deep=False).items()}
+
+
+def decode_parameters(encoded: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters from what :func:`encode_parameters` returned."""
+    return {name: _decode(value) for name, value in encoded.items()}
+
+
+def _encode(value: object) -> object:
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_encode(item) for item in value]
+    if isinstance(value, BaseEstimator):
+        return {"class": type(value).__name__, "parameters": encode_parameters(value)}
+    if isinstance(value, np.random.RandomState | np.random.Generator):
+        return None  # its state was used up by the fit
+    raise PersistenceError(
+        f"the parameter value {value!r} cannot be saved. Use numbers, text, or scikit-learn estimators."
+    )
+
+
+def _decode(value: object) -> object:
+    if isinstance(value, list):
+        return tuple(_decode(item) for item in value)
+    if isinstance(value, dict):
+        known = {**_scikit_learn_estimators(), **rotation_classes()}
+        if value.get("class") not in known:
+            raise PersistenceError(
+                f"the file names the estimator {value.get('class')!r}, neither a rotation nor part of scikit-learn. "
+                "Only those are made from a file."
+            )
+        return known[value["class"]](**decode_parameters(value["parameters"]))
+    return value
+
+
+@cache
+def _scikit_learn_estimators() -> dict[str, type]:
+    from sklearn.utils.discovery import all_estimators
+
+    return dict(all_estimators())
+
+
+#: Words whose vectors are remembered, and how many coordinates of each.
+SAMPLED_WORDS, SAMPLED_COORDINATES = 1_024, 8
+#: What a coordinate of a unit vector may differ by: half precision and rounded text files stay below it.
+TOLERANCE = 2e-3
+
+
+def sample_space(space: WordSpace) -> tuple[list[str], NDArray[np.float32]]:
+    """Return words spread evenly over a space, and the first coordinates of their vectors at unit length."""
+    rows = np.unique(np.linspace(0, len(space) - 1, num=min(len(space), SAMPLED_WORDS)).astype(np.int64))
+    writable = [row for row in rows.tolist() if _is_text(space.words[row])]
+    return [space.words[row] for row in writable], _first_coordinates(space.vectors[writable])
+
+
+def agrees(space: WordSpace, words: Sequence[str], coordinates: NDArray[np.float32]) -> bool:
+    """Return whether a space has some of the words, and every one of them points where it was remembered to point.
+
+    A part of a space agrees with the whole, and its vectors may have been scaled; a space without a common word, or in
+    which one of them points elsewhere, is another one.
+    """
+    rows = space.locate(words)
+    shared = np.flatnonzero(rows >= 0)
+    found = _first_coordinates(space.vectors[rows[shared]])
+    if not shared.size or found.shape[1:] != coordinates.shape[1:]:
+        return False
+    return bool(np.abs(found - coordinates[shared]).max() <= TOLERANCE)
+
+
+def _first_coordinates(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    unit = at_unit_length(np.asarray(vectors, dtype=np.float64))
+    return np.ascontiguousarray(unit[:, :SAMPLED_COORDINATES], dtype=np.float32)
+
+
+def _is_text(word: str) -> bool:
+    return not any("\ud800" <= letter <= "\udfff" for letter in word)  # halves of letters cannot be written
+
 
 #: Raised when the layout of the file changes; older versions keep loading.
 FORMAT_VERSION = 1

@@ -10,11 +10,9 @@ from typing import Any, Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from densray._checks import checked_vectors, checked_words
-from densray.conversions import Conversions
+from densray._conversions import Conversions
+from densray._vocabulary import Vocabulary, at_unit_length, checked_vectors, checked_words, nearest_rows, row_lengths
 from densray.errors import RotationNotFittedError, SpaceError, VectorError, name_some
-from densray.neighbors import at_unit_length, nearest_rows, row_lengths
-from densray.vocabulary import Vocabulary
 
 __all__ = ["FittedRotation", "WordSpace"]
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from densray._files import kind_of
 from densray.datasets import list_datasets, load_space, path_of
 from densray.errors import PersistenceError, SpaceError, VectorError
-from densray.file_kinds import kind_of
 from densray.formats import Change, name_of, rewrite, write_space
 from densray.persistence import is_fitted_on, load_rotation, read_header
 
@@ -102,7 +102,7 @@ def erasing(rotation: Rotation, *, n_axes: int = 1, keep: Iterable[str] = (), st
     ``strength`` is the share of the change that is made. Removing every axis whole would leave vectors of zeros, and is
     refused.
     """
-    from densray.removal import Erasure, Removal
+    from densray.erasure import Erasure, Removal
 
     erasure = Erasure.of(rotation, n_axes)
     width = rotation.components_.shape[1]

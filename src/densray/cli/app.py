@@ -8,24 +8,9 @@ import typer
 from typer.main import get_command
 
 from densray._version import __version__
-from densray.cli import (
-    axes,
-    data,
-    demo,
-    evaluate,
-    evaluate_analogy,  # noqa: F401  (registers its commands)
-    evaluate_bias,  # noqa: F401  (registers its commands)
-    evaluate_lexicon,  # noqa: F401  (registers its commands)
-    evaluate_methods,  # noqa: F401  (registers its commands)
-    explore,
-    reproduce,
-    reproduce_analogies,  # noqa: F401  (registers its commands)
-    reproduce_debiasing,  # noqa: F401  (registers its commands)
-    reproduce_lexicons,  # noqa: F401  (registers its commands)
-    spaces,
-)
-
-__all__ = ["app", "command"]
+from densray.cli import axes, data, evaluate, reproduce, spaces
+from densray.cli import data as demo
+from densray.cli import data as explore
 
 app = typer.Typer(
     name="densray",

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from densray.cli.long_runs import Fresh, long_run
 from densray.cli.options import (
     High,
     Json,
@@ -22,14 +21,12 @@ from densray.cli.options import (
     WordColumn,
     name_ends,
 )
-from densray.cli.output import check_output, named_npz, note, print_json, show
+from densray.cli.terminal import Fresh, check_output, long_run, named_npz, note, print_json, show
 
 if TYPE_CHECKING:
+    from densray.axes._files import SavedAxis
     from densray.lexicon import Lexicon
     from densray.report import Result
-    from densray.tasks.axis_files import SavedAxis
-
-__all__ = ["diagnose", "fit", "induce", "methods"]
 
 Seeds: TypeAlias = Annotated[
     str, typer.Argument(metavar="LEXICON", help="A file of words and labels, or the name of a data set.")
@@ -89,9 +86,9 @@ def fit(
     """
     file = named_npz(output)
     target = check_output(file, overwrite=overwrite)
+    from densray.axes._files import fit_axis
     from densray.datasets import load_space
     from densray.rotations import name_method
-    from densray.tasks.axis_files import fit_axis
 
     words, paired = _read_seeds(lexicon, pairs, word_column, label_column, name_ends(low, high))
     note(f"Writing {target} at the end", quiet=quiet)
@@ -141,8 +138,8 @@ def diagnose(
 
     Example: densray diagnose googlenews-26k gender --method densray-unit
     """
+    from densray.axes import diagnose as find
     from densray.datasets import load_space
-    from densray.tasks.diagnostics import diagnose as find
 
     words, paired = _read_seeds(lexicon, pairs, word_column, label_column, name_ends(low, high))
     with long_run(fresh=fresh, quiet=quiet) as run:
@@ -196,9 +193,9 @@ def induce(
     Example: densray induce googlenews-26k hu-liu -o sentiment.tsv
     """
     target = check_output(output, overwrite=overwrite)
+    from densray.axes import _scoring as induction
+    from densray.axes._files import induce_by_axis, is_axis_file
     from densray.datasets import load_space
-    from densray.tasks import induction
-    from densray.tasks.axis_files import induce_by_axis, is_axis_file
 
     induction.check_ending(target)
     note(f"Writing {target} at the end", quiet=quiet)

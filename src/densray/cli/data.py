@@ -1,19 +1,17 @@
-"""``densray data …``: data sets with their source, licence, size and checksum."""
+"""`densray data`, `densray demo` and `densray explore`."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from densray.cli.options import Json, Quiet
-from densray.cli.output import note, print_json, show
-from densray.cli.progress import progress
+from densray.cli.options import Json, Limit, Overwrite, Quiet
+from densray.cli.terminal import check_output, note, print_json, progress, show
 
 if TYPE_CHECKING:
     from densray.datasets import DataSet
-
-__all__ = ["app"]
 
 app = typer.Typer(help="Data sets: list them, fetch them, say where they lie.")
 
@@ -98,3 +96,60 @@ def _place(entry: DataSet) -> str:
     if not is_at_hand(entry.name):
         return "to fetch" if entry.downloadable else "by hand"
     return "in the package" if entry.embedded else "here"
+
+
+REPORT = Path("densray-demo.html")
+
+
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The report: one HTML page.")] = REPORT,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Find, measure and remove concepts on the embedded space, offline; write a report with figures.
+
+    Example: densray demo
+    """
+    check_output(output, overwrite=overwrite or output == REPORT)  # its own report is replaced by the next one
+    from densray._files import replacing
+    from densray.demonstration import demonstrate
+    from densray.report import to_html
+
+    note(f"Writing {output} at the end", quiet=quiet)
+    with progress("Sentiment, gender, analogies, removal", quiet=quiet) as advance:
+        report = demonstrate(advance)
+    with replacing(output, overwrite=True) as partial:
+        partial.write_text(to_html(report), encoding="utf-8")
+    if as_json:
+        print_json(report)
+        return
+    show(report, as_json=False, quiet=quiet)
+    print(f"\nThe report with its figures: {output.resolve()}")
+
+
+def explore(
+    space: Annotated[
+        str, typer.Argument(metavar="SPACE", help="A file of vectors, or the name of a data set.")
+    ] = "googlenews-26k",
+    port: Annotated[int, typer.Option("--port", metavar="N", help="Where to listen, on this machine only.")] = 8501,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open the page, only serve it.")] = False,
+    limit: Limit = None,
+    quiet: Quiet = False,
+) -> None:
+    """Explore a space in the browser, along axes you name: on 127.0.0.1 only, offline, until Ctrl-C.
+
+    Example: densray explore googlenews-26k --port 8600
+    """
+    from densray.explorer.server import check_ready, launch
+
+    check_ready(port)
+    from densray.datasets import load_space
+
+    with progress(f"Opening {space}", quiet=quiet):
+        vectors = load_space(space, limit=limit)
+    launch(vectors, port=port, browser=not no_browser, ready=None if quiet else _say_where)
+
+
+def _say_where(address: str) -> None:
+    typer.echo(f"Exploring at {address} (Ctrl-C stops it)", err=True)

@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["main", "run"]
-
 #: What the library advises, and how that is said at the command line.
 _AS_OPTIONS = {
     "match_case=False": "--any-case",
@@ -86,8 +84,8 @@ def _explain(error: Exception) -> int:
         return _say(_describe_os_error(error), code=BAD_INPUT)
     if isinstance(error, MemoryError):
         return _say("not enough memory for this input; --limit reads fewer words", code=BAD_INPUT)
-    from densray.cli.long_runs import InterruptedRun
-    from densray.errors import DensRayError  # at hand already where one was raised
+    from densray.cli.terminal import InterruptedRun
+    from densray.errors import DensRayError
 
     if isinstance(error, InterruptedRun):
         return _say(str(error), code=INTERRUPTED)

@@ -1,10 +1,18 @@
-"""``densray evaluate …``: the tasks, on the user's own files."""
+"""`densray evaluate analogy` and `densray evaluate bias`."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
 import typer
 
-__all__ = ["app"]
+from densray.cli.options import Json, Limit, Overwrite, Quiet, Space
+from densray.cli.terminal import Fresh, check_output, long_run, note, print_json, show
+
+if TYPE_CHECKING:
+    from densray.debiasing import RemovalResult
+    from densray.report import Figure
 
 app = typer.Typer(help="Measure a space, an axis or a method on the tasks.")
 
@@ -12,3 +20,147 @@ app = typer.Typer(help="Measure a space, an axis or a method on the tasks.")
 @app.callback()
 def _evaluate() -> None:
     """Measure a space, an axis or a method on the tasks."""
+
+
+__all__: list[str] = []
+
+
+@app.command("analogy")
+def analogy_command(
+    space: Space = "googlenews-26k",
+    analogies: Annotated[
+        str, typer.Option("--set", metavar="SET", help="google, msr, bats, or a file or folder of analogies.")
+    ] = "google",
+    solver: Annotated[
+        str,
+        typer.Option(
+            "--solver",
+            metavar="NAME",
+            help="intcos-original, intcos-complement, lrcos, intrank, 3cosadd, 3cosmul, 3cosavg, pairdistance or "
+            "similartob.",
+        ),
+    ] = "intcos-original",
+    rotation: Annotated[
+        str | None, typer.Option("--rotation", metavar="METHOD", help="What finds the axis of IntCos.")
+    ] = None,
+    category: Annotated[
+        list[str] | None,
+        typer.Option("--category", metavar="NAME", help="Only this category or group; may be repeated."),
+    ] = None,
+    k: Annotated[int, typer.Option("--k", min=1, metavar="K", help="Answers kept for each question.")] = 10,
+    predictions: Annotated[
+        bool, typer.Option("--predictions", help="As --full, with every question and its answers.")
+    ] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="As --json, with all measures, skipped pairs and provenance.")
+    ] = False,
+    limit: Limit = None,
+    fresh: Fresh = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """How many analogies of a set a space and a solver get right, each pair left out in turn.
+
+    --json prints the solver, its two means, and pairs and precision of each category; --full prints everything.
+
+    Example: densray evaluate analogy googlenews-26k --set google --solver lrcos
+    """
+    from densray.analogy import evaluate_analogies, make_solver
+    from densray.datasets import load_analogies, load_space
+
+    asked = load_analogies(analogies)
+    if category:
+        asked = asked.subset(category)
+    vectors = load_space(space, limit=limit)
+    made = make_solver(solver, vectors, rotation=rotation)
+    with long_run(fresh=fresh, quiet=quiet) as run:
+        with run.progress(f"Solving {asked.name}") as advance:
+            result = evaluate_analogies(
+                vectors, asked, made, k=k, predictions=predictions, advance=advance, journal=run.journal
+            )
+        if full or predictions:
+            print_json(result)
+        elif as_json:
+            print_json(result.summary())
+        else:
+            show(result, as_json=False, quiet=quiet)
+
+
+_DEFAULT_REMOVERS = ("densray-unit", "mean-difference", "hard")
+
+
+@app.command("bias")
+def bias_command(
+    space: Space = "googlenews-26k",
+    concept: Annotated[
+        str, typer.Option("--concept", metavar="CONCEPT", help="gender, or a TOML file of word lists.")
+    ] = "gender",
+    remover: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--remover",
+            "-r",
+            metavar="NAME[:AXES]",
+            help="What removes the concept: any fitting method, inlp, hard, double-hard or leace; may be repeated.",
+        ),
+    ] = None,
+    lexicon: Annotated[
+        str | None, typer.Option("--lexicon", metavar="LEXICON", help="Learn from these words instead.")
+    ] = None,
+    strength: Annotated[
+        float, typer.Option("--strength", min=0.0, max=1.0, metavar="S", help="Share of the change to make.")
+    ] = 1.0,
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE", help="Write one HTML page with tables and figures.")
+    ] = None,
+    limit: Limit = None,
+    fresh: Fresh = False,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """What a space holds of a concept before and after removers, and what else it kept: one table.
+
+    Example: densray evaluate bias googlenews-26k --concept gender -r densray-unit -r inlp:10 --report bias.html
+    """
+    if report is not None:
+        check_output(report, overwrite=overwrite)
+        note(f"Writing {report} at the end", quiet=quiet)
+    from densray.datasets import load_lexicon, load_space
+    from densray.debiasing import evaluate_removal, load_concept
+
+    lists = load_concept(concept)
+    if lexicon is not None:
+        lists = lists.with_lexicon(load_lexicon(lexicon))
+    vectors = load_space(space, limit=limit)
+    removers = remover or list(_DEFAULT_REMOVERS)
+    with long_run(fresh=fresh, quiet=quiet) as run:
+        with run.progress(f"Removing {lists.name}", by_parts=False) as advance:
+            result = evaluate_removal(
+                vectors, lists, removers, strength=strength, progress=advance, journal=run.journal
+            )
+            if report is not None:
+                _write_report(report, result, overwrite=overwrite)
+        if report is not None:
+            note(f"Wrote {report}", quiet=quiet)
+        show(result, as_json=as_json, quiet=quiet)
+
+
+def _write_report(path: Path, result: RemovalResult, *, overwrite: bool) -> None:
+    from densray._files import replacing
+    from densray.report import Report, Section, to_html
+
+    page = to_html(Report(f"Removing {result.concept}", [Section.of(result, figures=_figures(result))]))
+    with replacing(path, overwrite=overwrite) as partial:
+        partial.write_text(page, encoding="utf-8")
+
+
+def _figures(result: RemovalResult) -> list[Figure]:
+    from densray.figures import anchor_scatter, figure, removal_tradeoff
+
+    caption = "Neutral words by their cosines to the two anchors; on the line both are equal."
+    figures = [figure(anchor_scatter(result.gap_rows(), anchors=result.anchors), caption)]
+    removed, kept = "recovery (rbf)", result.spaces[0].kept[0].name
+    rows = [{"space": each.name, removed: each[removed].value, kept: each[kept].value} for each in result.spaces]
+    chart = removal_tradeoff(rows, removed=removed, kept=kept)
+    return [*figures, figure(chart, f"How much can be recovered, against {kept}: low and right is best.")]

@@ -7,21 +7,6 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-__all__ = [
-    "High",
-    "Json",
-    "LabelColumn",
-    "Limit",
-    "Low",
-    "Output",
-    "Overwrite",
-    "Quiet",
-    "Seed",
-    "Space",
-    "WordColumn",
-    "name_ends",
-]
-
 _LARGEST_SEED = 2**32 - 1  # what scikit-learn takes
 
 Space: TypeAlias = Annotated[str, typer.Argument(metavar="SPACE", help="A file of vectors, or the name of a data set.")]

@@ -1,16 +1,23 @@
-"""``densray reproduce …``: the paper's number beside ours, cell by cell."""
+"""`densray reproduce`: the paper's number beside ours."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from densray.cli.output import print_json, show
+from densray.cli.evaluate_lexicons import Figure, Methods, Samples, Sizes, split_names, split_numbers, write_figure
+from densray.cli.options import Json, Limit, Overwrite, Quiet, Seed
+from densray.cli.terminal import Fresh, check_figure, long_run, note, print_json, progress, show
 
-__all__ = ["app", "show_comparison"]
+if TYPE_CHECKING:
+    from densray.report import Table
+    from densray.space import WordSpace
 
 #: As they come in the paper.
 _ORDER = ("table1", "figure1", "table3", "figure2", "table4", "table5", "table6")
@@ -43,3 +50,258 @@ def show_comparison(table: str, rows: Sequence[Mapping[str, Any]], *, as_json: b
         print_json([{key: row[key] for key in row if key != "difference"} for row in compared])
     else:
         show(comparison_table(table, compared), as_json=False)
+
+
+__all__: list[str] = []
+
+GivenSpace = Annotated[
+    str, typer.Option("--space", metavar="SPACE", help="A file of vectors, or the name of a data set.")
+]
+Vocabulary = Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Words of the space that are used.")]
+Embedding = Annotated[
+    str, typer.Option("--embedding", metavar="GN|FT", help="Which of the paper's spaces this one stands for.")
+]
+
+
+@app.command("table4")
+def table4_command(
+    space: GivenSpace = "googlenews-26k",
+    limit: Vocabulary = 80_000,
+    embedding: Embedding = "GN",
+    fresh: Fresh = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Analogies by group: mean cosines, IntCos and LRCos, beside the published ones.
+
+    Example: densray reproduce table4 --space GoogleNews-vectors-negative300.bin
+    """
+    _reproduce_table("table4", space, limit, embedding, fresh=fresh, as_json=as_json, quiet=quiet)
+
+
+@app.command("table5")
+def table5_command(
+    space: GivenSpace = "googlenews-26k",
+    limit: Vocabulary = 80_000,
+    embedding: Embedding = "GN",
+    fresh: Fresh = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Analogies by category, cosines in the complement of the axis, beside the published ones.
+
+    Example: densray reproduce table5 --json
+    """
+    _reproduce_table("table5", space, limit, embedding, fresh=fresh, as_json=as_json, quiet=quiet)
+
+
+@app.command("table6")
+def table6_command(
+    space: GivenSpace = "googlenews-26k",
+    limit: Vocabulary = 80_000,
+    embedding: Embedding = "GN",
+    fresh: Fresh = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Analogies by category, cosines in the original space, beside the published ones.
+
+    Example: densray reproduce table6 --json
+    """
+    _reproduce_table("table6", space, limit, embedding, fresh=fresh, as_json=as_json, quiet=quiet)
+
+
+def _reproduce_table(
+    table: str, space: str, limit: int, embedding: str, *, fresh: bool, as_json: bool, quiet: bool
+) -> None:
+    from densray.datasets import load_analogies, load_space
+    from densray.errors import DataError, TaskError
+    from densray.paper._tables import analogy_tables, reproduce_analogies
+    from densray.report import Section
+
+    if embedding not in ("GN", "FT"):
+        raise TaskError(f"--embedding '{embedding}' is unknown. Use GN (GoogleNews) or FT (fastText).")
+    sets = [load_analogies("google")]
+    try:
+        sets.append(load_analogies("bats"))
+    except DataError as error:
+        if not quiet:
+            print(f"densray: without BATS: {' '.join(str(error).split())}", file=sys.stderr)
+    vectors = load_space(space, limit=limit)
+    with long_run(fresh=fresh, quiet=quiet) as run:
+        with run.progress("Solving analogies") as advance:
+            rows = reproduce_analogies(table, vectors, sets, embedding=embedding, advance=advance, journal=run.journal)
+        if as_json:
+            print_json([{key: row[key] for key in row if key != "difference"} for row in rows])
+            return
+        for drawn in analogy_tables(table, rows):
+            show(Section("", tables=[drawn]), as_json=False)
+
+
+@app.command("table3")
+def table3_command(space: GivenSpace = "googlenews-26k", as_json: Json = False, quiet: Quiet = False) -> None:
+    """Occupations with the greatest gender bias, before and after removal, beside the published ones.
+
+    Example: densray reproduce table3 --json
+    """
+    from densray.datasets import load_space
+    from densray.paper._tables import occupation_gaps, table3
+
+    with progress("Removing gender", quiet=quiet):
+        rows = table3(occupation_gaps(load_space(space)))
+    show_comparison("table3", rows, as_json=as_json)
+
+
+@app.command("figure2")
+def figure2_command(
+    space: GivenSpace = "googlenews-26k",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the figure: .png, .svg, .pdf, .html.")
+    ] = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Cosines of 320 occupations to "man" and "woman", before and after removal: two scatter plots.
+
+    Example: densray reproduce figure2 -o figure2.svg
+    """
+    from densray.datasets import load_space
+    from densray.paper._tables import ANCHORS, figure2, occupation_gaps
+    from densray.report import Column, Table
+
+    check_figure(output, overwrite=overwrite, quiet=quiet)
+    with progress("Removing gender", quiet=quiet):
+        gaps = occupation_gaps(load_space(space))
+    if output is not None:
+        from densray.figures import anchor_scatter, save
+
+        title = "Cosines of occupations to “man” and “woman”"
+        save(anchor_scatter(figure2(gaps), anchors=ANCHORS, title=title), output, overwrite=overwrite)
+        note(f"Wrote {output}", quiet=quiet)
+    if as_json:
+        print_json(figure2(gaps))
+        return
+    rows = [
+        {"space": block, "words": gap.used, "gap": gap.value, "low": gap.interval[0], "high": gap.interval[1]}
+        for block, gap in gaps.items()
+        if gap.interval is not None
+    ]
+    columns: list[Column | str] = ["space", "words", *(Column(key, decimals=4) for key in ("gap", "low", "high"))]
+    show(Table("Figure 2: mean distance from the line, with 95 % interval", columns, rows), as_json=False)
+
+
+EN = "EN=googlenews-26k"
+
+
+@app.command("table1")
+def table1_command(
+    space: Annotated[
+        list[str] | None,
+        typer.Option("--space", metavar="NAME=SPACE", help="CZ, DE, ES, FR, EN or EN(t), and a file or data set."),
+    ] = None,
+    methods: Methods = None,
+    seed: Seed = 0,
+    limit: Limit = None,
+    fresh: Fresh = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Kendall's τ of lexicon induction, line by line beside the published one.
+
+    Lines whose space is not given say where to get it; EN is the embedded slice unless given.
+
+    Example: densray reproduce table1 --space FR=cc.fr.300.vec.gz
+    """
+    from densray.axes._protocol import PAPER_METHODS, Protocol
+    from densray.paper._tables import table1
+
+    spaces = _load_spaces([EN, *(space or [])], limit)
+    chosen = split_names(methods) or PAPER_METHODS
+    with long_run(fresh=fresh, quiet=quiet) as run:
+        with run.progress("Inducing") as advance:
+            rows = table1(spaces, methods=chosen, protocol=Protocol(seed=seed), advance=advance, journal=run.journal)
+        if as_json:
+            show_comparison("table1", rows, as_json=True)
+        else:
+            show(_readable(rows), as_json=False)
+
+
+@app.command("figure1")
+def figure1_command(
+    space: Annotated[str, typer.Option("--space", metavar="SPACE", help="A file of vectors, or a data set.")] = (
+        "googlenews-26k"
+    ),
+    lexicon: Annotated[
+        str, typer.Option("--lexicon", metavar="LEXICON", help="Words and scores; the paper's: bwk.")
+    ] = ("bwk"),
+    methods: Methods = None,
+    sizes: Sizes = None,
+    samples: Samples = 40,
+    solver: Annotated[
+        str, typer.Option("--densifier", metavar="SOLVER", help="exact, or sgd: gradient descent, as published.")
+    ] = "exact",
+    output: Figure = None,
+    overwrite: Overwrite = False,
+    seed: Seed = 0,
+    limit: Limit = None,
+    fresh: Fresh = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Mean and standard deviation of τ by the size of the training lexicon; the paper's figure prints no numbers.
+
+    Example: densray reproduce figure1 -o figure1.svg
+    """
+    check_figure(output, overwrite=overwrite, quiet=quiet)
+    from densray.axes._protocol import Protocol
+    from densray.axes._stability import DEFAULT_SIZES, STABILITY_METHODS, evaluate_stability
+    from densray.datasets import load_lexicon, load_space
+
+    with long_run(fresh=fresh, quiet=quiet) as run:
+        with run.progress("Sampling") as advance:
+            result = evaluate_stability(
+                load_space(space, limit=limit),
+                load_lexicon(lexicon),
+                methods=split_names(methods) or STABILITY_METHODS,
+                sizes=split_numbers(sizes) or DEFAULT_SIZES,
+                n_samples=samples,
+                protocol=Protocol(seed=seed, densifier_solver=solver),
+                advance=advance,
+                journal=run.journal,
+            )
+        write_figure(result, output, overwrite=overwrite, quiet=quiet)
+        if as_json:
+            print_json(result.rows())
+        else:
+            show(result, as_json=False, quiet=quiet)
+
+
+def _readable(rows: list[dict[str, Any]]) -> Table:
+    """Return the lines that were computed as a table, and what is to say of each line under it."""
+    from densray.paper import compare, comparison_table, published
+
+    notes: dict[str, list[str]] = {}
+    for row in rows:
+        lines = notes.setdefault(row["note"], [])
+        if row["note"] and str(row["line"]) not in lines:
+            lines.append(str(row["line"]))
+    said = [f"Line {', '.join(lines)}: {note}." for note, lines in notes.items() if lines]
+    computed = [row for row in compare(rows, published("table1")) if row["ours"] is not None]
+    table = comparison_table("table1", [{key: row[key] for key in row if key != "note"} for row in computed])
+    return replace(table, notes=[*table.notes, *said])
+
+
+def _load_spaces(given: list[str], limit: int | None) -> dict[str, WordSpace]:
+    """Return spaces from NAME=SPACE; a later one takes the place of an earlier one of the same name."""
+    from densray.datasets import load_space
+    from densray.errors import DataError
+    from densray.paper._tables import EMBEDDINGS
+
+    sources: dict[str, str] = {}
+    for pair in given:
+        name, _, source = pair.partition("=")
+        if name not in EMBEDDINGS or not source:
+            raise DataError(f"--space {pair}: NAME=SPACE is needed, NAME one of {', '.join(EMBEDDINGS)}.")
+        sources[name] = source
+    return {name: load_space(source, limit=limit) for name, source in sources.items()}

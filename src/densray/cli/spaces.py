@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from densray.cli.options import Json, Limit, Output, Overwrite, Quiet, Space
-from densray.cli.output import check_output, note, print_json
-from densray.cli.progress import progress
+from densray.cli.terminal import check_output, note, print_json, progress
 
 if TYPE_CHECKING:
     from densray.formats import Change
-
-__all__ = ["convert", "erase", "rotate"]
 
 Axis: TypeAlias = Annotated[Path, typer.Argument(metavar="AXIS", help="A saved rotation.")]
 Format: TypeAlias = Annotated[
@@ -102,7 +99,7 @@ def erase(
     Example: densray erase vectors.bin gender.npz -o neutral.bin --keep queen --keep king
     """
     target = _checked_target(output, format, overwrite=overwrite)
-    from densray.lexicons import read_words
+    from densray._lexicon_files import read_words
     from densray.streaming import erasing, load_axis_for
 
     kept = [*(keep or ()), *(read_words(keep_list) if keep_list is not None else ())]

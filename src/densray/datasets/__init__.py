@@ -6,19 +6,27 @@ the folder the environment variable ``DENSRAY_DATA`` names or the user's cache; 
 
 from __future__ import annotations
 
-from densray.datasets._analogies import load_analogies
-from densray.datasets._lexicons import load_lexicon
-from densray.datasets._places import cache_folder, data_folder, fetch, is_at_hand, path_of
-from densray.datasets._registry import DataFile, DataSet, list_datasets
-from densray.datasets._spaces import load_space
-from densray.datasets._words import (
+from densray.datasets._load import (
     AssociationTest,
     SimilaritySet,
     WordGroup,
+    load_analogies,
+    load_lexicon,
     load_pairs,
     load_similarity,
+    load_space,
     load_weat,
     load_word_list,
+)
+from densray.datasets._registry import (
+    DataFile,
+    DataSet,
+    cache_folder,
+    data_folder,
+    fetch,
+    is_at_hand,
+    list_datasets,
+    path_of,
 )
 
 __all__ = [

@@ -1,11 +1,9 @@
 """The explorer: a space in the browser, along axes the user names.
 
-``launch`` starts it; ``densray explore`` is its command. One file a job: ``server`` (where it listens), ``guard`` (who
-may talk to it), ``script/`` (what Streamlit runs at every click), ``shell`` (what is around every page), ``sidebar``
-(the axis in hand), ``kept`` (axes put aside), ``settings`` (the view as an address), ``words`` (lists and files from
-the page), ``workbench`` (the space on show), ``memory`` (results worth keeping), ``jobs`` (long steps in threads of
-their own), ``widgets`` (what pages share), ``pages/`` (one file a page). The library does the work: nothing is computed
-here.
+``launch`` starts it; ``densray explore`` is its command. ``server`` listens and turns foreign requests away, ``app`` is
+what Streamlit runs at every click, ``sidebar`` chooses the axis, ``settings`` keeps the view as an address, ``words``
+reads lists and files from the page, ``workbench`` runs and keeps the steps, ``widgets`` has what pages share, and
+``views`` has one file per page. The library does the work: nothing is computed here.
 """
 
 from __future__ import annotations

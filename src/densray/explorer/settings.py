@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from urllib.parse import parse_qs, urlencode
 
-__all__ = ["DEFAULTS", "LONGEST", "AxisChoice", "Settings"]
-
 #: Every setting with its value when nothing was chosen; the address names those that differ.
 DEFAULTS: dict[str, str] = {
     # the axis in hand; seeds of the first page: Turney & Littman (2003), table 1

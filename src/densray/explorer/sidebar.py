@@ -1,4 +1,4 @@
-"""The sidebar: where to go, and the axis in hand, which all pages but the analogies are about."""
+"""The sidebar: navigation, the choice of an axis, and the axes kept."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 import streamlit as st
 
 from densray.alignment import locate_spellings
+from densray.axes._evidence import near_misses
 from densray.datasets import list_datasets, load_lexicon
 from densray.errors import DensRayError, LexiconError
-from densray.explorer.kept import drop_axis, keep_axis, kept_axes, take_axis
 from densray.explorer.server import LARGEST_UPLOAD
 from densray.explorer.settings import AxisChoice
 from densray.explorer.widgets import NotYet, bound, choice, long_step, plain, settings, write_setting
@@ -18,19 +18,44 @@ from densray.explorer.words import lexicon_of_lists, lexicon_of_upload, name_of_
 from densray.explorer.workbench import Axis, Workbench, identity
 from densray.lexicon import Lexicon
 from densray.rotations import METHODS
-from densray.tasks.diagnostics.spelling import near_misses
 
-__all__ = [
-    "axis_in_hand",
-    "choose_axis",
-    "find_axis",
-    "lexicon_names",
-    "lexicon_of",
-    "removed_seeds",
-    "show_missing",
-    "show_navigation",
-    "without_seed",
-]
+#: Axes kept at once: beyond, an address would be too long to share.
+MOST = 12
+
+
+def kept_axes() -> dict[str, AxisChoice]:
+    """Return the axes put aside, by name; lines of an address that are none are passed over."""
+    found = (AxisChoice.from_text(line) for line in settings()["axes"].splitlines())
+    return {choice.name: choice for choice in found if choice is not None}
+
+
+def keep_axis(choice: AxisChoice) -> None:
+    """Put an axis aside; one of the same name gives way, and of too many the oldest."""
+    others = [kept for kept in kept_axes().values() if kept.name != choice.name]
+    _write([*others, choice][-MOST:])
+
+
+def drop_axis(name: str) -> None:
+    """Forget an axis that was put aside."""
+    _write([kept for kept in kept_axes().values() if kept.name != name])
+
+
+def take_axis(name: str) -> None:
+    """Take an axis that was put aside in hand again."""
+    found = kept_axes().get(name)
+    if found is None:
+        return
+    for setting in ("source", "high", "low", "lexicon", "method"):
+        if getattr(found, setting):  # lists stay as they are under a lexicon, and a lexicon under lists
+            write_setting(setting, getattr(found, setting))
+    write_setting("without", found.without)
+    given = found.name not in (found.lexicon, name_of_lists(found.high, found.low))
+    write_setting("name", found.name if given else "")
+
+
+def _write(choices: list[AxisChoice]) -> None:
+    write_setting("axes", "\n".join(choice.to_text() for choice in choices))
+
 
 _LOOKED_UP = 200  # missing words for which another spelling is sought
 _SOURCES = {"lists": "Two lists", "lexicon": "Lexicon", "upload": "File"}

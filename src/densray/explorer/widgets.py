@@ -11,29 +11,10 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
+from densray._threads import Advance
 from densray.errors import DensRayError
-from densray.explorer.jobs import Abandoned, Job
 from densray.explorer.settings import Settings
-from densray.explorer.workbench import current
-from densray.tasks.steps import Advance
-
-__all__ = [
-    "NotYet",
-    "bound",
-    "chart",
-    "choice",
-    "choose_several",
-    "complain",
-    "download",
-    "follow_address",
-    "long_step",
-    "plain",
-    "settings",
-    "write_address",
-    "write_setting",
-    "write_several",
-    "written",
-]
+from densray.explorer.workbench import Abandoned, Job, current
 
 Found = TypeVar("Found")
 

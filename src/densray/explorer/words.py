@@ -8,23 +8,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from densray.analogies import AnalogySet
+from densray.axes._evidence import near_misses
 from densray.errors import DensRayError, LexiconError
 from densray.lexicon import Lexicon
 from densray.space import WordSpace
-from densray.tasks.diagnostics.spelling import near_misses
-
-__all__ = [
-    "MOST_PAIRS",
-    "MOST_WORDS",
-    "file_stem",
-    "lexicon_of_lists",
-    "lexicon_of_upload",
-    "missing_word",
-    "name_of_lists",
-    "pairs_of_text",
-    "text_of_pairs",
-    "words_of_text",
-]
 
 #: Words of a pasted list, and letters of a word: more is a slip of the clipboard.
 MOST_WORDS, LONGEST_WORD = 20_000, 200

@@ -1,27 +1,183 @@
-"""The space on show, and results worth keeping: shared by all who look, copied for none."""
+"""What the explorer computes: steps, kept results, running jobs."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
+from typing import Any, TypeVar
 
-from densray.explorer.jobs import Jobs
-from densray.explorer.memory import Memory
+import numpy as np
+
+from densray._threads import Advance
+from densray.axes import Diagnosis, diagnose_axis
+from densray.axes._comparison import FailedTrial, MethodComparison, MethodTrial, compare_trials, try_method
+from densray.axes._model import AxisModel
+from densray.axes._scoring import Induction, score_vocabulary
+from densray.axes._seeds import Seeds, fitted
+from densray.debiasing import RemovalResult, concept_of, evaluate_removal, find_erasure, measure_original
+from densray.debiasing._preview import FoundErasure
 from densray.lexicon import Lexicon
 from densray.rotations import Rotation
 from densray.space import WordSpace
-from densray.tasks.axis_model import AxisModel
-from densray.tasks.debiasing import RemovalResult, concept_of, evaluate_removal, find_erasure, measure_original
-from densray.tasks.debiasing.preview import FoundErasure
-from densray.tasks.diagnostics import Diagnosis, diagnose_axis
-from densray.tasks.induction import Induction, score_vocabulary
-from densray.tasks.method_comparison import MethodComparison, compare_trials
-from densray.tasks.method_trials import FailedTrial, MethodTrial, try_method
-from densray.tasks.seeds import Seeds, fitted
-from densray.tasks.steps import Advance
 
-__all__ = ["Axis", "RemovalWords", "Workbench", "current", "identity", "use"]
+Kept = TypeVar("Kept")
+
+#: Bytes of arrays kept at once, over all visitors.
+MOST = 1024 * 2**20
+#: What a result counts at least: words and numbers that are no arrays.
+LEAST = 64 * 2**10
+
+
+class Memory:
+    """Results by what decides them, as many as fit.
+
+    Parameters
+    ----------
+    most : int
+        Bytes; the newest result is kept whatever its size.
+    """
+
+    def __init__(self, *, most: int = MOST) -> None:
+        self.most = most
+        self._kept: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def recall(self, key: Hashable, find: Callable[[], Kept]) -> Kept:
+        """Return what is kept under a key; find and keep it where there is nothing."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                kept: Kept = self._kept[key][0]
+                return kept
+        found = find()  # not under the lock: others may look up meanwhile
+        with self._lock:
+            self._kept[key] = found, weigh(found)
+            self._kept.move_to_end(key)
+            while len(self._kept) > 1 and self.weight > self.most:
+                self._kept.popitem(last=False)
+        return found
+
+    def holds(self, key: Hashable) -> bool:
+        """Return whether something is kept under a key."""
+        with self._lock:
+            return key in self._kept
+
+    @property
+    def weight(self) -> int:
+        """The bytes of everything kept."""
+        return sum(weight for _, weight in self._kept.values())
+
+
+def weigh(found: Any) -> int:
+    """Return about how many bytes a result takes: its arrays, wherever they are in it; a space is shared and free.
+
+    >>> weigh({"scores": np.zeros(100_000)}) >= 800_000
+    True
+    """
+    seen: set[int] = set()
+
+    def of(part: Any) -> int:
+        if id(part) in seen or isinstance(part, str | int | float | WordSpace | None):
+            return 0
+        seen.add(id(part))
+        if isinstance(part, np.ndarray):
+            return int(part.nbytes)
+        if isinstance(part, Mapping):
+            return sum(map(of, part.values()))
+        if isinstance(part, list | tuple):
+            return sum(map(of, part))
+        if is_dataclass(part):
+            return sum(of(getattr(part, field.name)) for field in fields(part))
+        return sum(map(of, vars(part).values())) if isinstance(part, Rotation) else 0
+
+    return LEAST + of(found)
+
+
+#: Seconds after which a step nobody looks at ends; a click runs the page anew, and it looks again well before.
+PATIENCE = 5.0
+
+
+class Abandoned(BaseException):
+    """Ends a step nobody waits for; no error, so that nothing takes it for a result."""
+
+
+class Job:
+    """A step that runs, how far it is, and what it found.
+
+    Parameters
+    ----------
+    find : callable
+        Given a function to call with the steps done and their number; it ends there when nobody waits for it.
+    """
+
+    def __init__(self, find: Callable[[Advance], Any]) -> None:
+        self.progress = (0, 1)
+        self._find = find
+        self._seen = time.monotonic()
+        self._is_cancelled = False
+        self._finished = threading.Event()
+        self._found: Any = None
+        self._problem: BaseException | None = None
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def watch(self, seconds: float) -> bool:
+        """Look at the step for a while; return whether it has ended."""
+        self._seen = time.monotonic()
+        return self._finished.wait(seconds)
+
+    def cancel(self) -> None:
+        """End the step when it next says how far it is."""
+        self._is_cancelled = True
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the step goes on, for whoever wants what it finds."""
+        return not self._finished.is_set() and not self._is_cancelled
+
+    def result(self) -> Any:
+        """Return what an ended step found, or raise what ended it."""
+        if self._problem is not None:
+            raise self._problem
+        return self._found
+
+    def _run(self) -> None:
+        try:
+            self._found = self._find(self._advance)
+        except BaseException as problem:
+            self._problem = problem
+        finally:
+            self._finished.set()
+
+    def _advance(self, done: int, total: int) -> None:
+        if self._is_cancelled or time.monotonic() - self._seen > PATIENCE:
+            raise Abandoned
+        self.progress = done, total
+
+
+class Jobs:
+    """The steps that run, by name: whoever asks for one that runs already looks at the same."""
+
+    def __init__(self) -> None:
+        self._running: dict[str, Job] = {}
+        self._lock = threading.Lock()
+
+    def start(self, name: str, find: Callable[[Advance], Any]) -> Job:
+        """Return the step of that name, begun now where none runs."""
+        with self._lock:
+            self._running = {key: job for key, job in self._running.items() if job.is_running}
+            if name not in self._running:
+                self._running[name] = Job(find)
+            return self._running[name]
+
+    def cancel(self, name: str) -> None:
+        """End the step of that name, if one runs."""
+        with self._lock:
+            if name in self._running:
+                self._running.pop(name).cancel()
 
 
 @dataclass(frozen=True)

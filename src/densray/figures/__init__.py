@@ -7,17 +7,18 @@ a dash of its own, so that the charts can be read in grey and by colour-blind re
 
 from __future__ import annotations
 
-from densray.figures.analogies import analogy_heat_map
-from densray.figures.answers import answer_parts
-from densray.figures.axes import axis_scatter, ranked_words
-from densray.figures.bias import anchor_scatter
-from densray.figures.diagnostics import eigenvalue_spectrum, seed_influence
-from densray.figures.equality import agreement_scatter
-from densray.figures.heat_map import angle_heat_map
-from densray.figures.histogram import score_histogram
-from densray.figures.removal import removal_tradeoff
-from densray.figures.saving import check_chart_path, figure, save, to_bytes, to_svg
-from densray.figures.stability import training_size
+from densray.figures._results import (
+    analogy_heat_map,
+    anchor_scatter,
+    angle_heat_map,
+    answer_parts,
+    eigenvalue_spectrum,
+    removal_tradeoff,
+    seed_influence,
+    training_size,
+)
+from densray.figures._style import check_chart_path, figure, save, to_bytes, to_svg
+from densray.figures._words import agreement_scatter, axis_scatter, ranked_words, score_histogram
 
 __all__ = [
     "agreement_scatter",

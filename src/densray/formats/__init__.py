@@ -6,10 +6,10 @@ ever unpickled, and nothing is extracted to disk.
 
 from __future__ import annotations
 
-from densray.formats._detection import FORMATS
+from densray.formats._bytes import FORMATS
 from densray.formats._native import check_native
-from densray.formats._read import name_of, read_space
-from densray.formats._write import ENDINGS, Change, format_for, rewrite, write_space
+from densray.formats._reading import name_of, read_space
+from densray.formats._writing import ENDINGS, Change, format_for, rewrite, write_space
 
 __all__ = [
     "ENDINGS",

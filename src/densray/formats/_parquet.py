@@ -8,15 +8,12 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from densray.errors import FormatError
-from densray.formats._checked import select_rows
-from densray.formats._npy import to_float32
-from densray.formats._source import Source
-from densray.formats._stream import Block, Pieces, ReadOptions, SpaceStream, check_shape
+from densray.formats._arrays import to_float32
+from densray.formats._blocks import Block, Pieces, ReadOptions, SpaceStream, check_shape, select_rows
+from densray.formats._bytes import Source
 
 if TYPE_CHECKING:
     import polars as pl
-
-__all__ = ["read_parquet", "write_parquet"]
 
 _BLOCK_BYTES = 1 << 25  # groups of rows are decoded whole, so small pieces would decode them again and again
 _GROUP_BYTES = 1 << 24

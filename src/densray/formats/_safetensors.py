@@ -17,14 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray.errors import FormatError, name_some
-from densray.formats._checked import select_rows
-from densray.formats._encoding import decode_words, undecodable
-from densray.formats._npy import to_float32
-from densray.formats._source import Source
-from densray.formats._stream import Block, Pieces, ReadOptions, SpaceStream, check_shape, rows_per_block
-from densray.formats._words_file import read_words_beside
-
-__all__ = ["read_safetensors", "write_safetensors"]
+from densray.formats._arrays import read_words_beside, to_float32
+from densray.formats._blocks import Block, Pieces, ReadOptions, SpaceStream, check_shape, rows_per_block, select_rows
+from densray.formats._bytes import Source, decode_words, undecodable
 
 _DTYPES = {
     "F16": "<f2", "BF16": "<u2", "F32": "<f4", "F64": "<f8",

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from densray.paper.aggregates import macro_lines
-from densray.paper.comparison import agreement, compare, comparison_table
-from densray.paper.published import AGGREGATES, DECIMALS, GROUPS, TABLES, published
+from densray.paper._published import (
+    AGGREGATES,
+    DECIMALS,
+    GROUPS,
+    TABLES,
+    agreement,
+    compare,
+    comparison_table,
+    published,
+)
 
 __all__ = [
     "AGGREGATES",
@@ -14,6 +21,5 @@ __all__ = [
     "agreement",
     "compare",
     "comparison_table",
-    "macro_lines",
     "published",
 ]

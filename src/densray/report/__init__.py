@@ -7,13 +7,9 @@ one self-contained HTML page; they are the only place where a number is rounded.
 
 from __future__ import annotations
 
-from densray.report._html import to_html
-from densray.report._markdown import to_markdown
-from densray.report._plain import to_json, to_plain
-from densray.report._provenance import Input, Provenance, file_digest
-from densray.report._result import Figure, Report, Result, Section
+from densray.report._render import to_html, to_markdown, to_terminal
+from densray.report._result import Figure, Input, Provenance, Report, Result, Section, file_digest, to_json, to_plain
 from densray.report._table import Column, Table, best_cells
-from densray.report._terminal import to_terminal
 
 __all__ = [
     "Column",

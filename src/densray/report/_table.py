@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
-__all__ = ["Column", "Table", "best_cells"]
-
 Row = Mapping[str, Any]
 Cell = tuple[int, str]
 

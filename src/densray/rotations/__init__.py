@@ -3,11 +3,10 @@
 from densray.rotations._base import Rotation
 from densray.rotations._densifier import Densifier
 from densray.rotations._densray import DensRay
-from densray.rotations._labels import median_split
+from densray.rotations._differences import MeanDifference, PairDirection
+from densray.rotations._input import median_split
 from densray.rotations._linear import LinearRotation
-from densray.rotations._mean_difference import MeanDifference
 from densray.rotations._methods import METHODS, Method, make_rotation, name_method
-from densray.rotations._pair_direction import PairDirection
 from densray.rotations._sequence import SequentialRotation
 from densray.rotations._whitened import WhitenedDensRay
 

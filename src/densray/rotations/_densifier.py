@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from densray.arrays import Array, is_foreign, to_host
+from densray._arrays import Array, is_foreign, to_host
 from densray.errors import DensRayError
 from densray.pairs import PairWeights
 from densray.rotations._base import (
@@ -22,14 +22,10 @@ from densray.rotations._base import (
     repeat_in_complement,
     score_signals,
 )
+from densray.rotations._densifier_solvers import ORTHOGONALIZATIONS, PairDescent, Signal, SpreadObjective, ascend
 from densray.rotations._densray import DensRay, resolve_weights
-from densray.rotations._labels import Labels, read_signals
-from densray.rotations._mean_difference import unit
-from densray.rotations._pair_descent import ORTHOGONALIZATIONS, PairDescent, Signal
-from densray.rotations._spread import SpreadObjective, ascend
-from densray.rotations._vectors import check_rows, check_weights, drop_weightless
-
-__all__ = ["Densifier"]
+from densray.rotations._differences import unit
+from densray.rotations._input import Labels, check_rows, check_weights, drop_weightless, read_signals
 
 SOLVERS = ("auto", "exact", "sgd")
 

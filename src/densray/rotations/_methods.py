@@ -9,12 +9,9 @@ from densray.errors import DensRayError, suggest
 from densray.rotations._base import Rotation
 from densray.rotations._densifier import Densifier
 from densray.rotations._densray import DensRay
+from densray.rotations._differences import MeanDifference, PairDirection
 from densray.rotations._linear import LINEAR_MODELS, NEED_CLASSES, LinearRotation
-from densray.rotations._mean_difference import MeanDifference
-from densray.rotations._pair_direction import PairDirection
 from densray.rotations._whitened import WhitenedDensRay
-
-__all__ = ["METHODS", "Method", "make_rotation", "name_method"]
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,11 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from densray.arrays import Array, array_on, is_foreign, namespace, to_host
+from densray._arrays import Array, array_on, is_foreign, namespace, to_host
 from densray.errors import DensRayError, LabelError
 from densray.rotations._base import Rotation, complete_basis, repeat_in_complement, score_signals
 from densray.rotations._densray import DensRay
-from densray.rotations._labels import Labels, read_signals
-from densray.rotations._vectors import check_rows, check_weights, drop_weightless
-
-__all__ = ["SequentialRotation"]
+from densray.rotations._input import Labels, check_rows, check_weights, drop_weightless, read_signals
 
 
 class SequentialRotation(Rotation):

@@ -6,14 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from densray.arrays import Array, namespace
+from densray._arrays import Array, namespace
 from densray.pairs import unit_pair_matrix
 from densray.rotations._base import Rotation, complete_basis, label_covariance, orient, repeat_in_complement
-from densray.rotations._labels import Labels
-from densray.rotations._mean_difference import unit
-from densray.rotations._ridge import ridge_direction
-
-__all__ = ["WhitenedDensRay"]
+from densray.rotations._differences import unit
+from densray.rotations._input import Labels
+from densray.rotations._linear import ridge_direction
 
 
 class WhitenedDensRay(Rotation):

@@ -1,0 +1,405 @@
+"""Lexicon files: tables, JSON and plain lists of words, with their labels."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Literal, get_args
+
+from densray._text_files import Line, TextFile, shorten
+from densray.errors import LexiconError, name_some, suggest
+
+_NAMED = {
+    "positive": 1.0,
+    "pos": 1.0,
+    "+": 1.0,
+    "negative": -1.0,
+    "neg": -1.0,
+    "-": -1.0,
+    "neutral": 0.0,
+    "neu": 0.0,
+}
+
+#: What is said where a label stands for no number.
+LABELS_NEEDED = (
+    "Use 1/-1 or a score. The words positive, negative and neutral are read too; others with label_names=(low, high)."
+)
+
+
+def parse_label(label: object, names: tuple[str, str] | None = None) -> float | None:
+    """Return the number a label stands for, None where it is none; NaN and infinity are none.
+
+    `names` are what a lower and a higher label are called, beside the usual words.
+
+    >>> parse_label("POS"), parse_label("-0,5"), parse_label("2.5"), parse_label("postive")
+    (1.0, None, 2.5, None)
+    >>> parse_label("Rich", ("poor", "rich")), parse_label("rich")
+    (1.0, None)
+    """
+    if isinstance(label, str):
+        text = label.strip().lower().replace("−", "-")
+        if names is not None and text in (own := [name.strip().lower() for name in names]):
+            return (-1.0, 1.0)[own.index(text)]
+        if text in _NAMED:
+            return _NAMED[text]
+        if "_" in text:  # float() would read 1_000
+            return None
+        label = text
+    try:
+        number = float(label)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def is_neutral_label(labels: Collection[float]) -> bool:
+    """Return whether 0 means neutral among these labels: where the others are -1 and 1, both of them."""
+    return set(labels) == {-1.0, 0.0, 1.0}
+
+
+Conflicts = Literal["drop", "error", "mean"]
+Neutral = Literal["drop", "keep"]
+Label = float | str
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """What a lexicon left out of the entries it was given.
+
+    Attributes
+    ----------
+    conflicts : tuple of str
+        Words with contradicting labels, left out.
+    neutral : tuple of str
+        Words labelled neutral only, left out.
+    duplicates : tuple of str
+        Words given more than once with one label, kept once.
+    averaged : tuple of str
+        Words with several labels, kept with their mean.
+    """
+
+    conflicts: tuple[str, ...] = ()
+    neutral: tuple[str, ...] = ()
+    duplicates: tuple[str, ...] = ()
+    averaged: tuple[str, ...] = ()
+
+    def by_reason(self) -> dict[str, tuple[str, ...]]:
+        """Return the words by why they were set aside, the reasons that were met alone.
+
+        >>> Dropped(conflicts=("odd",)).by_reason()
+        {'conflicting': ('odd',)}
+        """
+        reasons = {
+            "conflicting": self.conflicts,
+            "neutral": self.neutral,
+            "repeated": self.duplicates,
+            "averaged": self.averaged,
+        }
+        return {reason: words for reason, words in reasons.items() if words}
+
+
+def merge_entries(
+    entries: Iterable[tuple[str, Label]], *, conflicts: Conflicts, neutral: Neutral
+) -> tuple[dict[str, float], Dropped]:
+    """Return one label per word, and what was dropped; see `Lexicon` for the choices."""
+    for name, value, known in (("conflicts", conflicts, get_args(Conflicts)), ("neutral", neutral, get_args(Neutral))):
+        if value not in known:
+            raise LexiconError(f"{name}={value!r} is given. {suggest(str(value), known)}")
+    given = [_checked_entry(entry) for entry in entries]
+    kept, neutral_words = _without_neutral(given) if neutral == "drop" else (given, ())
+    found: dict[str, list[float]] = {}
+    for word, label in kept:
+        found.setdefault(word, []).append(label)
+    differing = tuple(word for word, labels in found.items() if len(set(labels)) > 1)
+    if differing and conflicts == "error":
+        raise LexiconError(
+            f"{len(differing)} words have conflicting labels: {name_some(differing)}. "
+            f"Correct them, or use conflicts='drop' or conflicts='mean'."
+        )
+    repeated = tuple(word for word, labels in found.items() if len(labels) > 1 and len(set(labels)) == 1)
+    averaged = differing if conflicts == "mean" else ()
+    barred = set(differing) - set(averaged)
+    merged = {
+        word: labels[0] if len(set(labels)) == 1 else sum(labels) / len(labels)
+        for word, labels in found.items()
+        if word not in barred
+    }
+    conflicting = () if averaged else differing
+    return merged, Dropped(conflicting, neutral_words, repeated, averaged)
+
+
+def _checked_entry(entry: tuple[str, Label]) -> tuple[str, float]:
+    try:
+        word, label = entry
+    except (TypeError, ValueError):
+        raise LexiconError(f"{entry!r} is not a word and its label, as in ('good', 1).") from None
+    if not isinstance(word, str) or not word.strip() or not _is_text(word):
+        raise LexiconError(f"{word!r} (label {label!r}) is not a word. Words are text and not empty.")
+    number = parse_label(label)
+    if number is None:
+        raise LexiconError(f"'{word}': label {label!r} is not a number. Use 1/-1 or a score.")
+    return word, number
+
+
+def _is_text(word: str) -> bool:
+    """Return whether a word can be written: half a surrogate pair, which JSON can hold, cannot."""
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _without_neutral(
+    entries: list[tuple[str, float]],
+) -> tuple[list[tuple[str, float]], tuple[str, ...]]:
+    """Return the entries that are not neutral, and the words that were neutral only."""
+    labels = {label for _, label in entries}
+    if not is_neutral_label(labels):
+        return entries, ()
+    kept = [entry for entry in entries if entry[1] != 0]
+    labelled = {word for word, _ in kept}
+    neutral = dict.fromkeys(word for word, label in entries if label == 0 and word not in labelled)
+    return kept, tuple(neutral)
+
+
+_WORD_NAMES = ("word", "words", "term", "token", "lemma", "entry", "mot", "wort", "palabra", "slovo")
+_LABEL_NAMES = ("label", "score", "polarity", "valence", "rating", "value", "sentiment", "class", "conc.m")
+
+
+class Table:
+    """The lines of a file as fields.
+
+    Parameters
+    ----------
+    file : TextFile
+    delimiter : str, optional
+        Found from the first line: a tab, else a semicolon, else a comma, else white space before the label.
+    header : bool, optional
+        Found: the first line is a header where it has the usual names of both columns, or of one and no label.
+    label_names : pair of str, optional
+        What the lower and the higher label are called.
+    """
+
+    def __init__(
+        self,
+        file: TextFile,
+        *,
+        delimiter: str | None = None,
+        header: bool | None = None,
+        label_names: tuple[str, str] | None = None,
+    ) -> None:
+        if delimiter == "":
+            raise LexiconError("delimiter is empty. Give a tab, semicolon, comma or blank, or leave it out.")
+        self._file = file
+        self._label_names = label_names
+        self._lines = list(file.lines())
+        first = self._lines[0]
+        found = next((mark for mark in ("\t", ";", ",") if mark in first.text), None)
+        self._split_all = False
+        self._delimiter = found if delimiter is None else (None if delimiter == " " else delimiter)
+        names = file.split(first, self._delimiter)
+        self._names: list[str] | None = names if (_is_header(names) if header is None else header) else None
+        if self._names is not None:
+            self._lines = self._lines[1:]
+            if not self._lines:
+                raise file.problem("there is a header and no entry after it.", first.number)
+
+    def entries(
+        self, word_column: str | int | None = None, label_column: str | int | None = None
+    ) -> Iterator[tuple[str, float]]:
+        """Yield each word with its label; a line that has none is an error with its number."""
+        self._split_all = word_column is not None or label_column is not None
+        word_at, label_at = self._columns(word_column, label_column)
+        for line in self._lines:
+            fields = self._fields(line, label_last=label_at != 0)
+            if max(word_at, label_at) >= len(fields):
+                raise self._file.problem(
+                    f"{shorten(line.text)} has {len(fields)} of {max(word_at, label_at) + 1} columns. "
+                    f"A word and its label are needed.",
+                    line.number,
+                )
+            yield self._entry(fields[word_at], fields[label_at], line)
+
+    def _entry(self, word: str, label: str, line: Line) -> tuple[str, float]:
+        number = parse_label(label, self._label_names)
+        if number is None:
+            hint = "" if line.number > 1 else " If this line names the columns, say header=True."
+            raise self._file.problem(f"label {shorten(label)} is not a number. {LABELS_NEEDED}{hint}", line.number)
+        if not word:
+            raise self._file.problem(f"{shorten(line.text)} has no word before its label.", line.number)
+        return word, number
+
+    def _fields(self, line: Line, *, label_last: bool) -> list[str]:
+        """Return the fields; without delimiter and columns all but the label is the word, with its blanks."""
+        if self._delimiter is not None or self._split_all:
+            return self._file.split(line, self._delimiter)
+        text = line.text.strip()
+        return text.rsplit(None, 1) if label_last else text.split(None, 1)
+
+    def _columns(self, word_column: str | int | None, label_column: str | int | None) -> tuple[int, int]:
+        """Return the places of words and labels, from what was named or from what the first entry shows."""
+        first = self._lines[0]
+        fields = self._fields(first, label_last=True)
+        word_at = self._place(word_column, _WORD_NAMES)
+        label_at = self._place(label_column, _LABEL_NAMES)
+        if word_at is None and label_at is None and len(fields) == 2:
+            labelled_first = parse_label(self._fields(first, label_last=False)[0], self._label_names) is not None
+            return (1, 0) if labelled_first and parse_label(fields[1], self._label_names) is None else (0, 1)
+        if len(fields) == 2 and (word_at in (None, 0, 1)) and (label_at in (None, 0, 1)):
+            word_at = word_at if word_at is not None else 1 - (label_at or 0)
+            return word_at, label_at if label_at is not None else 1 - word_at
+        if word_at is None or label_at is None:
+            raise self._file.problem(
+                f"{shorten(first.text)} has {len(fields)} columns. Give two, word and label, or name them so in a "
+                f"first line, or say which they are: word_column=, label_column= (names, or numbers from 0).",
+                first.number,
+            )
+        return word_at, label_at
+
+    def _place(self, column: str | int | None, usual: tuple[str, ...]) -> int | None:
+        """Return the place of a column that was named, or that a header names as usual."""
+        names = self._names or []
+        if isinstance(column, str) and column not in names and column.isdecimal():
+            column = int(column)
+        if isinstance(column, int):
+            if column < 0:
+                raise self._file.problem(f"column {column}: columns are numbered from 0.")
+            return column
+        if column is None:
+            lowered = [name.lower() for name in names]
+            return next((lowered.index(name) for name in usual if name in lowered), None)
+        if column not in names:
+            known = f"the columns are {name_some(names, most=12)}" if names else "the file has no header"
+            raise self._file.problem(f"there is no column '{column}': {known}.")
+        return names.index(column)
+
+
+def _is_header(names: list[str]) -> bool:
+    """Return whether a line names columns: both of the usual names, or one and nothing that is a label."""
+    lowered = {name.lower() for name in names}
+    named = [bool(lowered & set(usual)) for usual in (_WORD_NAMES, _LABEL_NAMES)]
+    return all(named) or (any(named) and all(parse_label(name) is None for name in names))
+
+
+FilePath = str | PathLike[str]
+
+
+def read_entries(
+    path: FilePath,
+    *,
+    word_column: str | int | None = None,
+    label_column: str | int | None = None,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    encoding: str = "utf-8",
+    label_names: tuple[str, str] | None = None,
+) -> tuple[list[tuple[str, float]], str]:
+    """Return the (word, label) entries of a file and the stem of its name; see `Lexicon.read`."""
+    file = TextFile(path, encoding=encoding, error=LexiconError)
+    if _is_json(file):
+        return list(_json_entries(file, label_names)), file.path.stem
+    named = any(isinstance(column, str) and not column.isdecimal() for column in (word_column, label_column))
+    header = True if named and header is None else header
+    table = Table(file, delimiter=delimiter, header=header, label_names=label_names)
+    return list(table.entries(word_column, label_column)), file.path.stem
+
+
+def read_words(source: FilePath | Sequence[str], *, comment: str | None = None, encoding: str = "utf-8") -> list[str]:
+    """Return the words of a list, or of a file with one per line."""
+    if not isinstance(source, str | PathLike):
+        return list(source)
+    file = TextFile(source, encoding=encoding, error=LexiconError)
+    words = [line.text.strip() for line in file.lines(comment=comment)]
+    if not words:
+        raise file.problem(f"there are only comments ('{comment}'). One word per line is needed.")
+    return words
+
+
+def read_pairs(source: FilePath | Iterable[Sequence[str]], *, encoding: str = "utf-8") -> list[tuple[str, str]]:
+    """Return the pairs of a list, of a file with one per line (tab, comma or blank between), or of JSON."""
+    if not isinstance(source, str | PathLike):
+        return [_checked_pair(pair) for pair in source]
+    file = TextFile(source, encoding=encoding, error=LexiconError)
+    if _is_json(file):
+        content = _json_content(file)
+        if not isinstance(content, list) or isinstance(content, _Members):
+            raise file.problem('a list of pairs is needed, as in [["she", "he"]].')
+        return [_checked_pair(pair, file) for pair in content]
+    pairs = []
+    for line in file.lines():
+        delimiter = next((mark for mark in ("\t", ";", ",") if mark in line.text), None)
+        fields = file.split(line, delimiter)
+        if len(fields) != 2 or not all(fields):
+            raise file.problem(
+                f"{shorten(line.text)} is not a pair. Two words are needed, with a tab between them.",
+                line.number,
+            )
+        pairs.append((fields[0], fields[1]))
+    return pairs
+
+
+def _checked_pair(pair: object, file: TextFile | None = None) -> tuple[str, str]:
+    if isinstance(pair, list | tuple) and len(pair) == 2:
+        left, right = pair
+        if isinstance(left, str) and isinstance(right, str) and left.strip() and right.strip():
+            return left, right
+    message = f"{shorten(str(pair))} is not a pair of words, as in ('she', 'he')."
+    raise file.problem(message) if file else LexiconError(message)
+
+
+def _is_json(file: TextFile) -> bool:
+    """Return whether a file is JSON, by its name, or by beginning as only JSON does."""
+    if Path(file.path).suffix.lower() == ".json":
+        return True
+    start = file.text.lstrip()[:400]
+    return start.startswith(('{"', '[["', "[{")) or start.split()[:1] == ["{"]
+
+
+class _Members(list[tuple[str, object]]):
+    """The members of a JSON object, repeated names included."""
+
+
+def _json_content(file: TextFile) -> object:
+    try:
+        return json.loads(file.text, parse_constant=str, object_pairs_hook=_Members)
+    except json.JSONDecodeError as error:
+        raise file.problem(f"not valid JSON ({error.msg}).", error.lineno) from None
+    except (RecursionError, ValueError) as error:
+        raise file.problem(f"not usable JSON ({error}).") from None
+
+
+def _json_entries(file: TextFile, names: tuple[str, str] | None) -> Iterator[tuple[str, float]]:
+    """Yield the entries of {word: label}, {"positive": [words]}, [[word, label]] or [{"word", "label"}]."""
+    content = _json_content(file)
+    if isinstance(content, _Members):
+        for key, value in content:
+            if isinstance(value, list) and not isinstance(value, _Members):
+                yield from (_json_entry(file, word, key, names) for word in value)
+            else:
+                yield _json_entry(file, key, value, names)
+    elif isinstance(content, list):
+        for item in content:
+            if isinstance(item, _Members):
+                record = dict(item)
+                fields: list[object] = [record.get("word"), record.get("label", record.get("score"))]
+            else:
+                fields = list(item) if isinstance(item, list) else [item]
+            if len(fields) != 2:
+                raise file.problem(f"{shorten(json.dumps(item))} is not a word and its label.")
+            yield _json_entry(file, fields[0], fields[1], names)
+    else:
+        raise file.problem('words and labels are needed, as in {"good": 1, "bad": -1}.')
+
+
+def _json_entry(file: TextFile, word: object, label: object, names: tuple[str, str] | None) -> tuple[str, float]:
+    if not isinstance(word, str) or not word.strip():
+        raise file.problem(f"{shorten(str(word))} (label {shorten(str(label))}) is not a word.")
+    number = None if isinstance(label, bool) else parse_label(label, names)
+    if number is None:
+        raise file.problem(f"'{word}': label {shorten(str(label))} is not a number. {LABELS_NEEDED}")
+    return word, number

@@ -1,0 +1,157 @@
+"""Threads: BLAS limits, warnings ignored in any thread, parallel maps, progress."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import TypeAlias, TypeVar, cast
+
+from threadpoolctl import threadpool_limits  # comes with scikit-learn
+
+from densray.journal import Run
+
+_blas_lock = threading.Lock()
+_blas_holders = 0
+_blas_limits: threadpool_limits | None = None
+
+
+@contextmanager
+def one_core() -> Iterator[None]:
+    """Keep matrix products to one core inside the block.
+
+    Small products shared out over cores mostly wait for each other, tenfold longer on a busy machine. The limit is one
+    of the whole process, so it is counted: the first who asks sets it, the last who leaves restores what was there,
+    whatever threads they are in. That of OpenMP (k-means, say) belongs to each thread.
+    """
+    global _blas_holders, _blas_limits  # noqa: PLW0603
+    with _blas_lock:
+        if _blas_holders == 0:
+            _blas_limits = threadpool_limits(1, user_api="blas")
+        _blas_holders += 1
+    try:
+        with threadpool_limits(1, user_api="openmp"):
+            yield
+    finally:
+        with _blas_lock:
+            _blas_holders -= 1
+            if _blas_holders == 0 and _blas_limits is not None:
+                _blas_limits.restore_original_limits()
+                _blas_limits = None
+
+
+def count_cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+_filter_lock = threading.Lock()
+_filter_holders: Counter[tuple[str, type[Warning]]] = Counter()
+_MODULE = "(?#ignored by densray)"  # matches every module, and tells our filters from those of others
+
+
+@contextmanager
+def ignoring(category: type[Warning], message: str = "") -> Iterator[None]:
+    """Keep warnings of a category silent inside the block.
+
+    Filters belong to the whole process, and two threads inside `warnings.catch_warnings` put them back in the wrong
+    order. Here they are counted: whoever asks finds the filter in place, and the last who leaves takes it away,
+    whatever threads they are in.
+
+    Parameters
+    ----------
+    category : type of warning
+    message : str
+        How the warnings begin, a regular expression; empty: all of the category.
+
+    Examples
+    --------
+    >>> with ignoring(UserWarning, "no matter"):
+    ...     warnings.warn("no matter how often", UserWarning)
+    """
+    key = message, category
+    with _filter_lock:
+        _filter_holders[key] += 1
+        warnings.filterwarnings("ignore", message, category, module=_MODULE)  # one entry, however often it is added
+    try:
+        yield
+    finally:
+        with _filter_lock:
+            _filter_holders[key] -= 1
+            if not _filter_holders[key]:
+                del _filter_holders[key]
+                pattern = re.compile(message, re.IGNORECASE) if message else None
+                filters = cast(list[object], warnings.filters)
+                with suppress(ValueError):  # not there where other code has put back filters of its own meanwhile
+                    filters.remove(("ignore", pattern, category, re.compile(_MODULE), 0))
+
+
+#: Called with the steps done, and of how many.
+Advance: TypeAlias = Callable[[int, int], None]
+
+
+def part_of(advance: Advance | None, before: int, total: int) -> Advance | None:
+    """Return what a task inside a larger one calls: its steps come after `before` others, of `total` in all.
+
+    >>> part_of(lambda done, total: print(f"{done} of {total}"), 4, 8)(1, 4)
+    5 of 8
+    """
+    if advance is None:
+        return None
+    return lambda done, _: advance(before + done, total)
+
+
+Item = TypeVar("Item")
+Found = TypeVar("Found")
+
+
+def map_parallel(
+    function: Callable[[Item], Found],
+    items: Sequence[Item],
+    *,
+    threads: int | None = None,
+    advance: Callable[[int, int], None] | None = None,
+    run: Run | None = None,
+    what: str = "part",
+) -> list[Found]:
+    """Return ``function(item)`` for every item, in order.
+
+    Matrix products of one fit are small: shared out over cores they mostly wait for each other (tenfold slower on a
+    busy machine). Here each runs on one core, and as many run side by side as there are cores, or `threads`. An
+    interruption or an error ends it at once; what has not begun then never does. With a `run`, what is found is kept in
+    its journal, as "`what` 0", "`what` 1" and so on.
+    """
+    found: list[Found] = []
+
+    def find(number: int) -> Found:
+        item = items[number]
+        return function(item) if run is None else run.part(f"{what} {number}", partial(function, item))
+
+    with one_core(), _threads(threads or count_cores()) as pool:
+        for answer in pool.map(find, range(len(items))):
+            found.append(answer)
+            if advance is not None:
+                advance(len(found), len(items))
+    return found
+
+
+def run_aside(function: Callable[[], Found]) -> Found:
+    """Return ``function()``, run in another thread: an interruption need not wait until compiled code returns."""
+    with _threads(1) as pool:
+        return pool.submit(function).result()
+
+
+@contextmanager
+def _threads(count: int) -> Iterator[ThreadPoolExecutor]:
+    """Give a pool that is not waited for when the block is left by an interruption or an error."""
+    pool = ThreadPoolExecutor(count)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,239 @@
+"""What every vocabulary needs: words to rows, rows at unit length, nearest rows, checks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from densray.errors import DensRayError, SpaceError, UnknownWordError, VectorError, name_some
+
+_BLOCK = 16_384
+
+
+def checked_words(words: Sequence[str]) -> tuple[str, ...]:
+    """Return the words as a tuple; anything but distinct text is a named error."""
+    if isinstance(words, str):
+        raise SpaceError(f"words is the text {words[:40]!r}; give a list of words.")
+    checked = tuple(words)
+    odd = next((row for row, word in enumerate(checked) if not isinstance(word, str)), None)
+    if odd is not None:
+        raise SpaceError(f"Word {odd} is {checked[odd]!r}, not text. Give every word as a str.")
+    if not checked:
+        raise SpaceError("A space needs at least one word; none was given.")
+    if len(set(checked)) < len(checked):
+        twice = [word for word, count in Counter(checked).items() if count > 1]
+        raise SpaceError(
+            f"{len(twice)} words occur more than once: {name_some(twice)}. Each word needs one vector; keep the first."
+        )
+    return checked
+
+
+def checked_vectors(vectors: ArrayLike, words: Sequence[str]) -> NDArray[np.float32]:
+    """Return the vectors as a float32 matrix with one finite row per word, or say what is wrong."""
+    try:
+        given = vectors if isinstance(vectors, np.memmap) else np.asarray(vectors)
+        if given.dtype.kind not in "fiubO":
+            raise TypeError(f"their type is {given.dtype}")
+        with np.errstate(over="ignore"):  # a float64 beyond float32 becomes infinite and is refused below
+            matrix = given.astype(np.float32, copy=False)
+    except (TypeError, ValueError) as error:
+        raise VectorError(f"The vectors are not a table of real numbers ({error}).") from error
+    if matrix.ndim != 2 or matrix.shape[1] == 0:
+        raise VectorError(
+            f"Vectors of shape {matrix.shape} were given; one row of at least one number per word is needed."
+        )
+    if len(matrix) != len(words):
+        raise SpaceError(f"{len(words)} words were given with {len(matrix)} vectors; the numbers must agree.")
+    bad = [
+        start + row
+        for start in range(0, len(matrix), _BLOCK)
+        for row in np.flatnonzero(~np.isfinite(matrix[start : start + _BLOCK]).all(axis=1)).tolist()
+    ]
+    if bad:
+        raise VectorError(
+            f"NaN or infinite numbers (for float32) in the vectors of {name_some(words[row] for row in bad)}; "
+            f"first in row {bad[0]}. Leave those words out."
+        )
+    return matrix
+
+
+def check_seed(seed: object, *, name: str = "random_state") -> None:
+    """Raise if a whole number is none that a random generator takes; anything else is left to the generator."""
+    if isinstance(seed, int) and not 0 <= seed < 2**32:
+        raise DensRayError(f"{name} is {seed}; a whole number from 0 to {2**32 - 1:,} is needed.")
+
+
+class Vocabulary:
+    """The words of a space in the order of its rows; look-up tables are built when they are first needed.
+
+    Parameters
+    ----------
+    words : sequence of str
+        Distinct words. Any sequence that slices will do, also one that decodes its words when asked.
+    index : mapping from word to row, optional
+        Built at the first look-up where it is not given.
+    """
+
+    __slots__ = ("_folded", "_index", "_repeated", "words")
+
+    def __init__(self, words: Sequence[str], index: Mapping[str, int] | None = None) -> None:
+        self.words = words
+        self._index = index
+        self._folded: dict[str, int] | None = None
+        self._repeated: dict[str, list[int]] = {}
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @property
+    def index(self) -> Mapping[str, int]:
+        """The row of each word."""
+        if self._index is None:
+            self._index = {word: row for row, word in enumerate(self.words)}
+        return self._index
+
+    @property
+    def lower_index(self) -> Mapping[str, int]:
+        """The first row of each word in lower case."""
+        if self._folded is None:
+            folded: dict[str, int] = {}
+            repeated: dict[str, list[int]] = {}
+            for row, word in enumerate(self.words):
+                lower = word.lower()
+                if folded.setdefault(lower, row) != row:
+                    repeated.setdefault(lower, []).append(row)
+            self._repeated, self._folded = repeated, folded  # whole at once: other threads may be looking
+        return self._folded
+
+    def spellings(self, word: str) -> list[int]:
+        """Return the rows of a word in upper and lower case, in order."""
+        lower = word.lower()
+        first = self.lower_index.get(lower)
+        return [] if first is None else [first, *self._repeated.get(lower, ())]
+
+    def locate(self, words: Iterable[str], *, match_case: bool = True) -> NDArray[np.int64]:
+        """Return the row of each word, -1 where it is missing; see `WordSpace.locate`."""
+        wanted = list(words)
+        index = self.index
+        rows = [index.get(word, -1) for word in wanted]
+        if not match_case and -1 in rows:
+            lower = self.lower_index
+            rows = [row if row >= 0 else lower.get(word.lower(), -1) for row, word in zip(rows, wanted, strict=True)]
+        return np.array(rows, dtype=np.int64)
+
+    def find(self, words: Iterable[str], *, match_case: bool = True) -> NDArray[np.int64]:
+        """Return the rows of words that must all be known; the error names those that are not."""
+        wanted = list(words)
+        rows = self.locate(wanted, match_case=match_case)
+        missing = [word for word, row in zip(wanted, rows, strict=True) if row < 0]
+        if missing:
+            raise UnknownWordError(
+                f"{name_some(missing)} not among the {len(self):,} words of the space.{self._hint(missing[0])}"
+            )
+        return rows
+
+    def _hint(self, word: str) -> str:
+        spellings = (word.replace(" ", "_"), word.replace("_", " "))
+        row = int(self.locate(spellings, match_case=False).max())
+        return f" Did you mean '{self.words[row]}'?" if row >= 0 else " Ask with `word in space` first."
+
+
+_QUERIES = 512
+
+
+def row_lengths(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the Euclidean length of every row, one block at a time."""
+    lengths = np.empty(len(vectors), dtype=np.float32)
+    for start in range(0, len(vectors), _BLOCK):
+        block = np.asarray(vectors[start : start + _BLOCK], dtype=np.float64)
+        lengths[start : start + _BLOCK] = np.sqrt(np.einsum("ij,ij->i", block, block))
+    return lengths
+
+
+def at_unit_length(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return rows scaled to unit length; rows of zeros stay zero.
+
+    >>> at_unit_length(np.array([[3.0, 4.0], [0.0, 0.0]]))
+    array([[0.6, 0.8],
+           [0. , 0. ]])
+    """
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(lengths > 0, lengths, 1.0))
+
+
+def nearest_rows(
+    vectors: NDArray[np.float32],
+    queries: NDArray[np.float32],
+    *,
+    lengths: NDArray[np.float32],
+    k: int,
+    barred: Sequence[NDArray[np.int64]] | None = None,
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return the rows of the k highest cosines of each query, and those cosines, best first.
+
+    Parameters
+    ----------
+    vectors : array of shape (n, d)
+        The rows searched; a memory map is read block by block.
+    queries : array of shape (q, d)
+        Their length is divided out; a zero query has cosine 0 with everything.
+    lengths : array of shape (n,)
+        The length of each row of `vectors`; rows of length zero have cosine 0.
+    k : int
+        How many to return; fewer come back where fewer rows are left.
+    barred : list of q arrays, optional
+        The rows that may not answer each query. They take a place in the result only where nothing else is
+        left, and then with cosine ``-inf``.
+
+    Returns
+    -------
+    rows, cosines : arrays of shape (q, min(k, n))
+        Equal cosines are ordered by row.
+    """
+    k = min(k, len(vectors))
+    scale = np.maximum(row_lengths(queries), np.finfo(np.float32).tiny)[:, None]
+    unit = np.asarray(queries / scale, dtype=np.float32)
+    rows = np.empty((len(queries), k), dtype=np.int64)
+    cosines = np.empty((len(queries), k), dtype=np.float32)
+    for start in range(0, len(queries), _QUERIES):
+        part = slice(start, start + _QUERIES)
+        bars = None if barred is None else barred[part]
+        rows[part], cosines[part] = _nearest(vectors, unit[part], lengths, k, bars)
+    return rows, cosines
+
+
+def _nearest(
+    vectors: NDArray[np.float32],
+    unit: NDArray[np.float32],
+    lengths: NDArray[np.float32],
+    k: int,
+    barred: Sequence[NDArray[np.int64]] | None,
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return the best rows of a few unit queries: the best of each block join the best so far."""
+    rows = np.zeros((len(unit), 0), dtype=np.int64)
+    cosines = np.zeros((len(unit), 0), dtype=np.float32)
+    for start in range(0, len(vectors), _BLOCK):
+        block = np.asarray(vectors[start : start + _BLOCK])
+        found = unit @ block.T
+        found /= np.maximum(lengths[start : start + _BLOCK], np.finfo(np.float32).tiny)
+        for query, bars in enumerate(barred or ()):
+            inside = bars[(bars >= start) & (bars < start + len(block))] - start
+            found[query, inside] = -np.inf
+        kept = _highest(found, k)
+        rows = np.hstack([rows, kept + start])
+        cosines = np.hstack([cosines, np.take_along_axis(found, kept, axis=1)])
+        kept = _highest(cosines, k)
+        rows, cosines = np.take_along_axis(rows, kept, axis=1), np.take_along_axis(cosines, kept, axis=1)
+    order = np.lexsort((rows, -cosines), axis=1)
+    return np.take_along_axis(rows, order, axis=1), np.take_along_axis(cosines, order, axis=1)
+
+
+def _highest(values: NDArray[np.float32], k: int) -> NDArray[np.intp]:
+    """Return the places of the k highest values of each line, in no order."""
+    width = values.shape[1]
+    if width <= k:
+        return np.broadcast_to(np.arange(width), values.shape)
+    return np.argpartition(values, width - k, axis=1)[:, width - k :]

@@ -1,0 +1,107 @@
+"""Axes of labelled words: found, judged, saved, used to score a vocabulary, and evaluated.
+
+``fit_axis`` and ``diagnose`` say how far an axis can be trusted, ``induce`` scores every word of a space along it,
+``compare_methods``, ``evaluate_induction`` and ``evaluate_stability`` compare methods on words held out.
+"""
+
+from __future__ import annotations
+
+from densray.axes._comparison import (
+    COMPARABLE,
+    QUICK_METHODS,
+    FailedTrial,
+    HeldOutAxis,
+    MethodComparison,
+    MethodTrial,
+    compare_methods,
+    compare_trials,
+    found_trials,
+    trial_rows,
+    try_method,
+)
+from densray.axes._diagnose import diagnose, diagnose_axis
+from densray.axes._diagnosis import Agreement, Diagnosis, Verdict
+from densray.axes._evidence import Cone, degrees_between
+from densray.axes._files import SavedAxis, fit_axis, induce_by_axis, is_axis_file, load_axis_model, save_axis
+from densray.axes._frames import induce_frame
+from densray.axes._lexicon_evaluation import (
+    DEFAULT_METHODS,
+    InductionSurvey,
+    LexiconInduction,
+    MethodScore,
+    check_methods,
+    evaluate_induction,
+    evaluate_inductions,
+)
+from densray.axes._protocol import PAPER_METHODS, Protocol, TrainTest, fit_method
+from densray.axes._scoring import WRITERS, Induction, both_ends, induce, look_up, score_vocabulary, seed_scores
+from densray.axes._stability import DEFAULT_SIZES, STABILITY_METHODS, SizeScore, Stability, evaluate_stability
+from densray.axes._views import (
+    AxisChange,
+    AxisRelation,
+    axis_change,
+    axis_ends,
+    axis_relation,
+    map_frame,
+    map_rows,
+    standardized,
+)
+
+__all__ = [
+    "COMPARABLE",
+    "DEFAULT_METHODS",
+    "DEFAULT_SIZES",
+    "PAPER_METHODS",
+    "QUICK_METHODS",
+    "STABILITY_METHODS",
+    "WRITERS",
+    "Agreement",
+    "AxisChange",
+    "AxisRelation",
+    "Cone",
+    "Diagnosis",
+    "FailedTrial",
+    "HeldOutAxis",
+    "Induction",
+    "InductionSurvey",
+    "LexiconInduction",
+    "MethodComparison",
+    "MethodScore",
+    "MethodTrial",
+    "Protocol",
+    "SavedAxis",
+    "SizeScore",
+    "Stability",
+    "TrainTest",
+    "Verdict",
+    "axis_change",
+    "axis_ends",
+    "axis_relation",
+    "both_ends",
+    "check_methods",
+    "compare_methods",
+    "compare_trials",
+    "degrees_between",
+    "diagnose",
+    "diagnose_axis",
+    "evaluate_induction",
+    "evaluate_inductions",
+    "evaluate_stability",
+    "fit_axis",
+    "fit_method",
+    "found_trials",
+    "induce",
+    "induce_by_axis",
+    "induce_frame",
+    "is_axis_file",
+    "load_axis_model",
+    "look_up",
+    "map_frame",
+    "map_rows",
+    "save_axis",
+    "score_vocabulary",
+    "seed_scores",
+    "standardized",
+    "trial_rows",
+    "try_method",
+]

@@ -1,0 +1,224 @@
+"""The diagnosis of an axis, and the verdict drawn from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from densray.axes._evidence import Cone, NearMiss, PairConsistency, VocabularySpread
+from densray.axes._model import AxisModel
+from densray.axes._permutation import PermutationTest
+from densray.metrics import Interval
+from densray.report import Column, Result, Table
+from densray.rotations import Rotation
+
+#: From worst to best.
+GRADES = ("none", "weak", "fair", "good")
+
+SIGNIFICANT = 0.05
+GOOD, FAIR = 0.8, 0.7
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The grade of an axis, what limits it, and both in one line."""
+
+    grade: str
+    limits: tuple[str, ...]
+    line: str
+
+
+def judge(
+    *, auc: float, auc_low: float, auc_high: float, p_value: float | None, reliability: float, cone: float
+) -> Verdict:
+    """Return the verdict on an axis from its held-out AUC, permutation p, reliability and bootstrap cone (degrees).
+
+    Where no permutation test was made (``p_value=None``) the other two answers decide, and the line says so.
+
+    >>> judge(auc=0.91, auc_low=0.88, auc_high=0.93, p_value=0.001, reliability=0.9, cone=12.3).line
+    'Trust: good: held-out AUC 0.91 [0.88, 0.93], permutation p = 0.001, reliability 0.90, cone 12°.'
+    >>> judge(auc=0.75, auc_low=0.6, auc_high=0.85, p_value=0.004, reliability=0.9, cone=12.3).limits
+    ('the held-out AUC may be as low as 0.60',)
+    """
+    marks = {
+        "shuffled labels do as well": "none" if p_value is not None and p_value > SIGNIFICANT else "good",
+        f"the held-out AUC may be as low as {auc_low:.2f}": _grade(auc_low),
+        f"other seeds would reproduce {reliability:.0%} of the differences between words": _grade(reliability),
+    }
+    grade = min(marks.values(), key=GRADES.index)
+    limits = tuple(reason for reason, mark in marks.items() if mark == grade and grade != GRADES[-1])
+    test = "no permutation test" if p_value is None else f"permutation p = {p_value:.2g}"
+    figures = (
+        f"held-out AUC {auc:.2f} [{auc_low:.2f}, {auc_high:.2f}], {test}, "
+        f"reliability {reliability:.2f}, cone {cone:.0f}°"
+    )
+    why = f" ({'; '.join(limits)})" if limits else ""
+    return Verdict(grade, limits, f"Trust: {grade}{why}: {figures}.")
+
+
+def _grade(value: float) -> str:
+    return "good" if value >= GOOD else "fair" if value >= FAIR else "weak"
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Held-out agreement of one axis with the labels; the interval is that of 95 %, over seeds."""
+
+    axis: int
+    auc: float
+    auc_interval: Interval
+    tau: float
+
+
+@dataclass(frozen=True)
+class Diagnosis(Result):
+    """How far an axis can be trusted.
+
+    Attributes
+    ----------
+    verdict : Verdict
+    method, lexicon : str
+    n_seeds, n_high, n_low : int
+        Seeds found; those of the higher class, or above the median score.
+    labels : str
+        "classes" or "scores".
+    folds : int
+    axes : list of Agreement
+        Held-out agreement of the leading axes; the first is the concept.
+    tau_interval : Interval
+        Of the first axis, 95 %.
+    n_signal_axes : int
+        Leading axes whose AUC is above 0.5 beyond its interval.
+    permutation : PermutationTest
+    cone : Cone
+    vocabulary : VocabularySpread
+    eigenvalues : list of float or None
+        The ten largest, for methods that have them.
+    eigenvalue_gap : float or None
+        What the first eigenvalue is ahead of the second, as a share of it.
+    pairs : PairConsistency or None
+    influence : str
+        How the axes without each seed were found.
+    seeds : list of dict
+        Each seed with its label, held-out score (a coordinate on the axis, as `induce` gives it), the probability of
+        its own side (`agreement`) and the angle its removal turns the axis (`influence`, degrees); the most
+        influential first.
+    contradictions : list of dict
+        The seeds that score on the wrong side when left out, the clearest first.
+    coverage : float
+        The share of the lexicon that is in the space.
+    near_misses : list of NearMiss
+        Words missing, and what the space has instead.
+    label_names : pair of str or None
+        What the low and the high end are called.
+    """
+
+    title = "How far the axis can be trusted"
+
+    verdict: Verdict
+    method: str
+    lexicon: str
+    n_seeds: int
+    n_high: int
+    n_low: int
+    labels: str
+    folds: int
+    axes: list[Agreement]
+    tau_interval: Interval
+    n_signal_axes: int
+    permutation: PermutationTest
+    cone: Cone
+    vocabulary: VocabularySpread
+    eigenvalues: list[float] | None
+    eigenvalue_gap: float | None
+    pairs: PairConsistency | None
+    influence: str
+    seeds: list[dict[str, Any]]
+    contradictions: list[dict[str, Any]]
+    coverage: float
+    near_misses: list[NearMiss]
+    rotation: Rotation = field(repr=False, metadata={"report": False})
+    model: AxisModel = field(repr=False, metadata={"report": False})
+    label_names: tuple[str, str] | None = None
+
+    def tables(self) -> list[Table]:
+        """Return the figures behind the verdict, the seeds that matter, and the words missing."""
+        tables = [Table(self.verdict.line, ["figure", "value", "meaning"], self._figures())]
+        seed_columns: list[Column | str] = [
+            "word",
+            Column("label"),
+            Column("score", "held-out score", decimals=3),
+            Column("agreement", "probability of its label", decimals=3),
+            Column("influence", "turns the axis by (°)", decimals=2),
+        ]
+        title = f"Seeds that move the axis most ({self.influence})"
+        moving = self.influential[:10]
+        others = [row for row in self.contradictions if row not in moving]
+        contradicting, above = len(self.contradictions), len(self.contradictions) - len(others)
+        said = f"{contradicting} of {self.n_seeds} seeds contradict the rest: their label has a probability below 0.5"
+        notes = [f"{said}; {above} of them {'is' if above == 1 else 'are'} above."] if contradicting else []
+        tables.append(Table(title, seed_columns, moving, [*notes, *self._score_notes()]))
+        if others:
+            title = f"{'Other seeds' if above else 'Seeds'} that contradict the rest, the clearest first"
+            tables.append(Table(title, seed_columns, others[:10]))
+        if self.near_misses:
+            rows = [{"missing": m.word, "in the space": m.found, "difference": m.difference} for m in self.near_misses]
+            title = f"Missing words the space may have otherwise: {len(rows)}"
+            tables.append(Table(title, ["missing", "in the space", "difference"], rows[:10], self._case_notes()))
+        return tables
+
+    @property
+    def influential(self) -> list[dict[str, Any]]:
+        """The seeds whose influence is known, the greatest first: what `densray.figures.seed_influence` draws."""
+        return [row for row in self.seeds if row["influence"] is not None]
+
+    def _case_notes(self) -> list[str]:
+        cased = sum(miss.difference == "case" for miss in self.near_misses)
+        advice = "match_case=False (--any-case) takes them"
+        return [f"{cased} of them differ in case only: {advice}."] if cased else []
+
+    def _score_notes(self) -> list[str]:
+        even = self.model.even_odds
+        scale = "A score is a coordinate on the axis, as induce gives it"
+        return [] if even is None else [f"{scale}; 0 is not neutral: even odds lie at {even:.3f}."]
+
+    def _figures(self) -> list[dict[str, str]]:
+        first, test, spread = self.axes[0], self.permutation, self.vocabulary
+        low, high = self.label_names or ("lower", "higher")
+        rows = [
+            ("seeds", f"{self.n_seeds}", f"{self.n_high} {high}, {self.n_low} {low}; {self.coverage:.0%} found"),
+            (
+                "held-out AUC",
+                _with_interval(first.auc, first.auc_interval),
+                f"an unseen {_pair_of(self.label_names)}",
+            ),
+            ("held-out τ", _with_interval(first.tau, self.tau_interval), f"Kendall τ-b with the {self.labels}"),
+            ("permutation p", f"{test.p_value:.3g}", f"{test.n_permutations} shuffles of {test.n_seeds} seeds"),
+            ("cone", f"{self.cone.median:.1f}°", f"median of {self.cone.n_resamples} resamples; 95 %: "
+             f"{self.cone.upper:.1f}°"),
+            ("reliability", f"{spread.reliability:.3f}", "of the vocabulary's scores, against other seeds"),
+            ("standard error", f"{spread.standard_error:.4f}", "median over the vocabulary"),
+            ("variance", f"{spread.variance_share:.2%}", f"of the space along the axis; even: {1 / self._width:.2%}"),
+            ("signal axes", f"{self.n_signal_axes}", f"of the first {len(self.axes)} tell unseen words apart"),
+        ]  # fmt: skip
+        if self.eigenvalue_gap is not None:
+            rows.append(("eigenvalue gap", f"{self.eigenvalue_gap:.3f}", "from the first to the second, relative"))
+        if self.pairs is not None:
+            pairs = self.pairs
+            rows.append(("pairs", f"{pairs.parallelism:.3f}", f"mean cosine of {pairs.n_pairs} differences (PairDir)"))
+            rows.append(("pairs ordered", f"{pairs.ordered:.0%}", f"mean cosine with the axis {pairs.alignment:.3f}"))
+        return [dict(zip(("figure", "value", "meaning"), row, strict=True)) for row in rows]
+
+    @property
+    def _width(self) -> int:
+        return int(self.model.axis.size)
+
+
+def _pair_of(label_names: tuple[str, str] | None) -> str:
+    if label_names is None:
+        return "higher word scores above a lower one"
+    return f"word of '{label_names[1]}' scores above one of '{label_names[0]}'"
+
+
+def _with_interval(value: float, interval: Interval) -> str:
+    return f"{value:.3f} [{interval.low:.3f}, {interval.high:.3f}]"

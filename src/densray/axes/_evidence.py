@@ -1,0 +1,231 @@
+"""Evidence about an axis: its cone, its spread, its pairs, near misses in spelling."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from densray.axes._model import AxisModel
+from densray.axes._seeds import Seeds, unit_rows
+from densray.errors import LexiconError, name_some
+from densray.rotations import DensRay, PairDirection, Rotation
+from densray.space import WordSpace
+
+
+def degrees_between(axes: NDArray[np.float64], axis: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the angles between unit rows, or one unit vector, and an axis; by the chord, which small angles need.
+
+    >>> float(degrees_between(np.array([1.0, 0.0]), np.array([0.0, 1.0])).round(6))
+    90.0
+    """
+    chord = np.linalg.norm(axes - axis, axis=-1)
+    return np.asarray(np.degrees(2.0 * np.arcsin(np.clip(chord / 2.0, 0.0, 1.0))))
+
+
+@dataclass(frozen=True)
+class Cone:
+    """Angles in degrees between the axis and axes of resampled seeds."""
+
+    median: float
+    upper: float  # 95 % of the resamples lie within
+    n_resamples: int
+
+
+def bootstrap_cone(model: AxisModel) -> Cone:
+    """Return how far the axes of resampled seeds lie from the axis."""
+    assert model.resampled is not None
+    angles = degrees_between(model.resampled, model.axis)
+    return Cone(float(np.median(angles)), float(np.quantile(angles, 0.95)), len(angles))
+
+
+@dataclass(frozen=True)
+class VocabularySpread:
+    """How the whole vocabulary lies along the axis.
+
+    Attributes
+    ----------
+    variance_share : float
+        The axis's share of the variance of all vectors; one of d equal directions has 1/d.
+    reliability : float
+        One less the mean squared standard error over the variance of the scores: the share of the differences between
+        words that other seeds of the same kind would show again.
+    standard_error : float
+        The median over the vocabulary.
+    """
+
+    variance_share: float
+    reliability: float
+    standard_error: float
+
+
+def vocabulary_spread(space: WordSpace, model: AxisModel) -> VocabularySpread:
+    """Return how the vocabulary lies along an axis, in one pass over blocks."""
+    scores, errors = [], []
+    total, squares = np.zeros(space.width), 0.0
+    for _, block in space.blocks():
+        vectors = unit_rows(block) if model.normalize else block
+        found = model.score(block)
+        scores.append(found.score)
+        errors.append(found.standard_error)
+        total += vectors.sum(axis=0, dtype=np.float64)
+        squares += float(np.einsum("ij,ij->", vectors, vectors, dtype=np.float64))
+    joined = np.concatenate(scores)
+    along = float(joined.var())
+    mean = total / len(space)
+    variance = squares / len(space) - float(mean @ mean)
+    error = np.concatenate([part for part in errors if part is not None])
+    return VocabularySpread(
+        along / variance if variance > 0 else float("nan"),
+        reliability(joined, error),
+        float(np.median(error)),
+    )
+
+
+def reliability(scores: NDArray[np.float64], errors: NDArray[np.float64]) -> float:
+    """Return one less the mean squared standard error over the variance of the scores, no less than 0."""
+    variance = float(scores.var())
+    return max(1.0 - float(np.mean(errors**2)) / variance, 0.0) if variance > 0 else 0.0
+
+
+def eigenvalues_of(rotation: Rotation, seeds: Seeds) -> NDArray[np.float64] | None:
+    """Return all eigenvalues of a method that has them, descending, else None."""
+    if not isinstance(rotation, DensRay | PairDirection):
+        return None
+    full: Any = clone(rotation).set_params(n_components=None).fit(seeds.X, seeds.y)
+    return np.asarray(full.eigenvalues_)
+
+
+@dataclass(frozen=True)
+class PairConsistency:
+    """How far the differences of pairs agree, with each other and with the axis.
+
+    Attributes
+    ----------
+    n_pairs : int
+        Pairs with both words in the space.
+    parallelism : float
+        Mean cosine between the differences of two pairs (PairDir, Boutyline & Johnston 2023).
+    alignment : float
+        Mean cosine of a difference with the axis.
+    ordered : float
+        The share of pairs whose first word lies higher on the axis.
+    worst : tuple of (first, second, cosine)
+        The pairs whose difference agrees least with those of the others.
+    """
+
+    n_pairs: int
+    parallelism: float
+    alignment: float
+    ordered: float
+    worst: tuple[tuple[str, str, float], ...]
+
+
+def pair_consistency(
+    pairs: Iterable[Sequence[str]], space: WordSpace, axis: NDArray[np.float64], *, normalize: bool, match_case: bool
+) -> PairConsistency:
+    """Return how consistent pairs (higher word first) are."""
+    listed = [(str(left), str(right)) for left, right in pairs]
+    left, right = (space.locate([pair[side] for pair in listed], match_case=match_case) for side in (0, 1))
+    usable = np.flatnonzero((left >= 0) & (right >= 0) & (left != right))
+    if usable.size < 2:
+        raise LexiconError(
+            f"{usable.size} of {len(listed)} pairs have both words in '{space.name}' "
+            f"({name_some(' – '.join(pair) for pair in listed)}); at least two are needed."
+        )
+    rows = [np.asarray(space.vectors[side[usable]]) for side in (left, right)]
+    high, low = (unit_rows(part) if normalize else part for part in rows)
+    along = (high - low).astype(np.float64) @ axis
+    offsets = unit_rows(high - low).astype(np.float64)
+    count = usable.size
+    # Σ_{j≠i} cos(d_i, d_j) = d_i·(Σ d) - |d_i|²
+    agreement = (offsets @ offsets.sum(axis=0) - np.einsum("ij,ij->i", offsets, offsets)) / (count - 1)
+    least = np.argsort(agreement, kind="stable")[:5]
+    return PairConsistency(
+        int(count),
+        float(agreement.mean()),
+        float(np.mean(offsets @ axis)),
+        float(np.mean(along > 0)),
+        tuple((*listed[usable[row]], float(agreement[row])) for row in least.tolist()),
+    )
+
+
+#: Shorter words have too many neighbours to mean one of them; longer ones are slips of another kind, and costly.
+SHORTEST, LONGEST = 6, 60
+#: Letters tried, besides those from a to z: the commonest of the missing words. Some scripts have thousands.
+_MOST_LETTERS = 100
+
+
+@dataclass(frozen=True)
+class NearMiss:
+    """A missing word, the word of the space that may be meant, and how they differ."""
+
+    word: str
+    found: str
+    difference: str
+
+
+def near_misses(missing: Sequence[str], space: WordSpace, *, most: int = 1000) -> list[NearMiss]:
+    """Return for missing words the nearest spelling the space has, where there is one.
+
+    A word is looked up in every spelling one edit away (Damerau 1964: four in five slips are one letter added, lost,
+    changed or swapped; hardly ever the first), so that the cost does not depend on the size of the vocabulary. Of
+    several the most frequent, the first in the space, is named. Words of five letters or fewer, or of more than sixty,
+    are looked up by case, joint and accent only.
+
+    Parameters
+    ----------
+    missing : sequence of str
+    space : WordSpace
+    most : int, default=1000
+        How many missing words are looked at.
+    """
+    words = list(missing[:most])
+    found: dict[str, NearMiss] = {}
+    cased = space.locate(words, match_case=False)
+    for word, row in zip(words, cased.tolist(), strict=True):
+        if row >= 0:
+            found[word] = NearMiss(word, space.words[row], "case")
+    letters = _letters(words)
+    for word in words:
+        for difference, spellings in _spellings(word, letters):
+            if word in found:
+                break
+            rows = [row for row in space.locate(spellings).tolist() if row >= 0]
+            if rows:
+                found[word] = NearMiss(word, space.words[min(rows)], difference)
+    return [found[word] for word in words if word in found]
+
+
+def _letters(words: Sequence[str]) -> list[str]:
+    """Return the letters that may be missing from words, or wrong in them."""
+    counts = Counter(letter for word in words if len(word) <= LONGEST for letter in word.lower())
+    return sorted({letter for letter, _ in counts.most_common(_MOST_LETTERS)} | set("abcdefghijklmnopqrstuvwxyz"))
+
+
+def _spellings(word: str, letters: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield other spellings, the likeliest kind first."""
+    joined = {word.replace(old, new) for old in "-_ '" for new in ("", "_", "-", " ")}
+    yield "joint", sorted(joined - {word})
+    decomposed = unicodedata.normalize("NFD", word)
+    plain = "".join(letter for letter in decomposed if not unicodedata.combining(letter))
+    forms = {plain, unicodedata.normalize("NFC", word), decomposed} - {word}
+    if forms:
+        yield "accent", sorted(forms)
+    if SHORTEST <= len(word) <= LONGEST:
+        yield "one letter", _one_edit_away(word, letters)
+
+
+def _one_edit_away(word: str, letters: Sequence[str]) -> list[str]:
+    halves = [(word[:cut], word[cut:]) for cut in range(1, len(word) + 1)]
+    lost = {left + right[1:] for left, right in halves if right}
+    swapped = {left + right[1] + right[0] + right[2:] for left, right in halves if len(right) > 1}
+    changed = {left + letter + right[1:] for left, right in halves if right for letter in letters}
+    added = {left + letter + right for left, right in halves for letter in letters}
+    return sorted((lost | swapped | changed | added) - {word})

@@ -1,0 +1,175 @@
+"""Axes on disk with their errors and calibration, so that a file alone scores words with error bars."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from zipfile import is_zipfile
+
+from densray._threads import Advance
+from densray.axes._diagnose import diagnose_axis
+from densray.axes._diagnosis import Diagnosis, Verdict
+from densray.axes._model import AxisModel
+from densray.axes._scoring import Induction, score_vocabulary
+from densray.axes._seeds import Seeds, fitted
+from densray.journal import Journal
+from densray.lexicon import Lexicon
+from densray.persistence import load_attachments, read_header, save_rotation
+from densray.report import Input, Provenance
+from densray.rotations import Rotation, name_method
+from densray.space import WordSpace
+from densray.streaming import load_axis_on
+
+
+@dataclass(frozen=True)
+class SavedAxis:
+    """An axis that was found and written: the file, the method, the seeds it was found from, how far to trust it."""
+
+    path: Path
+    method: str
+    seeds: Seeds
+    diagnosis: Diagnosis | None
+
+
+def fit_axis(
+    space: WordSpace,
+    lexicon: Lexicon,
+    path: str | Path,
+    *,
+    method: str = "auto",
+    n_components: int | None = None,
+    judged: bool = True,
+    pairs: Iterable[Sequence[str]] | None = None,
+    normalize: bool = True,
+    match_case: bool = True,
+    folds: int = 10,
+    n_resamples: int | None = None,
+    n_permutations: int | None = None,
+    random_state: int = 0,
+    label_names: tuple[str, str] | None = None,
+    overwrite: bool = False,
+    advance: Advance | None = None,
+    journal: Journal | None = None,
+) -> SavedAxis:
+    """Find the axis of some labelled words, find out how far it can be trusted, and write it with all that.
+
+    Parameters
+    ----------
+    space : WordSpace
+    lexicon : Lexicon
+        The seeds.
+    path : path
+        The file to write.
+    n_components : int, optional
+        How many axes are kept; all, a lossless rotation, if absent.
+    judged : bool, default=True
+        Whether to diagnose the axis; without, the file has no errors, no calibration and no verdict.
+    overwrite : bool, default=False
+        Whether an existing file is replaced.
+    method, pairs, normalize, match_case, label_names
+        As for :func:`densray.tasks.diagnostics.diagnose`.
+    folds, n_resamples, n_permutations, random_state, advance, journal
+        Likewise, of use where the axis is judged.
+    """
+    seeds = Seeds.of(space, lexicon, normalize=normalize, match_case=match_case)
+    rotation, named = fitted(method, seeds, n_components=n_components), name_method(method)
+    diagnosis = None
+    if judged:
+        diagnosis = diagnose_axis(
+            space,
+            seeds,
+            rotation,
+            method=named,
+            lexicon=lexicon,
+            pairs=pairs,
+            normalize=normalize,
+            match_case=match_case,
+            folds=folds,
+            n_resamples=n_resamples,
+            n_permutations=n_permutations,
+            random_state=random_state,
+            label_names=label_names,
+            advance=advance,
+            journal=journal,
+        )
+    written = save_axis(
+        rotation,
+        AxisModel(rotation.components_[0], normalize=normalize) if diagnosis is None else diagnosis.model,
+        path,
+        space=space,
+        method=named,
+        verdict=None if diagnosis is None else diagnosis.verdict,
+        label_names=label_names,
+        overwrite=overwrite,
+    )
+    return SavedAxis(written, named, seeds, diagnosis)
+
+
+def save_axis(
+    rotation: Rotation,
+    model: AxisModel,
+    path: str | Path,
+    *,
+    space: WordSpace,
+    method: str | None = None,
+    verdict: Verdict | None = None,
+    label_names: tuple[str, str] | None = None,
+    overwrite: bool = False,
+) -> Path:
+    """Write a rotation with what is known of its first axis: errors, calibration, what found it, the verdict on it."""
+    return save_rotation(
+        rotation,
+        path,
+        space=space,
+        label_names=label_names,
+        attachments=model.to_arrays(),
+        notes={"method": method, "verdict": None if verdict is None else asdict(verdict)},
+        overwrite=overwrite,
+    )
+
+
+def load_axis_model(path: str | Path, space: WordSpace, *, any_space: bool = False) -> tuple[AxisModel, str]:
+    """Return a saved axis, ready to score the words of its space, and the name of the method that found it.
+
+    A file that :func:`densray.save_rotation` wrote without errors and calibration gives scores and ranks alone.
+    """
+    rotation = load_axis_on(space, path, any_space=any_space)
+    header = read_header(path)
+    method = header.get("notes", {}).get("method") or header["method"]
+    return AxisModel.from_arrays(rotation.components_[0], load_attachments(path)), str(method)
+
+
+def induce_by_axis(
+    space: WordSpace, path: str | Path, *, any_space: bool = False, label_names: tuple[str, str] | None = None
+) -> Induction:
+    """Return every word of a space scored by a saved axis, with the verdict and the names of its ends that it carries.
+
+    Parameters
+    ----------
+    space : WordSpace
+    path : path
+        What :func:`save_axis` wrote.
+    any_space : bool, default=False
+        Whether to use the axis on another space of the same width as well.
+    label_names : pair of str, optional
+        What the low and the high end are called, in place of the names in the file.
+    """
+    provenance = Provenance.begin()
+    model, method = load_axis_model(path, space, any_space=any_space)
+    header = read_header(path)
+    verdict, named = header.get("notes", {}).get("verdict"), label_names or header["label_names"]
+    return score_vocabulary(
+        space,
+        model,
+        method=method,
+        verdict=None if verdict is None else Verdict(verdict["grade"], tuple(verdict["limits"]), verdict["line"]),
+        label_names=None if named is None else (str(named[0]), str(named[1])),
+        provenance=provenance,
+        inputs=[Input.of("space", space), Input.of("axis", path)],
+    )
+
+
+def is_axis_file(name: str) -> bool:
+    """Return whether a name is that of a saved rotation: it ends in ``.npz``, or the file is an archive like one."""
+    return Path(name).suffix == ".npz" or (Path(name).is_file() and is_zipfile(name))

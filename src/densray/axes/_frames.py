@@ -1,0 +1,172 @@
+"""Lexicon induction over a Dask dataframe: seeds come to the client, scores stay where the words are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray._arrays import is_dask
+from densray.errors import DensRayError, LexiconError, name_some
+from densray.lexicon import Lexicon
+from densray.rotations import Rotation
+from densray.rotations._blocks import as_rows
+from densray.space import WordSpace
+
+if TYPE_CHECKING:
+    import pandas
+
+    from densray.axes._model import AxisModel
+
+#: Words that tell what an average word is like; see :class:`densray.tasks.axis_model.AxisModel`.
+SPREAD_WORDS = 4096
+
+
+def induce_frame(
+    frame: Any,
+    lexicon: Lexicon,
+    *,
+    word: str = "word",
+    words: Sequence[str] | None = None,
+    method: str | Rotation = "ridge",
+    normalize: bool = True,
+    match_case: bool = True,
+    n_resamples: int | None = None,
+    folds: int = 10,
+    random_state: int = 0,
+) -> Any:
+    """Return every word of a Dask dataframe with its score, error and probability, as a Dask dataframe.
+
+    The words of the lexicon are gathered and the axis is found at once; all other words are scored when the result is
+    computed, partition by partition. Ranks over all words are not part of it: they would need a sort.
+
+    Parameters
+    ----------
+    frame : dask.dataframe.DataFrame or dask.array.Array
+        One word a row: a column of words, all other columns of numbers. A word that comes twice counts once as a seed.
+        Or an array of the vectors alone, with `words`.
+    lexicon : Lexicon
+        The seeds.
+    word : str, default="word"
+        The column of words.
+    words : sequence of str, optional
+        The words of an array's rows.
+    method, normalize, match_case, n_resamples, folds, random_state
+        As for :func:`densray.tasks.induction.induce`.
+
+    Returns
+    -------
+    dask.dataframe.DataFrame
+        Columns word, score, probability, standard_error, and expected_label where the labels are scores.
+    """
+    from densray.axes._model import AxisModel
+    from densray.axes._seeds import Seeds, fitted
+
+    if words is not None:
+        frame = _framed(frame, words, word)
+    columns = _number_columns(frame, word)
+    seeds_table, spread = _gather(frame, lexicon, word, columns, match_case=match_case)
+    seeds = Seeds.of(_space(seeds_table, word, columns), lexicon, normalize=normalize, match_case=match_case)
+    rotation = fitted(method, seeds)
+    model = AxisModel.of(
+        rotation,
+        seeds,
+        _space(spread, word, columns),
+        normalize=normalize,
+        folds=folds,
+        n_resamples=n_resamples,
+        random_state=random_state,
+    )
+    meta = _score(frame._meta.iloc[:0], word, columns, model)
+    return frame.map_partitions(_score, word, columns, model, meta=meta)
+
+
+def _framed(X: Any, words: Sequence[str], word: str) -> Any:
+    """Return a Dask dataframe of words and the rows of a Dask array."""
+    import dask
+    import dask.dataframe
+    import pandas as pd
+
+    X = as_rows(X)
+    if len(words) != X.shape[0]:
+        raise DensRayError(f"{len(words):,} words for an array of shape {X.shape}; one word a row is needed.")
+    names = [f"x{column}" for column in range(X.shape[1])]
+
+    def table(rows: NDArray[Any], some: Sequence[str]) -> pandas.DataFrame:
+        found = pd.DataFrame(rows, columns=names)
+        found.insert(0, word, pd.Series(list(some), dtype="str"))
+        return found
+
+    ends = np.cumsum(X.chunks[0]).tolist()
+    blocks = X.to_delayed(optimize_graph=False).ravel()
+    parts = [
+        dask.delayed(table)(block, list(words[end - count : end]))
+        for block, end, count in zip(blocks, ends, X.chunks[0], strict=True)
+    ]
+    meta = table(np.empty((0, X.shape[1]), dtype=X.dtype), [])
+    return dask.dataframe.from_delayed(parts, meta=meta, verify_meta=False)
+
+
+def _number_columns(frame: Any, word: str) -> list[str]:
+    if not is_dask(frame) or not hasattr(frame, "columns"):
+        raise DensRayError(f"a {type(frame).__name__} is given; a Dask dataframe of words and numbers is needed.")
+    if word not in frame.columns:
+        raise DensRayError(f"there is no column '{word}' of words; the columns are {name_some(frame.columns)}.")
+    others = [name for name in frame.columns if name != word]
+    odd = [name for name in others if frame.dtypes[name].kind not in "fiu"]
+    if odd or not others:
+        raise DensRayError(f"the columns {name_some(odd)} hold no numbers. Select the word and its vector only.")
+    return others
+
+
+def _gather(
+    frame: Any, lexicon: Lexicon, word: str, columns: list[str], *, match_case: bool
+) -> tuple[pandas.DataFrame, pandas.DataFrame]:
+    """Return the rows of the lexicon's words, and rows spread over all partitions."""
+    import dask
+
+    wanted = frozenset(lexicon.words if match_case else (entry.lower() for entry in lexicon.words))
+    each = max(1, SPREAD_WORDS // frame.npartitions)
+    meta = frame._meta
+    found, spread = dask.compute(
+        frame.map_partitions(_wanted_rows, word, wanted, match_case, meta=meta),
+        frame.map_partitions(_spread_rows, each, meta=meta),
+    )
+    if not len(found):
+        raise LexiconError(
+            f"none of the {len(lexicon.words)} words of '{lexicon.name}' is in the column '{word}' "
+            f"({name_some(lexicon.words)}). Check case and language."
+        )
+    return found, spread
+
+
+def _wanted_rows(part: pandas.DataFrame, word: str, wanted: frozenset[str], match_case: bool) -> pandas.DataFrame:
+    words = part[word].astype(str)
+    return part[(words if match_case else words.str.lower()).isin(wanted)]
+
+
+def _spread_rows(part: pandas.DataFrame, count: int) -> pandas.DataFrame:
+    rows = np.unique(np.linspace(0, max(len(part) - 1, 0), min(count, len(part))).astype(np.int64))
+    return part.iloc[rows[: len(part)]]
+
+
+def _space(table: pandas.DataFrame, word: str, columns: list[str]) -> WordSpace:
+    table = table.drop_duplicates(subset=word)
+    return WordSpace(table[word].astype(str).tolist(), table[columns].to_numpy(np.float32), name="dask dataframe")
+
+
+def _score(part: pandas.DataFrame, word: str, columns: list[str], model: AxisModel) -> pandas.DataFrame:
+    """Return the words of one partition with their scores."""
+    import pandas as pd
+
+    vectors = part[columns].to_numpy(np.float32)
+    empty = len(vectors) == 0
+    scores = model.score(np.zeros((1, len(columns)), dtype=np.float32) if empty else vectors)
+    found = {"word": part[word].to_numpy()}
+    for name in ("score", "probability", "standard_error", "expected_label"):
+        values = getattr(scores, name)
+        if values is not None:
+            found[name] = values[:0] if empty else values
+    return pd.DataFrame(found, index=part.index)

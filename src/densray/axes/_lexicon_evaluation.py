@@ -1,0 +1,303 @@
+"""Lexicon induction: methods learn an axis from labelled words and are measured on words they have not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray._threads import Advance, part_of, run_aside
+from densray.axes._protocol import PAPER_METHODS, Protocol, TrainTest, fit_method
+from densray.axes._seeds import joined_reasons
+from densray.errors import TaskError, suggest
+from densray.journal import Journal
+from densray.lexicon import Lexicon
+from densray.metrics import (
+    accuracy,
+    auc,
+    kendall_tau,
+    macro_mean,
+    midpoint,
+    pearson,
+    percentile_interval,
+    resampled_tau,
+    spearman,
+)
+from densray.report import Column, Input, Provenance, Result, Table, best_cells
+from densray.rotations import METHODS
+from densray.space import WordSpace
+
+#: The paper's four, and those beyond it.
+DEFAULT_METHODS = (*PAPER_METHODS, "mean-difference", "ridge")
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class MethodScore:
+    """How well the axis of one method orders the test words.
+
+    Attributes
+    ----------
+    method : str
+    tau : float
+        Kendall's τ-b between the coordinate on the axis and the gold label: the main score.
+    tau_low, tau_high : float
+        Its bootstrap interval over test words.
+    spearman, pearson : float
+    auc, accuracy : float or None
+        For gold labels of two classes; the threshold is half-way between the class means of the training words.
+    seconds : float
+        Time of the fit.
+    """
+
+    method: str
+    tau: float
+    tau_low: float
+    tau_high: float
+    spearman: float
+    pearson: float
+    auc: float | None
+    accuracy: float | None
+    seconds: float
+    resamples: Vector = field(repr=False, compare=False, metadata={"report": False})
+
+
+@dataclass(frozen=True)
+class LexiconInduction(Result):
+    """All methods side by side on one lexicon.
+
+    Attributes
+    ----------
+    scores : tuple of MethodScore
+    lexicon, test, space : str
+        Names of the training lexicon, the test lexicon and the space.
+    n_training, n_test : int
+        Words used.
+    coverage : float
+        Share of the words of both lexicons that are in the space; the provenance lists the others.
+    overlap : tuple of str
+        Test words that were in the training lexicon too.
+    dropped_conflicts, dropped_neutral : int
+        Words left out of the lexicons because their entries conflict, or are neutral.
+    continuous : bool
+        Whether the gold labels are scores.
+    protocol : Protocol
+    """
+
+    title: ClassVar[str] = "Lexicon induction"
+
+    scores: tuple[MethodScore, ...]
+    lexicon: str
+    test: str
+    space: str
+    n_training: int
+    n_test: int
+    coverage: float
+    overlap: tuple[str, ...]
+    dropped_conflicts: int
+    dropped_neutral: int
+    continuous: bool
+    protocol: Protocol
+
+    def score(self, method: str) -> MethodScore:
+        """Return the scores of one method."""
+        for score in self.scores:
+            if score.method == method:
+                return score
+        raise TaskError(f"'{method}' was not measured. {suggest(method, [score.method for score in self.scores])}")
+
+    def difference(self, first: str, second: str) -> tuple[float, float, float]:
+        """Return by how much the τ of one method is above another's, and the ends of its paired interval."""
+        one, other = self.score(first), self.score(second)
+        ends = percentile_interval(one.resamples - other.resamples, self.protocol.level)
+        return one.tau - other.tau, *ends
+
+    def tables(self) -> list[Table]:
+        """Return one row a method."""
+        keys = ["tau", "tau_low", "tau_high", "spearman", "pearson"]
+        keys += [] if self.continuous else ["auc", "accuracy"]
+        titles = {"tau": "τ", "tau_low": "low", "tau_high": "high"}
+        rows = [
+            {"method": score.method, **{key: getattr(score, key) for key in [*keys, "seconds"]}}
+            for score in self.scores
+        ]
+        columns: list[Column | str] = [
+            "method",
+            *(Column(key, titles.get(key), decimals=3) for key in keys),
+            Column("seconds", decimals=2),
+        ]
+        best = best_cells(rows, [key for key in keys if key not in ("tau_low", "tau_high")], within="column")
+        return [Table(f"{self.lexicon} on {self.space}", columns, rows, self._notes(), best)]
+
+    def _notes(self) -> list[str]:
+        kind = "scores" if self.continuous else "two classes"
+        held_out = f"{self.protocol.test_size:.0%} held out" if self.lexicon == self.test else f"tested on {self.test}"
+        notes = [
+            f"{self.n_training:,} training and {self.n_test:,} test words ({kind}, {held_out}); {self.coverage:.1%} of "
+            f"the lexicon is in the space. Interval: {self.protocol.level:.0%}, bootstrap over test words."
+        ]
+        if self.overlap:
+            what = "taken out of" if self.protocol.disjoint else "left in"
+            notes.append(f"{len(self.overlap)} test words were in the training lexicon and {what} it.")
+        return notes
+
+
+@dataclass(frozen=True)
+class InductionSurvey(Result):
+    """Several lexicons, and the macro mean of each method over them."""
+
+    title: ClassVar[str] = "Lexicon induction"
+
+    macro_means: Mapping[str, float]
+    results: tuple[LexiconInduction, ...]
+
+    def tables(self) -> list[Table]:
+        """Return τ by lexicon and method, then each lexicon's own table."""
+        methods = list(self.macro_means)
+        rows: list[dict[str, Any]] = [
+            {"lexicon": result.lexicon, **{score.method: score.tau for score in result.scores}}
+            for result in self.results
+        ]
+        rows.append({"lexicon": "macro mean", **self.macro_means})
+        columns: list[Column | str] = ["lexicon", *(Column(method, decimals=3) for method in methods)]
+        overview = Table("Kendall τ", columns, rows, best=best_cells(rows, methods))
+        return [overview, *(table for result in self.results for table in result.tables())]
+
+
+def check_methods(methods: Sequence[str]) -> tuple[str, ...]:
+    """Return the methods, each once, if all are known."""
+    for method in methods:
+        if method not in METHODS:
+            raise TaskError(f"method '{method}' is unknown. {suggest(method, METHODS)}")
+    if not methods:
+        raise TaskError(f"no method was given. Known: {', '.join(METHODS)}.")
+    return tuple(dict.fromkeys(methods))
+
+
+def evaluate_induction(
+    space: WordSpace,
+    lexicon: Lexicon,
+    *,
+    test: Lexicon | None = None,
+    methods: Sequence[str] = DEFAULT_METHODS,
+    protocol: Protocol | None = None,
+    advance: Advance | None = None,
+    journal: Journal | None = None,
+) -> LexiconInduction:
+    """Return how well each method, trained on labelled words, orders words it has not seen.
+
+    Parameters
+    ----------
+    space : WordSpace
+    lexicon : Lexicon
+        The training words; without `test` some of them are held out.
+    test : Lexicon, optional
+        The gold labels.
+    methods : sequence of str
+        Names in `densray.rotations.METHODS`.
+    protocol : Protocol, optional
+        Every other choice; the paper's by default.
+    advance : callable, optional
+        Told how many methods are done, and of how many.
+    journal : Journal, optional
+        Keeps the scores of each method until the run is done; see `densray.journal`.
+
+    Examples
+    --------
+    >>> from densray import load_space
+    >>> from densray.datasets import load_lexicon
+    >>> result = evaluate_induction(load_space("googlenews-26k"), load_lexicon("hu-liu"), methods=["ridge"])
+    >>> result.score("ridge").tau > 0.65
+    True
+    """
+    protocol, methods = protocol or Protocol(), check_methods(methods)
+    provenance = Provenance.begin(seed=protocol.seed)
+    data = TrainTest.of(space, lexicon, test, protocol=protocol)
+    run = (journal or Journal()).run("lexicon induction", data, protocol)
+    scores = []
+    for count, method in enumerate(methods, start=1):
+        measure = partial(run_aside, partial(_measure, method, data, protocol))
+        scores.append(run.part(method, measure, MethodScore))
+        if advance is not None:
+            advance(count, len(methods))
+    lexicons = [lexicon] if test is None else [lexicon, test]
+    inputs = [Input.of("space", space), *(Input.of("lexicon", each) for each in lexicons)]
+    return LexiconInduction(
+        scores=tuple(scores),
+        lexicon=lexicon.name,
+        test=lexicon.name if test is None else test.name,
+        space=space.name,
+        n_training=len(data.training),
+        n_test=len(data.test),
+        coverage=data.coverage,
+        overlap=data.overlap,
+        dropped_conflicts=sum(len(each.dropped.conflicts) for each in lexicons),
+        dropped_neutral=sum(len(each.dropped.neutral) for each in lexicons),
+        continuous=not data.test.binary,
+        protocol=protocol,
+        provenance=provenance.finish(
+            inputs=inputs,
+            used=len(data.training) + len(data.test),
+            missing=(*data.training.missing, *data.test.missing),
+            set_aside=joined_reasons(each.dropped.by_reason() for each in lexicons),
+            resumed=run.taken,
+        ),
+    )
+
+
+def evaluate_inductions(
+    space: WordSpace,
+    lexicons: Sequence[Lexicon],
+    *,
+    methods: Sequence[str] = DEFAULT_METHODS,
+    protocol: Protocol | None = None,
+    advance: Advance | None = None,
+    journal: Journal | None = None,
+) -> InductionSurvey:
+    """Return `evaluate_induction` on several lexicons, each split on its own, and the macro means."""
+    if not lexicons:
+        raise TaskError("no lexicon was given; at least one is needed.")
+    provenance = Provenance.begin(seed=(protocol or Protocol()).seed)
+    methods = check_methods(methods)
+    results: list[LexiconInduction] = []
+    for lexicon in lexicons:
+        step = part_of(advance, len(results) * len(methods), len(lexicons) * len(methods))
+        results.append(
+            evaluate_induction(space, lexicon, methods=methods, protocol=protocol, advance=step, journal=journal)
+        )
+    means = {method: macro_mean(result.score(method).tau for result in results) for method in methods}
+    inputs = {each.name: each for result in results for each in result.provenance.inputs}
+    used = sum(result.n_training + result.n_test for result in results)
+    missing = [word for result in results for word in result.provenance.words_missing]
+    resumed = sum(result.provenance.parts_resumed for result in results)
+    set_aside = joined_reasons(result.provenance.words_set_aside for result in results)
+    finished = provenance.finish(
+        inputs=list(inputs.values()), used=used, missing=missing, set_aside=set_aside, resumed=resumed
+    )
+    return InductionSurvey(means, tuple(results), provenance=finished)
+
+
+def _measure(method: str, data: TrainTest, protocol: Protocol) -> MethodScore:
+    training_scores, scores, seconds = fit_method(method, data, protocol)
+    gold, resamples = data.test.y, protocol.n_resamples
+    taus = resampled_tau(gold, scores, n_resamples=resamples, random_state=protocol.seed)
+    low, high = percentile_interval(taus, protocol.level)
+    threshold = midpoint(data.training.sides, training_scores)
+    binary = data.test.binary
+    return MethodScore(
+        method=method,
+        tau=kendall_tau(gold, scores),
+        tau_low=low,
+        tau_high=high,
+        spearman=spearman(gold, scores),
+        pearson=pearson(gold, scores),
+        auc=auc(gold, scores) if binary else None,
+        accuracy=accuracy(gold, scores, threshold=threshold) if binary else None,
+        seconds=seconds,
+        resamples=taus,
+    )

@@ -1,0 +1,276 @@
+"""An axis with its errors: standard errors, reliability, calibrated probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from densray._threads import Advance
+from densray.axes._resampling import (
+    count_folds,
+    draw_counts,
+    held_out_scores,
+    is_closed_form,
+    resampled_axes,
+    stratified_folds,
+)
+from densray.axes._seeds import Seeds, unit_rows
+from densray.errors import TaskError
+from densray.journal import Run
+from densray.rotations import Rotation
+from densray.space import WordSpace
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What a coordinate, measured from the mean of the seeds, says of the label.
+
+    Attributes
+    ----------
+    slope, intercept : float
+        Of the log-odds of the higher class (of a score above the seeds' median).
+    label_slope, label_intercept : float
+        Of the log-odds of the expected label's place between `lowest` and `highest`; of use for scores.
+    lowest, highest : float
+        The range of the labels.
+    """
+
+    slope: float
+    intercept: float
+    label_slope: float
+    label_intercept: float
+    lowest: float
+    highest: float
+
+    @classmethod
+    def of(cls, scores: Vector, sides: Vector, labels: Vector) -> Calibration:
+        """Return the calibration of held-out scores against sides (±1) and labels.
+
+        A falling sigmoid would turn the axis round: where held-out scores do not rise with the labels, the slope is 0
+        and every word gets the share of the higher class.
+        """
+        high = sides > 0
+        positives, negatives = int(high.sum()), int((~high).sum())
+        # Platt's targets: one more word of either class, so that separable seeds give a finite slope
+        targets = np.where(high, (positives + 1.0) / (positives + 2.0), 1.0 / (negatives + 2.0))
+        lowest, highest = float(labels.min()), float(labels.max())
+        # ratings stop at the ends of their scale: a sigmoid between them (Papke & Wooldridge 1996)
+        places = (labels - lowest) / (highest - lowest)
+        return cls(*_fit_sigmoid(scores, targets), *_fit_sigmoid(scores, places), lowest, highest)
+
+    def probability(self, scores: NDArray[np.floating]) -> Vector:
+        """Return the probability of the higher class."""
+        return np.asarray(expit(self.slope * scores + self.intercept), dtype=np.float64)
+
+    def expected_label(self, scores: NDArray[np.floating]) -> Vector:
+        """Return the expected label, in the units of the lexicon."""
+        place = expit(self.label_slope * scores + self.label_intercept)
+        return np.asarray(self.lowest + (self.highest - self.lowest) * place, dtype=np.float64)
+
+
+def _fit_sigmoid(scores: Vector, targets: Vector) -> tuple[float, float]:
+    """Return slope and intercept of the log-odds of targets from 0 to 1, by Newton's method on standardised scores."""
+    mean, spread = float(scores.mean()), float(scores.std())
+    level = float(np.log(targets.mean() / (1.0 - targets.mean())))
+    if spread == 0.0:
+        return 0.0, level
+    design = np.column_stack([(scores - mean) / spread, np.ones_like(scores)])
+    weights = np.array([0.0, level])
+    for _ in range(100):
+        chance = expit(design @ weights)
+        gradient = design.T @ (targets - chance)
+        curvature = (design * (chance * (1.0 - chance))[:, None]).T @ design
+        step = np.linalg.solve(curvature + 1e-9 * np.eye(2), gradient)
+        weights += step * min(1.0, 2.0 / float(np.abs(step).max() + 1e-300))  # short steps: no overshooting
+        if np.abs(step).max() < 1e-10:
+            break
+    if weights[0] <= 0.0:
+        return 0.0, level
+    return float(weights[0] / spread), float(weights[1] - weights[0] * mean / spread)
+
+
+#: Resamples where each is a matrix product, and where each is a fit. A standard error from B resamples is itself known
+#: to 1/√(2B): 5 % and 10 % (Efron & Tibshirani 1993, section 6.4).
+RESAMPLES_CLOSED, RESAMPLES_REFIT = 200, 50
+#: The least cosine of a resampled axis with the axis that its length is corrected for: 78°.
+SHORTEST_REACH = 0.2
+#: Words whose mean is the average word.
+SAMPLED_WORDS = 16_384
+
+
+@dataclass(frozen=True)
+class WordScores:
+    """Scores of some words: coordinate, probability of the higher class, standard error, expected label."""
+
+    score: NDArray[np.float64]
+    probability: NDArray[np.float64] | None
+    standard_error: NDArray[np.float64] | None
+    expected_label: NDArray[np.float64] | None
+
+
+@dataclass(frozen=True)
+class AxisModel:
+    """An axis, and where seeds were given its resamples and calibration.
+
+    Attributes
+    ----------
+    axis : array of shape (d,)
+        Unit length, towards the higher label.
+    normalize : bool
+        Whether words are scored at unit length, as the seeds were.
+    origin : array of shape (d,), optional
+        The mean of the seeds; the calibration is measured from it.
+    center : array of shape (d,), optional
+        The average word; errors are measured from it.
+    resampled : array of shape (n_resamples, d), optional
+        Axes of resampled seeds.
+    calibration : Calibration, optional
+    scores : bool
+        Whether the labels were scores, so that an expected label means something.
+    """
+
+    axis: NDArray[np.float64]
+    normalize: bool = True
+    origin: NDArray[np.float64] | None = None
+    center: NDArray[np.float64] | None = None
+    resampled: NDArray[np.float64] | None = None
+    calibration: Calibration | None = None
+    scores: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        rotation: Rotation,
+        seeds: Seeds,
+        space: WordSpace,
+        *,
+        normalize: bool = True,
+        folds: int = 10,
+        n_resamples: int | None = None,
+        random_state: int = 0,
+        held_out: NDArray[np.float64] | None = None,
+        advance: Advance | None = None,
+        run: Run | None = None,
+    ) -> AxisModel:
+        """Return the axis of a fitted rotation with errors and calibration learned from its seeds.
+
+        Parameters
+        ----------
+        rotation : fitted rotation
+        seeds : Seeds
+            What it was fitted on.
+        space : WordSpace
+            Where they are from.
+        normalize : bool, default=True
+            Whether the seeds' vectors were brought to unit length.
+        folds : int, default=10
+            Of the cross-validation that calibrates; fewer where the seeds are few.
+        n_resamples : int, optional
+            Resampled axes; 200 where they have a closed form, else 50 fits.
+        random_state : int, default=0
+        held_out : array of shape (n,), optional
+            Held-out scores of the seeds, where they are known already.
+        advance : callable, optional
+            Called with the resamples done and their number.
+        run : Run, optional
+            Keeps the axis of each resample where it takes a fit.
+        """
+        if held_out is None:
+            numbers = stratified_folds(seeds, count_folds(seeds, folds), np.random.default_rng(random_state))
+            held_out = held_out_scores(rotation, seeds, numbers)[:, 0]
+        # a generator of its own: the errors are the same whether or not held-out scores were known
+        random = np.random.default_rng(random_state)
+        counts = draw_counts(seeds, count_resamples(rotation, seeds, n_resamples), random)
+        return cls(
+            axis=rotation.components_[0],
+            normalize=normalize,
+            origin=seeds.X.mean(axis=0, dtype=np.float64),
+            center=_average_word(space, normalize=normalize),
+            resampled=resampled_axes(rotation, seeds, counts, advance=advance, run=run),
+            calibration=Calibration.of(held_out, seeds.sides, seeds.y),
+            scores=not seeds.binary,
+        )
+
+    def score(self, X: NDArray[np.float32]) -> WordScores:
+        """Return the scores of rows of a space."""
+        X = unit_rows(X) if self.normalize else X
+        score = X @ self.axis.astype(X.dtype)
+        if self.origin is None or self.center is None or self.calibration is None or self.resampled is None:
+            return WordScores(score.astype(np.float64), None, None, None)
+        centred = score - self.offset
+        axes = self._comparable_axes(self.resampled)
+        # a shift of all words alike is no error: on every axis coordinates are taken from the average word
+        along = X @ axes.T.astype(X.dtype) - (axes @ self.center).astype(X.dtype)
+        return WordScores(
+            score.astype(np.float64),
+            self.calibration.probability(centred),
+            along.std(axis=1, ddof=1).astype(np.float64),
+            self.calibration.expected_label(centred) if self.scores else None,
+        )
+
+    @property
+    def offset(self) -> float:
+        """The coordinate of the mean of the seeds: what turns a coordinate counted from there into a score."""
+        return 0.0 if self.origin is None else float(self.origin @ self.axis)
+
+    @property
+    def even_odds(self) -> float | None:
+        """The score at which a word is as likely of one side as of the other; none where that is not known."""
+        if self.calibration is None or self.calibration.slope == 0.0:
+            return None
+        return self.offset - self.calibration.intercept / self.calibration.slope
+
+    def _comparable_axes(self, axes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return resampled axes at the length at which they reach as far along the axis as it does itself.
+
+        An axis is signal plus the noise of its seeds, and a resample adds noise once more: brought back to unit length
+        it would show the noise made small by its own length. Along the tangent it keeps its size.
+        """
+        reach = np.clip(axes @ self.axis, SHORTEST_REACH, None)
+        return np.asarray(axes / reach[:, None])
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all but the axis itself as arrays, to be kept beside it in a file."""
+        arrays: dict[str, NDArray[Any]] = {"normalize": np.array(self.normalize), "scores": np.array(self.scores)}
+        known = self.calibration
+        if known is not None and self.origin is not None and self.center is not None and self.resampled is not None:
+            arrays["origin"], arrays["center"] = self.origin, self.center
+            arrays["resampled"] = self.resampled.astype(np.float32)
+            arrays["calibration"] = np.array(astuple(known), dtype=np.float64)
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, axis: NDArray[np.float64], arrays: Mapping[str, NDArray[Any]]) -> AxisModel:
+        """Return the axis with what :meth:`to_arrays` gave; without it, it scores words and no more."""
+        normalize = bool(arrays.get("normalize", True))
+        if not {"origin", "center", "resampled", "calibration"} <= arrays.keys():
+            return cls(axis, normalize)
+        calibration = Calibration(*(float(value) for value in arrays["calibration"]))
+        resampled = arrays["resampled"].astype(np.float64)
+        origin, center = arrays["origin"], arrays["center"]
+        return cls(axis, normalize, origin, center, resampled, calibration, bool(arrays["scores"]))
+
+
+def _average_word(space: WordSpace, *, normalize: bool) -> NDArray[np.float64]:
+    """Return the mean of rows spread evenly over the space: a point of reference, any near it would do."""
+    rows = np.unique(np.linspace(0, len(space) - 1, num=min(len(space), SAMPLED_WORDS)).astype(np.int64))
+    vectors = np.asarray(space.vectors[rows])
+    return np.asarray((unit_rows(vectors) if normalize else vectors).mean(axis=0, dtype=np.float64))
+
+
+def count_resamples(rotation: Rotation, seeds: Seeds, wanted: int | None) -> int:
+    """Return how many resamples to draw: what was asked for, or what the method's cost allows."""
+    if wanted is not None:
+        if wanted < 2:
+            raise TaskError(
+                f"n_resamples={wanted} is given; an error takes at least 2 resamples, 50 or more to be of use."
+            )
+        return wanted
+    return RESAMPLES_CLOSED if is_closed_form(rotation, seeds) else RESAMPLES_REFIT

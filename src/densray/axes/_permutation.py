@@ -1,0 +1,174 @@
+r"""Could the axis be chance? The labels are shuffled, the method run again, the held-out agreement compared.
+
+The statistic is Spearman's rank correlation of label and held-out score (for two classes an increasing function of the
+AUC), cross-validated, since in many dimensions any labels can be told apart on the words an axis has seen
+(Ojala & Garriga 2010). :math:`p = (1 + \#\{t_\pi \ge t\}) / (1 + P)`, never zero (Phipson & Smyth 2010).
+
+Mean difference and ridge are linear in the labels: all permutations are columns of one matrix product. The ridge
+penalty is chosen for each permutation by generalised cross-validation (Golub, Heath & Wahba 1979), which needs no pass
+over the rows. Other methods are fitted anew, on a sample of the seeds where there are many.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+from sklearn.exceptions import ConvergenceWarning
+
+from densray._threads import Advance, ignoring, map_parallel
+from densray._vocabulary import at_unit_length
+from densray.axes._resampling import count_folds, is_closed_form, is_ridge, refit, stratified_folds
+from densray.axes._seeds import Seeds
+from densray.errors import SignalWarning, TaskError
+from densray.journal import Run
+from densray.rotations import Rotation
+from densray.rotations._linear import PENALTIES
+
+Matrix = NDArray[np.float64]
+
+#: Permutations where all of them are one product (fewer beyond `MANY` seeds), and where each is a few fits.
+PERMUTATIONS_CLOSED, PERMUTATIONS_MANY, PERMUTATIONS_REFIT = 999, 199, 99
+MANY = 5000
+FOLDS_CLOSED, FOLDS_REFIT = 5, 3
+#: Seeds of a test by refitting, at most.
+SAMPLE = 400
+#: Permutations held in memory at once.
+COLUMNS = 250
+
+
+@dataclass(frozen=True)
+class PermutationTest:
+    """The share of shuffled labels that do as well: p, the statistic, its 95 % point under chance, and the effort."""
+
+    p_value: float
+    statistic: float
+    chance: float
+    n_permutations: int
+    n_seeds: int
+
+
+def permutation_test(
+    rotation: Rotation,
+    seeds: Seeds,
+    *,
+    n_permutations: int | None = None,
+    random: np.random.Generator,
+    advance: Advance | None = None,
+    run: Run | None = None,
+) -> PermutationTest:
+    """Return how often labels without meaning do as well as the real ones; a `run` keeps each that takes fits."""
+    if n_permutations is not None and n_permutations < 1:
+        raise TaskError(f"n_permutations={n_permutations} is given; a test takes at least 1, and 19 to reach p = 0.05.")
+    if is_closed_form(rotation, seeds):
+        usual = PERMUTATIONS_CLOSED if len(seeds) <= MANY else PERMUTATIONS_MANY
+        count = usual if n_permutations is None else n_permutations
+        found = _by_products(rotation, seeds, count, random)
+    else:
+        count = PERMUTATIONS_REFIT if n_permutations is None else n_permutations
+        seeds = _sample(seeds, random)
+        found = _by_refits(rotation, seeds, count, random, advance, run)
+    observed, shuffled = found[0], found[1:]
+    p = (1 + int(np.sum(shuffled >= observed - 1e-12))) / (1 + count)
+    return PermutationTest(p, float(observed), float(np.quantile(shuffled, 0.95)), count, len(seeds))
+
+
+def _by_products(rotation: Rotation, seeds: Seeds, count: int, random: np.random.Generator) -> Matrix:
+    """Return the statistic of the labels as they are, then of each permutation."""
+    n = len(seeds)
+    # one split for all: it must not know the labels, or the real ones would be favoured
+    folds = random.permutation(np.arange(n) % min(FOLDS_CLOSED, n))
+    orders = np.column_stack([np.arange(n), *(random.permutation(n) for _ in range(count))])
+    ranks = rankdata(seeds.values)
+    X = seeds.X.astype(np.float64)
+    parts = [_Fold(X, folds == number, ridge=is_ridge(rotation)) for number in np.unique(folds)]
+    found = []
+    for start in range(0, orders.shape[1], COLUMNS):
+        columns = orders[:, start : start + COLUMNS]
+        labels = seeds.values[columns]
+        scores = np.empty_like(labels)
+        for part in parts:
+            scores[part.test] = part.scores(labels[~part.test])
+        found.append(_correlations(rankdata(scores, axis=0), ranks[columns]))
+    return np.concatenate(found)
+
+
+class _Fold:
+    """One split: scores of its test rows for any labels of its training rows."""
+
+    def __init__(self, X: Matrix, test: NDArray[np.bool_], *, ridge: bool) -> None:
+        self.test, self.ridge = test, ridge
+        origin = X[~test].mean(axis=0)
+        self.training, self.unseen = X[~test] - origin, X[test] - origin
+        if ridge:
+            values, vectors = np.linalg.eigh(self.training.T @ self.training)
+            self.eigenvalues = np.maximum(values, 0.0)
+            self.vectors = vectors
+
+    def scores(self, labels: Matrix) -> Matrix:
+        centred = labels - labels.mean(axis=0)
+        covariance = self.training.T @ centred
+        axes = self._ridge_axes(covariance, centred) if self.ridge else covariance
+        return np.asarray(self.unseen @ at_unit_length(axes.T).T)
+
+    def _ridge_axes(self, covariance: Matrix, centred: Matrix) -> Matrix:
+        rotated = self.vectors.T @ covariance
+        total = np.einsum("ij,ij->j", centred, centred)
+        best, chosen = np.full(total.shape, np.inf), np.zeros_like(rotated)
+        for penalty in PENALTIES * self.eigenvalues[-1]:
+            shrunk = 1.0 / (self.eigenvalues + penalty)
+            # |y - Xβ|² = |y|² - Σ c² (2/(λ+α) - λ/(λ+α)²), c the covariance in the eigenbasis
+            gain = 2.0 * shrunk - self.eigenvalues * shrunk**2
+            residual = np.maximum(total - gain @ rotated**2, 0.0)
+            freedom = max(len(centred) - 1.0 - float(self.eigenvalues @ shrunk), 1e-8)
+            error = residual / freedom**2
+            better = error < best
+            best = np.where(better, error, best)
+            chosen = np.where(better, rotated * shrunk[:, None], chosen)
+        return np.asarray(self.vectors @ chosen)
+
+
+def _correlations(scores: Matrix, labels: Matrix) -> Matrix:
+    """Return Pearson's correlation of each column pair; constant scores have none, 0."""
+    left, right = scores - scores.mean(axis=0), labels - labels.mean(axis=0)
+    lengths = np.sqrt(np.einsum("ij,ij->j", left, left) * np.einsum("ij,ij->j", right, right))
+    return np.asarray(np.einsum("ij,ij->j", left, right) / np.where(lengths > 0, lengths, 1.0))
+
+
+def _sample(seeds: Seeds, random: np.random.Generator) -> Seeds:
+    """Return at most `SAMPLE` seeds, classes and scores in their shares."""
+    if len(seeds) <= SAMPLE:
+        return seeds
+    parts = -(-len(seeds) // SAMPLE)
+    folds = stratified_folds(seeds, parts, random)
+    return seeds.take(np.flatnonzero(folds == 0))
+
+
+def _by_refits(
+    rotation: Rotation,
+    seeds: Seeds,
+    count: int,
+    random: np.random.Generator,
+    advance: Advance | None,
+    run: Run | None,
+) -> Matrix:
+    folds = stratified_folds(seeds, count_folds(seeds, FOLDS_REFIT), random)
+    ranks = rankdata(seeds.values)[:, None]
+    orders = [np.arange(len(seeds)), *(random.permutation(len(seeds)) for _ in range(count))]
+
+    def statistic(order: NDArray[np.intp]) -> float:
+        # vectors are shuffled against labels and folds, which is the same and keeps the folds stratified
+        shuffled = Seeds(seeds.X[order], seeds.y, seeds.words)
+        scores = np.empty((len(seeds), 1))
+        for number in np.unique(folds):
+            training = np.flatnonzero(folds != number)
+            axis = refit(rotation, shuffled.take(training))
+            origin = shuffled.X[training].mean(axis=0, dtype=np.float64)
+            scores[folds == number, 0] = (shuffled.X[folds == number] - origin) @ axis
+        return float(_correlations(rankdata(scores, axis=0), ranks)[0])
+
+    # shuffled labels have no maximum worth finding, and no axis that carries signal
+    with ignoring(ConvergenceWarning), ignoring(SignalWarning):
+        return np.array(map_parallel(statistic, orders, advance=advance, run=run, what="permutation"))

@@ -1,0 +1,204 @@
+"""The protocol of lexicon induction: every choice declared, and what it makes of a space and a lexicon."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray._vocabulary import check_seed
+from densray.alignment import spelling_key
+from densray.axes._seeds import Seeds, unit_rows
+from densray.errors import LexiconError, TaskError, name_some
+from densray.lexicon import Lexicon
+from densray.rotations import METHODS, Rotation, make_rotation
+from densray.space import WordSpace
+
+Vector = NDArray[np.float64]
+
+#: The columns of the paper's table 1.
+PAPER_METHODS = ("densifier", "densray-unit", "svr", "svm")
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How a lexicon is induced and measured; the defaults are those of Dufter & Schütze 2019, section 3.
+
+    Words with conflicting entries and neutral words are left out when a `Lexicon` is made; its ``dropped`` lists them.
+
+    Attributes
+    ----------
+    test_size : float
+        Share of the words held out where one lexicon serves as training and test.
+    seed : int
+        Draws that split, and the resamples of the interval.
+    normalize : bool
+        Whether vectors are scaled to unit length.
+    match_case : bool
+        Whether a lexicon word must be in the space in its own case.
+    training_limit : int or None
+        Training words come from the first words of the space only; the test may use all of it.
+    disjoint : bool
+        Whether test words are taken out of the training lexicon.
+    pair_weights : "balanced" or (float, float)
+        Weights of unlike and like pairs, for the methods that have them.
+    densifier_solver : {"exact", "sgd"}
+        "sgd" is the published one.
+    split_at_median : tuple of str
+        Methods that see scores as two classes, parted at the median of the training words. Methods of two classes
+        always do; all others see the scores.
+    least_coverage : float
+        A smaller share of lexicon words in the space than this is warned of, with the words.
+    level : float
+        Level of the bootstrap interval of τ.
+    n_resamples : int
+        Resamples of the test words for that interval.
+
+    Examples
+    --------
+    >>> Protocol(test_size=0.5).pair_weights
+    (0.5, 0.5)
+    """
+
+    test_size: float = 0.25
+    seed: int = 0
+    normalize: bool = True
+    match_case: bool = True
+    training_limit: int | None = 80_000
+    disjoint: bool = True
+    pair_weights: str | tuple[float, float] = (0.5, 0.5)
+    densifier_solver: str = "exact"
+    split_at_median: tuple[str, ...] = ("densray", "densray-unit", "densifier")
+    least_coverage: float = 0.1
+    level: float = 0.95
+    n_resamples: int = 1000
+
+    def __post_init__(self) -> None:
+        check_seed(self.seed, name="seed")
+
+    def rotation(self, method: str) -> Rotation:
+        """Return an unfitted rotation of one axis, with those choices of the protocol that the method knows."""
+        rotation = make_rotation(method)
+        chosen = {"weights": self.pair_weights, "solver": self.densifier_solver, "random_state": self.seed}
+        known = rotation.get_params(deep=False)
+        rotation.set_params(**{name: value for name, value in chosen.items() if name in known})
+        return rotation
+
+    def labels(self, method: str, seeds: Seeds) -> Vector:
+        """Return the labels a method sees: scores, or the two sides of their median."""
+        split = method in self.split_at_median or METHODS[method].classes_only
+        return seeds.sides if split else seeds.y
+
+
+@dataclass(frozen=True)
+class TrainTest:
+    """Training and test words of a space, ready for any method.
+
+    Attributes
+    ----------
+    training, test : Seeds
+    overlap : tuple of str
+        Test words that were in the training lexicon too.
+    coverage : float
+        Share of the words of both lexicons that are in the space.
+    """
+
+    training: Seeds
+    test: Seeds
+    overlap: tuple[str, ...]
+    coverage: float
+
+    @classmethod
+    def of(
+        cls, space: WordSpace, lexicon: Lexicon, test: Lexicon | None = None, *, protocol: Protocol | None = None
+    ) -> TrainTest:
+        """Return what the protocol makes of a lexicon (split by its seed) or of a training and a test lexicon."""
+        protocol = protocol or Protocol()
+        if test is None:
+            return cls._split(space, lexicon, protocol)
+        lexicon, overlap = _without_test_words(lexicon, test, protocol)
+        training = _find(space, lexicon, protocol, limit=protocol.training_limit, role="training")
+        return cls._checked(training, _find(space, test, protocol, limit=None, role="test"), overlap, protocol, space)
+
+    @classmethod
+    def _split(cls, space: WordSpace, lexicon: Lexicon, protocol: Protocol) -> TrainTest:
+        # the words that are in the space are split, so that the share held out is the share asked for
+        found = lexicon.align(space, match_case=protocol.match_case)
+        inside = Lexicon(zip(found.words, found.y.tolist(), strict=True), name=lexicon.name, neutral="keep")
+        _check_labels(inside, "usable", found.missing)
+        if len(inside) < 4:
+            raise TaskError(
+                f"{len(inside)} words of '{lexicon.name}' are in '{space.name}' ({name_some(inside.words)}; first "
+                f"missing: {name_some(found.missing) or 'none'}); splitting them into training and test takes at least "
+                "4. Add words, or give a test lexicon."
+            )
+        halves = inside.split(protocol.test_size, random_state=protocol.seed)
+        training = _find(space, halves[0], protocol, limit=protocol.training_limit, role="training")
+        held_out = _find(space, halves[1], protocol, limit=None, role="test")
+        outside = Seeds(training.X, training.y, training.words, (*training.missing, *found.missing))
+        return cls._checked(outside, held_out, (), protocol, space)
+
+    @classmethod
+    def _checked(
+        cls, training: Seeds, test: Seeds, overlap: tuple[str, ...], protocol: Protocol, space: WordSpace
+    ) -> TrainTest:
+        found = len(training) + len(test)
+        missing = (*training.missing, *test.missing)
+        coverage = found / (found + len(missing))
+        if coverage < protocol.least_coverage:
+            warnings.warn(
+                f"{found} of {found + len(missing)} lexicon words are in '{space.name}' (first missing: "
+                f"{name_some(missing)}; the space begins {name_some(space.words[:3])}). Is the lexicon of another "
+                "case, script or language? match_case=False takes words in another case.",
+                UserWarning,
+                stacklevel=5,
+            )
+        return cls(training, test, overlap, coverage)
+
+
+def fit_method(method: str, data: TrainTest, protocol: Protocol) -> tuple[Vector, Vector, float]:
+    """Return the scores of the training and of the test words on the axis of a method, and the seconds it took."""
+    labels = protocol.labels(method, data.training)
+    start = time.perf_counter()
+    axis = protocol.rotation(method).fit(data.training.X, labels).components_[0]
+    seconds = time.perf_counter() - start
+    return data.training.X @ axis, data.test.X @ axis, seconds
+
+
+def _find(space: WordSpace, lexicon: Lexicon, protocol: Protocol, *, limit: int | None, role: str) -> Seeds:
+    found = lexicon.align(space, match_case=protocol.match_case, limit=limit)
+    X = unit_rows(found.X) if protocol.normalize else found.X
+    seeds = Seeds(X, found.y, found.words, found.missing)
+    _check_labels(
+        Lexicon(zip(seeds.words, seeds.y.tolist(), strict=True), name=lexicon.name, neutral="keep"), role, found.missing
+    )
+    return seeds
+
+
+def _check_labels(lexicon: Lexicon, role: str, missing: tuple[str, ...]) -> None:
+    if np.ptp(lexicon.labels) == 0.0:
+        lost = f" (first missing: {name_some(missing)})" if missing else ""
+        raise TaskError(
+            f"the {len(lexicon)} {role} words of '{lexicon.name}' all have the label {lexicon.labels[0]:g} "
+            f"({name_some(lexicon.words)}){lost}; words of another label, or other scores, are needed."
+        )
+
+
+def _without_test_words(lexicon: Lexicon, test: Lexicon, protocol: Protocol) -> tuple[Lexicon, tuple[str, ...]]:
+    barred = {spelling_key(word, match_case=protocol.match_case) for word in test}
+    overlap = tuple(word for word in lexicon if spelling_key(word, match_case=protocol.match_case) in barred)
+    if not overlap:
+        return lexicon, overlap
+    named = f"{len(overlap)} of {len(test)} test words are in the training lexicon ({name_some(overlap)})"
+    if not protocol.disjoint:
+        warnings.warn(f"{named} and stay there: the scores flatter the method.", UserWarning, stacklevel=5)
+        return lexicon, overlap
+    try:
+        rest = lexicon.without(overlap)
+    except LexiconError:
+        raise TaskError(f"{named}; without them no training word is left. Give another test lexicon.") from None
+    warnings.warn(f"{named}; they are taken out of it.", UserWarning, stacklevel=5)
+    return rest, overlap

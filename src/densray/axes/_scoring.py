@@ -1,0 +1,386 @@
+"""Scoring a vocabulary: the induced lexicon, and how to look words up in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray._arrays import is_dask
+from densray._files import replacing
+from densray._threads import Advance
+from densray._vocabulary import check_seed
+from densray.axes._diagnosis import Verdict, judge
+from densray.axes._evidence import bootstrap_cone, reliability
+from densray.axes._model import AxisModel, WordScores
+from densray.axes._resampling import count_folds, held_out_scores, stratified_folds
+from densray.axes._seeds import Seeds, fitted
+from densray.errors import OutputError, TaskError
+from densray.journal import Journal
+from densray.lexicon import Lexicon
+from densray.metrics import auc, auc_interval
+from densray.report import Column, Input, Provenance, Result, Table
+from densray.rotations import Rotation, name_method
+from densray.space import WordSpace
+
+if TYPE_CHECKING:
+    import polars
+
+#: The files an induced lexicon can be written to, by ending.
+WRITERS = (".csv", ".tsv", ".parquet")
+
+
+@dataclass(frozen=True)
+class Induction(Result):
+    """An induced lexicon: every word of a space with its score, in the order of the space.
+
+    Attributes
+    ----------
+    method : str
+        How the axis was found.
+    n_words, n_seeds : int
+    highest, lowest : lists of dict
+        The words at the two ends.
+    words : sequence of str
+    scores : WordScores
+        Coordinate, probability, standard error and, for lexicons of scores, expected label of each word.
+    rank : array of int
+        1 is the highest score; equal scores share a rank.
+    labels : dict
+        The labels of the seeds.
+    verdict : Verdict or None
+        How far the axis can be trusted; without the permutation test that :func:`densray.tasks.diagnostics.diagnose`
+        makes. None where the axis is all that is known.
+    even_odds : float or None
+        The score at which the probability is one half: where neutral words lie, which is not at 0.
+    label_names : pair of str or None
+        What the low and the high end are called.
+    """
+
+    title = "Induced lexicon"
+
+    method: str
+    n_words: int
+    n_seeds: int | None
+    highest: list[dict[str, Any]]
+    lowest: list[dict[str, Any]]
+    words: Any = field(repr=False, metadata={"report": False})
+    scores: WordScores = field(repr=False, metadata={"report": False})
+    rank: NDArray[np.int64] = field(repr=False, metadata={"report": False})
+    labels: dict[str, float] = field(repr=False, metadata={"report": False})
+    verdict: Verdict | None = None
+    even_odds: float | None = None
+    label_names: tuple[str, str] | None = None
+
+    @property
+    def percentile(self) -> NDArray[np.float64]:
+        """The share of the vocabulary that scores as high or lower, in percent."""
+        return np.asarray(100.0 * (self.n_words - self.rank + 1) / self.n_words)
+
+    def to_polars(self) -> polars.DataFrame:
+        """Return a polars frame, the highest score first.
+
+        Columns: word, score, rank, percentile; with seeds also probability (of the higher class, or of a score above
+        the seeds' median), standard_error, expected_label (lexicons of scores only) and label (of the seeds
+        themselves, empty elsewhere).
+        """
+        import polars
+
+        columns: dict[str, Any] = {
+            "word": list(self.words),
+            "score": self.scores.score,
+            "rank": self.rank,
+            "percentile": self.percentile,
+        }
+        for name in ("probability", "standard_error", "expected_label"):
+            if getattr(self.scores, name) is not None:
+                columns[name] = getattr(self.scores, name)
+        if self.labels:
+            columns["label"] = polars.Series([self.labels.get(word) for word in self.words], dtype=polars.Float64)
+        return polars.DataFrame(columns).sort("rank", maintain_order=True)
+
+    def write(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the lexicon as .csv, .tsv or .parquet; the file appears whole or not at all."""
+        path = Path(path)
+        check_ending(path)
+        frame = self.to_polars()
+        with replacing(path, overwrite=overwrite) as partial:
+            if path.suffix == ".parquet":
+                frame.write_parquet(partial)
+            else:
+                frame.write_csv(partial, separator="\t" if path.suffix == ".tsv" else ",")
+        return path
+
+    def tables(self) -> list[Table]:
+        """Return the two ends of the lexicon."""
+        columns = [Column("word"), Column("score", decimals=3), Column("standard_error", "±", decimals=3)]
+        columns += [Column("probability", decimals=3, open_ends=True), Column("label", "seed label")]
+        shown = [column for column in columns if column.key in self.highest[0]]
+        low, high = (f": {name}" for name in self.label_names) if self.label_names else ("", "")
+        return [Table(f"Highest{high}", shown, self.highest), Table(f"Lowest{low}", shown, self.lowest)]
+
+    def text(self) -> str:
+        """Return the verdict, and what a score of 0 is not."""
+        said = [] if self.verdict is None else [self.verdict.line]
+        if self.verdict is not None and self.n_seeds is not None:
+            said.append("diagnose makes that test, and names the seeds to look at.")
+        if self.even_odds is not None:
+            said.append(f"Scores are coordinates on the axis; 0 is not neutral: even odds lie at {self.even_odds:.3f}.")
+        return "\n".join(said)
+
+
+def check_ending(path: Path) -> None:
+    """Raise if the file's ending names no kind of file that can be written."""
+    if path.suffix not in WRITERS:
+        raise OutputError(f"{path}: the ending '{path.suffix}' names no table. Use {', '.join(WRITERS)}.")
+
+
+def induce(
+    space: WordSpace,
+    lexicon: Lexicon,
+    *,
+    method: str | Rotation = "auto",
+    normalize: bool = True,
+    match_case: bool = True,
+    n_resamples: int | None = None,
+    folds: int = 10,
+    random_state: int = 0,
+    label_names: tuple[str, str] | None = None,
+    advance: Advance | None = None,
+    journal: Journal | None = None,
+) -> Induction:
+    """Return every word of a space with its score, its error and its calibrated probability.
+
+    Parameters
+    ----------
+    space : WordSpace
+        May be larger than memory: it is read in blocks. Also a Dask dataframe of a column ``word`` and columns of
+        numbers; then the result is one too, see :func:`densray.tasks.frame_induction.induce_frame`.
+    lexicon : Lexicon
+        The seeds.
+    method : str or rotation, default="auto"
+        The name of a method, or a rotation; a fitted one is used as it is, and the lexicon gives errors and
+        calibration.
+    normalize : bool, default=True
+        Whether vectors count at unit length.
+    match_case : bool, default=True
+        False: a seed that is not in the space takes the first word that equals it in lower case.
+    n_resamples : int, optional
+        Resampled axes behind the standard errors; 200 where they have a closed form, else 50.
+    folds : int, default=10
+        Of the cross-validation behind the probabilities.
+    random_state : int, default=0
+    label_names : pair of str, optional
+        What the low and the high end of the axis are called.
+    advance : callable, optional
+        Called with the resamples done and their number.
+    journal : Journal, optional
+        Keeps what each fit found until the axis is known, for methods that are fitted many times; see
+        `densray.journal`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from densray import Lexicon, WordSpace
+    >>> angles = np.linspace(0, np.pi, 9)
+    >>> space = WordSpace(list("abcdefghi"), np.column_stack([np.cos(angles), np.sin(angles)]))
+    >>> induced = induce(space, Lexicon({"a": 1, "b": 1, "h": -1, "i": -1}), method="mean-difference")
+    >>> "".join(induced.to_polars()["word"])
+    'abcdefghi'
+    """
+    if is_dask(space):
+        from densray.axes._frames import induce_frame
+
+        table: Induction = induce_frame(  # a Dask dataframe, as was given
+            space,
+            lexicon,
+            method=method,
+            normalize=normalize,
+            match_case=match_case,
+            n_resamples=n_resamples,
+            folds=folds,
+            random_state=random_state,
+        )
+        return table
+    check_seed(random_state)
+    provenance = Provenance.begin(seed=random_state)
+    seeds = Seeds.of(space, lexicon, normalize=normalize, match_case=match_case)
+    rotation = fitted(method, seeds)
+    numbers = stratified_folds(seeds, count_folds(seeds, folds), np.random.default_rng(random_state))
+    run = (journal or Journal()).run("induction", seeds, rotation, folds, n_resamples, random_state)
+    held_out = held_out_scores(rotation, seeds, numbers, run=run)[:, 0]
+    model = AxisModel.of(
+        rotation,
+        seeds,
+        space,
+        normalize=normalize,
+        n_resamples=n_resamples,
+        random_state=random_state,
+        held_out=held_out,
+        advance=advance,
+        run=run,
+    )
+    inputs = [Input.of("space", space), Input.of("lexicon", lexicon)]
+    induced = score_vocabulary(
+        space,
+        model,
+        method=name_method(method),
+        seeds=seeds,
+        label_names=label_names,
+        provenance=provenance,
+        inputs=inputs,
+    )
+    verdict = _judge(induced.scores, model, seeds, held_out)
+    return replace(induced, verdict=verdict, provenance=replace(induced.provenance, parts_resumed=run.taken))
+
+
+def score_vocabulary(
+    space: WordSpace,
+    model: AxisModel,
+    *,
+    method: str,
+    seeds: Seeds | None = None,
+    verdict: Verdict | None = None,
+    label_names: tuple[str, str] | None = None,
+    provenance: Provenance | None = None,
+    inputs: list[Input] | None = None,
+) -> Induction:
+    """Return every word of a space scored by an axis whose errors and calibration are known."""
+    from scipy.stats import rankdata
+
+    provenance = provenance or Provenance.begin()
+    scores = _join([model.score(vectors) for _, vectors in space.blocks()])
+    rank = rankdata(-scores.score, method="min").astype(np.int64)
+    order = np.argsort(rank, kind="stable")
+    ends = order[:10], order[::-1][:10]
+    labels = {} if seeds is None else dict(zip(seeds.words, seeds.y.tolist(), strict=True))
+    highest, lowest = ([_entry(space, scores, rank, labels, row) for row in end.tolist()] for end in ends)
+    return Induction(
+        method=method,
+        n_words=len(space),
+        n_seeds=None if seeds is None else len(seeds),
+        highest=highest,
+        lowest=lowest,
+        words=space.words,
+        scores=scores,
+        rank=rank,
+        labels=labels,
+        verdict=verdict,
+        even_odds=model.even_odds,
+        label_names=label_names,
+        provenance=provenance.finish(
+            inputs=inputs or [Input.of("space", space)],
+            used=None if seeds is None else len(seeds),
+            missing=() if seeds is None else seeds.missing,
+            set_aside={} if seeds is None else seeds.set_aside,
+            method=method,
+        ),
+    )
+
+
+def _judge(scores: WordScores, model: AxisModel, seeds: Seeds, held_out: NDArray[np.float64]) -> Verdict:
+    """Return the verdict that what was computed anyway allows: without a permutation test."""
+    interval = auc_interval(seeds.sides, held_out)
+    assert scores.standard_error is not None
+    return judge(
+        auc=auc(seeds.sides, held_out),
+        auc_low=interval.low,
+        auc_high=interval.high,
+        p_value=None,
+        reliability=reliability(scores.score, scores.standard_error),
+        cone=bootstrap_cone(model).median,
+    )
+
+
+def _join(blocks: list[WordScores]) -> WordScores:
+    def column(name: str) -> Any:
+        parts = [getattr(block, name) for block in blocks]
+        return None if parts[0] is None else np.concatenate(parts)
+
+    return WordScores(*(column(name) for name in ("score", "probability", "standard_error", "expected_label")))
+
+
+def _entry(
+    space: WordSpace, scores: WordScores, rank: NDArray[np.int64], labels: dict[str, float], row: int
+) -> dict[str, Any]:
+    entry: dict[str, Any] = {"word": space.words[row], "score": float(scores.score[row]), "rank": int(rank[row])}
+    entry["percentile"] = 100.0 * (len(rank) - int(rank[row]) + 1) / len(rank)
+    for name in ("probability", "standard_error", "expected_label"):
+        values = getattr(scores, name)
+        if values is not None:
+            entry[name] = float(values[row])
+    if labels:
+        entry["label"] = labels.get(space.words[row])
+    return entry
+
+
+def both_ends(
+    space: WordSpace, ranking: Induction, *, n_words: int = 15, model: AxisModel | None = None
+) -> list[dict[str, Any]]:
+    """Return the words at the two ends of a ranking, the highest first.
+
+    Parameters
+    ----------
+    space : WordSpace
+    ranking : Induction
+        Of that space.
+    n_words : int, default=15
+        How many from each end.
+    model : AxisModel, optional
+        Knows errors and probabilities; they are found for the words returned alone.
+    """
+    if n_words < 1:
+        raise TaskError(f"n_words is {n_words}; it must be at least 1.")
+    order = np.argsort(ranking.rank, kind="stable")
+    rows = order if len(order) <= 2 * n_words else np.concatenate([order[:n_words], order[-n_words:]])
+    return _entries(space, ranking, rows, model)
+
+
+def look_up(
+    space: WordSpace, ranking: Induction, words: Sequence[str], *, model: AxisModel | None = None
+) -> list[dict[str, Any]]:
+    """Return where words stand in a ranking: score, rank, percentile, and with a model error and probability.
+
+    Words that are not in the space are left out.
+    """
+    rows = space.locate(words)
+    return _entries(space, ranking, rows[rows >= 0], model)
+
+
+def seed_scores(ranking: Induction) -> dict[str, NDArray[np.float64]]:
+    """Return the scores of the seeds of a ranking, those of the higher labels and those of the lower.
+
+    Of two classes each is a side; scores are parted at their median.
+    """
+    labels = np.array([ranking.labels.get(word, np.nan) for word in ranking.words])
+    known = labels[~np.isnan(labels)]
+    if not known.size:
+        return {}
+    cut = known.min() if len(np.unique(known)) == 2 else float(np.median(known))
+    scores = ranking.scores.score
+    return {"high seeds": scores[labels > cut], "low seeds": scores[labels <= cut]}
+
+
+def _entries(
+    space: WordSpace, ranking: Induction, rows: NDArray[np.int64], model: AxisModel | None
+) -> list[dict[str, Any]]:
+    found = None if model is None or not len(rows) else model.score(np.asarray(space.vectors[rows]))
+    percentile = ranking.percentile
+    entries = []
+    for place, row in enumerate(rows.tolist()):
+        entry: dict[str, Any] = {
+            "word": space.words[row],
+            "score": float(ranking.scores.score[row]),
+            "rank": int(ranking.rank[row]),
+            "percentile": float(percentile[row]),
+        }
+        for name in ("probability", "standard_error", "expected_label"):
+            values = None if found is None else getattr(found, name)
+            if values is not None:
+                entry[name] = float(values[place])
+        entries.append(entry)
+    return entries

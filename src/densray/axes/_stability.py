@@ -1,0 +1,208 @@
+"""Stability (figure 1 of the paper): how an axis depends on which, and how many, words it was trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray._threads import Advance, map_parallel
+from densray.axes._lexicon_evaluation import check_methods
+from densray.axes._protocol import Protocol, TrainTest
+from densray.axes._seeds import Seeds, joined_reasons
+from densray.errors import TaskError
+from densray.journal import Journal
+from densray.lexicon import Lexicon
+from densray.metrics import kendall_tau
+from densray.report import Column, Input, Provenance, Result, Table, best_cells
+from densray.space import WordSpace
+
+#: Sizes of the training lexicon: 2^7 to 2^12.
+DEFAULT_SIZES = (128, 256, 512, 1024, 2048, 4096)
+
+#: The methods of figure 1, and ridge.
+STABILITY_METHODS = ("densray-unit", "densifier", "svm", "ridge")
+
+
+@dataclass(frozen=True)
+class SizeScore:
+    """Kendall's τ of one method over samples of one size.
+
+    Attributes
+    ----------
+    method : str
+    size : int
+    mean, std : float
+        Over samples; the standard deviation divides by their number less one.
+    lowest : float
+        The worst sample.
+    taus : tuple of float
+        Every sample; the same samples for every method.
+    """
+
+    method: str
+    size: int
+    mean: float
+    std: float
+    lowest: float
+    taus: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Stability(Result):
+    """Mean and standard deviation of τ by method and size of the training lexicon.
+
+    Attributes
+    ----------
+    scores : tuple of SizeScore
+    lexicon, space : str
+    n_training, n_test : int
+        Words the samples are drawn from, and words tested on.
+    n_samples : int
+    coverage : float
+        Share of the lexicon that is in the space.
+    protocol : Protocol
+    """
+
+    title: ClassVar[str] = "Stability of lexicon induction"
+
+    scores: tuple[SizeScore, ...]
+    lexicon: str
+    space: str
+    n_training: int
+    n_test: int
+    n_samples: int
+    coverage: float
+    protocol: Protocol
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one mapping a method and size: ``method``, ``size``, ``mean``, ``std``, ``lowest``."""
+        keys = ("method", "size", "mean", "std", "lowest")
+        return [{key: getattr(score, key) for key in keys} for score in self.scores]
+
+    def tables(self) -> list[Table]:
+        """Return means and standard deviations, a row a size and a column a method."""
+        methods = list(dict.fromkeys(score.method for score in self.scores))
+        note = (
+            f"{self.n_samples} samples of each size from {self.n_training:,} training words of {self.lexicon}; "
+            f"{self.n_test:,} test words; {self.coverage:.1%} of the lexicon is in {self.space}."
+        )
+        return [
+            self._table("Mean of Kendall τ", "mean", methods, [note], lowest=False),
+            self._table("Standard deviation of Kendall τ", "std", methods, [], lowest=True),
+        ]
+
+    def figure(self) -> Any:
+        """Return figure 1 as an altair chart: means above, standard deviations below."""
+        from densray.figures import training_size
+
+        return training_size(self.rows(), title=f"{self.lexicon} on {self.space}")
+
+    def _table(self, title: str, key: str, methods: list[str], notes: list[str], *, lowest: bool) -> Table:
+        rows: dict[int, dict[str, Any]] = {}
+        for score in self.scores:
+            rows.setdefault(score.size, {"size": score.size})[score.method] = getattr(score, key)
+        columns: list[Column | str] = ["size", *(Column(method, decimals=4) for method in methods)]
+        ordered = [rows[size] for size in sorted(rows)]
+        return Table(title, columns, ordered, notes, best_cells(ordered, methods, lowest=lowest))
+
+
+def evaluate_stability(
+    space: WordSpace,
+    lexicon: Lexicon,
+    *,
+    test: Lexicon | None = None,
+    methods: Sequence[str] = STABILITY_METHODS,
+    sizes: Sequence[int] = DEFAULT_SIZES,
+    n_samples: int = 40,
+    protocol: Protocol | None = None,
+    advance: Advance | None = None,
+    journal: Journal | None = None,
+) -> Stability:
+    """Return mean and standard deviation of τ over samples of the training lexicon, by method and size.
+
+    Parameters
+    ----------
+    space : WordSpace
+    lexicon : Lexicon
+        The training words; without `test` some of them are held out.
+    test : Lexicon, optional
+        The gold labels.
+    methods : sequence of str
+    sizes : sequence of int
+        Words of a sample.
+    n_samples : int, default=40
+        Samples of each size, drawn without replacement; every method sees the same ones.
+    protocol : Protocol, optional
+        Every other choice. Scores are split at the median of all training words, not at each sample's.
+    advance : callable, optional
+        Told how many samples are done, and of how many.
+    journal : Journal, optional
+        Keeps the figures of each sample until the run is done; see `densray.journal`.
+    """
+    protocol, methods = protocol or Protocol(), check_methods(methods)
+    provenance = Provenance.begin(seed=protocol.seed)
+    data = TrainTest.of(space, lexicon, test, protocol=protocol)
+    _check_sizes(sizes, n_samples, data.training)
+    random = np.random.default_rng(protocol.seed)
+    # the largest first: the last thread to finish then has little left to do
+    samples = [
+        _draw(data.training, size, random) for size in sorted(set(sizes), reverse=True) for _ in range(n_samples)
+    ]
+
+    labels = {method: protocol.labels(method, data.training) for method in methods}
+
+    run = (journal or Journal()).run("stability", data, protocol, methods, samples)
+
+    def measure(rows: NDArray[np.intp]) -> list[float]:
+        X = data.training.X[rows]
+        axes = [protocol.rotation(method).fit(X, labels[method][rows]).components_[0] for method in methods]
+        return [kendall_tau(data.test.y, data.test.X @ axis) for axis in axes]
+
+    taus = np.array(map_parallel(measure, samples, advance=advance, run=run, what="sample"))
+    found = {size: taus[[len(rows) == size for rows in samples]] for size in sorted(set(sizes))}
+    return Stability(
+        scores=tuple(
+            _summary(method, size, found[size][:, column]) for column, method in enumerate(methods) for size in found
+        ),
+        lexicon=lexicon.name,
+        space=space.name,
+        n_training=len(data.training),
+        n_test=len(data.test),
+        n_samples=n_samples,
+        coverage=data.coverage,
+        protocol=protocol,
+        provenance=provenance.finish(
+            inputs=[Input.of("space", space), *(Input.of("lexicon", each) for each in (lexicon, test) if each)],
+            used=len(data.training) + len(data.test),
+            missing=(*data.training.missing, *data.test.missing),
+            set_aside=joined_reasons(each.dropped.by_reason() for each in (lexicon, test) if each),
+            resumed=run.taken,
+        ),
+    )
+
+
+def _draw(seeds: Seeds, size: int, random: np.random.Generator) -> NDArray[np.intp]:
+    """Return the rows of a sample that holds a word of either side."""
+    while True:
+        rows = random.permutation(len(seeds))[:size]
+        if np.ptp(seeds.sides[rows]) > 0:
+            return rows
+
+
+def _check_sizes(sizes: Sequence[int], n_samples: int, training: Seeds) -> None:
+    if not sizes or n_samples < 2:
+        raise TaskError(f"{len(sizes)} sizes and {n_samples} samples are given; one size and two samples are needed.")
+    if min(sizes) < 2 or max(sizes) > len(training):
+        raise TaskError(
+            f"sizes from {min(sizes)} to {max(sizes)} are given; {len(training)} training words are in the space, so "
+            f"that sizes from 2 to {len(training)} are possible."
+        )
+
+
+def _summary(method: str, size: int, taus: NDArray[np.float64]) -> SizeScore:
+    values = tuple(taus.tolist())
+    return SizeScore(method, size, float(taus.mean()), float(taus.std(ddof=1)), min(values), values)

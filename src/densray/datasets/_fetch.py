@@ -1,0 +1,198 @@
+"""Downloads that resume, and the archives they bring."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Protocol
+
+from densray.errors import DataError
+
+if TYPE_CHECKING:
+    from requests import Response
+
+
+def unpack(archive: Path, folder: Path, *, strip: str = "") -> Path:
+    """Unpack a zip archive into `folder`, all or nothing, and return `folder`.
+
+    Parameters
+    ----------
+    archive : Path
+    folder : Path
+        Appears when the whole archive is unpacked.
+    strip : str
+        The leading folder inside the archive that is left out; members outside it are skipped.
+    """
+    with _opened(archive) as opened:
+        members = [(info, _inside(info, archive)) for info in opened.infolist() if not info.is_dir()]
+        wanted = [(info, path.relative_to(strip)) for info, path in members if path.is_relative_to(strip)]
+        if not wanted:
+            raise DataError(f"{archive}: holds no file in the folder '{strip}'. Is it another archive?")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as temporary:
+            unpacked = Path(temporary) / "unpacked"
+            for info, path in wanted:
+                _write_member(opened, info, unpacked / path)
+            unpacked.rename(folder)
+    return folder
+
+
+def extract_member(archive: Path, member: str, target: Path) -> Path:
+    """Write one member of a zip archive to `target` and return `target`."""
+    with _opened(archive) as opened:
+        if member not in opened.namelist():
+            raise DataError(f"{archive}: has no member '{member}'. Is it another archive?")
+        _write_member(opened, opened.getinfo(member), target)
+    return target
+
+
+@contextmanager
+def _opened(archive: Path) -> Iterator[zipfile.ZipFile]:
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            yield opened
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
+        raise DataError(f"{archive}: is not a sound zip archive ({error}). Remove it and fetch it again.") from error
+    except OSError as error:
+        raise DataError(f"{archive}: cannot be unpacked ({error.strerror}). Make room beside it.") from error
+
+
+def _inside(info: zipfile.ZipInfo, archive: Path) -> PurePosixPath:
+    """Return the member's path; a path that leaves the folder refuses the whole archive."""
+    path = PurePosixPath(info.filename.replace("\\", "/"))
+    link = (info.external_attr >> 16) & 0o170000 == 0o120000
+    if path.is_absolute() or ".." in path.parts or ":" in path.parts[0] or link:
+        raise DataError(f"{archive}: the member '{info.filename}' would be written outside its folder. Nothing was.")
+    return path
+
+
+def _write_member(opened: zipfile.ZipFile, info: zipfile.ZipInfo, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with opened.open(info) as source, open(target, "wb") as file:
+        shutil.copyfileobj(source, file)
+
+
+log = logging.getLogger(__name__)
+
+_CHUNK = 1 << 16
+_TIMEOUT = 30.0
+_PARTIAL, _RANGE_BEYOND_END = 206, 416
+
+
+class Progress(Protocol):
+    """What a download calls to say how far it is, in bytes; the total is None where the server names none."""
+
+    def __call__(self, done: int, total: int | None = None, /) -> None: ...
+
+
+class ResumingDownloader:
+    """A pooch downloader that keeps what has arrived in `partial` and asks only for the rest next time.
+
+    A server that cannot send a part sends the whole, and the file starts again.
+    """
+
+    def __init__(self, partial: Path, progress: Progress | None = None) -> None:
+        self.partial = partial
+        self.progress = progress
+
+    def __call__(self, url: str, output_file: str, pooch: object) -> None:
+        """Download `url`, then move the whole file to `output_file`."""
+        import requests
+
+        start = self.partial.stat().st_size if self.partial.exists() else 0
+        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
+        with requests.get(url, headers=headers, stream=True, timeout=_TIMEOUT) as response:
+            if not (start and response.status_code == _RANGE_BEYOND_END):
+                response.raise_for_status()
+                self._store(response, start if response.status_code == _PARTIAL else 0)
+        os.replace(self.partial, output_file)
+
+    def _store(self, response: Response, start: int) -> None:
+        expected = response.headers.get("Content-Length")
+        total = start + int(expected) if expected else None
+        done = start
+        with open(self.partial, "ab" if start else "wb") as file:
+            for chunk in response.iter_content(_CHUNK):
+                file.write(chunk)
+                done += len(chunk)
+                if self.progress is not None:
+                    self.progress(done, total)
+        if total is not None and done < total:  # older urllib3 lets a cut connection pass
+            raise ConnectionError(f"{done:,} of {total:,} bytes arrived")
+
+
+def download(
+    url: str,
+    target: Path,
+    *,
+    checksum: str | None = None,
+    advice: str = "",
+    progress: Progress | None = None,
+) -> Path:
+    """Download `url` to `target`, resuming an earlier attempt, and return `target`.
+
+    Parameters
+    ----------
+    url : str
+    target : Path
+        Appears only when it is whole and its checksum right; until then ``target.part`` grows beside it.
+    checksum : str, optional
+        ``algorithm:hexdigest``. A file that does not match it is removed, and a :class:`DataError` raised.
+    advice : str
+        Added to the error when the network or the server fails: what to do by hand.
+    progress : Progress, optional
+    """
+    import pooch
+    import requests
+
+    partial = target.with_name(target.name + ".part")
+    log.info("downloading %s to %s", url, target)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with _quiet_pooch():
+            pooch.retrieve(url, checksum, target.name, target.parent, downloader=ResumingDownloader(partial, progress))
+    except requests.HTTPError as error:
+        raise DataError(f"{url}: the server does not give it out ({error}). {advice}") from error
+    except (requests.RequestException, ConnectionError, TimeoutError) as error:
+        arrived = partial.stat().st_size if partial.exists() else 0
+        kept = f"{arrived:,} bytes are kept in {partial.name}: run it again to go on. " if arrived else ""
+        raise DataError(f"{url}: the download failed ({_reason(error)}). {kept}{advice}") from error
+    except ValueError as error:  # pooch names neither the file nor what to do
+        raise DataError(
+            f"{url}: the downloaded file does not match its checksum {checksum} and was removed. "
+            f"Run it again; if it happens twice, the file has changed at its source. {advice}"
+        ) from error
+    except OSError as error:
+        raise DataError(
+            f"{target}: cannot be written ({error.strerror}). Make room, or name a folder by DENSRAY_DATA."
+        ) from error
+    return target
+
+
+def _reason(error: Exception) -> str:
+    """Return one line for a network error: requests nests them deeply."""
+    innermost: BaseException = error
+    while innermost.__cause__ or innermost.__context__:
+        innermost = innermost.__cause__ or innermost.__context__  # type: ignore[assignment]
+    return f"{type(error).__name__}: {str(innermost) or innermost.__class__.__name__}"
+
+
+@contextmanager
+def _quiet_pooch() -> Iterator[None]:
+    """Silence pooch's own messages, which go to the terminal: the library logs, and prints nothing."""
+    import pooch
+
+    logger = pooch.get_logger()
+    level = logger.level
+    logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)

@@ -1,0 +1,304 @@
+"""Spaces, lexicons, analogies and word lists by name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray import lexicons
+from densray._files import kind_of, say_kind
+from densray._lexicon_files import read_pairs
+from densray.analogies import AnalogySet
+from densray.datasets._registry import existing_path, files_of, find_dataset, is_dataset, path_of
+from densray.errors import DataError
+from densray.lexicon import Lexicon
+from densray.space import WordSpace
+
+
+@dataclass(frozen=True)
+class SimilaritySet:
+    """Word pairs and how similar people find them.
+
+    Attributes
+    ----------
+    name : str
+    pairs : tuple of (str, str)
+    scores : array of float64, one per pair, read-only, on the scale of the set
+    """
+
+    name: str
+    pairs: tuple[tuple[str, str], ...]
+    scores: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+
+@dataclass(frozen=True)
+class WordGroup:
+    """A named list of words, and the words its authors left out as too rare."""
+
+    name: str
+    words: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class AssociationTest:
+    """One word-embedding association test: two target groups, two attribute groups."""
+
+    number: int
+    first_target: WordGroup
+    second_target: WordGroup
+    first_attribute: WordGroup
+    second_attribute: WordGroup
+
+
+def load_word_list(name: str) -> list[str]:
+    """Return the words of a list, in its order.
+
+    Parameters
+    ----------
+    name : {"occupations", "gender-specific", "gender-specific-seed"}
+
+    Examples
+    --------
+    >>> occupations = load_word_list("occupations")
+    >>> len(occupations), occupations[0]
+    (320, 'accountant')
+    """
+    rows = _read_rows(name, "words")
+    return [row[0] for row in (rows[1:] if len(rows[0]) > 1 else rows)]
+
+
+def load_pairs(name_or_path: str | PathLike[str]) -> list[tuple[str, str]]:
+    """Return pairs of words: a list the package carries, or one read from a file.
+
+    Parameters
+    ----------
+    name_or_path : str or path
+        ``"gender-definitional"``, ``"gender-equalize"``, or a file that :func:`densray.lexicons.read_pairs` reads.
+
+    Examples
+    --------
+    >>> load_pairs("gender-definitional")[0]
+    ('woman', 'man')
+    """
+    if is_dataset(name_or_path):
+        return [(first, second) for first, second in _read_rows(str(name_or_path), "pairs")[1:]]
+    return read_pairs(existing_path(name_or_path, "pairs"))
+
+
+def load_similarity(name: str) -> SimilaritySet:
+    """Return word pairs with human similarity scores.
+
+    Parameters
+    ----------
+    name : {"men", "mturk-771", "rare-words", "rg-65", "simlex-999", "wordsim-353"}
+
+    Examples
+    --------
+    >>> ratings = load_similarity("simlex-999")
+    >>> len(ratings), ratings.pairs[0], float(ratings.scores[0])
+    (999, ('old', 'new'), 1.58)
+    """
+    rows = _read_rows(name, "similarity")[1:]
+    scores = np.array([float(score) for _, _, score in rows])
+    scores.flags.writeable = False
+    return SimilaritySet(name, tuple((first, second) for first, second, _ in rows), scores)
+
+
+def load_weat() -> tuple[AssociationTest, ...]:
+    """Return the ten tests of Caliskan et al. (2017), with the words the authors used and left out.
+
+    Examples
+    --------
+    >>> test = load_weat()[5]
+    >>> test.first_target.name, test.first_attribute.words[:2]
+    ('Male names', ('executive', 'management'))
+    """
+    tests = json.loads(path_of("weat").read_text("utf-8"))
+    return tuple(
+        AssociationTest(
+            test.pop("number"),
+            *(WordGroup(group["name"], tuple(group["words"]), tuple(group["left_out"])) for group in test.values()),
+        )
+        for test in tests
+    )
+
+
+def _read_rows(name: str, kind: str) -> list[list[str]]:
+    find_dataset(name, kind)
+    return [line.split("\t") for line in path_of(name).read_text("utf-8").splitlines()]
+
+
+def load_analogies(name_or_path: str | PathLike[str]) -> AnalogySet:
+    """Return an analogy set: one the package carries, one fetched before, or one read from a file or folder.
+
+    Parameters
+    ----------
+    name_or_path : str or path
+        ``"google"`` or ``"msr"``, which the package carries, ``"bats"``, or a file or folder that
+        :meth:`densray.analogies.AnalogySet.read` reads.
+
+    Returns
+    -------
+    AnalogySet
+
+    Raises
+    ------
+    DataError
+        Neither a data set nor a file, or a data set that is not on this machine.
+
+    Examples
+    --------
+    >>> google = load_analogies("google")
+    >>> len(google), google["family"].pairs[0].words
+    (14, ('boy', 'girl'))
+    """
+    if is_dataset(name_or_path):
+        name = find_dataset(str(name_or_path), "analogies").name
+        return AnalogySet.read(path_of(name), name=name)
+    return AnalogySet.read(existing_path(name_or_path, "analogies"))
+
+
+_READERS: dict[str, Callable[[Sequence[Path]], Lexicon]] = {
+    "bwk": lambda files: lexicons.read_concreteness(files[0]),
+    "feel": lambda files: lexicons.read_feel(files[0]),
+    "fullstrength": lambda files: lexicons.read_fullstrength(files[0]),
+    "gender": lambda files: Lexicon.read(files[0]),
+    "germanpc": lexicons.read_german_polarity_clues,
+    "hu-liu": lambda files: lexicons.read_opinion_lexicon(files[0].parent),
+    "mpqa": lambda files: lexicons.read_mpqa(files[0]),
+    "nrc": lambda files: lexicons.read_nrc(files[0]),
+    "semeval2015-e": lambda files: lexicons.read_semeval2015(files[0]),
+    "sublex": lambda files: lexicons.read_sublex(files[0]),
+    "us-occupation-shares": lambda files: Lexicon.read(files[0], neutral="keep"),
+}
+
+
+def load_lexicon(
+    name_or_path: str | PathLike[str],
+    *,
+    word_column: str | int | None = None,
+    label_column: str | int | None = None,
+    label_names: tuple[str, str] | None = None,
+) -> Lexicon:
+    """Return a lexicon: one the package carries, one fetched before, or one read from a file.
+
+    Parameters
+    ----------
+    name_or_path : str or path
+        The name of a data set, such as ``"hu-liu"`` or ``"gender"``; ``"whm"`` for the union of MPQA,
+        Hu & Liu and NRC that the paper trains on; or a file that :meth:`densray.Lexicon.read` reads.
+    word_column, label_column : str or int, optional
+        Where a file has its words and labels: names of its first line, or places from 0; of no use with a data set.
+    label_names : pair of str, optional
+        What a file calls -1 and 1, such as ``("poor", "rich")``.
+
+    Returns
+    -------
+    Lexicon
+        In a published lexicon, words with conflicting entries and neutral words are dropped.
+
+    Raises
+    ------
+    DataError
+        Neither a data set nor a file, or a data set that is not on this machine.
+
+    Examples
+    --------
+    >>> lexicon = load_lexicon("hu-liu")
+    >>> lexicon["good"], lexicon["bad"]
+    (1.0, -1.0)
+    """
+    if is_dataset(name_or_path):
+        entry = find_dataset(str(name_or_path), "lexicon")
+        if entry.parts:
+            return Lexicon.union(*map(load_lexicon, entry.parts), name=entry.name.upper())
+        return _READERS[entry.name](files_of(entry.name))
+    path = existing_path(name_or_path, "lexicon")
+    if kind_of(path) in ("axis", "space", "parquet"):
+        raise DataError(f"{path} is no word list. {say_kind(path)}")
+    return Lexicon.read(path, word_column=word_column, label_column=label_column, label_names=label_names)
+
+
+def load_space(
+    name_or_path: str | PathLike[str],
+    *,
+    limit: int | None = None,
+    words: Iterable[str] | None = None,
+    normalize: bool = False,
+) -> WordSpace:
+    """Return a word space: one the package carries, one fetched before, or one read from a file.
+
+    Parameters
+    ----------
+    name_or_path : str or path
+        The name of a data set, such as ``"googlenews-26k"``, or a file in any format
+        :func:`densray.formats.read_space` reads.
+    limit : int, optional
+        Only the first words, the most frequent ones in most files.
+    words : iterable of str, optional
+        Only these words, of those within `limit`, in the order of the file.
+    normalize : bool
+        Whether to scale the vectors to unit length; else they are as in the file.
+
+    Returns
+    -------
+    WordSpace
+
+    Raises
+    ------
+    DataError
+        Neither a data set nor a file, or a data set that is not on this machine.
+
+    Examples
+    --------
+    >>> space = load_space("googlenews-26k", words=["man", "woman", "actress"])
+    >>> round(space.cosine("actress", "man"), 2), round(space.cosine("actress", "woman"), 2)
+    (0.23, 0.46)
+    """
+    if is_dataset(name_or_path):
+        space = _load_dataset(str(name_or_path), limit, words)
+    else:
+        space = _read_file(name_or_path, limit, words)
+    return space.normalized() if normalize else space
+
+
+def _load_dataset(name: str, limit: int | None, words: Iterable[str] | None) -> WordSpace:
+    entry = find_dataset(name, "space")
+    if entry.embedded:
+        return _load_embedded(name, limit, words)
+    from densray.formats import read_space
+
+    # published files are as they are: a repeated word or a broken row is left out, with a warning
+    return read_space(path_of(name), limit=limit, words=words, name=name, bad_rows="skip")
+
+
+def _load_embedded(name: str, limit: int | None, words: Iterable[str] | None) -> WordSpace:
+    if limit is not None and limit < 1:
+        raise DataError(f"limit is {limit}: give the number of words to read, 1 or more.")
+    vector_file, word_file = files_of(name)
+    vocabulary = word_file.read_text("utf-8").split("\n")[:-1][:limit]
+    halves = np.load(vector_file, mmap_mode="r", allow_pickle=False)[: len(vocabulary)]
+    if words is not None:
+        wanted = set(words)
+        rows = [row for row, word in enumerate(vocabulary) if word in wanted]
+        vocabulary, halves = [vocabulary[row] for row in rows], halves[rows]
+    return WordSpace(vocabulary, np.array(halves, dtype=np.float32), name=name)
+
+
+def _read_file(path: str | PathLike[str], limit: int | None, words: Iterable[str] | None) -> WordSpace:
+    existing = existing_path(path, "space")
+    if kind_of(existing) in ("axis", "lexicon"):
+        raise DataError(f"{existing} is no space. {say_kind(existing)}")
+    from densray.formats import read_space
+
+    return read_space(existing, limit=limit, words=words)

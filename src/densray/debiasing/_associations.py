@@ -1,0 +1,365 @@
+"""Measures of association: WEAT, sentiment, SemBias."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from densray._threads import one_core
+from densray._vocabulary import at_unit_length
+from densray.datasets import AssociationTest
+from densray.debiasing._measurement import (
+    Measurement,
+    WordsFound,
+    find_words,
+    proportion_interval,
+    require_words,
+    unit_rows,
+)
+from densray.errors import CoverageError, TaskError, name_some
+from densray.metrics import percentile_interval
+from densray.space import WordSpace
+
+Vector = NDArray[np.float64]
+
+_MOST_SPLITS = 20_000  # up to here every split is tried
+
+
+@dataclass(frozen=True)
+class Association(Measurement):
+    """A WEAT result: the value is the effect size d; `statistic` is the sum the permutation test is about.
+
+    Attributes
+    ----------
+    statistic : float
+        Σ s(x) over the first targets less Σ s(y) over the second.
+    exact : bool
+        Whether the p-value comes from all splits of the targets, or from a sample of them.
+    """
+
+    statistic: float = 0.0
+    exact: bool = False
+
+
+def association(
+    space: WordSpace,
+    first_target: Iterable[str],
+    second_target: Iterable[str],
+    first_attribute: Iterable[str],
+    second_attribute: Iterable[str],
+    *,
+    name: str = "WEAT",
+    n_permutations: int = 10_000,
+    random_state: int | None = 0,
+) -> Association:
+    r"""Return how much more the first targets go with the first attributes than the second targets do.
+
+    With :math:`s(w) = \overline{\cos}(w, A) - \overline{\cos}(w, B)` the effect size is
+
+    .. math::
+        d = \frac{\overline{s}(X) - \overline{s}(Y)}{\operatorname{std}_{w \in X \cup Y} s(w)}
+
+    (population standard deviation, as in WEFE). The p-value is one-sided: the share of splits of the targets into
+    parts of the same sizes whose statistic is at least as large; all splits are tried where there are at most 20,000,
+    else `n_permutations` random ones, the given split among them. The interval is a bootstrap over target words.
+
+    Parameters
+    ----------
+    space : WordSpace
+    first_target, second_target, first_attribute, second_attribute : iterables of str
+        Words not in the space are left out and reported; at least two of each list must be there.
+    name : str
+        What the test is called.
+    n_permutations : int
+    random_state : int or None
+
+    References
+    ----------
+    .. [1] A. Caliskan, J. J. Bryson and A. Narayanan. Semantics Derived Automatically from Language Corpora Contain
+       Human-like Biases. Science 356, 2017.
+    """
+    given = {
+        "first target": list(first_target),
+        "second target": list(second_target),
+        "first attribute": list(first_attribute),
+        "second attribute": list(second_attribute),
+    }
+    _check_apart(given["first target"], given["second target"], f"{name}: the two target lists")
+    _check_apart(given["first attribute"], given["second attribute"], f"{name}: the two attribute lists")
+    X, Y, A, B = (find_words(space, words, what=f"{name}, {part}", minimum=2) for part, words in given.items())
+    scores = _scores(space, (*X.words, *Y.words), A, B)
+    size = len(X)
+    p_value, exact = _permutation_p(scores, size, n_permutations, random_state)
+    return Association(
+        name=name,
+        value=_effect_size(scores, size),
+        interval=percentile_interval(_resampled(scores, size, random_state)),
+        p_value=p_value,
+        used=sum(len(part) for part in (X, Y, A, B)),
+        missing=tuple(word for part in (X, Y, A, B) for word in part.missing),
+        statistic=float(scores[:size].sum() - scores[size:].sum()),
+        exact=exact,
+    )
+
+
+def association_test(
+    space: WordSpace, test: AssociationTest, *, n_permutations: int = 10_000, random_state: int | None = 0
+) -> Association:
+    """Return one of the ten published tests, or one of your own, on a space.
+
+    Parameters
+    ----------
+    space : WordSpace
+    test : AssociationTest
+        Such as :func:`densray.datasets.load_weat` returns ten of.
+    n_permutations, random_state
+        As for :func:`association`.
+
+    Examples
+    --------
+    >>> from densray.datasets import load_space, load_weat
+    >>> found = association_test(load_space("googlenews-26k"), load_weat()[6])
+    >>> found.name, round(found.value, 2), round(found.p_value, 3), found.exact
+    ('WEAT 7', 0.91, 0.039, True)
+    """
+    groups = (test.first_target, test.second_target, test.first_attribute, test.second_attribute)
+    return association(
+        space,
+        *(group.words for group in groups),
+        name=f"WEAT {test.number}",
+        n_permutations=n_permutations,
+        random_state=random_state,
+    )
+
+
+def _check_apart(first: list[str], second: list[str], what: str) -> None:
+    shared = sorted(set(first) & set(second))
+    if shared:
+        raise TaskError(f"{what} share {name_some(shared)}. A word can be on one side only: take it out of one list.")
+
+
+def _scores(space: WordSpace, words: tuple[str, ...], A: WordsFound, B: WordsFound) -> Vector:
+    near, far = (space.cosines(list(words), list(part.words)).mean(axis=1) for part in (A, B))
+    return np.asarray(near - far)
+
+
+def _effect_size(scores: Vector, size: int) -> float:
+    spread = float(scores.std())
+    return float((scores[:size].mean() - scores[size:].mean()) / spread) if spread > 0 else 0.0
+
+
+def _permutation_p(scores: Vector, size: int, n_permutations: int, random_state: int | None) -> tuple[float, bool]:
+    """Return the share of splits at least as far apart as the given one, and whether all were tried.
+
+    With the total fixed, the sum over the first part alone orders the splits.
+    """
+    total = len(scores)
+    bar = scores[:size].sum() - 1e-12
+    if comb(total, size) <= _MOST_SPLITS:
+        splits = np.fromiter((i for split in combinations(range(total), size) for i in split), dtype=np.intp)
+        return float(np.mean(scores[splits.reshape(-1, size)].sum(axis=1) >= bar)), True
+    draws = check_random_state(random_state).random_sample((n_permutations, total))
+    parts = np.argpartition(draws, size, axis=1)[:, :size]
+    as_large = int(np.sum(scores[parts].sum(axis=1) >= bar))
+    return (as_large + 1) / (n_permutations + 1), False
+
+
+def _resampled(scores: Vector, size: int, random_state: int | None, n_resamples: int = 1000) -> Vector:
+    """Return effect sizes of targets drawn with replacement, each side by itself."""
+    random = check_random_state(random_state)
+    first = scores[:size][random.randint(size, size=(n_resamples, size))]
+    rest = len(scores) - size
+    second = scores[size:][random.randint(rest, size=(n_resamples, rest))]
+    spread = np.hstack([first, second]).std(axis=1)
+    effects: Vector = (first.mean(axis=1) - second.mean(axis=1))[spread > 0] / spread[spread > 0]
+    return effects if effects.size else np.zeros(1)
+
+
+@dataclass(frozen=True)
+class SentimentBias(Measurement):
+    """An RNSB result: the value is the divergence; `shares` is the share of negative sentiment each word gets."""
+
+    shares: tuple[tuple[str, float], ...] = ()
+
+
+def sentiment_bias(
+    space: WordSpace,
+    identities: Iterable[str],
+    positive: Iterable[str],
+    negative: Iterable[str],
+    *,
+    n_resamples: int = 50,
+    random_state: int | None = 0,
+) -> SentimentBias:
+    """Return how unevenly negative sentiment falls on words that should be treated alike.
+
+    A logistic model learns negative against positive words; its probabilities for the identity words, scaled to sum
+    to one, are compared with equal shares by the Kullback–Leibler divergence. The p-value is the share of
+    `n_resamples` models with shuffled labels whose divergence is at least as large; the interval is a bootstrap over
+    the sentiment words.
+
+    Parameters
+    ----------
+    space : WordSpace
+    identities : iterable of str
+        Such as nationalities or words for men and women; at least two must be in the space.
+    positive, negative : iterables of str
+        Sentiment words.
+    n_resamples : int
+        Models fitted for each of p-value and interval.
+    random_state : int or None
+
+    References
+    ----------
+    .. [1] C. Sweeney and M. Najafian. A Transparent Framework for Evaluating Unintended Demographic Bias in Word
+       Embeddings. ACL 2019.
+    """
+    pleasant, unpleasant = list(positive), list(negative)
+    shared = sorted(set(pleasant) & set(unpleasant))
+    if shared:
+        raise TaskError(f"the sentiment lists share {name_some(shared)}. Take these words out of one list.")
+    people = find_words(space, identities, what="identity words", minimum=2)
+    good = find_words(space, pleasant, what="positive words", minimum=2)
+    bad = find_words(space, unpleasant, what="negative words", minimum=2)
+    X = unit_rows(space, (*good.words, *bad.words))
+    y = np.repeat([0, 1], [len(good), len(bad)])
+    Z = unit_rows(space, people.words)
+    with one_core():
+        shares = _shares(X, y, Z)
+        resampled, shuffled = _repeated(X, y, Z, n_resamples, random_state)
+    value = _divergence(shares)
+    return SentimentBias(
+        name="RNSB",
+        value=value,
+        interval=percentile_interval(resampled) if resampled else None,
+        p_value=(1 + sum(each >= value for each in shuffled)) / (n_resamples + 1),
+        used=len(people) + len(good) + len(bad),
+        missing=(*people.missing, *good.missing, *bad.missing),
+        shares=tuple(zip(people.words, shares.tolist(), strict=True)),
+    )
+
+
+def _repeated(
+    X: Vector, y: NDArray[np.intp], Z: Vector, count: int, random_state: int | None
+) -> tuple[list[float], list[float]]:
+    """Return the divergences of models of resampled words, and of models of shuffled labels."""
+    random = check_random_state(random_state)
+    resampled, shuffled = [], []
+    for _ in range(count):
+        rows = np.concatenate([random.choice(np.flatnonzero(y == side), int(np.sum(y == side))) for side in (0, 1)])
+        resampled.append(_divergence(_shares(X[rows], y[rows], Z)))
+        shuffled.append(_divergence(_shares(X, random.permutation(y), Z)))
+    return resampled, shuffled
+
+
+def _shares(X: Vector, y: NDArray[np.intp], Z: Vector) -> Vector:
+    from sklearn.linear_model import LogisticRegression
+
+    probabilities = LogisticRegression(C=1.0, max_iter=200).fit(X, y).predict_proba(Z)[:, 1]
+    return np.asarray(probabilities / probabilities.sum())
+
+
+def _divergence(shares: Vector) -> float:
+    """Return the Kullback–Leibler divergence of shares from equal shares."""
+    positive = shares[shares > 0]
+    return float(np.sum(positive * np.log(positive * len(shares))))
+
+
+@dataclass(frozen=True)
+class SemBiasQuestion:
+    """Four pairs: one that defines the concept, one stereotype, two that have nothing to do with it."""
+
+    definition: tuple[str, str]
+    stereotype: tuple[str, str]
+    others: tuple[tuple[str, str], ...]
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """All pairs: the definition, the stereotype, the others."""
+        return (self.definition, self.stereotype, *self.others)
+
+
+@dataclass(frozen=True)
+class PairChoice(Measurement):
+    """A SemBias result: the value is the share of questions answered by the stereotype.
+
+    Attributes
+    ----------
+    definition, stereotype, other : float
+        The shares of questions answered by each kind of pair.
+    """
+
+    definition: float = 0.0
+    stereotype: float = 0.0
+    other: float = 0.0
+
+
+def read_sembias(path: str | Path) -> list[SemBiasQuestion]:
+    """Return the questions of a SemBias file: four tab-separated ``first:second`` pairs a line.
+
+    In the published file the definition comes first and the stereotype last.
+    """
+    questions = []
+    for number, line in enumerate(Path(path).read_text("utf-8").splitlines(), start=1):
+        if not line.strip():
+            continue
+        pairs = [tuple(part.split(":")) for part in line.split("\t") if part]
+        if len(pairs) < 3 or any(len(pair) != 2 or not all(pair) for pair in pairs):
+            raise TaskError(f"{path}, line {number}: {line!r} is not a list of pairs such as 'he:she', tabs between.")
+        first, *middle, last = [(pair[0], pair[1]) for pair in pairs]
+        questions.append(SemBiasQuestion(first, last, tuple(middle)))
+    if not questions:
+        raise TaskError(f"{path} holds no question. Give four tab-separated pairs a line.")
+    return questions
+
+
+def pair_choice(
+    space: WordSpace, questions: Iterable[SemBiasQuestion], poles: tuple[str, str] = ("he", "she")
+) -> PairChoice:
+    """Return which kind of pair is most like the pair of poles, by the cosine of their differences.
+
+    Questions with a word that is not in the space are left out; their words are reported.
+
+    Parameters
+    ----------
+    space : WordSpace
+    questions : iterable of SemBiasQuestion
+    poles : pair of str
+
+    References
+    ----------
+    .. [1] J. Zhao, Y. Zhou, Z. Li, W. Wang and K.-W. Chang. Learning Gender-Neutral Word Embeddings. EMNLP 2018.
+    """
+    require_words(space, poles, what="poles")
+    asked = list(questions)
+    usable = [each for each in asked if all(word in space for pair in each.pairs for word in pair)]
+    missing = space.absent(word for each in asked for pair in each.pairs for word in pair)
+    if not usable:
+        raise CoverageError(
+            f"none of {len(asked)} questions has all its words in '{space.name}'. Check case and language."
+        )
+    direction = _differences(space, [poles])[0]
+    picked = np.array([int(np.argmax(_differences(space, each.pairs) @ direction)) for each in usable])
+    shares = [float(np.mean(picked == 0)), float(np.mean(picked == 1)), float(np.mean(picked > 1))]
+    return PairChoice(
+        name="SemBias stereotype",
+        value=shares[1],
+        interval=proportion_interval(shares[1], len(usable)),
+        used=len(usable),
+        missing=tuple(missing),
+        definition=shares[0],
+        stereotype=shares[1],
+        other=shares[2],
+    )
+
+
+def _differences(space: WordSpace, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
+    first, second = (unit_rows(space, [pair[side] for pair in pairs]) for side in (0, 1))
+    return at_unit_length(first - second)

@@ -1,0 +1,329 @@
+"""A concept to remove: its words, pairs and tests, by name or from a file."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from densray.analogies import AnalogySet
+from densray.datasets import (
+    AssociationTest,
+    SimilaritySet,
+    WordGroup,
+    data_folder,
+    load_analogies,
+    load_lexicon,
+    load_pairs,
+    load_similarity,
+    load_weat,
+    load_word_list,
+)
+from densray.debiasing._associations import SemBiasQuestion, read_sembias
+from densray.errors import DensRayError, TaskError, suggest
+from densray.lexicon import Lexicon
+
+_PARTS = ("first_target", "second_target", "first_attribute", "second_attribute")
+_NEEDED = ("lexicon", "anchors", "neutral")
+
+
+class _Lists:
+    """The values of one file; those that are strings name other files, beside it, or data sets."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self.values: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise TaskError(f"{path} is not a TOML file of word lists: {error}.") from error
+
+    def beside(self, name: str) -> Path:
+        return self.path.parent / name
+
+    def fail(self, key: str, found: object, needed: str) -> TaskError:
+        return TaskError(f"{self.path}: '{key}' is {found!r}; {needed} is needed.")
+
+    def words(self, key: str, values: Any = None) -> tuple[str, ...]:
+        """Return a list of words, or the words of the file it names, one a line."""
+        value = self.values.get(key, []) if values is None else values
+        if isinstance(value, str):
+            lines = self._text(key, value).splitlines()
+            return tuple(line.split("\t")[0].strip() for line in lines if line.strip() and line[0] != "#")
+        if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
+            raise self.fail(key, value, "a list of words, or the name of a file with one a line")
+        return tuple(value)
+
+    def pairs(self, key: str) -> Pairs:
+        """Return a list of pairs, or the pairs of the file it names, one a line."""
+        value = self.values.get(key, [])
+        if isinstance(value, str):
+            value = [line.split() for line in self._text(key, value).splitlines() if line.strip()]
+        if not isinstance(value, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in value):
+            raise self.fail(key, value, "a list of pairs, or the name of a file with one a line")
+        return tuple((str(first), str(second)) for first, second in value)
+
+    def couple(self, key: str) -> tuple[str, str]:
+        value = self.values[key]
+        if not isinstance(value, list) or len(value) != 2 or not all(isinstance(word, str) for word in value):
+            raise self.fail(key, value, "a list of two words")
+        return value[0], value[1]
+
+    def named(self, key: str, value: Any, load: Callable[[str], Any]) -> Any:
+        """Return what a file beside this one, or a data set, holds."""
+        if not isinstance(value, str):
+            raise self.fail(key, value, "the name of a file or a data set")
+        return load(str(self.beside(value)) if self.beside(value).exists() else value)
+
+    def _text(self, key: str, name: str) -> str:
+        try:
+            return self.beside(name).read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise TaskError(f"{self.path}: '{key}' names the file {name}, which cannot be read: {error}.") from error
+
+
+def read_concept(path: str | Path) -> Concept:
+    """Return the concept of a TOML file; lists stand in it, or in files that it names.
+
+    Parameters
+    ----------
+    path : path
+        Needs ``lexicon``, ``anchors`` and ``neutral``; may have ``name``, ``poles``, ``pairs``, ``keep``, ``equalize``,
+        ``identities``, ``positive``, ``negative``, ``sembias``, ``similarities``, ``analogies`` and tables
+        ``[[associations]]`` with ``name``, ``first_target``, ``second_target``, ``first_attribute`` and
+        ``second_attribute``.
+    """
+    path = Path(path)
+    lists = _Lists(path)
+    values = lists.values
+    _check_keys(path, values)
+    return Concept(
+        name=str(values.get("name", path.stem)),
+        lexicon=_lexicon(lists),
+        anchors=lists.couple("anchors"),
+        neutral=lists.words("neutral"),
+        poles=lists.couple("poles") if "poles" in values else None,
+        pairs=lists.pairs("pairs"),
+        keep=lists.words("keep"),
+        equalize=lists.pairs("equalize"),
+        associations=tuple(_association(lists, i, each) for i, each in enumerate(values.get("associations", []), 1)),
+        identities=lists.words("identities"),
+        positive=lists.words("positive"),
+        negative=lists.words("negative"),
+        questions=tuple(lists.named("sembias", values["sembias"], read_sembias)) if "sembias" in values else (),
+        similarities=tuple(lists.named("similarities", each, _similarity) for each in values.get("similarities", [])),
+        analogies=lists.named("analogies", values["analogies"], load_analogies) if "analogies" in values else None,
+    )
+
+
+def _check_keys(path: Path, values: dict[str, Any]) -> None:
+    missing = [key for key in _NEEDED if key not in values]
+    if missing:
+        raise TaskError(f"{path} has no '{missing[0]}'. A concept needs {', '.join(_NEEDED)}.")
+    known = {*Concept.__dataclass_fields__, "sembias"} - {"questions", "probed"}
+    unknown = [key for key in values if key not in known]
+    if unknown:
+        raise TaskError(f"{path}: '{unknown[0]}' is unknown. {suggest(unknown[0], sorted(known))}")
+
+
+def _lexicon(lists: _Lists) -> Lexicon:
+    value = lists.values["lexicon"]
+    if isinstance(value, dict):
+        return Lexicon(value, name=lists.path.stem)
+    lexicon: Lexicon = lists.named("lexicon", value, load_lexicon)
+    return lexicon
+
+
+def _association(lists: _Lists, number: int, value: Any) -> AssociationTest:
+    if not isinstance(value, dict) or any(part not in value for part in _PARTS):
+        raise lists.fail("associations", value, f"a table with {', '.join(_PARTS)}")
+    groups = (WordGroup(part.replace("_", " "), lists.words(part, value[part])) for part in _PARTS)
+    return AssociationTest(number, *groups)
+
+
+def _similarity(name: str) -> SimilaritySet:
+    """Return a similarity set by name, or from a file: two words and a score a line, tabs between."""
+    path = Path(name)
+    if not path.is_file():
+        return load_similarity(name)
+    pairs, scores = [], []
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
+        cells = line.split("\t")
+        try:
+            pairs.append((cells[0], cells[1]))
+            scores.append(float(cells[2]))
+        except (IndexError, ValueError):
+            if number == 1:
+                pairs.clear()  # a heading
+                continue
+            raise DensRayError(f"{path}, line {number}: {line!r} is not two words and a score, tabs between.") from None
+    return SimilaritySet(path.stem, tuple(pairs), np.array(scores))
+
+
+Pairs = tuple[tuple[str, str], ...]
+
+_SIMILARITIES = ("men", "simlex-999", "wordsim-353", "rg-65", "rare-words")
+_GENDER_TESTS = (6, 7, 8)
+
+
+@dataclass(frozen=True)
+class Concept:
+    """The word lists of a concept; all but the first four may be left out, and the measures that need them with them.
+
+    Attributes
+    ----------
+    name : str
+    lexicon : Lexicon
+        Labelled words the removers learn from.
+    anchors : pair of str
+        Two words that stand for the ends of the concept, the one of the higher label first.
+    neutral : tuple of str
+        Words that should be free of it, such as occupations.
+    poles : pair of str, optional
+        The pair whose difference tells which words are biased; absent: the anchors.
+    pairs : tuple of pairs
+        Words that differ in the concept alone, higher label first.
+    keep : tuple of str
+        Words that carry the concept by right.
+    equalize : tuple of pairs
+        Pairs that hard debiasing equalises.
+    associations : tuple of AssociationTest
+        Association tests that removal should weaken.
+    identities, positive, negative : tuples of str
+        Words for people, and sentiment words, for RNSB.
+    questions : tuple of SemBiasQuestion
+    similarities : tuple of SimilaritySet
+        Ratings that removal should not hurt.
+    analogies : AnalogySet, optional
+        Analogies that removal should not hurt.
+    probed : Lexicon, optional
+        Labelled words for the probes; absent: those the removers learn from.
+    """
+
+    name: str
+    lexicon: Lexicon
+    anchors: tuple[str, str]
+    neutral: tuple[str, ...]
+    poles: tuple[str, str] | None = None
+    pairs: Pairs = ()
+    keep: tuple[str, ...] = ()
+    equalize: Pairs = ()
+    associations: tuple[AssociationTest, ...] = ()
+    identities: tuple[str, ...] = ()
+    positive: tuple[str, ...] = ()
+    negative: tuple[str, ...] = ()
+    questions: tuple[SemBiasQuestion, ...] = ()
+    similarities: tuple[SimilaritySet, ...] = ()
+    analogies: AnalogySet | None = None
+    probed: Lexicon | None = None
+
+    def with_lexicon(self, lexicon: Lexicon) -> Concept:
+        """Return the concept with other words for the removers to learn from."""
+        return replace(self, lexicon=lexicon, probed=self.probed or self.lexicon)
+
+
+def load_concept(name_or_path: str | Path) -> Concept:
+    """Return a concept by its name, or from a TOML file of word lists.
+
+    Parameters
+    ----------
+    name_or_path : str or path
+        ``"gender"`` (English), or a file: see the guide to removing a concept for its fields.
+
+    Examples
+    --------
+    >>> concept = load_concept("gender")
+    >>> concept.anchors, len(concept.neutral)
+    (('man', 'woman'), 320)
+    """
+    if str(name_or_path) in CONCEPTS:
+        return CONCEPTS[str(name_or_path)]()
+    path = Path(name_or_path)
+    if not path.is_file():
+        raise TaskError(
+            f"'{name_or_path}' is neither a concept densray knows nor a file. {suggest(str(name_or_path), CONCEPTS)} "
+            f"Others are TOML files of word lists."
+        )
+
+    return read_concept(path)
+
+
+def concept_of(
+    lexicon: Lexicon, anchors: tuple[str, str], neutral: Iterable[str], *, keep: Iterable[str] = ()
+) -> Concept:
+    """Return a concept of one's own words, to be measured with the embedded ratings and analogies.
+
+    The words of the lexicon count as carrying the concept by right. Where it is the lexicon of a concept known by name,
+    the other lists of that one come along.
+
+    Parameters
+    ----------
+    lexicon : Lexicon
+    anchors : pair of str
+        Two words that stand for the ends of the concept; their difference tells which words are biased.
+    neutral : iterable of str
+    keep : iterable of str
+        Further words that carry the concept by right.
+    """
+    kept = (*lexicon.words, *keep)
+    for make in CONCEPTS.values():
+        known = make()
+        if set(known.lexicon.words) == set(lexicon.words):
+            kept = (*known.keep, *kept)
+            return replace(known, lexicon=lexicon, anchors=anchors, neutral=tuple(neutral), poles=None, keep=kept)
+    similarities = tuple(load_similarity(name) for name in _SIMILARITIES)
+    analogies = load_analogies("google")
+    return Concept(
+        lexicon.name, lexicon, anchors, tuple(neutral), keep=kept, similarities=similarities, analogies=analogies
+    )
+
+
+def _gender() -> Concept:
+    """Return gender in English: the lists of Dufter & Schütze, Bolukbasi et al. and Caliskan et al."""
+    definitional = tuple((male, female) for female, male in load_pairs("gender-definitional"))
+    tests = load_weat()
+    names = {
+        name for test in tests for group in (test.first_target, test.second_target) for name in _names(group.words)
+    }
+    sentiment = load_lexicon("hu-liu")
+    positive, negative = (tuple(word for word, label in sentiment.items() if label == wanted) for wanted in (1.0, -1.0))
+    return Concept(
+        name="gender",
+        lexicon=load_lexicon("gender"),
+        anchors=("man", "woman"),
+        neutral=tuple(load_word_list("occupations")),
+        poles=("he", "she"),
+        pairs=definitional,
+        keep=(*load_word_list("gender-specific"), *sorted(names)),
+        equalize=_cased((*load_pairs("gender-equalize"), *definitional)),
+        associations=tuple(test for test in tests if test.number in _GENDER_TESTS),
+        identities=tuple(word for pair in definitional for word in pair),
+        positive=positive,
+        negative=negative,
+        questions=_published_questions(),
+        similarities=tuple(load_similarity(name) for name in _SIMILARITIES),
+        analogies=load_analogies("google"),
+    )
+
+
+def _names(words: tuple[str, ...]) -> list[str]:
+    return [word for word in words if word[0].isupper()]
+
+
+def _cased(pairs: Pairs) -> Pairs:
+    """Return pairs in lower case, with capitals and in upper case, as Bolukbasi et al. equalise them."""
+    forms = (str.lower, str.title, str.upper)
+    return tuple(dict.fromkeys((form(first), form(second)) for first, second in pairs for form in forms))
+
+
+def _published_questions() -> tuple[SemBiasQuestion, ...]:
+    """Return the SemBias questions where they were placed in the data folder, none elsewhere."""
+    file = data_folder() / "bias" / "sembias" / "SemBias"
+    return tuple(read_sembias(file)) if file.is_file() else ()
+
+
+CONCEPTS = {"gender": _gender}
+"""The concepts known by name."""

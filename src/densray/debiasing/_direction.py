@@ -1,0 +1,168 @@
+"""Measures along a direction: anchors, direct and indirect bias."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from densray._vocabulary import at_unit_length
+from densray.debiasing._measurement import Measurement, find_pairs, find_words, mean_interval, require_words, unit_rows
+from densray.errors import CoverageError, TaskError
+from densray.rotations import PairDirection
+from densray.space import WordSpace
+
+
+@dataclass(frozen=True)
+class AnchorGap(Measurement):
+    """Cosines of words to two anchors; the value is the mean distance between the two.
+
+    Attributes
+    ----------
+    anchors : pair of str
+    words : tuple of str
+        The words found.
+    cosines : array of shape (n, 2)
+        To the first and to the second anchor.
+    """
+
+    anchors: tuple[str, str] = ("", "")
+    words: tuple[str, ...] = ()
+    cosines: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 2)))
+
+    @property
+    def gaps(self) -> NDArray[np.float64]:
+        """Cosine to the first anchor less cosine to the second."""
+        return np.asarray(self.cosines[:, 0] - self.cosines[:, 1])
+
+    def extremes(self, count: int = 5) -> list[str]:
+        """Return the words nearest to the second anchor, then those nearest to the first, by ascending gap."""
+        order = np.argsort(self.gaps, kind="stable").tolist()
+        chosen = order if len(order) <= 2 * count else order[:count] + order[-count:]
+        return [self.words[place] for place in chosen]
+
+
+def anchor_gap(space: WordSpace, words: Iterable[str], anchors: tuple[str, str]) -> AnchorGap:
+    """Return how much nearer words are to one anchor than to the other: mean ``|cos(w, a) - cos(w, b)|``.
+
+    Parameters
+    ----------
+    space : WordSpace
+    words : iterable of str
+        Words that should be neutral, such as occupations; those not in the space are reported.
+    anchors : pair of str
+        Such as ("man", "woman"); both must be in the space.
+
+    References
+    ----------
+    .. [1] P. Dufter and H. Schütze. Analytical Methods for Interpretable Ultradense Word Embeddings. EMNLP 2019.
+
+    Examples
+    --------
+    >>> space = WordSpace(["man", "woman", "nurse"], [[1, 0], [0, 1], [0.6, 0.8]])
+    >>> round(anchor_gap(space, ["nurse", "smith"], ("man", "woman")).value, 3)
+    0.2
+    """
+    if len(anchors) != 2 or anchors[0] == anchors[1]:
+        raise TaskError(f"anchors={anchors!r} is given; two different words are needed.")
+    require_words(space, anchors, what="anchors")
+    found = find_words(space, words, what="words to compare with the anchors")
+    cosines = space.cosines(list(found.words), list(anchors))
+    gaps = np.abs(cosines[:, 0] - cosines[:, 1])
+    return AnchorGap(
+        name="anchor gap",
+        value=float(gaps.mean()),
+        interval=mean_interval(gaps),
+        used=len(found),
+        missing=found.missing,
+        anchors=anchors,
+        words=found.words,
+        cosines=cosines,
+    )
+
+
+Vector = NDArray[np.float64]
+
+
+def pair_direction(space: WordSpace, pairs: Iterable[tuple[str, str]]) -> Vector:
+    """Return the first principal component of the differences of pairs, at unit length, over unit vectors.
+
+    References
+    ----------
+    .. [1] T. Bolukbasi, K.-W. Chang, J. Zou, V. Saligrama and A. Kalai. Man is to Computer Programmer as Woman is to
+       Homemaker? Debiasing Word Embeddings. NeurIPS 2016.
+    """
+    found, _ = find_pairs(space, pairs, what="pairs that define the direction")
+    X = unit_rows(space, [word for pair in found for word in pair])
+    groups = np.repeat(np.arange(len(found)), 2)
+    return np.asarray(PairDirection().fit(X, np.tile([1, -1], len(found)), groups=groups).components_[0])
+
+
+def direct_bias(
+    space: WordSpace,
+    words: Iterable[str],
+    direction: ArrayLike,
+    *,
+    strictness: float = 1.0,
+) -> Measurement:
+    r"""Return the direct bias of words that should be neutral: mean :math:`|\cos(w, g)|^c`.
+
+    Parameters
+    ----------
+    space : WordSpace
+    words : iterable of str
+    direction : array of shape (d,)
+        The direction :math:`g`, such as :func:`pair_direction` finds in the original space.
+    strictness : float
+        The exponent :math:`c`.
+    """
+    if strictness <= 0:
+        raise TaskError(f"strictness={strictness} is given; a number above 0 is needed.")
+    found = find_words(space, words, what="words for direct bias")
+    values = np.abs(unit_rows(space, found.words) @ _axis(direction, space)) ** strictness
+    interval = mean_interval(values)
+    return Measurement("direct bias", float(values.mean()), interval, used=len(found), missing=found.missing)
+
+
+def indirect_bias(space: WordSpace, pairs: Iterable[tuple[str, str]], direction: ArrayLike) -> Measurement:
+    r"""Return the share of the similarity of words that comes from a direction, in the mean over pairs.
+
+    .. math::
+        \beta(w, v) = \Big( w \cdot v - \frac{w_\perp \cdot v_\perp}{\|w_\perp\| \|v_\perp\|} \Big) \Big/ w \cdot v
+
+    over unit vectors, with :math:`w_\perp` the part of a word across the direction. Pairs with a similarity
+    below 0.05 are left out: a share of nearly nothing says nothing.
+
+    Parameters
+    ----------
+    space : WordSpace
+    pairs : iterable of pairs of str
+        Words that should be neutral, such as pairs of occupations.
+    direction : array of shape (d,)
+    """
+    found, missing = find_pairs(space, pairs, what="pairs for indirect bias")
+    axis = _axis(direction, space)
+    first, second = (unit_rows(space, [pair[side] for pair in found]) for side in (0, 1))
+    similarity = np.einsum("ij,ij->i", first, second)
+    across = [at_unit_length(side - np.outer(side @ axis, axis)) for side in (first, second)]
+    rest = np.einsum("ij,ij->i", across[0], across[1])
+    usable = np.abs(similarity) >= 0.05
+    if not usable.any():
+        raise CoverageError(
+            f"none of {len(found)} pairs has a similarity of at least 0.05. Give pairs of related words."
+        )
+    shares = (similarity[usable] - rest[usable]) / similarity[usable]
+    interval = mean_interval(np.abs(shares))
+    return Measurement("indirect bias", float(np.abs(shares).mean()), interval, used=int(usable.sum()), missing=missing)
+
+
+def _axis(direction: ArrayLike, space: WordSpace) -> Vector:
+    axis = np.asarray(direction, dtype=np.float64)
+    length = float(np.linalg.norm(axis))
+    if axis.shape != (space.width,) or not length > 0:
+        raise TaskError(
+            f"the direction has shape {axis.shape}; {space.width} numbers, not all 0, are needed for '{space.name}'."
+        )
+    return axis / length

@@ -1,0 +1,411 @@
+"""Removers compared: what went, what stayed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray._threads import Advance, run_aside
+from densray.debiasing._associations import (
+    Association,
+    PairChoice,
+    SentimentBias,
+    association_test,
+    pair_choice,
+    sentiment_bias,
+)
+from densray.debiasing._concept import Concept, Pairs
+from densray.debiasing._direction import AnchorGap, anchor_gap, direct_bias, indirect_bias, pair_direction
+from densray.debiasing._measurement import Measurement, find_words, unit_rows
+from densray.debiasing._quality import analogy_accuracy, neighbor_overlap, similarity
+from densray.debiasing._recovery import (
+    BiasedWords,
+    Probe,
+    cluster_test,
+    most_biased,
+    neighbor_test,
+    probe,
+    recovery_test,
+)
+from densray.debiasing._removers import Remover, make_remover
+from densray.erasure import remove
+from densray.errors import CoverageError
+from densray.journal import Journal, Run
+from densray.metrics import Interval
+from densray.report import Column, Input, Provenance, Result, Table
+from densray.space import WordSpace
+
+MOST_BIASED = 2500  # of either side, as in Gonen & Goldberg (2019)
+_CLUSTERED = 500
+_TRAINED_ON = 0.2  # their 1,000 of 5,000 words
+_SENTIMENT_MODELS = 20
+_FOLDS = 5
+_QUESTIONS = 100  # of each category of analogies
+_OVERLAPPED = 500
+
+Measure: TypeAlias = Callable[[], Measurement]
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What is fixed before anything is removed: which words are biased, along which direction, and who is alike.
+
+    Attributes
+    ----------
+    space : WordSpace
+        The original space.
+    biased : BiasedWords
+    direction : array of shape (d,)
+        The direction of the pairs (of the anchors where there are none).
+    alike : tuple of pairs
+        Each neutral word and the neutral word nearest to it.
+    count : int
+        How many words of either side count as biased: at most a quarter of the space.
+    """
+
+    space: WordSpace
+    biased: BiasedWords
+    direction: NDArray[np.float64]
+    alike: Pairs
+    count: int
+
+    @classmethod
+    def of(cls, space: WordSpace, concept: Concept, *, n_biased: int = MOST_BIASED) -> Reference:
+        """Return the reference of an original space."""
+        neutral = find_words(space, concept.neutral, what="neutral words", minimum=3).words
+        X = unit_rows(space, neutral)
+        cosines = X @ X.T
+        np.fill_diagonal(cosines, -np.inf)
+        nearest = cosines.argmax(axis=1).tolist()
+        alike = dict.fromkeys(tuple(sorted((neutral[i], neutral[j]))) for i, j in enumerate(nearest))
+        biased = most_biased(space, concept.poles or concept.anchors, exclude=concept.keep)
+        return cls(
+            space,
+            biased,
+            pair_direction(space, concept.pairs or [concept.anchors]),
+            tuple((pair[0], pair[1]) for pair in alike),
+            max(2, min(n_biased, len(biased.words) // 4)),
+        )
+
+
+def measure_space(
+    space: WordSpace, concept: Concept, reference: Reference, *, advance: Advance | None = None
+) -> tuple[tuple[Measurement, ...], tuple[Measurement, ...]]:
+    """Return what a space holds of a concept, and what it kept of everything else.
+
+    Parameters
+    ----------
+    space : WordSpace
+        The original, or what a remover made of it.
+    concept : Concept
+    reference : Reference
+        Of the original space.
+    advance : callable, optional
+        Called with the measures done, and of how many.
+    """
+    removing = [*_gaps(space, concept, reference), *_lipstick(space, concept, reference), *_models(space, concept)]
+    planned = [*removing, *_kept(space, concept, reference)]
+    found = []
+    for measure in planned:
+        found.append(measure())
+        if advance is not None:
+            advance(len(found), len(planned))
+    return tuple(found[: len(removing)]), tuple(found[len(removing) :])
+
+
+def _gaps(space: WordSpace, concept: Concept, reference: Reference) -> Iterator[Measure]:
+    yield partial(anchor_gap, space, concept.neutral, concept.anchors)
+    yield partial(direct_bias, space, concept.neutral, reference.direction)
+    indirect = partial(indirect_bias, space, reference.alike, reference.direction)
+    yield _covered("indirect bias", indirect, concept.neutral, space)
+    for test in concept.associations:
+        groups = (test.first_target, test.second_target, test.first_attribute, test.second_attribute)
+        words = (word for group in groups for word in group.words)
+        yield _covered(f"WEAT {test.number}", partial(association_test, space, test), words, space)
+    if concept.questions:
+        asked = (word for each in concept.questions for pair in each.pairs for word in pair)
+        measure = partial(pair_choice, space, concept.questions, concept.poles or concept.anchors)
+        yield _covered("SemBias stereotype", measure, asked, space)
+
+
+def _lipstick(space: WordSpace, concept: Concept, reference: Reference) -> Iterator[Measure]:
+    count = reference.count
+    n_train = max(2, round(2 * count * _TRAINED_ON))
+    yield partial(cluster_test, space, reference.biased, count=min(_CLUSTERED, count))
+    for kernel in ("linear", "rbf"):
+        yield partial(recovery_test, space, reference.biased, kernel=kernel, count=count, n_train=n_train)
+    neighbors = partial(neighbor_test, space, reference.biased, concept.neutral, k=min(100, count))
+    yield _covered("neighbour correlation", neighbors, concept.neutral, space)
+
+
+def _models(space: WordSpace, concept: Concept) -> Iterator[Measure]:
+    probed = (concept.probed or concept.lexicon).binarized()
+    labels = probed.align(space).y
+    if min(int(np.sum(labels > 0)), int(np.sum(labels < 0))) >= _FOLDS:
+        for model in ("linear", "nonlinear"):
+            yield partial(probe, space, probed, model=model, n_folds=_FOLDS)
+    if concept.identities and concept.positive and concept.negative:
+        words = (concept.identities, concept.positive, concept.negative)
+        measure = partial(sentiment_bias, space, *words, n_resamples=_SENTIMENT_MODELS)
+        yield _covered("RNSB", measure, chain(*words), space)
+
+
+def _kept(space: WordSpace, concept: Concept, reference: Reference) -> Iterator[Measure]:
+    for ratings in concept.similarities:
+        yield _covered(ratings.name, partial(similarity, space, ratings), chain(*ratings.pairs), space)
+    if concept.analogies is not None:
+        measure = partial(analogy_accuracy, space, concept.analogies, most=_QUESTIONS)
+        yield _covered("analogies", measure, concept.analogies.words, space)
+    yield partial(neighbor_overlap, space, reference.space, most=_OVERLAPPED)
+
+
+def _covered(name: str, measure: Measure, words: Iterable[str], space: WordSpace) -> Measure:
+    """Return what gives a measure, or no number, the reason and missing words where its lists are hardly there."""
+
+    def measured() -> Measurement:
+        try:
+            return measure()
+        except CoverageError as error:
+            return Measurement(name, float("nan"), missing=tuple(space.absent(words)), reason=str(error))
+
+    return measured
+
+
+ORIGINAL = "original"
+_MEASURES = (Measurement, AnchorGap, Association, PairChoice, Probe, SentimentBias, Interval)
+
+
+@dataclass(frozen=True)
+class MeasuredSpace:
+    """One space and its measures.
+
+    Attributes
+    ----------
+    name : str
+        "original", or the remover that made it.
+    removed : tuple of Measurement
+        What the space holds of the concept: lower is less; of WEAT, which may turn round, its size.
+    kept : tuple of Measurement
+        What else it is good for: higher is better.
+    """
+
+    name: str
+    removed: tuple[Measurement, ...]
+    kept: tuple[Measurement, ...]
+
+    def __getitem__(self, measure: str) -> Measurement:
+        """Return a measure by its name."""
+        return next(each for each in (*self.removed, *self.kept) if each.name == measure)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every number in plain form."""
+        return {
+            "name": self.name,
+            "removed": [_plain(each) for each in self.removed],
+            "kept": [_plain(each) for each in self.kept],
+        }
+
+
+@dataclass(frozen=True)
+class RemovalResult(Result):
+    """What removers took from a space and what they left; the original comes first."""
+
+    title = "What was removed, and what was kept"
+
+    concept: str
+    anchors: tuple[str, str]
+    spaces: tuple[MeasuredSpace, ...]
+    strength: float = 1.0
+    removed_spaces: tuple[WordSpace, ...] = field(default=(), repr=False, metadata={"report": False})
+
+    def tables(self) -> list[Table]:
+        """Return one table of all spaces and measures, and one with intervals and p-values."""
+        return [self.overview(), self.details()]
+
+    def overview(self) -> Table:
+        """Return measures as rows and spaces as columns."""
+        first = self.spaces[0]
+        rows = []
+        for kind, measures in (("removed", first.removed), ("kept", first.kept)):
+            for measure in measures:
+                cells = {space.name: space[measure.name].value for space in self.spaces}
+                rows.append({"kind": kind, "measure": measure.name, **cells})
+        columns: list[Column | str] = ["kind", "measure", *(Column(space.name, decimals=3) for space in self.spaces)]
+        notes = [
+            "removed: lower is less of the concept (of WEAT its size: a negative one is a bias the other way round); "
+            "kept: higher is better. Intervals and p-values are below.",
+            "A probe below 0.5 was tried on the words the removal was learned from: erased means mislead it.",
+            *(f"{each.name} has no number. {each.reason}" for each in (*first.removed, *first.kept) if each.reason),
+        ]
+        return Table(f"Concept «{self.concept}»: before and after", columns, rows, notes)
+
+    def details(self) -> Table:
+        """Return one row a space and measure, with interval, p-value and coverage."""
+        rows = [
+            {"space": space.name, **_plain(measure)}
+            for space in self.spaces
+            for measure in (*space.removed, *space.kept)
+        ]
+        numbers = [Column(key, decimals=3) for key in ("value", "low", "high")]
+        columns: list[Column | str] = ["space", Column("name", "measure"), *numbers, Column("p_value", "p"), "used"]
+        absent = sorted({word for space in self.spaces for each in space.removed for word in each.missing})
+        note = f"{len(absent)} words of the lists are not in the space." if absent else "All words were found."
+        return Table("Intervals (95 %), p-values and coverage", columns, rows, [note])
+
+    def gap_rows(self) -> list[dict[str, Any]]:
+        """Return one row a neutral word and space, with its cosine to each anchor: what `anchor_scatter` draws."""
+        return [
+            {"space": space.name, "word": word, gap.anchors[0]: float(first), gap.anchors[1]: float(second)}
+            for space in self.spaces
+            for gap in space.removed
+            if isinstance(gap, AnchorGap)
+            for word, (first, second) in zip(gap.words, gap.cosines, strict=True)
+        ]
+
+
+def evaluate_removal(
+    space: WordSpace,
+    concept: Concept,
+    removers: Iterable[Remover | str],
+    *,
+    keep: Iterable[str] = (),
+    strength: float = 1.0,
+    n_biased: int = MOST_BIASED,
+    original: MeasuredSpace | None = None,
+    progress: Advance | None = None,
+    journal: Journal | None = None,
+) -> RemovalResult:
+    """Return what removers take from a space and what they leave, beside the original.
+
+    Vectors are brought to unit length first. Removers that equalise keep the words of the concept, as published; the
+    others change every word but those of `keep`.
+
+    Parameters
+    ----------
+    space : WordSpace
+    concept : Concept
+        Its word lists: :func:`load_concept`.
+    removers : iterable of Remover or str
+        Such as ``"densray-unit"`` or ``"inlp:30"``; see ``densray.removal.REMOVERS``.
+    keep : iterable of str
+        Words that every remover leaves as they are.
+    strength : float
+        Share of the change to make.
+    n_biased : int
+        How many words of either side count as biased in the «lipstick» tests.
+    original : MeasuredSpace, optional
+        What :func:`measure_original` found for the same space, concept and `n_biased`, so that it is not measured
+        again.
+    progress : callable, optional
+        Called with the measures done and of how many, over all spaces.
+    journal : Journal, optional
+        Keeps the measures of each space until the run is done, for removers given by name; see `densray.journal`.
+    """
+    started = Provenance.begin(seed=0)
+    removers, always = list(removers), tuple(keep)
+    methods = [make_remover(each) if isinstance(each, str) else each for each in removers]
+    unit = space.normalized(zeros="keep")
+    reference = Reference.of(unit, concept, n_biased=n_biased)
+    erasures = [method.fit(unit, concept.lexicon, pairs=concept.pairs) for method in methods]  # what fails, fails early
+    run = (journal or Journal()).run("removal", unit, concept, always, strength, n_biased)
+    advance = partial(_part_of, progress, 1 + len(methods))
+    measured = [original or _measured(run, ORIGINAL, unit, concept, reference, advance(0))]
+    spaces: list[WordSpace] = []
+    for done, (method, erasure) in enumerate(zip(methods, erasures, strict=True), start=1):
+        kept, equalize = (concept.keep, concept.equalize) if method.equalizes else ((), ())
+        spaces.append(remove(unit, erasure, keep=(*kept, *always), equalize=equalize, strength=strength))
+        parts = run if isinstance(removers[done - 1], str) else None
+        measured.append(_measured(parts, method.label, spaces[-1], concept, reference, advance(done)))
+    missing = sorted({word for each in measured[0].removed for word in each.missing})
+    inputs = [Input.of("space", space), Input.of("lexicon", concept.lexicon)]
+    used = len(concept.lexicon.align(unit).words)
+    provenance = started.finish(inputs=inputs, used=used, missing=missing, resumed=run.taken)
+    return RemovalResult(concept.name, concept.anchors, tuple(measured), strength, tuple(spaces), provenance=provenance)
+
+
+def measure_original(
+    space: WordSpace, concept: Concept, *, n_biased: int = MOST_BIASED, advance: Advance | None = None
+) -> MeasuredSpace:
+    """Return the measures of a space from which nothing is removed: the first column of :func:`evaluate_removal`."""
+    unit = space.normalized(zeros="keep")
+    return _measured(None, ORIGINAL, unit, concept, Reference.of(unit, concept, n_biased=n_biased), advance)
+
+
+def _part_of(progress: Advance | None, n_spaces: int, place: int) -> Advance | None:
+    """Return what the measures of one space call: those of the spaces before it are done."""
+    if progress is None:
+        return None
+    return lambda done, each: progress(place * each + done, n_spaces * each)
+
+
+def _measured(
+    run: Run | None,
+    name: str,
+    space: WordSpace,
+    concept: Concept,
+    reference: Reference,
+    advance: Advance | None,
+) -> MeasuredSpace:
+    def measure() -> MeasuredSpace:
+        return MeasuredSpace(name, *measure_space(space, concept, reference, advance=advance))
+
+    aside = partial(run_aside, measure)
+    return aside() if run is None else run.part(name, aside, MeasuredSpace, *_MEASURES)
+
+
+def _plain(measure: Measurement) -> dict[str, Any]:
+    low, high = measure.interval or (None, None)
+    return {
+        "name": measure.name,
+        "value": measure.value,
+        "low": low,
+        "high": high,
+        "p_value": measure.p_value,
+        "used": measure.used,
+        "missing": list(measure.missing),
+        "reason": measure.reason or None,
+        **_more(measure),
+    }
+
+
+def _more(measure: Measurement) -> dict[str, Any]:
+    """Return the further plain numbers a measure carries, such as a probe's control."""
+    names: Sequence[str] = ("control", "selectivity", "definition", "stereotype", "other", "statistic", "exact")
+    return {name: getattr(measure, name) for name in names if hasattr(measure, name)}
+
+
+#: Accuracies, where 0.5 is chance, from which on the concept is plainly there, and from which on some of it is.
+_PLAIN, _SOME = 0.75, 0.6
+_TESTS = ("recovery (linear)", "recovery (rbf)", "cluster accuracy")
+
+
+def say_what_is_left(result: RemovalResult) -> str:
+    """Return how well the old bias of words can be recovered after the last remover of a result.
+
+    By the best of three «lipstick» tests (Gonen & Goldberg 2019): a linear and an RBF classifier that has seen a fifth
+    of the most biased words, and two clusters.
+    """
+    original, erased = result.spaces[0], result.spaces[-1]
+    test = max(_TESTS, key=lambda name: erased[name].value)
+    value = erased[test].value
+    verdict = (
+        "the concept is covered up, not gone"
+        if value >= _PLAIN
+        else "some of the concept is still there"
+        if value >= _SOME
+        else "hardly any of the concept is left to these tests"
+    )
+    first, second = result.anchors
+    words = f"the {erased[test].used:,} words that leaned most to «{first}» or «{second}»"
+    how = (
+        f"two clusters of {words} still match the side of {value:.0%} of them"
+        if test == _TESTS[-1]
+        else f"a classifier that has seen a fifth of {words} still tells the side of {value:.0%} of the others"
+    )
+    return f"After «{erased.name}» {how} (before: {original[test].value:.0%}; chance: 50%): {verdict}."

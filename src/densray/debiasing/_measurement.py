@@ -1,0 +1,159 @@
+"""A measured number with its uncertainty, and the word lists it was taken from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from densray._vocabulary import at_unit_length
+from densray.errors import CoverageError, UnknownWordError, name_some
+from densray.metrics import Interval
+from densray.space import WordSpace
+
+_NORMAL_975 = 1.959963984540054  # the 97.5 % quantile of the normal distribution
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One number, how sure it is, and what it was taken from.
+
+    Attributes
+    ----------
+    name : str
+        What was measured.
+    value : float
+    interval : Interval or None
+        95 % confidence interval, where the measure has one.
+    p_value : float or None
+        The chance of a value at least as large if there were nothing to find, where the measure has a test.
+    used : int
+        Words (or pairs, or questions) the number rests on.
+    missing : tuple of str
+        What was asked for and is not in the space.
+    reason : str
+        Why there is no number, where there is none.
+    """
+
+    name: str
+    value: float
+    interval: Interval | None = None
+    p_value: float | None = None
+    used: int = 0
+    missing: tuple[str, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class WordsFound:
+    """The part of a word list that is in a space."""
+
+    words: tuple[str, ...]
+    rows: NDArray[np.int64]
+    missing: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+
+def find_words(space: WordSpace, words: Iterable[str], *, what: str, minimum: int = 1) -> WordsFound:
+    """Return the words of a list that are in the space, each once; fewer than `minimum` are an error.
+
+    Parameters
+    ----------
+    space : WordSpace
+    words : iterable of str
+    what : str
+        What the list is called in the error.
+    minimum : int
+    """
+    listed = list(dict.fromkeys(words))
+    rows = space.locate(listed)
+    found = WordsFound(
+        tuple(word for word, row in zip(listed, rows, strict=True) if row >= 0),
+        rows[rows >= 0],
+        tuple(word for word, row in zip(listed, rows, strict=True) if row < 0),
+    )
+    if len(found) < minimum:
+        missing = f" (missing: {name_some(found.missing)})" if found.missing else ""
+        raise CoverageError(
+            f"{what}: {len(found)} of {len(listed)} words are in '{space.name}'{missing}; at least {minimum} "
+            f"{'is' if minimum == 1 else 'are'} needed. Check case and language, or give another list."
+        )
+    return found
+
+
+def find_pairs(
+    space: WordSpace, pairs: Iterable[tuple[str, str]], *, what: str, minimum: int = 1
+) -> tuple[list[tuple[str, str]], tuple[str, ...]]:
+    """Return the pairs with both words in the space, and the words that are not; too few are an error."""
+    listed = [(first, second) for first, second in pairs]
+    found = [(first, second) for first, second in listed if first in space and second in space]
+    missing = tuple(space.absent(word for pair in listed for word in pair))
+    if len(found) < minimum:
+        lost = f" (missing: {name_some(missing)})" if missing else ""
+        raise CoverageError(
+            f"{what}: {len(found)} of {len(listed)} pairs are in '{space.name}'{lost}; at least {minimum} "
+            f"{'is' if minimum == 1 else 'are'} needed. Check case and language, or give other pairs."
+        )
+    return found, missing
+
+
+def require_words(space: WordSpace, words: Iterable[str], *, what: str) -> None:
+    """Raise if a word that cannot be done without is not in the space."""
+    missing = space.absent(words)
+    if missing:
+        raise UnknownWordError(
+            f"{what}: {name_some(missing)} not in '{space.name}' ({len(space):,} words). Give words of the space."
+        )
+
+
+def unit_rows(space: WordSpace, words: Sequence[str]) -> NDArray[np.float64]:
+    """Return the vectors of words at unit length; vectors of zeros stay zero."""
+    return at_unit_length(space[list(words)].astype(np.float64))
+
+
+def mean_interval(values: ArrayLike) -> Interval:
+    """Return the interval of a mean by Student's t.
+
+    >>> low, high = mean_interval([1.0, 2.0, 3.0])
+    >>> round(low, 2), round(high, 2)
+    (-0.48, 4.48)
+    """
+    from scipy.special import stdtrit  # the quantile of Student's t
+
+    sample = np.asarray(values, dtype=np.float64)
+    mean = float(sample.mean())
+    if sample.size < 2:
+        return Interval(-np.inf, np.inf)
+    half = float(stdtrit(sample.size - 1, 0.975) * sample.std(ddof=1) / np.sqrt(sample.size))
+    return Interval(mean - half, mean + half)
+
+
+def proportion_interval(share: float, size: int) -> Interval:
+    """Return Wilson's interval of a share of `size` trials (Wilson 1927).
+
+    >>> low, high = proportion_interval(0.5, 100)
+    >>> round(low, 3), round(high, 3)
+    (0.404, 0.596)
+    """
+    z2 = _NORMAL_975**2
+    middle = (share + z2 / (2 * size)) / (1 + z2 / size)
+    half = _NORMAL_975 / (1 + z2 / size) * np.sqrt(share * (1 - share) / size + z2 / (4 * size * size))
+    return Interval(float(middle - half), float(middle + half))
+
+
+def correlation_interval(correlation: float, size: int) -> Interval:
+    """Return the interval of Spearman's correlation by Fisher's transformation (Bonett & Wright 2000).
+
+    >>> low, high = correlation_interval(0.78, 3000)
+    >>> round(low, 2), round(high, 2)
+    (0.76, 0.8)
+    """
+    if size < 4 or abs(correlation) >= 1:
+        return Interval(-1.0, 1.0) if size < 4 else Interval(correlation, correlation)
+    middle = np.arctanh(correlation)
+    half = _NORMAL_975 * np.sqrt((1 + correlation**2 / 2) / (size - 3))
+    return Interval(float(np.tanh(middle - half)), float(np.tanh(middle + half)))

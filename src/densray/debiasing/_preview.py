@@ -1,0 +1,234 @@
+"""A look before and after: a removal tried on the words in view alone, which takes no time in a space of any size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from typing import Any, ClassVar
+
+import numpy as np
+
+from densray._threads import ignoring
+from densray.axes._seeds import Seeds
+from densray.datasets import SimilaritySet
+from densray.debiasing._direction import AnchorGap, anchor_gap, direct_bias, pair_direction
+from densray.debiasing._measurement import Measurement, require_words
+from densray.debiasing._quality import similarity
+from densray.debiasing._removers import Remover, make_remover
+from densray.erasure import Erasure, remove
+from densray.errors import CoverageError, SignalWarning, TaskError
+from densray.lexicon import Lexicon
+from densray.report import Column, Input, Provenance, Result, Table
+from densray.space import WordSpace
+
+BEFORE, AFTER = "original", "erased"
+_TAKEN = frozenset({"word", "space", "nearer"})  # names a row of the scatter has already
+
+
+@dataclass(frozen=True)
+class FoundErasure:
+    """An erasure, and how many of its axes tell the labels apart.
+
+    Attributes
+    ----------
+    erasure : Erasure
+    n_axes : int
+        Axes asked for.
+    n_signal_axes : int
+        Those of them that carry signal, as far as the method can tell; else all.
+    """
+
+    erasure: Erasure
+    n_axes: int
+    n_signal_axes: int
+
+    @property
+    def remark(self) -> str:
+        """What is to be said of the axes; empty where all of them carry signal."""
+        if self.n_signal_axes >= self.n_axes:
+            return ""
+        verb = "carries" if self.n_signal_axes == 1 else "carry"
+        return (
+            f"{self.n_axes} axes were asked for, but only {self.n_signal_axes} {verb} signal; the others do not tell "
+            "the labels apart."
+        )
+
+
+@dataclass(frozen=True)
+class RemovalPreview(Result):
+    """What a removal does to some words.
+
+    Attributes
+    ----------
+    remover : str
+    anchors : pair of str
+        The two words that stand for the ends of the concept.
+    before, after : AnchorGap
+        Cosines of the neutral words to the anchors; the value is the mean distance between the two.
+    measures : list of dict
+        `measure`, `before`, `after`, `used` and `reason` (why there is no number): the anchor gap, direct bias along
+        the difference of the anchors, and each set of similarity ratings.
+    """
+
+    title: ClassVar[str] = "Before and after"
+
+    remover: str
+    anchors: tuple[str, str]
+    before: AnchorGap = field(repr=False, metadata={"report": False})
+    after: AnchorGap = field(repr=False, metadata={"report": False})
+    measures: list[dict[str, Any]]
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The anchors as the rows of :meth:`scatter` name them: in quotes where a row has that name already."""
+        first, second = (f"“{anchor}”" if anchor in _TAKEN else anchor for anchor in self.anchors)
+        return first, second
+
+    def scatter(self) -> list[dict[str, Any]]:
+        """Return one row a word and space, with its cosine to each anchor: what `anchor_scatter` draws."""
+        first, second = self.names
+        return [
+            {"word": word, "space": name, first: float(one), second: float(other)}
+            for name, gap in ((BEFORE, self.before), (AFTER, self.after))
+            for word, (one, other) in zip(gap.words, gap.cosines, strict=True)
+        ]
+
+    def words(self) -> list[dict[str, Any]]:
+        """Return one row a word: how much nearer it is to the first anchor, before and after; most changed first."""
+        gaps = zip(self.before.words, self.before.gaps.tolist(), self.after.gaps.tolist(), strict=True)
+        rows = [{"word": word, "before": before, "after": after} for word, before, after in gaps]
+        return sorted(rows, key=lambda row: -abs(row["after"] - row["before"]))
+
+    def tables(self) -> list[Table]:
+        """Return the measures, and the words."""
+        numbers = [Column("before", decimals=3), Column("after", decimals=3)]
+        return [
+            Table(f"{self.remover}: before and after", ["measure", *numbers, "used"], self.measures),
+            Table(f"Nearer to {self.anchors[0]} than to {self.anchors[1]} by", ["word", *numbers], self.words()),
+        ]
+
+
+def find_erasure(space: WordSpace, lexicon: Lexicon, remover: Remover | str) -> FoundErasure:
+    """Return the erasure that a remover learns from labelled words at unit length, as `evaluate_removal` has it.
+
+    Only the vectors of those words are touched, so the size of the space does not matter; removers that learn from
+    pairs (hard and double-hard debiasing) are not for this.
+    """
+    method = make_remover(remover) if isinstance(remover, str) else remover
+    seeds = Seeds.of(space, lexicon)  # names what is wrong with the words
+    _check_axes(method, seeds)
+    part = space.subset(seeds.words).normalized()
+    with ignoring(SignalWarning):  # the remark says it
+        erasure = method.fit(part, lexicon)
+    return FoundErasure(erasure, method.n_axes, getattr(erasure.rotation, "n_signal_axes_", method.n_axes))
+
+
+def _check_axes(method: Remover, seeds: Seeds) -> None:
+    """Refuse more axes than the words can fix, or than there are dimensions."""
+    words, width = seeds.X.shape
+    if method.n_axes > width:
+        raise TaskError(f"{method.n_axes} axes were asked for; the space has {width} dimensions. Remove fewer axes.")
+    if method.n_axes > words and method.name != "random":
+        raise TaskError(
+            f"{method.n_axes} axes were asked for, and {words} words of the concept are in the space; fewer words than "
+            "axes cannot fix them. Remove fewer axes, or give more words."
+        )
+
+
+def preview_removal(
+    space: WordSpace,
+    erasure: Erasure,
+    neutral: Iterable[str],
+    anchors: tuple[str, str],
+    *,
+    keep: Iterable[str] = (),
+    ratings: Sequence[SimilaritySet] = (),
+) -> RemovalPreview:
+    """Return what an erasure does to neutral words and to similarity ratings; other words are not touched.
+
+    Parameters
+    ----------
+    space : WordSpace
+    erasure : Erasure
+        Learned at unit length: :func:`find_erasure`.
+    neutral : iterable of str
+        Words that should be free of the concept; those not in the space are reported.
+    anchors : pair of str
+        Two different words of the space that stand for the ends of the concept.
+    keep : iterable of str
+        Words left as they are.
+    ratings : sequence of SimilaritySet
+        Ratings that removal should not hurt; a set that is hardly in the space gives a reason in place of a number.
+
+    Examples
+    --------
+    >>> space = WordSpace(["he", "she", "nurse"], [[1, 0.5], [-1, 0.5], [-0.6, 0.8]])
+    >>> erasure = find_erasure(space, Lexicon({"he": 1, "she": -1}), "mean-difference").erasure
+    >>> shown = preview_removal(space, erasure, ["nurse"], ("he", "she"))
+    >>> round(shown.before.value, 3), round(shown.after.value, 3)
+    (1.073, 0.0)
+    """
+    started = Provenance.begin()
+    if len(anchors) != 2 or anchors[0] == anchors[1]:
+        raise TaskError(f"anchors={anchors!r} is given; two different words are needed.")
+    require_words(space, anchors, what="anchors")
+    listed = list(neutral)
+    rated = chain.from_iterable(pair for each in ratings for pair in each.pairs)
+    spaces = [space.subset([*anchors, *listed, *rated], missing="drop").normalized(zeros="keep")]
+    spaces.append(remove(spaces[0], erasure, keep=keep))
+    before, after = (anchor_gap(each, listed, anchors) for each in spaces)
+    direction = pair_direction(spaces[0], [anchors])
+    direct = [direct_bias(each, listed, direction) for each in spaces]
+    rows = [_row("anchor gap", [before, after]), _row("direct bias", direct)]
+    rows += [_row(each.name, [_rated(part, each) for part in spaces]) for each in ratings]
+    provenance = started.finish(
+        inputs=[Input.of("space", space)], used=before.used, missing=before.missing, method=erasure.name
+    )
+    return RemovalPreview(erasure.name, anchors, before, after, rows, provenance=provenance)
+
+
+def erased_space(space: WordSpace, erasure: Erasure, *, keep: Iterable[str] = ()) -> WordSpace:
+    """Return the whole space without the concept.
+
+    Erasures that also shift vectors (LEACE) were learned at unit length and need it: there all vectors have it.
+    """
+    if not erasure.origin.any() and not erasure.shift.any():
+        return remove(space, erasure, keep=keep)
+    return remove(space.normalized(zeros="keep"), erasure, keep=keep)
+
+
+def typical_anchors(
+    space: WordSpace, lexicon: Lexicon, *, preferred: tuple[str, str] = ("man", "woman")
+) -> tuple[str, str]:
+    """Return two seeds that can stand for the ends of a concept, the one of the higher label first.
+
+    The preferred ones where they are seeds of different sides, else the first of either side in the space, which are
+    usually the most frequent.
+    """
+    seeds = Seeds.of(space, lexicon)
+    side = dict(zip(seeds.words, seeds.sides.tolist(), strict=True))
+    if side.get(preferred[0], 0.0) * side.get(preferred[1], 0.0) < 0:
+        high, low = sorted(preferred, key=lambda word: -side[word])
+        return high, low
+    order = np.argsort(space.locate(seeds.words), kind="stable").tolist()
+    high, low = (next(seeds.words[row] for row in order if seeds.sides[row] == sign) for sign in (1.0, -1.0))
+    return high, low
+
+
+def common_words(space: WordSpace, count: int, *, exclude: Iterable[str] = ()) -> list[str]:
+    """Return the first words of a space, usually the most frequent, but for those to exclude."""
+    barred = set(exclude)
+    return list(islice((word for word in space.words if word not in barred), count))
+
+
+def _rated(space: WordSpace, ratings: SimilaritySet) -> Measurement:
+    try:
+        return similarity(space, ratings)
+    except CoverageError as error:
+        return Measurement(ratings.name, float("nan"), reason=str(error))
+
+
+def _row(name: str, found: Sequence[Measurement]) -> dict[str, Any]:
+    before, after = found
+    return {"measure": name, "before": before.value, "after": after.value, "used": before.used, "reason": before.reason}

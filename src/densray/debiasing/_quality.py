@@ -1,0 +1,129 @@
+"""What removal must not cost: similarity, analogies, neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray._vocabulary import at_unit_length, nearest_rows
+from densray.analogies import AnalogyPair, AnalogySet
+from densray.datasets import SimilaritySet
+from densray.debiasing._measurement import (
+    Measurement,
+    correlation_interval,
+    find_words,
+    mean_interval,
+    proportion_interval,
+    unit_rows,
+)
+from densray.errors import CoverageError, TaskError
+from densray.metrics import spearman
+from densray.space import WordSpace
+
+
+def similarity(space: WordSpace, ratings: SimilaritySet) -> Measurement:
+    """Return Spearman's correlation of cosines with human ratings of word pairs.
+
+    Pairs with a word that is not in the space are left out; their words are reported.
+    """
+    known = [all(word in space for word in pair) for pair in ratings.pairs]
+    pairs = [pair for pair, usable in zip(ratings.pairs, known, strict=True) if usable]
+    if len(pairs) < 3:
+        raise CoverageError(
+            f"{ratings.name}: {len(pairs)} of {len(ratings)} pairs are in '{space.name}'; at least 3 are needed. "
+            f"Check case and language."
+        )
+    first, second = (unit_rows(space, [pair[side] for pair in pairs]) for side in (0, 1))
+    found = spearman(ratings.scores[np.array(known)], np.einsum("ij,ij->i", first, second))
+    missing = space.absent(word for pair in ratings.pairs for word in pair)
+    return Measurement(
+        ratings.name, found, correlation_interval(found, len(pairs)), used=len(pairs), missing=tuple(missing)
+    )
+
+
+def analogy_accuracy(
+    space: WordSpace, analogies: AnalogySet, *, most: int = 200, random_state: int | None = 0
+) -> Measurement:
+    """Return the share of «a is to b as c is to …» questions that 3CosAdd answers right (Mikolov et al. 2013).
+
+    Of each category at most `most` questions are asked, drawn once and the same for every space.
+
+    Parameters
+    ----------
+    space : WordSpace
+    analogies : AnalogySet
+        Pairs with both words in the space are used: every ordered couple of pairs is a question.
+    most : int
+        Questions of each category.
+    random_state : int or None
+        For the draw.
+    """
+    random = np.random.RandomState(random_state)
+    questions = [question for category in analogies for question in _questions(space, category.pairs, most, random)]
+    if not questions:
+        raise CoverageError(
+            f"no category of '{analogies.name}' has two pairs in '{space.name}'. Check case and language."
+        )
+    rows = np.array([space.locate(question) for question in questions])
+    words = {row: place for place, row in enumerate(np.unique(rows).tolist())}
+    unit = unit_rows(space, [space.words[row] for row in words])
+    places = np.vectorize(words.__getitem__)(rows)
+    a, b, c = (unit[places[:, column]] for column in range(3))
+    nearest, _ = nearest_rows(
+        space.vectors,
+        at_unit_length(b - a + c).astype(np.float32),
+        lengths=space.lengths,
+        k=1,
+        barred=list(rows[:, :3]),
+    )
+    share = float(np.mean(nearest[:, 0] == rows[:, 3]))
+    missing = tuple(space.absent(analogies.words))
+    return Measurement("analogies", share, proportion_interval(share, len(rows)), used=len(rows), missing=missing)
+
+
+def _questions(
+    space: WordSpace, pairs: Iterable[AnalogyPair], most: int, random: np.random.RandomState
+) -> list[tuple[str, str, str, str]]:
+    usable = [(pair.query, pair.answer) for pair in pairs if pair.query in space and pair.answer in space]
+    asked = [(*one, *other) for one in usable for other in usable if len({*one, *other}) == 4]
+    if len(asked) <= most:
+        return asked
+    return [asked[place] for place in np.sort(random.choice(len(asked), most, replace=False)).tolist()]
+
+
+def neighbor_overlap(
+    space: WordSpace, original: WordSpace, words: Iterable[str] | None = None, *, k: int = 10, most: int = 1000
+) -> Measurement:
+    """Return the share of the k nearest neighbours that words have in both spaces, in the mean.
+
+    Parameters
+    ----------
+    space, original : WordSpace
+        Of the same words.
+    words : iterable of str, optional
+        Absent: `most` words spread evenly over the space.
+    k : int
+    most : int
+    """
+    if list(space.words[:5]) != list(original.words[:5]) or len(space) != len(original):
+        raise TaskError(f"'{space.name}' and '{original.name}' hold different words; the same are needed.")
+    if words is None:
+        rows = np.unique(np.linspace(0, len(space) - 1, num=min(most, len(space))).astype(np.int64))
+        missing: tuple[str, ...] = ()
+    else:
+        found = find_words(original, words, what="words with neighbours")
+        rows, missing = found.rows, found.missing
+    lists = [_neighbors(each, rows, k) for each in (space, original)]
+    shares = np.array([len(set(now) & set(then)) / len(then) for now, then in zip(*lists, strict=True)])
+    return Measurement(
+        "neighbour overlap", float(shares.mean()), mean_interval(shares), used=rows.size, missing=missing
+    )
+
+
+def _neighbors(space: WordSpace, rows: NDArray[np.int64], k: int) -> list[list[int]]:
+    barred = [rows[[place]] for place in range(rows.size)]
+    nearest, _ = nearest_rows(space.vectors, space.vectors[rows], lengths=space.lengths, k=k, barred=barred)
+    found: list[list[int]] = nearest.tolist()
+    return found

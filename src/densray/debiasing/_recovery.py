@@ -1,0 +1,289 @@
+"""What can be recovered after a removal: clusters, probes, neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from densray._threads import one_core
+from densray._vocabulary import nearest_rows
+from densray.debiasing._measurement import Measurement, find_words, proportion_interval, require_words, unit_rows
+from densray.errors import CoverageError, TaskError
+from densray.lexicon import Lexicon
+from densray.metrics import Interval
+from densray.space import WordSpace
+
+
+def cluster_accuracy(
+    X: NDArray[np.floating], labels: NDArray[np.bool_], *, n_starts: int = 10, random_state: int | None = 0
+) -> float:
+    """Return how well two k-means clusters of the rows agree with two classes: from 0.5 (not at all) to 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> cluster_accuracy(np.array([[0.0], [0.1], [9.0], [9.1]]), np.array([True, True, False, False]))
+    1.0
+    """
+    from sklearn.cluster import KMeans
+
+    with one_core():
+        clusters = KMeans(2, n_init=n_starts, random_state=random_state).fit_predict(X)
+    agreement = float(np.mean((clusters == 1) == np.asarray(labels, dtype=bool)))
+    return max(agreement, 1.0 - agreement)
+
+
+Model = Literal["linear", "nonlinear"]
+
+
+@dataclass(frozen=True)
+class Probe(Measurement):
+    """A probe's accuracy on words it has not seen, beside its accuracy on a control task.
+
+    Attributes
+    ----------
+    control : float
+        Mean accuracy of the same model on shuffled labels: what there is to be had without the concept.
+    """
+
+    control: float = 0.5
+
+    @property
+    def selectivity(self) -> float:
+        """Accuracy beyond the control task."""
+        return self.value - self.control
+
+
+def probe(
+    space: WordSpace,
+    lexicon: Lexicon,
+    *,
+    model: Model = "linear",
+    n_folds: int = 5,
+    n_controls: int = 5,
+    most: int = 1000,
+    random_state: int | None = 0,
+) -> Probe:
+    """Return how well a model tells the two labels of a lexicon from the vectors of words it has not seen.
+
+    Parameters
+    ----------
+    space : WordSpace
+    lexicon : Lexicon
+        Two labels (scores are split at their median); both words of a pair, such as he and she, help each other.
+    model : {"linear", "nonlinear"}
+        Logistic regression, or a support vector machine with an RBF kernel.
+    n_folds : int
+        Cross-validation folds.
+    n_controls : int
+        Control tasks: the same words with shuffled labels. Their mean accuracy is the `control`, and the p-value
+        compares the probe with it (one-sided binomial test).
+    most : int
+        Words used at most, drawn at random from larger lexicons.
+    random_state : int or None
+
+    References
+    ----------
+    .. [1] J. Hewitt and P. Liang. Designing and Interpreting Probes with Control Tasks. EMNLP 2019.
+    """
+    from scipy.stats import binomtest
+
+    aligned = lexicon.binarized().align(space, minimum=2 * n_folds)
+    random = check_random_state(random_state)
+    chosen = np.sort(random.permutation(len(aligned.words))[:most])
+    y = aligned.y[chosen] > 0
+    if min(int(y.sum()), int((~y).sum())) < n_folds:
+        raise CoverageError(
+            f"a probe in {n_folds} folds needs {n_folds} words of each label; '{lexicon.name}' has {int(y.sum())} and "
+            f"{int((~y).sum())} in '{space.name}'. Use fewer folds, or more words."
+        )
+    X = unit_rows(space, [aligned.words[place] for place in chosen.tolist()])
+    accuracy = _cross_validated(model, X, y, n_folds, random_state)
+    controls = [_cross_validated(model, X, random.permutation(y), n_folds, random_state) for _ in range(n_controls)]
+    chance = float(np.mean(controls)) if controls else 0.5
+    hits = round(accuracy * y.size)
+    return Probe(
+        name=f"{model} probe",
+        value=accuracy,
+        interval=proportion_interval(accuracy, y.size),
+        p_value=float(binomtest(hits, y.size, min(max(chance, 1e-9), 1.0), alternative="greater").pvalue),
+        used=y.size,
+        missing=aligned.missing,
+        control=chance,
+    )
+
+
+def _cross_validated(
+    model: Model, X: NDArray[np.float64], y: NDArray[np.bool_], n_folds: int, random_state: int | None
+) -> float:
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict
+
+    folds = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
+    with one_core():
+        predicted = cross_val_predict(_model(model), X, y, cv=folds)
+    return float(np.mean(predicted == y))
+
+
+def _model(name: Model) -> Any:
+    if name == "linear":
+        from sklearn.linear_model import LogisticRegression
+
+        return LogisticRegression(C=10.0, max_iter=500)
+    if name == "nonlinear":
+        from sklearn.svm import SVC
+
+        return SVC(kernel="rbf", C=1.0)
+    raise TaskError(f"model={name!r} is given; 'linear' or 'nonlinear' is needed.")
+
+
+Kernel = Literal["linear", "rbf"]
+
+
+@dataclass(frozen=True)
+class BiasedWords:
+    """The bias of every neutral word of the original space, most negative first.
+
+    Attributes
+    ----------
+    poles : pair of str
+        The bias is the cosine to the difference of these words; positive toward the first.
+    words : tuple of str
+        All words but those that carry the concept by right, by ascending bias.
+    bias : array of shape (n,)
+    """
+
+    poles: tuple[str, str]
+    words: tuple[str, ...]
+    bias: NDArray[np.float64]
+
+    def top(self, count: int) -> tuple[list[str], NDArray[np.bool_]]:
+        """Return the `count` most biased words of either side, and whether each is on the side of the first pole."""
+        if count < 1 or 2 * count > len(self.words):
+            raise TaskError(f"{count} biased words of either side were asked for; there are {len(self.words)} words.")
+        return [*self.words[:count], *self.words[-count:]], np.repeat([False, True], count)
+
+
+def most_biased(space: WordSpace, poles: tuple[str, str], *, exclude: Iterable[str] = ()) -> BiasedWords:
+    """Return the words of a space ordered by their cosine to the difference of two poles.
+
+    Parameters
+    ----------
+    space : WordSpace
+        The original space.
+    poles : pair of str
+        Such as ("he", "she").
+    exclude : iterable of str
+        Words that carry the concept by right, such as "queen": they are not bias.
+    """
+    require_words(space, poles, what="poles")
+    first, second = (space[pole].astype(np.float64) for pole in poles)
+    direction = first / np.linalg.norm(first) - second / np.linalg.norm(second)
+    length = float(np.linalg.norm(direction))
+    if not length > 0:
+        raise TaskError(f"the poles '{poles[0]}' and '{poles[1]}' have the same direction. Give two different words.")
+    barred = {*exclude, *poles}
+    rows = np.array([row for row, word in enumerate(space.words) if word not in barred], dtype=np.int64)
+    if not rows.size:
+        raise TaskError(f"no word of '{space.name}' is left after leaving out {len(barred)} words.")
+    lengths = np.maximum(space.lengths[rows], np.finfo(np.float32).tiny)
+    bias = (space.vectors[rows] @ (direction / length).astype(np.float32)).astype(np.float64) / lengths
+    order = np.argsort(bias, kind="stable")
+    return BiasedWords(poles, tuple(space.words[row] for row in rows[order].tolist()), bias[order])
+
+
+def cluster_test(
+    space: WordSpace, biased: BiasedWords, *, count: int = 500, random_state: int | None = 0
+) -> Measurement:
+    """Return how well two clusters of the most biased words agree with their old bias; 0.5 would be chance."""
+    words, sides = biased.top(count)
+    accuracy = cluster_accuracy(unit_rows(space, words), sides, random_state=random_state)
+    return Measurement("cluster accuracy", accuracy, proportion_interval(accuracy, len(words)), used=len(words))
+
+
+def recovery_test(
+    space: WordSpace,
+    biased: BiasedWords,
+    *,
+    kernel: Kernel = "rbf",
+    count: int = 2500,
+    n_train: int = 1000,
+    random_state: int | None = 0,
+) -> Measurement:
+    """Return how well a support vector machine recovers the old bias of words it has not seen.
+
+    Parameters
+    ----------
+    space : WordSpace
+    biased : BiasedWords
+    kernel : {"rbf", "linear"}
+    count : int
+        Most biased words of either side.
+    n_train : int
+        Words it learns from, half of either side; it is tested on the others.
+    random_state : int or None
+        For the choice of training words.
+    """
+    from sklearn.svm import SVC
+
+    words, sides = biased.top(count)
+    if not 2 <= n_train < len(words):
+        raise TaskError(f"n_train={n_train} is given; 2 to {len(words) - 1} of {len(words)} words can be trained on.")
+    X = unit_rows(space, words)
+    random = check_random_state(random_state)
+    halves = [random.permutation(np.flatnonzero(sides == side))[: n_train // 2] for side in (False, True)]
+    train = np.concatenate(halves)
+    test = np.setdiff1d(np.arange(len(words)), train)
+    accuracy = float(SVC(kernel=kernel).fit(X[train], sides[train]).score(X[test], sides[test]))
+    return Measurement(f"recovery ({kernel})", accuracy, proportion_interval(accuracy, test.size), used=len(words))
+
+
+def neighbor_test(space: WordSpace, biased: BiasedWords, words: Iterable[str], *, k: int = 100) -> Measurement:
+    """Return how a word's old bias correlates with the share of its neighbours that were biased the same way.
+
+    Pearson's correlation over `words`, with its p-value; neighbours are looked for in the changed space.
+
+    Parameters
+    ----------
+    space : WordSpace
+    biased : BiasedWords
+        From the original space.
+    words : iterable of str
+        Such as occupations; those without a bias (absent, or excluded) are left out and reported.
+    k : int
+        Neighbours of each word.
+    """
+    from scipy.stats import pearsonr
+
+    old = dict(zip(biased.words, biased.bias.tolist(), strict=True))
+    listed = list(words)
+    found = find_words(space, [word for word in listed if word in old], what="words with neighbours", minimum=3)
+    neutral = space.subset([word for word in biased.words if word in space])
+    toward = np.array([old[word] > 0 for word in neutral.words])
+    rows = neutral.locate(found.words)
+    nearest, _ = nearest_rows(
+        neutral.vectors,
+        neutral.vectors[rows],
+        lengths=neutral.lengths,
+        k=k,
+        barred=[rows[[i]] for i in range(len(rows))],
+    )
+    shares = toward[nearest].mean(axis=1)
+    bias = np.array([old[word] for word in found.words])
+    missing = tuple(word for word in listed if word not in old or word not in space)
+    if np.ptp(shares) == 0 or np.ptp(bias) == 0:
+        return Measurement("neighbour correlation", 0.0, None, 1.0, len(found), missing)
+    test = pearsonr(bias, shares)
+    low, high = test.confidence_interval()
+    return Measurement(
+        "neighbour correlation",
+        float(test.statistic),
+        interval=Interval(float(low), float(high)),
+        p_value=float(test.pvalue),
+        used=len(found),
+        missing=missing,
+    )

@@ -1,0 +1,285 @@
+"""Removers: from labelled words to an erasure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray.debiasing._recovery import cluster_accuracy
+from densray.erasure import Erasure
+from densray.errors import DensRayError, MissingExtraError, TaskError, suggest
+from densray.lexicon import Lexicon
+from densray.rotations import METHODS, LinearRotation, PairDirection, make_rotation
+from densray.space import WordSpace
+
+Matrix = NDArray[np.float64]
+
+
+def double_hard(
+    vectors: NDArray[np.float32],
+    pair_rows: Sequence[tuple[int, int]],
+    *,
+    n_candidates: int = 20,
+    n_words: int = 500,
+    random_state: int | None = 0,
+) -> Erasure:
+    """Return the erasure of the mean, of one principal component, and of the direction of the pairs.
+
+    The component is chosen among the first `n_candidates`: the one without which the most biased words, after hard
+    debiasing, cluster least by their bias.
+
+    Parameters
+    ----------
+    vectors : array of shape (n, d)
+        All vectors of the space.
+    pair_rows : sequence of pairs of int
+        The rows of the pairs that define the concept, higher label first.
+    n_candidates : int
+        Principal components tried.
+    n_words : int
+        Most biased words of either side that are clustered.
+    random_state : int or None
+        For the clustering.
+
+    References
+    ----------
+    .. [1] T. Wang, X. V. Lin, N. F. Rajani, B. McCann, V. Ordonez and C. Xiong. Double-Hard Debias: Tailoring Word
+       Embeddings for Gender Bias Mitigation. ACL 2020.
+    """
+    if not pair_rows:
+        raise TaskError("double-hard debiasing was given no pairs; it needs pairs such as ('he', 'she').")
+    mean = vectors.mean(axis=0, dtype=np.float64)
+    firsts, seconds = (vectors[[pair[side] for pair in pair_rows]].astype(np.float64) - mean for side in (0, 1))
+    biased, labels = _most_biased(vectors, firsts.mean(axis=0) - seconds.mean(axis=0), n_words)
+    biased = biased - mean
+    components = _principal_components(vectors, mean, min(n_candidates, vectors.shape[1] - 1))
+    best, lowest = None, np.inf
+    for component in components:
+        axes = np.vstack([component, _pair_axis(firsts, seconds, component)])
+        found = cluster_accuracy(biased - (biased @ axes.T) @ axes, labels, random_state=random_state)
+        if found < lowest:
+            best, lowest = axes, found
+    assert best is not None  # at least one component is tried
+    return Erasure.along(best, name="double-hard", shift=mean - (best @ mean) @ best)
+
+
+def _most_biased(vectors: NDArray[np.float32], direction: Matrix, count: int) -> tuple[Matrix, NDArray[np.bool_]]:
+    """Return the vectors furthest along a direction, of either side, and which side they are on."""
+    lengths = np.maximum(np.linalg.norm(vectors, axis=1), np.finfo(np.float32).tiny)
+    order = np.argsort((vectors @ direction) / lengths, kind="stable")
+    count = min(count, len(order) // 2)
+    rows = np.concatenate([order[:count], order[-count:]])
+    return vectors[rows].astype(np.float64), np.repeat([False, True], count)
+
+
+def _principal_components(vectors: NDArray[np.float32], mean: Matrix, count: int) -> Matrix:
+    scatter = vectors.T.astype(np.float64) @ vectors - len(vectors) * np.outer(mean, mean)
+    _, columns = np.linalg.eigh(scatter)
+    return np.ascontiguousarray(columns[:, ::-1][:, :count].T)
+
+
+def _pair_axis(firsts: Matrix, seconds: Matrix, component: Matrix) -> Matrix:
+    """Return the direction of the pairs once a component is gone."""
+    sides = [side - np.outer(side @ component, component) for side in (firsts, seconds)]
+    labels, groups = np.repeat([1.0, -1.0], len(firsts)), np.tile(np.arange(len(firsts)), 2)
+    axis = PairDirection().fit(np.vstack(sides), labels, groups=groups).components_[0]
+    axis = axis - (axis @ component) * component
+    return np.asarray(axis / np.linalg.norm(axis))
+
+
+def leace(X: NDArray[np.floating], y: NDArray[np.floating]) -> Erasure:
+    """Return the least change of vectors after which no linear model can tell the labels from them.
+
+    Needs the library ``concept-erasure``: ``pip install 'densray[leace]'``.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    y : array of shape (n,)
+        Two classes, or scores.
+
+    References
+    ----------
+    .. [1] N. Belrose, D. Schneider-Joseph, S. Ravfogel, R. Cotterell, E. Raff and S. Biderman. LEACE: Perfect Linear
+       Concept Erasure in Closed Form. NeurIPS 2023.
+    """
+    try:
+        from concept_erasure import LeaceEraser
+    except ImportError as error:
+        raise MissingExtraError(
+            f"LEACE needs {error.name}, which is not installed. Install it with: pip install 'densray[leace]'"
+        ) from error
+    import torch  # it needs torch itself
+
+    eraser = LeaceEraser.fit(
+        torch.from_numpy(np.array(X, dtype=np.float64)), torch.from_numpy(np.array(y, dtype=np.float64))
+    )
+    # Theirs is x - (x - mean) rightᵀ leftᵀ: their right side reads, their left side is taken away.
+    left, right, origin = (part.numpy() for part in (eraser.proj_right.T, eraser.proj_left.T, eraser.bias))
+    return Erasure("leace", left, right, origin, np.zeros(X.shape[1]))
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """What a remover learns from: labelled vectors, pairs as rows, and all vectors of the space."""
+
+    X: NDArray[np.float32]
+    y: NDArray[np.float64]
+    vectors: NDArray[np.float32]
+    pair_rows: Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Remover:
+    """A named way to remove a concept.
+
+    Attributes
+    ----------
+    name : str
+    summary : str
+    find : callable
+        Returns the erasure of some seeds with a number of axes.
+    n_axes : int
+        How many axes are removed.
+    equalizes : bool
+        Whether the method, as published, leaves the words of the concept as they are and equalises pairs.
+    needs_pairs : bool
+        Whether it learns from pairs of words, not from labelled words.
+    needs_extra : str
+        The module of a library that is not installed with densray, where the method needs one.
+
+    Examples
+    --------
+    >>> from densray import Lexicon, WordSpace
+    >>> space = WordSpace(["he", "she", "him", "her", "tea"], [[1, 0], [-1, 0], [1, 1], [-1, 1], [1, 5]])
+    >>> erasure = make_remover("mean-difference").fit(space, Lexicon({"he": 1, "she": -1, "him": 1, "her": -1}))
+    >>> erasure.erase(space.vectors)[-1]
+    array([0., 5.], dtype=float32)
+    """
+
+    name: str
+    summary: str
+    find: Callable[[Seeds, int], Erasure]
+    n_axes: int = 1
+    equalizes: bool = False
+    needs_pairs: bool = False
+    needs_extra: str = ""
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether all the method needs is installed."""
+        return not self.needs_extra or find_spec(self.needs_extra) is not None
+
+    @property
+    def label(self) -> str:
+        """The name, with the number of axes where it is not one."""
+        return self.name if self.n_axes == 1 else f"{self.name}:{self.n_axes}"
+
+    def fit(self, space: WordSpace, lexicon: Lexicon, *, pairs: Iterable[tuple[str, str]] = ()) -> Erasure:
+        """Return the erasure of the concept that a lexicon labels.
+
+        Parameters
+        ----------
+        space : WordSpace
+        lexicon : Lexicon
+        pairs : iterable of pairs of str, optional
+            Words that differ in the concept alone, higher label first; hard and double-hard debiasing learn from
+            them. Pairs not wholly in the space are left out.
+        """
+        aligned = lexicon.align(space, minimum=2)
+        rows = [tuple(space.locate(pair).tolist()) for pair in pairs]
+        found = [(first, second) for first, second in rows if first >= 0 and second >= 0]
+        return replace(self.find(Seeds(aligned.X, aligned.y, space.vectors, found), self.n_axes), name=self.label)
+
+
+def _rotation(method: str) -> Callable[[Seeds, int], Erasure]:
+    def find(seeds: Seeds, n_axes: int) -> Erasure:
+        return Erasure.of(make_rotation(method, n_axes).fit(seeds.X, seeds.y), n_axes)
+
+    return find
+
+
+def _inlp(seeds: Seeds, n_axes: int) -> Erasure:
+    return Erasure.of(LinearRotation("svm", n_components=n_axes).fit(seeds.X, seeds.y), n_axes)
+
+
+def _random(seeds: Seeds, n_axes: int) -> Erasure:
+    width = seeds.vectors.shape[1]
+    if n_axes > width:
+        raise TaskError(f"{n_axes} random axes were asked for; the space has {width} dimensions. Ask for fewer.")
+    axes, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(width, n_axes)))
+    return Erasure.along(axes.T)
+
+
+def _hard(seeds: Seeds, n_axes: int) -> Erasure:
+    pairs = _needed_pairs(seeds, "hard")
+    rows = np.array(pairs).ravel()
+    signs, groups = np.tile([1.0, -1.0], len(pairs)), np.repeat(np.arange(len(pairs)), 2)
+    return Erasure.of(PairDirection(n_axes).fit(seeds.vectors[rows], signs, groups=groups), n_axes)
+
+
+def _double_hard(seeds: Seeds, n_axes: int) -> Erasure:
+    if n_axes != 1:
+        raise TaskError(
+            f"double-hard debiasing removes one axis of the pairs; {n_axes} were asked for. Leave that out."
+        )
+    return double_hard(seeds.vectors, _needed_pairs(seeds, "double-hard"))
+
+
+def _leace(seeds: Seeds, n_axes: int) -> Erasure:
+    if n_axes != 1:
+        raise TaskError(f"LEACE removes one direction a signal; {n_axes} were asked for. Leave that out.")
+    return leace(seeds.X, seeds.y)
+
+
+def _needed_pairs(seeds: Seeds, name: str) -> Sequence[tuple[int, int]]:
+    if not seeds.pair_rows:
+        raise TaskError(
+            f"'{name}' debiasing learns from pairs, and none is wholly in the space. Give pairs such as ('he', 'she')."
+        )
+    return seeds.pair_rows
+
+
+_ALL = (
+    *(Remover(name, f"erase the axes of: {method.summary}", _rotation(name)) for name, method in METHODS.items()),
+    Remover("inlp", "iterative null-space projection: repeated SVM axes (Ravfogel et al. 2020)", _inlp, n_axes=10),
+    Remover(
+        "hard",
+        "neutralise and equalise along the direction of pairs (Bolukbasi et al. 2016)",
+        _hard,
+        equalizes=True,
+        needs_pairs=True,
+    ),
+    Remover(
+        "double-hard",
+        "a frequency direction first, then hard debiasing (Wang et al. 2020)",
+        _double_hard,
+        equalizes=True,
+        needs_pairs=True,
+    ),
+    Remover("leace", "least-squares concept erasure (Belrose et al. 2023)", _leace, needs_extra="concept_erasure"),
+    Remover("random", "random directions: the control, which should remove nothing", _random),
+)
+
+#: Every remover by its name.
+REMOVERS: dict[str, Remover] = {remover.name: remover for remover in _ALL}
+
+
+def make_remover(name: str) -> Remover:
+    """Return a remover by its name, with the number of axes after a colon.
+
+    >>> make_remover("inlp:30").n_axes
+    30
+    """
+    base, colon, count = name.partition(":")
+    if base not in REMOVERS:
+        raise DensRayError(f"remover '{base}' is unknown. {suggest(base, REMOVERS)}")
+    if not colon:
+        return REMOVERS[base]
+    if not count.isdigit() or int(count) < 1:
+        raise DensRayError(f"remover '{name}': '{count}' is not a number of axes. Write {base}:5, for instance.")
+    return replace(REMOVERS[base], n_axes=int(count))

@@ -1,0 +1,249 @@
+"""Removing directions: one affine map, and its exceptions for the words of a space."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray._arrays import Array, move, namespace
+from densray.errors import CoverageError, DensRayError, SpaceError, VectorError, name_some
+
+if TYPE_CHECKING:
+    from densray.rotations import Rotation
+    from densray.space import WordSpace
+
+__all__ = ["Erasure", "check_strength"]
+
+
+@dataclass(frozen=True)
+class Erasure:
+    r"""What removes a concept from vectors: one affine map, whichever method found it.
+
+    .. math::
+        x \mapsto x - s \left( b + (x - o) L R \right)
+
+    for rows :math:`x`, with strength :math:`s`. For a rotation :math:`L = R^\top` are its first axes, and :math:`o` and
+    :math:`b` vanish. LEACE reads one set of directions and takes another away (:math:`L \neq R^\top`), around the mean
+    :math:`o`.
+
+    Attributes
+    ----------
+    name : str
+        The method that found it.
+    left : array of shape (d, k)
+        The directions along which vectors are read.
+    right : array of shape (k, d)
+        The directions that are taken away.
+    origin : array of shape (d,)
+        The point that is left where it is.
+    shift : array of shape (d,)
+        What is taken away from every vector besides (the mean, for double-hard debiasing).
+    rotation : Rotation, optional
+        The fitted rotation whose first axes these are, where one found them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from densray import MeanDifference
+    >>> rotation = MeanDifference().fit(np.array([[1.0, 5.0], [-1.0, 5.0]]), [1, -1])
+    >>> Erasure.of(rotation).erase(np.array([[3.0, 4.0]]))
+    array([[0., 4.]])
+    """
+
+    name: str
+    left: NDArray[np.float64]
+    right: NDArray[np.float64]
+    origin: NDArray[np.float64]
+    shift: NDArray[np.float64]
+    rotation: Rotation | None = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def along(
+        cls, axes: NDArray[np.float64], *, name: str = "axes", shift: NDArray[np.float64] | None = None
+    ) -> Erasure:
+        """Return the erasure of the span of orthonormal rows."""
+        zero = np.zeros(axes.shape[1])
+        return cls(name, axes.T.copy(), axes.copy(), zero, zero if shift is None else shift)
+
+    @classmethod
+    def of(cls, rotation: Rotation, n_axes: int = 1, *, name: str | None = None) -> Erasure:
+        """Return the erasure of the first axes of a fitted rotation; more than it has are an error."""
+        axes = rotation.leading_axes(n_axes)
+        return replace(cls.along(axes, name=name or type(rotation).__name__), rotation=rotation)
+
+    @property
+    def width(self) -> int:
+        """The width of the vectors it was fitted on."""
+        return int(self.left.shape[0])
+
+    @property
+    def rank(self) -> int:
+        """How many dimensions are removed."""
+        return int(np.linalg.matrix_rank(self.left @ self.right)) if self.left.size else 0
+
+    @property
+    def span(self) -> NDArray[np.float64]:
+        """Orthonormal rows that span what is taken away."""
+        if not self.right.size:
+            return self.right
+        _, sizes, rows = np.linalg.svd(self.right, full_matrices=False)
+        return np.asarray(rows[sizes > sizes[0] * 1e-10])
+
+    def erase(self, X: Array, *, strength: float = 1.0) -> Array:
+        """Return vectors without the concept, in the same coordinates and precision.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+        strength : float
+            Share of the change to make, from 0 (none) to 1 (all).
+        """
+        check_strength(strength)
+        X = X if namespace(X) is not np else np.asarray(X)
+        if X.ndim != 2 or X.shape[1] != self.width:
+            raise VectorError(
+                f"X has shape {tuple(X.shape)}; the erasure '{self.name}' was fitted on vectors of width {self.width}. "
+                f"Fit it on this space, or use that one."
+            )
+        if namespace(X) is np and X.dtype not in (np.float32, np.float64):
+            X = X.astype(np.float64)
+        left, right, origin, shift = (move(part, X) for part in (self.left, self.right, self.origin, self.shift))
+        erased = X - strength * (shift + ((X - origin) @ left) @ right)
+        return erased if erased.dtype == X.dtype else namespace(X).astype(erased, X.dtype)
+
+
+def check_strength(strength: float) -> None:
+    """Raise unless a strength is a share from 0 to 1."""
+    if not 0.0 <= strength <= 1.0:
+        raise DensRayError(f"strength={strength} is given; a share from 0 (nothing) to 1 (all) is needed.")
+
+
+def equalized(space: WordSpace, erasure: Erasure, pairs: Iterable[tuple[str, str]]) -> dict[str, NDArray[np.float32]]:
+    r"""Return the new vector of each word of the pairs; pairs not wholly in the space are left out.
+
+    With the mean :math:`\mu` of a pair at unit length, the part :math:`w_B` of a word inside the removed span, and
+    :math:`\nu = \mu - \mu_B`, a word becomes
+
+    .. math::
+        \nu + \sqrt{1 - \|\nu\|^2}\, \frac{w_B - \mu_B}{\|w_B - \mu_B\|},
+
+    (Bolukbasi et al. 2016, step 2b of hard debiasing), and gets the mean length of its pair back. Any word without
+    the concept is then equally near to both.
+    """
+    span = erasure.span
+    vectors: dict[str, NDArray[np.float32]] = {}
+    for pair in pairs:
+        if any(word not in space for word in pair) or pair[0] == pair[1]:
+            continue
+        rows = space[list(pair)].astype(np.float64)
+        lengths = np.linalg.norm(rows, axis=1)
+        if not lengths.all():
+            continue
+        unit = rows / lengths[:, None]
+        mean = unit.mean(axis=0)
+        neutral = mean - (mean @ span.T) @ span
+        inside = ((unit - mean) @ span.T) @ span
+        sizes = np.linalg.norm(inside, axis=1, keepdims=True)
+        apart = np.divide(inside, sizes, out=np.zeros_like(inside), where=sizes > 1e-12)
+        reach = np.sqrt(max(0.0, 1.0 - float(neutral @ neutral)))
+        new = (neutral + reach * apart) * lengths.mean()
+        vectors.update(zip(pair, new.astype(np.float32), strict=True))
+    return vectors
+
+
+_BLOCK = 16_384
+
+
+@dataclass(frozen=True)
+class Removal:
+    """An erasure with its exceptions: ``removal(words, vectors)`` returns the new vectors of a block of words.
+
+    It is what :func:`densray.formats.rewrite` takes as ``change``.
+
+    Attributes
+    ----------
+    erasure : Erasure
+    keep : frozenset of str
+        Words left as they are, to the bit.
+    replaced : mapping
+        Words with a vector of their own, such as equalised pairs; they win over `keep`.
+    strength : float
+        Share of the change to make.
+    """
+
+    erasure: Erasure
+    keep: frozenset[str] = frozenset()
+    replaced: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
+    strength: float = 1.0
+
+    def __call__(self, words: Sequence[str], vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the vectors of these words after the removal."""
+        changed: NDArray[np.float32] = np.asarray(self.erasure.erase(vectors, strength=self.strength), dtype=np.float32)
+        if not self.keep and not self.replaced:
+            return changed
+        for row, word in enumerate(words):
+            if word in self.replaced:
+                changed[row] = vectors[row] + self.strength * (self.replaced[word] - vectors[row])
+            elif word in self.keep:
+                changed[row] = vectors[row]
+        return changed
+
+
+def remove(
+    space: WordSpace,
+    erasure: Erasure | Rotation,
+    *,
+    keep: Iterable[str] = (),
+    equalize: Iterable[tuple[str, str]] = (),
+    strength: float = 1.0,
+) -> WordSpace:
+    """Return the space without a concept.
+
+    Parameters
+    ----------
+    space : WordSpace
+    erasure : Erasure, or a fitted rotation
+        A rotation loses its first axis; for more use ``Erasure.of(rotation, n_axes)``.
+    keep : iterable of str
+        Words that carry the concept by right and stay as they are, to the bit. Words not in the space need no keeping.
+    equalize : iterable of pairs
+        Pairs to be set equally far from everything neutral; they are equalised even where `keep` names them.
+    strength : float
+        Share of the change to make, from 0 to 1.
+    """
+    change = _planned(space, erasure, keep=keep, equalize=equalize, strength=strength)
+    vectors = np.empty(space.vectors.shape, dtype=np.float32)
+    start = 0
+    for words, block in space.blocks(_BLOCK):
+        vectors[start : start + len(words)] = change(words, block)
+        start += len(words)
+    return space.with_vectors(vectors)
+
+
+def _planned(
+    space: WordSpace | None,
+    erasure: Erasure | Rotation,
+    *,
+    keep: Iterable[str],
+    equalize: Iterable[tuple[str, str]],
+    strength: float,
+) -> Removal:
+    check_strength(strength)
+    found = erasure if isinstance(erasure, Erasure) else Erasure.of(erasure)
+    if space is not None and space.width != found.width:
+        raise SpaceError(
+            f"The erasure '{found.name}' was fitted on {found.width} dimensions, '{space.name}' has {space.width}. "
+            f"Fit it on this space, or use the one it was fitted on."
+        )
+    pairs = list(equalize)
+    replaced = {} if space is None else equalized(space, found, pairs)
+    if pairs and not replaced:
+        raise CoverageError(
+            f"None of the {len(pairs)} pairs to equalise is wholly in the space (first: {name_some(pairs[0])}). "
+            f"Check case and language, or leave them out."
+        )
+    return Removal(found, frozenset(keep), replaced, strength)

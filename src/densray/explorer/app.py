@@ -1,0 +1,52 @@
+"""What Streamlit runs at every click: navigation, the page, its address."""
+
+from __future__ import annotations
+
+import logging
+
+import streamlit as st
+
+from densray.explorer import sidebar
+from densray.explorer.views import PAGES
+from densray.explorer.widgets import NotYet, complain, follow_address, plain, settings, write_address
+from densray.explorer.workbench import current
+
+#: Drawn here: a named icon would be fetched from elsewhere.
+_ICON = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path d="M2 14 14 2" stroke="#0072B2" '
+    'stroke-width="2"/><circle cx="4" cy="5" r="2" fill="#D55E00"/><circle cx="12" cy="11" r="2" fill="#D55E00"/></svg>'
+)
+
+
+def run() -> None:
+    """Show the page the address names, with the way to the others."""
+    st.set_page_config(page_title="densray", page_icon=_ICON, layout="wide")
+    pages = [
+        st.Page(page.show, title=page.TITLE, url_path=name, default=name == "axis") for name, page in PAGES.items()
+    ]
+    chosen = st.navigation(pages, position="hidden")
+    sidebar.show_navigation(current(), pages, chosen, [page.ICON for page in PAGES.values()])
+    show_page(next(name for name, page in zip(PAGES, pages, strict=True) if page == chosen))
+
+
+def show_page(name: str) -> None:
+    """Show one page, and write what it shows into the address."""
+    page = PAGES[name]
+    follow_address()
+    st.title(page.TITLE)
+    try:
+        with complain():
+            page.show()
+    except NotYet:
+        pass  # the page says what it waits for
+    except Exception as error:  # the last line of defence: a defect is one line on the page, and whole in the log
+        logging.getLogger("densray.explorer").exception("a defect in the explorer")
+        st.error(plain(f"A defect in densray: {type(error).__name__}: {error}"), icon=":material/bug_report:")
+    write_address()
+    if settings().unshared:
+        names = ", ".join(settings().unshared)
+        st.caption(plain(f"Too long for the address, so a shared link opens without it: {names}."))
+
+
+if __name__ == "__main__":
+    run()

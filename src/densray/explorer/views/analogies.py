@@ -1,0 +1,334 @@
+"""The page of analogies: one question, or a whole benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from densray._threads import Advance
+from densray.analogies import AnalogyCategory, AnalogySet
+from densray.analogy import SOLVERS, AnalogyResult, Answer, Prediction, compare_solvers, make_solver
+from densray.analogy._pairs import SkippedPair, UsableCategory, case_matters, find_usable
+from densray.datasets import is_at_hand, list_datasets, load_analogies
+from densray.errors import name_some
+from densray.explorer.sidebar import show_missing
+from densray.explorer.widgets import (
+    bound,
+    chart,
+    choice,
+    choose_several,
+    complain,
+    long_step,
+    plain,
+    settings,
+    write_setting,
+)
+from densray.explorer.words import missing_word, pairs_of_text, text_of_pairs
+from densray.explorer.workbench import Workbench, current
+from densray.figures import analogy_heat_map, answer_parts
+from densray.rotations import METHODS
+from densray.space import WordSpace
+
+TITLE, ICON = "Analogies", ":material/join_right:"
+
+_PARTS = {"ask": "Ask", "benchmark": "Benchmark"}
+_ROTATIONS = sorted(METHODS, key=lambda name: name != "densray-unit")  # the paper's first: what others fall back to
+_SHOWN = 10  # answers
+
+
+@dataclass(frozen=True)
+class _Answered:
+    """The best answers, the one that is said to be right wherever it stands, and the pairs that were left out."""
+
+    answers: list[Answer]
+    right: Answer | None
+    skipped: tuple[SkippedPair, ...]
+
+
+def show() -> None:
+    """Show the part that was chosen: a question of one's own, or the benchmark."""
+    bench = current()
+    if settings()["part"] not in _PARTS:
+        write_setting("part", "ask")
+    part = st.segmented_control("Part", list(_PARTS), format_func=_PARTS.__getitem__, required=True,
+                                label_visibility="collapsed", **bound("part"))  # fmt: skip
+    if part == "benchmark":
+        show_benchmark(bench)
+    else:
+        _show_question(bench)
+
+
+def _show_question(bench: Workbench) -> None:
+    inputs, outcome = st.columns([2, 5], gap="large")
+    with inputs:
+        name, rotation = _choose_question()
+    with outcome, complain():
+        pairs = pairs_of_text(settings()["pairs"])
+        with inputs:
+            _show_missing_pairs(bench, pairs)
+        query = settings()["query"].strip()
+        if not query:
+            st.info("Type a query: a word whose partner is wanted.", icon=":material/edit:")
+        elif _is_known(bench.space, query):
+            found = _ask(bench, pairs.categories[0], name, rotation, query)
+            if found is not None:
+                _show_answers(bench.space, query, found)
+
+
+def _choose_question() -> tuple[str, str | None]:
+    """Show the widgets of a question; return the solver and what finds its axis, where it has one."""
+    st.text_area("Example pairs, one a line", height=190, **bound("pairs"))
+    st.text_input("Query", placeholder="a word whose partner is wanted", **bound("query"))
+    st.text_input("Right answer", placeholder="if you know it: shown wherever it stands", **bound("expected"))
+    name = choice("Solver", "solver", list(SOLVERS))
+    st.caption(plain(f"Score: {SOLVERS[name].summary}."))
+    return name, choice("Axis found by", "rotation", _ROTATIONS) if SOLVERS[name].rotation else None
+
+
+def _is_known(space: WordSpace, word: str) -> bool:
+    """Return whether a word is in the space, in upper or lower case; say so where it is not."""
+    known = bool(space.locate([word], match_case=False)[0] >= 0)
+    if not known:
+        st.warning(plain(missing_word(word, space)), icon=":material/search_off:")
+    return known
+
+
+def _show_missing_pairs(bench: Workbench, pairs: AnalogySet) -> None:
+    words = pairs.words
+    missing = bench.space.absent(words, match_case=case_matters(pairs))
+    show_missing(bench, missing, len(words) - len(missing), what="words of the pairs")
+
+
+def _ask(bench: Workbench, pairs: AnalogyCategory, name: str, rotation: str | None, query: str) -> _Answered | None:
+    """Return the answers to a query; None while many pairs are being learned from."""
+    right = _right_answer(bench.space, query)
+    learned = ("solver", name, rotation, pairs)
+    key = ("answers", *learned, query, right)
+
+    def find() -> _Answered:
+        solver = bench.recall(learned, lambda: make_solver(name, bench.space, rotation=rotation).fit(pairs))
+        best = solver.predict(query, k=_SHOWN)
+        return _Answered(best, solver.explain(query, right) if right else None, solver.skipped)
+
+    if len(pairs) <= SOLVERS[name].slow_from:
+        return bench.recall(key, find)
+    return long_step(
+        f"answers {hash(key)}",
+        f"Learning from {len(pairs)} pairs",
+        lambda _: bench.recall(key, find),
+        known=bench.holds(key),
+    )
+
+
+def _right_answer(space: WordSpace, query: str) -> str:
+    """Return the answer that is said to be right, as the space spells it; empty where it cannot be one."""
+    word = settings()["expected"].strip()
+    if not word or not _is_known(space, word):
+        return ""
+    if word.lower() == query.lower():
+        st.warning(plain(f"«{word}» is the query itself, which cannot answer."), icon=":material/search_off:")
+        return ""
+    return space.words[int(space.locate([word], match_case=False)[0])]
+
+
+def _show_answers(space: WordSpace, query: str, found: _Answered) -> None:
+    answers, right = list(found.answers), found.right
+    if not answers:
+        st.info("No word of the space is left to answer.")
+        return
+    st.subheader(plain(f"{query} → {answers[0].word}"), anchor=False)
+    if right is not None and right.rank > 1:
+        st.caption(plain(f"«{right.word}» is answer {right.rank:,} of {len(space):,}."))
+    if right is not None and right.rank > len(answers):
+        answers.append(right)
+    chart(_drawn(answers, right.word if right else ""))
+    _show_table(answers)
+    if found.skipped:
+        named = name_some([f"{pair.query} : {pair.answer}" for pair in found.skipped])
+        st.caption(plain(f"Left out, for a word that is not in the space: {named}."))
+
+
+def _drawn(answers: Sequence[Answer], expected: str) -> object:
+    """Return the chart of the parts; those that are nought for all answers are left out."""
+    parts = [name for name in answers[0].parts if any(answer.parts[name] for answer in answers)]
+    rows = [{"word": answer.word, "score": answer.score, **answer.parts} for answer in answers]
+    return answer_parts(rows, parts=parts, mark=expected)
+
+
+def _show_table(answers: Sequence[Answer]) -> None:
+    rows = [{"rank": one.rank, "word": one.word, "score": one.score, **one.parts} for one in answers]
+    numbers = {name: st.column_config.NumberColumn(format="%.3f") for name in ("score", *answers[0].parts)}
+    st.dataframe(rows, hide_index=True, column_config=numbers, height="content")
+
+
+_ALL = "all sections"
+_CASES = {"set": "as the set has it", "ignore": "ignored"}
+_QUESTIONS = {"misses": "Misses", "all": "All questions"}
+_MOST_ROWS = 5_000
+
+
+def show_benchmark(bench: Workbench) -> None:
+    """Show how some solvers do on a section, or on all of a set."""
+    first, second, third = st.columns([1, 1, 2])
+    with first:
+        analogies = _choose_set(bench)
+    with second:
+        match_case = _choose_case(analogies)
+    usable = _usable(bench, analogies, match_case)
+    with third:
+        section = _choose_section(usable)
+    solvers = choose_several("Solvers", "solvers", list(SOLVERS), default=["intcos-original"])
+    chosen = usable if section == _ALL else [one for one in usable if one.name == section]
+    _show_coverage(bench, analogies, chosen, match_case)
+    if not any(len(one) > 1 for one in chosen):
+        st.warning("Two pairs with all their words in the space are needed. Choose another section.")
+        return
+    if not solvers:
+        st.info("No solver is chosen: choose one or more above.")
+        return
+    key = ("benchmark", analogies.name, section, match_case, tuple(solvers))
+
+    def find(advance: Advance) -> list[AnalogyResult]:
+        asked = analogies if section == _ALL else analogies.subset([section])
+        return bench.recall(key, lambda: compare_solvers(
+            bench.space, asked, solvers, match_case=match_case, predictions=section != _ALL, advance=advance,
+        ))  # fmt: skip
+
+    results = long_step(
+        repr(key),
+        plain(f"Solving {section} of {analogies.name}"),
+        find,
+        known=bench.holds(key),
+        start=f"Solve {section} of {analogies.name}" if section == _ALL else None,
+    )
+    if results is not None:
+        _show_results(bench, results, None if section == _ALL else analogies[section])
+
+
+def _choose_set(bench: Workbench) -> AnalogySet:
+    # known sets on this machine; a page can name no other, so that no file is read through it
+    name = choice("Set", "set", [entry.name for entry in list_datasets("analogies") if is_at_hand(entry.name)])
+    return bench.recall(("analogies", name), lambda: load_analogies(name))
+
+
+def _choose_case(analogies: AnalogySet) -> bool:
+    """Return whether words are looked up as they are written; a set in lower case throughout leaves no choice."""
+    if not case_matters(analogies):
+        st.selectbox("Upper and lower case", ["ignored"], disabled=True)
+        return False
+    return choice("Upper and lower case", "case", list(_CASES), format_func=_CASES.__getitem__) == "set"
+
+
+def _usable(bench: Workbench, analogies: AnalogySet, match_case: bool) -> list[UsableCategory]:
+    key = ("usable", analogies.name, match_case)
+    return bench.recall(key, lambda: find_usable(bench.space, analogies, match_case=match_case))
+
+
+def _choose_section(usable: Sequence[UsableCategory]) -> str:
+    """Return the section chosen; one that does not exist falls back to the first that can be asked."""
+    sizes = {one.name: f"{one.name} ({len(one)} of {one.total} pairs)" for one in usable}
+    if settings()["section"] not in (_ALL, *sizes):
+        write_setting("section", next((one.name for one in usable if len(one) > 1), _ALL))
+    return choice("Section", "section", [_ALL, *sizes], format_func=lambda name: sizes.get(name, name))
+
+
+def _show_coverage(bench: Workbench, analogies: AnalogySet, chosen: Sequence[UsableCategory], match_case: bool) -> None:
+    names = {one.name for one in chosen}
+    words = list(dict.fromkeys(
+        word for category in analogies if category.name in names for pair in category for word in pair.words
+    ))  # fmt: skip
+    missing = bench.space.absent(words, match_case=match_case)
+    used, total = sum(map(len, chosen)), sum(one.total for one in chosen)
+    st.caption(f"{used:,} of {total:,} pairs have both words in the space.")
+    show_missing(bench, missing, len(words) - len(missing), what="words")
+
+
+def _show_results(bench: Workbench, results: Sequence[AnalogyResult], category: AnalogyCategory | None) -> None:
+    share = {"format": "%.3f", "min_value": 0.0, "max_value": 1.0}
+    columns = {
+        "right": st.column_config.ProgressColumn("first answer right", **share),
+        "among": st.column_config.ProgressColumn(f"right among the first {results[0].k}", **share),
+        "reciprocal": st.column_config.ProgressColumn(
+            "mean reciprocal rank", help="Of the best right answer: 1 where it is first, 1/2 where second.", **share
+        ),
+        "macro": st.column_config.NumberColumn("mean over sections", format="%.3f"),
+    }
+    rows = [
+        {"solver": one.solver, "right": one.micro, "among": one.precision_at_k, "reciprocal": one.reciprocal_rank,
+         **({} if category else {"macro": one.macro})}
+        for one in results
+    ]  # fmt: skip
+    st.dataframe(rows, hide_index=True, column_config=columns, height="content")
+    if category is None:
+        cells = [
+            {"category": one.category, "method": result.solver, "precision": one.precision}
+            for result in results
+            for one in result.asked()
+        ]
+        chart(analogy_heat_map(cells))
+        st.caption("Choose a section to see its misses.")
+    else:
+        _show_questions(bench, results, category)
+
+
+def _show_questions(bench: Workbench, results: Sequence[AnalogyResult], category: AnalogyCategory) -> None:
+    if settings()["questions"] not in _QUESTIONS:
+        write_setting("questions", "misses")
+    which = st.segmented_control("Questions", list(_QUESTIONS), format_func=_QUESTIONS.__getitem__, required=True,
+                                 label_visibility="collapsed", **bound("questions"))  # fmt: skip
+    asked = [
+        (result.solver, one)
+        for result in results
+        for one in (result.misses() if which == "misses" else result.predictions)
+    ]
+    if not asked:
+        st.success("Every first answer is right.", icon=":material/check:")
+        return
+    several = f"; the first {_MOST_ROWS:,} are shown" if len(asked) > _MOST_ROWS else ""
+    st.caption(f"{len(asked):,} questions{several}. Select a row to ask it again and see the parts of the scores.")
+    asked = asked[:_MOST_ROWS]
+    examples = any(question.example for _, question in asked)
+    st.dataframe([_row(*each, examples=examples) for each in asked], hide_index=True, key="questions",
+                 selection_mode="single-row",
+                 on_select=lambda: _ask_selected(bench.space, category, asked))  # fmt: skip
+
+
+def _row(solver: str, question: Prediction, *, examples: bool) -> dict[str, Any]:
+    return {
+        "solver": solver,
+        **({"example": " : ".join(question.example or ("all other pairs",))} if examples else {}),
+        "query": question.query,
+        "right": ", ".join(question.answers),
+        "first answer": question.words[0] if question.words else "",
+        "rank of the right one": question.rank,
+    }
+
+
+def _ask_selected(space: WordSpace, category: AnalogyCategory, asked: Sequence[tuple[str, Prediction]]) -> None:
+    """Put the question of the selected row into Ask."""
+    rows = st.session_state["questions"]["selection"]["rows"]
+    if rows:
+        ask_again(space, category, *asked[rows[0]])
+
+
+def ask_again(space: WordSpace, category: AnalogyCategory, solver: str, question: Prediction) -> None:
+    """Put a question of the benchmark into Ask: its query, its right answer and the pairs it was asked with."""
+
+    def spelled(word: str) -> str:
+        row = int(space.locate([word], match_case=False)[0])
+        return space.words[row] if row >= 0 else word
+
+    pairs = [(spelled(pair.query), spelled(pair.answer)) for pair in question.examples_of(category)]
+    values = {
+        "part": "ask",
+        "pairs": text_of_pairs(pairs),
+        "query": spelled(question.query),
+        "expected": spelled(question.answers[0]),
+        "solver": solver,
+        "rotation": "densray-unit",
+    }
+    for name, value in values.items():
+        write_setting(name, value)

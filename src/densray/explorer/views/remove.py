@@ -1,0 +1,219 @@
+"""Remove: a concept erased, before and after on a chart, what went and what stayed, and the erased space to take."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from densray.axes._files import save_axis
+from densray.axes._model import AxisModel
+from densray.datasets import load_similarity, load_word_list
+from densray.debiasing import (
+    REMOVERS,
+    RemovalPreview,
+    RemovalResult,
+    erased_space,
+    preview_removal,
+    say_what_is_left,
+    typical_anchors,
+)
+from densray.debiasing._preview import common_words
+from densray.erasure import Erasure
+from densray.errors import LexiconError
+from densray.explorer.sidebar import choose_axis, lexicon_of
+from densray.explorer.widgets import bound, chart, choice, complain, download, long_step, plain, settings, written
+from densray.explorer.words import file_stem, words_of_text
+from densray.explorer.workbench import RemovalWords, Workbench, current, identity
+from densray.figures import anchor_scatter
+from densray.formats import write_space
+from densray.lexicon import Lexicon
+from densray.rotations import Rotation
+
+TITLE, ICON = "Remove", ":material/ink_eraser:"
+
+_REMOVERS = [name for name, remover in REMOVERS.items() if not remover.needs_pairs and remover.is_installed]
+_AXES = [str(count) for count in (*range(1, 11), 15, 20, 30, 50, 100)]
+_NEUTRAL = {"occupations": "320 occupations", "frequent": "500 frequent words", "list": "A list of my own"}
+_FREQUENT, _MOST_DRAWN = 500, 2000
+#: Bytes of vectors up to which the browser gets the whole space.
+_LARGEST = 200_000_000
+_FILES = {".densray": 1.0, ".bin": 1.0, ".vec": 3.1}  # and their size against four bytes a number
+_HELP = {
+    "anchor gap": "Mean distance between a word's cosines to the two: 0 is as near to either.",
+    "direct bias": "Mean share of a word along the difference of the two: direct bias (Bolukbasi et al. 2016).",
+    "men": "Spearman's correlation of cosines with human ratings: what removal should not cost.",
+}
+
+
+def show() -> None:
+    """Show what becomes of the space without the concept in hand."""
+    bench = current()
+    wanted = choose_axis()
+    lexicon = lexicon_of(wanted)
+    remover = _choose_remover()
+    words = _choose_words(bench, lexicon)
+    found = long_step(
+        f"erasure {hash(identity(lexicon, remover))}",
+        f"Learning from {len(lexicon):,} words what to remove",
+        lambda advance: bench.erasure(lexicon, remover),
+        known=bench.knows_erasure(lexicon, remover),
+    )
+    if found is None:
+        return
+    if found.remark:
+        st.warning(plain(found.remark), icon=":material/warning:")
+    ratings = bench.recall(("ratings", "men"), lambda: load_similarity("men"))
+    preview = preview_removal(
+        bench.space, found.erasure, words.neutral, words.anchors, keep=words.keep, ratings=[ratings]
+    )
+    _show_preview(preview)
+    tests = st.container()
+    st.subheader("Take it with you")  # made before the tests, so that it is there while they run
+    _offer_downloads(bench, found.erasure, words, stem=file_stem(wanted.name, otherwise="axis"))
+    with tests:
+        st.subheader("Is it gone?")
+        with complain():
+            _show_tests(bench, lexicon, remover, words)
+
+
+def _choose_remover() -> str:
+    """Return the remover chosen, with its number of axes."""
+    left, right = st.columns([3, 1])
+    with left:
+        name = choice("Remove it by", "remover", _REMOVERS)
+        own = "It finds its own axes: the method in the sidebar is that of the other pages."
+        st.caption(plain(f"{REMOVERS[name].summary}. {own}"))
+    with right:
+        count = choice("Axes", "n_axes", _AXES, help="How many directions are taken out, the concept's own first.")
+    return f"{name}:{count}"
+
+
+def _choose_words(bench: Workbench, lexicon: Lexicon) -> RemovalWords:
+    """Return the two ends of the concept, the words to look at and those to leave alone."""
+    usual = typical_anchors(bench.space, lexicon)
+    left, right = st.columns(2)
+    with left:
+        st.text_input("Two words that stand for its ends", placeholder=", ".join(usual), **bound("anchors"))
+    with right:
+        kind = choice("Words to look at", "neutral_from", list(_NEUTRAL), format_func=_NEUTRAL.__getitem__)
+    if kind == "list":
+        st.text_area("Words that should be free of it", height=90, **bound("neutral"))
+    with st.expander("Words to leave as they are"):
+        st.text_area("They carry the concept by right", height=90, label_visibility="collapsed",
+                     placeholder="queen, king, …", **bound("keep"))  # fmt: skip
+    anchors = tuple(words_of_text(settings()["anchors"])) or usual
+    if len(anchors) != 2:
+        raise LexiconError(
+            f"two different words stand for the ends of a concept, such as: {', '.join(usual)}. "
+            f"Typed: {', '.join(anchors)[:80]}."
+        )
+    keep = tuple(words_of_text(settings()["keep"]))
+    return RemovalWords((anchors[0], anchors[1]), _neutral_words(bench, lexicon, kind, anchors), keep)
+
+
+def _neutral_words(bench: Workbench, lexicon: Lexicon, kind: str, anchors: tuple[str, ...]) -> tuple[str, ...]:
+    if kind == "occupations":
+        return tuple(load_word_list("occupations"))
+    if kind == "frequent":
+        return tuple(common_words(bench.space, _FREQUENT, exclude=[*lexicon.words, *anchors]))
+    words = words_of_text(settings()["neutral"])
+    if not words:
+        raise LexiconError("no word to look at was typed. Type some that should be free of the concept.")
+    if len(words) > _MOST_DRAWN:
+        raise LexiconError(f"{len(words):,} words to look at were typed; {_MOST_DRAWN:,} can be drawn. Take fewer.")
+    return tuple(words)
+
+
+def _show_preview(preview: RemovalPreview) -> None:
+    """Show the words before and after, and what that says."""
+    first, second = preview.anchors
+    names = {"anchor gap": f"Nearer to {first} or {second} by", "direct bias": f"Along {first} – {second}"}
+    for place, row in zip(st.columns(3), preview.measures, strict=True):
+        name, help = plain(names.get(row["measure"], "Similarity kept (MEN)")), _HELP[row["measure"]]
+        if math.isnan(row["before"]):
+            place.metric(name, "–", help=f"{help} {plain(row['reason'])}")
+            continue
+        change = f"{row['after'] - row['before']:+.3f}, from {row['before']:.3f}"
+        place.metric(name, f"{row['after']:.3f}", change, delta_color="off", help=help)
+    chart(anchor_scatter(preview.scatter(), anchors=preview.names))
+    missing = preview.before.missing
+    if missing:
+        named = ", ".join(missing[:10]) + (" …" if len(missing) > 10 else "")
+        st.caption(plain(f"{len(missing):,} of these words are not in the space: {named}."))
+    with st.expander("Every word"):
+        st.caption(plain(f"How much nearer to «{first}» than to «{second}», by cosine; what changed most comes first."))
+        number = partial(st.column_config.NumberColumn, format="%.3f")
+        st.dataframe(preview.words(), hide_index=True, column_config={"before": number(), "after": number()})
+
+
+def _show_tests(bench: Workbench, lexicon: Lexicon, remover: str, words: RemovalWords) -> None:
+    """Show what a closer look finds, when it is asked for."""
+    result = long_step(
+        f"removal {hash((*identity(lexicon, remover), words))}",
+        "Testing what is left",
+        partial(bench.removal, lexicon, remover, words),
+        known=bench.knows_removal(lexicon, remover, words),
+        start="Test what is left: clusters, classifiers, probes, neighbours, similarity, analogies",
+    )
+    if result is None:
+        st.markdown(
+            "Equal distances to two words do not show that a concept is gone: words that leaned the same way may still "
+            "lie together, and a classifier may still tell them apart (Gonen & Goldberg 2019, «lipstick on a pig»). "
+            "The tests follow such words into the erased space. They take half a minute; with hundreds of thousands of "
+            "words, some minutes."
+        )
+        return
+    st.warning(plain(say_what_is_left(result)), icon=":material/troubleshoot:")
+    for kind, title, place in zip(("removed", "kept"), ("What is left of it: lower is less", "What else was kept"),
+                                  st.columns(2, gap="large"), strict=True):  # fmt: skip
+        place.markdown(f"**{title}**")
+        place.dataframe(_measured(result, kind), hide_index=True, height="content", column_config=_columns(result))
+    for line in result.overview().notes[1:]:
+        st.caption(plain(line))
+    with st.expander("Intervals, p-values, words used"):
+        details = result.details()
+        keys = [column if isinstance(column, str) else column.key for column in details.columns]
+        st.dataframe([{key: row.get(key) for key in keys} for row in details.rows], hide_index=True)
+
+
+def _measured(result: RemovalResult, kind: str) -> list[dict[str, Any]]:
+    rows = [row for row in result.overview().rows if row["kind"] == kind]
+    return [{key: value for key, value in row.items() if key != "kind"} for row in rows]
+
+
+def _columns(result: RemovalResult) -> dict[str, Any]:
+    return {space.name: st.column_config.NumberColumn(format="%.3f") for space in result.spaces}
+
+
+def _offer_downloads(bench: Workbench, erasure: Erasure, words: RemovalWords, *, stem: str) -> None:
+    """Offer the erased space where the browser can carry it, and the axes with the command where it cannot."""
+    size = 4 * len(bench.space) * bench.space.width
+    rotation = erasure.rotation
+    with st.container(horizontal=True):
+        if size <= _LARGEST:
+            for ending, share in _FILES.items():
+                if share * size <= _LARGEST:
+                    content = partial(_erased_file, bench, erasure, words.keep, f"{stem}-erased{ending}")
+                    label = f"Erased space {ending} ({share * size / 1e6:,.0f} MB)"
+                    download(label, f"{stem}-erased{ending}", content)
+        if rotation is not None:
+            content = partial(_axis_file, bench, rotation, erasure.name, f"{stem}.npz")
+            download("Axes .npz", f"{stem}-removed.npz", content, help="For densray erase.")
+    if size > _LARGEST:
+        st.markdown(f"The space is {size / 1e6:,.0f} MB, too large to go through the browser.")
+    if rotation is not None:
+        options = f"--axes {len(rotation.components_)}" + (" --keep-list keep.txt" if words.keep else "")
+        st.caption("The same at the command line, block by block, for a space of any size:")
+        st.code(f"densray erase {bench.space.name} {stem}-removed.npz {options} -o {stem}-erased.bin", language=None)
+
+
+def _erased_file(bench: Workbench, erasure: Erasure, keep: tuple[str, ...], name: str) -> bytes:
+    return written(partial(write_space, erased_space(bench.space, erasure, keep=keep)), name)
+
+
+def _axis_file(bench: Workbench, rotation: Rotation, method: str, name: str) -> bytes:
+    model = AxisModel(rotation.components_[0])
+    return written(partial(save_axis, rotation, model, space=bench.space, method=method), name)

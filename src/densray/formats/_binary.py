@@ -1,0 +1,134 @@
+"""word2vec binary: a text header, then each word, a blank and its raw little-endian float32 numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import IO
+
+import numpy as np
+
+from densray.errors import FormatError
+from densray.formats._blocks import Block, Pieces, ReadOptions, SpaceStream, check_shape
+from densray.formats._bytes import Source, check_encoding, decode_words, header_of, undecodable
+
+_LONGEST_WORD = 1 << 16
+_BLOCK_BYTES = 1 << 20
+
+
+def read_word2vec_binary(source: Source, options: ReadOptions) -> SpaceStream:
+    """Return the stream of a word2vec binary file."""
+    name = source.path.name
+    header = header_of(source.peek(128))
+    if header is None:
+        raise FormatError(
+            f"{name}, byte 0: {source.peek(24)!r} is not a header; word2vec binary begins with '3000000 300'."
+        )
+    rows, width, length = header
+    check_shape(f"{name}, byte 0", rows, width)
+    check_encoding(options)
+    least = length + rows * (4 * width + 1)
+    if source.size is not None and source.size < least:
+        raise FormatError(
+            f"{name}, byte {source.size:,}: the header says {rows:,} words of {width:,} numbers, at least {least:,} "
+            f"bytes, and the file ends here. It is cut off, or the header is wrong."
+        )
+    source.read(length)
+    return SpaceStream("word2vec-binary", width, rows, _blocks(source, options, rows=rows, width=width), unit="byte")
+
+
+def _blocks(source: Source, options: ReadOptions, *, rows: int, width: int) -> Iterator[Block]:
+    wanted_rows = rows if options.limit is None else min(rows, options.limit)
+    data, row = b"", 0
+    while row < wanted_rows:
+        begin = source.offset - len(data)
+        piece = source.read(max(_BLOCK_BYTES, 4 * width + 1))
+        data += piece
+        words, starts, end = _rows_in(data, 4 * width, most=wanted_rows - row)
+        if not piece and not words:
+            raise FormatError(
+                f"{source.path.name}, byte {source.offset:,}: the file ends within row {row + 1:,} of {rows:,} "
+                f"({data[:24]!r}). It is cut off, or the header is wrong."
+            )
+        if not words and len(data) - 4 * width > _LONGEST_WORD:
+            raise FormatError(
+                f"{source.path.name}, byte {begin:,}: no blank ends the word {data[:24]!r} … of row {row + 1:,}. "
+                f"The width {width:,} in the header is wrong, or this is no word2vec binary file."
+            )
+        yield _block(data, words, starts, options, source=source, begin=begin, row=row, width=width)
+        row += len(words)
+        data = data[end:]
+    rest = (data or source.read(64)).strip(b"\n")
+    if options.limit is None and rest:
+        raise FormatError(
+            f"{source.path.name}, byte {source.offset - len(data):,}: the header says {rows:,} words, and more bytes "
+            f"follow ({rest[:24]!r}). Correct the header, or read the first {rows:,} with limit={rows}."
+        )
+
+
+def _rows_in(data: bytes, row_bytes: int, *, most: int) -> tuple[list[bytes], list[int], int]:
+    """Return the words whose rows are whole, where their numbers begin, and where the next row does."""
+    words: list[bytes] = []
+    starts: list[int] = []
+    begin, end = 0, len(data)
+    find = data.find
+    while len(words) < most:
+        cut = find(b" ", begin)
+        if cut < 0 or cut + 1 + row_bytes > end:
+            break
+        words.append(data[begin:cut].lstrip(b"\n"))  # word2vec itself ends each row with a line feed
+        starts.append(cut + 1)
+        begin = cut + 1 + row_bytes
+    return words, starts, begin
+
+
+def _block(
+    data: bytes,
+    words: list[bytes],
+    starts: list[int],
+    options: ReadOptions,
+    *,
+    source: Source,
+    begin: int,
+    row: int,
+    width: int,
+) -> Block:
+    """Return the wanted rows as a block."""
+    decoded = decode_words(words, options)
+    kept: list[int] = []
+    for place, word in enumerate(decoded):
+        if word is None:
+            message = (
+                f"{source.path.name}, byte {begin + starts[place] - len(words[place]) - 1:,} "
+                f"(row {row + place + 1:,}): {undecodable(words[place], options)}"
+            )
+            if not options.skip_bad_rows:
+                raise FormatError(message)
+            options.skipped.append(message)
+        elif options.words is None or word in options.words:
+            kept.append(place)
+    view = memoryview(data)
+    numbers = b"".join(view[starts[place] : starts[place] + 4 * width] for place in kept)
+    return Block(
+        [word for place in kept if (word := decoded[place]) is not None],
+        np.frombuffer(numbers, dtype="<f4").reshape(len(kept), width),
+        [row + place for place in kept],
+        [begin + starts[place] - len(words[place]) - 1 for place in kept],
+    )
+
+
+def write_word2vec_binary(file: IO[bytes], pieces: Pieces, *, rows: int, width: int) -> None:
+    """Write a word2vec binary file; words with blanks do not fit into it."""
+    file.write(f"{rows} {width}\n".encode())
+    for words, vectors in pieces:
+        odd = next((word for word in words if " " in word or "\n" in word), None)
+        if odd is not None:
+            raise FormatError(
+                f"The word {odd!r} has a blank or a line end in it, which word2vec binary cannot hold. "
+                f"Write native, .npz or .parquet."
+            )
+        raw = np.ascontiguousarray(vectors, dtype="<f4")
+        file.write(
+            b"".join(
+                part for word, vector in zip(words, raw, strict=True) for part in (word.encode() + b" ", vector.data)
+            )
+        )

@@ -1,0 +1,146 @@
+"""Blocks of words and vectors: what every reader gives, checked row by row."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray.errors import FormatError
+
+BLOCK_BYTES = 4 << 20
+"""How much of a file is held at a time."""
+
+_WIDEST = 1 << 20
+
+Pieces = Iterator[tuple[Sequence[str], NDArray[np.float32]]]
+"""What a writer takes: words and their vectors, piece by piece."""
+
+Progress = Callable[[int, int | None], None]
+"""Called with the rows done and the rows expected, where a file says how many."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some rows of a space: words, vectors, the row each has in its file, and where it stands there."""
+
+    words: list[str]
+    vectors: NDArray[np.float32]
+    rows: Sequence[int]
+    places: Sequence[int]
+
+
+@dataclass(frozen=True)
+class SpaceStream:
+    """A space being read: its shape as the file declares it, and the blocks that are really there."""
+
+    format: str
+    width: int
+    rows: int | None
+    blocks: Iterator[Block]
+    unit: Literal["line", "byte", "row"] = "row"
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """What the caller wants of a file."""
+
+    limit: int | None = None
+    words: frozenset[str] | None = None
+    encoding: str = "utf-8"
+    errors: str = "strict"
+    skip_bad_rows: bool = False
+    skipped: list[str] = field(default_factory=list)
+
+
+def rows_per_block(width: int, *, itemsize: int = 4) -> int:
+    """Return how many rows of this width make a block."""
+    return max(1, BLOCK_BYTES // max(1, width * itemsize))
+
+
+def check_shape(place: str, rows: int, width: int) -> None:
+    """Refuse a declared shape that no space has."""
+    if rows < 1 or not 1 <= width <= _WIDEST:
+        raise FormatError(
+            f"{place}: {rows:,} words of {width:,} numbers are declared; at least one word, and 1 to {_WIDEST:,} "
+            f"numbers, are needed. Is this an embedding file?"
+        )
+
+
+def checked_blocks(stream: SpaceStream, name: str, options: ReadOptions, index: dict[str, int]) -> Iterator[Block]:
+    """Yield the blocks of a stream without bad rows, filling `index` with the row of each word.
+
+    A bad row is an error, or it is left out with ``skip_bad_rows``: of words that come twice the first stays.
+    The stream ends early once every wanted word has come.
+    """
+    for block in stream.blocks:
+        good = _good_rows(block, stream.unit, name, options, index)
+        if good is not None:
+            block = _taken(block, good)  # noqa: PLW2901
+        index.update(zip(block.words, range(len(index), len(index) + len(block.words)), strict=True))
+        if block.words:
+            yield block
+        if options.words is not None and len(index) >= len(options.words):
+            return
+
+
+def _good_rows(
+    block: Block, unit: str, name: str, options: ReadOptions, index: dict[str, int]
+) -> NDArray[np.int64] | None:
+    """Return which rows of a block are good, None where all are."""
+    finite = np.asarray(np.isfinite(block.vectors).all(axis=1))
+    distinct = set(block.words)
+    if finite.all() and len(distinct) == len(block.words) and index.keys().isdisjoint(distinct):
+        return None
+    good: list[int] = []
+    seen: set[str] = set()
+    for row, word in enumerate(block.words):
+        if not finite[row]:
+            wrong = block.vectors[row][~np.isfinite(block.vectors[row])][0]
+            beyond = "" if np.isnan(wrong) else " or one beyond float32"
+            problem = f"the vector of {word!r} has the number {wrong}{beyond}"
+        elif word in seen or word in index:
+            problem = f"the word {word!r} comes a second time"
+        else:
+            seen.add(word)
+            good.append(row)
+            continue
+        message = f"{name}, {unit} {block.places[row]:,}: {problem}"
+        if not options.skip_bad_rows:
+            raise FormatError(f"{message}. Leave such rows out with bad_rows='skip'; the first of a word stays.")
+        options.skipped.append(message)
+    return np.array(good, dtype=np.int64)
+
+
+def _taken(block: Block, rows: NDArray[np.int64]) -> Block:
+    chosen = rows.tolist()
+    return Block(
+        [block.words[row] for row in chosen],
+        block.vectors[rows],
+        [block.rows[row] for row in chosen],
+        [block.places[row] for row in chosen],
+    )
+
+
+def select_rows(words: list[str], vectors: NDArray[np.float32], first: int, options: ReadOptions) -> Block:
+    """Return the wanted rows of a piece that begins at row `first` of its file."""
+    rows = range(first, first + len(words))
+    block = Block(words, vectors, rows, range(first + 1, first + 1 + len(words)))
+    if options.words is None:
+        return block
+    kept = [row for row, word in enumerate(words) if word in options.words]
+    return _taken(block, np.array(kept, dtype=np.int64))
+
+
+def warn_skipped(name: str, options: ReadOptions) -> None:
+    """Warn once, with the first example, if rows were left out."""
+    if options.skipped:
+        warnings.warn(
+            f"{name}: {len(options.skipped):,} bad rows were left out. The first: {options.skipped[0]}.",
+            UserWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,324 @@
+"""Bytes of a space file: where they come from and go to, their encoding, which format they are."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import IO, cast
+
+from densray.errors import FormatError, name_some
+from densray.formats._blocks import BLOCK_BYTES, ReadOptions
+
+
+def check_encoding(options: ReadOptions) -> None:
+    """Refuse an encoding that does not exist, or in which a blank is not the byte it is in ASCII."""
+    try:
+        kept = " 0\n".encode(options.encoding) == b" 0\n"
+        b"\xff".decode("ascii", options.errors if options.errors != "strict" else "ignore")
+    except (LookupError, UnicodeError) as error:
+        raise FormatError(f"{error}. Use encoding='utf-8' or 'latin-1', errors='strict' or 'replace'.") from error
+    if not kept:
+        raise FormatError(
+            f"The encoding '{options.encoding}' does not keep blanks and digits as ASCII does. "
+            f"Convert the file to UTF-8 first."
+        )
+
+
+def decode_words(words: Sequence[bytes], options: ReadOptions) -> list[str | None]:
+    """Return the words as text, None for each that is not text in this encoding."""
+    if not words:
+        return []
+    try:
+        decoded = b"\n".join(words).decode(options.encoding, options.errors).split("\n")
+        if len(decoded) == len(words):
+            return list(decoded)
+    except UnicodeDecodeError:
+        pass
+    return [_decode(word, options) for word in words]
+
+
+def undecodable(word: bytes, options: ReadOptions) -> str:
+    """Return what is wrong with a word that is not text, and what to do."""
+    return (
+        f"{word[:40]!r} is not {options.encoding.upper()}. Give the file's own encoding (encoding='latin-1', say), "
+        f"or errors='replace', or leave such rows out with bad_rows='skip'."
+    )
+
+
+def _decode(word: bytes, options: ReadOptions) -> str | None:
+    try:
+        return word.decode(options.encoding, options.errors)
+    except UnicodeDecodeError:
+        return None
+
+
+_ZSTD_WINDOW = 1 << 27  # what the zstd command accepts by default: a frame cannot ask for more memory
+_MAGIC = {
+    "gzip": re.compile(rb"\x1f\x8b"),
+    "bzip2": re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"),  # the second: an empty file
+    "zstd": re.compile(rb"\x28\xb5\x2f\xfd"),
+    "zip": re.compile(rb"PK\x03\x04"),
+}
+
+
+class Source:
+    """A file being read: decompressed bytes in order, with a look ahead.
+
+    Attributes
+    ----------
+    path : Path
+    compression : str or None
+        "gzip", "bzip2", "zstd", "zip" or None.
+    size : int or None
+        The number of bytes, where it is known without reading them: that of a plain file.
+    offset : int
+        How many decompressed bytes have been read.
+    """
+
+    def __init__(self, path: Path, file: IO[bytes], stream: IO[bytes], *, compression: str | None) -> None:
+        self.path = path
+        self.compression = compression
+        self.size = path.stat().st_size if compression is None else None
+        self.offset = 0
+        self._file = file
+        self._stream = stream
+        self._ahead = b""
+
+    def __enter__(self) -> Source:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stream.close()
+        self._file.close()
+
+    def peek(self, count: int) -> bytes:
+        """Return up to `count` of the next bytes without consuming them."""
+        if len(self._ahead) < count:
+            self._ahead += self._fetch(count - len(self._ahead))
+        return self._ahead[:count]
+
+    def read(self, count: int) -> bytes:
+        """Return the next `count` bytes, fewer only at the end of the file."""
+        if self._ahead:
+            taken, self._ahead = self._ahead[:count], self._ahead[count:]
+            data = taken + self._fetch(count - len(taken)) if len(taken) < count else taken
+        else:
+            data = self._fetch(count)
+        self.offset += len(data)
+        return data
+
+    def _fetch(self, count: int) -> bytes:
+        """Read in pieces, so that memory grows with what is there and not with what was asked for."""
+        pieces: list[bytes] = []
+        with self._named_errors():
+            while count > 0 and (piece := self._stream.read(min(count, BLOCK_BYTES))):
+                pieces.append(piece)
+                count -= len(piece)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    @contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        from zstandard import ZstdError
+
+        try:
+            yield
+        except (EOFError, OSError, RuntimeError, lzma.LZMAError, zipfile.BadZipFile, zlib.error, ZstdError) as error:
+            what = f"its {self.compression} data are damaged or cut off" if self.compression else "it cannot be read"
+            raise FormatError(
+                f"{self.path.name}, byte {self.offset:,}: {what} ({error}). Fetch or write the file again."
+            ) from error
+
+
+def open_source(path: Path, *, member: str | None = None) -> Source:
+    """Open a file for reading, decompressed by what its first bytes say rather than by its name.
+
+    `member` names the file inside a zip archive that holds several. Nothing is ever extracted to disk.
+    """
+    if path.is_dir():
+        raise FormatError(f"{path.name} is a folder. Give an embedding file.")
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise FormatError(f"{path}: {error.strerror or error}. Give the path of an embedding file.") from error
+    try:
+        return _decompressed(path, file, member)
+    except BaseException:
+        file.close()
+        raise
+
+
+def _decompressed(path: Path, file: IO[bytes], member: str | None) -> Source:
+    magic = file.read(10)
+    file.seek(0)
+    compression = next((name for name, start in _MAGIC.items() if start.match(magic)), None)
+    stream = file
+    if compression == "zip" or magic.startswith(b"PK\x05\x06"):
+        return _open_zip(path, file, member)
+    if compression == "gzip":
+        stream = cast("IO[bytes]", gzip.GzipFile(fileobj=file))
+    elif compression == "bzip2":
+        stream = bz2.BZ2File(file)
+    elif compression == "zstd":
+        from zstandard import ZstdDecompressor
+
+        decompressor = ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
+        stream = decompressor.stream_reader(file, read_across_frames=True, closefd=False)
+    return Source(path, file, stream, compression=compression)
+
+
+def _open_zip(path: Path, file: IO[bytes], member: str | None) -> Source:
+    """Open the one member of a zip archive, or the one that is named."""
+    try:
+        archive = zipfile.ZipFile(file)
+        names = [entry.filename for entry in archive.infolist() if not entry.is_dir()]
+    except (zipfile.BadZipFile, NotImplementedError, UnicodeDecodeError, ValueError, OSError) as error:
+        raise FormatError(f"{path.name}: a damaged zip archive ({error}). Fetch the file again.") from error
+    if member is None and sum(name.endswith(".npy") for name in names) > 1:
+        file.seek(0)
+        return Source(path, file, file, compression=None)  # an .npz, which its own reader opens
+    if member is None and len(names) != 1:
+        found = f"holds {len(names)} files ({name_some(names)})" if names else "holds no file"
+        raise FormatError(f"{path.name}: the zip archive {found}. Name the one to read: member='…'.")
+    chosen = names[0] if member is None else member
+    if chosen not in names:
+        raise FormatError(f"{path.name}: no member '{chosen}'. The zip archive holds {name_some(names)}.")
+    try:
+        stream = archive.open(chosen)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, OSError) as error:
+        raise FormatError(
+            f"{path.name}, member '{chosen}': cannot be read ({error}). Unpack it with another tool."
+        ) from error
+    return Source(path, file, stream, compression="zip")
+
+
+COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".zst": "zstd", ".zip": "zip"}
+"""Which ending of a file name asks for which compression."""
+
+
+def compression_of(path: Path) -> tuple[str | None, str]:
+    """Return the compression the name of a file asks for, and the name without that ending."""
+    compression = COMPRESSIONS.get(path.suffix.lower())
+    return compression, path.stem if compression else path.name
+
+
+@contextmanager
+def open_target(path: Path, *, compression: str | None, inner: str) -> Iterator[IO[bytes]]:
+    """Open a new file for writing through a compressor; `inner` is what a zip archive calls its one member."""
+    with ExitStack() as stack:
+        file: IO[bytes] = stack.enter_context(path.open("wb"))
+        if compression == "gzip":
+            file = cast(
+                "IO[bytes]", stack.enter_context(gzip.GzipFile(inner, "wb", compresslevel=6, fileobj=file, mtime=0))
+            )
+        elif compression == "bzip2":
+            file = stack.enter_context(bz2.BZ2File(file, "wb"))
+        elif compression == "zstd":
+            from zstandard import ZstdCompressor
+
+            file = stack.enter_context(ZstdCompressor().stream_writer(file, closefd=False))
+        elif compression == "zip":
+            archive = stack.enter_context(zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED))
+            file = stack.enter_context(archive.open(inner, "w", force_zip64=True))
+        yield file
+
+
+FORMATS = (
+    "word2vec-text",
+    "word2vec-binary",
+    "fasttext",
+    "glove",
+    "npy",
+    "npz",
+    "safetensors",
+    "parquet",
+    "native",
+)
+"""Every format by name; ``fasttext`` is word2vec text with the blank fastText leaves at the end of a line."""
+
+NUMBER = re.compile(rb"[+-]?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|nan|inf(?:inity)?)", re.IGNORECASE)
+"""A number as text formats write it."""
+
+_HEADER = re.compile(rb"(?:\xef\xbb\xbf)?\s*(\d+)[ \t]+(\d+)[ \t]*\r?\n")
+_HEAD_BYTES = 1 << 16
+_BEGINNINGS = {b"DENSRAY\0": "native", b"\x93NUMPY": "npy", b"PK\x03\x04": "npz", b"PAR1\x15": "parquet"}
+_REFUSED = {
+    re.compile(rb"\x80[\x02-\x05]"): (
+        "a Python pickle (gensim's .kv and .model are), and opening one runs whatever code it holds. "
+        "Load it with the gensim that wrote it, then kv.save_word2vec_format('space.bin', binary=True)"
+    ),
+    re.compile(rb"\xba\x16\x4f\x2f"): (
+        "a fastText model (.bin) of subword vectors. Use the .vec file that comes with it"
+    ),
+    re.compile(rb"\x89HDF\r\n\x1a\n"): "an HDF5 file. Write its vectors to .npz (words, vectors) first",
+    re.compile(
+        rb"7z\xbc\xaf|\xfd7zXZ|Rar!\x1a"
+    ): "an archive of a kind that is not read (gz, bz2, zst and zip are). Unpack it",
+}
+
+
+def detect_format(source: Source) -> str:
+    """Return the name of the format that the first bytes of a file show."""
+    head = source.peek(_HEAD_BYTES)
+    if not head.strip():
+        raise FormatError(f"{source.path.name}: the file is empty{' but for blanks' if head else ''}.")
+    for magic, name in _BEGINNINGS.items():
+        if head.startswith(magic):
+            return name
+    for pattern, what in _REFUSED.items():
+        if pattern.match(head):
+            raise FormatError(f"{source.path.name}: this is {what}.")
+    if head[8:9] == b"{" and int.from_bytes(head[:8], "little") < 1 << 27:
+        return "safetensors"
+    header = header_of(head)
+    if header is not None:
+        return "word2vec-text" if _looks_like_text(head[header[2] :], header[1]) else "word2vec-binary"
+    if _looks_like_glove(head):
+        return "glove"
+    raise _unknown(source, head)
+
+
+def header_of(head: bytes) -> tuple[int, int, int] | None:
+    """Return rows, width and length of the first line where it is a word2vec header."""
+    match = _HEADER.match(head[:128])
+    if match is None:
+        return None
+    return int(match[1]), int(match[2]), match.end()
+
+
+def separator_of(line: bytes) -> bytes:
+    """Return what stands before the numbers of a line (whose end may be cut off): a tab, or else a blank."""
+    return b"\t" if any(NUMBER.fullmatch(token) for token in line.strip().split(b"\t")[1:][-2:]) else b" "
+
+
+def _looks_like_text(body: bytes, width: int) -> bool:
+    """Say whether what follows a header reads as numbers after a word, rather than as raw floats."""
+    line = body.partition(b"\n")[0]
+    tokens = line.rstrip(b" \t\r").split(separator_of(line))
+    numbers = tokens[max(1, len(tokens) - width) :]
+    if not numbers:
+        return not any(byte < 9 for byte in body)
+    return sum(NUMBER.fullmatch(token) is not None for token in numbers) * 2 > len(numbers)
+
+
+def _looks_like_glove(head: bytes) -> bool:
+    """Say whether the first line that is not blank is a word and numbers; the last may be cut off."""
+    line = head.lstrip(b"\r\n").partition(b"\n")[0]
+    tokens = line.rstrip(b" \t\r").split(separator_of(line))
+    return any(NUMBER.fullmatch(token) for token in tokens[1:][-2:])
+
+
+def _unknown(source: Source, head: bytes) -> FormatError:
+    return FormatError(
+        f"{source.path.name}, byte 0: {head[:24]!r} begins no format that is known. "
+        f"Known: {', '.join(FORMATS)}; plain or in gz, bz2, zst, zip. Name it with format='…' if it is one."
+    )

@@ -1,0 +1,243 @@
+"""Reading a space: any format, compressed or not, by content."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray.errors import FormatError, SpaceError, name_some, suggest
+from densray.formats._arrays import read_npy, read_npz
+from densray.formats._binary import read_word2vec_binary
+from densray.formats._blocks import (
+    Block,
+    Progress,
+    ReadOptions,
+    SpaceStream,
+    checked_blocks,
+    rows_per_block,
+    select_rows,
+    warn_skipped,
+)
+from densray.formats._bytes import FORMATS, Source, compression_of, detect_format, open_source
+from densray.formats._native import open_native
+from densray.formats._parquet import read_parquet
+from densray.formats._safetensors import read_safetensors
+from densray.formats._text import read_glove, read_word2vec_text
+from densray.space import WordSpace
+
+
+class Matrix:
+    """Rows collected into one matrix that grows with what is read, not with what a header says."""
+
+    def __init__(self, width: int, *, expected: int | None) -> None:
+        self._rows = 0
+        self._array = np.empty((expected or rows_per_block(width), width), dtype=np.float32)
+
+    def append(self, vectors: NDArray[np.float32]) -> None:
+        """Add rows at the end; room grows by a quarter at a time, in place where the system can."""
+        needed = self._rows + len(vectors)
+        if needed > len(self._array):
+            self._array.resize((max(needed, len(self._array) * 5 // 4), self._array.shape[1]), refcheck=False)
+        self._array[self._rows : needed] = vectors
+        self._rows = needed
+
+    def finish(self) -> NDArray[np.float32]:
+        """Return the matrix without spare room."""
+        if self._rows < len(self._array):
+            self._array.resize((self._rows, self._array.shape[1]), refcheck=False)
+        return self._array
+
+
+def read_space(
+    path: str | Path,
+    *,
+    limit: int | None = None,
+    words: Iterable[str] | None = None,
+    format: str | None = None,
+    encoding: str = "utf-8",
+    errors: str = "strict",
+    bad_rows: Literal["error", "skip"] = "error",
+    member: str | None = None,
+    words_file: str | Path | None = None,
+    name: str | None = None,
+    progress: Progress | None = None,
+) -> WordSpace:
+    """Return the space an embedding file holds, whatever its format and compression.
+
+    Parameters
+    ----------
+    path : path
+        word2vec text or binary, GloVe, fastText ``.vec``, ``.npy`` with a words file, ``.npz``, safetensors,
+        parquet or native; plain or in gz, bz2, zst, zip. What it is, its content says.
+    limit : int, optional
+        Only the first rows of the file (most are ordered by frequency); the rest is not read.
+    words : iterable of str, optional
+        Only these words, in the order of the file; the others are never held. Those not in the file are left out.
+    format : str, optional
+        One of `FORMATS`, where the content should not decide.
+    encoding, errors : str
+        How words are decoded, as for `bytes.decode`.
+    bad_rows : {"error", "skip"}
+        What to do with a row that no space can hold: a wrong count of numbers, NaN, infinite, not text, or a word
+        that came before. ``"skip"`` leaves it out and warns once.
+    member : str, optional
+        Which file of a zip archive that holds several.
+    words_file : path, optional
+        The words of a ``.npy`` or safetensors file, one per line; looked for beside it if not given.
+    name : str, optional
+        What the space is called; by default the file's name without its endings.
+    progress : callable, optional
+        Called with the rows done and the rows expected (None where the file does not say).
+
+    Returns
+    -------
+    WordSpace
+        Float32. A native file stays on disk, memory-mapped.
+
+    Raises
+    ------
+    FormatError
+        With file, line or byte, and the text found.
+    """
+    path = Path(path)
+    options = read_options(limit, words, encoding=encoding, errors=errors, bad_rows=bad_rows)
+    with open_source(path, member=member) as source:
+        kind = _format_of(source, format)
+        if kind == "native" and source.compression is None:
+            return _native(path, options, name)
+        stream = _open(source, kind, options, words_file)
+        index: dict[str, int] = {}
+        matrix = Matrix(stream.width, expected=_expected(source, stream, options))
+        for block in checked_blocks(stream, path.name, options, index):
+            matrix.append(block.vectors)
+            if progress is not None:
+                progress(len(index), stream.rows)
+    warn_skipped(path.name, options)
+    if not index:
+        raise _nothing_found(path, options)
+    return WordSpace.unchecked(tuple(index), matrix.finish(), name=name or name_of(path), index=index)
+
+
+def read_options(
+    limit: int | None,
+    words: Iterable[str] | None,
+    *,
+    encoding: str = "utf-8",
+    errors: str = "strict",
+    bad_rows: str = "error",
+) -> ReadOptions:
+    """Return what the caller wants, checked."""
+    if limit is not None and limit < 1:
+        raise FormatError(f"limit is {limit}; it must be at least 1, the number of rows to read.")
+    if isinstance(words, str):
+        raise FormatError(f"words is the text {words[:40]!r}; give a list of words.")
+    if bad_rows not in ("error", "skip"):
+        raise FormatError(f"bad_rows is {bad_rows!r}. {suggest(str(bad_rows), ['error', 'skip'])}")
+    wanted = None if words is None else frozenset(words)
+    if wanted is not None and not wanted:
+        raise FormatError("words is empty; give at least one word, or None for all.")
+    return ReadOptions(limit, wanted, encoding, errors, bad_rows == "skip")
+
+
+@contextmanager
+def open_stream(
+    path: Path,
+    options: ReadOptions,
+    *,
+    format: str | None = None,
+    member: str | None = None,
+    words_file: str | Path | None = None,
+) -> Iterator[tuple[SpaceStream, Iterator[Block]]]:
+    """Give the stream of a file and its checked blocks, without holding more than one of them."""
+    with open_source(path, member=member) as source:
+        stream = _open(source, _format_of(source, format), options, words_file)
+        yield stream, checked_blocks(stream, path.name, options, {})
+
+
+def name_of(path: Path) -> str:
+    """Return what a space is called after its file: the name without compression and ending."""
+    return Path(compression_of(path)[1]).stem or path.name
+
+
+def _format_of(source: Source, format: str | None) -> str:
+    if format is None:
+        return detect_format(source)
+    if format not in FORMATS:
+        raise FormatError(f"format is {format!r}. {suggest(str(format), FORMATS)}")
+    return format
+
+
+def _open(source: Source, kind: str, options: ReadOptions, words_file: str | Path | None) -> SpaceStream:
+    if kind in _CONTAINERS and source.compression is not None:
+        raise FormatError(
+            f"{source.path.name}: {kind} inside {source.compression} cannot be read in place. Decompress it first."
+        )
+    if kind in _WITH_WORDS_FILE:
+        return _WITH_WORDS_FILE[kind](source, options, None if words_file is None else Path(words_file))
+    return _READERS[kind](source, options)
+
+
+def _expected(source: Source, stream: SpaceStream, options: ReadOptions) -> int | None:
+    """Return how many rows to make room for: what is declared, where the size of a plain file bears it out."""
+    if stream.rows is None or source.size is None or options.words is not None:
+        return None
+    return stream.rows if options.limit is None else min(stream.rows, options.limit)
+
+
+def _read_native(source: Source, options: ReadOptions) -> SpaceStream:
+    """Return a native file as a stream, for what rewrites it."""
+    space = open_native(source.path)
+    rows = len(space) if options.limit is None else min(len(space), options.limit)
+    step = rows_per_block(space.width)
+
+    def blocks() -> Iterator[Block]:
+        for start in range(0, rows, step):
+            stop = min(rows, start + step)
+            yield select_rows(list(space.words[start:stop]), space.vectors[start:stop], start, options)
+
+    return SpaceStream("native", space.width, len(space), blocks())
+
+
+def _native(path: Path, options: ReadOptions, name: str | None) -> WordSpace:
+    """Open a native file and take from it what is wanted."""
+    space = open_native(path)
+    if name is not None:
+        space = space.renamed(name)
+    if options.limit is not None and options.limit < len(space):
+        space = space.limit(options.limit)
+    if options.words is not None:
+        rows = space.locate(options.words)
+        if not (rows >= 0).any():
+            raise _nothing_found(path, options)
+        space = space.subset(space.words[row] for row in sorted(rows[rows >= 0].tolist()))
+    return space
+
+
+def _nothing_found(path: Path, options: ReadOptions) -> SpaceError | FormatError:
+    if options.words is None:
+        return FormatError(f"{path.name}: no row could be read.")
+    return SpaceError(
+        f"{path.name}: none of the {len(options.words):,} words is in the file ({name_some(sorted(options.words))}). "
+        f"Check case and spelling."
+    )
+
+
+_READERS: dict[str, Callable[[Source, ReadOptions], SpaceStream]] = {
+    "word2vec-text": read_word2vec_text,
+    "fasttext": read_word2vec_text,
+    "glove": read_glove,
+    "word2vec-binary": read_word2vec_binary,
+    "npz": read_npz,
+    "parquet": read_parquet,
+    "native": _read_native,
+}
+_WITH_WORDS_FILE: dict[str, Callable[[Source, ReadOptions, Path | None], SpaceStream]] = {
+    "npy": read_npy,
+    "safetensors": read_safetensors,
+}
+_CONTAINERS = ("npz", "safetensors", "parquet", "native")

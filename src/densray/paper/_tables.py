@@ -1,0 +1,359 @@
+"""What reproduces the tables and figures of the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from densray._threads import Advance, part_of
+from densray.analogies import AnalogySet
+from densray.analogy import AnalogyResult, CategoryResult, IntCos, LRCos, Solver, compare_solvers
+from densray.analogy._result import weighted_mean
+from densray.axes._lexicon_evaluation import LexiconInduction, check_methods, evaluate_induction
+from densray.axes._protocol import PAPER_METHODS, Protocol
+from densray.datasets import load_lexicon
+from densray.errors import DataError
+from densray.journal import Journal
+from densray.lexicon import Lexicon
+from densray.metrics import macro_mean
+from densray.paper._published import DECIMALS, GROUPS, agreement, compare, published
+from densray.report import Column, Table, best_cells
+from densray.space import WordSpace
+
+if TYPE_CHECKING:
+    from densray.debiasing._direction import AnchorGap
+    from densray.space import WordSpace
+
+_COSINES = {"inter": "inter", "intraL": "intra_left", "intraR": "intra_right"}
+_HEADINGS = {
+    "inter": "Inter",
+    "intraL": "IntraL",
+    "intraR": "IntraR",
+    "intcos-complement-densray": "compl. DensRay",
+    "intcos-complement-svm": "compl. SVM",
+    "intcos-original-densray": "orig. DensRay",
+    "intcos-original-svm": "orig. SVM",
+    "lrcos": "LRCos",
+}
+_SETS = {"google": "GA", "bats": "BATS"}
+
+
+def reproduce_analogies(
+    table: str,
+    space: WordSpace,
+    analogies: Sequence[AnalogySet],
+    *,
+    embedding: str = "GN",
+    n_jobs: int | None = None,
+    advance: Advance | None = None,
+    journal: Journal | None = None,
+) -> list[dict[str, Any]]:
+    """Return the cells of a published table computed on a space, with pairs covered and the paper's number.
+
+    Parameters
+    ----------
+    table : "table4", "table5" or "table6"
+    space : WordSpace
+        The paper takes the first 80,000 words.
+    analogies : sequence of AnalogySet
+        Named "google" or "bats".
+    embedding : "GN" or "FT"
+        Which of the paper's spaces this one stands for.
+    journal : Journal, optional
+        Keeps each solved category until the table is done; see `densray.journal`.
+
+    Returns
+    -------
+    list of dict
+        ``{block, category, column, pairs, pairs_total, ours, paper, difference}`` in the order of the paper; ``ours``
+        is None where fewer than two pairs of a category are in the space. A group line is a mean over pairs; the macro
+        lines count the group and micro lines among the categories, as the paper's do (see `densray.paper.published`).
+    """
+    wanted = published(table)
+    names = list(dict.fromkeys(row["column"] for row in wanted if row["column"] not in _COSINES))
+    solvers = _solvers(space)
+    done, total = 0, sum(len(one.categories) for one in analogies)
+    rows = []
+    for one in analogies:
+        block = f"{embedding}/{_SETS[one.name.lower()]}"
+        cells = [row for row in wanted if row["block"] == block]
+        step = part_of(advance, done, total)
+        asked = [solvers[name] for name in names]
+        results = compare_solvers(space, one, asked, k=1, n_jobs=n_jobs, advance=step, journal=journal)
+        done += len(one.categories)
+        rows += _block_rows(block, dict(zip(names, results, strict=True)), cells)
+    return compare(rows, wanted)
+
+
+def _solvers(space: WordSpace) -> dict[str, Solver]:
+    return {
+        "intcos-complement-densray": IntCos(space, cosine="complement"),
+        "intcos-complement-svm": IntCos(space, rotation="svm", cosine="complement"),
+        "intcos-original-densray": IntCos(space),
+        "intcos-original-svm": IntCos(space, rotation="svm"),
+        "lrcos": LRCos(space),
+    }
+
+
+def _block_rows(block: str, results: dict[str, AnalogyResult], cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return our rows for the cells of one block."""
+    lines: dict[str, dict[str, Any]] = {}
+    for column in dict.fromkeys(row["column"] for row in cells):
+        result = results.get(column, next(iter(results.values())))
+        lines[column] = _column_lines(result, _COSINES.get(column, "precision"))
+    rows = []
+    for cell in cells:
+        line = lines[cell["column"]].get(_key(cell["category"]))
+        if line is not None:  # a set may have been cut down to some categories
+            rows.append({"block": block, "category": cell["category"], "column": cell["column"], **line})
+    return rows
+
+
+def _key(category: str) -> str:
+    """Return what names a category in every copy of BATS: its code; other names are kept."""
+    first = category.split(" ", maxsplit=1)[0]
+    return first if "[" in category else category
+
+
+def _column_lines(result: AnalogyResult, measure: str) -> dict[str, dict[str, Any]]:
+    """Return each line of a column: categories, groups, micro and macro means."""
+    lines = {_key(one.category): _line([one], measure) for one in result.categories}
+    for group in GROUPS:
+        members = [one for one in result.categories if one.group == group]
+        if members:
+            lines[group] = _line(members, measure)
+    lines["Micro Mean"] = _line(result.categories, measure)
+    above = [line["ours"] for line in lines.values() if line["ours"] is not None]
+    for name, sum_up in (("Macro Mean", np.mean), ("Macro Std", np.std)):
+        lines[name] = {**lines["Micro Mean"], "ours": float(sum_up(above)) if above else None}
+    return lines
+
+
+def _line(members: Sequence[CategoryResult], measure: str) -> dict[str, Any]:
+    """Return the mean over pairs, and how many pairs of the set it stands on."""
+    asked = [one for one in members if one.precision is not None]
+    return {
+        "pairs": sum(one.pairs for one in asked),
+        "pairs_total": sum(one.pairs_total for one in members),
+        "ours": weighted_mean(asked, lambda one: getattr(one, measure)),
+    }
+
+
+def analogy_tables(table: str, rows: Sequence[dict[str, Any]]) -> list[Table]:
+    """Return compared rows laid out as in the paper, a table a block: ours, then the paper's; the best in bold."""
+    return [
+        _block_table(table, block, [row for row in rows if row["block"] == block])
+        for block in dict.fromkeys(row["block"] for row in rows)
+    ]
+
+
+def _block_table(table: str, block: str, rows: Sequence[dict[str, Any]]) -> Table:
+    lines: dict[str, dict[str, Any]] = {}
+    rows = [row for row in rows if row["ours"] is not None]
+    for row in rows:
+        line = lines.setdefault(
+            row["category"], {"category": row["category"], "coverage": f"{row['pairs']}/{row['pairs_total']}"}
+        )
+        line[row["column"]] = row["ours"]
+        line[f"{row['column']} paper"] = row["paper"]
+    columns = list(dict.fromkeys(row["column"] for row in rows))
+    solved = [column for column in columns if column not in _COSINES]
+    shown: list[Column | str] = ["category", Column("coverage", "pairs")]
+    for column in columns:
+        shown.append(Column(column, _HEADINGS[column], decimals=2))
+        shown.append(Column(f"{column} paper", "paper", decimals=2))
+    listed = list(lines.values())
+    best = best_cells(listed, solved) | best_cells(listed, [f"{column} paper" for column in solved])
+    best = frozenset(cell for cell in best if listed[cell[0]]["category"] != "Macro Std")
+    found = agreement(rows, decimals=DECIMALS[table])
+    note = f"{found['equal']} of {found['compared']} cells equal the paper's to {DECIMALS[table]} decimals"
+    full = [row for row in rows if row["pairs"] >= 0.95 * row["pairs_total"]]
+    if full:
+        near = sum(abs(row["difference"]) * row["pairs"] <= 2.5 for row in full if row["column"] in solved)
+        asked = sum(row["column"] in solved for row in full)
+        note += f"; {near} of the {asked} precisions with 95 % of their pairs covered are within two queries of it"
+    return Table(f"{table[:-1].capitalize()} {table[-1]}, {block}", shown, listed, [f"{note}."], best)
+
+
+ANCHORS = ("man", "woman")
+
+
+def occupation_gaps(space: WordSpace | None = None) -> dict[str, AnchorGap]:
+    """Return the cosine gaps of 320 occupations in the original space and in its complement.
+
+    The gender axis comes from the pairs of the `family` section of the Google analogies (left 1, right -1) by
+    DensRay with unit-length differences and balanced weights, over unit vectors.
+
+    Parameters
+    ----------
+    space : WordSpace, optional
+        Absent: ``googlenews-26k``.
+    """
+    from densray.datasets import load_lexicon, load_space, load_word_list
+    from densray.debiasing._direction import anchor_gap
+    from densray.rotations import DensRay
+
+    unit = (load_space("googlenews-26k") if space is None else space).normalized(zeros="keep")
+    gender = load_lexicon("gender").align(unit, minimum=2)
+    rotation = DensRay(n_components=1, normalize_differences=True).fit(gender.X, gender.y)
+    spaces = {"original": unit, "complement": unit.erased(rotation)}
+    occupations = load_word_list("occupations")
+    return {block: anchor_gap(each, occupations, ANCHORS) for block, each in spaces.items()}
+
+
+def table3(gaps: dict[str, AnchorGap]) -> list[dict[str, Any]]:
+    """Return our cosine for every published cell of table 3, and whether the word is among our own five and five.
+
+    Words of the paper that are not in the space have no number.
+    """
+    rows = []
+    for cell in published("table3"):
+        block, word, anchor = (cell[key] for key in ("block", "word", "anchor"))
+        gap = gaps[block]
+        place = gap.words.index(word) if word in gap.words else None
+        ours = None if place is None else float(gap.cosines[place, ANCHORS.index(anchor)])
+        rows.append({"block": block, "word": word, "anchor": anchor, "ours": ours, "listed": word in gap.extremes()})
+    return rows
+
+
+def figure2(gaps: dict[str, AnchorGap]) -> list[dict[str, Any]]:
+    """Return one row an occupation and space, with its cosine to each anchor: what figure 2 draws."""
+    return [
+        {"space": block, "word": word, ANCHORS[0]: float(first), ANCHORS[1]: float(second)}
+        for block, gap in gaps.items()
+        for word, (first, second) in zip(gap.words, gap.cosines, strict=True)
+    ]
+
+
+#: The embedded part of GoogleNews, which stands in for it where a user gives nothing else.
+SLICE = "googlenews-26k"
+
+#: The embeddings of table 1, and where they come from.
+EMBEDDINGS = {
+    "CZ": "Czech vectors of Rothe, Ebert & Schütze 2016, or any other Czech space",
+    "DE": "German vectors of Rothe, Ebert & Schütze 2016, or another German space (densray data fetch fasttext-de)",
+    "ES": "Spanish vectors of Rothe, Ebert & Schütze 2016, or any other Spanish space",
+    "FR": "frWac vectors of Fauconnier 2015, or another French space (densray data fetch fasttext-fr)",
+    "EN": "GoogleNews (densray data fetch googlenews)",
+    "EN(t)": "Twitter vectors of Rothe, Ebert & Schütze 2016, or any other space of English tweets",
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of table 1: as printed, and the data sets behind it."""
+
+    line: int
+    task: str
+    embedding: str
+    train: str
+    test: str
+    lexicon: str
+    gold: str | None = None  # None: held out from the training lexicon
+    note: str = ""
+
+    def cell(self, method: str) -> dict[str, Any]:
+        """Return the keys of a published cell; the paper's DensRay is our "densray-unit"."""
+        keys = ("line", "task", "embedding", "train", "test")
+        return {key: getattr(self, key) for key in keys} | {"method": method.removesuffix("-unit")}
+
+
+_MERGED = "trial and test words of SemEval-2015 together: their published file does not part them"
+
+LINES = (
+    Line(1, "sent", "CZ", "SubLex", "SubLex", "sublex"),
+    Line(2, "sent", "DE", "GermanPC", "GermanPC", "germanpc"),
+    Line(3, "sent", "ES", "fullstrength", "fullstrength", "fullstrength"),
+    Line(4, "sent", "FR", "FEEL", "FEEL", "feel"),
+    Line(5, "sent", "EN", "WHM", "WHM", "whm"),
+    Line(6, "sent", "EN(t)", "WHM", "SE Trial*", "whm", "semeval2015-e", _MERGED),
+    Line(7, "sent", "EN(t)", "WHM", "SE Test*", "whm", "semeval2015-e", _MERGED),
+    Line(8, "conc", "EN", "BWK*", "BWK*", "bwk"),
+)
+
+_MACRO = Line(9, "Macro Mean", "", "", "", "")
+
+
+def table1(
+    spaces: Mapping[str, WordSpace],
+    *,
+    methods: Sequence[str] = PAPER_METHODS,
+    protocol: Protocol | None = None,
+    advance: Advance | None = None,
+    journal: Journal | None = None,
+) -> list[dict[str, Any]]:
+    """Return one row a line and method: ours, its interval, words used, coverage, and a note on what differs.
+
+    Parameters
+    ----------
+    spaces : mapping from an embedding of `EMBEDDINGS` to a space
+        Lines whose embedding is not among them have ``ours`` None and say where to get it.
+    methods : sequence of str
+        The paper's four by default; others have no published cell.
+    protocol : Protocol, optional
+    advance : callable, optional
+        Told how many cells are done, and of how many.
+    journal : Journal, optional
+        Keeps the cells until the table is done; see `densray.journal`.
+    """
+    methods = check_methods(methods)
+    unknown = [name for name in spaces if name not in EMBEDDINGS]
+    if unknown:
+        raise DataError(f"'{unknown[0]}' is no embedding of table 1. Known: {', '.join(EMBEDDINGS)}.")
+    found = {line: _lexicons(line, spaces.get(line.embedding)) for line in LINES}
+    total = len(methods) * sum(not isinstance(lexicons, str) for lexicons in found.values())
+    rows: list[dict[str, Any]] = []
+    for line, lexicons in found.items():
+        if isinstance(lexicons, str):
+            rows += [_row(line, method, None, f"not computed: {lexicons}") for method in methods]
+            continue
+        space, done = spaces[line.embedding], sum(row["ours"] is not None for row in rows)
+        step = part_of(advance, done, total)
+        result = evaluate_induction(
+            space, lexicons[0], test=lexicons[1], methods=methods, protocol=protocol, advance=step, journal=journal
+        )
+        rows += [_row(line, method, result, _note(line, space)) for method in methods]
+    return rows + _macro_rows(rows, methods)
+
+
+def _lexicons(line: Line, space: WordSpace | None) -> tuple[Lexicon, Lexicon | None] | str:
+    """Return the training and the test lexicon of a line, or why it cannot be computed."""
+    if space is None:
+        return f"needs --space '{line.embedding}=FILE', {EMBEDDINGS[line.embedding]}"
+    try:
+        return load_lexicon(line.lexicon), None if line.gold is None else load_lexicon(line.gold)
+    except DataError as error:
+        return str(error)
+
+
+def _note(line: Line, space: WordSpace) -> str:
+    stands_in = f"{len(space):,} words of GoogleNews, not the paper's vocabulary" if space.name == SLICE else ""
+    return "; ".join(part for part in (stands_in, line.note) if part)
+
+
+def _row(line: Line, method: str, result: LexiconInduction | None, note: str) -> dict[str, Any]:
+    score = None if result is None else result.score(method)
+    return {
+        **line.cell(method),
+        "n_training": None if result is None else result.n_training,
+        "n_test": None if result is None else result.n_test,
+        "coverage": None if result is None else result.coverage,
+        "low": None if score is None else score.tau_low,
+        "high": None if score is None else score.tau_high,
+        "ours": None if score is None else score.tau,
+        "note": note,
+    }
+
+
+def _macro_rows(rows: Sequence[Mapping[str, Any]], methods: Sequence[str]) -> list[dict[str, Any]]:
+    found = []
+    for method in methods:
+        cell = _MACRO.cell(method)
+        taus = {row["line"]: row["ours"] for row in rows if row["method"] == cell["method"]}
+        absent = [str(line) for line, tau in taus.items() if tau is None]
+        row = _row(_MACRO, method, None, f"not computed: lines {', '.join(absent)} are missing" if absent else "")
+        found.append(row if absent else row | {"ours": macro_mean(taus.values())})
+    return found

@@ -1,0 +1,408 @@
+"""Rows that come in blocks: additive statistics, samples of rows, Dask collections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from densray._arrays import Array, beside, is_dask, is_foreign, to_host
+from densray.errors import DensRayError, LabelError, MissingExtraError, NotAdditiveError, VectorError
+from densray.moments import ClassMoments, ScoreMoments, on_host
+from densray.rotations._base import AdditiveRotation, Rotation, precision_of
+from densray.rotations._densray import SAMPLE_ROWS, check_partners, check_random_generator, too_many_rows
+from densray.rotations._input import (
+    RowCount,
+    check_distinct,
+    check_rows,
+    check_weights,
+    check_zeros,
+    drop_weightless,
+    read_block_labels,
+)
+
+if TYPE_CHECKING:
+    from densray.rotations._base import Rotation
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """The rows of lowest priority among those of one label, and how many there were."""
+
+    seen: int
+    priorities: NDArray[np.float64]
+    rows: NDArray[Any]
+    values: NDArray[Any]
+    weights: NDArray[np.float64]
+
+    def merge(self, other: Stratum, limit: int) -> Stratum:
+        """Return the `limit` rows of lowest priority of both."""
+        pairs = zip(self.columns(), other.columns(), strict=True)
+        return Stratum(self.seen + other.seen, *(np.concatenate(pair) for pair in pairs)).lowest(limit)
+
+    def lowest(self, limit: int) -> Stratum:
+        """Return the `limit` rows of lowest priority, in that order."""
+        order = np.argsort(self.priorities, kind="stable")[:limit]
+        return Stratum(self.seen, *(column[order] for column in self.columns()))
+
+    def columns(self) -> tuple[NDArray[Any], ...]:
+        """Return priorities, rows, values and weights."""
+        return self.priorities, self.rows, self.values, self.weights
+
+
+@dataclass(frozen=True)
+class RowSample:
+    """Up to `limit` rows of each label while there are two; of all rows together once there are more."""
+
+    limit: int
+    strata: dict[Any, Stratum]  # by label; one under None for scores
+
+    @classmethod
+    def of(
+        cls,
+        X: NDArray[Any],
+        values: NDArray[Any],
+        weights: NDArray[np.float64],
+        *,
+        limit: int,
+        seed: tuple[int, int],
+        cutoffs: Mapping[Any, float] | None = None,
+    ) -> RowSample:
+        """Return the sample of one block; equal seeds give equal priorities.
+
+        `cutoffs` leaves out rows of a label above a priority that no row of the final sample will have.
+        """
+        priorities = np.random.default_rng(seed).random(len(X))
+        distinct = np.unique(values).tolist()
+        labels = distinct if len(distinct) <= 2 else [None]
+        strata = {}
+        for label in labels:
+            rows = np.arange(len(X)) if label is None else np.flatnonzero(values == label)
+            seen = len(rows)
+            if cutoffs is not None:
+                rows = rows[priorities[rows] < cutoffs.get(label, cutoffs.get(None, 1.0))]
+            rows = rows[np.argsort(priorities[rows], kind="stable")[:limit]]
+            strata[label] = Stratum(seen, priorities[rows], X[rows], values[rows], weights[rows])
+        return cls(limit, strata)
+
+    def merge(self, other: RowSample) -> RowSample:
+        """Return the sample of both sets of rows together."""
+        labels = {*self.strata, *other.strata}
+        first, second = (self, other) if len(labels) <= 2 and None not in labels else (self._joined(), other._joined())
+        strata = dict(first.strata)
+        for label, stratum in second.strata.items():
+            strata[label] = strata[label].merge(stratum, self.limit) if label in strata else stratum
+        return RowSample(self.limit, strata)
+
+    def _joined(self) -> RowSample:
+        """Return the sample without regard to labels: the lowest of all are among the lowest of each."""
+        parts = list(self.strata.values())
+        joined = parts[0]
+        for part in parts[1:]:
+            joined = joined.merge(part, self.limit)
+        return RowSample(self.limit, {None: joined})
+
+
+@dataclass(frozen=True)
+class BlockStatistics:
+    """Statistics of some rows; those of two sets of rows merge into those of both."""
+
+    n_rows: int
+    n_zero: int
+    width: int
+    precision: float
+    moments: ClassMoments | ScoreMoments
+    sample: RowSample | None = None
+
+
+@dataclass(frozen=True)
+class Gatherer:
+    """Turns blocks into statistics, merges them, and makes a fitted rotation of them.
+
+    Attributes
+    ----------
+    rotation : AdditiveRotation
+        An unfitted copy: parameters only.
+    seed : int
+        Of the rows drawn where pairs are sampled.
+    sample_rows : int
+        How many rows are drawn; 0 where none are needed.
+    cutoffs : mapping, optional
+        The priority above which rows of a label are surely not drawn.
+    """
+
+    rotation: AdditiveRotation
+    seed: int = 0
+    sample_rows: int = 0
+    cutoffs: Mapping[Any, float] | None = None
+
+    @classmethod
+    def of(cls, rotation: Rotation, where: str) -> Gatherer:
+        """Return the gatherer of a rotation; one that needs all rows at once is a named error."""
+        if not isinstance(rotation, AdditiveRotation):
+            raise NotAdditiveError(
+                f"{type(rotation).__name__} needs all rows at once, which {where} cannot give. Use a method whose "
+                "statistics add up, DensRay or MeanDifference, or fit on a sample in memory."
+            )
+        bare: AdditiveRotation = clone(rotation)
+        if not getattr(rotation, "normalize_differences", False):
+            return cls(bare)
+        n_partners, sample_rows = (getattr(rotation, name) for name in ("n_partners", "sample_rows"))
+        if n_partners is None:
+            raise too_many_rows(where)
+        check_partners(n_partners, sample_rows)
+        seed = int(check_random_generator(rotation.random_state).integers(2**32))
+        return cls(bare, seed, sample_rows or SAMPLE_ROWS)
+
+    def gather(self, number: int, X: Array, y: Array, weight: Array | None = None) -> BlockStatistics | None:
+        """Return the statistics of one block, None if it holds no row that counts; errors name the block."""
+        if getattr(X, "ndim", 2) == 2 and X.shape[0] == 0 and (y is None or tuple(np.shape(y)) == (0,)):
+            return None
+        if weight is not None and not (weight != 0).any():
+            return None
+        try:
+            X = check_rows(clone(self.rotation), X, reset=True, fewest=1, warn_of_zeros=False)
+            labels = read_block_labels(y, X.shape[0])
+            weights = None if weight is None else check_weights(weight, X)
+            X, labels, weights = drop_weightless(X, labels, weights)
+            labels = beside(labels, X) if is_foreign(X) or is_foreign(labels) else labels
+            moments = on_host(self.rotation._moments_of(X, labels, weights))
+        except (VectorError, LabelError) as error:
+            raise type(error)(f"block {number}: {error}") from error
+        sample = None
+        if self.sample_rows:
+            rows = to_host(X) if is_foreign(X) else np.asarray(X)
+            charges = np.ones(len(rows)) if weights is None else to_host(weights).astype(np.float64)
+            sample = RowSample.of(
+                rows,
+                to_host(labels),
+                charges,
+                limit=self.sample_rows,
+                seed=(self.seed, number),
+                cutoffs=self.cutoffs,
+            )
+        n_rows, width = (int(length) for length in X.shape)
+        return BlockStatistics(n_rows, _count_zeros(X), width, precision_of(X), moments, sample)
+
+    def merge(self, first: BlockStatistics | None, second: BlockStatistics | None) -> BlockStatistics | None:
+        """Return the statistics of both sets of rows together."""
+        if first is None or second is None:
+            return second if first is None else first
+        return BlockStatistics(
+            first.n_rows + second.n_rows,
+            first.n_zero + second.n_zero,
+            first.width,
+            max(first.precision, second.precision),
+            self.rotation._merged(first.moments, second.moments),
+            None if first.sample is None or second.sample is None else first.sample.merge(second.sample),
+        )
+
+    def merge_all(self, parts: list[BlockStatistics | None]) -> BlockStatistics | None:
+        """Return the statistics of all parts, merged in order."""
+        total = None
+        for part in parts:
+            total = self.merge(total, part)
+        return total
+
+    def fit(self, rotation: Rotation, statistics: BlockStatistics | None) -> None:
+        """Give a rotation the axes these statistics determine."""
+        if statistics is None:
+            raise VectorError("there are no rows: every block is empty. Pass at least one block of vectors and labels.")
+        moments = statistics.moments
+        distinct = sorted(moments.groups) if isinstance(moments, ClassMoments) else [0, 1, 2]
+        check_distinct(np.array(distinct), classes_only=False)
+        if statistics.n_zero:
+            check_zeros(RowCount(statistics.n_zero, None), statistics.n_rows, stacklevel=5)
+        assert isinstance(rotation, AdditiveRotation)
+        rotation.n_features_in_ = statistics.width
+        n_components = rotation._count_axes((statistics.n_rows, statistics.width))
+        rotation._fit_gathered(moments, statistics.sample, n_components, statistics.precision)
+
+    def drawing_from(self, seen: Mapping[Any, int]) -> Gatherer:
+        """Return a gatherer that knows how many rows of each label there are, and sends on no more than it must."""
+        if not self.sample_rows:
+            return self
+        scores = len(seen) > 2 or None in seen
+        counts = {None: sum(seen.values())} if scores else dict(seen)
+        # Six standard deviations above the wanted number: fewer are left once in 10⁹ fits.
+        wanted = self.sample_rows + 6.0 * np.sqrt(self.sample_rows)
+        cutoffs = {label: min(1.0, wanted / max(count, 1)) for label, count in counts.items()}
+        # A block of scores may happen to hold two of them only.
+        cutoffs.setdefault(None, max(cutoffs.values()))
+        return replace(self, cutoffs=cutoffs)
+
+
+def _count_zeros(X: Array) -> int:
+    if is_foreign(X):
+        return 0
+    return int(len(X) - np.count_nonzero(np.any(X, axis=1)))
+
+
+def check_width(number: int, width: int, expected: int | None) -> None:
+    """Raise if a block is wider or narrower than those before it."""
+    if expected is not None and width != expected:
+        raise VectorError(
+            f"block {number} has vectors of width {width}, the blocks before it {expected}. "
+            "All blocks must come from one space."
+        )
+
+
+def check_block(number: int, block: object) -> tuple[Array, Array, Array | None]:
+    """Return vectors, labels and weights (or None) of a block; anything else is a named error."""
+    if not isinstance(block, tuple | list) or len(block) not in (2, 3):
+        raise DensRayError(
+            f"block {number} is a {type(block).__name__}; a pair (X, y), or (X, y, sample_weight), is needed. "
+            "labelled_blocks makes such blocks of vectors and labels."
+        )
+    X, y, *rest = block
+    X = X if hasattr(X, "dtype") else np.asarray(X)
+    return X, y, (rest[0] if rest else None)
+
+
+#: Statistics merged by one task: few enough to hold, enough to keep the tree shallow.
+FAN_IN = 8
+
+AnyRotation = TypeVar("AnyRotation", bound="Rotation")
+Column = Any  # a Dask array of one number a row
+
+
+def fit_dask(rotation: AnyRotation, X: Any, y: Any, sample_weight: Any = None) -> AnyRotation:
+    """Fit a rotation on a Dask array or dataframe, on whatever scheduler is active."""
+    gatherer = Gatherer.of(rotation, "a Dask collection")
+    X = as_rows(X)
+    y = _column(y, X, "y")
+    blocks = _blocks(X), _blocks(y)
+    weights = [None] * len(blocks[0])
+    if sample_weight is not None:
+        weights = _blocks(_column(sample_weight, X, "sample_weight"))
+    dask = _dask()
+    if gatherer.sample_rows:
+        gatherer = gatherer.drawing_from(
+            _reduce([dask.delayed(_count_labels)(part) for part in blocks[1]], _add_counts)
+        )
+    gather = dask.delayed(gatherer.gather, pure=False)
+    parts = [gather(number, *block) for number, block in enumerate(zip(*blocks, weights, strict=True))]
+    total: BlockStatistics | None = _reduce(parts, gatherer.merge_all)
+    gatherer.fit(rotation, total)
+    return rotation
+
+
+def map_rows(rotation: Rotation, method: str, X: Any, **options: Any) -> Any:
+    """Return the Dask array of what a method returns for the rows of `X`, block by block, when it is computed."""
+    X = as_rows(X)
+    light = copy(rotation)
+    if hasattr(light, "moments_"):
+        light.moments_ = None  # d × d numbers that no worker needs
+    probe = getattr(light, method)(np.ones((1, X.shape[1]), dtype=X.dtype), **options)
+    return X.map_blocks(
+        _apply,
+        getattr(light, method),
+        options,
+        probe.shape[1],
+        dtype=probe.dtype,
+        chunks=(X.chunks[0], (probe.shape[1],)),
+        meta=np.empty((0, 0), dtype=probe.dtype),
+    )
+
+
+def score_dask(rotation: Rotation, X: Any, y: Any) -> float:
+    """Return Kendall's τ-b of axis 0; one number a row comes to the client."""
+    from scipy.stats import kendalltau
+
+    X = as_rows(X)
+    coordinates, labels = _dask().compute(map_rows(rotation, "transform", X)[:, 0], _column(y, X, "y"))
+    values = read_block_labels(labels, len(coordinates))
+    ranks = np.unique(values, return_inverse=True)[1]
+    return float(kendalltau(coordinates, ranks).statistic)
+
+
+def as_rows(X: Any) -> Any:
+    """Return a Dask array whose blocks hold whole rows, from an array or a dataframe."""
+    _dask()
+    if hasattr(X, "to_dask_array"):
+        X = X.to_dask_array()
+    if X.ndim != 2:
+        raise VectorError(f"X has shape {X.shape}; one vector a row is needed. Reshape it to 2-D.")
+    if X.numblocks[1] > 1:
+        X = X.rechunk({1: -1})
+    return X
+
+
+def _blocks(array: Any) -> list[Any]:
+    """Return the blocks of an array, to be computed each; labels made from the vectors share what both need."""
+    blocks: list[Any] = array.to_delayed(optimize_graph=False).ravel().tolist()
+    return blocks
+
+
+def _column(values: Any, X: Any, name: str) -> Column:
+    """Return one number a row as a Dask array cut as the rows are."""
+    import dask.array as da
+
+    if hasattr(values, "to_dask_array"):
+        values = values.to_dask_array()
+    if not is_dask(values):
+        if any(np.isnan(X.chunks[0])):
+            X = copy(X).compute_chunk_sizes()  # which changes what it is called on
+        values = np.asarray(values)
+        _check_length(len(values), sum(X.chunks[0]), name)
+        return da.from_array(values, chunks=(X.chunks[0],))
+    values = values.ravel() if values.ndim > 1 else values
+    if not any(np.isnan([*values.chunks[0], *X.chunks[0]])):
+        _check_length(values.shape[0], X.shape[0], name)
+        return values.rechunk((X.chunks[0],))
+    if values.numblocks[0] != X.numblocks[0]:
+        raise LabelError(
+            f"{name} comes in {values.numblocks[0]} blocks, X in {X.numblocks[0]}, and their lengths are not known. "
+            "Cut both alike, or call compute_chunk_sizes() on both."
+        )
+    return values
+
+
+def _check_length(given: int, needed: int, name: str) -> None:
+    if given != needed:
+        raise LabelError(f"{needed:,} rows of vectors, but {name} has {given:,} values. Pass one a row.")
+
+
+def _reduce(parts: list[Any], merge: Callable[[list[Any]], Any]) -> Any:
+    """Return what merging all parts gives, a few at a time, in a fixed order."""
+    dask = _dask()
+    task = dask.delayed(merge, pure=False)
+    while len(parts) > 1:
+        parts = [task(parts[start : start + FAN_IN]) for start in range(0, len(parts), FAN_IN)]
+    return parts[0].compute()
+
+
+def _count_labels(y: NDArray[Any]) -> dict[Any, int]:
+    labels, counts = np.unique(read_block_labels(y, len(y)), return_counts=True)
+    if len(labels) > 2:
+        return {None: len(y)}  # scores
+    return dict(zip(labels.tolist(), counts.tolist(), strict=True))
+
+
+def _add_counts(parts: list[Mapping[Any, int]]) -> dict[Any, int]:
+    total: dict[Any, int] = {}
+    for part in parts:
+        for label, count in part.items():
+            total[label] = total.get(label, 0) + count
+    return total
+
+
+def _apply(block: NDArray[Any], method: Callable[..., NDArray[Any]], options: dict[str, Any], width: int) -> Any:
+    """Return what a method returns for one block; an empty block stays empty."""
+    if len(block) == 0:
+        return np.empty((0, width), dtype=method(np.ones((1, block.shape[1]), dtype=block.dtype), **options).dtype)
+    return method(block, **options)
+
+
+def _dask() -> Any:
+    try:
+        import dask
+        import dask.array
+    except ImportError as error:
+        raise MissingExtraError("Dask collections need Dask. Install it: pip install 'densray[dask]'.") from error
+    return dask

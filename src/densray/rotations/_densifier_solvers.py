@@ -1,0 +1,220 @@
+"""The two solvers of Densifier: ascent on the full objective, and descent on batches of pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray.pairs import PairWeights
+from densray.rotations._input import Labels
+
+Vector = NDArray[np.float64]
+
+
+def spread(s: Vector, u: Vector) -> Vector:
+    """Return c such that c @ s is the sum of u_v u_w |s_v - s_w| over ordered pairs.
+
+    >>> s, u = np.array([3.0, 1.0, 1.0]), np.array([1.0, 1.0, 2.0])
+    >>> float(spread(s, u) @ s)  # 2 * (1 * 1 * |3 - 1| + 1 * 2 * |3 - 1|)
+    12.0
+    """
+    order = np.argsort(s, kind="stable")
+    ordered = s[order]
+    below = np.concatenate([[0.0], np.cumsum(u[order])])
+    first = np.searchsorted(ordered, ordered, side="left")  # ties count neither below nor above
+    last = np.searchsorted(ordered, ordered, side="right")
+    c = np.empty_like(below[1:])
+    c[order] = 2.0 * u[order] * (below[first] - (below[-1] - below[last]))
+    return c
+
+
+@dataclass(frozen=True)
+class SpreadObjective:
+    r"""f(q) = α≠ Σ_≠ |q·d| - α= Σ_= |q·d| over ordered pairs; for scores f(q) = -Σ l(v) l(w) |q·d|."""
+
+    X: NDArray[np.floating]
+    labels: Labels
+    weights: PairWeights | None  # None for scores
+    row_weight: Vector
+
+    def coefficients(self, s: Vector) -> Vector:
+        """Return c with f(q) = c @ s, the derivative of f by each word's coordinate."""
+        if self.weights is None:
+            return -spread(s, self.row_weight * self.labels.values)
+        like = np.empty_like(s)
+        for rows in self.labels.class_rows():
+            like[rows] = spread(s[rows], self.row_weight[rows])
+        return self.weights.unlike * (spread(s, self.row_weight) - like) - self.weights.like * like
+
+    def __call__(self, q: Vector) -> tuple[float, Vector]:
+        """Return f(q) and its gradient: O(n log n + n d), no pairs sampled."""
+        s = (self.X @ q.astype(self.X.dtype)).astype(np.float64)
+        c = self.coefficients(s)
+        return float(c @ s), (c.astype(self.X.dtype) @ self.X).astype(np.float64)
+
+
+def ascend(objective: SpreadObjective, q: Vector, *, max_iter: int, tol: float) -> tuple[Vector, float, int, bool]:
+    """Return the axis reached from `q` along geodesics, its objective, the steps taken, and whether it converged.
+
+    Each step follows the great circle of the gradient and halves its angle until the objective grows; the next one
+    starts from twice the angle that worked.
+    """
+    value, gradient = objective(q)
+    angle = np.pi / 8
+    for count in range(1, max_iter + 1):
+        tangent = gradient - (gradient @ q) * q
+        steepness = float(np.linalg.norm(tangent))
+        if steepness <= 1e-14 * float(np.linalg.norm(gradient)):
+            return q, value, count, True
+        direction = tangent / steepness
+        angle = min(2.0 * angle, np.pi / 4)
+        while angle > 1e-10:
+            step = np.cos(angle) * q + np.sin(angle) * direction
+            step /= np.linalg.norm(step)
+            reached, slope = objective(step)
+            if reached > value:
+                break
+            angle /= 2.0
+        else:
+            return q, value, count, True  # no step along the steepest circle helps: a maximum to rounding
+        gain = reached - value
+        q, value, gradient = step, reached, slope
+        if gain <= tol * abs(value):
+            return q, value, count, True
+    return q, value, max_iter, False
+
+
+Matrix = NDArray[np.float64]
+
+
+def _polar(Q: Matrix) -> Matrix:
+    """Return the orthonormal rows nearest to Q."""
+    U, _, V = np.linalg.svd(Q, full_matrices=False)
+    nearest: Matrix = U @ V
+    return nearest
+
+
+def _qr(Q: Matrix) -> Matrix:
+    """Return the Gram–Schmidt rows of Q: earlier axes stay, later ones give way."""
+    factor, triangle = np.linalg.qr(Q.T)
+    return (factor * np.sign(np.diag(triangle))).T
+
+
+def _rows(Q: Matrix) -> Matrix:
+    """Return Q with each row at unit length."""
+    scaled: Matrix = Q / np.linalg.norm(Q, axis=1, keepdims=True)
+    return scaled
+
+
+ORTHOGONALIZATIONS: dict[str, Callable[[Matrix], Matrix]] = {"polar": _polar, "qr": _qr, "none": _rows}
+
+
+@dataclass(frozen=True)
+class Signal:
+    """One concept: its labelled rows, and how many axes are reserved for it."""
+
+    rows: NDArray[np.intp]
+    labels: Labels
+    weights: PairWeights | None  # None for scores
+    row_weight: NDArray[np.float64]
+    count: int
+
+
+class PairDescent:
+    """Climbs the Densifier objective by mini-batches of pairs.
+
+    Only the reserved rows of the rotation have a gradient, so only they are kept: a k × d matrix with orthonormal rows
+    instead of a d × d one. The step is an angle: the batch gradient sets its direction, the rate its length.
+    """
+
+    def __init__(
+        self,
+        X: NDArray[np.floating],
+        signals: list[Signal],
+        *,
+        batch_size: int,
+        rate: float,
+        orthogonalization: str,
+    ) -> None:
+        self.X = X
+        self.signals = signals
+        self.batch_size = int(batch_size)
+        self.rate = rate
+        self.orthogonalize = ORTHOGONALIZATIONS[orthogonalization]
+
+    def run(self, steps: int, random: np.random.RandomState) -> tuple[Matrix, NDArray[np.float64], float]:
+        """Return the axes, the loss after each step, and the slope that is left at the end."""
+        total = sum(signal.count for signal in self.signals)
+        Q = _polar(random.standard_normal((total, self.X.shape[1])))
+        losses = np.empty(steps)
+        for step in range(steps):
+            gradient, losses[step] = self._gradient(Q, random)
+            tangent = _tangent(gradient, Q)
+            length = np.linalg.norm(tangent)
+            rate = self.rate * (1.0 - step / steps) ** 2
+            if length > 0:
+                Q = self.orthogonalize(Q + (rate / length) * tangent)
+        Q = _polar(Q)
+        return Q, losses, self._slope(Q, random)
+
+    def _slope(self, Q: Matrix, random: np.random.RandomState) -> float:
+        """Return the share of the gradient that still points along the manifold, squared.
+
+        Two independent estimates are multiplied, so that the noise of the batches averages out to zero.
+        """
+        first, second = (np.sum([self._gradient(Q, random)[0] for _ in range(10)], axis=0) for _ in range(2))
+        whole = float(np.sum(first * second))
+        return float(np.sum(_tangent(first, Q) * _tangent(second, Q))) / whole if whole > 0 else 0.0
+
+    def _gradient(self, Q: Matrix, random: np.random.RandomState) -> tuple[Matrix, float]:
+        gradient = np.zeros_like(Q)
+        loss = 0.0
+        start = 0
+        for signal in self.signals:
+            part = slice(start, start + signal.count)
+            for v, w, factor in self._draw(signal, random):
+                d = (self.X[v] - self.X[w]).astype(np.float64)
+                projected = d @ Q[part].T
+                lengths = np.linalg.norm(projected, axis=1)
+                safe = np.where(lengths > 0, lengths, 1.0)
+                gradient[part] += (projected * (factor / safe)[:, None]).T @ d
+                loss -= float(factor @ lengths)
+            start += signal.count
+        return gradient, loss
+
+    def _draw(
+        self, signal: Signal, random: np.random.RandomState
+    ) -> list[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]]:
+        """Return batches of pairs with factors whose expected sum is the signal's objective, up to its scale."""
+        if signal.weights is None:
+            v, w = (self._sample(signal, np.arange(signal.rows.size), random) for _ in range(2))
+            scores = signal.labels.values
+            factor = -scores[v] * scores[w] / (self.batch_size * np.mean(scores**2))
+            return [(signal.rows[v], signal.rows[w], factor)]
+        low, high = signal.labels.class_rows()
+        sizes = [float(signal.row_weight[rows].sum()) for rows in (low, high)]
+        unlike = 2.0 * sizes[0] * sizes[1] * signal.weights.unlike
+        like = np.array([size * size for size in sizes]) * signal.weights.like
+        scale = (unlike + like.sum()) * self.batch_size
+        batches = []
+        for left, right, share in ((low, high, unlike), (low, low, like[0]), (high, high, like[1])):
+            v, w = self._sample(signal, left, random), self._sample(signal, right, random)
+            sign = 1.0 if left is not right else -1.0
+            batches.append((signal.rows[v], signal.rows[w], np.full(v.size, sign * share / scale)))
+        return batches
+
+    def _sample(self, signal: Signal, rows: NDArray[np.intp], random: np.random.RandomState) -> NDArray[np.intp]:
+        weight = signal.row_weight[rows]
+        if np.all(weight == weight[0]):
+            return rows[random.randint(rows.size, size=self.batch_size)]
+        chosen: NDArray[np.intp] = random.choice(rows, size=self.batch_size, p=weight / weight.sum())
+        return chosen
+
+
+def _tangent(gradient: Matrix, Q: Matrix) -> Matrix:
+    """Return the part of a gradient along the manifold of orthonormal rows."""
+    inner = gradient @ Q.T
+    return gradient - 0.5 * (inner + inner.T) @ Q

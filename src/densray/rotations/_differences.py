@@ -1,0 +1,173 @@
+"""Axes that are differences: of class means, and of pairs."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray._arrays import Array, namespace, to_host
+from densray.errors import LabelError, VectorError
+from densray.moments import ClassMoments
+from densray.pairs import score_covariance, unlike_pair_matrix
+from densray.rotations._base import AdditiveRotation, Rotation, complete_basis, label_covariance, orient, precision_of
+from densray.rotations._densray import principal_axes
+from densray.rotations._input import Labels, check_rows, read_labels
+
+
+class MeanDifference(AdditiveRotation):
+    r"""Rotation whose first axis runs from the mean of the lower class to that of the higher (SemAxis).
+
+    .. math::
+        q \propto \bar e_+ - \bar e_-, \qquad\text{for scores}\qquad q \propto \sum_v (l(v) - \bar l)\, e_v .
+
+    Parameters
+    ----------
+    n_components : int or None, default=1
+        Axes to keep; the method has one, further ones complete the basis. None keeps all: a lossless rotation.
+    precision : {None, "float32", "float64"}, default=None
+        Convert the rows to this first; None multiplies float32 and float64 rows as they are and refuses half
+        precision.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, d)
+        Orthonormal axes as rows; row 0 is the concept and points to the higher label.
+    moments_ : ClassMoments or ScoreMoments
+        The additive statistics of the rows seen.
+
+    References
+    ----------
+    .. [1] J. An, H. Kwak and Y.-Y. Ahn. SemAxis: A Lightweight Framework to Characterize Domain-Specific Word
+       Semantics Beyond Sentiment. ACL 2018.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from densray import MeanDifference
+    >>> X, y = np.array([[3.0, 1.0], [5.0, 1.0], [-4.0, 1.0]]), [1, 1, -1]
+    >>> MeanDifference().fit(X, y).components_
+    array([[1., 0.]])
+    """
+
+    def __init__(self, n_components: int | None = 1, *, precision: str | None = None) -> None:
+        self.n_components = n_components
+        self.precision = precision
+
+    def _find_axes(
+        self, X: Array, labels: Labels, n_components: int | None, sample_weight: Array | None
+    ) -> NDArray[np.float64]:
+        return self._fit_moments(X, labels, n_components, sample_weight)
+
+    @property
+    def _needs_scatter(self) -> bool:
+        return False
+
+    def _axes_from_moments(self, n_components: int | None, precision: float) -> NDArray[np.float64]:
+        moments = self.moments_
+        if isinstance(moments, ClassMoments):
+            low, high = (moments.groups[value] for value in sorted(moments.groups))
+            direction = to_host(high.mean - low.mean)
+        else:
+            assert moments is not None
+            direction = score_covariance(moments)
+        axes = unit(direction)[None, :]
+        return axes if n_components == 1 else complete_basis(axes)[:n_components]
+
+
+def unit(direction: NDArray[Any]) -> NDArray[np.float64]:
+    """Return a direction at unit length."""
+    length = float(np.linalg.norm(direction))
+    if not np.isfinite(length):
+        raise VectorError(
+            "the direction found is not finite: the vectors are too large. Scale them, e.g. to unit length."
+        )
+    if length == 0.0:
+        raise LabelError(
+            "the direction found is zero: the labels do not move the mean vector. Check vectors and labels."
+        )
+    return np.asarray(direction, dtype=np.float64) / length
+
+
+class PairDirection(Rotation):
+    r"""Rotation whose first axis is the first principal component of pair differences.
+
+    .. math::
+        \max_{\|q\| = 1} \sum_{(v, w)} (q^\top d_{vw})^2
+
+    over pairs of unlike words of one group (he – she, king – queen), as Bolukbasi et al. [1]_ find the gender
+    direction; without groups over all unlike pairs.
+
+    Parameters
+    ----------
+    n_components : int or None, default=1
+        Axes to keep; None keeps all: a lossless rotation.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, d)
+        Orthonormal axes as rows; row 0 points to the higher label.
+    eigenvalues_ : ndarray of shape (n_components,)
+        Sum of squared differences along each axis, over ordered pairs.
+
+    References
+    ----------
+    .. [1] T. Bolukbasi, K.-W. Chang, J. Zou, V. Saligrama and A. Kalai. Man is to Computer Programmer as Woman is to
+       Homemaker? Debiasing Word Embeddings. NeurIPS 2016.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from densray import PairDirection
+    >>> X = np.array([[1.0, 5.0], [-1.0, 5.0], [1.0, -7.0], [-1.0, -7.0]])
+    >>> PairDirection().fit(X, [1, -1, 1, -1], groups=[0, 0, 1, 1]).components_
+    array([[1., 0.]])
+    """
+
+    _classes_only = True
+
+    eigenvalues_: NDArray[np.float64]
+
+    def __init__(self, n_components: int | None = 1) -> None:
+        self.n_components = n_components
+
+    def fit(self, X: Array, y: Array, groups: Array | None = None) -> Self:
+        """Find the direction of the pairs.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+        y : array of shape (n,)
+            Two classes: the two sides of the pairs.
+        groups : array of shape (n,), optional
+            Rows with the same value belong together: usually two, one a class. Absent: all rows belong together.
+        """
+        X = check_rows(self, X, reset=True)
+        labels = read_labels(y, X.shape[0], classes_only=True).beside(X)
+        n_components = self._count_axes(X.shape)
+        self.classes_ = labels.classes
+        A = self._pair_matrix(X, labels, groups)
+        self.eigenvalues_, axes, _ = principal_axes(A, n_components, precision_of(X))
+        self.components_ = orient(axes, label_covariance(X, labels, None))
+        return self
+
+    def _pair_matrix(self, X: Array, labels: Labels, groups: Array | None) -> NDArray[np.float64]:
+        if groups is None:
+            return unlike_pair_matrix(ClassMoments.of(X, labels.values, (-1.0, 1.0)))
+        members = np.asarray(groups)
+        if members.shape != (X.shape[0],):
+            raise LabelError(f"groups has shape {members.shape}; one group a row is needed, shape ({X.shape[0]},).")
+        xp = namespace(X)
+        A = np.zeros((X.shape[1], X.shape[1]))
+        pairs = 0
+        for group in np.unique(members):
+            rows = xp.asarray(np.flatnonzero(members == group))
+            signs = xp.take(labels.values, rows, axis=0)
+            if bool(xp.all(signs == signs[0])):
+                continue  # a word whose partner is missing
+            A += unlike_pair_matrix(ClassMoments.of(xp.take(X, rows, axis=0), signs, (-1.0, 1.0)))
+            pairs += 1
+        if pairs == 0:
+            raise LabelError("no group holds rows of both classes, so there is no pair. Check groups against y.")
+        return A

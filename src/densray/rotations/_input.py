@@ -1,0 +1,380 @@
+"""What `fit` is given: rows and labels, checked."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import column_or_1d, validate_data
+
+from densray._arrays import Array, array_on, beside, is_dask, is_foreign, namespace, release_pages, to_host
+from densray.errors import LabelError, NotAdditiveError, VectorError, name_some
+from densray.moments import block_rows, blocks_of
+
+#: What rows may be converted to before any product; None leaves float32 and float64 as they are.
+PRECISIONS = (None, "float32", "float64")
+
+
+def check_rows(estimator: Any, X: Array, *, reset: bool, fewest: int = 2, warn_of_zeros: bool | None = None) -> Array:
+    """Return `X` as a checked 2-D float array; on `reset` its width becomes the estimator's.
+
+    An estimator with a parameter ``precision`` converts the rows to it; half precision is refused without.
+    Rows must be finite; zero vectors have no direction and are warned of when fitting, or as `warn_of_zeros` says.
+    """
+    if is_dask(X):
+        raise NotAdditiveError(
+            f"X is a Dask collection, and {type(estimator).__name__} needs all rows at once here. Use fit of DensRay "
+            "or MeanDifference, whose statistics add up, or a sample in memory: X.compute()."
+        )
+    if isinstance(X, str | Path | Iterator):
+        raise VectorError(
+            f"X is a {type(X).__name__}; rows are needed. Files and blocks of rows go to densray.scale.fit_blocks."
+        )
+    fewest = fewest if reset else 1
+    X = at_precision(X, getattr(estimator, "precision", None))
+    if is_foreign(X):
+        X = _check_foreign(estimator, X, reset=reset, fewest=fewest)
+    else:
+        X = _check_numpy(estimator, X, reset=reset, fewest=fewest)
+    _check_lengths(X, warn_of_zeros=reset if warn_of_zeros is None else warn_of_zeros)
+    return X
+
+
+def at_precision(X: Array, precision: str | None) -> Array:
+    """Return the rows converted to a precision, as they are where it is None; half precision is refused then."""
+    if precision not in PRECISIONS:
+        raise VectorError(f"precision={precision!r} is given; one of {', '.join(map(repr, PRECISIONS))} is needed.")
+    name = str(getattr(X, "dtype", "")).removeprefix("torch.")
+    if name in ("float16", "bfloat16") and precision is None:
+        raise VectorError(
+            f"X is {name}, too coarse to multiply in. Convert it to float32, or opt in with precision='float32'."
+        )
+    if precision is None or name == precision:
+        return X
+    if is_foreign(X):
+        xp = namespace(X)
+        return xp.astype(X, getattr(xp, precision))
+    return X.astype(precision) if isinstance(X, np.ndarray) and X.dtype.kind in "fiub" else X
+
+
+def _check_numpy(estimator: Any, X: object, *, reset: bool, fewest: int) -> NDArray[Any]:
+    try:
+        rows: NDArray[Any] = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            dtype=[np.float64, np.float32],
+            ensure_min_samples=fewest,
+            ensure_all_finite=False,  # checked together with the lengths, in one pass
+        )
+    except VectorError:
+        raise
+    except ValueError as error:
+        raise VectorError(f"{error} Vectors are one row a word, all of one width.") from error
+    return rows
+
+
+def _check_foreign(estimator: Any, X: Array, *, reset: bool, fewest: int) -> Array:
+    xp = namespace(X)
+    if X.ndim != 2:
+        raise VectorError(f"X has shape {tuple(X.shape)}; one vector a row is needed. Reshape it to 2-D.")
+    if X.dtype not in (xp.float32, xp.float64):
+        raise VectorError(f"X is {X.dtype}; float32 or float64 is needed. Convert it first.")
+    if X.shape[0] < fewest:
+        raise VectorError(f"X has {X.shape[0]} rows; at least {fewest} are needed.")
+    if reset:
+        estimator.n_features_in_ = int(X.shape[1])
+    elif X.shape[1] != estimator.n_features_in_:
+        raise VectorError(
+            f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input. Use vectors of the space it was fitted on."
+        )
+    return X
+
+
+def _check_lengths(X: Array, *, warn_of_zeros: bool) -> None:
+    """Raise if a row is not finite, warn if one is zero: one pass over the data, in blocks."""
+    bad, zero = RowCount(), RowCount()
+    for block in blocks_of(X.shape[0], block_rows(X)):
+        count_bad_rows(X[block, :], bad, zero, start=block.start)
+        release_pages(X)
+    if bad.count:
+        raise VectorError(
+            f"Input X contains NaN or infinity in {bad.count} of {X.shape[0]} rows (first: row {bad.first}). "
+            "Drop or repair those rows."
+        )
+    if warn_of_zeros:
+        check_zeros(zero, X.shape[0], stacklevel=5)
+        _check_variety(X)
+
+
+@dataclass
+class RowCount:
+    """How many rows of some kind were met, and where the first one was."""
+
+    count: int = 0
+    first: int | None = None
+
+    def add(self, rows: Array, start: int) -> None:
+        """Count row numbers of a block that begins at row `start`."""
+        if rows.shape[0] and self.first is None:
+            self.first = start + int(rows[0])
+        self.count += int(rows.shape[0])
+
+
+def count_bad_rows(X: Array, bad: RowCount, zero: RowCount, *, start: int) -> None:
+    """Count the rows of a block that are not finite, and those that are zero."""
+    xp = namespace(X)
+    lengths = np.einsum("ij,ij->i", X, X) if xp is np else xp.linalg.vector_norm(X, axis=1)
+    if not bool(xp.all(xp.isfinite(lengths))):
+        rows = xp.nonzero(xp.any(~xp.isfinite(X), axis=1))[0]
+        bad.add(rows, start)
+        if rows.shape[0] == 0:
+            raise VectorError(_extreme("large", start + int(xp.argmax(lengths)), X))
+    empty = xp.nonzero(lengths == 0)[0]
+    if empty.shape[0]:
+        rows = xp.take(X, empty, axis=0)
+        if bool(xp.any(rows != 0)):
+            raise VectorError(_extreme("small", start + int(empty[0]), X))
+    zero.add(empty, start)
+
+
+def _extreme(size: str, row: int, X: Array) -> str:
+    return (
+        f"row {row} of X is too {size} to be squared in {str(X.dtype).removeprefix('torch.')}. Scale the vectors, for "
+        "example to unit length."
+    )
+
+
+def check_zeros(zero: RowCount, n_rows: int, *, stacklevel: int) -> None:
+    """Raise if all rows are zero, warn if some are: they have no direction."""
+    if zero.count == n_rows:
+        raise VectorError(f"all {n_rows} rows of X are zero: zero vectors have no direction. Check the vectors.")
+    if zero.count:
+        place = "" if zero.first is None else f" (first: row {zero.first})"
+        warnings.warn(
+            f"{zero.count} of {n_rows} rows of X are zero vectors{place}; they count as words at "
+            "the origin. Drop them if they stand for missing vectors.",
+            RuntimeWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def _check_variety(X: Array) -> None:
+    """Raise if all rows are the same vector: there is no difference to find an axis in."""
+    xp = namespace(X)
+    if X.shape[0] < 2 or not bool(xp.all(X[0, :] == X[-1, :])):
+        return
+    if all(bool(xp.all(X[block, :] == X[0, :])) for block in blocks_of(X.shape[0], block_rows(X))):
+        raise VectorError(f"all {X.shape[0]} rows of X are the same vector; rows that differ are needed.")
+
+
+def check_weights(sample_weight: object, X: Array) -> Array | None:
+    """Return row weights in the precision of `X`, or None where all rows count the same."""
+    if sample_weight is None:
+        return None
+    xp = namespace(X)
+    try:
+        weight = array_on(sample_weight, X, dtype=xp.float64)
+    except (TypeError, ValueError) as error:
+        raise VectorError(f"sample_weight is not made of numbers ({error}). Pass one number a row.") from error
+    if weight.ndim == 0:
+        weight = xp.full(X.shape[0], float(weight), dtype=xp.float64, device=X.device)
+    if tuple(weight.shape) != (X.shape[0],):
+        shape = tuple(weight.shape)
+        raise VectorError(f"sample_weight has shape {shape}; one weight a row is needed, shape ({X.shape[0]},).")
+    largest = float(xp.max(weight))
+    tiny = float(np.finfo(np.float32 if X.dtype == xp.float32 else np.float64).tiny) * 1e6
+    if not bool(xp.all(xp.isfinite(weight))) or bool(xp.any(weight < 0)) or largest < tiny:
+        raise VectorError("sample_weight must be finite, not negative, and not all (nearly) zero.")
+    return xp.astype(weight, X.dtype)
+
+
+def drop_weightless(X: Array, y: Array, weight: Array | None) -> tuple[Array, Array, Array | None]:
+    """Return the rows, labels and weights without those that weigh nothing, so that zero equals absent."""
+    labels = y if is_foreign(y) else np.asarray(y)
+    if weight is None or labels.ndim == 0 or labels.shape[0] != X.shape[0]:
+        return X, y, weight
+    xp = namespace(weight)
+    keep = xp.nonzero(weight > 0)[0]
+    if keep.shape[0] == X.shape[0]:
+        return X, y, weight
+    rows, weights = (xp.take(part, keep, axis=0) for part in (X, weight))
+    return rows, xp.take(labels, keep, axis=0) if is_foreign(y) else labels[to_host(keep)], weights
+
+
+#: Scores beyond this overflow when squared and summed.
+LARGEST = 1e100
+
+
+@dataclass(frozen=True)
+class Labels:
+    """One number a row: ±1 where there are two classes, else the score itself."""
+
+    values: Array  # (n,), float64
+    classes: NDArray[Any] | None  # the two labels, lower first; None for scores
+
+    @property
+    def binary(self) -> bool:
+        """Whether there are two classes."""
+        return self.classes is not None
+
+    def beside(self, rows: Array) -> Labels:
+        """Return the labels as an array of the same kind, on the same device, as the rows."""
+        return Labels(beside(self.values, rows), self.classes)
+
+    def class_rows(self) -> list[Array]:
+        """Return the rows of the lower and of the higher class."""
+        xp = namespace(self.values)
+        return [xp.nonzero(self.values == sign)[0] for sign in (-1.0, 1.0)]
+
+
+def read_labels(y: object, n_rows: int, *, classes_only: bool = False) -> Labels:
+    """Return checked labels: two distinct values are classes, the higher one positive; more are scores.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        Numbers, booleans, or two different strings.
+    n_rows : int
+        Rows of the vectors they belong to.
+    classes_only : bool, default=False
+        Refuse more than two distinct values.
+    """
+    labels = read_block_labels(y, n_rows)
+    xp = namespace(labels)
+    text = xp is np and labels.dtype.kind not in "fc"
+    distinct = distinct_labels(labels)
+    if classes_only and len(distinct) > 2:  # all of them, for the message
+        distinct = np.sort(to_host(xp.unique_values(labels)))
+    check_distinct(distinct, classes_only=classes_only or text)
+    if len(distinct) == 2:
+        high = labels == distinct.tolist()[1]
+        one = xp.ones(labels.shape, dtype=xp.float64, device=labels.device)
+        return Labels(xp.where(high, one, -one), distinct)
+    return Labels(labels, None)
+
+
+def distinct_labels(labels: Array) -> NDArray[Any]:
+    """Return the distinct labels in order; of more than two on a device, three: the others stay there."""
+    if not is_foreign(labels):
+        return np.unique(labels)
+    if labels.shape[0] == 0:
+        return np.array([])
+    xp = namespace(labels)
+    low, high = xp.min(labels), xp.max(labels)
+    between = xp.astype((labels != low) & (labels != high), xp.int8)
+    place = int(xp.argmax(between))
+    found = [float(low), float(high)]
+    return np.unique([*found, float(labels[place])] if bool(between[place] > 0) else found)
+
+
+def read_block_labels(y: object, n_rows: int) -> Array:
+    """Return labels as they are, checked, float64 unless they are text; one block may hold a single label."""
+    if y is None:
+        raise LabelError(
+            "this estimator requires y to be passed, but the target y is None. Pass one label or score a row."
+        )
+    if is_foreign(y):
+        return _read_foreign(y, n_rows)
+    try:
+        labels = column_or_1d(np.asarray(y), warn=True)
+    except ValueError as error:
+        raise LabelError(f"{error} Pass one label or score a row.") from error
+    _check_length(labels.shape[0], n_rows)
+    if labels.dtype.kind == "c":
+        raise LabelError("y holds complex numbers. Use one real label or score a row.")
+    numbers = _as_numbers(labels)
+    if numbers is not None and numbers.size and not np.abs(numbers).max() < LARGEST:
+        raise LabelError(
+            f"y holds a label of {np.abs(numbers).max():.1e}; numbers below {LARGEST:.0e} are needed, which can be "
+            "squared. Scale the scores."
+        )
+    return labels if numbers is None else numbers
+
+
+def read_signals(y: object, n_rows: int) -> list[tuple[NDArray[np.intp], Labels]]:
+    """Return, for each column of a 2-D `y`, the rows that carry a label (NaN means none) and their labels."""
+    try:
+        table = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise LabelError("several signals must be numbers, NaN where a word has no label.") from None
+    table = table.reshape(len(table), -1)
+    _check_length(table.shape[0], n_rows)
+    signals = []
+    for column in range(table.shape[1]):
+        rows = np.flatnonzero(~np.isnan(table[:, column]))
+        try:
+            labels = read_labels(table[rows, column], rows.size)
+        except LabelError as error:
+            raise LabelError(f"signal {column} of y: {error}") from error
+        signals.append((rows, labels))
+    return signals
+
+
+def _read_foreign(y: Array, n_rows: int) -> Array:
+    xp = namespace(y)
+    if y.ndim != 1:
+        raise LabelError(f"y has shape {tuple(y.shape)}; one label a row is needed: flatten it.")
+    _check_length(y.shape[0], n_rows)
+    numbers = xp.astype(y, xp.float64)
+    if not bool(xp.all(xp.isfinite(numbers))):
+        raise LabelError("y contains NaN or infinity; every row needs a finite label. Drop the unlabelled rows.")
+    return numbers
+
+
+def _as_numbers(labels: NDArray[Any]) -> NDArray[np.float64] | None:
+    """Return labels as float64, or None where they are text."""
+    try:
+        numbers = labels.astype(np.float64)
+    except (TypeError, ValueError):
+        if labels.dtype.kind == "O" and any(not isinstance(label, str) for label in labels):
+            raise LabelError(
+                "y mixes text with other objects. Use one label a row: numbers, or two different strings."
+            ) from None
+        return None
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if bad.size:
+        raise LabelError(
+            f"Input y contains NaN or infinity in {bad.size} of {labels.size} rows (first: row {bad[0]}); "
+            "every row needs a finite label. Drop the unlabelled rows."
+        )
+    return numbers
+
+
+def _check_length(given: int, needed: int) -> None:
+    if given != needed:
+        raise LabelError(
+            f"Found input variables with inconsistent numbers of samples: {needed} rows of vectors, {given} labels. "
+            "Pass one label a row."
+        )
+
+
+def check_distinct(distinct: NDArray[Any], *, classes_only: bool) -> None:
+    """Raise unless the distinct labels make two classes, or scores."""
+    if len(distinct) == 0:
+        raise LabelError("y holds no label at all; at least two different ones are needed. Label some rows.")
+    if len(distinct) < 2:
+        raise LabelError(
+            f"y holds one label only, {name_some(distinct.tolist())}: one class, or constant scores, has no axis. "
+            "Add rows of another label."
+        )
+    if classes_only and len(distinct) > 2:
+        raise LabelError(
+            f"y holds {len(distinct)} different labels ({name_some(distinct.tolist(), most=3)}); this method needs "
+            "exactly two classes. Split scores at their median, or use a method for scores such as 'ridge'."
+        )
+
+
+def median_split(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return +1 above the median, -1 at or below it: how the paper makes classes of scores.
+
+    >>> median_split(np.array([1.0, 2.0, 3.0, 4.0]))
+    array([-1., -1.,  1.,  1.])
+    """
+    return np.where(scores > np.median(scores), 1.0, -1.0)

@@ -1,0 +1,442 @@
+"""Rotations fitted block by block, in bounded memory."""
+
+from __future__ import annotations
+
+import time
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from densray._arrays import Array, release_pages
+from densray._checkpoint import Checkpoint, block_digest
+from densray.errors import DensRayError, FormatError, LabelError, LexiconError, PersistenceError, VectorError, name_some
+from densray.moments import BLOCK_ROWS
+from densray.rotations import Rotation
+from densray.rotations._blocks import Gatherer, check_block, check_width
+
+if TYPE_CHECKING:
+    import polars
+
+    from densray.lexicon import Lexicon
+    from densray.space import WordSpace
+
+__all__ = [
+    "ArrayBlocks",
+    "check_same_length",
+    "fit_blocks",
+    "labelled_blocks",
+    "npz_blocks",
+    "parquet_blocks",
+    "read_labels",
+]
+
+HostPair = tuple[NDArray[Any], NDArray[Any]]
+
+
+def npz_blocks(path: Path, labels: Any, rows: int, vectors: str | Sequence[str] | None) -> Iterable[HostPair]:
+    """Yield blocks of one matrix of an archive, compressed or not; labels may be another of its arrays."""
+    with zipfile.ZipFile(path) as archive:
+        names = [name.removesuffix(".npy") for name in archive.namelist()]
+    if isinstance(labels, str) and labels in names:
+        with np.load(path, allow_pickle=False) as file:
+            labels = file[labels]
+    return _stream_npz(path, _matrix_of(path, vectors), read_labels(labels), rows)
+
+
+def _matrix_of(path: Path, vectors: str | Sequence[str] | None) -> str:
+    """Return the name of the matrix that is meant."""
+    with zipfile.ZipFile(path) as archive:
+        shapes = {}
+        for name in archive.namelist():
+            with archive.open(name) as member:
+                shapes[name.removesuffix(".npy")] = _header(member, path)[0]
+    matrices = [name for name, shape in shapes.items() if len(shape) == 2]
+    wanted = matrices if vectors is None else [name for name in matrices if name == vectors]
+    if len(wanted) != 1:
+        raise FormatError(
+            f"{path.name} holds {name_some(shapes)}; one matrix of vectors is needed. Name it with vectors=."
+        )
+    return wanted[0]
+
+
+def _stream_npz(path: Path, name: str, labels: NDArray[Any], rows: int) -> Iterator[HostPair]:
+    with zipfile.ZipFile(path) as archive, archive.open(f"{name}.npy") as member:
+        (n_rows, width), fortran, dtype = _header(member, path)
+        if fortran or dtype.hasobject:
+            raise FormatError(f"{path.name}, '{name}': a C-ordered matrix of numbers is needed. Save it anew.")
+        check_same_length(n_rows, len(labels))
+        for start in range(0, n_rows, rows):
+            stop = min(start + rows, n_rows)
+            data = member.read((stop - start) * width * dtype.itemsize)
+            if len(data) < (stop - start) * width * dtype.itemsize:
+                raise FormatError(f"{path.name}, '{name}': cut off within rows {start:,} to {stop:,}.")
+            yield np.frombuffer(data, dtype=dtype).reshape(stop - start, width), labels[start:stop]
+
+
+def _header(member: Any, path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    try:
+        version = npy.read_magic(member)
+        reader = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        return reader(member)
+    except ValueError as error:
+        raise FormatError(f"{path.name}: not an archive of arrays ({error}).") from error
+
+
+def parquet_blocks(path: Path, labels: Any, rows: int, vectors: str | Sequence[str] | None) -> ArrayBlocks:
+    """Return blocks of a table: vectors as a column of lists or as columns of numbers, labels as a column or beside."""
+    import polars as pl
+
+    try:
+        frame = pl.scan_parquet(path, glob=False)
+        schema = frame.collect_schema()
+        n_rows = int(frame.select(pl.len()).collect().item())
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise FormatError(f"{path.name}: not a readable table ({str(error).splitlines()[0][:120]}).") from error
+    if isinstance(labels, str) and labels in schema:
+        columns = _vector_columns(path, schema, vectors, without=labels)
+        targets = frame.select(labels).collect().to_series().to_numpy()
+    else:
+        if isinstance(labels, str) and not labels.endswith(".npy"):
+            raise LabelError(f"{path.name} has no column '{labels}'; its columns are {name_some(schema)}.")
+        columns = _vector_columns(path, schema, vectors, without=None)
+        targets = read_labels(labels)
+
+    def read(start: int, stop: int) -> NDArray[Any]:
+        return _matrix(path, frame.select(columns).slice(start, stop - start).collect(), start)
+
+    return ArrayBlocks(read, targets, n_rows, rows)
+
+
+def _vector_columns(path: Path, schema: Any, vectors: str | Sequence[str] | None, *, without: str | None) -> list[str]:
+    import polars as pl
+
+    if vectors is not None:
+        named = [vectors] if isinstance(vectors, str) else list(vectors)
+        missing = [name for name in named if name not in schema]
+        if missing:
+            raise FormatError(f"{path.name} has no column {name_some(missing)}; its columns are {name_some(schema)}.")
+        return named
+    lists = [name for name, dtype in schema.items() if isinstance(dtype, pl.List | pl.Array)]
+    if len(lists) == 1:
+        return lists
+    numbers = [name for name, dtype in schema.items() if dtype.is_numeric() and name != without]
+    if lists or not numbers:
+        raise FormatError(f"{path.name}: which of {name_some(schema)} are the vectors? Name them with vectors=.")
+    return numbers
+
+
+def _matrix(path: Path, frame: polars.DataFrame, start: int) -> NDArray[Any]:
+    import polars as pl
+
+    first = frame.to_series(0)
+    if not isinstance(first.dtype, pl.List | pl.Array):
+        return np.ascontiguousarray(frame.to_numpy())
+    lists = first.arr.to_list() if isinstance(first.dtype, pl.Array) else first
+    lengths = lists.list.len()
+    width = lengths[0]
+    odd = (lengths.fill_null(0) != width).arg_true()
+    if width is None or len(odd):
+        row = start + (odd[0] if len(odd) else 0)
+        raise FormatError(f"{path.name}, row {row:,}: another number of values than the rows before it.")
+    return lists.list.explode().to_numpy().reshape(-1, int(width))
+
+
+Pair = tuple[Array, Array]
+
+
+class ArrayBlocks(Sequence[Pair]):
+    """Blocks of rows that can be asked for in any order.
+
+    Parameters
+    ----------
+    read : callable
+        Returns rows ``start`` to ``stop``.
+    labels : array of shape (n_rows,)
+    n_rows : int
+    rows : int
+        Rows of a block.
+    """
+
+    def __init__(self, read: Callable[[int, int], Array], labels: Array, n_rows: int, rows: int) -> None:
+        check_same_length(n_rows, len(labels))
+        self._read, self._labels, self._rows = read, labels, rows
+        self.n_rows = n_rows
+
+    def __len__(self) -> int:
+        return (self.n_rows + self._rows - 1) // self._rows
+
+    @overload
+    def __getitem__(self, number: int) -> Pair: ...
+    @overload
+    def __getitem__(self, number: slice) -> Sequence[Pair]: ...
+    def __getitem__(self, number: int | slice) -> Pair | Sequence[Pair]:
+        if isinstance(number, slice):
+            return [self[one] for one in range(*number.indices(len(self)))]
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"block {number} of {len(self)}")
+        start = (number % len(self)) * self._rows
+        stop = min(start + self._rows, self.n_rows)
+        return self._read(start, stop), self._labels[start:stop]
+
+
+def labelled_blocks(
+    source: Any,
+    labels: Any,
+    *,
+    rows: int = BLOCK_ROWS,
+    vectors: str | Sequence[str] | None = None,
+) -> Iterable[Pair]:
+    """Return blocks (X, y) of vectors that need not fit into memory, for :func:`fit_blocks`.
+
+    Parameters
+    ----------
+    source : array, path, WordSpace or iterable of arrays
+        An array or memory map; a file ``.npy`` (mapped), ``.npz`` or ``.parquet``; a space, or a file of one in any
+        format (native, text, …); or blocks of vectors that come without labels.
+    labels : array, path, str, Lexicon or mapping
+        One label a row (or a ``.npy`` file of them); the name of an array of the ``.npz``, or of a column of the
+        ``.parquet``; or, for spaces, words and their labels: all other words are left out.
+    rows : int, default=16384
+        Rows of a block.
+    vectors : str or list of str, optional
+        The array of the ``.npz``; the column of lists, or the columns of numbers, of the ``.parquet``. By default the
+        only one that can be meant.
+    """
+    if rows < 1:
+        raise DensRayError(f"rows={rows} is given; blocks need at least one row.")
+    by_word = _words_to_labels(labels)
+    if isinstance(source, str | Path):
+        return _file_blocks(Path(source), labels, by_word, rows, vectors)
+    if hasattr(source, "words") and hasattr(source, "vectors"):
+        if by_word is not None:
+            return _space_blocks(source, by_word, rows)
+        source = source.vectors
+    if by_word is not None:
+        raise LabelError(
+            "labels by word need a space to find the words in. Pass a WordSpace or its file as the source."
+        )
+    if hasattr(source, "shape"):
+        return _array_blocks(source, read_labels(labels), rows)
+    return _beside(source, labels)
+
+
+def _file_blocks(
+    path: Path, labels: Any, by_word: Mapping[str, float] | None, rows: int, vectors: str | Sequence[str] | None
+) -> Iterable[Pair]:
+    if not path.exists():
+        raise FormatError(f"{path} does not exist.")
+    if by_word is not None:
+        from densray.formats import read_space
+
+        # Only labelled words are held; a native file stays on disk.
+        return _space_blocks(read_space(path, words=by_word), by_word, rows)
+    if path.suffix == ".npy":
+        return _array_blocks(_mapped(path), read_labels(labels), rows)
+    if path.suffix == ".npz":
+        return npz_blocks(path, labels, rows, vectors)
+    if path.suffix == ".parquet":
+        return parquet_blocks(path, labels, rows, vectors)
+    from densray.formats import read_space
+
+    return _array_blocks(read_space(path).vectors, read_labels(labels), rows)
+
+
+def _array_blocks(X: Array, labels: Array, rows: int) -> ArrayBlocks:
+    if len(X.shape) != 2:
+        raise DensRayError(f"the vectors have shape {tuple(X.shape)}; one vector a row is needed.")
+    return ArrayBlocks(lambda start, stop: X[start:stop], labels, int(X.shape[0]), rows)
+
+
+def _space_blocks(space: WordSpace, by_word: Mapping[str, float], rows: int) -> ArrayBlocks:
+    """Return the labelled words of a space, in its own order."""
+    words = list(by_word)
+    places = space.locate(words)
+    found = np.flatnonzero(places >= 0)
+    if not found.size:
+        raise LexiconError(
+            f"none of the {len(words)} labelled words is in '{space.name}' ({name_some(words)}). "
+            "Check case and language."
+        )
+    order = found[np.argsort(places[found], kind="stable")]
+    at = places[order]
+    labels = np.array([by_word[words[word]] for word in order.tolist()], dtype=np.float64)
+    return ArrayBlocks(lambda start, stop: space.vectors[at[start:stop]], labels, len(at), rows)
+
+
+def _beside(blocks: Iterable[Array], labels: Any) -> Iterator[Pair]:
+    """Yield blocks of vectors with their labels, which must last exactly as long."""
+    remaining = read_labels(labels)
+    start = 0
+    for number, X in enumerate(blocks):
+        stop = start + len(X)
+        if stop > len(remaining):
+            raise LabelError(
+                f"labels run out before the vectors do: block {number} ends at row {stop:,}, and there are "
+                f"{len(remaining):,} labels. Pass one label a row."
+            )
+        yield X, remaining[start:stop]
+        start = stop
+    if start < len(remaining):
+        raise LabelError(
+            f"vectors run out before the labels do: {start:,} rows, {len(remaining):,} labels. Pass one label a row."
+        )
+
+
+def check_same_length(n_rows: int, n_labels: int) -> None:
+    """Raise unless there is one label a row."""
+    if n_rows != n_labels:
+        first, second = ("labels", "vectors") if n_labels < n_rows else ("vectors", "labels")
+        raise LabelError(
+            f"{first} run out before the {second} do: {n_rows:,} rows of vectors, {n_labels:,} labels. "
+            "Pass one label a row."
+        )
+
+
+def _words_to_labels(labels: Any) -> Mapping[str, float] | None:
+    if isinstance(labels, Mapping):
+        return labels
+    if hasattr(labels, "words") and hasattr(labels, "labels"):
+        lexicon: Lexicon = labels
+        return dict(zip(lexicon.words, np.asarray(lexicon.labels, dtype=np.float64).tolist(), strict=True))
+    return None
+
+
+def read_labels(labels: Any) -> Array:
+    """Return labels as an array that can be sliced; a ``.npy`` file of them is mapped."""
+    if isinstance(labels, str | Path):
+        path = Path(labels)
+        if path.suffix != ".npy" or not path.exists():
+            raise LabelError(
+                f"labels={str(labels)!r} is given; an array, or a .npy file of one label a row, is needed."
+            )
+        return _mapped(path)
+    return labels if hasattr(labels, "shape") else np.asarray(labels)
+
+
+def _mapped(path: Path) -> NDArray[Any]:
+    try:
+        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise FormatError(f"{path}: not a readable array ({error}). Save it with numpy.save.") from error
+    return array
+
+
+AnyRotation = TypeVar("AnyRotation", bound=Rotation)
+Block = tuple[Array, Array, "Array | None"]
+
+
+def fit_blocks(
+    rotation: AnyRotation,
+    blocks: Iterable[Any],
+    *,
+    checkpoint: str | Path | None = None,
+    interval: float = 30.0,
+    progress: Callable[[int, int | None], None] | None = None,
+) -> AnyRotation:
+    """Return the rotation fitted on all blocks, as `fit` would on their rows together.
+
+    One block is held at a time, and statistics of d × d numbers.
+
+    Parameters
+    ----------
+    rotation : DensRay or MeanDifference
+        With plain differences, or with unit-length ones of sampled pairs (``n_partners``).
+    blocks : iterable of (X, y) or (X, y, sample_weight)
+        See :func:`labelled_blocks` for arrays, files and spaces. A sequence is taken up after a stop without reading
+        what was done; any other iterable is read again up to there.
+    checkpoint : path, optional
+        A file to keep the statistics in. If it exists, the fit goes on from there and ends with the same axes, to the
+        bit; blocks added since are added to it. A checkpoint of other data or parameters is an error.
+    interval : float, default=30
+        Seconds between two writes of the checkpoint; it is also written at the end and when an error stops the fit.
+    progress : callable, optional
+        Called with the rows done and the rows in all (None where that is not known).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from densray import DensRay
+    >>> X = np.random.default_rng(0).normal(size=(1000, 5))
+    >>> y = np.sign(X[:, 0])
+    >>> streamed = fit_blocks(DensRay(), ((X[i : i + 100], y[i : i + 100]) for i in range(0, 1000, 100)))
+    >>> bool(np.allclose(streamed.components_, DensRay().fit(X, y).components_))
+    True
+    """
+    gatherer = Gatherer.of(rotation, "a stream of blocks")
+    state, path = _take_up(rotation, gatherer, checkpoint)
+    gatherer = replace(gatherer, seed=state.seed)
+    total = getattr(blocks, "n_rows", None)
+    written = time.monotonic()
+    try:
+        for number, (X, y, weight) in _remaining(blocks, state, path):
+            statistics = gatherer.gather(number, X, y, weight)
+            if statistics is not None:
+                check_width(number, statistics.width, state.statistics.width if state.statistics else None)
+                state.statistics = gatherer.merge(state.statistics, statistics)
+            state.digests.append(block_digest(X, y, weight))
+            release_pages(X)
+            if path is not None and time.monotonic() - written >= interval:
+                state.write(path)
+                written = time.monotonic()
+            if progress is not None:
+                progress(state.statistics.n_rows if state.statistics else 0, total)
+    except Exception:  # a bad block: what was good so far need not be done again
+        if path is not None and state.digests:
+            state.write(path)
+        raise
+    if not state.digests:
+        raise VectorError("there are no blocks: the iterable is empty. Was it a generator that was used already?")
+    if path is not None:
+        state.write(path)
+    gatherer.fit(rotation, state.statistics)
+    return rotation
+
+
+def _take_up(rotation: Rotation, gatherer: Gatherer, checkpoint: str | Path | None) -> tuple[Checkpoint, Path | None]:
+    """Return how far the fit is, and where to keep that."""
+    state = Checkpoint.begin(rotation, gatherer.seed)
+    if checkpoint is None:
+        return state, None
+    path = Path(checkpoint)
+    if path.exists():
+        earlier = Checkpoint.read(path)
+        state.check_same_fit(earlier, path)
+        state = earlier
+    return state, path
+
+
+def _remaining(blocks: Iterable[Any], state: Checkpoint, path: Path | None) -> Iterator[tuple[int, Block]]:
+    """Yield the blocks that are not done yet, with their numbers, after making sure that the others are the same."""
+    done = len(state.digests)
+    if isinstance(blocks, Sequence):
+        numbers: Iterable[int] = [*sorted({0, done - 1} if done else ()), *range(done, len(blocks))]
+        if len(blocks) < done:
+            raise _too_short(path, done, len(blocks))
+        numbered: Iterable[tuple[int, Any]] = ((number, blocks[number]) for number in numbers)
+    else:
+        numbered = enumerate(blocks)
+    last = -1
+    for last, raw in numbered:
+        block = check_block(last, raw)
+        if last >= done:
+            yield last, block
+        elif block_digest(*block) != state.digests[last]:
+            raise PersistenceError(
+                f"{path} is the checkpoint of other data: block {last} is not the one it has seen. "
+                "Name another file, or delete it to start anew."
+            )
+    if last + 1 < done:
+        raise _too_short(path, done, last + 1)
+
+
+def _too_short(path: Path | None, done: int, given: int) -> PersistenceError:
+    return PersistenceError(
+        f"{path} has seen {done} blocks, but only {given} are given: it is the checkpoint of other data. "
+        "Name another file, or delete it to start anew."
+    )

@@ -1,0 +1,80 @@
+"""Stability: samples of the training lexicon, the same for every method."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from densray import Lexicon
+from densray.axes._protocol import Protocol
+from densray.axes._stability import evaluate_stability
+from densray.errors import TaskError
+from densray.figures import to_svg
+from planted import planted_space
+
+
+def test_more_words_give_higher_and_steadier_scores() -> None:
+    space, lexicon = planted_space(n=1200)
+    result = evaluate_stability(space, lexicon, methods=["ridge", "densray-unit"], sizes=[8, 300], n_samples=12)
+    by_size = {(row["method"], row["size"]): row for row in result.rows()}
+    for method in ("ridge", "densray-unit"):
+        assert by_size[method, 300]["mean"] > by_size[method, 8]["mean"] + 0.05
+        assert by_size[method, 300]["std"] < by_size[method, 8]["std"] / 2
+
+
+def test_mean_and_deviation_are_those_of_the_samples() -> None:
+    space, lexicon = planted_space()
+    (score,) = evaluate_stability(space, lexicon, methods=["ridge"], sizes=[20], n_samples=7).scores
+    assert len(set(score.taus)) > 1
+    assert score.mean == pytest.approx(np.mean(score.taus))
+    assert score.std == pytest.approx(np.std(score.taus, ddof=1))
+    assert score.lowest == min(score.taus)
+
+
+def test_every_method_sees_the_same_samples_and_the_seed_draws_them() -> None:
+    space, lexicon = planted_space()
+    both = evaluate_stability(space, lexicon, methods=["ridge", "auto"], sizes=[16, 32], n_samples=4)
+    assert [score.taus for score in both.scores[:2]] == [score.taus for score in both.scores[2:]]
+    again = evaluate_stability(space, lexicon, methods=["ridge"], sizes=[16, 32], n_samples=4)
+    assert again.scores == both.scores[:2]
+    other = evaluate_stability(
+        space, lexicon, methods=["ridge"], sizes=[16, 32], n_samples=4, protocol=Protocol(seed=1)
+    )
+    assert other.scores[0].taus != again.scores[0].taus
+
+
+def test_a_sample_of_all_words_does_not_vary() -> None:
+    space, lexicon = planted_space()
+    (score,) = evaluate_stability(space, lexicon, methods=["mean-difference"], sizes=[150], n_samples=3).scores
+    assert score.std == pytest.approx(0.0, abs=1e-12)
+
+
+def test_two_words_of_one_class_are_drawn_again() -> None:
+    space, lexicon = planted_space()
+    rare = Lexicon({word: 1.0 if number < 8 else -1.0 for number, word in enumerate(lexicon.words)})
+    (score,) = evaluate_stability(space, rare, methods=["svm"], sizes=[2], n_samples=10).scores
+    assert len(score.taus) == 10
+
+
+def test_sizes_beyond_the_training_words_are_named() -> None:
+    space, lexicon = planted_space()
+    with pytest.raises(TaskError, match="sizes from 4 to 5000 are given; 150 training words"):
+        evaluate_stability(space, lexicon, sizes=[4, 5000])
+    with pytest.raises(TaskError, match="1 samples"):
+        evaluate_stability(space, lexicon, sizes=[4], n_samples=1)
+
+
+def test_the_figure_shows_every_method() -> None:
+    space, lexicon = planted_space()
+    result = evaluate_stability(space, lexicon, methods=["ridge", "mean-difference"], sizes=[16, 64], n_samples=3)
+    drawn = to_svg(result.figure())
+    assert "mean-difference" in drawn
+    assert "ridge" in drawn
+    assert [table.title for table in result.tables()] == ["Mean of Kendall τ", "Standard deviation of Kendall τ"]
+
+
+def test_words_set_aside_are_told() -> None:
+    space, lexicon = planted_space()
+    larger = Lexicon([*lexicon.items(), ("odd", 1), ("odd", -1)])
+    result = evaluate_stability(space, larger, methods=["mean-difference"], sizes=[16], n_samples=2)
+    assert result.provenance.words_set_aside == {"conflicting": ("odd",)}

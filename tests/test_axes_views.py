@@ -1,0 +1,85 @@
+"""Words on named axes: coordinates as the axes give them, and how two axes stand to each other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from densray import Lexicon, WordSpace
+from densray.axes._model import AxisModel
+from densray.axes._scoring import score_vocabulary
+from densray.axes._seeds import Seeds
+from densray.axes._views import axis_ends, axis_relation, map_frame, map_rows
+from densray.errors import TaskError
+
+RNG = np.random.default_rng(0)
+SPACE = WordSpace([f"w{number}" for number in range(50)], RNG.normal(size=(50, 4)).astype(np.float32))
+
+
+def along(axis, space=SPACE):
+    unit = np.asarray(axis, dtype=np.float64) / np.linalg.norm(axis)
+    return unit, score_vocabulary(space, AxisModel(unit), method="given")
+
+
+FIRST, SECOND = along([1, 0, 0, 0]), along([1, 1, 0, 0])
+AXES = {"first": FIRST[1], "second": SECOND[1]}
+
+
+def test_coordinates_are_those_of_unit_vectors_along_the_axes():
+    rows = map_rows(AXES, [3, 41])
+    for row, number in zip(rows, [3, 41], strict=True):
+        unit = SPACE.vectors[number] / np.linalg.norm(SPACE.vectors[number])
+        assert row["word"] == f"w{number}"
+        assert [row["first"], row["second"]] == pytest.approx([unit @ FIRST[0], unit @ SECOND[0]], abs=1e-6)
+        assert isinstance(row["first"], float)
+
+
+def test_ranks_are_those_of_the_whole_vocabulary():
+    scores = FIRST[1].scores.score
+    for row in map_rows(AXES, range(50)):
+        assert row["first rank"] == 1 + sum(scores > row["first"])
+    assert map_rows(AXES, []) == []
+
+
+def test_the_frame_holds_every_word_in_the_order_of_the_space():
+    frame = map_frame(AXES)
+    assert frame.columns == ["word", "first", "first rank", "second", "second rank"]
+    assert frame.rows(named=True) == map_rows(AXES, range(50))
+
+
+def test_axes_of_different_vocabularies_make_no_map():
+    other = along([0, 1, 0, 0], SPACE.limit(20))[1]
+    with pytest.raises(TaskError, match="first: 50 words, other: 20 words"):
+        map_rows({"first": FIRST[1], "other": other}, [0])
+    with pytest.raises(TaskError, match="none are given"):
+        map_frame({})
+
+
+def test_the_angle_is_of_the_axes_and_the_correlation_of_the_words_shown():
+    relation = axis_relation(FIRST, SECOND, range(50))
+    assert relation.degrees == pytest.approx(45.0)
+    assert relation.correlation == pytest.approx(np.corrcoef(FIRST[1].scores.score, SECOND[1].scores.score)[0, 1])
+    part = axis_relation(FIRST, SECOND, range(10)).correlation
+    assert part is not None
+    assert part != pytest.approx(relation.correlation)
+
+
+def test_an_axis_and_itself_and_its_opposite():
+    same, opposite = axis_relation(FIRST, FIRST, range(50)), axis_relation(FIRST, along([-1, 0, 0, 0]), range(50))
+    assert (same.degrees, same.correlation) == pytest.approx((0.0, 1.0))
+    assert (opposite.degrees, opposite.correlation) == pytest.approx((180.0, -1.0))
+
+
+def test_one_word_or_none_correlates_with_nothing():
+    assert axis_relation(FIRST, SECOND, [7]).correlation is None
+    assert axis_relation(FIRST, SECOND, []).correlation is None
+
+
+def test_the_ends_are_named_by_frequent_seeds():
+    seeds = Seeds.of(SPACE, Lexicon({"w9": -1, "w30": 1, "w2": -1, "w11": 1, "w40": -1, "absent": 1}))
+    assert axis_ends(SPACE, seeds) == (["w2", "w9"], ["w11", "w30"])
+
+
+def test_the_ends_of_scores_are_the_outermost():
+    seeds = Seeds.of(SPACE, Lexicon({f"w{number}": float(number % 7) + number / 100 for number in range(50)}))
+    assert axis_ends(SPACE, seeds, n_words=1) == (["w0"], ["w48"])

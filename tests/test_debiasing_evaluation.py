@@ -1,0 +1,296 @@
+"""Before and after: any concept, any language, one table; and what is wrong with a concept is said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from densray import Lexicon, WordSpace, load_space
+from densray.cli.entry import run
+from densray.debiasing import (
+    Concept,
+    RemovalResult,
+    cluster_test,
+    evaluate_removal,
+    load_concept,
+    make_remover,
+    measure_original,
+    measure_space,
+    most_biased,
+    remove,
+    similarity,
+)
+from densray.debiasing import _evaluation as evaluation
+from densray.errors import DensRayError, SpaceError, TaskError
+from densray.figures import removal_tradeoff
+from densray.formats import write_space
+from densray.journal import Journal
+
+PAIRS = [("er", "sie"), *((f"m{i}", f"f{i}") for i in range(12))]
+JOBS = [f"beruf{i}" for i in range(40)]
+
+
+@pytest.fixture(scope="module")
+def space() -> WordSpace:
+    """A German-looking space: pairs along the first dimension, jobs and words that lean along the first two."""
+    random = np.random.default_rng(0)
+    words = [word for pair in PAIRS for word in pair] + JOBS + [f"wort{i}" for i in range(234)]
+    X = random.normal(size=(len(words), 16))
+    X[: 2 * len(PAIRS), 0] = np.tile([3.0, -3.0], len(PAIRS))
+    leaning = np.where(np.arange(len(words) - 2 * len(PAIRS)) % 2 == 0, 1.0, -1.0)
+    X[2 * len(PAIRS) :, 0] += 1.5 * leaning
+    X[2 * len(PAIRS) :, 1] += 1.5 * leaning
+    return WordSpace(words, X.astype(np.float32), name="deutsch")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the word lists of a concept, shared by the tests that only read them."""
+    return write_lists(tmp_path_factory.mktemp("lists"))
+
+
+@pytest.fixture(scope="module")
+def result(space: WordSpace, folder: Path) -> RemovalResult:
+    return evaluate_removal(space, load_concept(folder / "geschlecht.toml"), ["densray-unit", "hard"])
+
+
+@pytest.fixture
+def concept_file(tmp_path: Path) -> Path:
+    return write_lists(tmp_path) / "geschlecht.toml"
+
+
+def write_lists(tmp_path: Path) -> Path:
+    (tmp_path / "berufe.txt").write_text("\n".join([*JOBS, "fehlt"]), "utf-8")
+    (tmp_path / "ratings.tsv").write_text(
+        "word1\tword2\tscore\n" + "\n".join(f"wort{i}\twort{i + 1}\t{i % 7}" for i in range(30)), "utf-8"
+    )
+    labels = ", ".join(f"{left} = 1, {right} = -1" for left, right in PAIRS)
+    pairs = json.dumps([list(pair) for pair in PAIRS])
+    file = tmp_path / "geschlecht.toml"
+    file.write_text(
+        f"""
+        anchors = ["er", "sie"]
+        lexicon = {{ {labels} }}
+        neutral = "berufe.txt"
+        pairs = {pairs}
+        equalize = {pairs}
+        keep = ["m0", "f0"]
+        similarities = ["ratings.tsv"]
+        identities = ["m1", "f1", "m2", "f2"]
+        positive = {json.dumps([f"wort{i}" for i in range(0, 60, 2)])}
+        negative = {json.dumps([f"wort{i}" for i in range(1, 60, 2)])}
+
+        [[associations]]
+        first_target = {json.dumps(JOBS[0:10:2])}
+        second_target = {json.dumps(JOBS[1:10:2])}
+        first_attribute = ["m3", "m4"]
+        second_attribute = ["f3", "f4"]
+        """,
+        "utf-8",
+    )
+    return tmp_path
+
+
+def test_a_concept_of_any_language_is_measured_before_and_after(result: RemovalResult) -> None:
+    original, densray, hard = result.spaces
+    assert [each.name for each in result.spaces] == ["original", "densray-unit", "hard"]
+    for name in ("anchor gap", "direct bias", "WEAT 1"):
+        assert densray[name].value < 0.6 * original[name].value
+    assert original["WEAT 1"].p_value is not None
+    assert original["WEAT 1"].p_value < 0.05
+    assert original["anchor gap"].missing == ("fehlt",)
+    assert densray["recovery (linear)"].value > 0.7  # it hides in the second dimension
+    assert hard["anchor gap"].value < 1e-5  # equalised: all neutral words are as near to one as to the other
+    assert original["neighbour overlap"].value == 1.0
+    assert densray["neighbour overlap"].value < 1.0
+    assert result.provenance.words_missing == ("fehlt",)
+
+
+def test_one_table_holds_every_measure_of_every_space(result: RemovalResult) -> None:
+    overview, details = result.tables()
+    assert [row["measure"] for row in overview.rows if row["kind"] == "kept"] == ["ratings", "neighbour overlap"]
+    assert overview.headings == ["kind", "measure", "original", "densray-unit", "hard"]
+    assert len(details.rows) == 3 * len(overview.rows)
+    plain = result.to_dict()
+    assert plain["spaces"][1]["removed"][0]["value"] == result.spaces[1].removed[0].value
+    assert "removed_spaces" not in plain
+    assert len(result.gap_rows()) == 3 * len(JOBS)
+
+
+def test_half_the_strength_lies_between_nothing_and_all(
+    space: WordSpace, concept_file: Path, result: RemovalResult
+) -> None:
+    half = evaluate_removal(space, load_concept(concept_file), ["densray-unit"], strength=0.5)
+    none, all_of_it = (result.spaces[i]["direct bias"].value for i in (0, 1))
+    assert 1.2 * all_of_it < half.spaces[1]["direct bias"].value < none / 1.2
+
+
+def test_words_to_keep_stay_where_they_were_whatever_the_remover(
+    space: WordSpace, concept_file: Path, result: RemovalResult, tmp_path: Path
+) -> None:
+    concept, keep = load_concept(concept_file), [*JOBS, "er", "sie"]
+    journal = Journal(tmp_path / "journal")
+    evaluate_removal(space, concept, ["densray-unit"], journal=journal)
+    found = evaluate_removal(space, concept, ["densray-unit"], keep=keep, journal=journal)
+    original, erased = found.spaces
+    assert found.provenance.parts_resumed == 0  # other words to keep, another result
+    for name in ("anchor gap", "direct bias"):
+        assert result.spaces[1][name].value < 0.6 * original[name].value
+        assert erased[name].value == original[name].value
+    rows = space.locate(keep)
+    np.testing.assert_array_equal(found.removed_spaces[0].vectors[rows], space.normalized().vectors[rows])
+    others = evaluate_removal(space, concept, ["hard"], keep=["wort7"]).removed_spaces[0]
+    np.testing.assert_array_equal(others["wort7"], space.normalized()["wort7"])
+    np.testing.assert_array_equal(others["m0"], result.removed_spaces[1]["m0"])  # kept or equalised, as published
+
+
+def test_an_original_that_was_measured_is_not_measured_again_and_measures_are_counted(
+    space: WordSpace, concept_file: Path, result: RemovalResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    concept, steps = load_concept(concept_file), []
+    original = measure_original(space, concept)
+    assert original.to_dict() == result.spaces[0].to_dict()
+    measured = []
+    monkeypatch.setattr(
+        evaluation, "measure_space", lambda *given, **more: measured.append(given) or measure_space(*given, **more)
+    )
+    found = evaluate_removal(
+        space, concept, ["densray-unit"], original=original, progress=lambda *step: steps.append(step)
+    )
+    assert [each.to_dict() for each in found.spaces] == [each.to_dict() for each in result.spaces[:2]]
+    assert len(measured) == 1
+    count = len(original.removed) + len(original.kept)
+    assert steps == [(done, 2 * count) for done in range(count + 1, 2 * count + 1)]
+
+
+def test_other_words_to_learn_from_leave_the_probes_where_they_were(concept_file: Path) -> None:
+    concept = load_concept(concept_file)
+    other = concept.with_lexicon(Lexicon({"er": 1, "sie": -1}))
+    assert other.probed is concept.lexicon
+    assert len(other.lexicon) == 2
+
+
+def test_the_embedded_concept_carries_the_published_lists() -> None:
+    concept = load_concept("gender")
+    assert isinstance(concept, Concept)
+    assert (len(concept.lexicon), len(concept.pairs), len(concept.neutral)) == (46, 10, 320)
+    assert concept.pairs[2] == ("he", "she")
+    assert [test.number for test in concept.associations] == [6, 7, 8]
+    assert {"queen", "Emily"} <= set(concept.keep)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("anchors = ", "ankers = "), "has no 'anchors'"),
+        (("keep = ", "kept = "), "Did you mean 'keep'"),
+        (('anchors = ["er", "sie"]', 'anchors = ["er"]'), "a list of two words"),
+        (("berufe.txt", "keine.txt"), "keine.txt, which cannot be read"),
+        (("first_target", "target"), "a table with first_target"),
+        (("anchors = [", "anchors = [["), "is not a TOML file"),
+    ],
+)
+def test_what_is_wrong_with_a_concept_file_is_said(concept_file: Path, change: tuple[str, str], message: str) -> None:
+    concept_file.write_text(concept_file.read_text("utf-8").replace(*change, 1), "utf-8")
+    with pytest.raises(TaskError, match=message):
+        load_concept(concept_file)
+
+
+def test_absent_anchors_and_neutral_words_are_named(space: WordSpace, concept_file: Path) -> None:
+    few = space.subset([word for word in space.words if word != "er"])
+    with pytest.raises(SpaceError, match="'er'"):
+        evaluate_removal(few, load_concept(concept_file), ["svm"])
+    jobless = space.subset([word for word in space.words if word not in JOBS])
+    with pytest.raises(TaskError, match="neutral words: 0 of 41"):
+        evaluate_removal(jobless, load_concept(concept_file), ["svm"])
+    with pytest.raises(TaskError, match="neither a concept"):
+        load_concept("colour")
+
+
+def test_lists_that_are_hardly_in_the_space_give_no_number_and_name_their_words(
+    space: WordSpace, concept_file: Path
+) -> None:
+    text = concept_file.read_text("utf-8").replace('["m3", "m4"]', '["m3", "fort"]')
+    concept_file.write_text(text, "utf-8")
+    (concept_file.parent / "ratings.tsv").write_text("hier\tdort\t3\nwort1\twort2\t1\n", "utf-8")
+    result = evaluate_removal(space, load_concept(concept_file), [])
+    original = result.spaces[0]
+    assert np.isnan(original["WEAT 1"].value)
+    assert original["WEAT 1"].missing == ("fort",)
+    notes = [note for note in result.overview().notes if "has no number" in note]
+    assert [note.split(" has no number.")[0] for note in notes] == ["WEAT 1", "ratings"]
+    assert "1 of 2 words are in" in notes[0]
+    reasons = {each["name"]: each["reason"] for each in original.to_dict()["removed"]}
+    assert "'fort'" in reasons["WEAT 1"]
+    assert reasons["anchor gap"] is None
+    assert np.isnan(original["ratings"].value)
+    assert original["ratings"].missing == ("hier", "dort")
+    assert original.to_dict()["kept"][0]["used"] == 0
+
+
+def test_a_reversed_association_does_not_count_as_less(result: RemovalResult) -> None:
+    note = result.overview().notes[0]
+    assert "of WEAT its size" in note
+    assert "the other way round" in note
+
+
+def test_the_chart_of_the_price_has_one_labelled_point_a_space(result: RemovalResult) -> None:
+    rows = [
+        {"space": each.name, "gap": each["anchor gap"].value, "overlap": each["neighbour overlap"].value}
+        for each in result.spaces
+    ]
+    drawn = str(removal_tradeoff(rows, removed="gap", kept="overlap").to_dict()["data"])
+    assert all(f'"word": "{each.name}"' in drawn for each in result.spaces)
+    with pytest.raises(DensRayError, match="no 'men'"):
+        removal_tradeoff(rows, removed="gap")
+
+
+@pytest.mark.slow
+def test_the_command_prints_json_and_writes_a_page(
+    space: WordSpace, concept_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    vectors, page = write_space(space, tmp_path / "space.bin"), tmp_path / "bias.html"
+    arguments = ["evaluate", "bias", str(vectors), "--concept", str(concept_file), "-r", "ridge:2"]
+    assert run([*arguments, "--json", "--report", str(page)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["concept"] == "geschlecht"
+    assert [each["name"] for each in found["spaces"]] == ["original", "ridge:2"]
+    assert page.read_text("utf-8").count("<img") == 2
+    assert run([*arguments, "--report", str(page)]) == 2
+    assert run(["evaluate", "bias", str(vectors), "--concept", str(concept_file), "-r", "densrai"]) == 2
+    assert "Did you mean 'densray'" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_gender_on_the_slice_shows_that_the_word_list_decides_more_than_the_method() -> None:
+    google, concept = load_space("googlenews-26k").normalized(), load_concept("gender")
+    assert concept.poles is not None
+    biased = most_biased(google, concept.poles, exclude=concept.keep)
+    words, sides = biased.top(2500)
+    large = Lexicon(zip(words, np.where(sides, 1.0, -1.0), strict=True))
+    before = similarity(google, concept.similarities[0]).value
+    assert cluster_test(google, biased).value > 0.99
+    for lexicon, low, high in ((concept.lexicon, 0.95, 0.99), (large, 0.5, 0.65)):
+        for method in ("densray-unit", "mean-difference"):
+            removed = remove(google, make_remover(method).fit(google, lexicon))
+            assert low < cluster_test(removed, biased).value < high
+            assert similarity(removed, concept.similarities[0]).value > before - 0.005
+    with pytest.raises(DensRayError, match="n_components=301"):
+        evaluate_removal(google, concept, ["ridge:301"])
+
+
+@pytest.mark.slow
+def test_removing_a_random_direction_changes_no_measure_significantly() -> None:
+    original, random, removed = evaluate_removal(
+        load_space("googlenews-26k"), load_concept("gender"), ["random", "mean-difference"]
+    ).spaces
+    for before, after in zip((*original.removed, *original.kept[:-1]), (*random.removed, *random.kept), strict=False):
+        if before.interval is not None:
+            assert before.interval.low <= after.value <= before.interval.high, before.name
+    for name in ("anchor gap", "direct bias", "cluster accuracy", "neighbour correlation", "recovery (linear)"):
+        interval = original[name].interval
+        assert interval is not None
+        assert removed[name].value < interval.low

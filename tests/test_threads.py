@@ -1,0 +1,67 @@
+"""One core while anybody asks for it, and all of them again afterwards."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from textwrap import dedent
+
+import pytest
+
+from densray._threads import count_cores
+
+PREAMBLE = """
+    import threading
+    import numpy
+    from threadpoolctl import threadpool_info
+    from densray._threads import one_core
+
+    def threads():
+        return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+"""
+
+
+def run(script: str) -> list[str]:
+    """What a process of its own prints, which begins with two threads: limits belong to the whole of one."""
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2", "MKL_NUM_THREADS": "2"}
+    command = [sys.executable, "-c", dedent(PREAMBLE) + dedent(script)]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
+
+
+@pytest.mark.skipif(count_cores() < 2, reason="one core is all there is")
+def test_products_keep_to_one_core_inside_and_go_back_after():
+    assert run("""
+        with one_core():
+            print(threads())
+            with one_core():
+                print(threads())
+            print(threads())
+        print(threads())
+        try:
+            with one_core():
+                1 / 0
+        except ZeroDivisionError:
+            print(threads())
+    """) == ["{1}", "{1}", "{1}", "{2}", "{2}"]
+
+
+@pytest.mark.skipif(count_cores() < 2, reason="one core is all there is")
+def test_blocks_that_overlap_in_two_threads_leave_nothing_behind():
+    assert run("""
+        inside, leave = threading.Event(), threading.Event()
+
+        def first():
+            with one_core():
+                inside.set()
+                leave.wait(10)
+
+        thread = threading.Thread(target=first)
+        thread.start()
+        inside.wait(10)
+        with one_core():  # begins after the other, and ends after it, too
+            leave.set()
+            thread.join()
+            print(threads())
+        print(threads())
+    """) == ["{1}", "{2}"]
