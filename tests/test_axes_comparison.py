@@ -140,7 +140,7 @@ def test_it_counts_folds_over_all_methods():
     space, lexicon = planted_space(60, 4)
     steps = []
     compare_methods(space, lexicon, methods=["mean-difference", "linear"], folds=5,
-                    advance=lambda done, total: steps.append((done, total)))  # fmt: skip
+                    progress=lambda done, total: steps.append((done, total)))  # fmt: skip
     assert steps == [(done, 10) for done in range(1, 11)]
 
 

@@ -18,7 +18,7 @@ import densray.cli.app
 from densray import __version__
 from densray.cli.entry import run
 from densray.cli.reproduce import show_comparison
-from densray.cli.terminal import check_output, note, print_json, progress, show
+from densray.cli.terminal import check_output, note, print_json, progress_bar, show
 from densray.errors import LexiconError, OutputError
 from densray.report import Column, Table
 
@@ -175,8 +175,8 @@ def test_progress_is_for_long_work_on_a_terminal(
     stream = Terminal() if terminal else io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr("densray.cli.terminal._PATIENCE", 0.05)
-    with progress("Reading [tiny]", quiet=quiet) as advance:
-        advance(1, 2)
+    with progress_bar("Reading [tiny]", quiet=quiet) as progress:
+        progress(1, 2)
         time.sleep(seconds)
     assert ("Reading [tiny]" in stream.getvalue()) == seen
 
@@ -186,9 +186,9 @@ def test_no_percentage_is_shown_before_a_step_is_done(monkeypatch: pytest.Monkey
     for steps, shown in ((0, False), (1, True)):
         stream = Terminal()
         monkeypatch.setattr(sys, "stderr", stream)
-        with progress("Working") as advance:
+        with progress_bar("Working") as progress:
             for step in range(steps):
-                advance(step + 1, 4)
+                progress(step + 1, 4)
             time.sleep(0.3)
         assert "Working" in stream.getvalue()
         assert ("25%" in stream.getvalue()) == shown

@@ -95,11 +95,11 @@ class TestSteps:
         space, lexicon = planted_space(60, 4)
         bench, begun = Workbench(space), threading.Event()
 
-        def find(advance):
+        def find(progress):
             def slow(done, total):
                 begun.set()
                 time.sleep(0.3)
-                advance(done, total)
+                progress(done, total)
 
             return bench.trial(lexicon, "mean-difference", slow)
 

@@ -26,8 +26,8 @@ class TestJobs:
     def test_a_step_gives_what_it_finds_and_says_how_far_it_is(self):
         go = threading.Event()
 
-        def find(advance):
-            advance(1, 4)
+        def find(progress):
+            progress(1, 4)
             go.wait(10)
             return "found"
 
@@ -41,7 +41,7 @@ class TestJobs:
     def test_whoever_asks_for_a_step_that_runs_looks_at_the_same(self):
         jobs, go, calls = Jobs(), threading.Event(), []
 
-        def find(advance):
+        def find(progress):
             calls.append(1)
             go.wait(10)
 
@@ -55,15 +55,15 @@ class TestJobs:
     def test_a_cancelled_step_ends_where_it_next_says_how_far_it_is(self):
         jobs, go, reached = Jobs(), threading.Event(), []
 
-        def find(advance):
+        def find(progress):
             go.wait(10)
-            advance(1, 2)
+            progress(1, 2)
             reached.append("beyond")
 
         job = jobs.start("a", find)
         jobs.cancel("a")
         jobs.cancel("never begun")
-        assert jobs.start("a", lambda advance: 1) is not job
+        assert jobs.start("a", lambda progress: 1) is not job
         go.set()
         with pytest.raises(Abandoned):
             finished(job).result()
@@ -73,10 +73,10 @@ class TestJobs:
         monkeypatch.setattr(jobs_module, "PATIENCE", 0.05)
         steps = []
 
-        def find(advance):
+        def find(progress):
             for number in range(1000):
                 time.sleep(0.01)
-                advance(number, 1000)
+                progress(number, 1000)
                 steps.append(number)
 
         job = Job(find)
@@ -86,7 +86,7 @@ class TestJobs:
         assert len(steps) < 100
 
     def test_an_error_of_a_step_reaches_whoever_waits_for_it(self):
-        def find(advance):
+        def find(progress):
             raise TaskError("too few words")
 
         with pytest.raises(TaskError, match="too few words"):

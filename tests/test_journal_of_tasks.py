@@ -140,7 +140,7 @@ def test_interrupted_surveys_go_on_to_the_same_bits(
     def run(journal: Journal | None) -> Any:
         steps.clear()
         return evaluate_inductions(
-            small, [sentiment, other], methods=METHODS[:2], journal=journal, advance=lambda *step: steps.append(step)
+            small, [sentiment, other], methods=METHODS[:2], journal=journal, progress=lambda *step: steps.append(step)
         )
 
     result = check_resumes(monkeypatch, folder, run, lexicon_induction, "_measure")

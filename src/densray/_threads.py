@@ -92,19 +92,20 @@ def ignoring(category: type[Warning], message: str = "") -> Iterator[None]:
                     filters.remove(("ignore", pattern, category, re.compile(_MODULE), 0))
 
 
-#: Called with the steps done, and of how many.
-Advance: TypeAlias = Callable[[int, int], None]
+#: How a long computation reports how far it is: called with the steps done and the steps in all (None: not known). What
+#: it raises ends the computation.
+Progress: TypeAlias = Callable[[int, int | None], None]
 
 
-def part_of(advance: Advance | None, before: int, total: int) -> Advance | None:
-    """Return what a task inside a larger one calls: its steps come after `before` others, of `total` in all.
+def part_of(progress: Progress | None, start: int, stop: int, total: int) -> Progress | None:
+    """Return the progress of a part of a computation: the part is the steps `start` to `stop` of `total`.
 
-    >>> part_of(lambda done, total: print(f"{done} of {total}"), 4, 8)(1, 4)
-    5 of 8
+    >>> part_of(lambda done, total: print(f"{done} of {total}"), 4, 8, 12)(1, 2)
+    6 of 12
     """
-    if advance is None:
+    if progress is None:
         return None
-    return lambda done, _: advance(before + done, total)
+    return lambda done, steps: progress(start + (stop - start) * done // max(steps or 1, 1), total)
 
 
 Item = TypeVar("Item")
@@ -116,7 +117,7 @@ def map_parallel(
     items: Sequence[Item],
     *,
     threads: int | None = None,
-    advance: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
     run: Run | None = None,
     what: str = "part",
 ) -> list[Found]:
@@ -136,12 +137,12 @@ def map_parallel(
     with one_core(), _threads(threads or count_cores()) as pool:
         for answer in pool.map(find, range(len(items))):
             found.append(answer)
-            if advance is not None:
-                advance(len(found), len(items))
+            if progress is not None:
+                progress(len(found), len(items))
     return found
 
 
-def run_aside(function: Callable[[], Found]) -> Found:
+def run_in_thread(function: Callable[[], Found]) -> Found:
     """Return ``function()``, run in another thread: an interruption need not wait until compiled code returns."""
     with _threads(1) as pool:
         return pool.submit(function).result()

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from densray._threads import Advance
+from densray._threads import Progress
 from densray.analogies import AnalogySet
 from densray.analogy import compare_solvers, make_solver
 from densray.axes._lexicon_evaluation import evaluate_induction
@@ -29,12 +29,12 @@ SECTIONS = ("family", "gram1-adjective-to-adverb", "gram3-comparative", "gram7-p
 _METHODS = ("densray-unit", "densifier", "svm", "ridge")
 
 
-def demonstrate(advance: Advance | None = None) -> Report:
+def demonstrate(progress: Progress | None = None) -> Report:
     """Return the report of what the library does, computed on ``googlenews-26k`` in a few seconds.
 
     Parameters
     ----------
-    advance : callable, optional
+    progress : callable, optional
         Told how many of the five parts are done.
     """
     space = load_space("googlenews-26k", normalize=True)
@@ -42,8 +42,8 @@ def demonstrate(advance: Advance | None = None) -> Report:
     sections = []
     for done, part in enumerate(parts, start=1):
         sections.append(part(space))
-        if advance is not None:
-            advance(done, len(parts))
+        if progress is not None:
+            progress(done, len(parts))
     text = f"Everything below was computed just now on {space.name}: {len(space):,} words, {space.width} dimensions."
     return Report("densray: concepts found, measured and removed", sections, text)
 

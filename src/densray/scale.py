@@ -23,6 +23,7 @@ from densray.rotations._blocks import Gatherer, check_block, check_width
 if TYPE_CHECKING:
     import polars
 
+    from densray._threads import Progress
     from densray.lexicon import Lexicon
     from densray.space import WordSpace
 
@@ -337,7 +338,7 @@ def fit_blocks(
     *,
     checkpoint: str | Path | None = None,
     interval: float = 30.0,
-    progress: Callable[[int, int | None], None] | None = None,
+    progress: Progress | None = None,
 ) -> AnyRotation:
     """Return the rotation fitted on all blocks, as `fit` would on their rows together.
 

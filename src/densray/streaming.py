@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from densray.formats import Change, name_of, rewrite, write_space
 from densray.persistence import is_fitted_on, load_rotation, read_header
 
 if TYPE_CHECKING:
+    from densray._threads import Progress
     from densray.rotations import Rotation
     from densray.space import WordSpace
 
@@ -47,7 +48,7 @@ def rewrite_space(
     bad_rows: Literal["error", "skip"] = "error",
     overwrite: bool = False,
     expected: Iterable[str] = (),
-    progress: Callable[[int, int | None], None] | None = None,
+    progress: Progress | None = None,
 ) -> Rewritten:
     """Write a space to another file, in the format its ending names, each block changed on the way.
 

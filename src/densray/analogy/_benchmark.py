@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._arrays import Array, is_foreign
-from densray._threads import Advance, map_parallel
+from densray._threads import Progress, map_parallel
 from densray.analogies import AnalogySet
 from densray.analogy._named import make_solver
 from densray.analogy._pairs import Examples, Folds, SkippedPair, UsableCategory, case_matters, find_usable
@@ -156,7 +156,7 @@ def evaluate_analogies(
     predictions: bool = False,
     vectors: Array | None = None,
     n_jobs: int | None = None,
-    advance: Advance | None = None,
+    progress: Progress | None = None,
     journal: Journal | None = None,
 ) -> AnalogyResult:
     """Return how many analogies a solver gets right when each pair is left out in turn.
@@ -180,7 +180,7 @@ def evaluate_analogies(
         everything of the size of the vocabulary is then computed. float32 or float64.
     n_jobs : int, optional
         Processes that share the categories; by default threads do, one a core, or two where a device does the most.
-    advance : callable, optional
+    progress : callable, optional
         Told how many categories are done, of how many.
     journal : Journal, optional
         Keeps each solved category until the run is done; see `densray.journal`. Processes keep nothing.
@@ -200,7 +200,7 @@ def evaluate_analogies(
         predictions=predictions,
         vectors=vectors,
         n_jobs=n_jobs,
-        advance=advance,
+        progress=progress,
         journal=journal,
     )[0]
 
@@ -215,7 +215,7 @@ def compare_solvers(
     predictions: bool = False,
     vectors: Array | None = None,
     n_jobs: int | None = None,
-    advance: Advance | None = None,
+    progress: Progress | None = None,
     journal: Journal | None = None,
 ) -> list[AnalogyResult]:
     """Return the result of each solver on the same set; what they share (axes, cosines) is computed once.
@@ -233,7 +233,7 @@ def compare_solvers(
     run = (journal or Journal()).run("analogies", space, vectors, usable, settings, k, predictions)
     if n_jobs is None:
         threads = _DEVICE_THREADS if is_foreign(vocabulary.vectors) else None
-        solved = _solve_all(ask, usable, run, threads, advance)
+        solved = _solve_all(ask, usable, run, threads, progress)
     else:
         solved = _solve_in_processes(ask, usable, n_jobs)
     inputs = [Input.of("space", space), Input("analogies", analogies.name, size=sum(map(len, analogies)))]
@@ -292,12 +292,12 @@ def _solve_all(
     usable: Sequence[UsableCategory],
     run: Run,
     threads: int | None,
-    advance: Advance | None,
+    progress: Progress | None,
 ) -> list[list[Solved]]:
     def solve(category: UsableCategory) -> list[Solved]:
         return run.part(category.name, partial(ask, category), CategoryResult, SkippedPair, Prediction)
 
-    return map_parallel(solve, usable, threads=threads, advance=advance)
+    return map_parallel(solve, usable, threads=threads, progress=progress)
 
 
 def _solve_in_processes(

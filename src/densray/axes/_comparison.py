@@ -7,13 +7,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._threads import Advance, part_of, run_aside
+from densray._threads import Progress, part_of, run_in_thread
 from densray.axes._evidence import degrees_between
 from densray.axes._lexicon_evaluation import check_methods
 from densray.axes._model import AxisModel
@@ -98,7 +98,7 @@ def try_method(
     *,
     folds: int = 10,
     random_state: int = 0,
-    advance: Advance | None = None,
+    progress: Progress | None = None,
     run: Run | None = None,
 ) -> MethodTrial | FailedTrial:
     """Return one method on the seeds of a concept; what goes wrong with a known method is returned, not raised.
@@ -112,14 +112,14 @@ def try_method(
         Of the cross-validation; fewer where the seeds are few.
     random_state : int, default=0
         Draws the folds and the resamples of the interval.
-    advance : callable, optional
+    progress : callable, optional
         Called with the folds done and their number.
     run : Run, optional
         Of a journal: keeps what was found.
     """
     check_methods([method])
     numbers = stratified_folds(seeds, count_folds(seeds, folds), np.random.default_rng(random_state))
-    find = partial(run_aside, lambda: _held_out(seeds, method, numbers, random_state, advance))
+    find = partial(run_in_thread, lambda: _held_out(seeds, method, numbers, random_state, progress))
     found = find() if run is None else run.part(method, find, HeldOutAxis, FailedTrial)
     if isinstance(found, FailedTrial):
         return found
@@ -129,7 +129,7 @@ def try_method(
 
 
 def _held_out(
-    seeds: Seeds, method: str, folds: NDArray[np.int64], random_state: int, advance: Advance | None
+    seeds: Seeds, method: str, folds: NDArray[np.int64], random_state: int, progress: Progress | None
 ) -> HeldOutAxis | FailedTrial:
     split = METHODS[method].classes_only and not seeds.binary
     learned = replace(seeds, y=seeds.sides) if split else seeds
@@ -137,7 +137,7 @@ def _held_out(
     try:
         rotation = fitted(method, learned)
         seconds = time.perf_counter() - start
-        scores = held_out_scores(rotation, learned, folds, advance=advance)[:, 0]
+        scores = held_out_scores(rotation, learned, folds, progress=progress)[:, 0]
         resamples = resampled_tau(seeds.values, scores, n_resamples=_RESAMPLES, random_state=random_state)
         tau = kendall_tau(seeds.values, scores)
     except DensRayError as error:
@@ -262,7 +262,7 @@ def compare_methods(
     folds: int = 10,
     random_state: int = 0,
     n_words: int = 20,
-    advance: Advance | None = None,
+    progress: Progress | None = None,
     journal: Journal | None = None,
 ) -> MethodComparison:
     """Return how methods do on one concept: held-out τ, angles between their axes, words they disagree on.
@@ -283,7 +283,7 @@ def compare_methods(
         Draws the folds and the resamples of the intervals.
     n_words : int, default=20
         How many words are named that the methods disagree on.
-    advance : callable, optional
+    progress : callable, optional
         Called with the folds done and their number, over all methods.
     journal : Journal, optional
         Keeps what each method found until the run is done; see `densray.journal`.
@@ -300,12 +300,12 @@ def compare_methods(
     chosen = check_methods(methods)
     seeds = Seeds.of(space, lexicon)
     n_folds = count_folds(seeds, folds)
-    total = n_folds * len(chosen)
+    steps = [n_folds * place for place in range(len(chosen) + 1)]
     run = (journal or Journal()).run("methods", space, lexicon, folds, random_state)
     trials = [
         try_method(space, seeds, method, folds=folds, random_state=random_state, run=run,
-                   advance=part_of(advance, n_folds * place, total))
-        for place, method in enumerate(chosen)
+                   progress=part_of(progress, start, stop, steps[-1]))
+        for method, (start, stop) in zip(chosen, pairwise(steps), strict=True)
     ]  # fmt: skip
     found = compare_trials(space, lexicon, seeds, trials, random_state=random_state, n_words=n_words)
     whole = started.finish(resumed=run.taken)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._threads import Advance
+from densray._threads import Progress, part_of
 from densray._vocabulary import check_seed
 from densray.axes._diagnosis import Agreement, Diagnosis, judge
 from densray.axes._evidence import (
@@ -51,7 +51,7 @@ def diagnose(
     max_refits: int = 50,
     random_state: int = 0,
     label_names: tuple[str, str] | None = None,
-    advance: Advance | None = None,
+    progress: Progress | None = None,
     journal: Journal | None = None,
 ) -> Diagnosis:
     """Return how far the axis of some labelled words can be trusted.
@@ -77,7 +77,7 @@ def diagnose(
     random_state : int, default=0
     label_names : pair of str, optional
         What the low and the high end of the axis are called.
-    advance : callable, optional
+    progress : callable, optional
         Called with the steps done and their number.
     journal : Journal, optional
         Keeps what each fit found until the diagnosis is done, for methods that are fitted many times; see
@@ -99,7 +99,7 @@ def diagnose(
         max_refits=max_refits,
         random_state=random_state,
         label_names=label_names,
-        advance=advance,
+        progress=progress,
         journal=journal,
     )
 
@@ -120,21 +120,21 @@ def diagnose_axis(
     max_refits: int = 50,
     random_state: int = 0,
     label_names: tuple[str, str] | None = None,
-    advance: Advance | None = None,
+    progress: Progress | None = None,
     journal: Journal | None = None,
 ) -> Diagnosis:
     """Return how far an axis that is fitted already can be trusted; see :func:`diagnose`."""
     check_seed(random_state)
     provenance = Provenance.begin(seed=random_state)
     random = np.random.default_rng(random_state)
-    step = _Steps(advance, 4)
+    folding, resampling, permuting, leaving_out = (part_of(progress, at, at + 100, 400) for at in range(0, 400, 100))
     run = (journal or Journal()).run(
         "diagnosis", seeds, rotation, folds, n_resamples, n_permutations, max_refits, random_state
     )
     n_folds = count_folds(seeds, folds)
     numbers = stratified_folds(seeds, n_folds, random)
     n_axes = _count_axes(rotation, seeds, numbers)
-    held_out = held_out_scores(rotation, seeds, numbers, n_axes=n_axes, advance=step, run=run)
+    held_out = held_out_scores(rotation, seeds, numbers, n_axes=n_axes, progress=folding, run=run)
     model = AxisModel.of(
         rotation,
         seeds,
@@ -143,11 +143,11 @@ def diagnose_axis(
         n_resamples=n_resamples,
         random_state=random_state,
         held_out=held_out[:, 0],
-        advance=step.next(),
+        progress=resampling,
         run=run,
     )
-    test = permutation_test(rotation, seeds, n_permutations=n_permutations, random=random, advance=step.next(), run=run)
-    rows, how = _seed_rows(rotation, seeds, model, held_out[:, 0], max_refits, step.next(), run)
+    test = permutation_test(rotation, seeds, n_permutations=n_permutations, random=random, progress=permuting, run=run)
+    rows, how = _seed_rows(rotation, seeds, model, held_out[:, 0], max_refits, leaving_out, run)
     return Diagnosis(
         **_figures(space, seeds, model, held_out, test, eigenvalues_of(rotation, seeds)),
         **_about_seeds(space, seeds, rows),
@@ -226,21 +226,6 @@ def _about_seeds(space: WordSpace, seeds: Seeds, rows: list[dict[str, Any]]) -> 
     }
 
 
-class _Steps:
-    """One count over stages of different lengths: each stage is a hundred steps."""
-
-    def __init__(self, advance: Advance | None, stages: int) -> None:
-        self.advance, self.stages, self.stage = advance, stages, 0
-
-    def next(self) -> _Steps:
-        self.stage += 1
-        return self
-
-    def __call__(self, done: int, total: int) -> None:
-        if self.advance is not None:
-            self.advance(100 * self.stage + 100 * done // max(total, 1), 100 * self.stages)
-
-
 def _count_axes(rotation: Rotation, seeds: Seeds, folds: NDArray[np.int64]) -> int:
     """Return how many axes to look at: several where they come cheap, one where each takes long to fit."""
     if not isinstance(rotation, DensRay | PairDirection) and not is_closed_form(rotation, seeds):
@@ -268,13 +253,13 @@ def _seed_rows(
     model: AxisModel,
     held_out: NDArray[np.float64],
     max_refits: int,
-    advance: Advance,
+    progress: Progress | None,
     run: Run,
 ) -> tuple[list[dict[str, Any]], str]:
     """Return what is known of each seed, the most influential first, and how it was found."""
     assert model.calibration is not None
     first = np.argsort(seeds.sides * held_out, kind="stable")  # those on the wrong side before the others
-    axes = leave_one_out_axes(rotation, seeds, first=first, max_refits=max_refits, advance=advance, run=run)
+    axes = leave_one_out_axes(rotation, seeds, first=first, max_refits=max_refits, progress=progress, run=run)
     known = np.asarray(np.isfinite(axes).all(axis=1))
     n, centred = len(seeds), seeds.X - seeds.X.mean(axis=0, dtype=np.float64)
     # measured from the mean of the others, which is n/(n-1) times as far away as the mean of all

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from zipfile import is_zipfile
 
-from densray._threads import Advance
+from densray._threads import Progress
 from densray.axes._diagnose import diagnose_axis
 from densray.axes._diagnosis import Diagnosis, Verdict
 from densray.axes._model import AxisModel
@@ -49,7 +49,7 @@ def fit_axis(
     random_state: int = 0,
     label_names: tuple[str, str] | None = None,
     overwrite: bool = False,
-    advance: Advance | None = None,
+    progress: Progress | None = None,
     journal: Journal | None = None,
 ) -> SavedAxis:
     """Find the axis of some labelled words, find out how far it can be trusted, and write it with all that.
@@ -69,7 +69,7 @@ def fit_axis(
         Whether an existing file is replaced.
     method, pairs, normalize, match_case, label_names
         As for :func:`densray.tasks.diagnostics.diagnose`.
-    folds, n_resamples, n_permutations, random_state, advance, journal
+    folds, n_resamples, n_permutations, random_state, progress, journal
         Likewise, of use where the axis is judged.
     """
     seeds = Seeds.of(space, lexicon, normalize=normalize, match_case=match_case)
@@ -90,7 +90,7 @@ def fit_axis(
             n_permutations=n_permutations,
             random_state=random_state,
             label_names=label_names,
-            advance=advance,
+            progress=progress,
             journal=journal,
         )
     written = save_axis(

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from densray._threads import Advance, map_parallel
+from densray._threads import Progress, map_parallel
 from densray._vocabulary import at_unit_length
 from densray.axes._resampling import is_ridge, refit, ridge_without_each
 from densray.axes._seeds import Seeds
@@ -35,7 +35,7 @@ def leave_one_out_axes(
     *,
     first: NDArray[np.intp],
     max_refits: int,
-    advance: Advance | None = None,
+    progress: Progress | None = None,
     run: Run | None = None,
 ) -> Matrix:
     """Return the unit axis found without each seed, one a row; NaN where there is none or it was not computed.
@@ -48,7 +48,7 @@ def leave_one_out_axes(
         The seeds by urgency: those fitted anew where there is no closed form.
     max_refits : int
         How many.
-    advance : callable, optional
+    progress : callable, optional
     run : Run, optional
         Keeps each axis that takes a fit.
     """
@@ -61,7 +61,7 @@ def leave_one_out_axes(
         assert isinstance(rotation, DensRay)
         axes = _densray_axes(rotation, seeds)
     else:
-        axes = _refitted_axes(rotation, seeds, first[:max_refits], advance, run)
+        axes = _refitted_axes(rotation, seeds, first[:max_refits], progress, run)
     axes[_irreplaceable(seeds)] = np.nan
     return at_unit_length(axes)
 
@@ -158,7 +158,7 @@ def _refitted_axes(
     rotation: Rotation,
     seeds: Seeds,
     rows: NDArray[np.intp],
-    advance: Advance | None,
+    progress: Progress | None,
     run: Run | None,
 ) -> Matrix:
     axes = np.full(seeds.X.shape, np.nan)
@@ -168,7 +168,7 @@ def _refitted_axes(
     def find(row: int) -> Matrix:
         return refit(rotation, seeds.take(np.delete(np.arange(len(seeds)), row)))
 
-    found = map_parallel(find, chosen, advance=advance, run=run, what="seed left out")
+    found = map_parallel(find, chosen, progress=progress, run=run, what="seed left out")
     for row, axis in zip(chosen, found, strict=True):
         axes[row] = axis
     return axes

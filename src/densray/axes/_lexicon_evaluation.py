@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._threads import Advance, part_of, run_aside
+from densray._threads import Progress, part_of, run_in_thread
 from densray.axes._protocol import PAPER_METHODS, Protocol, TrainTest, fit_method
 from densray.axes._seeds import joined_reasons
 from densray.errors import TaskError, suggest
@@ -186,7 +186,7 @@ def evaluate_induction(
     test: Lexicon | None = None,
     methods: Sequence[str] = DEFAULT_METHODS,
     protocol: Protocol | None = None,
-    advance: Advance | None = None,
+    progress: Progress | None = None,
     journal: Journal | None = None,
 ) -> LexiconInduction:
     """Return how well each method, trained on labelled words, orders words it has not seen.
@@ -202,7 +202,7 @@ def evaluate_induction(
         Names in `densray.rotations.METHODS`.
     protocol : Protocol, optional
         Every other choice; the paper's by default.
-    advance : callable, optional
+    progress : callable, optional
         Told how many methods are done, and of how many.
     journal : Journal, optional
         Keeps the scores of each method until the run is done; see `densray.journal`.
@@ -221,10 +221,10 @@ def evaluate_induction(
     run = (journal or Journal()).run("lexicon induction", data, protocol)
     scores = []
     for count, method in enumerate(methods, start=1):
-        measure = partial(run_aside, partial(_measure, method, data, protocol))
+        measure = partial(run_in_thread, partial(_measure, method, data, protocol))
         scores.append(run.part(method, measure, MethodScore))
-        if advance is not None:
-            advance(count, len(methods))
+        if progress is not None:
+            progress(count, len(methods))
     lexicons = [lexicon] if test is None else [lexicon, test]
     inputs = [Input.of("space", space), *(Input.of("lexicon", each) for each in lexicons)]
     return LexiconInduction(
@@ -256,7 +256,7 @@ def evaluate_inductions(
     *,
     methods: Sequence[str] = DEFAULT_METHODS,
     protocol: Protocol | None = None,
-    advance: Advance | None = None,
+    progress: Progress | None = None,
     journal: Journal | None = None,
 ) -> InductionSurvey:
     """Return `evaluate_induction` on several lexicons, each split on its own, and the macro means."""
@@ -266,9 +266,10 @@ def evaluate_inductions(
     methods = check_methods(methods)
     results: list[LexiconInduction] = []
     for lexicon in lexicons:
-        step = part_of(advance, len(results) * len(methods), len(lexicons) * len(methods))
+        start = len(results) * len(methods)
+        step = part_of(progress, start, start + len(methods), len(lexicons) * len(methods))
         results.append(
-            evaluate_induction(space, lexicon, methods=methods, protocol=protocol, advance=step, journal=journal)
+            evaluate_induction(space, lexicon, methods=methods, protocol=protocol, progress=step, journal=journal)
         )
     means = {method: macro_mean(result.score(method).tau for result in results) for method in methods}
     inputs = {each.name: each for result in results for each in result.provenance.inputs}

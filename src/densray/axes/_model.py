@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from densray._threads import Advance
+from densray._threads import Progress
 from densray.axes._resampling import (
     count_folds,
     draw_counts,
@@ -156,7 +156,7 @@ class AxisModel:
         n_resamples: int | None = None,
         random_state: int = 0,
         held_out: NDArray[np.float64] | None = None,
-        advance: Advance | None = None,
+        progress: Progress | None = None,
         run: Run | None = None,
     ) -> AxisModel:
         """Return the axis of a fitted rotation with errors and calibration learned from its seeds.
@@ -177,7 +177,7 @@ class AxisModel:
         random_state : int, default=0
         held_out : array of shape (n,), optional
             Held-out scores of the seeds, where they are known already.
-        advance : callable, optional
+        progress : callable, optional
             Called with the resamples done and their number.
         run : Run, optional
             Keeps the axis of each resample where it takes a fit.
@@ -193,7 +193,7 @@ class AxisModel:
             normalize=normalize,
             origin=seeds.X.mean(axis=0, dtype=np.float64),
             center=_average_word(space, normalize=normalize),
-            resampled=resampled_axes(rotation, seeds, counts, advance=advance, run=run),
+            resampled=resampled_axes(rotation, seeds, counts, progress=progress, run=run),
             calibration=Calibration.of(held_out, seeds.sides, seeds.y),
             scores=not seeds.binary,
         )

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.exceptions import ConvergenceWarning
 
-from densray._threads import Advance, ignoring, map_parallel
+from densray._threads import Progress, ignoring, map_parallel
 from densray._vocabulary import at_unit_length
 from densray.axes._resampling import count_folds, is_closed_form, is_ridge, refit, stratified_folds
 from densray.axes._seeds import Seeds
@@ -56,7 +56,7 @@ def permutation_test(
     *,
     n_permutations: int | None = None,
     random: np.random.Generator,
-    advance: Advance | None = None,
+    progress: Progress | None = None,
     run: Run | None = None,
 ) -> PermutationTest:
     """Return how often labels without meaning do as well as the real ones; a `run` keeps each that takes fits."""
@@ -69,7 +69,7 @@ def permutation_test(
     else:
         count = PERMUTATIONS_REFIT if n_permutations is None else n_permutations
         seeds = _sample(seeds, random)
-        found = _by_refits(rotation, seeds, count, random, advance, run)
+        found = _by_refits(rotation, seeds, count, random, progress, run)
     observed, shuffled = found[0], found[1:]
     p = (1 + int(np.sum(shuffled >= observed - 1e-12))) / (1 + count)
     return PermutationTest(p, float(observed), float(np.quantile(shuffled, 0.95)), count, len(seeds))
@@ -151,7 +151,7 @@ def _by_refits(
     seeds: Seeds,
     count: int,
     random: np.random.Generator,
-    advance: Advance | None,
+    progress: Progress | None,
     run: Run | None,
 ) -> Matrix:
     folds = stratified_folds(seeds, count_folds(seeds, FOLDS_REFIT), random)
@@ -171,4 +171,4 @@ def _by_refits(
 
     # shuffled labels have no maximum worth finding, and no axis that carries signal
     with ignoring(ConvergenceWarning), ignoring(SignalWarning):
-        return np.array(map_parallel(statistic, orders, advance=advance, run=run, what="permutation"))
+        return np.array(map_parallel(statistic, orders, progress=progress, run=run, what="permutation"))

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from densray._threads import Advance, ignoring, map_parallel
+from densray._threads import Progress, ignoring, map_parallel
 from densray._vocabulary import at_unit_length
 from densray.axes._seeds import Seeds
 from densray.errors import SignalWarning, TaskError
@@ -65,7 +65,7 @@ def resampled_axes(
     seeds: Seeds,
     counts: NDArray[np.int64],
     *,
-    advance: Advance | None = None,
+    progress: Progress | None = None,
     run: Run | None = None,
 ) -> Matrix:
     """Return the unit axis of each resample, one a row.
@@ -77,7 +77,7 @@ def resampled_axes(
     seeds : Seeds
     counts : array of shape (n_resamples, n)
         How often each seed counts; see :func:`draw_counts`.
-    advance : callable, optional
+    progress : callable, optional
         Called with the resamples done and their number.
     run : Run, optional
         Keeps the axis of each resample where it takes a fit.
@@ -91,7 +91,7 @@ def resampled_axes(
     def find(weights: NDArray[np.int64]) -> Matrix:
         return refit(rotation, seeds, weights)
 
-    return at_unit_length(np.array(map_parallel(find, list(counts), advance=advance, run=run, what="resample")))
+    return at_unit_length(np.array(map_parallel(find, list(counts), progress=progress, run=run, what="resample")))
 
 
 def refit(rotation: Rotation, seeds: Seeds, counts: NDArray[np.int64] | None = None) -> Matrix:
@@ -174,7 +174,7 @@ def held_out_scores(
     folds: NDArray[np.int64],
     *,
     n_axes: int = 1,
-    advance: Advance | None = None,
+    progress: Progress | None = None,
     run: Run | None = None,
 ) -> Matrix:
     """Return the coordinates of every seed on the axes found without its fold, shape (n, n_axes).
@@ -188,7 +188,7 @@ def held_out_scores(
         return _training_axes(rotation, seeds, folds != number, n_axes)
 
     with ignoring(SignalWarning):  # axes beyond the signal are asked for on purpose: to measure that they carry none
-        found = map_parallel(find, list(numbers), advance=advance, run=run, what="fold")
+        found = map_parallel(find, list(numbers), progress=progress, run=run, what="fold")
     scores = np.empty((len(seeds), n_axes))
     for number, axes in zip(numbers, found, strict=True):
         test = folds == number

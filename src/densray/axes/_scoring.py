@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from densray._arrays import is_dask
 from densray._files import replacing
-from densray._threads import Advance
+from densray._threads import Progress
 from densray._vocabulary import check_seed
 from densray.axes._diagnosis import Verdict, judge
 from densray.axes._evidence import bootstrap_cone, reliability
@@ -150,7 +150,7 @@ def induce(
     folds: int = 10,
     random_state: int = 0,
     label_names: tuple[str, str] | None = None,
-    advance: Advance | None = None,
+    progress: Progress | None = None,
     journal: Journal | None = None,
 ) -> Induction:
     """Return every word of a space with its score, its error and its calibrated probability.
@@ -176,7 +176,7 @@ def induce(
     random_state : int, default=0
     label_names : pair of str, optional
         What the low and the high end of the axis are called.
-    advance : callable, optional
+    progress : callable, optional
         Called with the resamples done and their number.
     journal : Journal, optional
         Keeps what each fit found until the axis is known, for methods that are fitted many times; see
@@ -221,7 +221,7 @@ def induce(
         n_resamples=n_resamples,
         random_state=random_state,
         held_out=held_out,
-        advance=advance,
+        progress=progress,
         run=run,
     )
     inputs = [Input.of("space", space), Input.of("lexicon", lexicon)]

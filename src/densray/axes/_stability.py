@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._threads import Advance, map_parallel
+from densray._threads import Progress, map_parallel
 from densray.axes._lexicon_evaluation import check_methods
 from densray.axes._protocol import Protocol, TrainTest
 from densray.axes._seeds import Seeds, joined_reasons
@@ -119,7 +119,7 @@ def evaluate_stability(
     sizes: Sequence[int] = DEFAULT_SIZES,
     n_samples: int = 40,
     protocol: Protocol | None = None,
-    advance: Advance | None = None,
+    progress: Progress | None = None,
     journal: Journal | None = None,
 ) -> Stability:
     """Return mean and standard deviation of τ over samples of the training lexicon, by method and size.
@@ -138,7 +138,7 @@ def evaluate_stability(
         Samples of each size, drawn without replacement; every method sees the same ones.
     protocol : Protocol, optional
         Every other choice. Scores are split at the median of all training words, not at each sample's.
-    advance : callable, optional
+    progress : callable, optional
         Told how many samples are done, and of how many.
     journal : Journal, optional
         Keeps the figures of each sample until the run is done; see `densray.journal`.
@@ -162,7 +162,7 @@ def evaluate_stability(
         axes = [protocol.rotation(method).fit(X, labels[method][rows]).components_[0] for method in methods]
         return [kendall_tau(data.test.y, data.test.X @ axis) for axis in axes]
 
-    taus = np.array(map_parallel(measure, samples, advance=advance, run=run, what="sample"))
+    taus = np.array(map_parallel(measure, samples, progress=progress, run=run, what="sample"))
     found = {size: taus[[len(rows) == size for rows in samples]] for size in sorted(set(sizes))}
     return Stability(
         scores=tuple(

@@ -93,7 +93,7 @@ def fit(
     words, paired = _read_seeds(lexicon, pairs, word_column, label_column, name_ends(low, high))
     note(f"Writing {target} at the end", quiet=quiet)
     with long_run(fresh=fresh, quiet=quiet) as run:
-        with run.progress(f"Fitting {name_method(method)}", by_parts=False) as advance:
+        with run.progress(f"Fitting {name_method(method)}", by_parts=False) as progress:
             saved = fit_axis(
                 load_space(space, limit=limit),
                 words,
@@ -104,7 +104,7 @@ def fit(
                 pairs=paired,
                 n_permutations=permutations,
                 overwrite=overwrite,
-                advance=advance,
+                progress=progress,
                 journal=run.journal,
                 **_asked(raw, any_case, folds, resamples, seed, name_ends(low, high)),
             )
@@ -143,14 +143,14 @@ def diagnose(
 
     words, paired = _read_seeds(lexicon, pairs, word_column, label_column, name_ends(low, high))
     with long_run(fresh=fresh, quiet=quiet) as run:
-        with run.progress(f"Diagnosing {method}", by_parts=False) as advance:
+        with run.progress(f"Diagnosing {method}", by_parts=False) as progress:
             found = find(
                 load_space(space, limit=limit),
                 words,
                 method=method,
                 pairs=paired,
                 n_permutations=permutations,
-                advance=advance,
+                progress=progress,
                 journal=run.journal,
                 **_asked(raw, any_case, folds, resamples, seed, name_ends(low, high)),
             )
@@ -200,7 +200,7 @@ def induce(
     induction.check_ending(target)
     note(f"Writing {target} at the end", quiet=quiet)
     with long_run(fresh=fresh, quiet=quiet) as run:
-        with run.progress(f"Scoring {space}", by_parts=False) as advance:
+        with run.progress(f"Scoring {space}", by_parts=False) as progress:
             vectors = load_space(space, limit=limit)
             if is_axis_file(source):
                 induced = induce_by_axis(vectors, source, any_space=any_space, label_names=name_ends(low, high))
@@ -209,7 +209,7 @@ def induce(
                     vectors,
                     _read_seeds(source, pairs, word_column, label_column, name_ends(low, high))[0],
                     method=method,
-                    advance=advance,
+                    progress=progress,
                     journal=run.journal,
                     **_asked(raw, any_case, folds, resamples, seed, name_ends(low, high)),
                 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from densray.cli.options import Json, Limit, Overwrite, Quiet
-from densray.cli.terminal import check_output, note, print_json, progress, show
+from densray.cli.terminal import check_output, note, print_json, progress_bar, show
 
 if TYPE_CHECKING:
     from densray.datasets import DataSet
@@ -52,8 +52,8 @@ def fetch(name: Name, as_json: Json = False, quiet: Quiet = False) -> None:
     from densray.datasets import fetch as fetch_dataset
 
     note(f"Fetching {name} into {data_folder()}", quiet=quiet)
-    with progress(f"Fetching {name}", quiet=quiet) as advance:
-        path = fetch_dataset(name, progress=advance)
+    with progress_bar(f"Fetching {name}", quiet=quiet) as progress:
+        path = fetch_dataset(name, progress=progress)
     if as_json:
         print_json({"name": name, "path": path})
     else:
@@ -117,8 +117,8 @@ def demo(
     from densray.report import to_html
 
     note(f"Writing {output} at the end", quiet=quiet)
-    with progress("Sentiment, gender, analogies, removal", quiet=quiet) as advance:
-        report = demonstrate(advance)
+    with progress_bar("Sentiment, gender, analogies, removal", quiet=quiet) as progress:
+        report = demonstrate(progress)
     with replacing(output, overwrite=True) as partial:
         partial.write_text(to_html(report), encoding="utf-8")
     if as_json:
@@ -146,7 +146,7 @@ def explore(
     check_ready(port)
     from densray.datasets import load_space
 
-    with progress(f"Opening {space}", quiet=quiet):
+    with progress_bar(f"Opening {space}", quiet=quiet):
         vectors = load_space(space, limit=limit)
     launch(vectors, port=port, browser=not no_browser, ready=None if quiet else _say_where)
 

@@ -74,9 +74,9 @@ def analogy_command(
     vectors = load_space(space, limit=limit)
     made = make_solver(solver, vectors, rotation=rotation)
     with long_run(fresh=fresh, quiet=quiet) as run:
-        with run.progress(f"Solving {asked.name}") as advance:
+        with run.progress(f"Solving {asked.name}") as progress:
             result = evaluate_analogies(
-                vectors, asked, made, k=k, predictions=predictions, advance=advance, journal=run.journal
+                vectors, asked, made, k=k, predictions=predictions, progress=progress, journal=run.journal
             )
         if full or predictions:
             print_json(result)
@@ -135,9 +135,9 @@ def bias_command(
     vectors = load_space(space, limit=limit)
     removers = remover or list(_DEFAULT_REMOVERS)
     with long_run(fresh=fresh, quiet=quiet) as run:
-        with run.progress(f"Removing {lists.name}", by_parts=False) as advance:
+        with run.progress(f"Removing {lists.name}", by_parts=False) as progress:
             result = evaluate_removal(
-                vectors, lists, removers, strength=strength, progress=advance, journal=run.journal
+                vectors, lists, removers, strength=strength, progress=progress, journal=run.journal
             )
             if report is not None:
                 _write_report(report, result, overwrite=overwrite)

@@ -87,8 +87,8 @@ def lexicon_command(
     loaded, vectors = [load_lexicon(name, **columns) for name in lexicons], load_space(space, limit=limit)
     result: Result
     with long_run(fresh=fresh, quiet=quiet) as run:
-        with run.progress("Inducing") as advance:
-            options: dict[str, Any] = {"methods": chosen, "protocol": protocol, "advance": advance}
+        with run.progress("Inducing") as progress:
+            options: dict[str, Any] = {"methods": chosen, "protocol": protocol, "progress": progress}
             if len(loaded) == 1:
                 gold = None if test is None else load_lexicon(test, **columns)
                 result = evaluate_induction(vectors, loaded[0], test=gold, journal=run.journal, **options)
@@ -134,7 +134,7 @@ def stability_command(
         "label_names": name_ends(low, high),
     }
     with long_run(fresh=fresh, quiet=quiet) as run:
-        with run.progress("Sampling") as advance:
+        with run.progress("Sampling") as progress:
             result = evaluate_stability(
                 load_space(space, limit=limit),
                 load_lexicon(lexicon, **columns),
@@ -143,7 +143,7 @@ def stability_command(
                 sizes=split_numbers(sizes) or DEFAULT_SIZES,
                 n_samples=samples,
                 protocol=Protocol(test_size=test_size, seed=seed, match_case=not any_case),
-                advance=advance,
+                progress=progress,
                 journal=run.journal,
             )
         write_figure(result, output, overwrite=overwrite, quiet=quiet)
@@ -207,7 +207,7 @@ def methods_command(
     vectors = load_space(space, limit=limit)
     chosen = split_names(methods) or QUICK_METHODS
     with long_run(fresh=fresh, quiet=quiet) as run:
-        with run.progress("Trying methods", by_parts=False) as advance:  # its steps are folds
+        with run.progress("Trying methods", by_parts=False) as progress:  # its steps are folds
             result = compare_methods(
                 vectors,
                 seeds,
@@ -215,7 +215,7 @@ def methods_command(
                 folds=folds,
                 random_state=seed,
                 n_words=words,
-                advance=advance,
+                progress=progress,
                 journal=run.journal,
             )
         show(result, as_json=as_json, quiet=quiet)

@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 
 from densray.cli.evaluate_lexicons import Figure, Methods, Samples, Sizes, split_names, split_numbers, write_figure
 from densray.cli.options import Json, Limit, Overwrite, Quiet, Seed
-from densray.cli.terminal import Fresh, check_figure, long_run, note, print_json, progress, show
+from densray.cli.terminal import Fresh, check_figure, long_run, note, print_json, progress_bar, show
 
 if TYPE_CHECKING:
     from densray.report import Table
@@ -129,8 +129,10 @@ def _reproduce_table(
             print(f"densray: without BATS: {' '.join(str(error).split())}", file=sys.stderr)
     vectors = load_space(space, limit=limit)
     with long_run(fresh=fresh, quiet=quiet) as run:
-        with run.progress("Solving analogies") as advance:
-            rows = reproduce_analogies(table, vectors, sets, embedding=embedding, advance=advance, journal=run.journal)
+        with run.progress("Solving analogies") as progress:
+            rows = reproduce_analogies(
+                table, vectors, sets, embedding=embedding, progress=progress, journal=run.journal
+            )
         if as_json:
             print_json([{key: row[key] for key in row if key != "difference"} for row in rows])
             return
@@ -147,7 +149,7 @@ def table3_command(space: GivenSpace = "googlenews-26k", as_json: Json = False, 
     from densray.datasets import load_space
     from densray.paper._tables import occupation_gaps, table3
 
-    with progress("Removing gender", quiet=quiet):
+    with progress_bar("Removing gender", quiet=quiet):
         rows = table3(occupation_gaps(load_space(space)))
     show_comparison("table3", rows, as_json=as_json)
 
@@ -171,7 +173,7 @@ def figure2_command(
     from densray.report import Column, Table
 
     check_figure(output, overwrite=overwrite, quiet=quiet)
-    with progress("Removing gender", quiet=quiet):
+    with progress_bar("Removing gender", quiet=quiet):
         gaps = occupation_gaps(load_space(space))
     if output is not None:
         from densray.figures import anchor_scatter, save
@@ -219,8 +221,8 @@ def table1_command(
     spaces = _load_spaces([EN, *(space or [])], limit)
     chosen = split_names(methods) or PAPER_METHODS
     with long_run(fresh=fresh, quiet=quiet) as run:
-        with run.progress("Inducing") as advance:
-            rows = table1(spaces, methods=chosen, protocol=Protocol(seed=seed), advance=advance, journal=run.journal)
+        with run.progress("Inducing") as progress:
+            rows = table1(spaces, methods=chosen, protocol=Protocol(seed=seed), progress=progress, journal=run.journal)
         if as_json:
             show_comparison("table1", rows, as_json=True)
         else:
@@ -259,7 +261,7 @@ def figure1_command(
     from densray.datasets import load_lexicon, load_space
 
     with long_run(fresh=fresh, quiet=quiet) as run:
-        with run.progress("Sampling") as advance:
+        with run.progress("Sampling") as progress:
             result = evaluate_stability(
                 load_space(space, limit=limit),
                 load_lexicon(lexicon),
@@ -267,7 +269,7 @@ def figure1_command(
                 sizes=split_numbers(sizes) or DEFAULT_SIZES,
                 n_samples=samples,
                 protocol=Protocol(seed=seed, densifier_solver=solver),
-                advance=advance,
+                progress=progress,
                 journal=run.journal,
             )
         write_figure(result, output, overwrite=overwrite, quiet=quiet)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from densray.cli.options import Json, Limit, Output, Overwrite, Quiet, Space
-from densray.cli.terminal import check_output, note, print_json, progress
+from densray.cli.terminal import check_output, note, print_json, progress_bar
 
 if TYPE_CHECKING:
     from densray.formats import Change
@@ -125,8 +125,8 @@ def _write(
     from densray.streaming import rewrite_space
 
     note(f"Writing {target}", quiet=quiet)
-    with progress(f"Writing {target.name}", quiet=quiet) as advance:
-        written = rewrite_space(space, target, change=change, progress=advance, **options)
+    with progress_bar(f"Writing {target.name}", quiet=quiet) as progress:
+        written = rewrite_space(space, target, change=change, progress=progress, **options)
     if as_json:
         missing = {"words_missing": written.missing} if "expected" in options else {}
         print_json({"path": written.path, "words": written.words, "width": written.width, **missing})

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 if TYPE_CHECKING:
+    from densray._threads import Progress
     from densray.journal import Journal
     from densray.report import Report, Result, Section, Table
 
@@ -105,26 +106,20 @@ def note(text: str, *, quiet: bool = False) -> None:
 _PATIENCE = 1.0
 
 
-class Advance(Protocol):
-    """What a task calls to say how far it is."""
-
-    def __call__(self, done: int, total: int | None = None, /) -> None: ...
-
-
 @contextmanager
-def progress(description: str, *, quiet: bool = False) -> Iterator[Advance]:
+def progress_bar(description: str, *, quiet: bool = False) -> Iterator[Progress]:
     """Show ``description`` with a bar while the block runs; yield a function to say how far it is.
 
     Nothing appears in the first second, with ``quiet``, or where stderr is not a terminal.
 
     Examples
     --------
-    >>> with progress("Counting") as advance:
+    >>> with progress_bar("Counting") as progress:
     ...     for number in range(3):
-    ...         advance(number + 1, 3)
+    ...         progress(number + 1, 3)
     """
     if quiet or not sys.stderr.isatty():
-        yield lambda done, total=None, /: None
+        yield lambda done, total: None
         return
 
     from rich.console import Console
@@ -141,14 +136,14 @@ def progress(description: str, *, quiet: bool = False) -> Iterator[Advance]:
     )
     job = bar.add_task(description, total=None)
 
-    def advance(done: int, total: int | None = None, /) -> None:
+    def progress(done: int, total: int | None) -> None:
         bar.update(job, completed=done, total=total)
 
     delayed = threading.Timer(_PATIENCE, bar.start)
     delayed.daemon = True
     delayed.start()
     try:
-        yield advance
+        yield progress
     finally:
         delayed.cancel()
         delayed.join()
@@ -173,18 +168,18 @@ class LongRun:
         self._total: int | None = None
 
     @contextmanager
-    def progress(self, description: str, *, by_parts: bool = True) -> Iterator[Advance]:
+    def progress(self, description: str, *, by_parts: bool = True) -> Iterator[Progress]:
         """Show progress as :func:`densray.cli.progress.progress` does; say at the end what was not computed anew.
 
         `by_parts` says whether a step of the progress is a part of the journal.
         """
-        with progress(description, quiet=self._quiet) as show:
+        with progress_bar(description, quiet=self._quiet) as show:
 
-            def advance(done: int, total: int | None = None, /) -> None:
+            def progress(done: int, total: int | None) -> None:
                 self._total = total if by_parts else None
                 show(done, total)
 
-            yield advance
+            yield progress
         if self.journal.taken and not self._quiet:
             taken = self._count(self.journal.taken)
             print(f"densray: {taken} taken from an interrupted run; --fresh computes all anew", file=sys.stderr)

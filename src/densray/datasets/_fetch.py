@@ -11,12 +11,14 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from densray.errors import DataError
 
 if TYPE_CHECKING:
     from requests import Response
+
+    from densray._threads import Progress
 
 
 def unpack(archive: Path, folder: Path, *, strip: str = "") -> Path:
@@ -84,12 +86,6 @@ log = logging.getLogger(__name__)
 _CHUNK = 1 << 16
 _TIMEOUT = 30.0
 _PARTIAL, _RANGE_BEYOND_END = 206, 416
-
-
-class Progress(Protocol):
-    """What a download calls to say how far it is, in bytes; the total is None where the server names none."""
-
-    def __call__(self, done: int, total: int | None = None, /) -> None: ...
 
 
 class ResumingDownloader:

@@ -11,7 +11,8 @@ from os import PathLike
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from densray.datasets._fetch import Progress, download, extract_member, unpack
+from densray._threads import Progress
+from densray.datasets._fetch import download, extract_member, unpack
 from densray.errors import DataError, suggest
 
 EMBEDDED_FOLDER = Path(__file__).parent / "embedded"

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._threads import Advance, run_aside
+from densray._threads import Progress, part_of, run_in_thread
 from densray.debiasing._associations import (
     Association,
     PairChoice,
@@ -95,7 +95,7 @@ class Reference:
 
 
 def measure_space(
-    space: WordSpace, concept: Concept, reference: Reference, *, advance: Advance | None = None
+    space: WordSpace, concept: Concept, reference: Reference, *, progress: Progress | None = None
 ) -> tuple[tuple[Measurement, ...], tuple[Measurement, ...]]:
     """Return what a space holds of a concept, and what it kept of everything else.
 
@@ -106,7 +106,7 @@ def measure_space(
     concept : Concept
     reference : Reference
         Of the original space.
-    advance : callable, optional
+    progress : callable, optional
         Called with the measures done, and of how many.
     """
     removing = [*_gaps(space, concept, reference), *_lipstick(space, concept, reference), *_models(space, concept)]
@@ -114,8 +114,8 @@ def measure_space(
     found = []
     for measure in planned:
         found.append(measure())
-        if advance is not None:
-            advance(len(found), len(planned))
+        if progress is not None:
+            progress(len(found), len(planned))
     return tuple(found[: len(removing)]), tuple(found[len(removing) :])
 
 
@@ -278,7 +278,7 @@ def evaluate_removal(
     strength: float = 1.0,
     n_biased: int = MOST_BIASED,
     original: MeasuredSpace | None = None,
-    progress: Advance | None = None,
+    progress: Progress | None = None,
     journal: Journal | None = None,
 ) -> RemovalResult:
     """Return what removers take from a space and what they leave, beside the original.
@@ -303,7 +303,7 @@ def evaluate_removal(
         What :func:`measure_original` found for the same space, concept and `n_biased`, so that it is not measured
         again.
     progress : callable, optional
-        Called with the measures done and of how many, over all spaces.
+        Called with the steps done and of how many: a hundred for each space.
     journal : Journal, optional
         Keeps the measures of each space until the run is done, for removers given by name; see `densray.journal`.
     """
@@ -314,14 +314,16 @@ def evaluate_removal(
     reference = Reference.of(unit, concept, n_biased=n_biased)
     erasures = [method.fit(unit, concept.lexicon, pairs=concept.pairs) for method in methods]  # what fails, fails early
     run = (journal or Journal()).run("removal", unit, concept, always, strength, n_biased)
-    advance = partial(_part_of, progress, 1 + len(methods))
-    measured = [original or _measured(run, ORIGINAL, unit, concept, reference, advance(0))]
+    parts = [
+        part_of(progress, 100 * place, 100 * (place + 1), 100 * (1 + len(methods))) for place in range(1 + len(methods))
+    ]
+    measured = [original or _measured(run, ORIGINAL, unit, concept, reference, parts[0])]
     spaces: list[WordSpace] = []
     for done, (method, erasure) in enumerate(zip(methods, erasures, strict=True), start=1):
         kept, equalize = (concept.keep, concept.equalize) if method.equalizes else ((), ())
         spaces.append(remove(unit, erasure, keep=(*kept, *always), equalize=equalize, strength=strength))
-        parts = run if isinstance(removers[done - 1], str) else None
-        measured.append(_measured(parts, method.label, spaces[-1], concept, reference, advance(done)))
+        stored = run if isinstance(removers[done - 1], str) else None
+        measured.append(_measured(stored, method.label, spaces[-1], concept, reference, parts[done]))
     missing = sorted({word for each in measured[0].removed for word in each.missing})
     inputs = [Input.of("space", space), Input.of("lexicon", concept.lexicon)]
     used = len(concept.lexicon.align(unit).words)
@@ -330,18 +332,11 @@ def evaluate_removal(
 
 
 def measure_original(
-    space: WordSpace, concept: Concept, *, n_biased: int = MOST_BIASED, advance: Advance | None = None
+    space: WordSpace, concept: Concept, *, n_biased: int = MOST_BIASED, progress: Progress | None = None
 ) -> MeasuredSpace:
     """Return the measures of a space from which nothing is removed: the first column of :func:`evaluate_removal`."""
     unit = space.normalized(zeros="keep")
-    return _measured(None, ORIGINAL, unit, concept, Reference.of(unit, concept, n_biased=n_biased), advance)
-
-
-def _part_of(progress: Advance | None, n_spaces: int, place: int) -> Advance | None:
-    """Return what the measures of one space call: those of the spaces before it are done."""
-    if progress is None:
-        return None
-    return lambda done, each: progress(place * each + done, n_spaces * each)
+    return _measured(None, ORIGINAL, unit, concept, Reference.of(unit, concept, n_biased=n_biased), progress)
 
 
 def _measured(
@@ -350,12 +345,12 @@ def _measured(
     space: WordSpace,
     concept: Concept,
     reference: Reference,
-    advance: Advance | None,
+    progress: Progress | None,
 ) -> MeasuredSpace:
     def measure() -> MeasuredSpace:
-        return MeasuredSpace(name, *measure_space(space, concept, reference, advance=advance))
+        return MeasuredSpace(name, *measure_space(space, concept, reference, progress=progress))
 
-    aside = partial(run_aside, measure)
+    aside = partial(run_in_thread, measure)
     return aside() if run is None else run.part(name, aside, MeasuredSpace, *_MEASURES)
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from densray._threads import Advance
+from densray._threads import Progress
 from densray.errors import DensRayError
 from densray.explorer.settings import Settings
 from densray.explorer.workbench import Abandoned, Job, current
@@ -138,7 +138,7 @@ class NotYet(BaseException):
 
 
 def long_step(
-    name: str, label: str, find: Callable[[Advance], Found], *, known: bool, start: str | None = None
+    name: str, label: str, find: Callable[[Progress], Found], *, known: bool, start: str | None = None
 ) -> Found | None:
     """Return what takes a while to find, with a bar and a way out; None while it is not there.
 
@@ -194,5 +194,5 @@ def _cancel(name: str) -> None:
     current().jobs.cancel(name)
 
 
-def _ignore(done: int, total: int) -> None:
+def _ignore(done: int, total: int | None) -> None:
     """Take note of nothing."""

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from densray._threads import Advance
+from densray._threads import Progress, part_of
 from densray.axes import Diagnosis, diagnose_axis
 from densray.axes._comparison import FailedTrial, MethodComparison, MethodTrial, compare_trials, try_method
 from densray.axes._model import AxisModel
@@ -114,7 +114,7 @@ class Job:
         Given a function to call with the steps done and their number; it ends there when nobody waits for it.
     """
 
-    def __init__(self, find: Callable[[Advance], Any]) -> None:
+    def __init__(self, find: Callable[[Progress], Any]) -> None:
         self.progress = (0, 1)
         self._find = find
         self._seen = time.monotonic()
@@ -146,16 +146,16 @@ class Job:
 
     def _run(self) -> None:
         try:
-            self._found = self._find(self._advance)
+            self._found = self._find(self._report)
         except BaseException as problem:
             self._problem = problem
         finally:
             self._finished.set()
 
-    def _advance(self, done: int, total: int) -> None:
+    def _report(self, done: int, total: int | None) -> None:
         if self._is_cancelled or time.monotonic() - self._seen > PATIENCE:
             raise Abandoned
-        self.progress = done, total
+        self.progress = done, total or 1
 
 
 class Jobs:
@@ -165,7 +165,7 @@ class Jobs:
         self._running: dict[str, Job] = {}
         self._lock = threading.Lock()
 
-    def start(self, name: str, find: Callable[[Advance], Any]) -> Job:
+    def start(self, name: str, find: Callable[[Progress], Any]) -> Job:
         """Return the step of that name, begun now where none runs."""
         with self._lock:
             self._running = {key: job for key, job in self._running.items() if job.is_running}
@@ -230,12 +230,12 @@ class Workbench(Memory):
         """Return whether an axis was found before."""
         return self.holds(("axis", *identity(lexicon, method)))
 
-    def diagnosis(self, axis: Axis, advance: Advance | None = None) -> Diagnosis:
+    def diagnosis(self, axis: Axis, progress: Progress | None = None) -> Diagnosis:
         """Return how far an axis can be trusted."""
 
         def find() -> Diagnosis:
             return diagnose_axis(
-                self.space, axis.seeds, axis.rotation, method=axis.method, lexicon=axis.lexicon, advance=advance
+                self.space, axis.seeds, axis.rotation, method=axis.method, lexicon=axis.lexicon, progress=progress
             )
 
         found = self.recall(("diagnosis", *identity(axis.lexicon, axis.method)), find)
@@ -245,11 +245,11 @@ class Workbench(Memory):
         """Return whether an axis was diagnosed before."""
         return self.holds(("diagnosis", *identity(axis.lexicon, axis.method)))
 
-    def trial(self, lexicon: Lexicon, method: str, advance: Advance | None = None) -> MethodTrial | FailedTrial:
+    def trial(self, lexicon: Lexicon, method: str, progress: Progress | None = None) -> MethodTrial | FailedTrial:
         """Return how one method does on a concept."""
 
         def find() -> MethodTrial | FailedTrial:
-            return try_method(self.space, Seeds.of(self.space, lexicon), method, advance=advance)
+            return try_method(self.space, Seeds.of(self.space, lexicon), method, progress=progress)
 
         return self.recall(("trial", *identity(lexicon, method)), find)
 
@@ -277,19 +277,18 @@ class Workbench(Memory):
         return self.holds(("erasure", *identity(lexicon, remover)))
 
     def removal(
-        self, lexicon: Lexicon, remover: str, words: RemovalWords, advance: Advance | None = None
+        self, lexicon: Lexicon, remover: str, words: RemovalWords, progress: Progress | None = None
     ) -> RemovalResult:
         """Return the tests of what a remover took from the space, and what it left."""
 
         def find() -> RemovalResult:
             concept = concept_of(lexicon, words.anchors, words.neutral, keep=words.keep)
-            half = None if advance is None else lambda done, total: advance(done, 2 * total)
             original = self.recall(
                 ("original", *identity(lexicon, ""), words),  # the same for every remover
-                lambda: measure_original(self.space, concept, advance=half),
+                lambda: measure_original(self.space, concept, progress=part_of(progress, 0, 100, 200)),
             )
             result = evaluate_removal(
-                self.space, concept, [remover], keep=words.keep, original=original, progress=advance
+                self.space, concept, [remover], keep=words.keep, original=original, progress=progress
             )
             return replace(result, removed_spaces=())  # as large as the space: not kept
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -19,9 +19,6 @@ _WIDEST = 1 << 20
 
 Pieces = Iterator[tuple[Sequence[str], NDArray[np.float32]]]
 """What a writer takes: words and their vectors, piece by piece."""
-
-Progress = Callable[[int, int | None], None]
-"""Called with the rows done and the rows expected, where a file says how many."""
 
 
 @dataclass(frozen=True)

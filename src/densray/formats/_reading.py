@@ -10,12 +10,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from densray._threads import Progress
 from densray.errors import FormatError, SpaceError, name_some, suggest
 from densray.formats._arrays import read_npy, read_npz
 from densray.formats._binary import read_word2vec_binary
 from densray.formats._blocks import (
     Block,
-    Progress,
     ReadOptions,
     SpaceStream,
     checked_blocks,

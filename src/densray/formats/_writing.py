@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._files import replacing
+from densray._threads import Progress
 from densray.errors import FormatError, suggest
 from densray.formats._arrays import words_path, write_npy, write_npz
 from densray.formats._binary import write_word2vec_binary
-from densray.formats._blocks import Pieces, Progress, ReadOptions, warn_skipped
+from densray.formats._blocks import Pieces, ReadOptions, warn_skipped
 from densray.formats._bytes import FORMATS, compression_of, open_target
 from densray.formats._native import write_native
 from densray.formats._parquet import write_parquet

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from densray._threads import Advance, part_of
+from densray._threads import Progress, part_of
 from densray.analogies import AnalogySet
 from densray.analogy import AnalogyResult, CategoryResult, IntCos, LRCos, Solver, compare_solvers
 from densray.analogy._result import weighted_mean
@@ -48,7 +48,7 @@ def reproduce_analogies(
     *,
     embedding: str = "GN",
     n_jobs: int | None = None,
-    advance: Advance | None = None,
+    progress: Progress | None = None,
     journal: Journal | None = None,
 ) -> list[dict[str, Any]]:
     """Return the cells of a published table computed on a space, with pairs covered and the paper's number.
@@ -80,9 +80,9 @@ def reproduce_analogies(
     for one in analogies:
         block = f"{embedding}/{_SETS[one.name.lower()]}"
         cells = [row for row in wanted if row["block"] == block]
-        step = part_of(advance, done, total)
+        step = part_of(progress, done, done + len(one.categories), total)
         asked = [solvers[name] for name in names]
-        results = compare_solvers(space, one, asked, k=1, n_jobs=n_jobs, advance=step, journal=journal)
+        results = compare_solvers(space, one, asked, k=1, n_jobs=n_jobs, progress=step, journal=journal)
         done += len(one.categories)
         rows += _block_rows(block, dict(zip(names, results, strict=True)), cells)
     return compare(rows, wanted)
@@ -282,7 +282,7 @@ def table1(
     *,
     methods: Sequence[str] = PAPER_METHODS,
     protocol: Protocol | None = None,
-    advance: Advance | None = None,
+    progress: Progress | None = None,
     journal: Journal | None = None,
 ) -> list[dict[str, Any]]:
     """Return one row a line and method: ours, its interval, words used, coverage, and a note on what differs.
@@ -294,7 +294,7 @@ def table1(
     methods : sequence of str
         The paper's four by default; others have no published cell.
     protocol : Protocol, optional
-    advance : callable, optional
+    progress : callable, optional
         Told how many cells are done, and of how many.
     journal : Journal, optional
         Keeps the cells until the table is done; see `densray.journal`.
@@ -311,9 +311,9 @@ def table1(
             rows += [_row(line, method, None, f"not computed: {lexicons}") for method in methods]
             continue
         space, done = spaces[line.embedding], sum(row["ours"] is not None for row in rows)
-        step = part_of(advance, done, total)
+        step = part_of(progress, done, done + len(methods), total)
         result = evaluate_induction(
-            space, lexicons[0], test=lexicons[1], methods=methods, protocol=protocol, advance=step, journal=journal
+            space, lexicons[0], test=lexicons[1], methods=methods, protocol=protocol, progress=step, journal=journal
         )
         rows += [_row(line, method, result, _note(line, space)) for method in methods]
     return rows + _macro_rows(rows, methods)

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from densray._threads import Advance
+from densray._threads import Progress
 from densray.analogies import AnalogyCategory, AnalogySet
 from densray.analogy import SOLVERS, AnalogyResult, Answer, Prediction, compare_solvers, make_solver
 from densray.analogy._pairs import SkippedPair, UsableCategory, case_matters, find_usable
@@ -191,10 +191,10 @@ def show_benchmark(bench: Workbench) -> None:
         return
     key = ("benchmark", analogies.name, section, match_case, tuple(solvers))
 
-    def find(advance: Advance) -> list[AnalogyResult]:
+    def find(progress: Progress) -> list[AnalogyResult]:
         asked = analogies if section == _ALL else analogies.subset([section])
         return bench.recall(key, lambda: compare_solvers(
-            bench.space, asked, solvers, match_case=match_case, predictions=section != _ALL, advance=advance,
+            bench.space, asked, solvers, match_case=match_case, predictions=section != _ALL, progress=progress,
         ))  # fmt: skip
 
     results = long_step(

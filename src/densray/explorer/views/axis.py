@@ -89,7 +89,7 @@ def _diagnose(bench: Workbench, axis: Axis) -> Diagnosis | None:
     return long_step(
         f"diagnosis {hash(identity(axis.lexicon, axis.method))}",
         "Diagnosing the axis",
-        lambda advance: bench.diagnosis(axis, advance),
+        lambda progress: bench.diagnosis(axis, progress),
         known=bench.knows_diagnosis(axis),
         start=None if quick else f"Diagnose: «{axis.method}» is fitted anew for every resample, which takes a while",
     )

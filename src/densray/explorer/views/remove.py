@@ -58,7 +58,7 @@ def show() -> None:
     found = long_step(
         f"erasure {hash(identity(lexicon, remover))}",
         f"Learning from {len(lexicon):,} words what to remove",
-        lambda advance: bench.erasure(lexicon, remover),
+        lambda progress: bench.erasure(lexicon, remover),
         known=bench.knows_erasure(lexicon, remover),
     )
     if found is None:
