@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 from densray import WordSpace
-from densray._files import replacing
+from densray._files import atomic_write
 from densray.cli.entry import main, run
 from densray.errors import FormatError, OutputError
 from densray.formats import read_space, write_space
@@ -61,7 +61,7 @@ def test_no_name_at_all_is_refused_as_output(folder: Path, capsys: pytest.Captur
 
 def test_a_device_is_never_replaced_by_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert "no regular file" in refused(["demo", "-o", "/dev/null"], capsys)
-    with pytest.raises(OutputError, match="no regular file"), replacing(Path("/dev/null"), overwrite=True):
+    with pytest.raises(OutputError, match="no regular file"), atomic_write(Path("/dev/null"), overwrite=True):
         pass
     assert Path("/dev/null").is_char_device()
 
@@ -76,14 +76,14 @@ def test_a_full_disk_told_by_polars_is_told_as_such(tmp_path: Path) -> None:
     target.write_text("old")
     with (
         pytest.raises(OutputError, match=r"out\.parquet: No space left on device\."),
-        replacing(target, overwrite=True),
+        atomic_write(target, overwrite=True),
     ):
         raise pl.exceptions.ComputeError("parquet: underlying IO error: No space left on device (os error 28)")
     assert target.read_text() == "old"
 
 
 def test_an_error_of_ours_passes_through_a_write_unchanged(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="damaged"), replacing(tmp_path / "out.txt", overwrite=False):
+    with pytest.raises(FormatError, match="damaged"), atomic_write(tmp_path / "out.txt", overwrite=False):
         raise FormatError("in.parquet: damaged (Input/output error (os error 5))")
 
 
@@ -260,7 +260,7 @@ def test_a_kill_in_the_middle_of_a_write_leaves_nothing_behind(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def killed(source: str, target: Path, **_: object) -> None:
-        with replacing(target, overwrite=False) as partial:
+        with atomic_write(target, overwrite=False) as partial:
             partial.write_text("half")
             os.kill(os.getpid(), signal.SIGTERM)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import os
+import pickle
 import re
 import zipfile
 from pathlib import Path
@@ -12,8 +14,9 @@ import pytest
 
 import densray
 from densray import MeanDifference, WordSpace, save_rotation
-from densray._files import _SAID, kind_of
+from densray._files import _SAID, ArchiveKind, archive_digest, kind_of, read_archive, write_archive
 from densray.cli.entry import _AS_OPTIONS, _advise
+from densray.errors import OutputError, PersistenceError
 from densray.formats import write_space
 
 PACKAGE = Path(densray.__file__).parent
@@ -62,3 +65,66 @@ def test_every_advice_that_is_translated_is_given_somewhere() -> None:
     joined = re.sub(r'"\s*f?"', "", sources)
     advices = [re.sub(r"encoding='[\w-]+'$", "encoding=", advice) for advice in _AS_OPTIONS]  # one is found by densray
     assert [advice for advice in advices if advice not in joined] == []
+
+
+KIND = ArchiveKind("densray-test", 3, "test archive", "Write it again.")
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    path = tmp_path / "test.npz"
+    write_archive(path, KIND, {"é": [1, None, 0.1]}, {"numbers": np.arange(6).reshape(2, 3)}, overwrite=False)
+    return path
+
+
+def test_an_archive_comes_back_with_its_header_and_arrays(archive: Path) -> None:
+    header, arrays = read_archive(archive, KIND)
+    assert (header["format"], header["format_version"], header["é"]) == ("densray-test", 3, [1, None, 0.1])
+    assert header["digest"] == archive_digest(header, arrays)
+    np.testing.assert_array_equal(arrays["numbers"], np.arange(6).reshape(2, 3))
+    with np.load(archive, allow_pickle=False) as plain:
+        assert sorted(plain.files) == ["header", "numbers"]
+
+
+def test_an_archive_that_was_changed_or_is_of_another_kind_is_refused_with_the_remedy(archive: Path) -> None:
+    with pytest.raises(PersistenceError, match=r"holds 'densray-test', not a rotation \('other'\). Fit one"):
+        read_archive(archive, ArchiveKind("other", 3, "rotation", "Fit one."))
+    with pytest.raises(PersistenceError, match=r"format version 3; this densray .* reads version 4"):
+        read_archive(archive, ArchiveKind("densray-test", 4, "test archive", ""))
+    with np.load(archive) as file:
+        parts = dict(file)
+    np.savez(archive, **{**parts, "numbers": parts["numbers"] + 1})
+    with pytest.raises(PersistenceError, match="do not match their digest"):
+        read_archive(archive, KIND)
+    np.savez(archive, numbers=parts["numbers"])
+    with pytest.raises(PersistenceError, match="has no densray header"):
+        read_archive(archive, KIND)
+
+
+def test_files_that_are_not_an_archive_are_refused_and_never_unpickled(archive: Path) -> None:
+    whole = archive.read_bytes()
+    contents = [b"", b"text", pickle.dumps({}), whole[:-50], whole[:100], b"\x93NUMPY\x01\x00"]
+    for content in contents:
+        archive.write_bytes(content)
+        with pytest.raises(PersistenceError, match=archive.name):
+            read_archive(archive, KIND)
+    np.savez(archive, header=np.array([{"a": 1}], dtype=object))
+    with pytest.raises(PersistenceError, match="is not a readable test archive"):
+        read_archive(archive, KIND)
+    with pytest.raises(PersistenceError, match=r"does not exist\. Write it again"):
+        read_archive(archive.with_name("missing.npz"), KIND)
+
+
+def test_writing_an_archive_replaces_it_whole_or_not_at_all(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = archive.read_bytes()
+    with pytest.raises(OutputError, match="exists"):
+        write_archive(archive, KIND, {}, {}, overwrite=False)
+
+    def full(*args: object, **options: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.raises(OutputError, match="No space left"):
+        write_archive(archive, KIND, {}, {}, overwrite=True)
+    assert archive.read_bytes() == before
+    assert os.listdir(archive.parent) == [archive.name]

@@ -258,7 +258,7 @@ def test_a_checkpoint_of_something_else_is_refused(rows: Rows, tmp_path: Path) -
         fit_blocks(DensRay(), _cut(X[:600], y[:600]), checkpoint=path)
     assert path.read_bytes() == before
     path.write_bytes(before[:200])
-    with pytest.raises(PersistenceError, match="not a checkpoint"):
+    with pytest.raises(PersistenceError, match="not a readable checkpoint"):
         fit_blocks(DensRay(), _cut(X, y), checkpoint=path)
 
 

@@ -1,10 +1,9 @@
-"""The statistics of a fit on disk, so that it can be taken up where it stopped: ``.npz`` and JSON, never a pickle."""
+"""Checkpoints: the statistics of a fit on disk, from which it continues where it stopped."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,23 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._arrays import Array, array_on, is_foreign, namespace, to_host
-from densray._files import replacing
-from densray._version import __version__
+from densray._files import ArchiveKind, read_archive, write_archive
 from densray.errors import PersistenceError
 from densray.moments import ClassMoments, Moments, ScoreMoments
 from densray.persistence import encode_parameters
 from densray.rotations import Rotation
 from densray.rotations._blocks import BlockStatistics, RowSample, Stratum
 
-_FORMAT = "densray-statistics"
-_FORMAT_VERSION = 1
+_KIND = ArchiveKind("densray-statistics", 1, "checkpoint", "Name another file, or delete it to start again.")
 _DIGEST_BYTES = 16
 _DIGEST_ROWS = 8
 
 
 @dataclass
 class Checkpoint:
-    """How far a fit is: a digest of every block done, and the statistics of all of them."""
+    """The state of a fit: one digest per block done, and the statistics of all of them."""
 
     method: str
     parameters: dict[str, Any]
@@ -43,39 +40,26 @@ class Checkpoint:
         return cls(type(rotation).__name__, json.loads(json.dumps(encode_parameters(rotation))), seed)
 
     def write(self, path: Path) -> None:
-        """Write the state; an interrupted write leaves the old file whole."""
-        header: dict[str, Any] = {
-            "format": _FORMAT,
-            "format_version": _FORMAT_VERSION,
-            "densray_version": __version__,
-            "method": self.method,
-            "parameters": self.parameters,
-            "seed": self.seed,
-        }
+        """Write the state; an interrupted write leaves the old file as it was."""
+        header: dict[str, Any] = {"method": self.method, "parameters": self.parameters, "seed": self.seed}
         arrays = {"digests": np.frombuffer(b"".join(self.digests), dtype=np.uint8)}
         if self.statistics is not None:
             header["statistics"], more = _encode(self.statistics)
             arrays.update(more)
-        text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-        with replacing(path, overwrite=True) as partial, partial.open("wb") as file:
-            np.savez(file, allow_pickle=False, header=text, **arrays)
+        write_archive(path, _KIND, header, arrays, overwrite=True)
 
     @classmethod
     def read(cls, path: Path) -> Checkpoint:
-        """Return the state a file holds; a file that is none is a named error."""
+        """Return the state a file holds; a file that is not a checkpoint is a named error."""
+        header, arrays = read_archive(path, _KIND)
         try:
-            with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
-            header = json.loads(bytes(arrays.pop("header")))
-            if header["format"] != _FORMAT or header["format_version"] != _FORMAT_VERSION:
-                raise PersistenceError(f"{path} holds {header['format']!r}, version {header['format_version']}.")
             raw = arrays.pop("digests").tobytes()
             digests = [raw[start : start + _DIGEST_BYTES] for start in range(0, len(raw), _DIGEST_BYTES)]
             statistics = _decode(header["statistics"], arrays) if "statistics" in header else None
             return cls(header["method"], header["parameters"], int(header["seed"]), statistics, digests)
-        except (ValueError, OSError, EOFError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise PersistenceError(
-                f"{path} is not a checkpoint of this densray ({error}). Name another file, or delete it to start anew."
+                f"{path} is not a readable checkpoint (the header: {error}). {_KIND.remedy}"
             ) from error
 
     def check_same_fit(self, other: Checkpoint, path: Path) -> None:

@@ -1,24 +1,33 @@
-"""Files: written whole or not at all, and recognised by their first bytes."""
+"""Files: written whole or not at all, archives of arrays with a JSON header, kinds told by the first bytes."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 import secrets
 import zipfile
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
-from densray.errors import DensRayError, OutputError
+import numpy as np
+from numpy.typing import NDArray
+
+from densray._version import __version__
+from densray.errors import DensRayError, OutputError, PersistenceError
 
 
 @contextmanager
-def replacing(path: Path, *, overwrite: bool) -> Iterator[Path]:
-    """Give a temporary path in the same folder; it takes the place of `path` if nothing goes wrong.
+def atomic_write(path: Path, *, overwrite: bool) -> Iterator[Path]:
+    """Give a temporary path in the folder of `path`, and rename it to `path` when the block ends without an error.
 
-    Until then the old file stays whole, whatever happens: an error, a full disk, a kill.
+    Until then the old file stays as it is, also after an error, a full disk or a kill.
     """
     if path.exists() and not overwrite:
         raise OutputError(f"{path} exists. Pass overwrite=True to replace it, or choose another name.")
@@ -45,14 +54,125 @@ def replacing(path: Path, *, overwrite: bool) -> Iterator[Path]:
 def _reason(error: Exception) -> str | None:
     """Return why the system refused to write; None for an error of another kind.
 
-    Polars wraps what the system says in errors of its own, and keeps its words: ``… (os error 28)``.
+    Polars wraps the message of the system in errors of its own: ``… (os error 28)``.
     """
     if isinstance(error, DensRayError):
         return None
-    told = re.search(r"([^:]+) \(os error \d+\)", str(error))
-    if told:
-        return told[1].strip()
+    message = re.search(r"([^:]+) \(os error \d+\)", str(error))
+    if message:
+        return message[1].strip()
     return (error.strerror or str(error)) if isinstance(error, OSError) else None
+
+
+@dataclass(frozen=True)
+class ArchiveKind:
+    """One kind of archive: arrays and a JSON header in one ``.npz``, never a pickle.
+
+    Attributes
+    ----------
+    format : str
+        The name in the header, such as ``densray-rotation``.
+    version : int
+        The only format version that is read.
+    noun : str
+        What an error calls the content: «is not a readable rotation».
+    remedy : str
+        The last sentence of every error: what to do about a file that cannot be used.
+    """
+
+    format: str
+    version: int
+    noun: str
+    remedy: str
+
+
+Arrays = dict[str, NDArray[Any]]
+
+_HEADER_MEMBER = "header"
+_ZIP, _NPY = b"PK", b"\x93N"
+#: What reading a damaged or foreign archive may raise.
+_UNREADABLE = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, MemoryError, OverflowError,
+               RuntimeError)  # fmt: skip
+
+
+def write_archive(
+    path: Path, kind: ArchiveKind, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], *, overwrite: bool
+) -> None:
+    """Write arrays and a JSON header to one ``.npz``, atomically; format, versions and a digest join the header."""
+    whole: dict[str, Any] = {
+        "format": kind.format,
+        "format_version": kind.version,
+        "densray_version": __version__,
+        **header,
+    }
+    whole["digest"] = archive_digest(whole, arrays)
+    text = np.frombuffer(json.dumps(whole, ensure_ascii=False).encode(), dtype=np.uint8)
+    with atomic_write(path, overwrite=overwrite) as temporary, temporary.open("wb") as file:
+        np.savez(file, allow_pickle=False, **{_HEADER_MEMBER: text}, **arrays)
+
+
+def read_archive(
+    path: Path, kind: ArchiveKind, *, check_header: Callable[[dict[str, Any]], None] | None = None
+) -> tuple[dict[str, Any], Arrays]:
+    """Return header and arrays of an archive that :func:`write_archive` wrote; any other file is a PersistenceError.
+
+    `check_header` may raise its own errors about the header. It is called before the digest is compared, so that a
+    header that lacks something is named for that.
+    """
+    arrays = _read_arrays(path, kind)
+    header = _read_header(path, kind, arrays.pop(_HEADER_MEMBER, None))
+    if check_header is not None:
+        check_header(header)
+    if header.get("digest") != archive_digest(header, arrays):
+        raise PersistenceError(f"{path}: the contents do not match their digest; the file was changed. {kind.remedy}")
+    return header, arrays
+
+
+def archive_digest(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:
+    """Return the hexadecimal SHA-256 of a header (without its entry ``digest``) and of arrays."""
+    plain = {key: value for key, value in header.items() if key != "digest"}
+    digest = hashlib.sha256(json.dumps(plain, sort_keys=True, ensure_ascii=False).encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def _read_arrays(path: Path, kind: ArchiveKind) -> Arrays:
+    try:
+        with path.open("rb") as stream:
+            if not stream.read(len(_ZIP)).startswith((_ZIP, _NPY)):
+                raise PersistenceError(f"{path} is not a saved {kind.noun} (.npz). {say_kind(path) or kind.remedy}")
+            stream.seek(0)
+            file = np.load(stream, allow_pickle=False)
+            if not hasattr(file, "files"):
+                raise PersistenceError(f"{path} holds a bare array, not a {kind.noun}. {kind.remedy}")
+            return {name: np.asarray(file[name]) for name in file.files}
+    except FileNotFoundError:
+        raise PersistenceError(f"{path} does not exist. {kind.remedy}") from None
+    except PersistenceError:
+        raise
+    except _UNREADABLE as error:
+        raise PersistenceError(f"{path} is not a readable {kind.noun} ({error}). {kind.remedy}") from error
+
+
+def _read_header(path: Path, kind: ArchiveKind, text: NDArray[Any] | None) -> dict[str, Any]:
+    try:
+        header: dict[str, Any] = json.loads(bytes(np.asarray(text, dtype=np.uint8)))
+        name, version = header["format"], header.get("format_version")
+    except (TypeError, ValueError, KeyError, AttributeError, OverflowError, RecursionError) as error:
+        raise PersistenceError(
+            f"{path} has no densray header; it is not a saved {kind.noun}. {say_kind(path) or kind.remedy}"
+        ) from error
+    if name != kind.format:
+        raise PersistenceError(f"{path} holds '{name}', not a {kind.noun} ('{kind.format}'). {kind.remedy}")
+    if version != kind.version:
+        raise PersistenceError(
+            f"{path} has format version {version}; this densray ({__version__}) reads version {kind.version}. "
+            f"Update densray. {kind.remedy}"
+        )
+    return header
 
 
 _HEAD_BYTES = 1 << 15

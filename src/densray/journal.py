@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._files import replacing
+from densray._files import atomic_write
 from densray._version import __version__
 from densray.errors import DensRayError
 
@@ -281,7 +281,7 @@ class Journal:
                 return
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                with replacing(path, overwrite=True) as partial:
+                with atomic_write(path, overwrite=True) as partial:
                     partial.write_text(json.dumps(told), "ascii")
             except (OSError, DensRayError) as reason:
                 log.info("nothing more is kept: %s", reason)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from densray._files import replacing, say_kind
+from densray._files import atomic_write, say_kind
 from densray._version import __version__
 from densray._vocabulary import at_unit_length
 from densray.errors import PersistenceError, RotationNotFittedError, suggest
@@ -206,7 +206,7 @@ def save_rotation(
         header["sample"], arrays[_SAMPLE] = sample_space(space)
     header["digest"] = _digest(header, arrays)
     text = np.frombuffer(json.dumps(header, ensure_ascii=False).encode(), dtype=np.uint8)
-    with replacing(path, overwrite=overwrite) as partial, partial.open("wb") as file:
+    with atomic_write(path, overwrite=overwrite) as partial, partial.open("wb") as file:
         np.savez(file, allow_pickle=False, **{_HEADER: text}, **arrays)
     return path
 

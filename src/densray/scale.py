@@ -430,7 +430,7 @@ def _remaining(blocks: Iterable[Any], state: Checkpoint, path: Path | None) -> I
         elif block_digest(*block) != state.digests[last]:
             raise PersistenceError(
                 f"{path} is the checkpoint of other data: block {last} is not the one it has seen. "
-                "Name another file, or delete it to start anew."
+                "Name another file, or delete it to start again."
             )
     if last + 1 < done:
         raise _too_short(path, done, last + 1)
@@ -439,5 +439,5 @@ def _remaining(blocks: Iterable[Any], state: Checkpoint, path: Path | None) -> I
 def _too_short(path: Path | None, done: int, given: int) -> PersistenceError:
     return PersistenceError(
         f"{path} has seen {done} blocks, but only {given} are given: it is the checkpoint of other data. "
-        "Name another file, or delete it to start anew."
+        "Name another file, or delete it to start again."
     )

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._arrays import is_dask
-from densray._files import replacing
+from densray._files import atomic_write
 from densray._threads import Progress
 from densray._vocabulary import check_seed
 from densray.axes._diagnosis import Verdict, judge
@@ -108,7 +108,7 @@ class Induction(Result):
         path = Path(path)
         check_ending(path)
         frame = self.to_polars()
-        with replacing(path, overwrite=overwrite) as partial:
+        with atomic_write(path, overwrite=overwrite) as partial:
             if path.suffix == ".parquet":
                 frame.write_parquet(partial)
             else:

@@ -112,14 +112,14 @@ def demo(
     Example: densray demo
     """
     check_output(output, overwrite=overwrite or output == REPORT)  # its own report is replaced by the next one
-    from densray._files import replacing
+    from densray._files import atomic_write
     from densray.demonstration import demonstrate
     from densray.report import to_html
 
     note(f"Writing {output} at the end", quiet=quiet)
     with progress_bar("Sentiment, gender, analogies, removal", quiet=quiet) as progress:
         report = demonstrate(progress)
-    with replacing(output, overwrite=True) as partial:
+    with atomic_write(output, overwrite=True) as partial:
         partial.write_text(to_html(report), encoding="utf-8")
     if as_json:
         print_json(report)

@@ -147,11 +147,11 @@ def bias_command(
 
 
 def _write_report(path: Path, result: RemovalResult, *, overwrite: bool) -> None:
-    from densray._files import replacing
+    from densray._files import atomic_write
     from densray.report import Report, Section, to_html
 
     page = to_html(Report(f"Removing {result.concept}", [Section.of(result, figures=_figures(result))]))
-    with replacing(path, overwrite=overwrite) as partial:
+    with atomic_write(path, overwrite=overwrite) as partial:
         partial.write_text(page, encoding="utf-8")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from densray._files import replacing
+from densray._files import atomic_write
 from densray.errors import DataError, MissingExtraError, OutputError
 from densray.report import Figure
 
@@ -158,7 +158,7 @@ def save(chart: Any, path: str | Path, *, overwrite: bool = True) -> Path:
     path = Path(path)
     check_chart_path(path)
     content = to_bytes(chart, path.suffix.lower()[1:])
-    with replacing(path, overwrite=overwrite) as partial:
+    with atomic_write(path, overwrite=overwrite) as partial:
         partial.write_bytes(content)
     return path
 

@@ -10,7 +10,7 @@ from typing import IO, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._files import replacing
+from densray._files import atomic_write
 from densray._threads import Progress
 from densray.errors import FormatError, suggest
 from densray.formats._arrays import words_path, write_npy, write_npz
@@ -190,7 +190,7 @@ def _write(path: Path, kind: str, pieces: Iterator[Any], *, shape: tuple[int, in
     rows, width = shape
     try:
         with (
-            replacing(path, overwrite=overwrite) as temporary,
+            atomic_write(path, overwrite=overwrite) as temporary,
             open_target(temporary, compression=compression, inner=inner) as file,
         ):
             if kind == "npy":
@@ -207,5 +207,5 @@ def _write(path: Path, kind: str, pieces: Iterator[Any], *, shape: tuple[int, in
 def _write_npy(path: Path, file: IO[bytes], pieces: Pieces, *, shape: tuple[int, int], overwrite: bool) -> None:
     """Write the matrix, and its words into the file beside it."""
     beside = words_path(path)
-    with replacing(beside, overwrite=overwrite) as temporary, temporary.open("wb") as words_file:
+    with atomic_write(beside, overwrite=overwrite) as temporary, temporary.open("wb") as words_file:
         write_npy(file, words_file, pieces, rows=shape[0], width=shape[1])
