@@ -176,16 +176,6 @@ def test_a_set_without_any_usable_pair_names_what_is_missing(tiny: WordSpace) ->
         evaluate_analogies(tiny, AnalogySet.from_pairs([("Rome", "Italy")]), "lrcos")
 
 
-def test_processes_give_what_threads_give(tiny: WordSpace) -> None:
-    analogies = AnalogySet.from_pairs(
-        {name: [(f"l{i}", f"r{i}") for i in range(n)] for name, n in (("a", 5), ("b", 9))}
-    )
-    threads = evaluate_analogies(tiny, analogies, "intcos-original", predictions=True)
-    processes = evaluate_analogies(tiny, analogies, "intcos-original", predictions=True, n_jobs=1)
-    assert threads.predictions == processes.predictions
-    assert threads.macro == processes.macro
-
-
 def test_group_lines_are_means_over_pairs(space: WordSpace) -> None:
     result = evaluate_analogies(space, load_analogies("msr").subset(["JJ_JJR", "JJ_JJS", "NN_NNS"]), "3cosavg")
     adjectives = [one for one in result.categories if one.group == "Adjectives"]

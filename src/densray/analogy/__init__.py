@@ -8,10 +8,19 @@ from __future__ import annotations
 
 from densray.analogy._benchmark import compare_solvers, evaluate_analogies
 from densray.analogy._intrank import IntRank
-from densray.analogy._named import SOLVERS, make_solver
 from densray.analogy._result import AnalogyResult, CategoryResult, GroupResult, PairedTest, Prediction, compare_paired
 from densray.analogy._solver import Answer, Solver
-from densray.analogy._solvers import IntCos, LRCos, PairDistance, SimilarToB, ThreeCosAdd, ThreeCosAvg, ThreeCosMul
+from densray.analogy._solvers import (
+    SOLVERS,
+    IntCos,
+    LRCos,
+    PairDistance,
+    SimilarToB,
+    ThreeCosAdd,
+    ThreeCosAvg,
+    ThreeCosMul,
+    make_solver,
+)
 
 __all__ = [
     "SOLVERS",

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from densray._arrays import Array, is_foreign
 from densray._threads import Progress, map_parallel
 from densray.analogies import AnalogySet
-from densray.analogy._named import make_solver
 from densray.analogy._pairs import Examples, Folds, SkippedPair, UsableCategory, case_matters, find_usable
 from densray.analogy._products import Vocabulary
 from densray.analogy._result import AnalogyResult, CategoryResult, GroupResult, Prediction, weighted_mean
 from densray.analogy._search import Found, Questions, Trained, search
 from densray.analogy._solver import Solver
+from densray.analogy._solvers import make_solver
 from densray.errors import AnalogyError, TaskError, name_some
 from densray.journal import Journal, Run
 from densray.report import Input, Provenance
@@ -155,7 +155,6 @@ def evaluate_analogies(
     match_case: bool | None = None,
     predictions: bool = False,
     vectors: Array | None = None,
-    n_jobs: int | None = None,
     progress: Progress | None = None,
     journal: Journal | None = None,
 ) -> AnalogyResult:
@@ -178,12 +177,10 @@ def evaluate_analogies(
     vectors : array of shape (n_words, d), optional
         Used in place of the space's own, in the order of its words: a PyTorch or CuPy array, say, on whose device
         everything of the size of the vocabulary is then computed. float32 or float64.
-    n_jobs : int, optional
-        Processes that share the categories; by default threads do, one a core, or two where a device does the most.
     progress : callable, optional
-        Told how many categories are done, of how many.
+        Called with the number of categories done, and of all.
     journal : Journal, optional
-        Keeps each solved category until the run is done; see `densray.journal`. Processes keep nothing.
+        Keeps each solved category until the run is done; see `densray.journal`.
 
     Notes
     -----
@@ -199,7 +196,6 @@ def evaluate_analogies(
         match_case=match_case,
         predictions=predictions,
         vectors=vectors,
-        n_jobs=n_jobs,
         progress=progress,
         journal=journal,
     )[0]
@@ -214,7 +210,6 @@ def compare_solvers(
     match_case: bool | None = None,
     predictions: bool = False,
     vectors: Array | None = None,
-    n_jobs: int | None = None,
     progress: Progress | None = None,
     journal: Journal | None = None,
 ) -> list[AnalogyResult]:
@@ -223,7 +218,7 @@ def compare_solvers(
     Parameters are those of `evaluate_analogies`.
     """
     provenance = Provenance.begin()
-    vocabulary = _vocabulary(space, vectors, n_jobs)
+    vocabulary = Vocabulary(space, vectors)
     made = [_checked(solver, space) for solver in solvers]
     exact = case_matters(analogies) if match_case is None else match_case
     usable = find_usable(space, analogies, match_case=exact)
@@ -231,11 +226,8 @@ def compare_solvers(
     ask = partial(_solve, vocabulary, solvers=made, k=k, predictions=predictions)
     settings = [_settings(solver) for solver in made]
     run = (journal or Journal()).run("analogies", space, vectors, usable, settings, k, predictions)
-    if n_jobs is None:
-        threads = _DEVICE_THREADS if is_foreign(vocabulary.vectors) else None
-        solved = _solve_all(ask, usable, run, threads, progress)
-    else:
-        solved = _solve_in_processes(ask, usable, n_jobs)
+    threads = _DEVICE_THREADS if is_foreign(vocabulary.vectors) else None
+    solved = _solve_all(ask, usable, run, threads, progress)
     inputs = [Input.of("space", space), Input("analogies", analogies.name, size=sum(map(len, analogies)))]
     if vectors is not None:
         inputs.append(Input("vectors", f"{vectors.dtype} on {getattr(vectors, 'device', 'cpu')}", size=len(space)))
@@ -246,12 +238,6 @@ def compare_solvers(
         _result(space, analogies.name, solver.name, [one[place] for one in solved], k, done)
         for place, solver in enumerate(made)
     ]
-
-
-def _vocabulary(space: WordSpace, vectors: Array | None, n_jobs: int | None) -> Vocabulary:
-    if vectors is not None and n_jobs is not None:
-        raise TaskError("processes (n_jobs) cannot share the vectors given. Leave out n_jobs: threads can.")
-    return Vocabulary(space, vectors)
 
 
 def _check_any(space: WordSpace, analogies: AnalogySet, usable: Sequence[UsableCategory]) -> None:
@@ -298,15 +284,6 @@ def _solve_all(
         return run.part(category.name, partial(ask, category), CategoryResult, SkippedPair, Prediction)
 
     return map_parallel(solve, usable, threads=threads, progress=progress)
-
-
-def _solve_in_processes(
-    ask: Callable[[UsableCategory], list[Solved]], usable: Sequence[UsableCategory], n_jobs: int
-) -> list[list[Solved]]:
-    from sklearn.utils.parallel import Parallel, delayed
-
-    found: list[list[Solved]] = Parallel(n_jobs=n_jobs)(delayed(ask)(category) for category in usable)
-    return found
 
 
 def _result(

@@ -32,7 +32,7 @@ FEATURES = (
 )
 
 #: Candidates taken by IntCos, by cosine to the query, and by cosine to the query shifted by the mean difference.
-_TAKEN = (80, 40, 40)
+_CANDIDATES = (80, 40, 40)
 _FLOOR = 1e-3  # class scores and cosines below count as this much, so that they have a logarithm
 
 
@@ -119,11 +119,11 @@ def _products(probes: Matrix, vectors: NDArray[np.float32]) -> Matrix:
 def _choose(allowed: NDArray[np.bool_], scores: Sequence[Matrix]) -> Rows:
     """Return the columns of the best of each score that those before it did not take."""
     models, size = allowed.shape
-    if size <= sum(_TAKEN):
+    if size <= sum(_CANDIDATES):
         return np.broadcast_to(np.arange(size), (models, size))
     free = allowed.copy()
     chosen = []
-    for score, count in zip(scores, _TAKEN, strict=True):
+    for score, count in zip(scores, _CANDIDATES, strict=True):
         best = np.argpartition(np.where(free, -score, np.inf), count, axis=1)[:, :count]
         np.put_along_axis(free, best, False, axis=1)
         chosen.append(best)
@@ -134,20 +134,20 @@ def _log(values: Matrix) -> Matrix:
     return np.asarray(np.log(np.maximum(values, _FLOOR)))
 
 
-_NEAR = 3000
-_MOST_EXAMPLES = 100
+_NEIGHBOURS = 3000  # nearest words of a query, among which its candidates are
+_MOST_EXAMPLES = 100  # examples asked in the inner folds
 
 
 @dataclass(frozen=True)
-class Lesson:
-    """Candidates of one example: their features, shape (C, K), and which of them are right."""
+class TrainingQuestion:
+    """An example asked as if its answer were unknown: features of its candidates, shape (C, K), and which are right."""
 
     features: NDArray[np.float32]
     right: NDArray[np.bool_]
 
 
-class Lessons:
-    """The lessons of every fold, strictly nested: a fold sees no word of its own pair, a lesson none of its own either.
+class NestedQuestions:
+    """Training questions of the nested leave-one-out: no word of the fold's own pair is seen, nor of the example asked.
 
     Attributes
     ----------
@@ -156,7 +156,7 @@ class Lessons:
         are about m² / 2 of them.
     models : array of shape (F,)
         The model of each fold itself.
-    of_fold : list of F lists of Lesson
+    of_fold : list of F lists of TrainingQuestion
     """
 
     def __init__(self, vocabulary: Vocabulary, folds: Folds, rotation: str | Rotation) -> None:
@@ -174,12 +174,12 @@ class Lessons:
         inner = models[len(keep) :].reshape(len(keep), len(asked))
         self.of_fold = self._ask(vocabulary, folds, asked, np.where(folds.pair_keep[:, asked], inner, -1))
 
-    def _ask(self, vocabulary: Vocabulary, folds: Folds, asked: Rows, models: Rows) -> list[list[Lesson]]:
-        """Return the lessons of each fold; `models` says which model asks which example, -1 where none may."""
+    def _ask(self, vocabulary: Vocabulary, folds: Folds, asked: Rows, models: Rows) -> list[list[TrainingQuestion]]:
+        """Return the questions of each fold; `models` says which model asks which example, -1 where none may."""
         examples = folds.examples
         pairs = [examples.usable[place] for place in asked.tolist()]
         near = find_nearest(vocabulary, Folds.whole(examples), examples.left[asked], pairs)
-        lessons: list[list[Lesson]] = [[] for _ in models]
+        questions: list[list[TrainingQuestion]] = [[] for _ in models]
         for column, pair in enumerate(pairs):
             able = np.flatnonzero(models[:, column] >= 0)
             if len(able) == 0:
@@ -188,13 +188,13 @@ class Lessons:
             found = self.relation.describe(models[able, column], query, near[column], pair.barred)
             right = np.isin(found.rows, pair.right)
             for number, fold in enumerate(able.tolist()):
-                lessons[fold].append(Lesson(found.features[number], right[number]))
-        return lessons
+                questions[fold].append(TrainingQuestion(found.features[number], right[number]))
+        return questions
 
 
 def find_nearest(vocabulary: Vocabulary, folds: Folds, queries: Matrix, pairs: Sequence[UsablePair]) -> list[Rows]:
     """Return the nearest words of each query, from which its candidates come."""
-    near = search(vocabulary, [SimilarToB(vocabulary.space).train(folds, queries, pairs)], k=_NEAR)[0].rows
+    near = search(vocabulary, [SimilarToB(vocabulary.space).train(folds, queries, pairs)], k=_NEIGHBOURS)[0].rows
     return [rows[rows >= 0] for rows in near]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,12 @@ from scipy.special import expit
 from sklearn.base import clone
 
 from densray._arrays import Array, array_on, is_foreign, namespace, to_host
-from densray.analogy._products import Vocabulary
 from densray.moments import blocks_of
 from densray.pairs import PairWeights
 from densray.rotations import Rotation, make_rotation
+
+if TYPE_CHECKING:
+    from densray.analogy._pairs import Examples
 
 Matrix = NDArray[np.float64]
 
@@ -22,25 +24,25 @@ _FOLDS_AT_ONCE = 2**22  # entries of the matrices made at once
 _SQUARINGS = 32  # tells eigenvalues apart that differ by 1e-8 of the largest
 
 
-def fold_densray(rows: Matrix, labels: Matrix, keep: NDArray[np.bool_], *, beside: Array) -> Matrix:
-    """Return the first eigenvector of each fold, shape (F, r), found where `beside` lies; its sign is arbitrary."""
+def fold_densray(rows: Matrix, labels: Matrix, keep: NDArray[np.bool_], *, like: Array) -> Matrix:
+    """Return the first eigenvector of each fold, shape (F, r), found on the device of `like`; its sign is arbitrary."""
     near = _inverse_square_distances(rows)
     same = labels[:, None] == labels[None, :]
-    unlike, like, X = (_placed(part, beside) for part in (near * ~same, near * same, rows))
+    unlike_near, like_near, X = (_placed(part, like) for part in (near * ~same, near * same, rows))
     axes = np.empty((len(keep), rows.shape[1]))
     for part in blocks_of(len(keep), max(1, _FOLDS_AT_ONCE // len(rows) ** 2)):
         weights = [PairWeights.balanced(*sizes) for sizes in _class_sizes(labels, keep[part])]
-        alpha = _placed(np.array(weights), beside)[:, :, None, None]
-        seen = _placed(keep[part], beside)
-        W = alpha[:, 0, :, :] * unlike - alpha[:, 1, :, :] * like
+        alpha = _placed(np.array(weights), like)[:, :, None, None]
+        seen = _placed(keep[part], like)
+        W = alpha[:, 0, :, :] * unlike_near - alpha[:, 1, :, :] * like_near
         W = W * (seen[:, :, None] * seen[:, None, :])
         degree = namespace(W).sum(W, axis=2)
         axes[part] = _leading_vectors(X.T @ (degree[:, :, None] * X - W @ X))
     return axes
 
 
-def _placed(values: NDArray[np.float64 | np.bool_], beside: Array) -> Array:
-    return array_on(values.astype(np.float64), beside)
+def _placed(values: NDArray[np.float64 | np.bool_], like: Array) -> Array:
+    return array_on(values.astype(np.float64), like)
 
 
 def _class_sizes(labels: Matrix, keep: NDArray[np.bool_]) -> list[tuple[float, float]]:
@@ -230,37 +232,24 @@ def _balanced(labels: Matrix, keep: Mask) -> Matrix:
 _NEED_FULL_WIDTH = frozenset({"lda"})
 
 
-class ExampleRows(Protocol):
-    """What is asked of the examples of a category."""
-
-    vocabulary: Vocabulary
-    labels: Matrix
-    vectors: Matrix
-
-    @property
-    def coordinates(self) -> Matrix: ...
-    @property
-    def basis(self) -> Matrix: ...
-
-
-def fold_axes(examples: ExampleRows, keep: NDArray[np.bool_], rotation: str | Rotation) -> Matrix:
+def fold_axes(examples: Examples, keep: NDArray[np.bool_], rotation: str | Rotation) -> Matrix:
     """Return the unit axis of each fold, pointing to the right class, shape (F, d).
 
     Parameters
     ----------
-    examples : ExampleRows
+    examples : Examples
     keep : bool array of shape (F, p)
         The rows each fold may see; both classes must be among them.
     rotation : str or Rotation
         ``"densray-unit"`` (pair matrices from one table of distances, solved on the device of the vectors) and
-        ``"svm"`` (folds from the solution of the whole category) have a fast way; any other rotation is fitted once a
-        fold.
+        ``"svm"`` (folds from the solution of the whole category) have a fast way; any other rotation is fitted once
+        per fold.
     """
     if rotation in _NEED_FULL_WIDTH or not isinstance(rotation, str):
         return _fitted_axes(examples.vectors, examples.labels, keep, rotation)
     rows = examples.coordinates
     if rotation == "densray-unit":
-        axes = fold_densray(rows, examples.labels, keep, beside=examples.vocabulary.vectors)
+        axes = fold_densray(rows, examples.labels, keep, like=examples.vocabulary.vectors)
     elif rotation == "svm":
         axes = fold_svm(rows, examples.labels, keep)
     else:
@@ -269,7 +258,7 @@ def fold_axes(examples: ExampleRows, keep: NDArray[np.bool_], rotation: str | Ro
 
 
 def _fitted_axes(rows: Matrix, labels: Matrix, keep: NDArray[np.bool_], rotation: str | Rotation) -> Matrix:
-    """Return the first axes of a rotation fitted once a fold."""
+    """Return the first axes of a rotation fitted once per fold."""
     axes = np.empty((len(keep), rows.shape[1]))
     for fold, kept in enumerate(keep):
         unfitted = make_rotation(rotation) if isinstance(rotation, str) else clone(rotation)

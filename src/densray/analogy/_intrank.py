@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from densray.analogy._candidates import FEATURES, Candidates, Lesson, Lessons, find_nearest
+from densray.analogy._candidates import FEATURES, Candidates, NestedQuestions, TrainingQuestion, find_nearest
 from densray.analogy._pairs import Folds, UsablePair
 from densray.analogy._products import Rows, Vocabulary
 from densray.analogy._search import Found, Scores, Trained, search
@@ -44,6 +44,11 @@ def fit_conditional_logit(features: Matrix, right: NDArray[np.bool_], *, center:
         Questions without a right candidate teach nothing and are left out.
     center, precision : arrays of shape (K,)
         Mean and inverse variance of the Gaussian prior.
+
+    Notes
+    -----
+    Newton's method with halved steps. ``scipy.optimize.minimize(method="trust-exact")`` on the same loss takes twice
+    the time and ends 1e-7 away from the minimum.
     """
     taught = right.any(axis=1)
     features, right = features[taught], right[taught]
@@ -174,20 +179,20 @@ class _TrainedRanker(Trained):
     def answer(self, vocabulary: Vocabulary, k: int) -> Found:
         """Return the best candidates of each query."""
         rotation = self.solver.rotation
-        lessons = self.folds.remember(f"lessons {rotation!r}", lambda: Lessons(vocabulary, self.folds, rotation))
+        nested = self.folds.remember(f"nested {rotation!r}", lambda: NestedQuestions(vocabulary, self.folds, rotation))
         near = find_nearest(vocabulary, self.folds, self.queries, self.pairs)
         for fold, pair in enumerate(self.pairs):
-            model = lessons.models[fold : fold + 1]
-            self.candidates.append(lessons.relation.describe(model, self.queries[fold], near[fold], pair.barred))
-            self.weights[fold] = self._learn(lessons.of_fold[fold])
+            model = nested.models[fold : fold + 1]
+            self.candidates.append(nested.relation.describe(model, self.queries[fold], near[fold], pair.barred))
+            self.weights[fold] = self._learn(nested.of_fold[fold])
         return self._found(vocabulary, k)
 
-    def _learn(self, lessons: Sequence[Lesson]) -> Matrix:
+    def _learn(self, questions: Sequence[TrainingQuestion]) -> Matrix:
         """Return the weights of one fold, for features as they are."""
         center, precision = np.zeros(len(self.used)), np.ones(len(self.used))
         center[0], precision[0] = _START, _START_PRECISION
-        size = max((len(one.right) for one in lessons), default=0)
-        whole = [one for one in lessons if len(one.right) == size]  # in tiny vocabularies they may differ by a word
+        size = max((len(one.right) for one in questions), default=0)
+        whole = [one for one in questions if len(one.right) == size]  # in tiny vocabularies they may differ by a word
         if not whole:
             return center
         features = np.stack([one.features[:, self.used] for one in whole]).astype(np.float64)

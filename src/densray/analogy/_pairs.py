@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -74,24 +74,10 @@ def find_usable(space: WordSpace, categories: Iterable[AnalogyCategory], *, matc
 
     Without `match_case` a word that is not in the space takes the first that equals it in lower case.
     """
-    categories = list(categories)
-    spellings = _spellings(space, (word for one in categories for pair in one for word in pair.words))
-    return [_usable(space, category, spellings, match_case) for category in categories]
+    return [_usable(space, category, match_case) for category in categories]
 
 
-def _spellings(space: WordSpace, words: Iterable[str]) -> dict[str, list[int]]:
-    """Return the rows of all words of the space that equal one of these in lower case."""
-    rows: dict[str, list[int]] = {word.lower(): [] for word in words}
-    for row, word in enumerate(space.words):
-        found = rows.get(word.lower())
-        if found is not None:
-            found.append(row)
-    return rows
-
-
-def _usable(
-    space: WordSpace, category: AnalogyCategory, spellings: Mapping[str, list[int]], match_case: bool
-) -> UsableCategory:
+def _usable(space: WordSpace, category: AnalogyCategory, match_case: bool) -> UsableCategory:
     pairs, skipped = [], []
     for pair in category:
         query, answer, *more = space.locate(pair.words, match_case=match_case).tolist()
@@ -99,10 +85,10 @@ def _usable(
             missing = "query" if query < 0 else "first answer"
             skipped.append(SkippedPair(pair.query, pair.answer, f"{missing} not in the vocabulary"))
             continue
-        barred = spellings[pair.query.lower()]
+        barred = space.spellings(pair.query)
         right = {row for row in (answer, *more) if row >= 0}
         if not match_case:
-            right.update(row for word in pair.answers for row in spellings[word.lower()])
+            right.update(row for word in pair.answers for row in space.spellings(word))
         pairs.append(
             UsablePair(
                 pair,

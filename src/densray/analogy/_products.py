@@ -77,7 +77,7 @@ def _checked_lengths(space: WordSpace, vectors: Array) -> Array:
     if getattr(vectors, "ndim", 0) != 2 or vectors.shape[0] != len(space):
         raise VectorError(
             f"vectors of shape {tuple(np.shape(vectors))} were given for the {len(space):,} words of '{space.name}'; "
-            "one row a word is needed, in the order of the words."
+            "one row per word is needed, in the order of the words."
         )
     if vectors.dtype not in (xp.float32, xp.float64):
         raise VectorError(

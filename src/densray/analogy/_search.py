@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from densray._arrays import Array, assign, is_foreign, move, namespace, to_host
 from densray.analogy._products import Blocks, Products, Ranges, Rows, Vocabulary
 
-_GATHERED = 4  # times k: more answers a question than that are thinned out on the way
-_FEW = 16  # so many maxima, one after the other, are found sooner than by sorting
+_GATHERED_PER_K = 4  # answers per question, in multiples of k, above which those gathered are thinned out
+_MAXIMA = 16  # up to this k, k maxima one after the other are faster than sorting
 
 
 class Tally:
@@ -77,7 +77,7 @@ class _BestOnHost:
             self.floor[chunk] = np.partition(scores, width - self.k, axis=1)[:, width - self.k]
         question, column = np.nonzero(scores >= self.floor[chunk, None])
         self.gathered.append((question + chunk.start, column + start, scores[question, column]))
-        if sum(len(part[0]) for part in self.gathered) > _GATHERED * self.k * len(self.floor):
+        if sum(len(part[0]) for part in self.gathered) > _GATHERED_PER_K * self.k * len(self.floor):
             self._thin()
 
     def _thin(self) -> tuple[Rows, Rows, Scores, Rows]:
@@ -131,7 +131,7 @@ class _BestOnDevice:
 def _highest(scores: Scores, k: int) -> tuple[Array, Array]:
     """Return the columns of the k highest scores of each line, and those scores, best first."""
     xp = namespace(scores)
-    if k > _FEW:
+    if k > _MAXIMA:
         order = xp.argsort(scores, axis=1, descending=True, stable=True)[:, :k]
         return order, xp.take_along_axis(scores, order, axis=1)
     rest = xp.asarray(scores, copy=True)
@@ -161,7 +161,7 @@ def _bar(scores: Scores, places: tuple[Rows, Rows], start: int, chunk: slice) ->
     assign(scores, question[inside] - chunk.start, row[inside] - start, -np.inf)
 
 
-#: One number for each question and word, where the vectors lie.
+#: One number for each question and word, on the device of the vectors.
 Scores = Array
 
 
@@ -177,25 +177,42 @@ class Questions:
         return len(self.fold)
 
 
-class Trained:
-    """What a solver knows about a category: probes, and how their products become scores.
+#: Turns the products of a block of words into the scores of some questions, and the parts they are made of.
+Parts = Callable[[Products, Ranges, slice], dict[str, Scores]]
 
-    Attributes
+
+class Trained:
+    """What a solver knows about a category: probes, and how their products with the vocabulary become scores.
+
+    Parameters
     ----------
     probes
         Arrays of shape (any, d) by name; solvers that give the same name share the products.
-    ranged
-        Probes of which the lowest and highest product over the vocabulary are needed.
     questions
         One or more for each fold.
+    score
+        Returns, for a block of words and a slice of the questions, their scores under "score", and the parts of them;
+        a subclass may override `parts` instead.
+    ranged
+        Probes of which the lowest and highest product over the vocabulary are needed.
+    shown
+        Probes of which `explain` shows the products, though no score is made of them.
     """
 
     def __init__(
-        self, probes: Mapping[str, NDArray[np.float64]], questions: Questions, *, ranged: Sequence[str] = ()
+        self,
+        probes: Mapping[str, NDArray[np.float64]],
+        questions: Questions,
+        score: Parts | None = None,
+        *,
+        ranged: Sequence[str] = (),
+        shown: Mapping[str, NDArray[np.float64]] | None = None,
     ) -> None:
         self.probes = probes
         self.questions = questions
+        self._score = score
         self.ranged = tuple(ranged)
+        self.shown = shown or {}
 
     def chunks(self) -> Iterator[slice]:
         """Yield the questions to be scored together."""
@@ -212,12 +229,15 @@ class Trained:
 
     def explain(self, vocabulary: Vocabulary, found: Found, rows: Rows) -> dict[str, Scores]:
         """Return the parts of the scores of a few rows, for each question: arrays of shape (questions, rows)."""
-        products = Blocks(vocabulary, self.probes).at(rows)
-        return self.parts(products, found.ranges, slice(0, len(self.questions)))
+        products = Blocks(vocabulary, {**self.probes, **self.shown}).at(rows)
+        parts = self.parts(products, found.ranges, slice(0, len(self.questions)))
+        return {**parts, **{name: products[name] for name in self.shown}}
 
     def parts(self, products: Products, ranges: Ranges, chunk: slice) -> dict[str, Scores]:
         """Return the score of every word of a block for each question of the chunk, and the parts it is made of."""
-        raise NotImplementedError
+        if self._score is None:
+            raise NotImplementedError
+        return self._score(products, ranges, chunk)
 
 
 @dataclass(frozen=True)

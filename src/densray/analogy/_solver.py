@@ -52,7 +52,7 @@ class Solver:
     name: str
 
     #: Whether the method takes one example at a time; the benchmark then asks each query once for every other pair.
-    one_example_a_question: ClassVar[bool] = False
+    one_example_per_question: ClassVar[bool] = False
 
     def __init__(self, space: WordSpace) -> None:
         self.space = space
@@ -75,7 +75,7 @@ class Solver:
         """
         category = _as_category(pairs)
         usable = find_usable(self.space, [category], match_case=case_matters(AnalogySet([category])))[0]
-        needed = 1 if self.one_example_a_question else 2
+        needed = 1 if self.one_example_per_question else 2
         if len(usable) < needed:
             missing = self.space.absent(word for pair in usable.skipped for word in (pair.query, pair.answer))
             hint = f" (missing: {name_some(missing)})" if missing else ""
@@ -162,7 +162,7 @@ class ExampleSolver(Solver):
     of the scores over them.
     """
 
-    one_example_a_question = True
+    one_example_per_question = True
 
     def combine(self, left: Scores, right: Scores, cosine: Scores, shifts: Matrix) -> Scores:
         """Return scores from the cosines of the words with a, a' (a row for each example) and b (one row).

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -11,10 +12,10 @@ from scipy.special import expit
 from densray._arrays import move, namespace
 from densray._vocabulary import at_unit_length
 from densray.analogy._pairs import Folds, UsablePair
-from densray.analogy._products import Blocks, Products, Ranges, Rows, Vocabulary
-from densray.analogy._search import Found, Questions, Scores, Trained
+from densray.analogy._products import Products, Ranges
+from densray.analogy._search import Parts, Scores, Trained
 from densray.analogy._solver import ExampleSolver, Matrix, Solver, fold_questions
-from densray.errors import DensRayError, suggest
+from densray.errors import DensRayError, TaskError, suggest
 from densray.rotations import METHODS, Rotation
 from densray.space import WordSpace
 
@@ -70,21 +71,15 @@ class IntCos(Solver):
         axes = folds.axes(self.rotation)
         key = f"axis {self.rotation!r}"
         along = np.einsum("ij,ij->i", axes, queries) if self.cosine == "complement" else None
-        return _TrainedIntCos(key, axes, queries, fold_questions(pairs), along)
 
+        def score(products: Products, ranges: Ranges, chunk: slice) -> dict[str, Scores]:
+            coordinate, cosine = products[key], products["query"]
+            if along is not None:
+                cosine = complement_cosines(cosine, coordinate, along)
+            class_score = class_scores(coordinate, ranges[key])
+            return {"score": class_score * cosine, "class score": class_score, "cosine": cosine}
 
-class _TrainedIntCos(Trained):
-    def __init__(self, key: str, axes: Matrix, queries: Matrix, questions: Questions, along: Matrix | None) -> None:
-        super().__init__({"query": queries, key: axes}, questions, ranged=(key,))
-        self.key = key
-        self.along = along
-
-    def parts(self, products: Products, ranges: Ranges, chunk: slice) -> dict[str, Scores]:
-        coordinate, cosine = products[self.key], products["query"]
-        if self.along is not None:
-            cosine = complement_cosines(cosine, coordinate, self.along)
-        class_score = class_scores(coordinate, ranges[self.key])
-        return {"score": class_score * cosine, "class score": class_score, "cosine": cosine}
+        return Trained({"query": queries, key: axes}, fold_questions(pairs), score, ranged=(key,))
 
 
 def class_scores(coordinate: Scores, extremes: tuple[Scores, Scores]) -> Scores:
@@ -119,7 +114,8 @@ class LRCos(Solver):
 
     .. math:: \hat a = \mathrm{arg}\max_v\; P(\text{right} \mid v)\, \cos(e_a, e_v)
 
-    The regression is balanced between the classes, with C = 1.
+    The regression is balanced between the classes, with C = 1, and knows the left and right words of the examples only,
+    as in [1]_. That of [2]_ has more negatives: random words, and the left words several times.
 
     Parameters
     ----------
@@ -127,8 +123,9 @@ class LRCos(Solver):
 
     References
     ----------
-    A. Drozd, A. Gladkova and S. Matsuoka. Word Embeddings, Analogies, and Machine Learning: Beyond king - man + woman
-    = queen. COLING 2016.
+    .. [1] P. Dufter and H. Schütze. Analytical Methods for Interpretable Ultradense Word Embeddings. EMNLP 2019.
+    .. [2] A. Drozd, A. Gladkova and S. Matsuoka. Word Embeddings, Analogies, and Machine Learning: Beyond king - man +
+       woman = queen. COLING 2016.
     """
 
     name = "lrcos"
@@ -136,19 +133,13 @@ class LRCos(Solver):
     def train(self, folds: Folds, queries: Matrix, pairs: Sequence[UsablePair]) -> Trained:
         """Return the coefficients and the queries as probes."""
         coefficients, intercepts = folds.logistic
-        return _TrainedLRCos(coefficients, intercepts, queries, fold_questions(pairs))
 
+        def score(products: Products, ranges: Ranges, chunk: slice) -> dict[str, Scores]:
+            margin, cosine = products["logistic"], products["query"]
+            probability = _logistic(margin + move(intercepts, margin)[:, None])
+            return {"score": probability * cosine, "class score": probability, "cosine": cosine}
 
-class _TrainedLRCos(Trained):
-    def __init__(self, coefficients: Matrix, intercepts: Matrix, queries: Matrix, questions: Questions) -> None:
-        super().__init__({"query": queries, "logistic": coefficients}, questions)
-        self.intercepts = intercepts
-
-    def parts(self, products: Products, ranges: Ranges, chunk: slice) -> dict[str, Scores]:
-        margin = products["logistic"]
-        probability = _logistic(margin + move(self.intercepts, margin)[:, None])
-        cosine = products["query"]
-        return {"score": probability * cosine, "class score": probability, "cosine": cosine}
+        return Trained({"query": queries, "logistic": coefficients}, fold_questions(pairs), score)
 
 
 def _logistic(margin: Scores) -> Scores:
@@ -208,21 +199,9 @@ class ThreeCosAvg(Solver):
 
     def train(self, folds: Folds, queries: Matrix, pairs: Sequence[UsablePair]) -> Trained:
         """Return the shifted queries as probes."""
-        return _TrainedOnTargets(folds.offsets, queries, fold_questions(pairs))
-
-
-class _TrainedOnTargets(Trained):
-    def __init__(self, offsets: Matrix, queries: Matrix, questions: Questions) -> None:
-        super().__init__({"query": queries, "target": at_unit_length(queries + offsets)}, questions)
-        self.offsets = offsets
-
-    def parts(self, products: Products, ranges: Ranges, chunk: slice) -> dict[str, Scores]:
-        return {"score": products["target"] * 1.0, "cosine": products["query"]}
-
-    def explain(self, vocabulary: Vocabulary, found: Found, rows: Rows) -> dict[str, Scores]:
-        """Return the parts of the scores, the share along the mean difference among them."""
-        along = Blocks(vocabulary, {"offset": self.offsets}).at(rows)["offset"]
-        return {**super().explain(vocabulary, found, rows), "along the mean difference": along}
+        probes = {"query": queries, "target": at_unit_length(queries + folds.offsets)}
+        shown = {"along the mean difference": folds.offsets}
+        return Trained(probes, fold_questions(pairs), _copy_of("target"), shown=shown)
 
 
 class PairDistance(ExampleSolver):
@@ -258,9 +237,85 @@ class SimilarToB(Solver):
 
     def train(self, folds: Folds, queries: Matrix, pairs: Sequence[UsablePair]) -> Trained:
         """Return the queries as probes."""
-        return _TrainedOnQueries({"query": queries}, fold_questions(pairs))
+        return Trained({"query": queries}, fold_questions(pairs), _copy_of("query"))
 
 
-class _TrainedOnQueries(Trained):
-    def parts(self, products: Products, ranges: Ranges, chunk: slice) -> dict[str, Scores]:
-        return {"score": products["query"] * 1.0, "cosine": products["query"]}
+def _copy_of(probe: str) -> Parts:
+    """Return a score that is the product with one probe; a copy, because the search overwrites scores."""
+
+    def score(products: Products, ranges: Ranges, chunk: slice) -> dict[str, Scores]:
+        return {"score": products[probe] * 1.0, "cosine": products["query"]}
+
+    return score
+
+
+@dataclass(frozen=True)
+class NamedSolver:
+    """A solver by name.
+
+    Attributes
+    ----------
+    name, summary : str
+    make : callable
+        Returns the solver of a space.
+    rotation : str
+        What it finds its axis with, empty where it has none.
+    slow_from : int
+        Number of pairs from which on learning takes more than a second.
+    """
+
+    name: str
+    summary: str
+    make: Callable[..., Solver]
+    rotation: str = ""
+    slow_from: int = 200
+
+
+def _original(space: WordSpace, rotation: str | Rotation = "densray-unit") -> Solver:
+    return IntCos(space, rotation=rotation, cosine="original")
+
+
+def _complement(space: WordSpace, rotation: str | Rotation = "densray-unit") -> Solver:
+    return IntCos(space, rotation=rotation, cosine="complement")
+
+
+def _intrank(space: WordSpace, rotation: str | Rotation = "densray-unit") -> Solver:
+    from densray.analogy._intrank import IntRank  # which is built on the solvers above
+
+    return IntRank(space, rotation=rotation)
+
+
+_ALL = (
+    NamedSolver("intcos-original", "class score on the axis times cosine to the query", _original, "densray-unit"),
+    NamedSolver("intcos-complement", "the same, with the cosine off the axis", _complement, "densray-unit"),
+    NamedSolver("lrcos", "probability of a logistic regression times cosine to the query", LRCos),
+    NamedSolver("intrank", "a ranker on top of IntCos, learned from the examples", _intrank, "densray-unit", 20),
+    NamedSolver("3cosadd", "nearest to b - a + a', one example at a time", ThreeCosAdd),
+    NamedSolver("3cosmul", "cosines multiplied, one example at a time", ThreeCosMul),
+    NamedSolver("3cosavg", "nearest to the query plus the mean difference of the pairs", ThreeCosAvg),
+    NamedSolver("pairdistance", "most parallel difference, one example at a time", PairDistance),
+    NamedSolver("similartob", "nearest neighbour of the query, examples ignored", SimilarToB),
+)
+
+#: Every solver by its name.
+SOLVERS: dict[str, NamedSolver] = {solver.name: solver for solver in _ALL}
+
+
+def make_solver(name: str, space: WordSpace, *, rotation: str | Rotation | None = None) -> Solver:
+    """Return a solver by its name.
+
+    Parameters
+    ----------
+    name : str
+    space : WordSpace
+    rotation : str or Rotation, optional
+        What finds the axis, for solvers that have one; by default DensRay with unit-length differences.
+    """
+    if name not in SOLVERS:
+        raise TaskError(f"solver '{name}' is unknown. {suggest(name, SOLVERS)}")
+    solver = SOLVERS[name]
+    if rotation is None:
+        return solver.make(space)
+    if not solver.rotation:
+        raise TaskError(f"rotation={rotation!r} was given, but '{name}' has no axis to find. Leave it out.")
+    return solver.make(space, rotation=rotation)
