@@ -31,7 +31,7 @@ def solve(space: WordSpace, category: AnalogyCategory, column: str, *, most: int
     """
     vectors = space.vectors.astype(np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    usable = [pair for pair in category if (space.locate((pair.query, pair.answer), match_case=False) >= 0).all()]
+    usable = [pair for pair in category if (space.locate((pair.query, pair.answer), any_case=True) >= 0).all()]
     answers = []
     for pair in usable[:most]:
         with threadpool_limits(1):  # small matrices: threads would wait for each other
@@ -48,9 +48,9 @@ def _scores(
     banned = {word.lower() for word in asked.words}
     left = [pair.query for pair in usable if pair is not asked and pair.query.lower() not in banned]
     right = [pair.answer for pair in usable if pair is not asked and pair.answer.lower() not in banned]
-    X = vectors[space.locate([*left, *right], match_case=False)]
+    X = vectors[space.locate([*left, *right], any_case=True)]
     y = np.repeat([-1, 1], [len(left), len(right)])
-    query = int(space.locate([asked.query], match_case=False)[0])
+    query = int(space.locate([asked.query], any_case=True)[0])
     cosine = vectors @ vectors[query]
     if column == "lrcos":
         model = LogisticRegression(C=1, class_weight="balanced", solver="newton-cholesky", tol=1e-12).fit(X, y)

@@ -238,10 +238,10 @@ def test_reproduced_cells_come_as_rows(capsys: pytest.CaptureFixture[str], monke
 def test_case_is_advised_only_where_it_would_help(googlenews: WordSpace) -> None:
     lower = WordSpace(["athens", "greece", "oslo", "norway"], np.eye(4))
     capitals = AnalogySet.from_pairs([("Athens", "Greece"), ("Oslo", "Norway")])
-    with pytest.raises(AnalogyError, match=r"0 of 2 pairs .* Pass match_case=False"):
+    with pytest.raises(AnalogyError, match=r"0 of 2 pairs .* Pass any_case=True"):
         evaluate_analogies(lower, capitals, "3cosavg")
-    assert evaluate_analogies(lower, capitals, "3cosavg", match_case=False).categories[0].pairs == 2
+    assert evaluate_analogies(lower, capitals, "3cosavg", any_case=True).categories[0].pairs == 2
     nations = load_analogies("google").subset(["gram6-nationality-adjective"])  # some are words of other meaning here
-    for match_case in (True, False):
+    for any_case in (True, False):
         with pytest.raises(AnalogyError, match="Is it the right language and vocabulary"):
-            evaluate_analogies(googlenews, nations, "3cosavg", match_case=match_case)
+            evaluate_analogies(googlenews, nations, "3cosavg", any_case=any_case)

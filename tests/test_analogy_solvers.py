@@ -61,7 +61,7 @@ def answers(space: WordSpace, category: AnalogyCategory, column: str) -> list[li
 
 
 def usable(space: WordSpace, name: str) -> UsableCategory:
-    return find_usable(space, [load_analogies("google")[name]], match_case=True)[0]
+    return find_usable(space, [load_analogies("google")[name]], any_case=False)[0]
 
 
 @pytest.mark.parametrize("column", COLUMNS)
@@ -141,7 +141,7 @@ def test_folds_that_do_not_settle_are_left_to_scikit_learn(monkeypatch: pytest.M
 def test_no_word_of_the_pair_asked_is_trained_on() -> None:
     space = WordSpace(["a", "b", "c", "d", "A"], np.eye(5, dtype=np.float32))
     analogies = AnalogySet.from_pairs([("a", "b"), ("c", ("d", "a")), ("A", "d")])
-    pairs = find_usable(space, analogies, match_case=False)[0].pairs
+    pairs = find_usable(space, analogies, any_case=True)[0].pairs
     folds = Folds.leave_one_out(Examples(Vocabulary(space), pairs), pairs)
     # rows: a c A | b d d; asking (a, b) bars a, A and b; asking (c, d/a) bars a, A, c and d
     np.testing.assert_array_equal(folds.keep[0], [False, True, False, False, True, True])

@@ -157,9 +157,9 @@ def test_looking_for_near_misses_is_bounded_whatever_is_typed() -> None:
     asked = []
 
     class Watched(WordSpace):
-        def locate(self, words, *, match_case=True):  # type: ignore[no-untyped-def]
+        def locate(self, words, *, any_case=False):  # type: ignore[no-untyped-def]
             asked.append(len(words))
-            return super().locate(words, match_case=match_case)
+            return super().locate(words, any_case=any_case)
 
     space = Watched(["great"], np.eye(1))
     near_misses(["a" * 6_000, "word " * 1_000], space)
@@ -175,7 +175,7 @@ def test_seeds_in_another_case_are_pointed_out_and_found_on_demand() -> None:
     found = diagnose(space, shouted)
     assert found.coverage == 0.5
     assert "100 of them differ in case only" in found.tables()[-1].notes[0]
-    assert diagnose(space, shouted, match_case=False).n_seeds == 200
+    assert diagnose(space, shouted, any_case=True).n_seeds == 200
 
 
 def test_parallel_pairs_are_consistent_and_random_ones_are_not() -> None:
@@ -184,7 +184,7 @@ def test_parallel_pairs_are_consistent_and_random_ones_are_not() -> None:
     step = 4.0 * np.eye(30)[0]
     words = [f"{side}{row}" for side in "ab" for row in range(20)]
     pairs = [(f"a{row}", f"b{row}") for row in range(20)]
-    options = {"normalize": False, "match_case": True}
+    options = {"normalize": False, "any_case": False}
     parallel = WordSpace(words, np.vstack([low + step + 0.1 * random.normal(size=low.shape), low]))
     found = pair_consistency(pairs, parallel, np.eye(30)[0], **options)
     assert found.parallelism > 0.95

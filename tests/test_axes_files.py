@@ -39,10 +39,10 @@ def test_an_axis_that_is_not_judged_needs_few_seeds_and_carries_no_errors(
     googlenews: WordSpace, tmp_path: Path
 ) -> None:
     seeds = Lexicon({"good": 1, "bad": -1, "nowhere to be found": 1})
-    saved = fit_axis(googlenews, seeds, tmp_path / "axis.npz", method="mean-difference", n_components=1, judged=False)
+    saved = fit_axis(googlenews, seeds, tmp_path / "axis.npz", method="mean-difference", n_components=1, judge=False)
     assert saved.diagnosis is None
     assert (len(saved.seeds), list(saved.seeds.missing)) == (2, ["nowhere to be found"])
     assert set(load_attachments(saved.path)).isdisjoint({"resampled", "calibration"})
     assert load_axis_model(saved.path, googlenews)[0].score(googlenews.vectors[:3]).standard_error is None
     with pytest.raises(OutputError, match="exists"):
-        fit_axis(googlenews, seeds, saved.path, method="mean-difference", judged=False)
+        fit_axis(googlenews, seeds, saved.path, method="mean-difference", judge=False)

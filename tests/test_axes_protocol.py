@@ -27,7 +27,9 @@ def test_a_split_holds_out_the_share_asked_for_of_the_words_in_the_space() -> No
 
 def test_the_seed_draws_the_split() -> None:
     space, lexicon = planted_space()
-    first, again, other = (TrainTest.of(space, lexicon, protocol=Protocol(seed=seed)).test.words for seed in (0, 0, 1))
+    first, again, other = (
+        TrainTest.of(space, lexicon, protocol=Protocol(random_state=seed)).test.words for seed in (0, 0, 1)
+    )
     assert first == again != other
 
 
@@ -71,14 +73,14 @@ def test_no_overlap_with_the_space_names_words_and_cause() -> None:
     space, _ = planted_space()
     with pytest.raises(LexiconError, match=r"0 of 2 lexicon words .*'gut', 'schlecht'.*another language"):
         TrainTest.of(space, Lexicon({"gut": 1, "schlecht": -1}))
-    with pytest.raises(LexiconError, match="match_case=False"):
+    with pytest.raises(LexiconError, match="any_case=True"):
         TrainTest.of(space, Lexicon({"WORD1": 1, "WORD300": -1}))
 
 
 def test_words_in_another_case_are_found_when_asked_for() -> None:
     space, lexicon = planted_space()
     shouted = Lexicon({word.upper(): label for word, label in lexicon.items()})
-    assert len(TrainTest.of(space, shouted, protocol=Protocol(match_case=False)).training) == 150
+    assert len(TrainTest.of(space, shouted, protocol=Protocol(any_case=True)).training) == 150
 
 
 def test_a_lexicon_mostly_in_another_script_is_warned_of_with_its_words() -> None:
@@ -127,7 +129,7 @@ def test_pair_weights_reach_the_methods_that_have_them() -> None:
 
 def test_densifier_is_solved_exactly_unless_the_published_solver_is_asked_for() -> None:
     assert Protocol().rotation("densifier").get_params()["solver"] == "exact"
-    assert Protocol(densifier_solver="sgd", seed=5).rotation("densifier").get_params()["random_state"] == 5
+    assert Protocol(densifier_solver="sgd", random_state=5).rotation("densifier").get_params()["random_state"] == 5
 
 
 def test_french_words_keep_case_and_accents() -> None:
@@ -144,5 +146,5 @@ def test_french_words_keep_case_and_accents() -> None:
 
 
 def test_a_seed_that_is_none_is_refused_when_the_protocol_is_made() -> None:
-    with pytest.raises(DensRayError, match="seed is -1"):
-        Protocol(seed=-1)
+    with pytest.raises(DensRayError, match="random_state is -1"):
+        Protocol(random_state=-1)

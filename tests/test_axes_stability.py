@@ -38,7 +38,7 @@ def test_every_method_sees_the_same_samples_and_the_seed_draws_them() -> None:
     again = evaluate_stability(space, lexicon, methods=["ridge"], sizes=[16, 32], n_samples=4)
     assert again.scores == both.scores[:2]
     other = evaluate_stability(
-        space, lexicon, methods=["ridge"], sizes=[16, 32], n_samples=4, protocol=Protocol(seed=1)
+        space, lexicon, methods=["ridge"], sizes=[16, 32], n_samples=4, protocol=Protocol(random_state=1)
     )
     assert other.scores[0].taus != again.scores[0].taus
 

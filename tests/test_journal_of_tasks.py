@@ -168,7 +168,7 @@ def test_other_data_options_or_seeds_take_nothing_from_the_journal(
     vectors[list(small.words).index("good")] *= -1
     for space, lexicon, protocol in (
         (small, fewer, Protocol()),
-        (small, sentiment, Protocol(seed=1)),
+        (small, sentiment, Protocol(random_state=1)),
         (small, sentiment, replace(Protocol(), n_resamples=999)),
         (WordSpace(small.words, vectors), sentiment, Protocol()),
     ):

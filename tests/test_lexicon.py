@@ -103,7 +103,7 @@ def test_split_is_repeated_by_its_seed_and_changed_by_another() -> None:
 def test_without_takes_words_out_however_they_are_joined() -> None:
     lexicon = Lexicon({"new york": 1, "Good": 1, "bad": -1})
     assert lexicon.without(["new_york", "good"]).words == ("Good", "bad")
-    assert lexicon.without(["good"], match_case=False).words == ("new york", "bad")
+    assert lexicon.without(["good"], any_case=True).words == ("new york", "bad")
     with pytest.raises(LexiconError, match="None of the 3 words"):
         lexicon.without(lexicon)
 
@@ -128,7 +128,7 @@ def test_multi_word_entries_meet_blanks_and_underscores() -> None:
 def test_without_case_exact_spellings_come_first_and_a_vector_is_used_once() -> None:
     lexicon = Lexicon({"GOOD": 1, "good": -1, "BAD": 1, "New York": 1})
     assert lexicon.align(SPACE).words == ("good",)
-    found = lexicon.align(SPACE, match_case=False)
+    found = lexicon.align(SPACE, any_case=True)
     assert dict(zip(found.words, found.y, strict=True)) == {"good": -1, "Bad": 1, "new_york": 1}
     assert found.repeated == ("GOOD",)
 
@@ -138,13 +138,13 @@ def test_limit_leaves_later_words_missing() -> None:
     assert found.words == ("good",)
     assert found.missing == ("great",)
     # the vocabulary ends at the limit: 'bad' is beyond it, 'Bad' is not
-    assert Lexicon({"bad": 1}).align(SPACE, limit=2, match_case=False).words == ("Bad",)
+    assert Lexicon({"bad": 1}).align(SPACE, limit=2, any_case=True).words == ("Bad",)
 
 
 @pytest.mark.parametrize(
     ("entries", "options", "message"),
     [
-        ({"Good": 1, "GREAT": 1}, {}, r"0 of 2 .*first missing: 'Good', 'GREAT'.*lower-cased\? Use match_case=False"),
+        ({"Good": 1, "GREAT": 1}, {}, r"0 of 2 .*first missing: 'Good', 'GREAT'.*lower-cased\? Use any_case=True"),
         ({"Straße": 1}, {}, "Was the space lower-cased"),
         ({"bon": 1}, {}, "begins 'good', 'Bad', 'bad': is it of another language"),
         ({"great": 1}, {"limit": 2}, "beyond the first 2 words: raise limit"),
@@ -162,7 +162,7 @@ def test_no_common_word_names_the_missing_ones_and_the_likely_cause(
 @given(st.dictionaries(st.text(min_size=1).filter(str.strip), st.sampled_from([1, -1]), min_size=1))
 def test_every_word_of_the_lexicon_is_found_missing_or_repeated(entries: dict[str, int]) -> None:
     lexicon = Lexicon({**entries, "good": 1})
-    found = lexicon.align(SPACE, match_case=False)
+    found = lexicon.align(SPACE, any_case=True)
     assert len(found.words) + len(found.missing) + len(found.repeated) == len(lexicon)
     assert len(set(found.rows.tolist())) == len(found.words)
 

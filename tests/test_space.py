@@ -74,7 +74,7 @@ def test_spellings_are_all_words_equal_in_lower_case(words: list[str], word: str
 
 def test_locate_without_case_takes_exact_first_then_first_in_vocabulary(space: WordSpace) -> None:
     wanted = ["BERLIN", "bErLiN", "W3", "nowhere"]
-    assert space.locate(wanted, match_case=False).tolist() == [2, 0, 8, -1]
+    assert space.locate(wanted, any_case=True).tolist() == [2, 0, 8, -1]
     assert space.locate(wanted).tolist() == [2, -1, -1, -1]
 
 
@@ -85,12 +85,12 @@ def test_membership_length_and_iteration_follow_the_words(space: WordSpace) -> N
     assert space.width == 12
 
 
-@pytest.mark.parametrize("match_case", [True, False])
-def test_absent_words_are_those_that_cannot_be_located(space: WordSpace, match_case: bool) -> None:
+@pytest.mark.parametrize("any_case", [True, False])
+def test_absent_words_are_those_that_cannot_be_located(space: WordSpace, any_case: bool) -> None:
     words = ["w3", "W3", "nowhere", "berlin", "BeRlin", "nowhere", ""]
-    located = space.locate(words, match_case=match_case)
+    located = space.locate(words, any_case=any_case)
     missing = [word for word, row in zip(words, located, strict=True) if row < 0]
-    assert space.absent(iter(words), match_case=match_case) == list(dict.fromkeys(missing))
+    assert space.absent(iter(words), any_case=any_case) == list(dict.fromkeys(missing))
     assert space.absent([]) == space.absent(space.words) == []
 
 
@@ -181,7 +181,7 @@ def test_subset_keeps_the_order_given_and_names_what_is_missing(space: WordSpace
     np.testing.assert_array_equal(small.vectors, space[["w5", "Berlin"]])
     with pytest.raises(SpaceError, match="'gone'"):
         space.subset(["w5", "gone"])
-    assert list(space.subset(["gone", "W5"], match_case=False, missing="drop").words) == ["w5"]
+    assert list(space.subset(["gone", "W5"], any_case=True, missing="drop").words) == ["w5"]
     with pytest.raises(SpaceError, match="None of the 1 words"):
         space.subset(["gone"], missing="drop")
 
@@ -334,7 +334,7 @@ def test_a_space_travels_between_processes(space: WordSpace) -> None:
 def test_any_distinct_texts_are_found_at_their_rows(words: list[str]) -> None:
     space = WordSpace(words, np.ones((len(words), 2)))
     assert space.locate(words).tolist() == list(range(len(words)))
-    assert (space.locate([word.swapcase() for word in words], match_case=False) < len(words)).all()
+    assert (space.locate([word.swapcase() for word in words], any_case=True) < len(words)).all()
     assert len(space.fingerprint()) == 64
 
 

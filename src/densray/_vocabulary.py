@@ -114,20 +114,20 @@ class Vocabulary:
         first = self.lower_index.get(lower)
         return [] if first is None else [first, *self._repeated.get(lower, ())]
 
-    def locate(self, words: Iterable[str], *, match_case: bool = True) -> NDArray[np.int64]:
+    def locate(self, words: Iterable[str], *, any_case: bool = False) -> NDArray[np.int64]:
         """Return the row of each word, -1 where it is missing; see `WordSpace.locate`."""
         wanted = list(words)
         index = self.index
         rows = [index.get(word, -1) for word in wanted]
-        if not match_case and -1 in rows:
+        if any_case and -1 in rows:
             lower = self.lower_index
             rows = [row if row >= 0 else lower.get(word.lower(), -1) for row, word in zip(rows, wanted, strict=True)]
         return np.array(rows, dtype=np.int64)
 
-    def find(self, words: Iterable[str], *, match_case: bool = True) -> NDArray[np.int64]:
+    def find(self, words: Iterable[str], *, any_case: bool = False) -> NDArray[np.int64]:
         """Return the rows of words that must all be known; the error names those that are not."""
         wanted = list(words)
-        rows = self.locate(wanted, match_case=match_case)
+        rows = self.locate(wanted, any_case=any_case)
         missing = [word for word, row in zip(wanted, rows, strict=True) if row < 0]
         if missing:
             raise UnknownWordError(
@@ -137,7 +137,7 @@ class Vocabulary:
 
     def _hint(self, word: str) -> str:
         spellings = (word.replace(" ", "_"), word.replace("_", " "))
-        row = int(self.locate(spellings, match_case=False).max())
+        row = int(self.locate(spellings, any_case=True).max())
         return f" Did you mean '{self.words[row]}'?" if row >= 0 else " Ask with `word in space` first."
 
 

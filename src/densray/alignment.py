@@ -56,14 +56,14 @@ class Alignment:
         return iter((self.X, self.y, self.words, self.missing))
 
 
-def spelling_key(word: str, *, match_case: bool) -> str:
+def spelling_key(word: str, *, any_case: bool) -> str:
     """Return what two spellings of one word have in common: blanks for underscores, lower case on request."""
     joined = word.replace("_", " ")
-    return joined if match_case else joined.lower()
+    return joined.lower() if any_case else joined
 
 
 def locate_spellings(
-    words: Sequence[str], space: WordSpace, *, match_case: bool = True
+    words: Sequence[str], space: WordSpace, *, any_case: bool = False
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the row of each word, -1 where it is missing, and how far its spelling was bent to find it.
 
@@ -72,12 +72,12 @@ def locate_spellings(
     spellings = (("", ""), (" ", "_"), ("_", " "))
     rows = np.full(len(words), -1, dtype=np.int64)
     bent = np.zeros(len(words), dtype=np.int64)
-    for match in (True,) if match_case else (True, False):
+    for anyhow in (False, True) if any_case else (False,):
         for number, (old, new) in enumerate(spellings):
             unmet = np.flatnonzero(rows < 0)
             asked = [words[place].replace(old, new) if old else words[place] for place in unmet.tolist()]
-            rows[unmet] = found = space.locate(asked, match_case=match)
-            bent[unmet[found >= 0]] = min(number, 1) + (0 if match else 2)
+            rows[unmet] = found = space.locate(asked, any_case=anyhow)
+            bent[unmet[found >= 0]] = min(number, 1) + (2 if anyhow else 0)
     return rows, bent
 
 
@@ -86,13 +86,13 @@ def align_words(
     labels: NDArray[np.float64],
     space: WordSpace,
     *,
-    match_case: bool,
+    any_case: bool,
     limit: int | None,
     minimum: int,
 ) -> Alignment:
     """Return the words that are in the space with vectors and labels; see `Lexicon.align`."""
     searched = space if limit is None else space.limit(limit)
-    rows, bent = locate_spellings(words, searched, match_case=match_case)
+    rows, bent = locate_spellings(words, searched, any_case=any_case)
     chosen = _first_per_row(rows, bent)
     missing = tuple(word for word, row in zip(words, rows, strict=True) if row < 0)
     if len(chosen) < max(minimum, 1):
@@ -131,10 +131,10 @@ def _likely_cause(missing: Sequence[str], space: WordSpace, limit: int | None) -
     sample = list(missing[:200])
     if limit is not None and (locate_spellings(sample, space)[0] >= 0).any():
         return f"They lie beyond the first {limit} words: raise limit."
-    in_other_case = space.locate(sample, match_case=False)
+    in_other_case = space.locate(sample, any_case=True)
     if (in_other_case >= 0).any():
         spelled = next(space.words[row] for row in in_other_case.tolist() if row >= 0)
         lowered = spelled == spelled.lower()
         question = "Was the space lower-cased?" if lowered else f"The space has '{spelled}'."
-        return f"{question} Use match_case=False."
+        return f"{question} Use any_case=True."
     return f"The space begins {name_some(space.words[:3])}: is it of another language or cut short?"

@@ -238,10 +238,10 @@ class Lexicon:
         above = self.labels > cut if cut < high else self.labels >= cut
         return self._with(self.words, np.where(above, 1.0, -1.0))
 
-    def without(self, words: Iterable[str], *, match_case: bool = True) -> Lexicon:
+    def without(self, words: Iterable[str], *, any_case: bool = False) -> Lexicon:
         """Return the lexicon without these words, however their parts are joined (blank or underscore)."""
-        barred = {spelling_key(word, match_case=match_case) for word in words}
-        return self._where([spelling_key(word, match_case=match_case) not in barred for word in self.words])
+        barred = {spelling_key(word, any_case=any_case) for word in words}
+        return self._where([spelling_key(word, any_case=any_case) not in barred for word in self.words])
 
     def split(
         self, test_size: float = 0.2, *, random_state: int | np.random.RandomState | None = None
@@ -263,7 +263,7 @@ class Lexicon:
         check_seed(random_state)
         groups: dict[str, float] = {}
         for word, label in self.items():
-            groups.setdefault(spelling_key(word, match_case=False), label)
+            groups.setdefault(spelling_key(word, any_case=True), label)
         random = check_random_state(random_state)
         strata = np.array(list(groups.values())) if self.is_binary else np.zeros(len(groups))
         keys = np.array(list(groups), dtype=object)
@@ -271,7 +271,7 @@ class Lexicon:
         for stratum in np.unique(strata):
             members = random.permutation(keys[strata == stratum])
             test.update(members[: round(test_size * len(members))])
-        in_test = [spelling_key(word, match_case=False) in test for word in self.words]
+        in_test = [spelling_key(word, any_case=True) in test for word in self.words]
         if all(in_test) or not any(in_test):
             raise LexiconError(
                 f"{len(self)} words cannot be split with test_size={test_size}: one side would be empty."
@@ -279,21 +279,21 @@ class Lexicon:
         return self._where([not inside for inside in in_test]), self._where(in_test)
 
     def align(
-        self, space: WordSpace, *, match_case: bool = True, limit: int | None = None, minimum: int = 1
+        self, space: WordSpace, *, any_case: bool = False, limit: int | None = None, minimum: int = 1
     ) -> Alignment:
         """Return the vectors and labels of the words that are in the space, and the words that are not.
 
         Parameters
         ----------
         space : WordSpace
-        match_case : bool
-            False: a word that is not in the space takes the first that equals it in lower case.
+        any_case : bool
+            Whether a word that is not in the space takes the first that equals it in lower case.
         limit : int, optional
             Only the first words of the space count.
         minimum : int
             Fewer words found than this are an error that names the first missing ones and the likely cause.
         """
-        return align_words(self.words, self.labels, space, match_case=match_case, limit=limit, minimum=minimum)
+        return align_words(self.words, self.labels, space, any_case=any_case, limit=limit, minimum=minimum)
 
     def to_polars(self) -> polars.DataFrame:
         """Return a polars frame with the columns ``word`` and ``label``."""

@@ -153,22 +153,22 @@ class WordSpace(Conversions):
             return np.asarray(self._vectors[self._vocabulary.find([words])[0]])
         return np.asarray(self._vectors[self._vocabulary.find(words)])
 
-    def locate(self, words: Iterable[str], *, match_case: bool = True) -> NDArray[np.int64]:
+    def locate(self, words: Iterable[str], *, any_case: bool = False) -> NDArray[np.int64]:
         """Return the row of each word, -1 where it is missing.
 
-        With ``match_case=False`` a word that is not in the vocabulary takes the first vocabulary word that
+        With ``any_case=True`` a word that is not in the vocabulary takes the first vocabulary word that
         equals it in lower case.
         """
-        return self._vocabulary.locate(words, match_case=match_case)
+        return self._vocabulary.locate(words, any_case=any_case)
 
-    def absent(self, words: Iterable[str], *, match_case: bool = True) -> list[str]:
-        """Return the words that the space lacks, each once, in order; `match_case` as for `locate`.
+    def absent(self, words: Iterable[str], *, any_case: bool = False) -> list[str]:
+        """Return the words that the space lacks, each once, in order; `any_case` as for `locate`.
 
         >>> WordSpace(["good", "Bad"], [[1, 0], [0, 1]]).absent(["good", "bad", "ugly", "bad"])
         ['bad', 'ugly']
         """
         listed = list(dict.fromkeys(words))
-        rows = self.locate(listed, match_case=match_case).tolist()
+        rows = self.locate(listed, any_case=any_case).tolist()
         return [word for word, row in zip(listed, rows, strict=True) if row < 0]
 
     def spellings(self, word: str) -> list[int]:
@@ -183,7 +183,7 @@ class WordSpace(Conversions):
         return WordSpace.unchecked(tuple(self.words[row] for row in rows.tolist()), self._vectors[rows], name=self.name)
 
     def subset(
-        self, words: Iterable[str], *, match_case: bool = True, missing: Literal["error", "drop"] = "error"
+        self, words: Iterable[str], *, any_case: bool = False, missing: Literal["error", "drop"] = "error"
     ) -> WordSpace:
         """Return the space of these words alone, in the order given, each once.
 
@@ -191,10 +191,10 @@ class WordSpace(Conversions):
         """
         wanted = list(words)
         if missing == "drop":
-            rows = self.locate(wanted, match_case=match_case)
+            rows = self.locate(wanted, any_case=any_case)
             rows = rows[rows >= 0]
         else:
-            rows = self._vocabulary.find(wanted, match_case=match_case)
+            rows = self._vocabulary.find(wanted, any_case=any_case)
         if not len(rows):
             raise SpaceError(
                 f"None of the {len(wanted)} words is in '{self.name}' ({name_some(wanted)}): "

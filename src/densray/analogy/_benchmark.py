@@ -152,7 +152,7 @@ def evaluate_analogies(
     solver: str | Solver = "intcos-original",
     *,
     k: int = 10,
-    match_case: bool | None = None,
+    any_case: bool | None = None,
     predictions: bool = False,
     vectors: Array | None = None,
     progress: Progress | None = None,
@@ -169,9 +169,9 @@ def evaluate_analogies(
         A name of `SOLVERS`, or a solver of this space.
     k : int
         How many answers are kept for each question, and the k of precision@k.
-    match_case : bool, optional
-        Whether words are looked up as they are written; if False a missing word takes the first that equals it in
-        lower case. By default False for sets in lower case throughout (BATS, MSR) and True for others (Google).
+    any_case : bool, optional
+        Whether a word that is not in the space takes the first that equals it in lower case. By default True for
+        sets in lower case throughout (BATS, MSR) and False for others (Google).
     predictions : bool
         Whether the result carries every question with its answers.
     vectors : array of shape (n_words, d), optional
@@ -193,7 +193,7 @@ def evaluate_analogies(
         analogies,
         [solver],
         k=k,
-        match_case=match_case,
+        any_case=any_case,
         predictions=predictions,
         vectors=vectors,
         progress=progress,
@@ -207,7 +207,7 @@ def compare_solvers(
     solvers: Sequence[str | Solver],
     *,
     k: int = 10,
-    match_case: bool | None = None,
+    any_case: bool | None = None,
     predictions: bool = False,
     vectors: Array | None = None,
     progress: Progress | None = None,
@@ -220,8 +220,8 @@ def compare_solvers(
     provenance = Provenance.begin()
     vocabulary = Vocabulary(space, vectors)
     made = [_checked(solver, space) for solver in solvers]
-    exact = case_matters(analogies) if match_case is None else match_case
-    usable = find_usable(space, analogies, match_case=exact)
+    any_case = not case_matters(analogies) if any_case is None else any_case
+    usable = find_usable(space, analogies, any_case=any_case)
     _check_any(space, analogies, usable)
     ask = partial(_solve, vocabulary, solvers=made, k=k, predictions=predictions)
     settings = [_settings(solver) for solver in made]
@@ -244,8 +244,8 @@ def _check_any(space: WordSpace, analogies: AnalogySet, usable: Sequence[UsableC
     if any(len(category) for category in usable):
         return
     missing = space.absent(analogies.words)
-    by_case = any(map(len, find_usable(space, analogies, match_case=False)))
-    hint = "Pass match_case=False." if by_case else "Is it the right language and vocabulary?"
+    by_case = any(map(len, find_usable(space, analogies, any_case=True)))
+    hint = "Pass any_case=True." if by_case else "Is it the right language and vocabulary?"
     raise AnalogyError(
         f"0 of {sum(map(len, analogies))} pairs of '{analogies.name}' have both words in '{space.name}' "
         f"(first missing: {name_some(missing)}). {hint}"

@@ -74,8 +74,13 @@ class Solver:
         one example at a time).
         """
         category = _as_category(pairs)
+<<<<<<< HEAD
         usable = find_usable(self.space, [category], match_case=case_matters(AnalogySet([category])))[0]
         needed = 1 if self.one_example_per_question else 2
+=======
+        usable = find_usable(self.space, [category], any_case=not case_matters(AnalogySet([category])))[0]
+        needed = 1 if self.one_example_a_question else 2
+>>>>>>> 63da46f (Name case, seeds and judging alike everywhere)
         if len(usable) < needed:
             missing = self.space.absent(word for pair in usable.skipped for word in (pair.query, pair.answer))
             hint = f" (missing: {name_some(missing)})" if missing else ""
@@ -128,7 +133,7 @@ class Solver:
     def _ask(self, query: str, right: tuple[int, ...], *, k: int) -> tuple[Trained, Found]:
         if self._folds is None:
             raise TaskError(f"{type(self).__name__} was asked before fit. Call fit(pairs) first.")
-        row = int(self.space.locate([query], match_case=False)[0])
+        row = int(self.space.locate([query], any_case=True)[0])
         if row < 0:
             raise AnalogyError(
                 f"'{query}' is not among the {len(self.space):,} words of '{self.space.name}'. Ask for another word."

@@ -44,7 +44,7 @@ def diagnose(
     method: str | Rotation = "auto",
     pairs: Iterable[Sequence[str]] | None = None,
     normalize: bool = True,
-    match_case: bool = True,
+    any_case: bool = False,
     folds: int = 10,
     n_resamples: int | None = None,
     n_permutations: int | None = None,
@@ -67,7 +67,7 @@ def diagnose(
         Words that differ in the concept, the higher first, whose differences should be parallel.
     normalize : bool, default=True
         Whether vectors count at unit length.
-    match_case : bool, default=True
+    any_case : bool, default=False
     folds : int, default=10
         Of the cross-validation; fewer where the seeds are few.
     n_resamples, n_permutations : int, optional
@@ -83,7 +83,7 @@ def diagnose(
         Keeps what each fit found until the diagnosis is done, for methods that are fitted many times; see
         `densray.journal`.
     """
-    seeds = Seeds.of(space, lexicon, normalize=normalize, match_case=match_case)
+    seeds = Seeds.of(space, lexicon, normalize=normalize, any_case=any_case)
     return diagnose_axis(
         space,
         seeds,
@@ -92,7 +92,7 @@ def diagnose(
         lexicon=lexicon,
         pairs=pairs,
         normalize=normalize,
-        match_case=match_case,
+        any_case=any_case,
         folds=folds,
         n_resamples=n_resamples,
         n_permutations=n_permutations,
@@ -113,7 +113,7 @@ def diagnose_axis(
     lexicon: Lexicon,
     pairs: Iterable[Sequence[str]] | None = None,
     normalize: bool = True,
-    match_case: bool = True,
+    any_case: bool = False,
     folds: int = 10,
     n_resamples: int | None = None,
     n_permutations: int | None = None,
@@ -156,7 +156,7 @@ def diagnose_axis(
         folds=n_folds,
         pairs=None
         if pairs is None
-        else pair_consistency(pairs, space, model.axis, normalize=normalize, match_case=match_case),
+        else pair_consistency(pairs, space, model.axis, normalize=normalize, any_case=any_case),
         influence=how,
         rotation=rotation,
         model=model,

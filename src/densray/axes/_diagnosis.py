@@ -174,7 +174,7 @@ class Diagnosis(Result):
 
     def _case_notes(self) -> list[str]:
         cased = sum(miss.difference == "case" for miss in self.near_misses)
-        advice = "match_case=False (--any-case) takes them"
+        advice = "any_case=True (--any-case) takes them"
         return [f"{cased} of them differ in case only: {advice}."] if cased else []
 
     def _score_notes(self) -> list[str]:

@@ -128,11 +128,11 @@ class PairConsistency:
 
 
 def pair_consistency(
-    pairs: Iterable[Sequence[str]], space: WordSpace, axis: NDArray[np.float64], *, normalize: bool, match_case: bool
+    pairs: Iterable[Sequence[str]], space: WordSpace, axis: NDArray[np.float64], *, normalize: bool, any_case: bool
 ) -> PairConsistency:
     """Return how consistent pairs (higher word first) are."""
     listed = [(str(left), str(right)) for left, right in pairs]
-    left, right = (space.locate([pair[side] for pair in listed], match_case=match_case) for side in (0, 1))
+    left, right = (space.locate([pair[side] for pair in listed], any_case=any_case) for side in (0, 1))
     usable = np.flatnonzero((left >= 0) & (right >= 0) & (left != right))
     if usable.size < 2:
         raise LexiconError(
@@ -188,7 +188,7 @@ def near_misses(missing: Sequence[str], space: WordSpace, *, most: int = 1000) -
     """
     words = list(missing[:most])
     found: dict[str, NearMiss] = {}
-    cased = space.locate(words, match_case=False)
+    cased = space.locate(words, any_case=True)
     for word, row in zip(words, cased.tolist(), strict=True):
         if row >= 0:
             found[word] = NearMiss(word, space.words[row], "case")

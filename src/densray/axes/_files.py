@@ -39,10 +39,10 @@ def fit_axis(
     *,
     method: str = "auto",
     n_components: int | None = None,
-    judged: bool = True,
+    judge: bool = True,
     pairs: Iterable[Sequence[str]] | None = None,
     normalize: bool = True,
-    match_case: bool = True,
+    any_case: bool = False,
     folds: int = 10,
     n_resamples: int | None = None,
     n_permutations: int | None = None,
@@ -63,19 +63,19 @@ def fit_axis(
         The file to write.
     n_components : int, optional
         How many axes are kept; all, a lossless rotation, if absent.
-    judged : bool, default=True
+    judge : bool, default=True
         Whether to diagnose the axis; without, the file has no errors, no calibration and no verdict.
     overwrite : bool, default=False
         Whether an existing file is replaced.
-    method, pairs, normalize, match_case, label_names
+    method, pairs, normalize, any_case, label_names
         As for :func:`densray.tasks.diagnostics.diagnose`.
     folds, n_resamples, n_permutations, random_state, progress, journal
         Likewise, of use where the axis is judged.
     """
-    seeds = Seeds.of(space, lexicon, normalize=normalize, match_case=match_case)
+    seeds = Seeds.of(space, lexicon, normalize=normalize, any_case=any_case)
     rotation, named = fitted(method, seeds, n_components=n_components), name_method(method)
     diagnosis = None
-    if judged:
+    if judge:
         diagnosis = diagnose_axis(
             space,
             seeds,
@@ -84,7 +84,7 @@ def fit_axis(
             lexicon=lexicon,
             pairs=pairs,
             normalize=normalize,
-            match_case=match_case,
+            any_case=any_case,
             folds=folds,
             n_resamples=n_resamples,
             n_permutations=n_permutations,

@@ -32,7 +32,7 @@ def induce_frame(
     words: Sequence[str] | None = None,
     method: str | Rotation = "ridge",
     normalize: bool = True,
-    match_case: bool = True,
+    any_case: bool = False,
     n_resamples: int | None = None,
     folds: int = 10,
     random_state: int = 0,
@@ -53,7 +53,7 @@ def induce_frame(
         The column of words.
     words : sequence of str, optional
         The words of an array's rows.
-    method, normalize, match_case, n_resamples, folds, random_state
+    method, normalize, any_case, n_resamples, folds, random_state
         As for :func:`densray.tasks.induction.induce`.
 
     Returns
@@ -67,8 +67,8 @@ def induce_frame(
     if words is not None:
         frame = _framed(frame, words, word)
     columns = _number_columns(frame, word)
-    seeds_table, spread = _gather(frame, lexicon, word, columns, match_case=match_case)
-    seeds = Seeds.of(_space(seeds_table, word, columns), lexicon, normalize=normalize, match_case=match_case)
+    seeds_table, spread = _gather(frame, lexicon, word, columns, any_case=any_case)
+    seeds = Seeds.of(_space(seeds_table, word, columns), lexicon, normalize=normalize, any_case=any_case)
     rotation = fitted(method, seeds)
     model = AxisModel.of(
         rotation,
@@ -122,16 +122,16 @@ def _number_columns(frame: Any, word: str) -> list[str]:
 
 
 def _gather(
-    frame: Any, lexicon: Lexicon, word: str, columns: list[str], *, match_case: bool
+    frame: Any, lexicon: Lexicon, word: str, columns: list[str], *, any_case: bool
 ) -> tuple[pandas.DataFrame, pandas.DataFrame]:
     """Return the rows of the lexicon's words, and rows spread over all partitions."""
     import dask
 
-    wanted = frozenset(lexicon.words if match_case else (entry.lower() for entry in lexicon.words))
+    wanted = frozenset((entry.lower() for entry in lexicon.words) if any_case else lexicon.words)
     each = max(1, SPREAD_WORDS // frame.npartitions)
     meta = frame._meta
     found, spread = dask.compute(
-        frame.map_partitions(_wanted_rows, word, wanted, match_case, meta=meta),
+        frame.map_partitions(_wanted_rows, word, wanted, any_case, meta=meta),
         frame.map_partitions(_spread_rows, each, meta=meta),
     )
     if not len(found):
@@ -142,9 +142,9 @@ def _gather(
     return found, spread
 
 
-def _wanted_rows(part: pandas.DataFrame, word: str, wanted: frozenset[str], match_case: bool) -> pandas.DataFrame:
+def _wanted_rows(part: pandas.DataFrame, word: str, wanted: frozenset[str], any_case: bool) -> pandas.DataFrame:
     words = part[word].astype(str)
-    return part[(words if match_case else words.str.lower()).isin(wanted)]
+    return part[(words.str.lower() if any_case else words).isin(wanted)]
 
 
 def _spread_rows(part: pandas.DataFrame, count: int) -> pandas.DataFrame:

@@ -216,7 +216,7 @@ def evaluate_induction(
     True
     """
     protocol, methods = protocol or Protocol(), check_methods(methods)
-    provenance = Provenance.begin(seed=protocol.seed)
+    provenance = Provenance.begin(seed=protocol.random_state)
     data = TrainTest.of(space, lexicon, test, protocol=protocol)
     run = (journal or Journal()).run("lexicon induction", data, protocol)
     scores = []
@@ -262,7 +262,7 @@ def evaluate_inductions(
     """Return `evaluate_induction` on several lexicons, each split on its own, and the macro means."""
     if not lexicons:
         raise TaskError("no lexicon was given; at least one is needed.")
-    provenance = Provenance.begin(seed=(protocol or Protocol()).seed)
+    provenance = Provenance.begin(seed=(protocol or Protocol()).random_state)
     methods = check_methods(methods)
     results: list[LexiconInduction] = []
     for lexicon in lexicons:
@@ -286,7 +286,7 @@ def evaluate_inductions(
 def _measure(method: str, data: TrainTest, protocol: Protocol) -> MethodScore:
     training_scores, scores, seconds = fit_method(method, data, protocol)
     gold, resamples = data.test.y, protocol.n_resamples
-    taus = resampled_tau(gold, scores, n_resamples=resamples, random_state=protocol.seed)
+    taus = resampled_tau(gold, scores, n_resamples=resamples, random_state=protocol.random_state)
     low, high = percentile_interval(taus, protocol.level)
     threshold = midpoint(data.training.sides, training_scores)
     binary = data.test.binary

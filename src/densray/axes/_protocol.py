@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,12 +34,12 @@ class Protocol:
     ----------
     test_size : float
         Share of the words held out where one lexicon serves as training and test.
-    seed : int
+    random_state : int
         Draws that split, and the resamples of the interval.
     normalize : bool
         Whether vectors are scaled to unit length.
-    match_case : bool
-        Whether a lexicon word must be in the space in its own case.
+    any_case : bool
+        Whether a lexicon word that is not in the space takes the first that equals it in lower case.
     training_limit : int or None
         Training words come from the first words of the space only; the test may use all of it.
     disjoint : bool
@@ -64,9 +65,9 @@ class Protocol:
     """
 
     test_size: float = 0.25
-    seed: int = 0
+    random_state: int = 0
     normalize: bool = True
-    match_case: bool = True
+    any_case: bool = False
     training_limit: int | None = 80_000
     disjoint: bool = True
     pair_weights: str | tuple[float, float] = (0.5, 0.5)
@@ -77,12 +78,18 @@ class Protocol:
     n_resamples: int = 1000
 
     def __post_init__(self) -> None:
-        check_seed(self.seed, name="seed")
+        check_seed(self.random_state)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the choices as reports name them: `seed` is `random_state`, `match_case` the reverse of `any_case`."""
+        plain = asdict(self)
+        plain["seed"], plain["match_case"] = plain.pop("random_state"), not plain.pop("any_case")
+        return plain
 
     def rotation(self, method: str) -> Rotation:
         """Return an unfitted rotation of one axis, with those choices of the protocol that the method knows."""
         rotation = make_rotation(method)
-        chosen = {"weights": self.pair_weights, "solver": self.densifier_solver, "random_state": self.seed}
+        chosen = {"weights": self.pair_weights, "solver": self.densifier_solver, "random_state": self.random_state}
         known = rotation.get_params(deep=False)
         rotation.set_params(**{name: value for name, value in chosen.items() if name in known})
         return rotation
@@ -126,7 +133,7 @@ class TrainTest:
     @classmethod
     def _split(cls, space: WordSpace, lexicon: Lexicon, protocol: Protocol) -> TrainTest:
         # the words that are in the space are split, so that the share held out is the share asked for
-        found = lexicon.align(space, match_case=protocol.match_case)
+        found = lexicon.align(space, any_case=protocol.any_case)
         inside = Lexicon(zip(found.words, found.y.tolist(), strict=True), name=lexicon.name, neutral="keep")
         _check_labels(inside, "usable", found.missing)
         if len(inside) < 4:
@@ -135,7 +142,7 @@ class TrainTest:
                 f"missing: {name_some(found.missing) or 'none'}); splitting them into training and test takes at least "
                 "4. Add words, or give a test lexicon."
             )
-        halves = inside.split(protocol.test_size, random_state=protocol.seed)
+        halves = inside.split(protocol.test_size, random_state=protocol.random_state)
         training = _find(space, halves[0], protocol, limit=protocol.training_limit, role="training")
         held_out = _find(space, halves[1], protocol, limit=None, role="test")
         outside = Seeds(training.X, training.y, training.words, (*training.missing, *found.missing))
@@ -152,7 +159,7 @@ class TrainTest:
             warnings.warn(
                 f"{found} of {found + len(missing)} lexicon words are in '{space.name}' (first missing: "
                 f"{name_some(missing)}; the space begins {name_some(space.words[:3])}). Is the lexicon of another "
-                "case, script or language? match_case=False takes words in another case.",
+                "case, script or language? any_case=True takes words in another case.",
                 UserWarning,
                 stacklevel=5,
             )
@@ -169,7 +176,7 @@ def fit_method(method: str, data: TrainTest, protocol: Protocol) -> tuple[Vector
 
 
 def _find(space: WordSpace, lexicon: Lexicon, protocol: Protocol, *, limit: int | None, role: str) -> Seeds:
-    found = lexicon.align(space, match_case=protocol.match_case, limit=limit)
+    found = lexicon.align(space, any_case=protocol.any_case, limit=limit)
     X = unit_rows(found.X) if protocol.normalize else found.X
     seeds = Seeds(X, found.y, found.words, found.missing)
     _check_labels(
@@ -188,8 +195,8 @@ def _check_labels(lexicon: Lexicon, role: str, missing: tuple[str, ...]) -> None
 
 
 def _without_test_words(lexicon: Lexicon, test: Lexicon, protocol: Protocol) -> tuple[Lexicon, tuple[str, ...]]:
-    barred = {spelling_key(word, match_case=protocol.match_case) for word in test}
-    overlap = tuple(word for word in lexicon if spelling_key(word, match_case=protocol.match_case) in barred)
+    barred = {spelling_key(word, any_case=protocol.any_case) for word in test}
+    overlap = tuple(word for word in lexicon if spelling_key(word, any_case=protocol.any_case) in barred)
     if not overlap:
         return lexicon, overlap
     named = f"{len(overlap)} of {len(test)} test words are in the training lexicon ({name_some(overlap)})"

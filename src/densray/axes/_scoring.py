@@ -145,7 +145,7 @@ def induce(
     *,
     method: str | Rotation = "auto",
     normalize: bool = True,
-    match_case: bool = True,
+    any_case: bool = False,
     n_resamples: int | None = None,
     folds: int = 10,
     random_state: int = 0,
@@ -167,8 +167,8 @@ def induce(
         calibration.
     normalize : bool, default=True
         Whether vectors count at unit length.
-    match_case : bool, default=True
-        False: a seed that is not in the space takes the first word that equals it in lower case.
+    any_case : bool, default=False
+        Whether a seed that is not in the space takes the first word that equals it in lower case.
     n_resamples : int, optional
         Resampled axes behind the standard errors; 200 where they have a closed form, else 50.
     folds : int, default=10
@@ -200,7 +200,7 @@ def induce(
             lexicon,
             method=method,
             normalize=normalize,
-            match_case=match_case,
+            any_case=any_case,
             n_resamples=n_resamples,
             folds=folds,
             random_state=random_state,
@@ -208,7 +208,7 @@ def induce(
         return table
     check_seed(random_state)
     provenance = Provenance.begin(seed=random_state)
-    seeds = Seeds.of(space, lexicon, normalize=normalize, match_case=match_case)
+    seeds = Seeds.of(space, lexicon, normalize=normalize, any_case=any_case)
     rotation = fitted(method, seeds)
     numbers = stratified_folds(seeds, count_folds(seeds, folds), np.random.default_rng(random_state))
     run = (journal or Journal()).run("induction", seeds, rotation, folds, n_resamples, random_state)

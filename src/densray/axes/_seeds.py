@@ -38,9 +38,9 @@ class Seeds:
     set_aside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, space: WordSpace, lexicon: Lexicon, *, normalize: bool = True, match_case: bool = True) -> Seeds:
+    def of(cls, space: WordSpace, lexicon: Lexicon, *, normalize: bool = True, any_case: bool = False) -> Seeds:
         """Return the words of a lexicon that are in a space; too few of them are a named error."""
-        found = lexicon.align(space, match_case=match_case, minimum=2)
+        found = lexicon.align(space, any_case=any_case, minimum=2)
         if np.ptp(found.y) == 0.0:
             raise LexiconError(
                 f"all {len(found.words)} words of '{lexicon.name}' found in '{space.name}' have the label "

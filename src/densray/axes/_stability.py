@@ -144,10 +144,10 @@ def evaluate_stability(
         Keeps the figures of each sample until the run is done; see `densray.journal`.
     """
     protocol, methods = protocol or Protocol(), check_methods(methods)
-    provenance = Provenance.begin(seed=protocol.seed)
+    provenance = Provenance.begin(seed=protocol.random_state)
     data = TrainTest.of(space, lexicon, test, protocol=protocol)
     _check_sizes(sizes, n_samples, data.training)
-    random = np.random.default_rng(protocol.seed)
+    random = np.random.default_rng(protocol.random_state)
     # the largest first: the last thread to finish then has little left to do
     samples = [
         _draw(data.training, size, random) for size in sorted(set(sizes), reverse=True) for _ in range(n_samples)

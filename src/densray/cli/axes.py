@@ -100,7 +100,7 @@ def fit(
                 target,
                 method=method,
                 n_components=axes,
-                judged=not bare,
+                judge=not bare,
                 pairs=paired,
                 n_permutations=permutations,
                 overwrite=overwrite,
@@ -242,7 +242,7 @@ def _asked(
 ) -> dict[str, Any]:
     """Return the options of finding and judging an axis, as the library calls them."""
     judging = {"folds": folds, "n_resamples": resamples, "random_state": seed}
-    return {"normalize": not raw, "match_case": not any_case, **judging, "label_names": ends}
+    return {"normalize": not raw, "any_case": any_case, **judging, "label_names": ends}
 
 
 def _read_seeds(

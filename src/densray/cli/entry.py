@@ -14,7 +14,7 @@ from typing import Any
 
 #: What the library advises, and how that is said at the command line.
 _AS_OPTIONS = {
-    "match_case=False": "--any-case",
+    "any_case=True": "--any-case",
     "overwrite=True": "--overwrite",
     "any_space=True": "--any-space",
     "such as port=": "such as --port ",

@@ -77,7 +77,7 @@ def lexicon_command(
 
     if test is not None and len(lexicons) > 1:
         raise TaskError(f"--test was given with {len(lexicons)} training lexicons; it takes one.")
-    protocol = Protocol(test_size=test_size, seed=seed, match_case=not any_case)
+    protocol = Protocol(test_size=test_size, random_state=seed, any_case=any_case)
     chosen = split_names(methods) or DEFAULT_METHODS
     columns: dict[str, Any] = {
         "word_column": word_column,
@@ -142,7 +142,7 @@ def stability_command(
                 methods=split_names(methods) or STABILITY_METHODS,
                 sizes=split_numbers(sizes) or DEFAULT_SIZES,
                 n_samples=samples,
-                protocol=Protocol(test_size=test_size, seed=seed, match_case=not any_case),
+                protocol=Protocol(test_size=test_size, random_state=seed, any_case=any_case),
                 progress=progress,
                 journal=run.journal,
             )

@@ -222,7 +222,9 @@ def table1_command(
     chosen = split_names(methods) or PAPER_METHODS
     with long_run(fresh=fresh, quiet=quiet) as run:
         with run.progress("Inducing") as progress:
-            rows = table1(spaces, methods=chosen, protocol=Protocol(seed=seed), progress=progress, journal=run.journal)
+            rows = table1(
+                spaces, methods=chosen, protocol=Protocol(random_state=seed), progress=progress, journal=run.journal
+            )
         if as_json:
             show_comparison("table1", rows, as_json=True)
         else:
@@ -268,7 +270,7 @@ def figure1_command(
                 methods=split_names(methods) or STABILITY_METHODS,
                 sizes=split_numbers(sizes) or DEFAULT_SIZES,
                 n_samples=samples,
-                protocol=Protocol(seed=seed, densifier_solver=solver),
+                protocol=Protocol(random_state=seed, densifier_solver=solver),
                 progress=progress,
                 journal=run.journal,
             )

@@ -90,7 +90,7 @@ def _choose_question() -> tuple[str, str | None]:
 
 def _is_known(space: WordSpace, word: str) -> bool:
     """Return whether a word is in the space, in upper or lower case; say so where it is not."""
-    known = bool(space.locate([word], match_case=False)[0] >= 0)
+    known = bool(space.locate([word], any_case=True)[0] >= 0)
     if not known:
         st.warning(plain(missing_word(word, space)), icon=":material/search_off:")
     return known
@@ -98,7 +98,7 @@ def _is_known(space: WordSpace, word: str) -> bool:
 
 def _show_missing_pairs(bench: Workbench, pairs: AnalogySet) -> None:
     words = pairs.words
-    missing = bench.space.absent(words, match_case=case_matters(pairs))
+    missing = bench.space.absent(words, any_case=not case_matters(pairs))
     show_missing(bench, missing, len(words) - len(missing), what="words of the pairs")
 
 
@@ -131,7 +131,7 @@ def _right_answer(space: WordSpace, query: str) -> str:
     if word.lower() == query.lower():
         st.warning(plain(f"«{word}» is the query itself, which cannot answer."), icon=":material/search_off:")
         return ""
-    return space.words[int(space.locate([word], match_case=False)[0])]
+    return space.words[int(space.locate([word], any_case=True)[0])]
 
 
 def _show_answers(space: WordSpace, query: str, found: _Answered) -> None:
@@ -176,25 +176,25 @@ def show_benchmark(bench: Workbench) -> None:
     with first:
         analogies = _choose_set(bench)
     with second:
-        match_case = _choose_case(analogies)
-    usable = _usable(bench, analogies, match_case)
+        any_case = _choose_case(analogies)
+    usable = _usable(bench, analogies, any_case)
     with third:
         section = _choose_section(usable)
     solvers = choose_several("Solvers", "solvers", list(SOLVERS), default=["intcos-original"])
     chosen = usable if section == _ALL else [one for one in usable if one.name == section]
-    _show_coverage(bench, analogies, chosen, match_case)
+    _show_coverage(bench, analogies, chosen, any_case)
     if not any(len(one) > 1 for one in chosen):
         st.warning("Two pairs with all their words in the space are needed. Choose another section.")
         return
     if not solvers:
         st.info("No solver is chosen: choose one or more above.")
         return
-    key = ("benchmark", analogies.name, section, match_case, tuple(solvers))
+    key = ("benchmark", analogies.name, section, any_case, tuple(solvers))
 
     def find(progress: Progress) -> list[AnalogyResult]:
         asked = analogies if section == _ALL else analogies.subset([section])
         return bench.recall(key, lambda: compare_solvers(
-            bench.space, asked, solvers, match_case=match_case, predictions=section != _ALL, progress=progress,
+            bench.space, asked, solvers, any_case=any_case, predictions=section != _ALL, progress=progress,
         ))  # fmt: skip
 
     results = long_step(
@@ -215,16 +215,16 @@ def _choose_set(bench: Workbench) -> AnalogySet:
 
 
 def _choose_case(analogies: AnalogySet) -> bool:
-    """Return whether words are looked up as they are written; a set in lower case throughout leaves no choice."""
+    """Return whether words are found in any case; a set in lower case throughout leaves no choice."""
     if not case_matters(analogies):
         st.selectbox("Upper and lower case", ["ignored"], disabled=True)
-        return False
-    return choice("Upper and lower case", "case", list(_CASES), format_func=_CASES.__getitem__) == "set"
+        return True
+    return choice("Upper and lower case", "case", list(_CASES), format_func=_CASES.__getitem__) != "set"
 
 
-def _usable(bench: Workbench, analogies: AnalogySet, match_case: bool) -> list[UsableCategory]:
-    key = ("usable", analogies.name, match_case)
-    return bench.recall(key, lambda: find_usable(bench.space, analogies, match_case=match_case))
+def _usable(bench: Workbench, analogies: AnalogySet, any_case: bool) -> list[UsableCategory]:
+    key = ("usable", analogies.name, any_case)
+    return bench.recall(key, lambda: find_usable(bench.space, analogies, any_case=any_case))
 
 
 def _choose_section(usable: Sequence[UsableCategory]) -> str:
@@ -235,12 +235,12 @@ def _choose_section(usable: Sequence[UsableCategory]) -> str:
     return choice("Section", "section", [_ALL, *sizes], format_func=lambda name: sizes.get(name, name))
 
 
-def _show_coverage(bench: Workbench, analogies: AnalogySet, chosen: Sequence[UsableCategory], match_case: bool) -> None:
+def _show_coverage(bench: Workbench, analogies: AnalogySet, chosen: Sequence[UsableCategory], any_case: bool) -> None:
     names = {one.name for one in chosen}
     words = list(dict.fromkeys(
         word for category in analogies if category.name in names for pair in category for word in pair.words
     ))  # fmt: skip
-    missing = bench.space.absent(words, match_case=match_case)
+    missing = bench.space.absent(words, any_case=any_case)
     used, total = sum(map(len, chosen)), sum(one.total for one in chosen)
     st.caption(f"{used:,} of {total:,} pairs have both words in the space.")
     show_missing(bench, missing, len(words) - len(missing), what="words")
@@ -318,7 +318,7 @@ def ask_again(space: WordSpace, category: AnalogyCategory, solver: str, question
     """Put a question of the benchmark into Ask: its query, its right answer and the pairs it was asked with."""
 
     def spelled(word: str) -> str:
-        row = int(space.locate([word], match_case=False)[0])
+        row = int(space.locate([word], any_case=True)[0])
         return space.words[row] if row >= 0 else word
 
     pairs = [(spelled(pair.query), spelled(pair.answer)) for pair in question.examples_of(category)]
