@@ -74,31 +74,10 @@ def find_usable(space: WordSpace, categories: Iterable[AnalogyCategory], *, any_
 
     With `any_case` a word that is not in the space takes the first that equals it in lower case.
     """
-<<<<<<< HEAD
-    return [_usable(space, category, match_case) for category in categories]
+    return [_usable(space, category, any_case) for category in categories]
 
 
-def _usable(space: WordSpace, category: AnalogyCategory, match_case: bool) -> UsableCategory:
-=======
-    categories = list(categories)
-    spellings = _spellings(space, (word for one in categories for pair in one for word in pair.words))
-    return [_usable(space, category, spellings, any_case) for category in categories]
-
-
-def _spellings(space: WordSpace, words: Iterable[str]) -> dict[str, list[int]]:
-    """Return the rows of all words of the space that equal one of these in lower case."""
-    rows: dict[str, list[int]] = {word.lower(): [] for word in words}
-    for row, word in enumerate(space.words):
-        found = rows.get(word.lower())
-        if found is not None:
-            found.append(row)
-    return rows
-
-
-def _usable(
-    space: WordSpace, category: AnalogyCategory, spellings: Mapping[str, list[int]], any_case: bool
-) -> UsableCategory:
->>>>>>> 63da46f (Name case, seeds and judging alike everywhere)
+def _usable(space: WordSpace, category: AnalogyCategory, any_case: bool) -> UsableCategory:
     pairs, skipped = [], []
     for pair in category:
         query, answer, *more = space.locate(pair.words, any_case=any_case).tolist()
@@ -108,13 +87,8 @@ def _usable(
             continue
         barred = space.spellings(pair.query)
         right = {row for row in (answer, *more) if row >= 0}
-<<<<<<< HEAD
-        if not match_case:
-            right.update(row for word in pair.answers for row in space.spellings(word))
-=======
         if any_case:
-            right.update(row for word in pair.answers for row in spellings[word.lower()])
->>>>>>> 63da46f (Name case, seeds and judging alike everywhere)
+            right.update(row for word in pair.answers for row in space.spellings(word))
         pairs.append(
             UsablePair(
                 pair,

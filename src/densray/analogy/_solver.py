@@ -74,13 +74,8 @@ class Solver:
         one example at a time).
         """
         category = _as_category(pairs)
-<<<<<<< HEAD
-        usable = find_usable(self.space, [category], match_case=case_matters(AnalogySet([category])))[0]
-        needed = 1 if self.one_example_per_question else 2
-=======
         usable = find_usable(self.space, [category], any_case=not case_matters(AnalogySet([category])))[0]
-        needed = 1 if self.one_example_a_question else 2
->>>>>>> 63da46f (Name case, seeds and judging alike everywhere)
+        needed = 1 if self.one_example_per_question else 2
         if len(usable) < needed:
             missing = self.space.absent(word for pair in usable.skipped for word in (pair.query, pair.answer))
             hint = f" (missing: {name_some(missing)})" if missing else ""
