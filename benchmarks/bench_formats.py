@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.measurement import Measurement
 from densray.formats import write_space
-from densray.formats._native import write_native
+from densray.formats._safetensors import write_native
 from densray.space import WordSpace
 
 __all__ = ["main"]

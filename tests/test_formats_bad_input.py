@@ -64,7 +64,7 @@ def npy(array: np.ndarray, **options: bool) -> bytes:
         (b"\x1f\x8b\x08\x00damaged", r"gzip data are damaged"),
         (b"PK\x03\x04 damaged", r"damaged zip archive"),
         (b"PAR1\x15 damaged PAR1", r"parquet data are damaged"),
-        (b"DENSRAY\x00\x05\x00\x00\x00nope", r"byte 0: .* native format"),
+        ((60).to_bytes(8, "little") + b'{"__metadata__": {"format": "densray-space"}}'.ljust(60), r"version None"),
         ((200).to_bytes(8, "little") + b'{"vectors": 3}', r"byte 0: a header of 200 bytes is declared"),
         ((14).to_bytes(8, "little") + b'{"vectors": 3}', r"byte 8: the safetensors header is damaged"),
     ],

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import zlib
+from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -77,7 +81,8 @@ def test_limit_and_words_take_a_part(path: Path, space: WordSpace) -> None:
 def test_a_damaged_file_is_found_out_by_its_digest(path: Path) -> None:
     check_native(path)
     data = bytearray(path.read_bytes())
-    for place in (4096 + 100, len(data) - 1):
+    data_begin = 8 + int.from_bytes(data[:8], "little")
+    for place in (data_begin, data_begin + 20_000, len(data) // 2, len(data) - 1):
         damaged = bytearray(data)
         damaged[place] ^= 1
         path.write_bytes(damaged)
@@ -85,20 +90,73 @@ def test_a_damaged_file_is_found_out_by_its_digest(path: Path) -> None:
             check_native(path)
 
 
+def lying(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Write the file again with another header, whose data stay as they were."""
+    data = path.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length])
+    change(header)
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + data[8 + length :])
+
+
 @pytest.mark.parametrize(
-    ("old", "new", "message"),
+    ("change", "message"),
     [
-        (b'"format_version": 1', b'"format_version": 9', "version 9; this densray reads version 1"),
-        (b'"rows": 2000', b'"rows": 9000', "cut off or damaged"),
-        (b'"width": 8', b'"width": 0', "numbers are declared"),
-        (b'"rows": 2000', b'"rows": true', "whole numbers"),
-        (b'"rows": 2000', b'"rows": ????', "header is damaged"),
+        (lambda header: header["__metadata__"].update(format_version="9"), "version 9; this densray reads version 1"),
+        (lambda header: header["vectors"].update(shape=[9000, 8]), "does not fit"),
+        (lambda header: header["vectors"].update(shape=[1000, 16]), "words or index do not fit 1,000 vectors"),
+        (lambda header: header["vectors"].update(shape=[10**30, 0]), "does not fit"),
+        (lambda header: header["vectors"].update(shape=[0, 10**30], data_offsets=[0, 0]), "damaged"),
+        (lambda header: header["vectors"].update(shape=[16_000]), "no matrix of floats"),
+        (lambda header: header["vectors"].update(shape=[True, 16_000]), "is not a size"),
+        (lambda header: header["vectors"].update(dtype="I32"), "no matrix of floats"),
+        (lambda header: header["vectors"].update(dtype="F99"), "header is damaged"),
+        (lambda header: header["index_rows"].update(dtype="I32"), "words or index do not fit"),
+        (lambda header: header["words"].update(data_offsets=[0, 10**15]), "does not fit"),
+        (lambda header: header["words"].update(data_offsets=[-8, 0]), "is not a size"),
+        (lambda header: header.pop("word_offsets"), "words or index do not fit"),
+        (lambda header: header.pop("words"), "tensors end at byte"),
+        (lambda header: header.update(vectors=7), "header is damaged"),
     ],
 )
-def test_a_header_that_lies_is_named(old: bytes, new: bytes, message: str, path: Path) -> None:
-    path.write_bytes(path.read_bytes().replace(old, new))
-    with pytest.raises(FormatError, match=message):
+def test_a_header_that_lies_is_named(change: Callable[[dict[str, Any]], None], message: str, path: Path) -> None:
+    lying(path, change)
+    with pytest.raises(FormatError, match=message) as caught:
         read_space(path)
+    assert str(caught.value).startswith("small.densray")
+
+
+@pytest.mark.parametrize("change", [lambda data: data[:-1], lambda data: data + b"x", lambda data: data[:3_000]])
+def test_a_file_cut_off_or_too_long_is_refused_when_it_is_opened(change: Callable[[bytes], bytes], path: Path) -> None:
+    path.write_bytes(change(path.read_bytes()))
+    with pytest.raises(FormatError, match=r"small\.densray"):
+        read_space(path)
+
+
+def test_offsets_and_index_that_lie_give_no_wrong_word(path: Path, space: WordSpace) -> None:
+    def damage(tensor: str, place: int, value: int) -> WordSpace:
+        data = bytearray(whole)
+        length = int.from_bytes(data[:8], "little")
+        entry = json.loads(data[8 : 8 + length])[tensor]
+        size = 8 if entry["dtype"] == "I64" else 4
+        begin = 8 + length + entry["data_offsets"][0] + size * place
+        data[begin : begin + size] = value.to_bytes(size, "little", signed=value < 0)
+        path.unlink()
+        path.write_bytes(data)
+        return read_space(path)
+
+    whole = path.read_bytes()
+    for value in (-1, 1 << 62):
+        opened = damage("word_offsets", 7, value)
+        for ask in (list, lambda words: words[6]):
+            with pytest.raises(FormatError, match=r"word [67] is damaged"):
+                ask(opened.words)
+    opened = damage("index_rows", 0, 4_000_000_000)
+    assert opened.locate(["w5"]).tolist() == [9]
+    for ask in (lambda: opened.locate(space.words), lambda: "missing" in opened):
+        with pytest.raises(FormatError, match="index are damaged"):
+            ask()
 
 
 def test_damaged_words_are_an_error_when_they_are_asked_for(path: Path) -> None:
@@ -111,6 +169,44 @@ def test_damaged_words_are_an_error_when_they_are_asked_for(path: Path) -> None:
 def test_equal_spaces_give_equal_bytes(space: WordSpace, tmp_path: Path) -> None:
     one, two = (write_space(space, tmp_path / f"{name}.densray") for name in "ab")
     assert one.read_bytes() == two.read_bytes()
+
+
+def test_any_safetensors_reader_opens_the_file(path: Path, space: WordSpace) -> None:
+    library = pytest.importorskip("safetensors")
+    with library.safe_open(path, framework="numpy") as file:
+        metadata = file.metadata()
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is no mapping)
+    assert (metadata["format"], metadata["format_version"], metadata["name"]) == ("densray-space", "1", "small")
+    np.testing.assert_array_equal(tensors["vectors"], space.vectors)
+    text, ends = tensors["words"].tobytes(), tensors["word_offsets"].tolist()
+    assert [text[begin:end].decode() for begin, end in pairwise(ends)] == list(space.words)
+    assert sorted(tensors["index_rows"].tolist()) == list(range(len(space)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_what_a_safetensors_writer_saves_in_other_precision_is_read(
+    dtype: str, path: Path, space: WordSpace, tmp_path: Path
+) -> None:
+    torch = pytest.importorskip("torch")
+    library = pytest.importorskip("safetensors.torch")
+    tensors = library.load_file(path)
+    with pytest.importorskip("safetensors").safe_open(path, framework="pt") as file:
+        metadata = file.metadata()
+    tensors["vectors"] = tensors["vectors"].to(getattr(torch, dtype))
+    other = tmp_path / "other.densray"
+    library.save_file(tensors, other, metadata)
+    opened = read_space(other)
+    assert isinstance(opened.vectors.base, np.memmap) == (dtype == "float32")
+    np.testing.assert_array_equal(opened.vectors, tensors["vectors"].to(torch.float32).numpy())
+    assert opened.locate(space.words).tolist() == list(range(len(space)))
+    assert list(read_space(other, limit=3).words) == list(space.words)[:3]
+
+
+def test_the_endings_densray_and_safetensors_give_one_file(path: Path, space: WordSpace, tmp_path: Path) -> None:
+    assert write_space(space, tmp_path / "small.safetensors").read_bytes() == path.read_bytes()
+    checked = read_space(path, format="safetensors")  # row by row into memory
+    assert not isinstance(checked.vectors.base, np.memmap)
+    assert checked.fingerprint() == space.fingerprint()
 
 
 def test_files_of_version_one_keep_opening() -> None:

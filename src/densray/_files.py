@@ -89,7 +89,6 @@ class ArchiveKind:
 Arrays = dict[str, NDArray[Any]]
 
 _HEADER_MEMBER = "header"
-_ZIP, _NPY = b"PK", b"\x93N"
 #: What reading a damaged or foreign archive may raise.
 _UNREADABLE = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, MemoryError, OverflowError,
                RuntimeError)  # fmt: skip
@@ -142,7 +141,7 @@ def archive_digest(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
 def _read_arrays(path: Path, kind: ArchiveKind) -> Arrays:
     try:
         with path.open("rb") as stream:
-            if not stream.read(len(_ZIP)).startswith((_ZIP, _NPY)):
+            if not stream.read(len(NPY_MAGIC)).startswith((b"PK", NPY_MAGIC)):
                 raise PersistenceError(f"{path} is not a saved {kind.noun} (.npz). {say_kind(path) or kind.remedy}")
             stream.seek(0)
             file = np.load(stream, allow_pickle=False)
@@ -175,12 +174,17 @@ def _read_header(path: Path, kind: ArchiveKind, text: NDArray[Any] | None) -> di
     return header
 
 
+#: A number as text files write it.
+NUMBER = re.compile(rb"[+-]?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|nan|inf(?:inity)?)", re.IGNORECASE)
+#: The first line of a word2vec file, text or binary: rows and width.
+WORD2VEC_HEADER = re.compile(rb"(?:\xef\xbb\xbf)?\s*(\d+)[ \t]+(\d+)[ \t]*\r?\n")
+#: The first bytes of files that begin with a mark.
+NPY_MAGIC, ZIP_MAGIC, PARQUET_MAGIC = b"\x93NUMPY", b"PK\x03\x04", b"PAR1"
+
 _HEAD_BYTES = 1 << 15
-_NUMBER = re.compile(rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
-_HEADER = re.compile(rb"\s*\d+[ \t]+\d+[ \t]*\r?\n")
-_SPACES = (b"DENSRAY\0", b"\x93NUMPY")
-#: Numbers after a word from which on a line is a vector and no entry of a table.
-_VECTOR = 8
+_LONGEST_TENSOR_HEADER_BYTES = 1 << 27
+#: From so many numbers after a word on, a line is a vector and not an entry of a table.
+_VECTOR_NUMBERS = 8
 _SAID = {
     "axis": "It is a saved axis, to be used on the space it was fitted on.",
     "space": "It holds word vectors, to be given as the space.",
@@ -198,11 +202,16 @@ def kind_of(path: str | PathLike[str]) -> str | None:
             return _kind_of_archive(Path(path))
     except (OSError, ValueError, zipfile.BadZipFile):
         return None
-    if head.startswith(b"PAR1"):
+    if head.startswith(PARQUET_MAGIC):
         return "parquet"
-    if head.startswith(_SPACES) or (head[8:9] == b"{" and int.from_bytes(head[:8], "little") < 1 << 27):
+    if head.startswith(NPY_MAGIC) or is_safetensors(head):
         return "space"
     return _kind_of_lines(head)
+
+
+def is_safetensors(head: bytes) -> bool:
+    """Return whether a file that begins so is a safetensors file: the length of a JSON header, then the header."""
+    return head[8:9] == b"{" and int.from_bytes(head[:8], "little") < _LONGEST_TENSOR_HEADER_BYTES
 
 
 def say_kind(path: str | PathLike[str]) -> str:
@@ -220,11 +229,13 @@ def _kind_of_archive(path: Path) -> str | None:
 
 
 def _kind_of_lines(head: bytes) -> str | None:
-    if _HEADER.match(head):  # of word2vec, text or binary
+    if WORD2VEC_HEADER.match(head):
         return "space"
     lines = [line.split() for line in head.splitlines()[:20] if line.strip()]
     if not lines or b"\0" in head:
         return None
-    if all(len(fields) > _VECTOR and all(map(_NUMBER.fullmatch, fields[1:_VECTOR])) for fields in lines[:2]):
+    if all(
+        len(fields) > _VECTOR_NUMBERS and all(map(NUMBER.fullmatch, fields[1:_VECTOR_NUMBERS])) for fields in lines[:2]
+    ):
         return "space"
     return "lexicon" if all(len(fields) == 2 for fields in lines) else None

@@ -7,8 +7,8 @@ ever unpickled, and nothing is extracted to disk.
 from __future__ import annotations
 
 from densray.formats._bytes import FORMATS
-from densray.formats._native import check_native
 from densray.formats._reading import name_of, read_space
+from densray.formats._safetensors import check_native
 from densray.formats._writing import ENDINGS, Change, format_for, rewrite, write_space
 
 __all__ = [

@@ -66,7 +66,7 @@ def read_npy(source: Source, options: ReadOptions, words_file: Path | None) -> S
     header = read_array_header(source)
     rows, width = check_matrix(source.path.name, header)
     words = read_words_beside(source.path, words_file, options, rows=rows)
-    return SpaceStream("npy", width, rows, matrix_blocks(source, header, words, options))
+    return SpaceStream(width, rows, matrix_blocks(source, header, words, options))
 
 
 def check_matrix(name: str, header: ArrayHeader) -> tuple[int, int]:
@@ -213,7 +213,7 @@ def read_npz(source: Source, options: ReadOptions) -> SpaceStream:
         with open_source(source.path, member=f"{vectors}.npy") as part:
             yield from matrix_blocks(part, read_array_header(part), listed, options)
 
-    return SpaceStream("npz", width, rows, blocks())
+    return SpaceStream(width, rows, blocks())
 
 
 def _headers(source: Source) -> dict[str, ArrayHeader]:

@@ -33,7 +33,7 @@ def read_word2vec_binary(source: Source, options: ReadOptions) -> SpaceStream:
             f"bytes, and the file ends here. It is cut off, or the header is wrong."
         )
     source.read(length)
-    return SpaceStream("word2vec-binary", width, rows, _blocks(source, options, rows=rows, width=width), unit="byte")
+    return SpaceStream(width, rows, _blocks(source, options, rows=rows, width=width), unit="byte")
 
 
 def _blocks(source: Source, options: ReadOptions, *, rows: int, width: int) -> Iterator[Block]:
@@ -111,7 +111,6 @@ def _block(
     return Block(
         [word for place in kept if (word := decoded[place]) is not None],
         np.frombuffer(numbers, dtype="<f4").reshape(len(kept), width),
-        [row + place for place in kept],
         [begin + starts[place] - len(words[place]) - 1 for place in kept],
     )
 

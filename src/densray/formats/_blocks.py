@@ -23,19 +23,17 @@ Pieces = Iterator[tuple[Sequence[str], NDArray[np.float32]]]
 
 @dataclass(frozen=True)
 class Block:
-    """Some rows of a space: words, vectors, the row each has in its file, and where it stands there."""
+    """Some rows of a space: words, vectors, and positions (line number, byte offset or row, for error messages)."""
 
     words: list[str]
     vectors: NDArray[np.float32]
-    rows: Sequence[int]
-    places: Sequence[int]
+    positions: Sequence[int]
 
 
 @dataclass(frozen=True)
 class SpaceStream:
     """A space being read: its shape as the file declares it, and the blocks that are really there."""
 
-    format: str
     width: int
     rows: int | None
     blocks: Iterator[Block]
@@ -106,7 +104,7 @@ def _good_rows(
             seen.add(word)
             good.append(row)
             continue
-        message = f"{name}, {unit} {block.places[row]:,}: {problem}"
+        message = f"{name}, {unit} {block.positions[row]:,}: {problem}"
         if not options.skip_bad_rows:
             raise FormatError(f"{message}. Leave such rows out with bad_rows='skip'; the first of a word stays.")
         options.skipped.append(message)
@@ -115,18 +113,12 @@ def _good_rows(
 
 def _taken(block: Block, rows: NDArray[np.int64]) -> Block:
     chosen = rows.tolist()
-    return Block(
-        [block.words[row] for row in chosen],
-        block.vectors[rows],
-        [block.rows[row] for row in chosen],
-        [block.places[row] for row in chosen],
-    )
+    return Block([block.words[row] for row in chosen], block.vectors[rows], [block.positions[row] for row in chosen])
 
 
 def select_rows(words: list[str], vectors: NDArray[np.float32], first: int, options: ReadOptions) -> Block:
     """Return the wanted rows of a piece that begins at row `first` of its file."""
-    rows = range(first, first + len(words))
-    block = Block(words, vectors, rows, range(first + 1, first + 1 + len(words)))
+    block = Block(words, vectors, range(first + 1, first + 1 + len(words)))
     if options.words is None:
         return block
     kept = [row for row, word in enumerate(words) if word in options.words]

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, cast
 
+from densray._files import NPY_MAGIC, NUMBER, PARQUET_MAGIC, WORD2VEC_HEADER, ZIP_MAGIC, is_safetensors
 from densray.errors import FormatError, name_some
 from densray.formats._blocks import BLOCK_BYTES, ReadOptions
 
@@ -65,7 +66,7 @@ _MAGIC = {
     "gzip": re.compile(rb"\x1f\x8b"),
     "bzip2": re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"),  # the second: an empty file
     "zstd": re.compile(rb"\x28\xb5\x2f\xfd"),
-    "zip": re.compile(rb"PK\x03\x04"),
+    "zip": re.compile(re.escape(ZIP_MAGIC)),
 }
 
 
@@ -245,12 +246,11 @@ FORMATS = (
 )
 """Every format by name; ``fasttext`` is word2vec text with the blank fastText leaves at the end of a line."""
 
-NUMBER = re.compile(rb"[+-]?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|nan|inf(?:inity)?)", re.IGNORECASE)
-"""A number as text formats write it."""
+#: What the metadata of a native file, which is a safetensors file, call it.
+NATIVE_NAME = "densray-space"
 
-_HEADER = re.compile(rb"(?:\xef\xbb\xbf)?\s*(\d+)[ \t]+(\d+)[ \t]*\r?\n")
 _HEAD_BYTES = 1 << 16
-_BEGINNINGS = {b"DENSRAY\0": "native", b"\x93NUMPY": "npy", b"PK\x03\x04": "npz", b"PAR1\x15": "parquet"}
+_BEGINNINGS = {NPY_MAGIC: "npy", ZIP_MAGIC: "npz", PARQUET_MAGIC + b"\x15": "parquet"}
 _REFUSED = {
     re.compile(rb"\x80[\x02-\x05]"): (
         "a Python pickle (gensim's .kv and .model are), and opening one runs whatever code it holds. "
@@ -274,11 +274,12 @@ def detect_format(source: Source) -> str:
     for magic, name in _BEGINNINGS.items():
         if head.startswith(magic):
             return name
+    if is_safetensors(head):  # before pickles: the length of a header may begin as one does
+        header_text = head[8 : 8 + int.from_bytes(head[:8], "little")]
+        return "native" if f'"{NATIVE_NAME}"'.encode() in header_text else "safetensors"
     for pattern, what in _REFUSED.items():
         if pattern.match(head):
             raise FormatError(f"{source.path.name}: this is {what}.")
-    if head[8:9] == b"{" and int.from_bytes(head[:8], "little") < 1 << 27:
-        return "safetensors"
     header = header_of(head)
     if header is not None:
         return "word2vec-text" if _looks_like_text(head[header[2] :], header[1]) else "word2vec-binary"
@@ -289,7 +290,7 @@ def detect_format(source: Source) -> str:
 
 def header_of(head: bytes) -> tuple[int, int, int] | None:
     """Return rows, width and length of the first line where it is a word2vec header."""
-    match = _HEADER.match(head[:128])
+    match = WORD2VEC_HEADER.match(head[:128])
     if match is None:
         return None
     return int(match[1]), int(match[2]), match.end()

@@ -40,7 +40,7 @@ def read_parquet(source: Source, options: ReadOptions) -> SpaceStream:
     width = _width(name, frame, lists[0]) if lists else len(numbers)
     check_shape(name, rows, width)
     chosen = frame.select([word, *numbers])
-    return SpaceStream("parquet", width, rows, _blocks(name, chosen, options, rows=rows, width=width))
+    return SpaceStream(width, rows, _blocks(name, chosen, options, rows=rows, width=width))
 
 
 def _numeric(dtype: pl.List | pl.Array) -> bool:

@@ -20,13 +20,11 @@ from densray.formats._blocks import (
     SpaceStream,
     checked_blocks,
     rows_per_block,
-    select_rows,
     warn_skipped,
 )
 from densray.formats._bytes import FORMATS, Source, compression_of, detect_format, open_source
-from densray.formats._native import open_native
 from densray.formats._parquet import read_parquet
-from densray.formats._safetensors import read_safetensors
+from densray.formats._safetensors import open_native, read_safetensors
 from densray.formats._text import read_glove, read_word2vec_text
 from densray.space import WordSpace
 
@@ -97,7 +95,7 @@ def read_space(
     Returns
     -------
     WordSpace
-        Float32. A native file stays on disk, memory-mapped.
+        Float32. The vectors of a native file stay on disk, memory-mapped.
 
     Raises
     ------
@@ -108,8 +106,9 @@ def read_space(
     options = read_options(limit, words, encoding=encoding, errors=errors, bad_rows=bad_rows)
     with open_source(path, member=member) as source:
         kind = _format_of(source, format)
-        if kind == "native" and source.compression is None:
-            return _native(path, options, name)
+        native = open_native(path) if kind == "native" and source.compression is None else None
+        if native is not None:
+            return _part_of(native, path, options, name)
         stream = _open(source, kind, options, words_file)
         index: dict[str, int] = {}
         matrix = Matrix(stream.width, expected=_expected(source, stream, options))
@@ -189,23 +188,8 @@ def _expected(source: Source, stream: SpaceStream, options: ReadOptions) -> int 
     return stream.rows if options.limit is None else min(stream.rows, options.limit)
 
 
-def _read_native(source: Source, options: ReadOptions) -> SpaceStream:
-    """Return a native file as a stream, for what rewrites it."""
-    space = open_native(source.path)
-    rows = len(space) if options.limit is None else min(len(space), options.limit)
-    step = rows_per_block(space.width)
-
-    def blocks() -> Iterator[Block]:
-        for start in range(0, rows, step):
-            stop = min(rows, start + step)
-            yield select_rows(list(space.words[start:stop]), space.vectors[start:stop], start, options)
-
-    return SpaceStream("native", space.width, len(space), blocks())
-
-
-def _native(path: Path, options: ReadOptions, name: str | None) -> WordSpace:
-    """Open a native file and take from it what is wanted."""
-    space = open_native(path)
+def _part_of(space: WordSpace, path: Path, options: ReadOptions, name: str | None) -> WordSpace:
+    """Return what is wanted of a mapped space."""
     if name is not None:
         space = space.renamed(name)
     if options.limit is not None and options.limit < len(space):
@@ -234,10 +218,10 @@ _READERS: dict[str, Callable[[Source, ReadOptions], SpaceStream]] = {
     "word2vec-binary": read_word2vec_binary,
     "npz": read_npz,
     "parquet": read_parquet,
-    "native": _read_native,
 }
 _WITH_WORDS_FILE: dict[str, Callable[[Source, ReadOptions, Path | None], SpaceStream]] = {
     "npy": read_npy,
     "safetensors": read_safetensors,
+    "native": read_safetensors,
 }
 _CONTAINERS = ("npz", "safetensors", "parquet", "native")

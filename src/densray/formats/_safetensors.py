@@ -1,17 +1,21 @@
-"""safetensors: a JSON header, then raw tensors; read and written here, since the layout is all there is to it.
+"""safetensors files: a JSON header, then raw tensors. The native format is one of them, mapped instead of read.
 
-Our files hold ``vectors`` (F32, rows x width), ``word_offsets`` (I64, where each word begins) and ``words`` (U8, their
-UTF-8 bytes). Files of others need a words file beside them. The safetensors package writes arrays in Fortran order
-wrongly (seen in 0.8.0); here the order is forced.
+Files of densray hold ``vectors`` (F32, rows × width), ``words`` (U8, their UTF-8 bytes one after the other),
+``word_offsets`` (I64, where each word begins and where the last ends), ``index_hashes`` (U32, the CRC-32 of each word,
+ascending) and ``index_rows`` (U32, the row of each hash). Files of others need a words file beside them.
+
+The safetensors package writes arrays in Fortran order wrongly (seen in 0.8.0); here the order is forced.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +23,10 @@ from numpy.typing import NDArray
 from densray.errors import FormatError, name_some
 from densray.formats._arrays import read_words_beside, to_float32
 from densray.formats._blocks import Block, Pieces, ReadOptions, SpaceStream, check_shape, rows_per_block, select_rows
-from densray.formats._bytes import Source, decode_words, undecodable
+from densray.formats._bytes import NATIVE_NAME, Source, decode_words, undecodable
+from densray.space import WordSpace
+
+FORMAT_VERSION = "1"
 
 _DTYPES = {
     "F16": "<f2", "BF16": "<u2", "F32": "<f4", "F64": "<f8",
@@ -27,51 +34,46 @@ _DTYPES = {
 }  # fmt: skip
 _FLOATS = ("F16", "BF16", "F32", "F64")
 _VECTORS = ("vectors", "embeddings", "embedding.weight", "weight")
-_HEADER_BYTES = 512
-_LONGEST_HEADER = 100_000_000  # what the format's own library accepts
+_WORD_TENSORS = ("word_offsets", "index_hashes", "index_rows", "words")
+_LONGEST_HEADER_BYTES = 100_000_000  # what the format's own library accepts
+_LONGEST_TEXT_BYTES = 10**18
+_ALIGNMENT_BYTES = 64
+_LONGEST_NAME_LETTERS = 200
+_DIGEST_ROWS = 1 << 14
 
 
-def read_safetensors(source: Source, options: ReadOptions, words_file: Path | None) -> SpaceStream:
-    """Return the stream of a safetensors file with one matrix of floats."""
-    name = source.path.name
-    tensors = _tensors(source)
-    kinds = {key: (dtype, array.shape) for key, (dtype, array) in tensors.items()}
-    matrices = [key for key, (dtype, shape) in kinds.items() if len(shape) == 2 and dtype in _FLOATS]
-    chosen = next((key for key in _VECTORS if key in matrices), matrices[0] if len(matrices) == 1 else None)
-    if chosen is None:
-        raise FormatError(f"{name}: {name_some(tensors)} in the file; one matrix of floats 'vectors' is needed.")
-    dtype, matrix = tensors[chosen]
-    rows, width = matrix.shape
-    check_shape(name, rows, width)
-    if kinds.get("words", ("",))[0] == "U8" and kinds.get("word_offsets", ("",))[0] == "I64":
-        count = rows if options.limit is None else min(rows, options.limit)
-        words = _words(name, tensors["word_offsets"][1], tensors["words"][1], rows, count, options)
-    else:
-        words = read_words_beside(source.path, words_file, options, rows=rows)
+class Tensor(NamedTuple):
+    """One tensor of a file: its type by the name safetensors gives it, and its numbers, mapped."""
 
-    def blocks() -> Iterator[Block]:
-        step = rows_per_block(width, itemsize=max(4, matrix.dtype.itemsize))
-        for start in range(0, len(words), step):
-            piece = matrix[start : min(start + step, len(words))]
-            numbers = (piece.astype(np.uint32) << 16).view(np.float32) if dtype == "BF16" else to_float32(piece)
-            yield select_rows(words[start : start + step], numbers, start, options)
-
-    return SpaceStream("safetensors", width, rows, blocks())
+    dtype: str
+    array: NDArray[Any]
 
 
-def _tensors(source: Source) -> dict[str, tuple[str, NDArray[Any]]]:
-    """Return type and mapped array of every tensor, each checked to lie within the file."""
-    name, size = source.path.name, source.size or 0
-    length = int.from_bytes(source.read(8), "little")
-    if length > min(_LONGEST_HEADER, size - 8):
-        raise FormatError(f"{name}, byte 0: a header of {length:,} bytes is declared; the file has {size:,}.")
+def read_tensors(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Return the metadata and every tensor of a file; each is checked to lie within it, and is mapped, not read."""
+    name = path.name
     try:
-        header = json.loads(source.read(length))
-        entries = {key: value for key, value in header.items() if key != "__metadata__"}
-        whole = np.memmap(source.path, dtype=np.uint8, mode="r")
-        return {key: (entry["dtype"], _tensor(whole[8 + length :], entry)) for key, entry in entries.items()}
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError) as error:
-        raise FormatError(f"{name}, byte 8: the safetensors header is damaged ({error}).") from error
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            if length > min(_LONGEST_HEADER_BYTES, size - 8):
+                raise FormatError(f"{name}, byte 0: a header of {length:,} bytes is declared; the file has {size:,}.")
+            header = json.loads(file.read(length))
+        data = np.memmap(path, dtype=np.uint8, mode="r")[8 + length :]
+        metadata = header.pop("__metadata__", {})
+        tensors = {key: Tensor(entry["dtype"], _tensor(data, entry)) for key, entry in header.items()}
+        end = max((entry["data_offsets"][1] for entry in header.values()), default=0)
+        if end != len(data):
+            raise ValueError(f"the tensors end at byte {end:,} of {len(data):,} bytes of data")
+    except FormatError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise FormatError(
+            f"{name}, byte 8: the safetensors header is damaged, or the file is cut off ({error}). Write it again."
+        ) from error
+    except OSError as error:
+        raise FormatError(f"{path}: {error.strerror or error}.") from error
+    return metadata if isinstance(metadata, dict) else {}, tensors
 
 
 def _tensor(data: NDArray[np.uint8], entry: dict[str, Any]) -> NDArray[Any]:
@@ -86,7 +88,37 @@ def _tensor(data: NDArray[np.uint8], entry: dict[str, Any]) -> NDArray[Any]:
         count *= number
     if begin > end or end > len(data) or end - begin != count:
         raise ValueError(f"{entry} does not fit the {len(data):,} bytes of data")
-    return np.ndarray(shape, dtype, data, offset=begin)
+    return data[begin:end].view(dtype).reshape(shape)
+
+
+def read_safetensors(source: Source, options: ReadOptions, words_file: Path | None) -> SpaceStream:
+    """Return the stream of a safetensors file with one matrix of floats."""
+    name = source.path.name
+    _, tensors = read_tensors(source.path)
+    matrices = [key for key, (dtype, array) in tensors.items() if array.ndim == 2 and dtype in _FLOATS]
+    chosen = next((key for key in _VECTORS if key in matrices), matrices[0] if len(matrices) == 1 else None)
+    if chosen is None:
+        raise FormatError(f"{name}: {name_some(tensors)} in the file; one matrix of floats 'vectors' is needed.")
+    dtype, matrix = tensors[chosen]
+    rows, width = matrix.shape
+    check_shape(name, rows, width)
+    if {key: tensors[key].dtype for key in ("words", "word_offsets") if key in tensors} == _WORDS:
+        count = rows if options.limit is None else min(rows, options.limit)
+        words = _words(name, tensors["word_offsets"].array, tensors["words"].array, rows, count, options)
+    else:
+        words = read_words_beside(source.path, words_file, options, rows=rows)
+
+    def blocks() -> Iterator[Block]:
+        step = rows_per_block(width, itemsize=max(4, matrix.dtype.itemsize))
+        for start in range(0, len(words), step):
+            piece = matrix[start : min(start + step, len(words))]
+            numbers = (piece.astype(np.uint32) << 16).view(np.float32) if dtype == "BF16" else to_float32(piece)
+            yield select_rows(words[start : start + step], numbers, start, options)
+
+    return SpaceStream(width, rows, blocks())
+
+
+_WORDS = {"words": "U8", "word_offsets": "I64"}
 
 
 def _words(
@@ -94,7 +126,7 @@ def _words(
 ) -> list[str]:
     """Return the first words, cut from their text by their offsets."""
     if offsets.shape != (rows + 1,) or text.ndim != 1:
-        raise FormatError(f"{name}: {len(offsets) - 1:,} words for {rows:,} vectors. The numbers must agree.")
+        raise FormatError(f"{name}: {offsets.size - 1:,} words for {rows:,} vectors. The numbers must agree.")
     ends = offsets[: count + 1].tolist()
     if ends[0] < 0 or ends[-1] > len(text) or any(begin > end for begin, end in pairwise(ends)):
         raise FormatError(f"{name}: 'word_offsets' do not ascend within 'words'. The file is damaged.")
@@ -108,27 +140,233 @@ def _words(
     return words
 
 
-def write_safetensors(file: IO[bytes], pieces: Pieces, *, rows: int, width: int) -> None:
-    """Write vectors as they come, then the words; the header, of fixed length, last."""
-    file.write(b" " * _HEADER_BYTES)
+def open_native(path: Path) -> WordSpace | None:
+    """Return the space of a native file, its vectors and words on disk until asked for; None where they are not F32.
+
+    Looks at the header and at the length of the file alone; `check_native` reads everything.
+    """
+    metadata, tensors = _native_tensors(path)
+    dtype, vectors = tensors["vectors"]
+    if dtype != "F32":
+        return None
+    words = WordTable(tensors["word_offsets"].array, tensors["words"].array, name=path.name)
+
+    def check() -> None:
+        parts = (tensors[name].array for name in _WORD_TENSORS)
+        if _checksum(parts) != metadata.get("words_crc32"):
+            raise FormatError(f"{path.name}: words or index are damaged. Write the file again from its source.")
+
+    index = WordIndex(words, tensors["index_hashes"].array, tensors["index_rows"].array, check)
+    name = metadata.get("name")
+    return WordSpace.unchecked(words, vectors, name=name if isinstance(name, str) else path.stem, index=index)
+
+
+def check_native(path: str | Path) -> None:
+    """Read a native file to its end and raise if it is not what was written."""
+    path = Path(path)
+    metadata, tensors = _native_tensors(path)
+    digest = hashlib.sha256()
+    for name in ("vectors", *_WORD_TENSORS):
+        array = tensors[name].array
+        for start in range(0, len(array), _DIGEST_ROWS):
+            digest.update(np.ascontiguousarray(array[start : start + _DIGEST_ROWS]).data)
+    if digest.hexdigest() != metadata.get("sha256"):
+        raise FormatError(f"{path.name}: the content does not match its digest. The file is damaged; write it again.")
+
+
+def _native_tensors(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Return metadata and tensors of a file in the native format, their types and shapes checked."""
+    metadata, tensors = read_tensors(path)
+    if metadata.get("format") != NATIVE_NAME:
+        raise FormatError(f"{path.name}: a safetensors file of another program. Read it with format='safetensors'.")
+    version = metadata.get("format_version")
+    if version != FORMAT_VERSION:
+        raise FormatError(
+            f"{path.name}: native format version {version}; this densray reads version {FORMAT_VERSION}. "
+            "Use the densray that wrote it, or a newer one."
+        )
+    vectors = tensors.get("vectors")
+    if vectors is None or vectors.array.ndim != 2 or vectors.dtype not in _FLOATS:
+        raise FormatError(f"{path.name}: no matrix of floats 'vectors'. Write the file again.")
+    rows, width = vectors.array.shape
+    check_shape(path.name, rows, width)
+    needed = {"word_offsets": ("I64", (rows + 1,)), "index_hashes": ("U32", (rows,)), "index_rows": ("U32", (rows,))}
+    found = {name: (tensors[name].dtype, tensors[name].array.shape) for name in needed if name in tensors}
+    text = tensors.get("words")
+    if found != needed or text is None or text.dtype != "U8" or text.array.ndim != 1:
+        raise FormatError(f"{path.name}: words or index do not fit {rows:,} vectors ({found}). Write the file again.")
+    return metadata, tensors
+
+
+def write_native(file: IO[bytes], pieces: Pieces, *, rows: int, width: int, name: str) -> None:
+    """Write the native format: vectors as they come, then the words, and last what lies before the vectors.
+
+    The index has one size for a number of rows, so that it can stand before the vectors and every tensor is aligned
+    for its type. Blanks at the end of the header move the vectors to a multiple of 64 bytes.
+    """
+    index_bytes = 8 * (rows + 1) + 4 * rows + 4 * rows
+    digests = {"sha256": "0" * 64, "words_crc32": "0" * 8}  # of the same length as they will be
+    length = len(_header(rows, width, _LONGEST_TEXT_BYTES, name, digests))
+    length += -(8 + length + index_bytes) % _ALIGNMENT_BYTES
+    digest = hashlib.sha256()
+    file.seek(8 + length + index_bytes)
     text = bytearray()
-    ends = [0]
+    ends, hashes = [0], []
     for words, vectors in pieces:
-        file.write(np.ascontiguousarray(vectors, dtype="<f4").data)
+        raw = np.ascontiguousarray(vectors, dtype="<f4").data
+        file.write(raw)
+        digest.update(raw)
         for word in words:
-            text += word.encode()
+            encoded = word.encode()
+            text += encoded
             ends.append(len(text))
-    file.write(np.array(ends, dtype="<i8").data)
+            hashes.append(zlib.crc32(encoded))
     file.write(text)
-    header: dict[str, Any] = {"__metadata__": {"format": "densray", "format_version": "1"}}
+    crc = np.array(hashes, dtype="<u4")
+    order = np.argsort(crc, kind="stable").astype("<u4")
+    file.seek(8 + length)
+    parts: list[NDArray[Any]] = [np.array(ends, dtype="<i8"), crc[order], order]
+    for part in parts:
+        file.write(part.data)
+    parts.append(np.frombuffer(bytes(text), dtype=np.uint8))
+    for part in parts:
+        digest.update(part.data)
+    digests = {"sha256": digest.hexdigest(), "words_crc32": _checksum(parts)}
+    header = _header(rows, width, len(text), name, digests).ljust(length)
+    file.seek(0)
+    file.write(length.to_bytes(8, "little") + header)
+
+
+def _checksum(parts: Iterable[NDArray[Any]]) -> str:
+    crc = 0
+    for part in parts:
+        crc = zlib.crc32(part.data, crc)
+    return f"{crc:08x}"
+
+
+def _header(rows: int, width: int, text_bytes: int, name: str, digests: dict[str, str]) -> bytes:
+    metadata = {"format": NATIVE_NAME, "format_version": FORMAT_VERSION, **digests}
+    header: dict[str, Any] = {"__metadata__": {**metadata, "name": name[:_LONGEST_NAME_LETTERS]}}
     begin = 0
     for key, dtype, shape, size in (
-        ("vectors", "F32", [rows, width], 4 * rows * width),
         ("word_offsets", "I64", [rows + 1], 8 * (rows + 1)),
-        ("words", "U8", [len(text)], len(text)),
+        ("index_hashes", "U32", [rows], 4 * rows),
+        ("index_rows", "U32", [rows], 4 * rows),
+        ("vectors", "F32", [rows, width], 4 * rows * width),
+        ("words", "U8", [text_bytes], text_bytes),
     ):
         header[key] = {"dtype": dtype, "shape": shape, "data_offsets": [begin, begin + size]}
         begin += size
-    encoded = json.dumps(header).encode().ljust(_HEADER_BYTES - 8)
-    file.seek(0)
-    file.write(len(encoded).to_bytes(8, "little") + encoded)
+    return json.dumps(header).encode()
+
+
+class WordTable(Sequence[str]):
+    """The words of a mapped file, or a run of them, decoded when asked for."""
+
+    def __init__(
+        self,
+        offsets: NDArray[np.int64],
+        text: NDArray[np.uint8],
+        *,
+        name: str,
+        start: int = 0,
+        stop: int | None = None,
+    ) -> None:
+        self._offsets = offsets
+        self._text = text
+        self._name = name
+        self._range = range(start, len(offsets) - 1 if stop is None else stop)
+
+    def __len__(self) -> int:
+        return len(self._range)
+
+    @overload
+    def __getitem__(self, row: int) -> str: ...
+    @overload
+    def __getitem__(self, row: slice) -> Sequence[str]: ...
+    def __getitem__(self, row: int | slice) -> str | Sequence[str]:
+        if isinstance(row, slice):
+            rows = self._range[row]
+            if rows.step == 1:
+                return WordTable(
+                    self._offsets, self._text, name=self._name, start=rows.start, stop=max(rows.start, rows.stop)
+                )
+            return [self._decode(place) for place in rows]
+        return self._decode(self._range[row])
+
+    def __iter__(self) -> Iterator[str]:
+        step = 1 << 14
+        for start in range(self._range.start, self._range.stop, step):
+            offsets = self._offsets[start : min(start + step, self._range.stop) + 1]
+            wrong = (offsets[:-1] < 0) | (offsets[:-1] > offsets[1:]) | (offsets[1:] > len(self._text))
+            if wrong.any():
+                self._fail(start + int(wrong.argmax()))
+            ends = offsets.tolist()
+            piece = self._text[ends[0] : ends[-1]].tobytes()
+            for row, (begin, end) in enumerate(pairwise(ends), start=start):
+                try:
+                    yield piece[begin - ends[0] : end - ends[0]].decode()
+                except UnicodeDecodeError:
+                    self._fail(row)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or isinstance(other, str):
+            return NotImplemented
+        return len(self) == len(other) and all(mine == its for mine, its in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"WordTable of {len(self):,} words"
+
+    def _decode(self, row: int) -> str:
+        begin, end = int(self._offsets[row]), int(self._offsets[row + 1])
+        if not 0 <= begin <= end <= len(self._text):
+            self._fail(row)
+        try:
+            return self._text[begin:end].tobytes().decode()
+        except UnicodeDecodeError:
+            self._fail(row)
+        return ""
+
+    def _fail(self, row: int) -> None:
+        raise FormatError(f"{self._name}: word {row:,} is damaged. Write the file again from its source.")
+
+
+class WordIndex(Mapping[str, int]):
+    """The row of each word of a mapped file, looked up by hash: no dictionary is built.
+
+    A word that is found is compared with the one asked for. The first word that is not found has the whole index
+    checked, once: it may be missing for damage alone.
+    """
+
+    def __init__(
+        self, words: WordTable, hashes: NDArray[np.uint32], rows: NDArray[np.uint32], check: Callable[[], None]
+    ) -> None:
+        self._words = words
+        self._hashes = hashes
+        self._rows = rows
+        self._check: Callable[[], None] | None = check
+
+    def __getitem__(self, word: str) -> int:
+        if isinstance(word, str):
+            try:
+                crc = np.uint32(zlib.crc32(word.encode()))
+            except UnicodeEncodeError:
+                raise KeyError(word) from None
+            place = int(np.searchsorted(self._hashes, crc))
+            while place < len(self._hashes) and self._hashes[place] == crc:
+                row = int(self._rows[place])
+                if row < len(self._words) and self._words[row] == word:
+                    return row
+                place += 1
+            if self._check is not None:
+                self._check()
+                self._check = None
+        raise KeyError(word)
+
+    def __len__(self) -> int:
+        return len(self._words)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._words)

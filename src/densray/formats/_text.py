@@ -11,15 +11,15 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from densray._files import NUMBER
 from densray.errors import FormatError
 from densray.formats._blocks import Block, Pieces, ReadOptions, SpaceStream, check_shape, rows_per_block
-from densray.formats._bytes import NUMBER, Source, check_encoding, decode_words, header_of, separator_of, undecodable
+from densray.formats._bytes import Source, check_encoding, decode_words, header_of, separator_of, undecodable
 
 
 class _Line(NamedTuple):
     word: bytes
     numbers: bytes
-    row: int
     line: int
     start: int
 
@@ -50,13 +50,13 @@ class LineParser:
     def parse(self, text: bytes, *, row: int, line: int, offset: int, allowed: int | None) -> tuple[Block, int, int]:
         """Return the block of these lines, and the row and the line that come next."""
         if self._beginnings is None:
-            block = self._parse_regular(text if allowed is None else _head(text, allowed), row, line)
+            block = self._parse_regular(text if allowed is None else _head(text, allowed), line)
             if block is not None:
                 return block, row + len(block.words), line + len(block.words)
-        block, taken = self._parse_each(text, row, line, offset, allowed)
+        block, taken = self._parse_each(text, line, offset, allowed)
         return block, row + taken, line + text.count(b"\n")
 
-    def _parse_regular(self, text: bytes, row: int, line: int) -> Block | None:
+    def _parse_regular(self, text: bytes, line: int) -> Block | None:
         """Return the block if every line has its `width` numbers and a word that is text, None if any has not."""
         blank = self.separator + b"\n"
         if text[: text.index(b"\n") + 1].endswith(blank):
@@ -69,8 +69,7 @@ class LineParser:
         vectors = self._numbers(text)
         if vectors is None or len(vectors) != len(words) or not np.isfinite(vectors).all() or None in decoded:
             return None
-        rows = range(row, row + len(words))
-        return Block(decoded, vectors, rows, range(line, line + len(words)))  # type: ignore[arg-type]
+        return Block(decoded, vectors, range(line, line + len(words)))  # type: ignore[arg-type]
 
     def _numbers(self, text: bytes) -> NDArray[np.float32] | None:
         """Return the numbers of regular lines, or None where one does not parse."""
@@ -92,7 +91,7 @@ class LineParser:
             return None
         return frame.to_numpy()
 
-    def _parse_each(self, text: bytes, row: int, line: int, offset: int, allowed: int | None) -> tuple[Block, int]:
+    def _parse_each(self, text: bytes, line: int, offset: int, allowed: int | None) -> tuple[Block, int]:
         """Return the block of the wanted lines and how many rows were passed; a line that is wrong is named."""
         kept: list[_Line] = []
         taken = 0
@@ -107,7 +106,7 @@ class LineParser:
             if problem:
                 self._reject(problem, number, start)
             elif word is not None:
-                kept.append(_Line(word, content[len(word) :], row + taken - 1, number, start))
+                kept.append(_Line(word, content[len(word) :], number, start))
         return self._block_of(kept), taken
 
     def _word_of(self, content: bytes) -> bytes | None:
@@ -148,12 +147,7 @@ class LineParser:
             values = [[float(token) for token in entry.numbers.split(self.separator)[1:]] for _, entry in chosen]
             with np.errstate(over="ignore"):
                 vectors = np.array(values, dtype=np.float32).reshape(len(values), self.width)
-        return Block(
-            [word for word, _ in chosen],
-            vectors,
-            [entry.row for _, entry in chosen],
-            [entry.line for _, entry in chosen],
-        )
+        return Block([word for word, _ in chosen], vectors, [entry.line for _, entry in chosen])
 
     def _is_numeric(self, entry: _Line) -> bool:
         """Say whether all numbers of a line are; the one that is not is named."""
@@ -270,8 +264,7 @@ def _stream(source: Source, options: ReadOptions, *, width: int, rows: int | Non
     check_encoding(options)
     first = source.peek(1 << 12).lstrip(b"\r\n").partition(b"\n")[0]
     parser = LineParser(source.path.name, width, separator_of(first), options)
-    name = "glove" if rows is None else "word2vec-text"
-    return SpaceStream(name, width, rows, _blocks(source, parser, options, rows), unit="line")
+    return SpaceStream(width, rows, _blocks(source, parser, options, rows), unit="line")
 
 
 def _blocks(source: Source, parser: LineParser, options: ReadOptions, rows: int | None) -> Iterator[Block]:

@@ -17,10 +17,9 @@ from densray.formats._arrays import words_path, write_npy, write_npz
 from densray.formats._binary import write_word2vec_binary
 from densray.formats._blocks import Pieces, ReadOptions, warn_skipped
 from densray.formats._bytes import FORMATS, compression_of, open_target
-from densray.formats._native import write_native
 from densray.formats._parquet import write_parquet
 from densray.formats._reading import name_of, open_stream, read_options
-from densray.formats._safetensors import write_safetensors
+from densray.formats._safetensors import write_native
 from densray.formats._text import write_glove, write_word2vec_text
 from densray.space import WordSpace
 
@@ -47,9 +46,7 @@ _WRITERS: dict[str, Callable[..., None]] = {
     "glove": write_glove,
     "word2vec-binary": write_word2vec_binary,
     "npz": write_npz,
-    "safetensors": write_safetensors,
     "parquet": write_parquet,
-    "native": write_native,
 }
 _UNCOMPRESSED = ("npz", "safetensors", "parquet", "native")
 
@@ -195,7 +192,7 @@ def _write(path: Path, kind: str, pieces: Iterator[Any], *, shape: tuple[int, in
         ):
             if kind == "npy":
                 _write_npy(path, file, pieces, shape=shape, overwrite=overwrite)
-            elif kind == "native":
+            elif kind in ("native", "safetensors"):
                 write_native(file, pieces, rows=rows, width=width, name=name)
             else:
                 _WRITERS[kind](file, pieces, rows=rows, width=width)
