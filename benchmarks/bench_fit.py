@@ -55,10 +55,13 @@ def _against_leace(X: Rows, y: NDArray[np.int64]) -> list[Measurement]:
         from concept_erasure import LeaceEraser
     except ImportError:
         return []
+    from densray.debiasing import leace
+
     rows, labels = torch.from_numpy(X), torch.from_numpy(y.astype(np.float32))
     eraser, fitted = LeaceEraser.fit(rows, labels), MeanDifference().fit(X, y)
     fit = seconds(lambda: LeaceEraser.fit(rows, labels), repeats=3)
     pairs = {
+        "fit, LEACE of concept-erasure over ours": (fit, seconds(lambda: leace(X, y))),
         "fit, LEACE of concept-erasure over plain DensRay": (fit, seconds(lambda: DensRay(1).fit(X, y))),
         "fit, LEACE of concept-erasure over the mean difference": (fit, seconds(lambda: MeanDifference().fit(X, y))),
         "erase, LEACE of concept-erasure over ours": (seconds(lambda: eraser(rows)), seconds(lambda: fitted.erase(X))),

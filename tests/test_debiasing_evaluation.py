@@ -20,7 +20,6 @@ from densray.debiasing import (
     measure_original,
     measure_space,
     most_biased,
-    remove,
     similarity,
 )
 from densray.debiasing import _evaluation as evaluation
@@ -275,7 +274,7 @@ def test_gender_on_the_slice_shows_that_the_word_list_decides_more_than_the_meth
     assert cluster_test(google, biased).value > 0.99
     for lexicon, low, high in ((concept.lexicon, 0.95, 0.99), (large, 0.5, 0.65)):
         for method in ("densray-unit", "mean-difference"):
-            removed = remove(google, make_remover(method).fit(google, lexicon))
+            removed = google.erased(make_remover(method).fit(google, lexicon))
             assert low < cluster_test(removed, biased).value < high
             assert similarity(removed, concept.similarities[0]).value > before - 0.005
     with pytest.raises(DensRayError, match="n_components=301"):

@@ -25,7 +25,6 @@ from densray.debiasing import (
     probe,
     read_sembias,
     recovery_test,
-    remove,
     sentiment_bias,
 )
 from densray.debiasing._measurement import correlation_interval, mean_interval, proportion_interval
@@ -158,7 +157,7 @@ def test_direct_and_indirect_bias_follow_their_formulas_and_vanish_across_the_di
     assert direct_bias(space, ["x", "y"], axis, strictness=2).value == pytest.approx(0.36, abs=1e-6)
     # x · y = 0.36 comes wholly from the direction: across it the two are orthogonal.
     assert indirect_bias(space, [("x", "y")], axis).value == pytest.approx(1.0, abs=1e-6)
-    erased = remove(space, Erasure.along(axis[None, :]))
+    erased = space.erased(Erasure.along(axis[None, :]))
     assert direct_bias(erased, ["x", "y"], axis).value < 1e-6
 
 
@@ -176,8 +175,8 @@ def test_hidden_bias_is_found_after_its_direction_is_gone_and_not_when_all_of_it
     biased = most_biased(space, ("he", "she"))
     axis = np.eye(space.width)
     options = {"count": 150, "n_train": 100}
-    hidden = remove(space, Erasure.along(axis[:1]))
-    gone = remove(space, Erasure.along(axis[:2]))
+    hidden = space.erased(Erasure.along(axis[:1]))
+    gone = space.erased(Erasure.along(axis[:2]))
     for kernel in ("linear", "rbf"):
         assert recovery_test(space, biased, kernel=kernel, **options).value > 0.95
         assert recovery_test(hidden, biased, kernel=kernel, **options).value > 0.75
@@ -191,7 +190,7 @@ def test_neighbours_betray_the_bias_until_it_is_gone() -> None:
     biased = most_biased(space, ("he", "she"), exclude=["a0"])
     words = [word for word in space.words if word.startswith(("a", "b"))][:200]
     before = neighbor_test(space, biased, words, k=20)
-    after = neighbor_test(remove(space, Erasure.along(np.eye(space.width)[:2])), biased, words, k=20)
+    after = neighbor_test(space.erased(Erasure.along(np.eye(space.width)[:2])), biased, words, k=20)
     assert before.value > 0.7
     assert before.missing == ("a0",)
     assert abs(after.value) < 0.25
@@ -208,7 +207,7 @@ def test_more_biased_words_than_there_are_is_an_error() -> None:
 def test_probes_find_the_concept_beyond_their_control_task_until_it_is_gone() -> None:
     space = planted(300)
     lexicon = Lexicon({word: (1 if word[0] == "a" else -1) for word in space.words[2:202]})
-    gone = remove(space, Erasure.along(np.eye(space.width)[:2]))
+    gone = space.erased(Erasure.along(np.eye(space.width)[:2]))
     for model in ("linear", "nonlinear"):
         before, after = probe(space, lexicon, model=model), probe(gone, lexicon, model=model)
         assert before.value > 0.9
@@ -251,7 +250,7 @@ def test_sentiment_falls_unevenly_only_where_identities_differ_in_it() -> None:
     space = planted(300)
     positive, negative = ([f"{side}{i}" for i in range(start, 200, 2)] for side, start in (("a", 0), ("b", 1)))
     uneven = sentiment_bias(space, ["a200", "b201", "a202", "b203"], positive, negative, n_resamples=20)
-    gone = remove(space, Erasure.along(np.eye(space.width)[:2]))
+    gone = space.erased(Erasure.along(np.eye(space.width)[:2]))
     even = sentiment_bias(gone, ["a200", "b201", "a202", "b203"], positive, negative, n_resamples=20)
     assert uneven.value > 5 * even.value
     assert uneven.p_value is not None

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from densray import DensRay, WordSpace, load_space, save_rotation
+from densray.erasure import Removal
 from densray.errors import DataError, FormatError, OutputError, PersistenceError
 from densray.formats import read_space, write_space
-from densray.streaming import erasing, load_axis_for, load_axis_on, rewrite_space, rotating
+from densray.streaming import load_axis_for, load_axis_on, rewrite_space, rotating
 
 RNG = np.random.default_rng(0)
 
@@ -35,7 +36,7 @@ def test_a_rotated_file_equals_the_space_rotated_in_memory(space: WordSpace, rot
 
 def test_an_erased_file_keeps_the_words_it_is_told_to(space: WordSpace, rotation: DensRay, tmp_path: Path) -> None:
     source = write_space(space, tmp_path / "tiny.bin")
-    change = erasing(rotation, n_axes=2, keep=["word3", "not there"])
+    change = Removal.of(rotation, n_axes=2, keep=["word3", "not there"])
     erased = read_space(rewrite_space(source, tmp_path / "erased.bin", change=change).path)
     assert np.allclose(erased.vectors, space.erased(rotation, n_axes=2, keep=["word3"]).vectors, atol=1e-6)
     assert np.array_equal(erased["word3"], space["word3"])

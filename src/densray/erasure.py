@@ -1,22 +1,35 @@
-"""Removing directions: one affine map, and its exceptions for the words of a space."""
+"""Removing a concept: one affine map, and its exceptions for the words of a space."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from densray._arrays import Array, move, namespace
-from densray.errors import CoverageError, DensRayError, SpaceError, VectorError, name_some
+from densray._arrays import Array, move, namespace, to_host
+from densray.errors import (
+    CoverageError,
+    DensRayError,
+    RotationNotFittedError,
+    SpaceError,
+    VectorError,
+    name_some,
+)
 
 if TYPE_CHECKING:
-    from densray.rotations import Rotation
     from densray.space import WordSpace
 
-__all__ = ["Erasure", "check_strength"]
+__all__ = ["Erasure", "HasAxes", "Removal", "equalized"]
+
+
+class HasAxes(Protocol):
+    """What an erasure asks of a fitted rotation: its axes, orthonormal rows, the concept first."""
+
+    @property
+    def components_(self) -> NDArray[np.float64]: ...
 
 
 @dataclass(frozen=True)
@@ -26,9 +39,10 @@ class Erasure:
     .. math::
         x \mapsto x - s \left( b + (x - o) L R \right)
 
-    for rows :math:`x`, with strength :math:`s`. For a rotation :math:`L = R^\top` are its first axes, and :math:`o` and
-    :math:`b` vanish. LEACE reads one set of directions and takes another away (:math:`L \neq R^\top`), around the mean
-    :math:`o`.
+    for rows :math:`x`, with strength :math:`s`. For a rotation :math:`L = R^\top` are its first axes, :math:`b` is
+    zero, and so is the origin :math:`o` unless one is given: a row at the origin stays where it is, and after the
+    erasure every row has the origin's coordinates on the axes. LEACE reads one set of directions and takes another
+    away (:math:`L \neq R^\top`), about the mean :math:`o`.
 
     Attributes
     ----------
@@ -39,7 +53,7 @@ class Erasure:
     right : array of shape (k, d)
         The directions that are taken away.
     origin : array of shape (d,)
-        The point that is left where it is.
+        The point that is left where it is; zero for a rotation, the mean for LEACE.
     shift : array of shape (d,)
         What is taken away from every vector besides (the mean, for double-hard debiasing).
     rotation : Rotation, optional
@@ -59,21 +73,69 @@ class Erasure:
     right: NDArray[np.float64]
     origin: NDArray[np.float64]
     shift: NDArray[np.float64]
-    rotation: Rotation | None = field(default=None, repr=False, compare=False)
+    rotation: Any = field(default=None, repr=False, compare=False)
 
     @classmethod
     def along(
-        cls, axes: NDArray[np.float64], *, name: str = "axes", shift: NDArray[np.float64] | None = None
+        cls,
+        axes: NDArray[np.float64],
+        *,
+        name: str = "axes",
+        origin: ArrayLike | None = None,
+        shift: NDArray[np.float64] | None = None,
     ) -> Erasure:
-        """Return the erasure of the span of orthonormal rows."""
+        """Return the erasure of the span of orthonormal rows, about `origin` (zero where it is None)."""
         zero = np.zeros(axes.shape[1])
-        return cls(name, axes.T.copy(), axes.copy(), zero, zero if shift is None else shift)
+        point = zero if origin is None else np.array(to_host(origin), dtype=np.float64)
+        if point.shape != zero.shape or not np.isfinite(point).all():
+            raise VectorError(
+                f"origin has shape {point.shape}; {zero.size} finite numbers, one per dimension, are needed."
+            )
+        return cls(name, axes.T.copy(), axes.copy(), point, zero if shift is None else shift)
 
     @classmethod
-    def of(cls, rotation: Rotation, n_axes: int = 1, *, name: str | None = None) -> Erasure:
-        """Return the erasure of the first axes of a fitted rotation; more than it has are an error."""
-        axes = rotation.leading_axes(n_axes)
-        return replace(cls.along(axes, name=name or type(rotation).__name__), rotation=rotation)
+    def of(
+        cls, rotation: HasAxes, n_axes: int = 1, *, origin: ArrayLike | None = None, name: str | None = None
+    ) -> Erasure:
+        """Return the erasure of the first axes of a fitted rotation; more than it has are an error.
+
+        Parameters
+        ----------
+        rotation : fitted rotation
+        n_axes : int
+            How many axes to remove, counted from the concept.
+        origin : array of shape (d,), optional
+            The point that stays where it is, such as the mean of hidden states; absent: zero.
+        name : str, optional
+            The method that found the axes; absent: the class of the rotation.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from densray import MeanDifference
+        >>> rotation = MeanDifference().fit(np.array([[1.0, 5.0], [-1.0, 5.0]]), [1, -1])
+        >>> Erasure.of(rotation, origin=[2.0, 7.0]).erase(np.array([[3.0, 4.0], [2.0, 7.0]]))
+        array([[2., 4.],
+               [2., 7.]])
+        """
+        components = getattr(rotation, "components_", None)
+        if components is None:
+            raise RotationNotFittedError(
+                f"This {type(rotation).__name__} instance is not fitted yet. Call fit(X, y) first."
+            )
+        found = len(components)
+        if not isinstance(n_axes, int | np.integer) or isinstance(n_axes, bool) or not 0 <= n_axes <= found:
+            raise DensRayError(
+                f"n_axes={n_axes!r} is given; {type(rotation).__name__} has {found} axes to erase. "
+                "Use fewer, or fit with a larger n_components."
+            )
+        axes = np.asarray(components[:n_axes], dtype=np.float64)
+        return replace(cls.along(axes, name=name or type(rotation).__name__, origin=origin), rotation=rotation)
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether zero stays zero: the map then does the same to vectors of any length."""
+        return not self.origin.any() and not self.shift.any()
 
     @property
     def width(self) -> int:
@@ -111,15 +173,19 @@ class Erasure:
             )
         if namespace(X) is np and X.dtype not in (np.float32, np.float64):
             X = X.astype(np.float64)
-        left, right, origin, shift = (move(part, X) for part in (self.left, self.right, self.origin, self.shift))
-        erased = X - strength * (shift + ((X - origin) @ left) @ right)
+        left, right = move(self.left, X), move(self.right, X)
+        from_origin = X - move(self.origin, X) if self.origin.any() else X
+        removed = (from_origin @ left) @ right
+        if self.shift.any():
+            removed = move(self.shift, X) + removed
+        erased = X - strength * removed
         return erased if erased.dtype == X.dtype else namespace(X).astype(erased, X.dtype)
 
 
 def check_strength(strength: float) -> None:
     """Raise unless a strength is a share from 0 to 1."""
-    if not 0.0 <= strength <= 1.0:
-        raise DensRayError(f"strength={strength} is given; a share from 0 (nothing) to 1 (all) is needed.")
+    if not isinstance(strength, int | float | np.number) or not 0.0 <= strength <= 1.0:
+        raise DensRayError(f"strength={strength!r} is given; a share from 0 (nothing) to 1 (all) is needed.")
 
 
 def equalized(space: WordSpace, erasure: Erasure, pairs: Iterable[tuple[str, str]]) -> dict[str, NDArray[np.float32]]:
@@ -155,14 +221,12 @@ def equalized(space: WordSpace, erasure: Erasure, pairs: Iterable[tuple[str, str
     return vectors
 
 
-_BLOCK = 16_384
-
-
 @dataclass(frozen=True)
 class Removal:
     """An erasure with its exceptions: ``removal(words, vectors)`` returns the new vectors of a block of words.
 
-    It is what :func:`densray.formats.rewrite` takes as ``change``.
+    It is what :func:`densray.formats.rewrite` and :func:`densray.streaming.rewrite_space` take as ``change``, and what
+    :meth:`densray.WordSpace.erased` uses.
 
     Attributes
     ----------
@@ -180,6 +244,62 @@ class Removal:
     replaced: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
     strength: float = 1.0
 
+    @classmethod
+    def of(
+        cls,
+        erasure: Erasure | HasAxes,
+        *,
+        n_axes: int = 1,
+        keep: Iterable[str] = (),
+        equalize: Iterable[tuple[str, str]] = (),
+        strength: float = 1.0,
+        space: WordSpace | None = None,
+    ) -> Removal:
+        """Return a checked removal.
+
+        Parameters
+        ----------
+        erasure : Erasure, or a fitted rotation
+        n_axes : int
+            How many axes of a rotation are removed; an erasure knows its own.
+        keep : iterable of str
+            Words that stay as they are.
+        equalize : iterable of pairs
+            Pairs to be set equally far from everything neutral, see :func:`equalized`; needs `space`.
+        strength : float
+            Share of the change to make, from 0 to 1. Removing every axis whole is refused: zeros would be left.
+        space : WordSpace, optional
+            Where the pairs are, and whose width must be that of the erasure.
+        """
+        check_strength(strength)
+        if isinstance(erasure, Erasure):
+            if n_axes != 1:
+                raise DensRayError(
+                    f"n_axes={n_axes!r} is given with the erasure '{erasure.name}', whose axes are chosen already. "
+                    "Leave n_axes out, or give a rotation."
+                )
+            found = erasure
+        else:
+            found = Erasure.of(erasure, n_axes)
+        if space is not None and space.width != found.width:
+            raise SpaceError(
+                f"The erasure '{found.name}' was fitted on {found.width} dimensions, '{space.name}' has "
+                f"{space.width}. Fit it on this space, or use the one it was fitted on."
+            )
+        if found.left.shape[1] >= found.width and found.rank == found.width and strength == 1.0:
+            raise VectorError(
+                f"removing {found.rank} of {found.width} axes leaves vectors of zeros. Remove fewer, or a share of "
+                "them (strength)."
+            )
+        pairs = list(equalize)
+        replaced = equalized(space, found, pairs) if pairs and space is not None else {}
+        if pairs and not replaced:
+            raise CoverageError(
+                f"None of the {len(pairs)} pairs to equalise is wholly in the space (first: {name_some(pairs[0])}). "
+                f"Check case and language, or leave them out."
+            )
+        return cls(found, frozenset(keep), replaced, strength)
+
     def __call__(self, words: Sequence[str], vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the vectors of these words after the removal."""
         changed: NDArray[np.float32] = np.asarray(self.erasure.erase(vectors, strength=self.strength), dtype=np.float32)
@@ -191,59 +311,3 @@ class Removal:
             elif word in self.keep:
                 changed[row] = vectors[row]
         return changed
-
-
-def remove(
-    space: WordSpace,
-    erasure: Erasure | Rotation,
-    *,
-    keep: Iterable[str] = (),
-    equalize: Iterable[tuple[str, str]] = (),
-    strength: float = 1.0,
-) -> WordSpace:
-    """Return the space without a concept.
-
-    Parameters
-    ----------
-    space : WordSpace
-    erasure : Erasure, or a fitted rotation
-        A rotation loses its first axis; for more use ``Erasure.of(rotation, n_axes)``.
-    keep : iterable of str
-        Words that carry the concept by right and stay as they are, to the bit. Words not in the space need no keeping.
-    equalize : iterable of pairs
-        Pairs to be set equally far from everything neutral; they are equalised even where `keep` names them.
-    strength : float
-        Share of the change to make, from 0 to 1.
-    """
-    change = _planned(space, erasure, keep=keep, equalize=equalize, strength=strength)
-    vectors = np.empty(space.vectors.shape, dtype=np.float32)
-    start = 0
-    for words, block in space.blocks(_BLOCK):
-        vectors[start : start + len(words)] = change(words, block)
-        start += len(words)
-    return space.with_vectors(vectors)
-
-
-def _planned(
-    space: WordSpace | None,
-    erasure: Erasure | Rotation,
-    *,
-    keep: Iterable[str],
-    equalize: Iterable[tuple[str, str]],
-    strength: float,
-) -> Removal:
-    check_strength(strength)
-    found = erasure if isinstance(erasure, Erasure) else Erasure.of(erasure)
-    if space is not None and space.width != found.width:
-        raise SpaceError(
-            f"The erasure '{found.name}' was fitted on {found.width} dimensions, '{space.name}' has {space.width}. "
-            f"Fit it on this space, or use the one it was fitted on."
-        )
-    pairs = list(equalize)
-    replaced = {} if space is None else equalized(space, found, pairs)
-    if pairs and not replaced:
-        raise CoverageError(
-            f"None of the {len(pairs)} pairs to equalise is wholly in the space (first: {name_some(pairs[0])}). "
-            f"Check case and language, or leave them out."
-        )
-    return Removal(found, frozenset(keep), replaced, strength)

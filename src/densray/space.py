@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from densray._conversions import Conversions
 from densray._vocabulary import Vocabulary, at_unit_length, checked_vectors, checked_words, nearest_rows, row_lengths
+from densray.erasure import Erasure, HasAxes, Removal
 from densray.errors import RotationNotFittedError, SpaceError, VectorError, name_some
 
 __all__ = ["FittedRotation", "WordSpace"]
@@ -29,7 +30,6 @@ class FittedRotation(Protocol):
     @property
     def components_(self) -> NDArray[np.float64]: ...
     def transform(self, X: NDArray[np.float32]) -> NDArray[np.floating]: ...
-    def erase(self, X: NDArray[np.float32], n_axes: int = 1) -> NDArray[np.floating]: ...
 
 
 class WordSpace(Conversions):
@@ -316,22 +316,43 @@ class WordSpace(Conversions):
             vectors[start : start + _BLOCK] = by.transform(np.asarray(self._vectors[start : start + _BLOCK]))
         return self._with(vectors)
 
-    def erased(self, by: FittedRotation, *, n_axes: int = 1, keep: Iterable[str] = ()) -> WordSpace:
-        """Return the space without the first axes of a fitted rotation, in the original coordinates.
+    def erased(
+        self,
+        erasure: Erasure | HasAxes,
+        *,
+        n_axes: int = 1,
+        keep: Iterable[str] = (),
+        equalize: Iterable[tuple[str, str]] = (),
+        strength: float = 1.0,
+    ) -> WordSpace:
+        """Return the space without a concept, in the original coordinates.
 
-        Words in `keep` stay as they are, to the bit; those of them that are not in the space need no keeping.
+        Parameters
+        ----------
+        erasure : Erasure, or a fitted rotation
+            What removes the concept. Axes that predict it best (ridge, SVM) leave much of it: erase the mean
+            difference, DensRay or LEACE.
+        n_axes : int
+            How many axes of a rotation are removed, counted from the concept.
+        keep : iterable of str
+            Words that carry the concept by right: they stay as they are, to the bit. Those not in the space need no
+            keeping.
+        equalize : iterable of pairs
+            Pairs to be set equally far from everything neutral, even where `keep` names their words.
+        strength : float
+            Share of the change to make, from 0 to 1.
         """
-        self._check_width(by)
+        if not isinstance(erasure, Erasure):
+            self._check_width(erasure)
+        change = Removal.of(erasure, n_axes=n_axes, keep=keep, equalize=equalize, strength=strength, space=self)
         vectors = np.empty(self._vectors.shape, dtype=np.float32)
-        for start in range(0, len(self), _BLOCK):
-            block = np.asarray(self._vectors[start : start + _BLOCK])
-            vectors[start : start + _BLOCK] = by.erase(block, n_axes=n_axes)
-        kept = self.locate(keep)
-        kept = kept[kept >= 0]
-        vectors[kept] = self._vectors[kept]
+        start = 0
+        for words, block in self.blocks():
+            vectors[start : start + len(words)] = change(words, block)
+            start += len(words)
         return self._with(vectors)
 
-    def _check_width(self, by: FittedRotation) -> None:
+    def _check_width(self, by: HasAxes) -> None:
         if not hasattr(by, "components_"):
             raise RotationNotFittedError(f"{type(by).__name__} has no axes. Give a rotation that was fitted.")
         width = np.shape(by.components_)[1]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from densray._files import kind_of
 from densray.datasets import list_datasets, load_space, path_of
-from densray.errors import PersistenceError, SpaceError, VectorError
+from densray.errors import PersistenceError, SpaceError
 from densray.formats import Change, name_of, rewrite, write_space
 from densray.persistence import is_fitted_on, load_rotation, read_header
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from densray.rotations import Rotation
     from densray.space import WordSpace
 
-__all__ = ["Rewritten", "erasing", "load_axis_for", "load_axis_on", "rewrite_space", "rotating"]
+__all__ = ["Rewritten", "load_axis_for", "load_axis_on", "rewrite_space", "rotating"]
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def rewrite_space(
     target
         The file to write; it appears whole or not at all.
     change
-        What to do to each block: :func:`rotating`, :func:`erasing`, or nothing.
+        What to do to each block: :func:`rotating`, a :class:`densray.erasure.Removal`, or nothing.
     normalize
         Whether vectors are scaled to unit length first; vectors of zeros stay.
     limit
@@ -95,23 +95,6 @@ def rotating(rotation: Rotation) -> Change:
         return np.asarray(rotation.transform(vectors))
 
     return change
-
-
-def erasing(rotation: Rotation, *, n_axes: int = 1, keep: Iterable[str] = (), strength: float = 1.0) -> Change:
-    """Return the removal of the first axes of a rotation; the words in ``keep`` stay as they are.
-
-    ``strength`` is the share of the change that is made. Removing every axis whole would leave vectors of zeros, and is
-    refused.
-    """
-    from densray.erasure import Erasure, Removal
-
-    erasure = Erasure.of(rotation, n_axes)
-    width = rotation.components_.shape[1]
-    if n_axes == width and strength == 1.0:
-        raise VectorError(
-            f"removing {n_axes} of {width} axes leaves vectors of zeros. Remove fewer, or a share of them (strength)."
-        )
-    return Removal(erasure, frozenset(keep), strength=strength)
 
 
 def load_axis_for(source: str | Path, axis: str | Path, *, any_space: bool = False) -> Rotation:

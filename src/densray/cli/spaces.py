@@ -100,11 +100,12 @@ def erase(
     """
     target = _checked_target(output, format, overwrite=overwrite)
     from densray._lexicon_files import read_words
-    from densray.streaming import erasing, load_axis_for
+    from densray.erasure import Removal
+    from densray.streaming import load_axis_for
 
     kept = [*(keep or ()), *(read_words(keep_list) if keep_list is not None else ())]
     rotation = load_axis_for(space, axis, any_space=any_space)
-    change = erasing(rotation, n_axes=n_axes, keep=kept, strength=strength)
+    change = Removal.of(rotation, n_axes=n_axes, keep=kept, strength=strength)
     options = {"format": format, "limit": limit, "normalize": normalize, "overwrite": overwrite, "expected": kept}
     _write(space, target, change=change, options=options, as_json=as_json, quiet=quiet)
 

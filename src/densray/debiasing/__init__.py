@@ -6,6 +6,7 @@ return a :class:`Measurement`; :func:`evaluate_removal` puts removers side by si
 
 from __future__ import annotations
 
+from densray._leace import leace
 from densray.debiasing._associations import (
     Association,
     PairChoice,
@@ -26,10 +27,10 @@ from densray.debiasing._evaluation import (
     evaluate_removal,
     measure_original,
     measure_space,
-    say_what_is_left,
+    summarize_recovery,
 )
 from densray.debiasing._measurement import Measurement
-from densray.debiasing._preview import RemovalPreview, erased_space, find_erasure, preview_removal, typical_anchors
+from densray.debiasing._preview import RemovalPreview, find_erasure, preview_removal, typical_anchors
 from densray.debiasing._quality import analogy_accuracy, neighbor_overlap, similarity
 from densray.debiasing._recovery import (
     BiasedWords,
@@ -41,8 +42,8 @@ from densray.debiasing._recovery import (
     probe,
     recovery_test,
 )
-from densray.debiasing._removers import REMOVERS, Remover, double_hard, leace, make_remover
-from densray.erasure import Erasure, Removal, equalized, remove
+from densray.debiasing._removers import REMOVERS, Remover, double_hard, inlp, make_remover
+from densray.erasure import Erasure, Removal, equalized
 
 __all__ = [
     "REMOVERS",
@@ -72,10 +73,10 @@ __all__ = [
     "direct_bias",
     "double_hard",
     "equalized",
-    "erased_space",
     "evaluate_removal",
     "find_erasure",
     "indirect_bias",
+    "inlp",
     "leace",
     "load_concept",
     "make_remover",
@@ -90,9 +91,8 @@ __all__ = [
     "probe",
     "read_sembias",
     "recovery_test",
-    "remove",
-    "say_what_is_left",
     "sentiment_bias",
     "similarity",
+    "summarize_recovery",
     "typical_anchors",
 ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from math import comb
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from densray._vocabulary import at_unit_length
 from densray.datasets import AssociationTest
 from densray.debiasing._measurement import (
     Measurement,
-    WordsFound,
     find_words,
     proportion_interval,
     require_words,
@@ -93,8 +91,10 @@ def association(
     }
     _check_apart(given["first target"], given["second target"], f"{name}: the two target lists")
     _check_apart(given["first attribute"], given["second attribute"], f"{name}: the two attribute lists")
-    X, Y, A, B = (find_words(space, words, what=f"{name}, {part}", minimum=2) for part, words in given.items())
-    scores = _scores(space, (*X.words, *Y.words), A, B)
+    found = [find_words(space, words, what=f"{name}, {part}", minimum=2) for part, words in given.items()]
+    (X, _), (Y, _), (A, _), (B, _) = found
+    near, far = (space.cosines([*X, *Y], list(part)).mean(axis=1) for part in (A, B))
+    scores = np.asarray(near - far)
     size = len(X)
     p_value, exact = _permutation_p(scores, size, n_permutations, random_state)
     return Association(
@@ -102,8 +102,8 @@ def association(
         value=_effect_size(scores, size),
         interval=percentile_interval(_resampled(scores, size, random_state)),
         p_value=p_value,
-        used=sum(len(part) for part in (X, Y, A, B)),
-        missing=tuple(word for part in (X, Y, A, B) for word in part.missing),
+        used=sum(len(words) for words, _ in found),
+        missing=tuple(word for _, missing in found for word in missing),
         statistic=float(scores[:size].sum() - scores[size:].sum()),
         exact=exact,
     )
@@ -145,30 +145,29 @@ def _check_apart(first: list[str], second: list[str], what: str) -> None:
         raise TaskError(f"{what} share {name_some(shared)}. A word can be on one side only: take it out of one list.")
 
 
-def _scores(space: WordSpace, words: tuple[str, ...], A: WordsFound, B: WordsFound) -> Vector:
-    near, far = (space.cosines(list(words), list(part.words)).mean(axis=1) for part in (A, B))
-    return np.asarray(near - far)
-
-
 def _effect_size(scores: Vector, size: int) -> float:
     spread = float(scores.std())
     return float((scores[:size].mean() - scores[size:].mean()) / spread) if spread > 0 else 0.0
 
 
 def _permutation_p(scores: Vector, size: int, n_permutations: int, random_state: int | None) -> tuple[float, bool]:
-    """Return the share of splits at least as far apart as the given one, and whether all were tried.
+    """Return the share of splits at least as far apart as the given one, and whether all were tried."""
+    from scipy.stats import permutation_test
 
-    With the total fixed, the sum over the first part alone orders the splits.
-    """
-    total = len(scores)
-    bar = scores[:size].sum() - 1e-12
-    if comb(total, size) <= _MOST_SPLITS:
-        splits = np.fromiter((i for split in combinations(range(total), size) for i in split), dtype=np.intp)
-        return float(np.mean(scores[splits.reshape(-1, size)].sum(axis=1) >= bar)), True
-    draws = check_random_state(random_state).random_sample((n_permutations, total))
-    parts = np.argpartition(draws, size, axis=1)[:, :size]
-    as_large = int(np.sum(scores[parts].sum(axis=1) >= bar))
-    return (as_large + 1) / (n_permutations + 1), False
+    def difference(first: Vector, second: Vector, axis: int = -1) -> Vector:
+        return np.asarray(first.sum(axis=axis) - second.sum(axis=axis))
+
+    exact = comb(len(scores), size) <= _MOST_SPLITS
+    test = permutation_test(
+        (scores[:size], scores[size:]),
+        difference,
+        vectorized=True,
+        n_resamples=_MOST_SPLITS if exact else n_permutations,
+        batch=1024,
+        alternative="greater",
+        random_state=random_state,
+    )
+    return float(test.pvalue), exact
 
 
 def _resampled(scores: Vector, size: int, random_state: int | None, n_resamples: int = 1000) -> Vector:
@@ -225,12 +224,12 @@ def sentiment_bias(
     shared = sorted(set(pleasant) & set(unpleasant))
     if shared:
         raise TaskError(f"the sentiment lists share {name_some(shared)}. Take these words out of one list.")
-    people = find_words(space, identities, what="identity words", minimum=2)
-    good = find_words(space, pleasant, what="positive words", minimum=2)
-    bad = find_words(space, unpleasant, what="negative words", minimum=2)
-    X = unit_rows(space, (*good.words, *bad.words))
+    people, absent = find_words(space, identities, what="identity words", minimum=2)
+    good, absent_good = find_words(space, pleasant, what="positive words", minimum=2)
+    bad, absent_bad = find_words(space, unpleasant, what="negative words", minimum=2)
+    X = unit_rows(space, (*good, *bad))
     y = np.repeat([0, 1], [len(good), len(bad)])
-    Z = unit_rows(space, people.words)
+    Z = unit_rows(space, people)
     with one_core():
         shares = _shares(X, y, Z)
         resampled, shuffled = _repeated(X, y, Z, n_resamples, random_state)
@@ -241,8 +240,8 @@ def sentiment_bias(
         interval=percentile_interval(resampled) if resampled else None,
         p_value=(1 + sum(each >= value for each in shuffled)) / (n_resamples + 1),
         used=len(people) + len(good) + len(bad),
-        missing=(*people.missing, *good.missing, *bad.missing),
-        shares=tuple(zip(people.words, shares.tolist(), strict=True)),
+        missing=(*absent, *absent_good, *absent_bad),
+        shares=tuple(zip(people, shares.tolist(), strict=True)),
     )
 
 

@@ -68,17 +68,17 @@ def anchor_gap(space: WordSpace, words: Iterable[str], anchors: tuple[str, str])
     if len(anchors) != 2 or anchors[0] == anchors[1]:
         raise TaskError(f"anchors={anchors!r} is given; two different words are needed.")
     require_words(space, anchors, what="anchors")
-    found = find_words(space, words, what="words to compare with the anchors")
-    cosines = space.cosines(list(found.words), list(anchors))
+    found, missing = find_words(space, words, what="words to compare with the anchors")
+    cosines = space.cosines(list(found), list(anchors))
     gaps = np.abs(cosines[:, 0] - cosines[:, 1])
     return AnchorGap(
         name="anchor gap",
         value=float(gaps.mean()),
         interval=mean_interval(gaps),
         used=len(found),
-        missing=found.missing,
+        missing=missing,
         anchors=anchors,
-        words=found.words,
+        words=found,
         cosines=cosines,
     )
 
@@ -120,10 +120,10 @@ def direct_bias(
     """
     if strictness <= 0:
         raise TaskError(f"strictness={strictness} is given; a number above 0 is needed.")
-    found = find_words(space, words, what="words for direct bias")
-    values = np.abs(unit_rows(space, found.words) @ _axis(direction, space)) ** strictness
+    found, missing = find_words(space, words, what="words for direct bias")
+    values = np.abs(unit_rows(space, found) @ _axis(direction, space)) ** strictness
     interval = mean_interval(values)
-    return Measurement("direct bias", float(values.mean()), interval, used=len(found), missing=found.missing)
+    return Measurement("direct bias", float(values.mean()), interval, used=len(found), missing=missing)
 
 
 def indirect_bias(space: WordSpace, pairs: Iterable[tuple[str, str]], direction: ArrayLike) -> Measurement:

@@ -34,7 +34,6 @@ from densray.debiasing._recovery import (
     recovery_test,
 )
 from densray.debiasing._removers import Remover, make_remover
-from densray.erasure import remove
 from densray.errors import CoverageError
 from densray.journal import Journal, Run
 from densray.metrics import Interval
@@ -78,7 +77,7 @@ class Reference:
     @classmethod
     def of(cls, space: WordSpace, concept: Concept, *, n_biased: int = MOST_BIASED) -> Reference:
         """Return the reference of an original space."""
-        neutral = find_words(space, concept.neutral, what="neutral words", minimum=3).words
+        neutral, _ = find_words(space, concept.neutral, what="neutral words", minimum=3)
         X = unit_rows(space, neutral)
         cosines = X @ X.T
         np.fill_diagonal(cosines, -np.inf)
@@ -109,7 +108,7 @@ def measure_space(
     progress : callable, optional
         Called with the measures done, and of how many.
     """
-    removing = [*_gaps(space, concept, reference), *_lipstick(space, concept, reference), *_models(space, concept)]
+    removing = [*_gaps(space, concept, reference), *_recoveries(space, concept, reference), *_models(space, concept)]
     planned = [*removing, *_kept(space, concept, reference)]
     found = []
     for measure in planned:
@@ -134,7 +133,7 @@ def _gaps(space: WordSpace, concept: Concept, reference: Reference) -> Iterator[
         yield _covered("SemBias stereotype", measure, asked, space)
 
 
-def _lipstick(space: WordSpace, concept: Concept, reference: Reference) -> Iterator[Measure]:
+def _recoveries(space: WordSpace, concept: Concept, reference: Reference) -> Iterator[Measure]:
     count = reference.count
     n_train = max(2, round(2 * count * _TRAINED_ON))
     yield partial(cluster_test, space, reference.biased, count=min(_CLUSTERED, count))
@@ -292,13 +291,13 @@ def evaluate_removal(
     concept : Concept
         Its word lists: :func:`load_concept`.
     removers : iterable of Remover or str
-        Such as ``"densray-unit"`` or ``"inlp:30"``; see ``densray.removal.REMOVERS``.
+        Such as ``"densray-unit"`` or ``"inlp:30"``; see ``densray.debiasing.REMOVERS``.
     keep : iterable of str
         Words that every remover leaves as they are.
     strength : float
         Share of the change to make.
     n_biased : int
-        How many words of either side count as biased in the «lipstick» tests.
+        How many words of either side count as biased in the tests of Gonen & Goldberg (2019).
     original : MeasuredSpace, optional
         What :func:`measure_original` found for the same space, concept and `n_biased`, so that it is not measured
         again.
@@ -321,7 +320,7 @@ def evaluate_removal(
     spaces: list[WordSpace] = []
     for done, (method, erasure) in enumerate(zip(methods, erasures, strict=True), start=1):
         kept, equalize = (concept.keep, concept.equalize) if method.equalizes else ((), ())
-        spaces.append(remove(unit, erasure, keep=(*kept, *always), equalize=equalize, strength=strength))
+        spaces.append(unit.erased(erasure, keep=(*kept, *always), equalize=equalize, strength=strength))
         stored = run if isinstance(removers[done - 1], str) else None
         measured.append(_measured(stored, method.label, spaces[-1], concept, reference, parts[done]))
     missing = sorted({word for each in measured[0].removed for word in each.missing})
@@ -380,10 +379,10 @@ _PLAIN, _SOME = 0.75, 0.6
 _TESTS = ("recovery (linear)", "recovery (rbf)", "cluster accuracy")
 
 
-def say_what_is_left(result: RemovalResult) -> str:
+def summarize_recovery(result: RemovalResult) -> str:
     """Return how well the old bias of words can be recovered after the last remover of a result.
 
-    By the best of three «lipstick» tests (Gonen & Goldberg 2019): a linear and an RBF classifier that has seen a fifth
+    By the best of three tests of Gonen & Goldberg (2019): a linear and an RBF classifier that has seen a fifth
     of the most biased words, and two clusters.
     """
     original, erased = result.spaces[0], result.spaces[-1]

@@ -46,20 +46,10 @@ class Measurement:
     reason: str = ""
 
 
-@dataclass(frozen=True)
-class WordsFound:
-    """The part of a word list that is in a space."""
-
-    words: tuple[str, ...]
-    rows: NDArray[np.int64]
-    missing: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return len(self.words)
-
-
-def find_words(space: WordSpace, words: Iterable[str], *, what: str, minimum: int = 1) -> WordsFound:
-    """Return the words of a list that are in the space, each once; fewer than `minimum` are an error.
+def find_words(
+    space: WordSpace, words: Iterable[str], *, what: str, minimum: int = 1
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the words of a list that are in the space, each once, and those that are not.
 
     Parameters
     ----------
@@ -68,21 +58,19 @@ def find_words(space: WordSpace, words: Iterable[str], *, what: str, minimum: in
     what : str
         What the list is called in the error.
     minimum : int
+        Fewer words found than this are an error.
     """
-    listed = list(dict.fromkeys(words))
-    rows = space.locate(listed)
-    found = WordsFound(
-        tuple(word for word, row in zip(listed, rows, strict=True) if row >= 0),
-        rows[rows >= 0],
-        tuple(word for word, row in zip(listed, rows, strict=True) if row < 0),
-    )
+    listed = tuple(dict.fromkeys(words))
+    missing = tuple(space.absent(listed))
+    absent = set(missing)
+    found = tuple(word for word in listed if word not in absent)
     if len(found) < minimum:
-        missing = f" (missing: {name_some(found.missing)})" if found.missing else ""
+        named = f" (missing: {name_some(missing)})" if missing else ""
         raise CoverageError(
-            f"{what}: {len(found)} of {len(listed)} words are in '{space.name}'{missing}; at least {minimum} "
+            f"{what}: {len(found)} of {len(listed)} words are in '{space.name}'{named}; at least {minimum} "
             f"{'is' if minimum == 1 else 'are'} needed. Check case and language, or give another list."
         )
-    return found
+    return found, missing
 
 
 def find_pairs(
@@ -139,10 +127,10 @@ def proportion_interval(share: float, size: int) -> Interval:
     >>> round(low, 3), round(high, 3)
     (0.404, 0.596)
     """
-    z2 = _NORMAL_975**2
-    middle = (share + z2 / (2 * size)) / (1 + z2 / size)
-    half = _NORMAL_975 / (1 + z2 / size) * np.sqrt(share * (1 - share) / size + z2 / (4 * size * size))
-    return Interval(float(middle - half), float(middle + half))
+    from scipy.stats import binomtest
+
+    low, high = binomtest(round(share * size), size).proportion_ci(method="wilson")
+    return Interval(float(low), float(high))
 
 
 def correlation_interval(correlation: float, size: int) -> Interval:

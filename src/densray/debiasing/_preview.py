@@ -16,7 +16,7 @@ from densray.debiasing._direction import AnchorGap, anchor_gap, direct_bias, pai
 from densray.debiasing._measurement import Measurement, require_words
 from densray.debiasing._quality import similarity
 from densray.debiasing._removers import Remover, make_remover
-from densray.erasure import Erasure, remove
+from densray.erasure import Erasure
 from densray.errors import CoverageError, SignalWarning, TaskError
 from densray.lexicon import Lexicon
 from densray.report import Column, Input, Provenance, Result, Table
@@ -121,7 +121,8 @@ def find_erasure(space: WordSpace, lexicon: Lexicon, remover: Remover | str) -> 
     part = space.subset(seeds.words).normalized()
     with ignoring(SignalWarning):  # the remark says it
         erasure = method.fit(part, lexicon)
-    return FoundErasure(erasure, method.n_axes, getattr(erasure.rotation, "n_signal_axes_", method.n_axes))
+    n_signal = min(erasure.rank, getattr(erasure.rotation, "n_signal_axes_", method.n_axes))
+    return FoundErasure(erasure, method.n_axes, n_signal)
 
 
 def _check_axes(method: Remover, seeds: Seeds) -> None:
@@ -176,7 +177,7 @@ def preview_removal(
     listed = list(neutral)
     rated = chain.from_iterable(pair for each in ratings for pair in each.pairs)
     spaces = [space.subset([*anchors, *listed, *rated], missing="drop").normalized(zeros="keep")]
-    spaces.append(remove(spaces[0], erasure, keep=keep))
+    spaces.append(spaces[0].erased(erasure, keep=keep))
     before, after = (anchor_gap(each, listed, anchors) for each in spaces)
     direction = pair_direction(spaces[0], [anchors])
     direct = [direct_bias(each, listed, direction) for each in spaces]
@@ -186,16 +187,6 @@ def preview_removal(
         inputs=[Input.of("space", space)], used=before.used, missing=before.missing, method=erasure.name
     )
     return RemovalPreview(erasure.name, anchors, before, after, rows, provenance=provenance)
-
-
-def erased_space(space: WordSpace, erasure: Erasure, *, keep: Iterable[str] = ()) -> WordSpace:
-    """Return the whole space without the concept.
-
-    Erasures that also shift vectors (LEACE) were learned at unit length and need it: there all vectors have it.
-    """
-    if not erasure.origin.any() and not erasure.shift.any():
-        return remove(space, erasure, keep=keep)
-    return remove(space.normalized(zeros="keep"), erasure, keep=keep)
 
 
 def typical_anchors(

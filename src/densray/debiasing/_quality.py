@@ -113,8 +113,8 @@ def neighbor_overlap(
         rows = np.unique(np.linspace(0, len(space) - 1, num=min(most, len(space))).astype(np.int64))
         missing: tuple[str, ...] = ()
     else:
-        found = find_words(original, words, what="words with neighbours")
-        rows, missing = found.rows, found.missing
+        found, missing = find_words(original, words, what="words with neighbours")
+        rows = original.locate(found)
     lists = [_neighbors(each, rows, k) for each in (space, original)]
     shares = np.array([len(set(now) & set(then)) / len(then) for now, then in zip(*lists, strict=True)])
     return Measurement(

@@ -261,10 +261,10 @@ def neighbor_test(space: WordSpace, biased: BiasedWords, words: Iterable[str], *
 
     old = dict(zip(biased.words, biased.bias.tolist(), strict=True))
     listed = list(words)
-    found = find_words(space, [word for word in listed if word in old], what="words with neighbours", minimum=3)
+    found, _ = find_words(space, [word for word in listed if word in old], what="words with neighbours", minimum=3)
     neutral = space.subset([word for word in biased.words if word in space])
     toward = np.array([old[word] > 0 for word in neutral.words])
-    rows = neutral.locate(found.words)
+    rows = neutral.locate(found)
     nearest, _ = nearest_rows(
         neutral.vectors,
         neutral.vectors[rows],
@@ -273,7 +273,7 @@ def neighbor_test(space: WordSpace, biased: BiasedWords, words: Iterable[str], *
         barred=[rows[[i]] for i in range(len(rows))],
     )
     shares = toward[nearest].mean(axis=1)
-    bias = np.array([old[word] for word in found.words])
+    bias = np.array([old[word] for word in found])
     missing = tuple(word for word in listed if word not in old or word not in space)
     if np.ptp(shares) == 0 or np.ptp(bias) == 0:
         return Measurement("neighbour correlation", 0.0, None, 1.0, len(found), missing)

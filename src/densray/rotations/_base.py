@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags
 
 from densray._arrays import Array, beside, is_dask, is_foreign, move, namespace, release_pages, to_host
+from densray.erasure import Erasure
 from densray.errors import DensRayError, LabelError, NotAdditiveError, RotationNotFittedError, VectorError
 from densray.moments import ClassMoments, ScoreMoments, block_rows, blocks_of, together
 from densray.rotations._input import (
@@ -114,12 +115,7 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         if is_dask(X):
             return self._map_dask("erase", X, n_axes=n_axes, strength=strength)
         X = self._check_fitted_rows(X)
-        axes = self.leading_axes(n_axes)
-        if not isinstance(strength, int | float | np.number) or not 0.0 <= strength <= 1.0:
-            raise DensRayError(f"strength={strength!r} is given; a share from 0 to 1 is needed.")
-        directions = move(axes, X)
-        erased = X - strength * ((X @ directions.T) @ directions)
-        return erased if erased.dtype == X.dtype else namespace(X).astype(erased, X.dtype)
+        return Erasure.of(self, n_axes).erase(X, strength=strength)
 
     def score(self, X: Array, y: Array) -> float:
         """Return Kendall's τ-b between the labels and the coordinate on axis 0."""
@@ -163,17 +159,6 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     def _check_fitted_rows(self, X: Array) -> Array:
         self._check_fitted()
         return check_rows(self, X, reset=False)
-
-    def leading_axes(self, n_axes: int = 1) -> NDArray[np.float64]:
-        """Return the first axes as rows: what `erase` removes."""
-        self._check_fitted()
-        found = self.components_.shape[0]
-        if not isinstance(n_axes, int | np.integer) or isinstance(n_axes, bool) or not 0 <= n_axes <= found:
-            raise DensRayError(
-                f"n_axes={n_axes!r} is given; {type(self).__name__} has {found} axes to erase. "
-                "Use fewer, or fit with a larger n_components."
-            )
-        return self.components_[:n_axes]
 
     def _count_axes(self, shape: tuple[int, int]) -> int | None:
         """Return the number of axes asked for, None for all, checked against the data."""

@@ -15,9 +15,8 @@ from densray.debiasing import (
     REMOVERS,
     RemovalPreview,
     RemovalResult,
-    erased_space,
     preview_removal,
-    say_what_is_left,
+    summarize_recovery,
     typical_anchors,
 )
 from densray.debiasing._preview import common_words
@@ -34,7 +33,7 @@ from densray.rotations import Rotation
 
 TITLE, ICON = "Remove", ":material/ink_eraser:"
 
-_REMOVERS = [name for name, remover in REMOVERS.items() if not remover.needs_pairs and remover.is_installed]
+_REMOVERS = [name for name, remover in REMOVERS.items() if not remover.needs_pairs]
 _AXES = [str(count) for count in (*range(1, 11), 15, 20, 30, 50, 100)]
 _NEUTRAL = {"occupations": "320 occupations", "frequent": "500 frequent words", "list": "A list of my own"}
 _FREQUENT, _MOST_DRAWN = 500, 2000
@@ -161,12 +160,12 @@ def _show_tests(bench: Workbench, lexicon: Lexicon, remover: str, words: Removal
     if result is None:
         st.markdown(
             "Equal distances to two words do not show that a concept is gone: words that leaned the same way may still "
-            "lie together, and a classifier may still tell them apart (Gonen & Goldberg 2019, «lipstick on a pig»). "
+            "lie together, and a classifier may still tell them apart (Gonen & Goldberg 2019). "
             "The tests follow such words into the erased space. They take half a minute; with hundreds of thousands of "
             "words, some minutes."
         )
         return
-    st.warning(plain(say_what_is_left(result)), icon=":material/troubleshoot:")
+    st.warning(plain(summarize_recovery(result)), icon=":material/troubleshoot:")
     for kind, title, place in zip(("removed", "kept"), ("What is left of it: lower is less", "What else was kept"),
                                   st.columns(2, gap="large"), strict=True):  # fmt: skip
         place.markdown(f"**{title}**")
@@ -211,7 +210,8 @@ def _offer_downloads(bench: Workbench, erasure: Erasure, words: RemovalWords, *,
 
 
 def _erased_file(bench: Workbench, erasure: Erasure, keep: tuple[str, ...], name: str) -> bytes:
-    return written(partial(write_space, erased_space(bench.space, erasure, keep=keep)), name)
+    space = bench.space if erasure.is_linear else bench.space.normalized(zeros="keep")  # it was learned at unit length
+    return written(partial(write_space, space.erased(erasure, keep=keep)), name)
 
 
 def _axis_file(bench: Workbench, rotation: Rotation, method: str, name: str) -> bytes:

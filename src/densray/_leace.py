@@ -1,0 +1,147 @@
+"""LEACE: the least change of vectors after which no linear model sees the labels, in closed form."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from densray._arrays import Array, array_on, is_foreign, namespace, release_pages, to_host
+from densray.erasure import Erasure
+from densray.errors import LabelError, VectorError
+from densray.moments import Moments, block_rows, blocks_of
+
+#: Correlations of a label with the whitened vectors below this are taken for rounding, as in concept-erasure.
+SMALLEST_CORRELATION = 0.01
+
+
+def leace(X: Array, y: ArrayLike, *, shrinkage: bool = True, constrain_trace: bool = True) -> Erasure:
+    r"""Return the least change of vectors after which no linear model can tell the labels from them.
+
+    With the whitening :math:`W = \Sigma_{xx}^{-1/2}` and an orthonormal basis :math:`U` of the columns of
+    :math:`W \Sigma_{xz}`,
+
+    .. math::
+        x \mapsto x - W^{+} U U^\top W (x - \bar{x}),
+
+    which leaves the mean where it is and no covariance with the labels.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        NumPy, PyTorch or CuPy; sums are taken where it lies, the eigenproblem is solved in float64 on the host.
+    y : array of shape (n,) or (n, k)
+        Two classes or scores; more classes where the labels are strings; or one column per class or score.
+    shrinkage : bool
+        Whether the covariance of the vectors is shrunk towards a multiple of the identity by the rule of Bodnar,
+        Gupta and Parolya (2014), as the authors' library does by default: with fewer rows than dimensions it has no
+        inverse otherwise. The change is then slightly larger than the least.
+    constrain_trace : bool
+        Whether the total variance may not grow: the map is then mixed with the orthogonal projection, as the
+        authors' library does by default.
+
+    References
+    ----------
+    .. [1] N. Belrose, D. Schneider-Joseph, S. Ravfogel, R. Cotterell, E. Raff and S. Biderman. LEACE: Perfect Linear
+       Concept Erasure in Closed Form. NeurIPS 2023.
+    .. [2] T. Bodnar, A. K. Gupta and N. Parolya. On the Strong Convergence of the Optimal Linear Shrinkage Estimator
+       for Large Dimensional Covariance Matrix. Journal of Multivariate Analysis 132, 2014.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[1.0, 0.0], [2.0, 1.0], [3.0, 0.0], [4.0, 1.0]])
+    >>> erased = leace(X, [1, 1, -1, -1]).erase(X)
+    >>> bool(abs(erased[:2].mean(axis=0) - erased[2:].mean(axis=0)).max() < 1e-12)
+    True
+    """
+    labels = _label_columns(y, X.shape[0])
+    mean, scatter, cross = _label_moments(X, labels)
+    count = X.shape[0]
+    covariance = _shrunk(scatter / count, count) if shrinkage else scatter / (count - 1)
+    sizes, vectors = np.linalg.eigh(covariance)
+    usable = sizes > sizes[-1] * len(sizes) * np.finfo(np.float64).eps
+    roots = np.sqrt(np.where(usable, sizes, 1.0))
+    whiten = (vectors * np.where(usable, 1.0 / roots, 0.0)) @ vectors.T
+    unwhiten = (vectors * np.where(usable, roots, 0.0)) @ vectors.T
+    basis, correlations, _ = np.linalg.svd(whiten @ (cross / (count - 1)), full_matrices=False)
+    basis = basis[:, correlations > SMALLEST_CORRELATION]
+    left, right = whiten @ basis, basis.T @ unwhiten
+    if constrain_trace:
+        left, right = _with_no_more_variance(left, right, basis, covariance)
+    return Erasure("leace", left, right, mean, np.zeros(X.shape[1]))
+
+
+def _label_columns(y: ArrayLike, n_rows: int) -> NDArray[np.float64]:
+    """Return labels as centred columns of unit variance; strings are classes, one column each."""
+    values = np.asarray(to_host(y))
+    if values.dtype.kind not in "fiub":
+        names = np.unique(values)
+        values = (values.reshape(-1, 1) == names).astype(np.float64)
+    columns = values.astype(np.float64).reshape(len(values), -1)
+    if len(columns) != n_rows or not np.isfinite(columns).all():
+        raise LabelError(f"y has shape {values.shape}; one finite label per row of X ({n_rows} rows) is needed.")
+    columns = columns - columns.mean(axis=0)
+    spread = columns.std(axis=0)
+    if not spread.any():
+        raise LabelError("all labels are the same; LEACE needs two classes, or scores that differ.")
+    return np.asarray(columns / np.where(spread > 0, spread, 1.0))
+
+
+def _label_moments(
+    X: Array, labels: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return the mean, the scatter, and the sum of centred rows times labels, each over blocks of rows."""
+    if not is_foreign(X):
+        X = np.asarray(X)
+        X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+    if X.ndim != 2 or X.shape[0] < 2:
+        raise VectorError(f"X has shape {tuple(X.shape)}; at least two rows of vectors are needed.")
+    xp = namespace(X)
+    moments: Moments | None = None
+    cross = np.zeros((X.shape[1], labels.shape[1]))
+    for block in blocks_of(X.shape[0], block_rows(X)):
+        part = Moments.of(X[block, :])
+        rows = X[block, :] - xp.astype(part.mean, X.dtype)
+        weights = array_on(labels[block], X, dtype=X.dtype)
+        sums = to_host(xp.astype(rows.T @ weights, xp.float64))
+        cross += sums + np.outer(to_host(part.mean), labels[block].sum(axis=0))
+        moments = part if moments is None else moments.merge(part)
+        release_pages(X)
+    assert moments is not None  # there are rows
+    return to_host(moments.mean), to_host(moments.scatter), cross
+
+
+def _shrunk(covariance: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+    """Return the best linear mixture of a covariance and a multiple of the identity (Bodnar et al. 2014)."""
+    width = len(covariance)
+    trace = float(np.trace(covariance))
+    target_square = trace * trace / width  # squared Frobenius norm of the target, trace/width times the identity
+    product = trace * trace / width  # trace of covariance times target
+    rounding = float(np.finfo(np.float64).eps)
+    top = trace * trace * target_square / count + rounding
+    bottom = float(np.sum(covariance * covariance)) * target_square - product * product + rounding
+    share = 1.0 - top / bottom
+    rest = (1.0 - share) * (product + rounding) / (target_square + rounding)
+    return np.asarray(share * covariance + rest * (trace / width) * np.eye(width))
+
+
+def _with_no_more_variance(
+    left: NDArray[np.float64], right: NDArray[np.float64], basis: NDArray[np.float64], covariance: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the map, mixed with the orthogonal projection along `basis` where it would add variance.
+
+    The share a of the map solves tr(M S Mᵀ) = tr(S) for M = a P + (1 - a) Q, a quadratic equation.
+    """
+    eye = np.eye(len(covariance))
+    oblique, orthogonal = eye - left @ right, eye - basis @ basis.T  # both act on rows: x -> x P
+    limit = float(np.trace(covariance))
+    both = float(np.trace(oblique.T @ covariance @ oblique))
+    if both <= limit:
+        return left, right
+    mixed = 2.0 * float(np.trace(oblique.T @ covariance @ orthogonal))
+    plain = float(np.trace(orthogonal.T @ covariance @ orthogonal))
+    curve = both - mixed + plain
+    root = np.sqrt(mixed * mixed / 4.0 - mixed * plain + plain * plain - curve * (plain - limit))
+    shares = ((plain - mixed / 2.0 - root) / curve, (plain - mixed / 2.0 + root) / curve)
+    share = min(max(shares[0] if shares[0] > 0 else shares[1], 0.0), 1.0)
+    return np.hstack([share * left, (1.0 - share) * basis]), np.vstack([right, basis.T])
