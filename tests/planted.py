@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from densray import Lexicon, WordSpace
-from densray.axes._seeds import Seeds
+from densray.alignment import Alignment
 
 
 def planted_seeds(
     n: int = 120, width: int = 12, *, share: float = 0.5, strength: float = 1.0, scores: bool = False, seed: int = 0
-) -> Seeds:
+) -> Alignment:
     """Seeds whose label moves them along the first coordinate; `share` of them are of the higher class."""
     random = np.random.default_rng(seed)
     high = round(share * n)
     y = random.normal(size=n) if scores else np.repeat([1.0, -1.0], [high, n - high])
     X = random.normal(size=(n, width)) * np.linspace(1.5, 0.5, width)
     X[:, 0] += strength * y
-    return Seeds(X.astype(np.float32), y, tuple(f"word{row}" for row in range(n)))
+    return Alignment(X.astype(np.float32), y, tuple(f"word{row}" for row in range(n)))
 
 
 def planted_space(n: int = 400, width: int = 12, *, strength: float = 1.0, seed: int = 0) -> tuple[WordSpace, Lexicon]:

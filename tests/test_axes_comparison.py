@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from densray import Lexicon, WordSpace
+from densray._vocabulary import unit_rows
 from densray.axes._comparison import COMPARABLE, QUICK_METHODS, FailedTrial, compare_methods, compare_trials, try_method
+from densray.axes._options import find_seeds
 from densray.axes._resampling import stratified_folds
-from densray.axes._seeds import Seeds, unit_rows
 from densray.errors import LexiconError, TaskError
 from densray.metrics import kendall_tau
 from densray.report import to_json
@@ -28,9 +29,9 @@ def test_every_method_that_is_not_a_second_name_can_be_compared():
 def test_held_out_tau_is_that_of_fits_without_each_fold():
     space, lexicon = planted_space(120, 6)
     found = compare_methods(space, lexicon, methods=["mean-difference"], folds=4).trial("mean-difference")
-    seeds = Seeds.of(space, lexicon)
+    seeds = find_seeds(space, lexicon)
     folds = stratified_folds(seeds, 4, np.random.default_rng(0))
-    scores = np.empty(len(seeds))
+    scores = np.empty(seeds.n_words)
     for fold in range(4):
         X, y = seeds.X[folds != fold].astype(float), seeds.y[folds != fold]
         axis = X[y > 0].mean(axis=0) - X[y < 0].mean(axis=0)
@@ -53,7 +54,7 @@ def test_angles_are_those_of_the_fitted_axes_symmetric_and_zero_with_oneself():
     angles = {
         (row["first"], row["second"]): row["degrees"] for row in compare_methods(space, lexicon, methods=names).angles
     }
-    seeds = Seeds.of(space, lexicon)
+    seeds = find_seeds(space, lexicon)
     axes = {name: make_rotation(name).fit(seeds.X, seeds.y).components_[0] for name in names}
     for one in names:
         for other in names:
@@ -118,14 +119,14 @@ def test_methods_of_two_classes_learn_scores_split_at_their_median():
 def test_a_method_that_fails_says_why_and_the_others_go_on(monkeypatch):
     import densray.axes._comparison as module
 
-    fit = module.fitted
+    fit = module.fit_rotation
 
     def failing(method, seeds):
         if method == "svm":
             raise LexiconError("no axis today")
         return fit(method, seeds)
 
-    monkeypatch.setattr(module, "fitted", failing)
+    monkeypatch.setattr(module, "fit_rotation", failing)
     space, lexicon = planted_space(100, 6)
     found = compare_methods(space, lexicon, methods=["svm", "ridge", "logistic"])
     assert found.trials[0] == FailedTrial("svm", "no axis today")
@@ -151,12 +152,12 @@ def test_too_few_seeds_and_unknown_methods_are_named():
     with pytest.raises(TaskError, match="method 'densrey' is unknown"):
         compare_methods(space, lexicon, methods=["densrey"])
     with pytest.raises(TaskError, match=r"method 'densrey' is unknown\. Did you mean 'densray'"):
-        try_method(space, Seeds.of(space, lexicon), "densrey")
+        try_method(space, find_seeds(space, lexicon), "densrey")
 
 
 def test_trials_put_side_by_side_carry_their_seed_and_the_time_they_took():
     space, lexicon = planted_space(60, 4)
-    seeds = Seeds.of(space, lexicon)
+    seeds = find_seeds(space, lexicon)
     trials = [try_method(space, seeds, method, random_state=3) for method in ("mean-difference", "linear")]
     found = compare_trials(space, lexicon, seeds, trials, random_state=3)
     assert found.provenance.seed == 3

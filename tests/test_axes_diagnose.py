@@ -11,14 +11,15 @@ from scipy.stats import kstest
 from sklearn.linear_model import Ridge
 
 from densray import Lexicon, WordSpace, load_space
+from densray.alignment import Alignment
 from densray.axes import Diagnosis, diagnose
 from densray.axes._diagnosis import judge
 from densray.axes._evidence import near_misses, pair_consistency
 from densray.axes._influence import leave_one_out_axes, top_axes
+from densray.axes._options import AxisOptions
 from densray.axes._permutation import permutation_test
 from densray.axes._resampling import held_out_scores, stratified_folds
 from densray.axes._scoring import induce
-from densray.axes._seeds import Seeds
 from densray.datasets import load_lexicon
 from densray.errors import LexiconError, TaskError
 from densray.figures import seed_influence
@@ -27,13 +28,13 @@ from densray.rotations import METHODS, DensRay, Rotation, make_rotation
 from planted import planted_seeds, planted_space
 
 
-def left_out(seeds: Seeds, row: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    others = np.delete(np.arange(len(seeds)), row)
+def left_out(seeds: Alignment, row: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    others = np.delete(np.arange(seeds.n_words), row)
     return seeds.X[others].astype(np.float64), seeds.y[others]
 
 
-def without_each(rotation: Rotation, seeds: Seeds) -> NDArray[np.float64]:
-    return leave_one_out_axes(rotation, seeds, first=np.arange(len(seeds)), max_refits=10**6)
+def without_each(rotation: Rotation, seeds: Alignment) -> NDArray[np.float64]:
+    return leave_one_out_axes(rotation, seeds, first=np.arange(seeds.n_words), max_refits=10**6)
 
 
 @pytest.mark.filterwarnings("ignore:n_components")
@@ -184,19 +185,19 @@ def test_parallel_pairs_are_consistent_and_random_ones_are_not() -> None:
     step = 4.0 * np.eye(30)[0]
     words = [f"{side}{row}" for side in "ab" for row in range(20)]
     pairs = [(f"a{row}", f"b{row}") for row in range(20)]
-    options = {"normalize": False, "any_case": False}
+    options = AxisOptions(normalize=False)
     parallel = WordSpace(words, np.vstack([low + step + 0.1 * random.normal(size=low.shape), low]))
-    found = pair_consistency(pairs, parallel, np.eye(30)[0], **options)
+    found = pair_consistency(pairs, parallel, np.eye(30)[0], options)
     assert found.parallelism > 0.95
     assert (found.alignment > 0.95, found.ordered) == (True, 1.0)
-    chance = pair_consistency(pairs, WordSpace(words, random.normal(size=(40, 30))), np.eye(30)[0], **options)
+    chance = pair_consistency(pairs, WordSpace(words, random.normal(size=(40, 30))), np.eye(30)[0], options)
     assert abs(chance.parallelism) < 0.1
     differences = parallel.vectors[:20] - parallel.vectors[20:]
     unit = differences / np.linalg.norm(differences, axis=1, keepdims=True)
     expected = (unit @ unit.T)[np.triu_indices(20, 1)].mean()  # PairDir by its definition
     assert found.parallelism == pytest.approx(expected, abs=1e-5)
     with pytest.raises(LexiconError, match="0 of 1 pairs"):
-        pair_consistency([("x", "y")], parallel, np.eye(30)[0], **options)
+        pair_consistency([("x", "y")], parallel, np.eye(30)[0], options)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def test_a_judged_axis_is_that_of_its_diagnosis(googlenews: WordSpace, gender: L
     assert saved.diagnosis is not None
     known = diagnose(space, gender, **asked)
     assert saved.diagnosis.verdict == known.verdict
-    assert (saved.method, len(saved.seeds)) == ("mean-difference", known.n_seeds)
+    assert (saved.method, saved.seeds.n_words) == ("mean-difference", known.n_seeds)
     header = read_header(saved.path)
     assert header["notes"]["verdict"]["line"] == known.verdict.line
     assert header["label_names"] == ["she", "he"]
@@ -41,7 +41,7 @@ def test_an_axis_that_is_not_judged_needs_few_seeds_and_carries_no_errors(
     seeds = Lexicon({"good": 1, "bad": -1, "nowhere to be found": 1})
     saved = fit_axis(googlenews, seeds, tmp_path / "axis.npz", method="mean-difference", n_components=1, judge=False)
     assert saved.diagnosis is None
-    assert (len(saved.seeds), list(saved.seeds.missing)) == (2, ["nowhere to be found"])
+    assert (saved.seeds.n_words, list(saved.seeds.missing)) == (2, ["nowhere to be found"])
     assert set(load_attachments(saved.path)).isdisjoint({"resampled", "calibration"})
     assert load_axis_model(saved.path, googlenews)[0].score(googlenews.vectors[:3]).standard_error is None
     with pytest.raises(OutputError, match="exists"):

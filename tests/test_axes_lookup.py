@@ -8,8 +8,8 @@ import pytest
 from densray import Lexicon
 from densray.axes._evidence import degrees_between
 from densray.axes._model import AxisModel
+from densray.axes._options import find_seeds, fit_rotation
 from densray.axes._scoring import both_ends, look_up, score_vocabulary, seed_scores
-from densray.axes._seeds import Seeds, fitted
 from densray.axes._views import axis_change
 from densray.errors import TaskError
 
@@ -19,8 +19,8 @@ LEXICON = Lexicon({"good": 1, "nice": 1, "excellent": 1, "bad": -1, "nasty": -1,
 @pytest.fixture(scope="module")
 def bare(googlenews):
     """A ranking without errors, and the model that knows them."""
-    seeds = Seeds.of(googlenews, LEXICON)
-    rotation = fitted("ridge", seeds)
+    seeds = find_seeds(googlenews, LEXICON)
+    rotation = fit_rotation("ridge", seeds)
     ranking = score_vocabulary(googlenews, AxisModel(rotation.components_[0]), method="ridge", seeds=seeds)
     return ranking, AxisModel.of(rotation, seeds, googlenews), rotation.components_[0]
 
@@ -46,8 +46,10 @@ def test_words_that_are_missing_are_left_out_and_a_bare_ranking_has_no_errors(go
 
 def test_a_small_vocabulary_is_shown_once(googlenews):
     space = googlenews.subset([*LEXICON.words, "queen"])
-    seeds = Seeds.of(space, LEXICON)
-    ranking = score_vocabulary(space, AxisModel(fitted("ridge", seeds).components_[0]), method="ridge", seeds=seeds)
+    seeds = find_seeds(space, LEXICON)
+    ranking = score_vocabulary(
+        space, AxisModel(fit_rotation("ridge", seeds).components_[0]), method="ridge", seeds=seeds
+    )
     assert len(both_ends(space, ranking, n_words=10)) == len(space)
     with pytest.raises(TaskError, match="n_words is 0"):
         both_ends(space, ranking, n_words=0)
@@ -57,8 +59,10 @@ def test_seeds_are_parted_by_label(googlenews, bare):
     sides = seed_scores(bare[0])
     assert sides["high seeds"].min() > sides["low seeds"].max()
     assert len(sides["high seeds"]) == len(sides["low seeds"]) == 3
-    seeds = Seeds.of(googlenews, Lexicon({"good": 3, "nice": 2, "fine": 1.5, "bad": 0.5}))
-    ranking = score_vocabulary(googlenews, AxisModel(fitted("ridge", seeds).components_[0]), method="r", seeds=seeds)
+    seeds = find_seeds(googlenews, Lexicon({"good": 3, "nice": 2, "fine": 1.5, "bad": 0.5}))
+    ranking = score_vocabulary(
+        googlenews, AxisModel(fit_rotation("ridge", seeds).components_[0]), method="r", seeds=seeds
+    )
     assert [len(side) for side in seed_scores(ranking).values()] == [2, 2]
 
 
@@ -72,8 +76,8 @@ def test_an_axis_that_did_not_move_has_not_changed(bare):
 
 def test_a_seed_taken_out_falls_and_the_angle_is_that_of_the_axes(googlenews, bare):
     ranking, _, axis = bare
-    seeds = Seeds.of(googlenews, LEXICON.without(["excellent"]))
-    other = fitted("ridge", seeds).components_[0]
+    seeds = find_seeds(googlenews, LEXICON.without(["excellent"]))
+    other = fit_rotation("ridge", seeds).components_[0]
     after = score_vocabulary(googlenews, AxisModel(other), method="ridge", seeds=seeds)
     change = axis_change(ranking, after, (axis, other), n_words=20)
     assert "excellent" in [row["word"] for row in change.fallen]

@@ -19,7 +19,7 @@ def test_a_split_holds_out_the_share_asked_for_of_the_words_in_the_space() -> No
     space, lexicon = planted_space()
     larger = Lexicon({**dict(lexicon.items()), **{f"absent{i}": 1.0 for i in range(50)}})
     data = TrainTest.of(space, larger, protocol=Protocol(test_size=0.25))
-    assert (len(data.training), len(data.test)) == (150, 50)
+    assert (data.training.n_words, data.test.n_words) == (150, 50)
     assert not set(data.training.words) & set(data.test.words)
     assert data.coverage == 0.8
     assert len(data.training.missing) == 50
@@ -52,7 +52,7 @@ def test_test_words_are_taken_out_of_training_and_named() -> None:
     gold = words_of(lexicon, 60)
     with pytest.warns(UserWarning, match=rf"60 of 60 test words are in the training lexicon \('{gold.words[0]}'"):
         data = TrainTest.of(space, lexicon, gold)
-    assert len(data.training) == len(lexicon) - 60
+    assert data.training.n_words == len(lexicon) - 60
     assert data.overlap == gold.words
 
 
@@ -60,7 +60,7 @@ def test_test_words_may_stay_in_training_but_not_silently() -> None:
     space, lexicon = planted_space()
     with pytest.warns(UserWarning, match="flatter"):
         data = TrainTest.of(space, lexicon, words_of(lexicon, 60), protocol=Protocol(disjoint=False))
-    assert len(data.training) == len(lexicon)
+    assert data.training.n_words == len(lexicon)
 
 
 def test_a_test_lexicon_that_covers_training_is_an_error() -> None:
@@ -80,7 +80,7 @@ def test_no_overlap_with_the_space_names_words_and_cause() -> None:
 def test_words_in_another_case_are_found_when_asked_for() -> None:
     space, lexicon = planted_space()
     shouted = Lexicon({word.upper(): label for word, label in lexicon.items()})
-    assert len(TrainTest.of(space, shouted, protocol=Protocol(any_case=True)).training) == 150
+    assert TrainTest.of(space, shouted, protocol=Protocol(any_case=True)).training.n_words == 150
 
 
 def test_a_lexicon_mostly_in_another_script_is_warned_of_with_its_words() -> None:

@@ -7,11 +7,12 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from densray import WordSpace, load_space
-from densray._vocabulary import at_unit_length
+from densray._vocabulary import at_unit_length, unit_rows
+from densray.alignment import Alignment
 from densray.axes._evidence import vocabulary_spread
 from densray.axes._model import AxisModel
+from densray.axes._options import AxisOptions, find_seeds
 from densray.axes._resampling import draw_counts, is_closed_form, refit, resampled_axes
-from densray.axes._seeds import Seeds, unit_rows
 from densray.datasets import load_lexicon
 from densray.rotations import make_rotation
 from planted import planted_seeds
@@ -25,7 +26,7 @@ def test_a_closed_form_resample_is_a_fit_on_repeated_rows(method: str, scores: b
     counts = draw_counts(seeds, 5, np.random.default_rng(1))
     assert is_closed_form(rotation, seeds)
     for axis, drawn in zip(resampled_axes(rotation, seeds, counts), counts, strict=True):
-        rows = np.repeat(np.arange(len(seeds)), drawn)
+        rows = np.repeat(np.arange(seeds.n_words), drawn)
         expected = make_rotation(method).fit(seeds.X[rows].astype(np.float64), seeds.y[rows]).components_[0]
         np.testing.assert_allclose(axis, expected, atol=1e-6)
 
@@ -34,7 +35,7 @@ def test_a_closed_form_resample_is_a_fit_on_repeated_rows(method: str, scores: b
 def test_a_ridge_resample_that_lacks_one_seed_is_the_fit_without_it(scores: bool) -> None:
     seeds = planted_seeds(share=0.3, scores=scores)
     rotation = make_rotation("ridge").fit(seeds.X, seeds.y)
-    counts = 1 - np.eye(len(seeds), dtype=np.int64)[:5]
+    counts = 1 - np.eye(seeds.n_words, dtype=np.int64)[:5]
     for axis, drawn in zip(resampled_axes(rotation, seeds, counts), counts, strict=True):
         rows = np.flatnonzero(drawn)
         expected = Ridge(rotation.penalty_).fit(seeds.X[rows].astype(np.float64), seeds.y[rows]).coef_
@@ -50,7 +51,7 @@ def test_reliability_foretells_how_well_new_seeds_agree(method: str, n: int, wid
     for seed in range(12):
         seeds = planted_seeds(n, width, strength=0.8, seed=seed)
         rotation = make_rotation(method).fit(seeds.X, seeds.y)
-        model = AxisModel.of(rotation, seeds, vocabulary, normalize=False)
+        model = AxisModel.of(rotation, seeds, vocabulary, AxisOptions(normalize=False))
         foretold.append(vocabulary_spread(vocabulary, model).reliability)
         scores.append(vocabulary.vectors @ rotation.components_[0])
     agreement = np.corrcoef(scores)[np.triu_indices(12, 1)].mean()
@@ -65,7 +66,7 @@ def test_other_methods_are_fitted_on_each_resample(method: str) -> None:
     rotation = make_rotation(method).fit(seeds.X, seeds.y)
     assert not is_closed_form(rotation, seeds)
     for axis, drawn in zip(resampled_axes(rotation, seeds, counts), counts, strict=True):
-        rows = np.repeat(np.arange(len(seeds)), drawn)
+        rows = np.repeat(np.arange(seeds.n_words), drawn)
         expected = make_rotation(method).fit(seeds.X[rows], seeds.y[rows]).components_[0]
         np.testing.assert_allclose(axis, expected, atol=1e-4)
 
@@ -74,13 +75,13 @@ def test_other_methods_are_fitted_on_each_resample(method: str) -> None:
 def test_reliability_on_sentiment_foretells_how_well_new_seeds_agree(method: str) -> None:
     """The table of docs/trust.md at 100 seeds: 0.80 foretold, 0.79 found by ridge; 0.84 and 0.85 by mean difference."""
     space = load_space("googlenews-26k")
-    seeds = Seeds.of(space, load_lexicon("hu-liu"))
-    order = np.random.default_rng(1).permutation(len(seeds))
+    seeds = find_seeds(space, load_lexicon("hu-liu"))
+    order = np.random.default_rng(1).permutation(seeds.n_words)
     parts = [seeds.take(np.sort(order[start : start + 100])) for start in range(0, 400, 100)]
     foretold, scores = [], []
     for part in parts:
         rotation = make_rotation(method).fit(part.X, part.y)
-        model = AxisModel.of(rotation, part, space, folds=2, n_resamples=100)
+        model = AxisModel.of(rotation, part, space, AxisOptions(folds=2, n_resamples=100))
         foretold.append(vocabulary_spread(space, model).reliability)
         scores.append(unit_rows(space.vectors) @ rotation.components_[0])
     agreement = np.corrcoef(scores)[np.triu_indices(len(parts), 1)].mean()
@@ -97,7 +98,7 @@ def test_resamples_keep_the_sizes_of_the_classes() -> None:
 
 
 def test_a_resample_of_scores_is_never_constant() -> None:
-    seeds = Seeds(np.eye(4, dtype=np.float32), np.array([0.0, 0.0, 1.0, 2.0]), tuple("abcd"))
+    seeds = Alignment(np.eye(4, dtype=np.float32), np.array([0.0, 0.0, 1.0, 2.0]), tuple("abcd"))
     counts = draw_counts(seeds, 200, np.random.default_rng(0))
     assert all(np.ptp(seeds.y[drawn > 0]) > 0 for drawn in counts)
 

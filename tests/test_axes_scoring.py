@@ -13,8 +13,8 @@ from sklearn.isotonic import IsotonicRegression
 from densray import Lexicon, WordSpace, load_space
 from densray.axes import diagnose
 from densray.axes._model import AxisModel, Calibration
+from densray.axes._options import AxisOptions, find_seeds
 from densray.axes._scoring import induce, score_vocabulary
-from densray.axes._seeds import Seeds
 from densray.datasets import load_lexicon
 from densray.errors import DensRayError, LexiconError, OutputError, TaskError, VectorError
 from densray.metrics import auc
@@ -25,7 +25,7 @@ from planted import planted_seeds, planted_space
 def test_scores_ranks_and_percentiles_are_those_of_the_axis() -> None:
     space, lexicon = planted_space()
     induced = induce(space, lexicon, method="mean-difference", normalize=False)
-    seeds = Seeds.of(space, lexicon, normalize=False)
+    seeds = find_seeds(space, lexicon, AxisOptions(normalize=False))
     axis = make_rotation("mean-difference").fit(seeds.X, seeds.y).components_[0]
     np.testing.assert_allclose(induced.scores.score, space.vectors @ axis, atol=1e-5)
     frame = induced.to_polars()
@@ -59,7 +59,7 @@ def test_standard_errors_cover_the_score_of_the_true_axis_at_their_nominal_rate(
     for seed in range(40):
         seeds = planted_seeds(300, 8, strength=2.0, seed=seed)
         rotation = make_rotation("mean-difference").fit(seeds.X, seeds.y)
-        model = AxisModel.of(rotation, seeds, space, normalize=False, random_state=seed)
+        model = AxisModel.of(rotation, seeds, space, AxisOptions(normalize=False, random_state=seed))
         found = model.score(words)
         covered.append(np.abs(found.score - truth) <= 1.96 * found.standard_error)
     assert 0.90 <= np.mean(covered) <= 0.99
@@ -71,7 +71,7 @@ def test_errors_shrink_as_seeds_are_added() -> None:
         seeds = planted_seeds(n, 8, strength=2.0)
         space = WordSpace(seeds.words, seeds.X)
         rotation = make_rotation("mean-difference").fit(seeds.X, seeds.y)
-        model = AxisModel.of(rotation, seeds, space, normalize=False)
+        model = AxisModel.of(rotation, seeds, space, AxisOptions(normalize=False))
         medians.append(np.median(model.score(seeds.X).standard_error))
     assert medians[0] > 1.5 * medians[1] > 2.25 * medians[2]
 
@@ -106,9 +106,9 @@ def test_probabilities_of_unseen_hu_liu_words_are_calibrated(
 ) -> None:
     """Of the words given a probability of p, a share of p is positive; and no worse than isotonic regression."""
     space, training, test = sentiment
-    seeds, unseen = Seeds.of(space, training), Seeds.of(space, test)
+    seeds, unseen = find_seeds(space, training), find_seeds(space, test)
     rotation = make_rotation(method).fit(seeds.X, seeds.y)
-    model = AxisModel.of(rotation, seeds, space, n_resamples=2)
+    model = AxisModel.of(rotation, seeds, space, AxisOptions(n_resamples=2))
     chance = model.score(unseen.X).probability
     positive = unseen.y > 0
     brier = np.mean((chance - positive) ** 2)

@@ -7,8 +7,8 @@ import pytest
 
 from densray import Lexicon, WordSpace
 from densray.axes._model import AxisModel
+from densray.axes._options import find_seeds
 from densray.axes._scoring import score_vocabulary
-from densray.axes._seeds import Seeds
 from densray.axes._views import axis_ends, axis_relation, map_frame, map_rows
 from densray.errors import TaskError
 
@@ -76,10 +76,10 @@ def test_one_word_or_none_correlates_with_nothing():
 
 
 def test_the_ends_are_named_by_frequent_seeds():
-    seeds = Seeds.of(SPACE, Lexicon({"w9": -1, "w30": 1, "w2": -1, "w11": 1, "w40": -1, "absent": 1}))
+    seeds = find_seeds(SPACE, Lexicon({"w9": -1, "w30": 1, "w2": -1, "w11": 1, "w40": -1, "absent": 1}))
     assert axis_ends(SPACE, seeds) == (["w2", "w9"], ["w11", "w30"])
 
 
 def test_the_ends_of_scores_are_the_outermost():
-    seeds = Seeds.of(SPACE, Lexicon({f"w{number}": float(number % 7) + number / 100 for number in range(50)}))
+    seeds = find_seeds(SPACE, Lexicon({f"w{number}": float(number % 7) + number / 100 for number in range(50)}))
     assert axis_ends(SPACE, seeds, n_words=1) == (["w0"], ["w48"])

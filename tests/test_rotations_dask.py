@@ -18,7 +18,7 @@ import pytest
 from densray import Densifier, DensRay, Lexicon, LinearRotation, MeanDifference, WordSpace
 from densray.axes._frames import induce_frame
 from densray.axes._scoring import induce
-from densray.errors import DensRayError, LabelError, LexiconError, NotAdditiveError, VectorError
+from densray.errors import DensRayError, LabelError, LexiconError, NotAdditiveError, TaskError, VectorError
 from densray.rotations import Rotation
 
 da = pytest.importorskip("dask.array", reason="the extra 'dask' is not installed")
@@ -115,7 +115,7 @@ def test_a_vocabulary_is_scored_where_it_lies(googlenews: WordSpace, sentiment: 
     table.insert(0, "word", list(space.words))
     frame = dd.from_pandas(table, npartitions=6)
     here = induce(space, sentiment, method="mean-difference", n_resamples=20)
-    there = induce(frame, sentiment, method="mean-difference", n_resamples=20)  # type: ignore[arg-type]
+    there = induce_frame(frame, sentiment, method="mean-difference", n_resamples=20)
     assert hasattr(there, "__dask_graph__")
     found = there.compute()
     assert found["word"].tolist() == list(space.words)
@@ -129,9 +129,11 @@ def test_a_vocabulary_is_scored_where_it_lies(googlenews: WordSpace, sentiment: 
     with pytest.raises(DensRayError, match="3 words for an array"):
         induce_frame(blocks, sentiment, words=["a", "b", "c"])
     with pytest.raises(LexiconError, match="none of the 1 words"):
-        induce(frame, Lexicon({"qqqq": 1}))  # type: ignore[arg-type]
+        induce_frame(frame, Lexicon({"qqqq": 1}))
     with pytest.raises(DensRayError, match="no column 'word'"):
-        induce(frame[["x0", "x1"]], sentiment)  # type: ignore[arg-type]
+        induce_frame(frame[["x0", "x1"]], sentiment)
+    with pytest.raises(TaskError, match="induce_frame"):
+        induce(frame, sentiment)  # type: ignore[arg-type]
 
 
 def test_unit_length_differences_name_the_forms_that_spread(rows: Rows) -> None:

@@ -10,12 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from functools import partial
 from typing import TypeAlias, TypeVar, cast
 
 from threadpoolctl import threadpool_limits  # comes with scikit-learn
-
-from densray.journal import Run
 
 _blas_lock = threading.Lock()
 _blas_holders = 0
@@ -118,24 +115,16 @@ def map_parallel(
     *,
     threads: int | None = None,
     progress: Progress | None = None,
-    run: Run | None = None,
-    what: str = "part",
 ) -> list[Found]:
     """Return ``function(item)`` for every item, in order.
 
     Matrix products of one fit are small: shared out over cores they mostly wait for each other (tenfold slower on a
     busy machine). Here each runs on one core, and as many run side by side as there are cores, or `threads`. An
-    interruption or an error ends it at once; what has not begun then never does. With a `run`, what is found is kept in
-    its journal, as "`what` 0", "`what` 1" and so on.
+    interruption or an error ends it at once; what has not begun then never does.
     """
     found: list[Found] = []
-
-    def find(number: int) -> Found:
-        item = items[number]
-        return function(item) if run is None else run.part(f"{what} {number}", partial(function, item))
-
     with one_core(), _threads(threads or count_cores()) as pool:
-        for answer in pool.map(find, range(len(items))):
+        for answer in pool.map(function, items):
             found.append(answer)
             if progress is not None:
                 progress(len(found), len(items))

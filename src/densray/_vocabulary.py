@@ -164,6 +164,21 @@ def at_unit_length(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(rows / np.where(lengths > 0, lengths, 1.0))
 
 
+def unit_rows(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return float32 rows scaled to unit length in float32; rows of zeros stay zero."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    return np.asarray(rows / np.where(lengths > 0, lengths, 1.0)[:, None], dtype=np.float32)
+
+
+def spread_rows(n_rows: int, most: int) -> NDArray[np.int64]:
+    """Return at most `most` row numbers spread evenly over `n_rows` rows, the first and the last among them.
+
+    >>> spread_rows(100, 4).tolist(), spread_rows(3, 4).tolist()
+    ([0, 33, 66, 99], [0, 1, 2])
+    """
+    return np.unique(np.linspace(0, n_rows - 1, num=min(n_rows, most)).astype(np.int64))
+
+
 def nearest_rows(
     vectors: NDArray[np.float32],
     queries: NDArray[np.float32],

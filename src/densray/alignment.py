@@ -2,49 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 
+from densray._vocabulary import check_seed, unit_rows
 from densray.errors import LexiconError, name_some
 
 if TYPE_CHECKING:
     from densray.space import WordSpace
 
-__all__ = ["Alignment", "align_words", "locate_spellings", "spelling_key"]
+__all__ = ["Alignment", "align_words", "draw_test_words", "locate_spellings", "sides_of", "spelling_key"]
 
 
 @dataclass(frozen=True)
 class Alignment:
-    """The part of a lexicon that is in a space; each of its words is found, missing or repeated.
+    """The labelled words of a lexicon that are in a space, with their vectors.
 
     It unpacks: ``X, y, words, missing = lexicon.align(space)``.
 
     Attributes
     ----------
-    X : array of shape (n, d)
+    X : array of shape (n, d), float32
         The vectors of the words found, in the order of the lexicon.
     y : array of shape (n,)
-        Their labels.
-    rows : array of shape (n,)
-        Their rows in the space.
+        Their labels as the lexicon gives them.
     words : tuple of str
         The words found, as the space spells them.
     missing : tuple of str
         The words of the lexicon that are not in the space.
+    rows : array of shape (n,)
+        The rows of the words found; empty for vectors that are not from a space.
     repeated : tuple of str
         The words that met a vector another word of the lexicon already has.
+    dropped : dict of tuples of str
+        The words that the lexicon itself left out or merged, by reason.
     """
 
     X: NDArray[np.float32]
     y: NDArray[np.float64]
-    rows: NDArray[np.int64]
     words: tuple[str, ...]
-    missing: tuple[str, ...]
+    missing: tuple[str, ...] = ()
+    rows: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     repeated: tuple[str, ...] = ()
+    dropped: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.X, self.y, self.words, self.missing))
+
+    @property
+    def n_words(self) -> int:
+        """How many words were found."""
+        return len(self.y)
 
     @property
     def coverage(self) -> float:
@@ -52,8 +65,75 @@ class Alignment:
         found = len(self.words) + len(self.repeated)
         return found / (found + len(self.missing))
 
-    def __iter__(self) -> Iterator[Any]:
-        return iter((self.X, self.y, self.words, self.missing))
+    @property
+    def set_aside(self) -> dict[str, tuple[str, ...]]:
+        """The words left out or merged by reason, as :class:`densray.report.Provenance` has them."""
+        return {**self.dropped, "same vector": self.repeated} if self.repeated else dict(self.dropped)
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether there are two classes; else the labels are scores."""
+        return len(np.unique(self.y)) == 2
+
+    @property
+    def sides(self) -> NDArray[np.float64]:
+        """1 for the higher class, or a score above the median; else -1."""
+        return sides_of(self.y)
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """-1 and 1 for two classes, else the scores."""
+        return self.sides if self.is_binary else self.y
+
+    def unit(self) -> Alignment:
+        """Return the words with vectors of unit length; a vector of zeros stays as it is."""
+        return replace(self, X=unit_rows(self.X))
+
+    def take(self, places: NDArray[np.intp]) -> Alignment:
+        """Return some of the words found, by their places among them."""
+        words = tuple(self.words[place] for place in places.tolist())
+        rows = self.rows[places] if self.rows.size else self.rows
+        return replace(self, X=self.X[places], y=self.y[places], words=words, rows=rows)
+
+
+def sides_of(labels: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return 1 and -1: the higher and the lower of two labels, scores above their median and the others.
+
+    Where no score lies above the median, it counts as high.
+
+    >>> sides_of(np.array([0.0, 1.0, 1.0])), sides_of(np.array([1.0, 2.0, 5.0]))
+    (array([-1.,  1.,  1.]), array([-1., -1.,  1.]))
+    """
+    high = labels.max()
+    cut = labels.min() if len(np.unique(labels)) == 2 else np.median(labels)
+    return np.where(labels > cut if cut < high else labels == high, 1.0, -1.0)
+
+
+def draw_test_words(
+    words: Sequence[str],
+    labels: NDArray[np.float64],
+    test_size: float,
+    random_state: int | np.random.RandomState | None,
+) -> NDArray[np.bool_]:
+    """Return which words are held out for testing; see `Lexicon.split`."""
+    if not 0 < test_size < 1:
+        raise LexiconError(f"test_size is {test_size}; it must lie between 0 and 1, for instance 0.2.")
+    check_seed(random_state)
+    spellings = [spelling_key(word, any_case=True) for word in words]
+    groups: dict[str, float] = {}
+    for key, label in zip(spellings, labels.tolist(), strict=True):
+        groups.setdefault(key, label)
+    random = check_random_state(random_state)
+    strata = np.array(list(groups.values())) if len(np.unique(labels)) == 2 else np.zeros(len(groups))
+    keys = np.array(list(groups), dtype=object)
+    test: set[str] = set()
+    for stratum in np.unique(strata):
+        members = random.permutation(keys[strata == stratum])
+        test.update(members[: round(test_size * len(members))])
+    in_test = np.array([key in test for key in spellings])
+    if in_test.all() or not in_test.any():
+        raise LexiconError(f"{len(words)} words cannot be split with test_size={test_size}: one side would be empty.")
+    return in_test
 
 
 def spelling_key(word: str, *, any_case: bool) -> str:

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from densray._lexicon_files import Conflicts, Dropped, Label, Neutral, merge_entries
-from densray._vocabulary import check_seed
-from densray.alignment import Alignment, align_words, spelling_key
+from densray.alignment import Alignment, align_words, draw_test_words, sides_of, spelling_key
 from densray.errors import LexiconError, name_some
 
 if TYPE_CHECKING:
@@ -231,17 +229,16 @@ class Lexicon:
         Two labels become 1 (the higher) and -1. Scores are split at their median: 1 above it, -1 at or below
         it; where nothing lies above the median, it counts as high.
         """
-        low, high = self.labels.min(), self.labels.max()
-        if low == high:
-            raise LexiconError(f"All {len(self)} words of '{self.name}' have the label {low:g}; two are needed.")
-        cut = low if self.is_binary else float(np.median(self.labels))
-        above = self.labels > cut if cut < high else self.labels >= cut
-        return self._with(self.words, np.where(above, 1.0, -1.0))
+        if np.ptp(self.labels) == 0.0:
+            raise LexiconError(
+                f"All {len(self)} words of '{self.name}' have the label {self.labels[0]:g}; two are needed."
+            )
+        return self._with(self.words, sides_of(self.labels))
 
     def without(self, words: Iterable[str], *, any_case: bool = False) -> Lexicon:
         """Return the lexicon without these words, however their parts are joined (blank or underscore)."""
         barred = {spelling_key(word, any_case=any_case) for word in words}
-        return self._where([spelling_key(word, any_case=any_case) not in barred for word in self.words])
+        return self._where(np.array([spelling_key(word, any_case=any_case) not in barred for word in self.words]))
 
     def split(
         self, test_size: float = 0.2, *, random_state: int | np.random.RandomState | None = None
@@ -258,25 +255,8 @@ class Lexicon:
         random_state : int, RandomState or None
             An int gives the same split every time.
         """
-        if not 0 < test_size < 1:
-            raise LexiconError(f"test_size is {test_size}; it must lie between 0 and 1, for instance 0.2.")
-        check_seed(random_state)
-        groups: dict[str, float] = {}
-        for word, label in self.items():
-            groups.setdefault(spelling_key(word, any_case=True), label)
-        random = check_random_state(random_state)
-        strata = np.array(list(groups.values())) if self.is_binary else np.zeros(len(groups))
-        keys = np.array(list(groups), dtype=object)
-        test: set[str] = set()
-        for stratum in np.unique(strata):
-            members = random.permutation(keys[strata == stratum])
-            test.update(members[: round(test_size * len(members))])
-        in_test = [spelling_key(word, any_case=True) in test for word in self.words]
-        if all(in_test) or not any(in_test):
-            raise LexiconError(
-                f"{len(self)} words cannot be split with test_size={test_size}: one side would be empty."
-            )
-        return self._where([not inside for inside in in_test]), self._where(in_test)
+        in_test = draw_test_words(self.words, self.labels, test_size, random_state)
+        return self._where(~in_test), self._where(in_test)
 
     def align(
         self, space: WordSpace, *, any_case: bool = False, limit: int | None = None, minimum: int = 1
@@ -293,7 +273,8 @@ class Lexicon:
         minimum : int
             Fewer words found than this are an error that names the first missing ones and the likely cause.
         """
-        return align_words(self.words, self.labels, space, any_case=any_case, limit=limit, minimum=minimum)
+        found = align_words(self.words, self.labels, space, any_case=any_case, limit=limit, minimum=minimum)
+        return replace(found, dropped=self.dropped.by_reason())
 
     def to_polars(self) -> polars.DataFrame:
         """Return a polars frame with the columns ``word`` and ``label``."""
@@ -301,10 +282,9 @@ class Lexicon:
 
         return polars.DataFrame({"word": self.words, "label": self.labels})
 
-    def _where(self, kept: Sequence[bool]) -> Lexicon:
-        if not any(kept):
+    def _where(self, chosen: NDArray[np.bool_]) -> Lexicon:
+        if not chosen.any():
             raise LexiconError(f"None of the {len(self)} words of '{self.name}' is left.")
-        chosen = np.array(kept)
         return self._with(tuple(np.array(self.words, dtype=object)[chosen]), self.labels[chosen])
 
     def _with(self, words: tuple[str, ...], labels: NDArray[np.float64]) -> Lexicon:

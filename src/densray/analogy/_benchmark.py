@@ -233,7 +233,7 @@ def compare_solvers(
         inputs.append(Input("vectors", f"{vectors.dtype} on {getattr(vectors, 'device', 'cpu')}", size=len(space)))
     missing = [pair for category in usable for pair in category.skipped]
     words = space.absent(word for pair in missing for word in (pair.query, pair.answer))
-    done = provenance.finish(inputs=inputs, used=sum(map(len, usable)), missing=words, resumed=run.taken)
+    done = provenance.finish(inputs=inputs, used=sum(map(len, usable)), missing=words, resumed=run.n_reused)
     return [
         _result(space, analogies.name, solver.name, [one[place] for one in solved], k, done)
         for place, solver in enumerate(made)

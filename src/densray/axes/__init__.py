@@ -33,6 +33,8 @@ from densray.axes._lexicon_evaluation import (
     evaluate_induction,
     evaluate_inductions,
 )
+from densray.axes._model import AxisModel
+from densray.axes._options import AxisOptions, find_seeds, fit_rotation
 from densray.axes._protocol import PAPER_METHODS, Protocol, TrainTest, fit_method
 from densray.axes._scoring import WRITERS, Induction, both_ends, induce, look_up, score_vocabulary, seed_scores
 from densray.axes._stability import DEFAULT_SIZES, STABILITY_METHODS, SizeScore, Stability, evaluate_stability
@@ -57,6 +59,8 @@ __all__ = [
     "WRITERS",
     "Agreement",
     "AxisChange",
+    "AxisModel",
+    "AxisOptions",
     "AxisRelation",
     "Cone",
     "Diagnosis",
@@ -87,8 +91,10 @@ __all__ = [
     "evaluate_induction",
     "evaluate_inductions",
     "evaluate_stability",
+    "find_seeds",
     "fit_axis",
     "fit_method",
+    "fit_rotation",
     "found_trials",
     "induce",
     "induce_by_axis",

@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import combinations, pairwise
 from typing import Any, ClassVar
 
@@ -14,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._threads import Progress, part_of, run_in_thread
+from densray.alignment import Alignment
 from densray.axes._evidence import degrees_between
 from densray.axes._lexicon_evaluation import check_methods
 from densray.axes._model import AxisModel
+from densray.axes._options import find_seeds, fit_rotation
 from densray.axes._resampling import count_folds, held_out_scores, stratified_folds
 from densray.axes._scoring import Induction, score_vocabulary
-from densray.axes._seeds import Seeds, fitted
 from densray.axes._views import AxisChange, axis_change, standardized
 from densray.errors import DensRayError, TaskError, suggest
-from densray.journal import Journal, Run
 from densray.lexicon import Lexicon
 from densray.metrics import kendall_tau, percentile_interval, resampled_tau
 from densray.report import Column, Input, Provenance, Result, Table, best_cells
@@ -93,20 +92,19 @@ class FailedTrial:
 
 def try_method(
     space: WordSpace,
-    seeds: Seeds,
+    seeds: Alignment,
     method: str,
     *,
     folds: int = 10,
     random_state: int = 0,
     progress: Progress | None = None,
-    run: Run | None = None,
 ) -> MethodTrial | FailedTrial:
     """Return one method on the seeds of a concept; what goes wrong with a known method is returned, not raised.
 
     Parameters
     ----------
     space : WordSpace
-    seeds : Seeds
+    seeds : Alignment
     method : str
     folds : int, default=10
         Of the cross-validation; fewer where the seeds are few.
@@ -114,13 +112,10 @@ def try_method(
         Draws the folds and the resamples of the interval.
     progress : callable, optional
         Called with the folds done and their number.
-    run : Run, optional
-        Of a journal: keeps what was found.
     """
     check_methods([method])
     numbers = stratified_folds(seeds, count_folds(seeds, folds), np.random.default_rng(random_state))
-    find = partial(run_in_thread, lambda: _held_out(seeds, method, numbers, random_state, progress))
-    found = find() if run is None else run.part(method, find, HeldOutAxis, FailedTrial)
+    found = run_in_thread(lambda: _held_out(seeds, method, numbers, random_state, progress))
     if isinstance(found, FailedTrial):
         return found
     return MethodTrial(
@@ -129,13 +124,13 @@ def try_method(
 
 
 def _held_out(
-    seeds: Seeds, method: str, folds: NDArray[np.int64], random_state: int, progress: Progress | None
+    seeds: Alignment, method: str, folds: NDArray[np.int64], random_state: int, progress: Progress | None
 ) -> HeldOutAxis | FailedTrial:
-    split = METHODS[method].classes_only and not seeds.binary
+    split = METHODS[method].classes_only and not seeds.is_binary
     learned = replace(seeds, y=seeds.sides) if split else seeds
     start = time.perf_counter()
     try:
-        rotation = fitted(method, learned)
+        rotation = fit_rotation(method, learned)
         seconds = time.perf_counter() - start
         scores = held_out_scores(rotation, learned, folds, progress=progress)[:, 0]
         resamples = resampled_tau(seeds.values, scores, n_resamples=_RESAMPLES, random_state=random_state)
@@ -153,7 +148,7 @@ def found_trials(trials: Sequence[MethodTrial | FailedTrial]) -> tuple[MethodTri
 
 
 def trial_rows(trials: Sequence[MethodTrial | FailedTrial]) -> list[dict[str, Any]]:
-    """Return one row a trial: τ with its interval, by how much it is behind the best, seconds, remarks."""
+    """Return one row per trial: τ with its interval, by how much it is behind the best, seconds, remarks."""
     best = found_trials(trials)[:1]
     return [
         _row(trial, best[0]) if isinstance(trial, MethodTrial) else {"method": trial.method, "remark": trial.problem}
@@ -224,7 +219,7 @@ class MethodComparison(Result):
         return [{"word": words[row], "first": float(scores[0][row]), "second": float(scores[1][row])} for row in shown]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row a method: τ with its interval, by how much it is behind the best, seconds, remarks."""
+        """Return one row per method: τ with its interval, by how much it is behind the best, seconds, remarks."""
         return trial_rows(self.trials)
 
     def tables(self) -> list[Table]:
@@ -263,7 +258,6 @@ def compare_methods(
     random_state: int = 0,
     n_words: int = 20,
     progress: Progress | None = None,
-    journal: Journal | None = None,
 ) -> MethodComparison:
     """Return how methods do on one concept: held-out τ, angles between their axes, words they disagree on.
 
@@ -276,7 +270,7 @@ def compare_methods(
     lexicon : Lexicon
         The seeds.
     methods : sequence of str
-        Names of methods; :data:`densray.tasks.method_trials.COMPARABLE` has all.
+        Names of methods; :data:`densray.axes.COMPARABLE` has all.
     folds : int, default=10
         Of the cross-validation, the same for all methods; fewer where the seeds are few.
     random_state : int, default=0
@@ -285,8 +279,6 @@ def compare_methods(
         How many words are named that the methods disagree on.
     progress : callable, optional
         Called with the folds done and their number, over all methods.
-    journal : Journal, optional
-        Keeps what each method found until the run is done; see `densray.journal`.
 
     Examples
     --------
@@ -298,26 +290,23 @@ def compare_methods(
     """
     started = Provenance.begin(seed=random_state)
     chosen = check_methods(methods)
-    seeds = Seeds.of(space, lexicon)
+    seeds = find_seeds(space, lexicon)
     n_folds = count_folds(seeds, folds)
     steps = [n_folds * place for place in range(len(chosen) + 1)]
-    run = (journal or Journal()).run("methods", space, lexicon, folds, random_state)
     trials = [
-        try_method(space, seeds, method, folds=folds, random_state=random_state, run=run,
+        try_method(space, seeds, method, folds=folds, random_state=random_state,
                    progress=part_of(progress, start, stop, steps[-1]))
         for method, (start, stop) in zip(chosen, pairwise(steps), strict=True)
     ]  # fmt: skip
     found = compare_trials(space, lexicon, seeds, trials, random_state=random_state, n_words=n_words)
-    whole = started.finish(resumed=run.taken)
-    return replace(found, provenance=replace(
-        found.provenance, started=whole.started, seconds=whole.seconds, parts_resumed=whole.parts_resumed
-    ))  # fmt: skip
+    whole = started.finish()
+    return replace(found, provenance=replace(found.provenance, started=whole.started, seconds=whole.seconds))
 
 
 def compare_trials(
     space: WordSpace,
     lexicon: Lexicon,
-    seeds: Seeds,
+    seeds: Alignment,
     trials: Sequence[MethodTrial | FailedTrial],
     *,
     random_state: int = 0,
@@ -329,10 +318,10 @@ def compare_trials(
     ----------
     space : WordSpace
     lexicon : Lexicon
-    seeds : Seeds
+    seeds : Alignment
         Those of the lexicon in the space.
     trials : sequence of MethodTrial and FailedTrial
-        What :func:`densray.tasks.method_trials.try_method` returned, for the same folds.
+        What :func:`densray.axes.try_method` returned, for the same folds.
     random_state : int, default=0
         The seed they were made with.
     n_words : int, default=20
@@ -349,14 +338,14 @@ def compare_trials(
     ]
     provenance = started.finish(
         inputs=[Input.of("space", space), Input.of("lexicon", lexicon)],
-        used=len(seeds),
+        used=seeds.n_words,
         missing=seeds.missing,
         set_aside=seeds.set_aside,
         method=", ".join(trial.method for trial in trials),
     )
     provenance = replace(provenance, seconds=sum(trial.total_seconds for trial in trials))
     words = _disagreements(found, n_words)
-    return MethodComparison(lexicon.name, len(seeds), tuple(trials), angles, words, provenance=provenance)
+    return MethodComparison(lexicon.name, seeds.n_words, tuple(trials), angles, words, provenance=provenance)
 
 
 def _disagreements(trials: Sequence[MethodTrial], n_words: int) -> list[dict[str, Any]]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from densray._threads import Progress, part_of
-from densray._vocabulary import check_seed
+from densray.alignment import Alignment
 from densray.axes._diagnosis import Agreement, Diagnosis, judge
 from densray.axes._evidence import (
     bootstrap_cone,
@@ -21,10 +21,9 @@ from densray.axes._evidence import (
 )
 from densray.axes._influence import leave_one_out_axes
 from densray.axes._model import AxisModel
+from densray.axes._options import DEFAULTS, AxisChoices, AxisOptions, find_seeds, fit_rotation
 from densray.axes._permutation import PermutationTest, permutation_test
 from densray.axes._resampling import count_folds, held_out_scores, is_closed_form, stratified_folds
-from densray.axes._seeds import Seeds, fitted
-from densray.journal import Journal, Run
 from densray.lexicon import Lexicon
 from densray.metrics import auc, auc_interval, kendall_tau, tau_interval
 from densray.report import Input, Provenance
@@ -43,16 +42,9 @@ def diagnose(
     *,
     method: str | Rotation = "auto",
     pairs: Iterable[Sequence[str]] | None = None,
-    normalize: bool = True,
-    any_case: bool = False,
-    folds: int = 10,
-    n_resamples: int | None = None,
-    n_permutations: int | None = None,
-    max_refits: int = 50,
-    random_state: int = 0,
-    label_names: tuple[str, str] | None = None,
+    options: AxisOptions = DEFAULTS,
     progress: Progress | None = None,
-    journal: Journal | None = None,
+    **choices: Unpack[AxisChoices],
 ) -> Diagnosis:
     """Return how far the axis of some labelled words can be trusted.
 
@@ -65,122 +57,67 @@ def diagnose(
         The name of a method, or a rotation; a fitted one is taken as it is.
     pairs : pairs of words, optional
         Words that differ in the concept, the higher first, whose differences should be parallel.
-    normalize : bool, default=True
-        Whether vectors count at unit length.
-    any_case : bool, default=False
-    folds : int, default=10
-        Of the cross-validation; fewer where the seeds are few.
-    n_resamples, n_permutations : int, optional
-        Of the bootstrap (200, or 50 where each is a fit) and of the test (999, or 99 on a sample of the seeds).
-    max_refits : int, default=50
-        Seeds left out one by one where that has no closed form.
-    random_state : int, default=0
-    label_names : pair of str, optional
-        What the low and the high end of the axis are called.
+    options : AxisOptions, optional
     progress : callable, optional
         Called with the steps done and their number.
-    journal : Journal, optional
-        Keeps what each fit found until the diagnosis is done, for methods that are fitted many times; see
-        `densray.journal`.
+    **choices
+        Fields of :class:`densray.axes.AxisOptions` by name, such as ``any_case=True`` or ``folds=5``.
     """
-    seeds = Seeds.of(space, lexicon, normalize=normalize, any_case=any_case)
+    options = options.changed(**choices)
+    seeds = find_seeds(space, lexicon, options)
+    rotation = fit_rotation(method, seeds)
+    named = name_method(method)
     return diagnose_axis(
-        space,
-        seeds,
-        fitted(method, seeds),
-        method=name_method(method),
-        lexicon=lexicon,
-        pairs=pairs,
-        normalize=normalize,
-        any_case=any_case,
-        folds=folds,
-        n_resamples=n_resamples,
-        n_permutations=n_permutations,
-        max_refits=max_refits,
-        random_state=random_state,
-        label_names=label_names,
-        progress=progress,
-        journal=journal,
+        space, seeds, rotation, method=named, lexicon=lexicon, pairs=pairs, options=options, progress=progress
     )
 
 
 def diagnose_axis(
     space: WordSpace,
-    seeds: Seeds,
+    seeds: Alignment,
     rotation: Rotation,
     *,
     method: str,
     lexicon: Lexicon,
     pairs: Iterable[Sequence[str]] | None = None,
-    normalize: bool = True,
-    any_case: bool = False,
-    folds: int = 10,
-    n_resamples: int | None = None,
-    n_permutations: int | None = None,
-    max_refits: int = 50,
-    random_state: int = 0,
-    label_names: tuple[str, str] | None = None,
+    options: AxisOptions = DEFAULTS,
     progress: Progress | None = None,
-    journal: Journal | None = None,
 ) -> Diagnosis:
     """Return how far an axis that is fitted already can be trusted; see :func:`diagnose`."""
-    check_seed(random_state)
-    provenance = Provenance.begin(seed=random_state)
-    random = np.random.default_rng(random_state)
+    provenance = Provenance.begin(seed=options.random_state)
+    random = np.random.default_rng(options.random_state)
     folding, resampling, permuting, leaving_out = (part_of(progress, at, at + 100, 400) for at in range(0, 400, 100))
-    run = (journal or Journal()).run(
-        "diagnosis", seeds, rotation, folds, n_resamples, n_permutations, max_refits, random_state
-    )
-    n_folds = count_folds(seeds, folds)
+    n_folds = count_folds(seeds, options.folds)
     numbers = stratified_folds(seeds, n_folds, random)
     n_axes = _count_axes(rotation, seeds, numbers)
-    held_out = held_out_scores(rotation, seeds, numbers, n_axes=n_axes, progress=folding, run=run)
-    model = AxisModel.of(
-        rotation,
-        seeds,
-        space,
-        normalize=normalize,
-        n_resamples=n_resamples,
-        random_state=random_state,
-        held_out=held_out[:, 0],
-        progress=resampling,
-        run=run,
-    )
-    test = permutation_test(rotation, seeds, n_permutations=n_permutations, random=random, progress=permuting, run=run)
-    rows, how = _seed_rows(rotation, seeds, model, held_out[:, 0], max_refits, leaving_out, run)
+    held_out = held_out_scores(rotation, seeds, numbers, n_axes=n_axes, progress=folding)
+    model = AxisModel.of(rotation, seeds, space, options, held_out=held_out[:, 0], progress=resampling)
+    test = permutation_test(rotation, seeds, n_permutations=options.n_permutations, random=random, progress=permuting)
+    rows, how = _seed_rows(rotation, seeds, model, held_out[:, 0], options.max_refits, leaving_out)
     return Diagnosis(
         **_figures(space, seeds, model, held_out, test, eigenvalues_of(rotation, seeds)),
         **_about_seeds(space, seeds, rows),
         method=method,
         lexicon=lexicon.name,
         folds=n_folds,
-        pairs=None
-        if pairs is None
-        else pair_consistency(pairs, space, model.axis, normalize=normalize, any_case=any_case),
+        pairs=None if pairs is None else pair_consistency(pairs, space, model.axis, options),
         influence=how,
         rotation=rotation,
         model=model,
-        label_names=label_names,
-        provenance=_finished(provenance, space, lexicon, seeds, method=method, resumed=run.taken),
-    )
-
-
-def _finished(
-    provenance: Provenance, space: WordSpace, lexicon: Lexicon, seeds: Seeds, *, method: str, resumed: int
-) -> Provenance:
-    return provenance.finish(
-        inputs=[Input.of("space", space), Input.of("lexicon", lexicon)],
-        used=len(seeds),
-        missing=seeds.missing,
-        set_aside=seeds.set_aside,
-        method=method,
-        resumed=resumed,
+        label_names=options.label_names,
+        provenance=provenance.finish(
+            inputs=[Input.of("space", space), Input.of("lexicon", lexicon)],
+            used=seeds.n_words,
+            missing=seeds.missing,
+            set_aside=seeds.set_aside,
+            method=method,
+        ),
     )
 
 
 def _figures(
     space: WordSpace,
-    seeds: Seeds,
+    seeds: Alignment,
     model: AxisModel,
     held_out: NDArray[np.float64],
     test: PermutationTest,
@@ -200,7 +137,7 @@ def _figures(
     return {
         "verdict": verdict,
         "axes": axes,
-        "tau_interval": tau_interval(seeds.y, held_out[:, 0], n_resamples=200 if len(seeds) > 5000 else 1000),
+        "tau_interval": tau_interval(seeds.y, held_out[:, 0], n_resamples=200 if seeds.n_words > 5000 else 1000),
         "n_signal_axes": _count_leading(axis.auc_interval.low > 0.5 for axis in axes),
         "permutation": test,
         "cone": cone,
@@ -210,27 +147,27 @@ def _figures(
     }
 
 
-def _about_seeds(space: WordSpace, seeds: Seeds, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _about_seeds(space: WordSpace, seeds: Alignment, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Return what there is to say of the seeds, from what is known of each, and of those missing."""
     return {
-        "n_seeds": len(seeds),
+        "n_seeds": seeds.n_words,
         "n_high": int(np.sum(seeds.sides > 0)),
         "n_low": int(np.sum(seeds.sides < 0)),
-        "labels": "classes" if seeds.binary else "scores",
+        "labels": "classes" if seeds.is_binary else "scores",
         "seeds": rows,
         "contradictions": sorted(
             (row for row in rows if row["agreement"] < 0.5), key=lambda row: float(row["agreement"])
         ),
-        "coverage": len(seeds) / (len(seeds) + len(seeds.missing)),
+        "coverage": seeds.n_words / (seeds.n_words + len(seeds.missing)),
         "near_misses": near_misses(seeds.missing, space),
     }
 
 
-def _count_axes(rotation: Rotation, seeds: Seeds, folds: NDArray[np.int64]) -> int:
+def _count_axes(rotation: Rotation, seeds: Alignment, folds: NDArray[np.int64]) -> int:
     """Return how many axes to look at: several where they come cheap, one where each takes long to fit."""
     if not isinstance(rotation, DensRay | PairDirection) and not is_closed_form(rotation, seeds):
         return 1
-    if len(seeds) > FEW:
+    if seeds.n_words > FEW:
         return min(AXES, int(seeds.X.shape[1]))
     trainings = (seeds.X[folds != number] for number in np.unique(folds))
     # an axis in the complement of the others needs rows that still differ there
@@ -238,7 +175,7 @@ def _count_axes(rotation: Rotation, seeds: Seeds, folds: NDArray[np.int64]) -> i
     return max(min(AXES, *ranks), 1)
 
 
-def _agreement(seeds: Seeds, scores: NDArray[np.float64], axis: int) -> Agreement:
+def _agreement(seeds: Alignment, scores: NDArray[np.float64], axis: int) -> Agreement:
     return Agreement(
         axis,
         auc(seeds.sides, scores),
@@ -249,19 +186,18 @@ def _agreement(seeds: Seeds, scores: NDArray[np.float64], axis: int) -> Agreemen
 
 def _seed_rows(
     rotation: Rotation,
-    seeds: Seeds,
+    seeds: Alignment,
     model: AxisModel,
     held_out: NDArray[np.float64],
     max_refits: int,
     progress: Progress | None,
-    run: Run,
 ) -> tuple[list[dict[str, Any]], str]:
     """Return what is known of each seed, the most influential first, and how it was found."""
     assert model.calibration is not None
     first = np.argsort(seeds.sides * held_out, kind="stable")  # those on the wrong side before the others
-    axes = leave_one_out_axes(rotation, seeds, first=first, max_refits=max_refits, progress=progress, run=run)
+    axes = leave_one_out_axes(rotation, seeds, first=first, max_refits=max_refits, progress=progress)
     known = np.asarray(np.isfinite(axes).all(axis=1))
-    n, centred = len(seeds), seeds.X - seeds.X.mean(axis=0, dtype=np.float64)
+    n, centred = seeds.n_words, seeds.X - seeds.X.mean(axis=0, dtype=np.float64)
     # measured from the mean of the others, which is n/(n-1) times as far away as the mean of all
     alone = np.einsum("ij,ij->i", centred, np.where(known[:, None], axes, 0.0)) * n / (n - 1)
     every = known.all()

@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from densray._vocabulary import unit_rows
+from densray.alignment import Alignment
 from densray.axes._model import AxisModel
-from densray.axes._seeds import Seeds, unit_rows
+from densray.axes._options import AxisOptions
 from densray.errors import LexiconError, name_some
 from densray.rotations import DensRay, PairDirection, Rotation
 from densray.space import WordSpace
@@ -94,7 +96,7 @@ def reliability(scores: NDArray[np.float64], errors: NDArray[np.float64]) -> flo
     return max(1.0 - float(np.mean(errors**2)) / variance, 0.0) if variance > 0 else 0.0
 
 
-def eigenvalues_of(rotation: Rotation, seeds: Seeds) -> NDArray[np.float64] | None:
+def eigenvalues_of(rotation: Rotation, seeds: Alignment) -> NDArray[np.float64] | None:
     """Return all eigenvalues of a method that has them, descending, else None."""
     if not isinstance(rotation, DensRay | PairDirection):
         return None
@@ -128,11 +130,11 @@ class PairConsistency:
 
 
 def pair_consistency(
-    pairs: Iterable[Sequence[str]], space: WordSpace, axis: NDArray[np.float64], *, normalize: bool, any_case: bool
+    pairs: Iterable[Sequence[str]], space: WordSpace, axis: NDArray[np.float64], options: AxisOptions
 ) -> PairConsistency:
     """Return how consistent pairs (higher word first) are."""
     listed = [(str(left), str(right)) for left, right in pairs]
-    left, right = (space.locate([pair[side] for pair in listed], any_case=any_case) for side in (0, 1))
+    left, right = (space.locate([pair[side] for pair in listed], any_case=options.any_case) for side in (0, 1))
     usable = np.flatnonzero((left >= 0) & (right >= 0) & (left != right))
     if usable.size < 2:
         raise LexiconError(
@@ -140,7 +142,7 @@ def pair_consistency(
             f"({name_some(' – '.join(pair) for pair in listed)}); at least two are needed."
         )
     rows = [np.asarray(space.vectors[side[usable]]) for side in (left, right)]
-    high, low = (unit_rows(part) if normalize else part for part in rows)
+    high, low = (unit_rows(part) if options.normalize else part for part in rows)
     along = (high - low).astype(np.float64) @ axis
     offsets = unit_rows(high - low).astype(np.float64)
     count = usable.size

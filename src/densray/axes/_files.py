@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Unpack
 from zipfile import is_zipfile
 
 from densray._threads import Progress
+from densray.alignment import Alignment
 from densray.axes._diagnose import diagnose_axis
 from densray.axes._diagnosis import Diagnosis, Verdict
 from densray.axes._model import AxisModel
+from densray.axes._options import DEFAULTS, AxisChoices, AxisOptions, find_seeds, fit_rotation
 from densray.axes._scoring import Induction, score_vocabulary
-from densray.axes._seeds import Seeds, fitted
-from densray.journal import Journal
 from densray.lexicon import Lexicon
 from densray.persistence import load_attachments, read_header, save_rotation
 from densray.report import Input, Provenance
@@ -28,7 +29,7 @@ class SavedAxis:
 
     path: Path
     method: str
-    seeds: Seeds
+    seeds: Alignment
     diagnosis: Diagnosis | None
 
 
@@ -41,16 +42,10 @@ def fit_axis(
     n_components: int | None = None,
     judge: bool = True,
     pairs: Iterable[Sequence[str]] | None = None,
-    normalize: bool = True,
-    any_case: bool = False,
-    folds: int = 10,
-    n_resamples: int | None = None,
-    n_permutations: int | None = None,
-    random_state: int = 0,
-    label_names: tuple[str, str] | None = None,
+    options: AxisOptions = DEFAULTS,
     overwrite: bool = False,
     progress: Progress | None = None,
-    journal: Journal | None = None,
+    **choices: Unpack[AxisChoices],
 ) -> SavedAxis:
     """Find the axis of some labelled words, find out how far it can be trusted, and write it with all that.
 
@@ -67,40 +62,25 @@ def fit_axis(
         Whether to diagnose the axis; without, the file has no errors, no calibration and no verdict.
     overwrite : bool, default=False
         Whether an existing file is replaced.
-    method, pairs, normalize, any_case, label_names
-        As for :func:`densray.tasks.diagnostics.diagnose`.
-    folds, n_resamples, n_permutations, random_state, progress, journal
-        Likewise, of use where the axis is judged.
+    method, pairs, options, progress, **choices
+        As for :func:`densray.axes.diagnose`.
     """
-    seeds = Seeds.of(space, lexicon, normalize=normalize, any_case=any_case)
-    rotation, named = fitted(method, seeds, n_components=n_components), name_method(method)
+    options = options.changed(**choices)
+    seeds = find_seeds(space, lexicon, options)
+    rotation, named = fit_rotation(method, seeds, n_components=n_components), name_method(method)
     diagnosis = None
     if judge:
         diagnosis = diagnose_axis(
-            space,
-            seeds,
-            rotation,
-            method=named,
-            lexicon=lexicon,
-            pairs=pairs,
-            normalize=normalize,
-            any_case=any_case,
-            folds=folds,
-            n_resamples=n_resamples,
-            n_permutations=n_permutations,
-            random_state=random_state,
-            label_names=label_names,
-            progress=progress,
-            journal=journal,
+            space, seeds, rotation, method=named, lexicon=lexicon, pairs=pairs, options=options, progress=progress
         )
     written = save_axis(
         rotation,
-        AxisModel(rotation.components_[0], normalize=normalize) if diagnosis is None else diagnosis.model,
+        AxisModel(rotation.components_[0], normalize=options.normalize) if diagnosis is None else diagnosis.model,
         path,
         space=space,
         method=named,
         verdict=None if diagnosis is None else diagnosis.verdict,
-        label_names=label_names,
+        label_names=options.label_names,
         overwrite=overwrite,
     )
     return SavedAxis(written, named, seeds, diagnosis)

@@ -1,14 +1,17 @@
-"""Lexicon induction over a Dask dataframe: seeds come to the client, scores stay where the words are."""
+"""Words of a Dask dataframe scored along an axis: seeds come to the client, scores stay where the words are."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from densray._arrays import is_dask
+from densray._vocabulary import spread_rows
+from densray.axes._model import AxisModel
+from densray.axes._options import DEFAULTS, AxisChoices, AxisOptions, find_seeds, fit_rotation
 from densray.errors import DensRayError, LexiconError, name_some
 from densray.lexicon import Lexicon
 from densray.rotations import Rotation
@@ -18,9 +21,7 @@ from densray.space import WordSpace
 if TYPE_CHECKING:
     import pandas
 
-    from densray.axes._model import AxisModel
-
-#: Words that tell what an average word is like; see :class:`densray.tasks.axis_model.AxisModel`.
+#: Words that tell what an average word is like; see :class:`densray.axes.AxisModel`.
 SPREAD_WORDS = 4096
 
 
@@ -31,11 +32,8 @@ def induce_frame(
     word: str = "word",
     words: Sequence[str] | None = None,
     method: str | Rotation = "ridge",
-    normalize: bool = True,
-    any_case: bool = False,
-    n_resamples: int | None = None,
-    folds: int = 10,
-    random_state: int = 0,
+    options: AxisOptions = DEFAULTS,
+    **choices: Unpack[AxisChoices],
 ) -> Any:
     """Return every word of a Dask dataframe with its score, error and probability, as a Dask dataframe.
 
@@ -45,40 +43,30 @@ def induce_frame(
     Parameters
     ----------
     frame : dask.dataframe.DataFrame or dask.array.Array
-        One word a row: a column of words, all other columns of numbers. A word that comes twice counts once as a seed.
-        Or an array of the vectors alone, with `words`.
+        One word per row: a column of words, all other columns of numbers. A word that comes
+        twice counts once as a seed. Or an array of the vectors alone, with `words`.
     lexicon : Lexicon
         The seeds.
     word : str, default="word"
         The column of words.
     words : sequence of str, optional
         The words of an array's rows.
-    method, normalize, any_case, n_resamples, folds, random_state
-        As for :func:`densray.tasks.induction.induce`.
+    method, options, **choices
+        As for :func:`densray.axes.induce`.
 
     Returns
     -------
     dask.dataframe.DataFrame
         Columns word, score, probability, standard_error, and expected_label where the labels are scores.
     """
-    from densray.axes._model import AxisModel
-    from densray.axes._seeds import Seeds, fitted
-
+    options = options.changed(**choices)
     if words is not None:
         frame = _framed(frame, words, word)
     columns = _number_columns(frame, word)
-    seeds_table, spread = _gather(frame, lexicon, word, columns, any_case=any_case)
-    seeds = Seeds.of(_space(seeds_table, word, columns), lexicon, normalize=normalize, any_case=any_case)
-    rotation = fitted(method, seeds)
-    model = AxisModel.of(
-        rotation,
-        seeds,
-        _space(spread, word, columns),
-        normalize=normalize,
-        folds=folds,
-        n_resamples=n_resamples,
-        random_state=random_state,
-    )
+    seeds_table, spread = _gather(frame, lexicon, word, columns, any_case=options.any_case)
+    seeds = find_seeds(_space(seeds_table, word, columns), lexicon, options)
+    rotation = fit_rotation(method, seeds)
+    model = AxisModel.of(rotation, seeds, _space(spread, word, columns), options)
     meta = _score(frame._meta.iloc[:0], word, columns, model)
     return frame.map_partitions(_score, word, columns, model, meta=meta)
 
@@ -91,7 +79,7 @@ def _framed(X: Any, words: Sequence[str], word: str) -> Any:
 
     X = as_rows(X)
     if len(words) != X.shape[0]:
-        raise DensRayError(f"{len(words):,} words for an array of shape {X.shape}; one word a row is needed.")
+        raise DensRayError(f"{len(words):,} words for an array of shape {X.shape}; one word per row is needed.")
     names = [f"x{column}" for column in range(X.shape[1])]
 
     def table(rows: NDArray[Any], some: Sequence[str]) -> pandas.DataFrame:
@@ -148,8 +136,7 @@ def _wanted_rows(part: pandas.DataFrame, word: str, wanted: frozenset[str], any_
 
 
 def _spread_rows(part: pandas.DataFrame, count: int) -> pandas.DataFrame:
-    rows = np.unique(np.linspace(0, max(len(part) - 1, 0), min(count, len(part))).astype(np.int64))
-    return part.iloc[rows[: len(part)]]
+    return part.iloc[spread_rows(len(part), count)]
 
 
 def _space(table: pandas.DataFrame, word: str, columns: list[str]) -> WordSpace:

@@ -8,7 +8,7 @@ Closed forms, exact, instead of n fits:
   :math:`A_{-i} = B_c + g\, \delta_i \delta_i^\top - h\, u_i u_i^\top`. One eigendecomposition of :math:`B_c`, then the
   largest root of the secular equation of each word by bisection (Golub 1973 for one term; Sylvester's inertia for two).
 
-Other methods are fitted anew for the seeds that matter most, and no more of them than allowed.
+Other methods are fitted again for the seeds that matter most, and no more of them than allowed.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ from scipy.linalg import eigh
 
 from densray._threads import Progress, map_parallel
 from densray._vocabulary import at_unit_length
+from densray.alignment import Alignment
 from densray.axes._resampling import is_ridge, refit, ridge_without_each
-from densray.axes._seeds import Seeds
-from densray.journal import Run
 from densray.moments import Moments
 from densray.rotations import DensRay, MeanDifference, Rotation
 from densray.rotations._densray import resolve_weights
@@ -31,51 +30,48 @@ Matrix = NDArray[np.float64]
 
 def leave_one_out_axes(
     rotation: Rotation,
-    seeds: Seeds,
+    seeds: Alignment,
     *,
     first: NDArray[np.intp],
     max_refits: int,
     progress: Progress | None = None,
-    run: Run | None = None,
 ) -> Matrix:
-    """Return the unit axis found without each seed, one a row; NaN where there is none or it was not computed.
+    """Return the unit axis found without each seed, one per row; NaN where there is none or it was not computed.
 
     Parameters
     ----------
     rotation : fitted rotation
-    seeds : Seeds
+    seeds : Alignment
     first : array of int
-        The seeds by urgency: those fitted anew where there is no closed form.
+        The seeds by urgency: those fitted again where there is no closed form.
     max_refits : int
         How many.
     progress : callable, optional
-    run : Run, optional
-        Keeps each axis that takes a fit.
     """
     plain = isinstance(rotation, DensRay) and not rotation.normalize_differences
-    if isinstance(rotation, MeanDifference) or (plain and not seeds.binary and rotation.center_labels):
+    if isinstance(rotation, MeanDifference) or (plain and not seeds.is_binary and rotation.center_labels):
         axes = _mean_difference_axes(seeds)
     elif is_ridge(rotation):
         axes = ridge_without_each(seeds, float(rotation.penalty_))[1]
-    elif plain and seeds.binary:
+    elif plain and seeds.is_binary:
         assert isinstance(rotation, DensRay)
         axes = _densray_axes(rotation, seeds)
     else:
-        axes = _refitted_axes(rotation, seeds, first[:max_refits], progress, run)
+        axes = _refitted_axes(rotation, seeds, first[:max_refits], progress)
     axes[_irreplaceable(seeds)] = np.nan
     return at_unit_length(axes)
 
 
-def _irreplaceable(seeds: Seeds) -> NDArray[np.intp]:
+def _irreplaceable(seeds: Alignment) -> NDArray[np.intp]:
     """Return the seeds without which one label would be left."""
-    alone = [np.flatnonzero(seeds.y == label) for label in np.unique(seeds.y)] if seeds.binary else []
+    alone = [np.flatnonzero(seeds.y == label) for label in np.unique(seeds.y)] if seeds.is_binary else []
     return np.concatenate([rows for rows in alone if rows.size == 1] or [np.empty(0, dtype=np.intp)])
 
 
-def _mean_difference_axes(seeds: Seeds) -> Matrix:
+def _mean_difference_axes(seeds: Alignment) -> Matrix:
     X, values = seeds.X.astype(np.float64), seeds.values
-    if not seeds.binary:
-        n, scores = len(seeds), values - values.mean()
+    if not seeds.is_binary:
+        n, scores = seeds.n_words, values - values.mean()
         centred = X - X.mean(axis=0)
         # m = Σ (l - l̄) x, so m without i is m - n/(n-1) (l_i - l̄)(x_i - x̄)
         return np.asarray(scores @ X - (n / (n - 1)) * scores[:, None] * centred)
@@ -88,7 +84,7 @@ def _mean_difference_axes(seeds: Seeds) -> Matrix:
     return axes
 
 
-def _densray_axes(rotation: DensRay, seeds: Seeds) -> Matrix:
+def _densray_axes(rotation: DensRay, seeds: Alignment) -> Matrix:
     X = seeds.X.astype(np.float64)
     X = X - X.mean(axis=0)
     rows = {side: np.flatnonzero(seeds.values == side) for side in (-1.0, 1.0)}
@@ -156,19 +152,18 @@ def top_axes(base: Matrix, vectors: tuple[Matrix, Matrix], gains: tuple[float, f
 
 def _refitted_axes(
     rotation: Rotation,
-    seeds: Seeds,
+    seeds: Alignment,
     rows: NDArray[np.intp],
     progress: Progress | None,
-    run: Run | None,
 ) -> Matrix:
     axes = np.full(seeds.X.shape, np.nan)
     alone = set(_irreplaceable(seeds).tolist())
     chosen = [row for row in rows.tolist() if row not in alone]
 
     def find(row: int) -> Matrix:
-        return refit(rotation, seeds.take(np.delete(np.arange(len(seeds)), row)))
+        return refit(rotation, seeds.take(np.delete(np.arange(seeds.n_words), row)))
 
-    found = map_parallel(find, chosen, progress=progress, run=run, what="seed left out")
+    found = map_parallel(find, chosen, progress=progress)
     for row, axis in zip(chosen, found, strict=True):
         axes[row] = axis
     return axes

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from densray._threads import Progress, part_of, run_in_thread
 from densray.axes._protocol import PAPER_METHODS, Protocol, TrainTest, fit_method
-from densray.axes._seeds import joined_reasons
 from densray.errors import TaskError, suggest
 from densray.journal import Journal
 from densray.lexicon import Lexicon
@@ -27,7 +26,7 @@ from densray.metrics import (
     resampled_tau,
     spearman,
 )
-from densray.report import Column, Input, Provenance, Result, Table, best_cells
+from densray.report import Column, Input, Provenance, Result, Table, best_cells, joined_reasons
 from densray.rotations import METHODS
 from densray.space import WordSpace
 
@@ -118,7 +117,7 @@ class LexiconInduction(Result):
         return one.tau - other.tau, *ends
 
     def tables(self) -> list[Table]:
-        """Return one row a method."""
+        """Return one row per method."""
         keys = ["tau", "tau_low", "tau_high", "spearman", "pearson"]
         keys += [] if self.continuous else ["auc", "accuracy"]
         titles = {"tau": "τ", "tau_low": "low", "tau_high": "high"}
@@ -232,20 +231,20 @@ def evaluate_induction(
         lexicon=lexicon.name,
         test=lexicon.name if test is None else test.name,
         space=space.name,
-        n_training=len(data.training),
-        n_test=len(data.test),
+        n_training=data.training.n_words,
+        n_test=data.test.n_words,
         coverage=data.coverage,
         overlap=data.overlap,
         dropped_conflicts=sum(len(each.dropped.conflicts) for each in lexicons),
         dropped_neutral=sum(len(each.dropped.neutral) for each in lexicons),
-        continuous=not data.test.binary,
+        continuous=not data.test.is_binary,
         protocol=protocol,
         provenance=provenance.finish(
             inputs=inputs,
-            used=len(data.training) + len(data.test),
+            used=data.training.n_words + data.test.n_words,
             missing=(*data.training.missing, *data.test.missing),
             set_aside=joined_reasons(each.dropped.by_reason() for each in lexicons),
-            resumed=run.taken,
+            resumed=run.n_reused,
         ),
     )
 
@@ -289,7 +288,7 @@ def _measure(method: str, data: TrainTest, protocol: Protocol) -> MethodScore:
     taus = resampled_tau(gold, scores, n_resamples=resamples, random_state=protocol.random_state)
     low, high = percentile_interval(taus, protocol.level)
     threshold = midpoint(data.training.sides, training_scores)
-    binary = data.test.binary
+    binary = data.test.is_binary
     return MethodScore(
         method=method,
         tau=kendall_tau(gold, scores),

@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from densray._threads import Progress
+from densray._vocabulary import spread_rows, unit_rows
+from densray.alignment import Alignment
+from densray.axes._options import DEFAULTS, AxisOptions
 from densray.axes._resampling import (
-    count_folds,
     draw_counts,
+    draw_folds,
     held_out_scores,
     is_closed_form,
     resampled_axes,
-    stratified_folds,
 )
-from densray.axes._seeds import Seeds, unit_rows
 from densray.errors import TaskError
-from densray.journal import Run
 from densray.rotations import Rotation
 from densray.space import WordSpace
 
@@ -148,54 +148,42 @@ class AxisModel:
     def of(
         cls,
         rotation: Rotation,
-        seeds: Seeds,
+        seeds: Alignment,
         space: WordSpace,
+        options: AxisOptions = DEFAULTS,
         *,
-        normalize: bool = True,
-        folds: int = 10,
-        n_resamples: int | None = None,
-        random_state: int = 0,
         held_out: NDArray[np.float64] | None = None,
         progress: Progress | None = None,
-        run: Run | None = None,
     ) -> AxisModel:
         """Return the axis of a fitted rotation with errors and calibration learned from its seeds.
 
         Parameters
         ----------
         rotation : fitted rotation
-        seeds : Seeds
+        seeds : Alignment
             What it was fitted on.
         space : WordSpace
             Where they are from.
-        normalize : bool, default=True
-            Whether the seeds' vectors were brought to unit length.
-        folds : int, default=10
-            Of the cross-validation that calibrates; fewer where the seeds are few.
-        n_resamples : int, optional
-            Resampled axes; 200 where they have a closed form, else 50 fits.
-        random_state : int, default=0
+        options : AxisOptions, optional
+            Those the seeds were found with.
         held_out : array of shape (n,), optional
             Held-out scores of the seeds, where they are known already.
         progress : callable, optional
             Called with the resamples done and their number.
-        run : Run, optional
-            Keeps the axis of each resample where it takes a fit.
         """
         if held_out is None:
-            numbers = stratified_folds(seeds, count_folds(seeds, folds), np.random.default_rng(random_state))
-            held_out = held_out_scores(rotation, seeds, numbers)[:, 0]
+            held_out = held_out_scores(rotation, seeds, draw_folds(seeds, options))[:, 0]
         # a generator of its own: the errors are the same whether or not held-out scores were known
-        random = np.random.default_rng(random_state)
-        counts = draw_counts(seeds, count_resamples(rotation, seeds, n_resamples), random)
+        random = np.random.default_rng(options.random_state)
+        counts = draw_counts(seeds, count_resamples(rotation, seeds, options.n_resamples), random)
         return cls(
             axis=rotation.components_[0],
-            normalize=normalize,
+            normalize=options.normalize,
             origin=seeds.X.mean(axis=0, dtype=np.float64),
-            center=_average_word(space, normalize=normalize),
-            resampled=resampled_axes(rotation, seeds, counts, progress=progress, run=run),
+            center=_average_word(space, normalize=options.normalize),
+            resampled=resampled_axes(rotation, seeds, counts, progress=progress),
             calibration=Calibration.of(held_out, seeds.sides, seeds.y),
-            scores=not seeds.binary,
+            scores=not seeds.is_binary,
         )
 
     def score(self, X: NDArray[np.float32]) -> WordScores:
@@ -260,12 +248,11 @@ class AxisModel:
 
 def _average_word(space: WordSpace, *, normalize: bool) -> NDArray[np.float64]:
     """Return the mean of rows spread evenly over the space: a point of reference, any near it would do."""
-    rows = np.unique(np.linspace(0, len(space) - 1, num=min(len(space), SAMPLED_WORDS)).astype(np.int64))
-    vectors = np.asarray(space.vectors[rows])
+    vectors = np.asarray(space.vectors[spread_rows(len(space), SAMPLED_WORDS)])
     return np.asarray((unit_rows(vectors) if normalize else vectors).mean(axis=0, dtype=np.float64))
 
 
-def count_resamples(rotation: Rotation, seeds: Seeds, wanted: int | None) -> int:
+def count_resamples(rotation: Rotation, seeds: Alignment, wanted: int | None) -> int:
     """Return how many resamples to draw: what was asked for, or what the method's cost allows."""
     if wanted is not None:
         if wanted < 2:

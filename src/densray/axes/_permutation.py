@@ -6,7 +6,7 @@ AUC), cross-validated, since in many dimensions any labels can be told apart on 
 
 Mean difference and ridge are linear in the labels: all permutations are columns of one matrix product. The ridge
 penalty is chosen for each permutation by generalised cross-validation (Golub, Heath & Wahba 1979), which needs no pass
-over the rows. Other methods are fitted anew, on a sample of the seeds where there are many.
+over the rows. Other methods are fitted again, on a sample of the seeds where there are many.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from densray._threads import Progress, ignoring, map_parallel
 from densray._vocabulary import at_unit_length
+from densray.alignment import Alignment
 from densray.axes._resampling import count_folds, is_closed_form, is_ridge, refit, stratified_folds
-from densray.axes._seeds import Seeds
 from densray.errors import SignalWarning, TaskError
-from densray.journal import Run
 from densray.rotations import Rotation
 from densray.rotations._linear import PENALTIES
 
@@ -52,32 +51,31 @@ class PermutationTest:
 
 def permutation_test(
     rotation: Rotation,
-    seeds: Seeds,
+    seeds: Alignment,
     *,
     n_permutations: int | None = None,
     random: np.random.Generator,
     progress: Progress | None = None,
-    run: Run | None = None,
 ) -> PermutationTest:
-    """Return how often labels without meaning do as well as the real ones; a `run` keeps each that takes fits."""
+    """Return how often labels without meaning do as well as the real ones."""
     if n_permutations is not None and n_permutations < 1:
         raise TaskError(f"n_permutations={n_permutations} is given; a test takes at least 1, and 19 to reach p = 0.05.")
     if is_closed_form(rotation, seeds):
-        usual = PERMUTATIONS_CLOSED if len(seeds) <= MANY else PERMUTATIONS_MANY
+        usual = PERMUTATIONS_CLOSED if seeds.n_words <= MANY else PERMUTATIONS_MANY
         count = usual if n_permutations is None else n_permutations
         found = _by_products(rotation, seeds, count, random)
     else:
         count = PERMUTATIONS_REFIT if n_permutations is None else n_permutations
         seeds = _sample(seeds, random)
-        found = _by_refits(rotation, seeds, count, random, progress, run)
+        found = _by_refits(rotation, seeds, count, random, progress)
     observed, shuffled = found[0], found[1:]
     p = (1 + int(np.sum(shuffled >= observed - 1e-12))) / (1 + count)
-    return PermutationTest(p, float(observed), float(np.quantile(shuffled, 0.95)), count, len(seeds))
+    return PermutationTest(p, float(observed), float(np.quantile(shuffled, 0.95)), count, seeds.n_words)
 
 
-def _by_products(rotation: Rotation, seeds: Seeds, count: int, random: np.random.Generator) -> Matrix:
+def _by_products(rotation: Rotation, seeds: Alignment, count: int, random: np.random.Generator) -> Matrix:
     """Return the statistic of the labels as they are, then of each permutation."""
-    n = len(seeds)
+    n = seeds.n_words
     # one split for all: it must not know the labels, or the real ones would be favoured
     folds = random.permutation(np.arange(n) % min(FOLDS_CLOSED, n))
     orders = np.column_stack([np.arange(n), *(random.permutation(n) for _ in range(count))])
@@ -137,31 +135,30 @@ def _correlations(scores: Matrix, labels: Matrix) -> Matrix:
     return np.asarray(np.einsum("ij,ij->j", left, right) / np.where(lengths > 0, lengths, 1.0))
 
 
-def _sample(seeds: Seeds, random: np.random.Generator) -> Seeds:
+def _sample(seeds: Alignment, random: np.random.Generator) -> Alignment:
     """Return at most `SAMPLE` seeds, classes and scores in their shares."""
-    if len(seeds) <= SAMPLE:
+    if seeds.n_words <= SAMPLE:
         return seeds
-    parts = -(-len(seeds) // SAMPLE)
+    parts = -(-seeds.n_words // SAMPLE)
     folds = stratified_folds(seeds, parts, random)
     return seeds.take(np.flatnonzero(folds == 0))
 
 
 def _by_refits(
     rotation: Rotation,
-    seeds: Seeds,
+    seeds: Alignment,
     count: int,
     random: np.random.Generator,
     progress: Progress | None,
-    run: Run | None,
 ) -> Matrix:
     folds = stratified_folds(seeds, count_folds(seeds, FOLDS_REFIT), random)
     ranks = rankdata(seeds.values)[:, None]
-    orders = [np.arange(len(seeds)), *(random.permutation(len(seeds)) for _ in range(count))]
+    orders = [np.arange(seeds.n_words), *(random.permutation(seeds.n_words) for _ in range(count))]
 
     def statistic(order: NDArray[np.intp]) -> float:
         # vectors are shuffled against labels and folds, which is the same and keeps the folds stratified
-        shuffled = Seeds(seeds.X[order], seeds.y, seeds.words)
-        scores = np.empty((len(seeds), 1))
+        shuffled = Alignment(seeds.X[order], seeds.y, seeds.words)
+        scores = np.empty((seeds.n_words, 1))
         for number in np.unique(folds):
             training = np.flatnonzero(folds != number)
             axis = refit(rotation, shuffled.take(training))
@@ -171,4 +168,4 @@ def _by_refits(
 
     # shuffled labels have no maximum worth finding, and no axis that carries signal
     with ignoring(ConvergenceWarning), ignoring(SignalWarning):
-        return np.array(map_parallel(statistic, orders, progress=progress, run=run, what="permutation"))
+        return np.array(map_parallel(statistic, orders, progress=progress))

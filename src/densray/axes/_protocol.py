@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from densray._vocabulary import check_seed
-from densray.alignment import spelling_key
-from densray.axes._seeds import Seeds, unit_rows
+from densray.alignment import Alignment, draw_test_words, spelling_key
 from densray.errors import LexiconError, TaskError, name_some
 from densray.lexicon import Lexicon
 from densray.rotations import METHODS, Rotation, make_rotation
@@ -94,7 +93,7 @@ class Protocol:
         rotation.set_params(**{name: value for name, value in chosen.items() if name in known})
         return rotation
 
-    def labels(self, method: str, seeds: Seeds) -> Vector:
+    def labels(self, method: str, seeds: Alignment) -> Vector:
         """Return the labels a method sees: scores, or the two sides of their median."""
         split = method in self.split_at_median or METHODS[method].classes_only
         return seeds.sides if split else seeds.y
@@ -106,15 +105,15 @@ class TrainTest:
 
     Attributes
     ----------
-    training, test : Seeds
+    training, test : Alignment
     overlap : tuple of str
         Test words that were in the training lexicon too.
     coverage : float
         Share of the words of both lexicons that are in the space.
     """
 
-    training: Seeds
-    test: Seeds
+    training: Alignment
+    test: Alignment
     overlap: tuple[str, ...]
     coverage: float
 
@@ -134,25 +133,33 @@ class TrainTest:
     def _split(cls, space: WordSpace, lexicon: Lexicon, protocol: Protocol) -> TrainTest:
         # the words that are in the space are split, so that the share held out is the share asked for
         found = lexicon.align(space, any_case=protocol.any_case)
-        inside = Lexicon(zip(found.words, found.y.tolist(), strict=True), name=lexicon.name, neutral="keep")
-        _check_labels(inside, "usable", found.missing)
-        if len(inside) < 4:
+        _check_labels(found, lexicon.name, "usable")
+        if found.n_words < 4:
             raise TaskError(
-                f"{len(inside)} words of '{lexicon.name}' are in '{space.name}' ({name_some(inside.words)}; first "
+                f"{found.n_words} words of '{lexicon.name}' are in '{space.name}' ({name_some(found.words)}; first "
                 f"missing: {name_some(found.missing) or 'none'}); splitting them into training and test takes at least "
                 "4. Add words, or give a test lexicon."
             )
-        halves = inside.split(protocol.test_size, random_state=protocol.random_state)
-        training = _find(space, halves[0], protocol, limit=protocol.training_limit, role="training")
-        held_out = _find(space, halves[1], protocol, limit=None, role="test")
-        outside = Seeds(training.X, training.y, training.words, (*training.missing, *found.missing))
-        return cls._checked(outside, held_out, (), protocol, space)
+        in_test = draw_test_words(found.words, found.y, protocol.test_size, protocol.random_state)
+        near = found.rows < (len(space) if protocol.training_limit is None else protocol.training_limit)
+        beyond = tuple(found.words[place] for place in np.flatnonzero(~in_test & ~near).tolist())
+        if not (~in_test & near).any():
+            raise LexiconError(
+                f"0 of {len(beyond)} training words of '{lexicon.name}' are among the first {protocol.training_limit} "
+                f"words of '{space.name}' (first missing: {name_some(beyond)}). Raise training_limit."
+            )
+        found = found.unit() if protocol.normalize else found
+        training = replace(found.take(np.flatnonzero(~in_test & near)), missing=(*beyond, *found.missing))
+        test = replace(found.take(np.flatnonzero(in_test)), missing=())
+        _check_labels(replace(training, missing=beyond), lexicon.name, "training")
+        _check_labels(test, lexicon.name, "test")
+        return cls._checked(training, test, (), protocol, space)
 
     @classmethod
     def _checked(
-        cls, training: Seeds, test: Seeds, overlap: tuple[str, ...], protocol: Protocol, space: WordSpace
+        cls, training: Alignment, test: Alignment, overlap: tuple[str, ...], protocol: Protocol, space: WordSpace
     ) -> TrainTest:
-        found = len(training) + len(test)
+        found = training.n_words + test.n_words
         missing = (*training.missing, *test.missing)
         coverage = found / (found + len(missing))
         if coverage < protocol.least_coverage:
@@ -175,22 +182,18 @@ def fit_method(method: str, data: TrainTest, protocol: Protocol) -> tuple[Vector
     return data.training.X @ axis, data.test.X @ axis, seconds
 
 
-def _find(space: WordSpace, lexicon: Lexicon, protocol: Protocol, *, limit: int | None, role: str) -> Seeds:
+def _find(space: WordSpace, lexicon: Lexicon, protocol: Protocol, *, limit: int | None, role: str) -> Alignment:
     found = lexicon.align(space, any_case=protocol.any_case, limit=limit)
-    X = unit_rows(found.X) if protocol.normalize else found.X
-    seeds = Seeds(X, found.y, found.words, found.missing)
-    _check_labels(
-        Lexicon(zip(seeds.words, seeds.y.tolist(), strict=True), name=lexicon.name, neutral="keep"), role, found.missing
-    )
-    return seeds
+    _check_labels(found, lexicon.name, role)
+    return found.unit() if protocol.normalize else found
 
 
-def _check_labels(lexicon: Lexicon, role: str, missing: tuple[str, ...]) -> None:
-    if np.ptp(lexicon.labels) == 0.0:
-        lost = f" (first missing: {name_some(missing)})" if missing else ""
+def _check_labels(found: Alignment, name: str, role: str) -> None:
+    if np.ptp(found.y) == 0.0:
+        lost = f" (first missing: {name_some(found.missing)})" if found.missing else ""
         raise TaskError(
-            f"the {len(lexicon)} {role} words of '{lexicon.name}' all have the label {lexicon.labels[0]:g} "
-            f"({name_some(lexicon.words)}){lost}; words of another label, or other scores, are needed."
+            f"the {found.n_words} {role} words of '{name}' all have the label {found.y[0]:g} "
+            f"({name_some(found.words)}){lost}; words of another label, or other scores, are needed."
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 from densray._arrays import is_dask
 from densray._files import atomic_write
 from densray._threads import Progress
-from densray._vocabulary import check_seed
+from densray.alignment import Alignment
 from densray.axes._diagnosis import Verdict, judge
 from densray.axes._evidence import bootstrap_cone, reliability
 from densray.axes._model import AxisModel, WordScores
-from densray.axes._resampling import count_folds, held_out_scores, stratified_folds
-from densray.axes._seeds import Seeds, fitted
+from densray.axes._options import DEFAULTS, AxisChoices, AxisOptions, find_seeds, fit_rotation
+from densray.axes._resampling import draw_folds, held_out_scores
 from densray.errors import OutputError, TaskError
-from densray.journal import Journal
 from densray.lexicon import Lexicon
 from densray.metrics import auc, auc_interval
 from densray.report import Column, Input, Provenance, Result, Table
@@ -53,7 +52,7 @@ class Induction(Result):
     labels : dict
         The labels of the seeds.
     verdict : Verdict or None
-        How far the axis can be trusted; without the permutation test that :func:`densray.tasks.diagnostics.diagnose`
+        How far the axis can be trusted; without the permutation test that :func:`densray.axes.diagnose`
         makes. None where the axis is all that is known.
     even_odds : float or None
         The score at which the probability is one half: where neutral words lie, which is not at 0.
@@ -144,43 +143,27 @@ def induce(
     lexicon: Lexicon,
     *,
     method: str | Rotation = "auto",
-    normalize: bool = True,
-    any_case: bool = False,
-    n_resamples: int | None = None,
-    folds: int = 10,
-    random_state: int = 0,
-    label_names: tuple[str, str] | None = None,
+    options: AxisOptions = DEFAULTS,
     progress: Progress | None = None,
-    journal: Journal | None = None,
+    **choices: Unpack[AxisChoices],
 ) -> Induction:
     """Return every word of a space with its score, its error and its calibrated probability.
 
     Parameters
     ----------
     space : WordSpace
-        May be larger than memory: it is read in blocks. Also a Dask dataframe of a column ``word`` and columns of
-        numbers; then the result is one too, see :func:`densray.tasks.frame_induction.induce_frame`.
+        May be larger than memory: it is read in blocks. For a Dask dataframe there is
+        :func:`densray.axes.induce_frame`.
     lexicon : Lexicon
         The seeds.
     method : str or rotation, default="auto"
         The name of a method, or a rotation; a fitted one is used as it is, and the lexicon gives errors and
         calibration.
-    normalize : bool, default=True
-        Whether vectors count at unit length.
-    any_case : bool, default=False
-        Whether a seed that is not in the space takes the first word that equals it in lower case.
-    n_resamples : int, optional
-        Resampled axes behind the standard errors; 200 where they have a closed form, else 50.
-    folds : int, default=10
-        Of the cross-validation behind the probabilities.
-    random_state : int, default=0
-    label_names : pair of str, optional
-        What the low and the high end of the axis are called.
+    options : AxisOptions, optional
     progress : callable, optional
         Called with the resamples done and their number.
-    journal : Journal, optional
-        Keeps what each fit found until the axis is known, for methods that are fitted many times; see
-        `densray.journal`.
+    **choices
+        Fields of :class:`densray.axes.AxisOptions` by name, such as ``any_case=True`` or ``folds=5``.
 
     Examples
     --------
@@ -193,49 +176,26 @@ def induce(
     'abcdefghi'
     """
     if is_dask(space):
-        from densray.axes._frames import induce_frame
-
-        table: Induction = induce_frame(  # a Dask dataframe, as was given
-            space,
-            lexicon,
-            method=method,
-            normalize=normalize,
-            any_case=any_case,
-            n_resamples=n_resamples,
-            folds=folds,
-            random_state=random_state,
+        raise TaskError(
+            f"a {type(space).__module__.partition('.')[0]} {type(space).__name__} is given, a WordSpace is needed. "
+            "Use densray.axes.induce_frame, which scores the words of a Dask dataframe."
         )
-        return table
-    check_seed(random_state)
-    provenance = Provenance.begin(seed=random_state)
-    seeds = Seeds.of(space, lexicon, normalize=normalize, any_case=any_case)
-    rotation = fitted(method, seeds)
-    numbers = stratified_folds(seeds, count_folds(seeds, folds), np.random.default_rng(random_state))
-    run = (journal or Journal()).run("induction", seeds, rotation, folds, n_resamples, random_state)
-    held_out = held_out_scores(rotation, seeds, numbers, run=run)[:, 0]
-    model = AxisModel.of(
-        rotation,
-        seeds,
-        space,
-        normalize=normalize,
-        n_resamples=n_resamples,
-        random_state=random_state,
-        held_out=held_out,
-        progress=progress,
-        run=run,
-    )
-    inputs = [Input.of("space", space), Input.of("lexicon", lexicon)]
+    options = options.changed(**choices)
+    provenance = Provenance.begin(seed=options.random_state)
+    seeds = find_seeds(space, lexicon, options)
+    rotation = fit_rotation(method, seeds)
+    held_out = held_out_scores(rotation, seeds, draw_folds(seeds, options))[:, 0]
+    model = AxisModel.of(rotation, seeds, space, options, held_out=held_out, progress=progress)
     induced = score_vocabulary(
         space,
         model,
         method=name_method(method),
         seeds=seeds,
-        label_names=label_names,
+        label_names=options.label_names,
         provenance=provenance,
-        inputs=inputs,
+        inputs=[Input.of("space", space), Input.of("lexicon", lexicon)],
     )
-    verdict = _judge(induced.scores, model, seeds, held_out)
-    return replace(induced, verdict=verdict, provenance=replace(induced.provenance, parts_resumed=run.taken))
+    return replace(induced, verdict=_judge(induced.scores, model, seeds, held_out))
 
 
 def score_vocabulary(
@@ -243,7 +203,7 @@ def score_vocabulary(
     model: AxisModel,
     *,
     method: str,
-    seeds: Seeds | None = None,
+    seeds: Alignment | None = None,
     verdict: Verdict | None = None,
     label_names: tuple[str, str] | None = None,
     provenance: Provenance | None = None,
@@ -262,7 +222,7 @@ def score_vocabulary(
     return Induction(
         method=method,
         n_words=len(space),
-        n_seeds=None if seeds is None else len(seeds),
+        n_seeds=None if seeds is None else seeds.n_words,
         highest=highest,
         lowest=lowest,
         words=space.words,
@@ -274,7 +234,7 @@ def score_vocabulary(
         label_names=label_names,
         provenance=provenance.finish(
             inputs=inputs or [Input.of("space", space)],
-            used=None if seeds is None else len(seeds),
+            used=None if seeds is None else seeds.n_words,
             missing=() if seeds is None else seeds.missing,
             set_aside={} if seeds is None else seeds.set_aside,
             method=method,
@@ -282,7 +242,7 @@ def score_vocabulary(
     )
 
 
-def _judge(scores: WordScores, model: AxisModel, seeds: Seeds, held_out: NDArray[np.float64]) -> Verdict:
+def _judge(scores: WordScores, model: AxisModel, seeds: Alignment, held_out: NDArray[np.float64]) -> Verdict:
     """Return the verdict that what was computed anyway allows: without a permutation test."""
     interval = auc_interval(seeds.sides, held_out)
     assert scores.standard_error is not None

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._threads import Progress, map_parallel
+from densray.alignment import Alignment
 from densray.axes._lexicon_evaluation import check_methods
 from densray.axes._protocol import Protocol, TrainTest
-from densray.axes._seeds import Seeds, joined_reasons
 from densray.errors import TaskError
 from densray.journal import Journal
 from densray.lexicon import Lexicon
 from densray.metrics import kendall_tau
-from densray.report import Column, Input, Provenance, Result, Table, best_cells
+from densray.report import Column, Input, Provenance, Result, Table, best_cells, joined_reasons
 from densray.space import WordSpace
 
 #: Sizes of the training lexicon: 2^7 to 2^12.
@@ -79,12 +79,12 @@ class Stability(Result):
     protocol: Protocol
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one mapping a method and size: ``method``, ``size``, ``mean``, ``std``, ``lowest``."""
+        """Return one mapping per method and size: ``method``, ``size``, ``mean``, ``std``, ``lowest``."""
         keys = ("method", "size", "mean", "std", "lowest")
         return [{key: getattr(score, key) for key in keys} for score in self.scores]
 
     def tables(self) -> list[Table]:
-        """Return means and standard deviations, a row a size and a column a method."""
+        """Return means and standard deviations, one row per size and one column per method."""
         methods = list(dict.fromkeys(score.method for score in self.scores))
         note = (
             f"{self.n_samples} samples of each size from {self.n_training:,} training words of {self.lexicon}; "
@@ -157,12 +157,15 @@ def evaluate_stability(
 
     run = (journal or Journal()).run("stability", data, protocol, methods, samples)
 
-    def measure(rows: NDArray[np.intp]) -> list[float]:
+    def measure(number: int) -> list[float]:
+        return run.part(f"sample {number}", lambda: fit(samples[number]))
+
+    def fit(rows: NDArray[np.intp]) -> list[float]:
         X = data.training.X[rows]
         axes = [protocol.rotation(method).fit(X, labels[method][rows]).components_[0] for method in methods]
         return [kendall_tau(data.test.y, data.test.X @ axis) for axis in axes]
 
-    taus = np.array(map_parallel(measure, samples, progress=progress, run=run, what="sample"))
+    taus = np.array(map_parallel(measure, range(len(samples)), progress=progress))
     found = {size: taus[[len(rows) == size for rows in samples]] for size in sorted(set(sizes))}
     return Stability(
         scores=tuple(
@@ -170,36 +173,36 @@ def evaluate_stability(
         ),
         lexicon=lexicon.name,
         space=space.name,
-        n_training=len(data.training),
-        n_test=len(data.test),
+        n_training=data.training.n_words,
+        n_test=data.test.n_words,
         n_samples=n_samples,
         coverage=data.coverage,
         protocol=protocol,
         provenance=provenance.finish(
             inputs=[Input.of("space", space), *(Input.of("lexicon", each) for each in (lexicon, test) if each)],
-            used=len(data.training) + len(data.test),
+            used=data.training.n_words + data.test.n_words,
             missing=(*data.training.missing, *data.test.missing),
             set_aside=joined_reasons(each.dropped.by_reason() for each in (lexicon, test) if each),
-            resumed=run.taken,
+            resumed=run.n_reused,
         ),
     )
 
 
-def _draw(seeds: Seeds, size: int, random: np.random.Generator) -> NDArray[np.intp]:
+def _draw(seeds: Alignment, size: int, random: np.random.Generator) -> NDArray[np.intp]:
     """Return the rows of a sample that holds a word of either side."""
     while True:
-        rows = random.permutation(len(seeds))[:size]
+        rows = random.permutation(seeds.n_words)[:size]
         if np.ptp(seeds.sides[rows]) > 0:
             return rows
 
 
-def _check_sizes(sizes: Sequence[int], n_samples: int, training: Seeds) -> None:
+def _check_sizes(sizes: Sequence[int], n_samples: int, training: Alignment) -> None:
     if not sizes or n_samples < 2:
         raise TaskError(f"{len(sizes)} sizes and {n_samples} samples are given; one size and two samples are needed.")
-    if min(sizes) < 2 or max(sizes) > len(training):
+    if min(sizes) < 2 or max(sizes) > training.n_words:
         raise TaskError(
-            f"sizes from {min(sizes)} to {max(sizes)} are given; {len(training)} training words are in the space, so "
-            f"that sizes from 2 to {len(training)} are possible."
+            f"sizes from {min(sizes)} to {max(sizes)} are given; {training.n_words} training words are in the space, "
+            f"so that sizes from 2 to {training.n_words} are possible."
         )
 
 

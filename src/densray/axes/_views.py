@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from densray.alignment import Alignment
 from densray.axes._evidence import degrees_between
 from densray.axes._scoring import Induction
-from densray.axes._seeds import Seeds
 from densray.errors import TaskError
 from densray.report import Column, Result, Table
 from densray.space import WordSpace
@@ -149,14 +149,14 @@ def axis_relation(
     return AxisRelation(float(degrees_between(first[0], second[0])), correlation)
 
 
-def axis_ends(space: WordSpace, seeds: Seeds, *, n_words: int = 2) -> tuple[list[str], list[str]]:
+def axis_ends(space: WordSpace, seeds: Alignment, *, n_words: int = 2) -> tuple[list[str], list[str]]:
     """Return seeds that say what the low and the high end of an axis mean: the outermost labels, frequent words first.
 
     Parameters
     ----------
     space : WordSpace
         Its order is taken for that of frequency.
-    seeds : Seeds
+    seeds : Alignment
         Of that space.
     n_words : int, default=2
         How many of each end.

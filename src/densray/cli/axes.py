@@ -105,7 +105,6 @@ def fit(
                 n_permutations=permutations,
                 overwrite=overwrite,
                 progress=progress,
-                journal=run.journal,
                 **_asked(raw, any_case, folds, resamples, seed, name_ends(low, high)),
             )
         if saved.diagnosis is None:
@@ -151,7 +150,6 @@ def diagnose(
                 pairs=paired,
                 n_permutations=permutations,
                 progress=progress,
-                journal=run.journal,
                 **_asked(raw, any_case, folds, resamples, seed, name_ends(low, high)),
             )
         show(found, as_json=as_json, quiet=quiet)
@@ -210,7 +208,6 @@ def induce(
                     _read_seeds(source, pairs, word_column, label_column, name_ends(low, high))[0],
                     method=method,
                     progress=progress,
-                    journal=run.journal,
                     **_asked(raw, any_case, folds, resamples, seed, name_ends(low, high)),
                 )
             path = induced.write(target, overwrite=overwrite)
@@ -264,10 +261,10 @@ def _answer_bare(saved: SavedAxis, *, as_json: bool, quiet: bool) -> None:
     path, method, seeds = saved.path, saved.method, saved.seeds
     if as_json:
         left = {"words_missing": seeds.missing, "words_set_aside": seeds.set_aside}
-        print_json({"path": path, "method": method, "n_seeds": len(seeds), **left})
+        print_json({"path": path, "method": method, "n_seeds": seeds.n_words, **left})
     elif not quiet:
         aside = "".join(f", {len(words)} {why}" for why, words in seeds.set_aside.items())
-        typer.echo(f"Written: {path} ({method}; {len(seeds)} seeds, {len(seeds.missing)} words missing{aside})")
+        typer.echo(f"Written: {path} ({method}; {seeds.n_words} seeds, {len(seeds.missing)} words missing{aside})")
 
 
 def _answer(result: Result, path: Path, *, as_json: bool, quiet: bool) -> None:

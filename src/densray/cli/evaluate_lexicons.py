@@ -216,6 +216,5 @@ def methods_command(
                 random_state=seed,
                 n_words=words,
                 progress=progress,
-                journal=run.journal,
             )
         show(result, as_json=as_json, quiet=quiet)

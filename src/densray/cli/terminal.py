@@ -180,14 +180,14 @@ class LongRun:
                 show(done, total)
 
             yield progress
-        if self.journal.taken and not self._quiet:
-            taken = self._count(self.journal.taken)
+        if self.journal.n_reused and not self._quiet:
+            taken = self._count(self.journal.n_reused)
             print(f"densray: {taken} taken from an interrupted run; --fresh computes all anew", file=sys.stderr)
 
     def interrupted(self) -> str:
         """Say what an interruption left; nothing is written after that."""
         self.journal.stop()
-        kept = self.journal.kept
+        kept = self.journal.n_stored
         if not kept:
             return "interrupted"
         return f"interrupted; {self._count(kept)} kept: the same command goes on from there"

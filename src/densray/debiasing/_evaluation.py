@@ -326,7 +326,7 @@ def evaluate_removal(
     missing = sorted({word for each in measured[0].removed for word in each.missing})
     inputs = [Input.of("space", space), Input.of("lexicon", concept.lexicon)]
     used = len(concept.lexicon.align(unit).words)
-    provenance = started.finish(inputs=inputs, used=used, missing=missing, resumed=run.taken)
+    provenance = started.finish(inputs=inputs, used=used, missing=missing, resumed=run.n_reused)
     return RemovalResult(concept.name, concept.anchors, tuple(measured), strength, tuple(spaces), provenance=provenance)
 
 

@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from densray._threads import ignoring
-from densray.axes._seeds import Seeds
+from densray.alignment import Alignment
+from densray.axes._options import find_seeds
 from densray.datasets import SimilaritySet
 from densray.debiasing._direction import AnchorGap, anchor_gap, direct_bias, pair_direction
 from densray.debiasing._measurement import Measurement, require_words
@@ -116,7 +117,7 @@ def find_erasure(space: WordSpace, lexicon: Lexicon, remover: Remover | str) -> 
     pairs (hard and double-hard debiasing) are not for this.
     """
     method = make_remover(remover) if isinstance(remover, str) else remover
-    seeds = Seeds.of(space, lexicon)  # names what is wrong with the words
+    seeds = find_seeds(space, lexicon)  # names what is wrong with the words
     _check_axes(method, seeds)
     part = space.subset(seeds.words).normalized()
     with ignoring(SignalWarning):  # the remark says it
@@ -125,7 +126,7 @@ def find_erasure(space: WordSpace, lexicon: Lexicon, remover: Remover | str) -> 
     return FoundErasure(erasure, method.n_axes, n_signal)
 
 
-def _check_axes(method: Remover, seeds: Seeds) -> None:
+def _check_axes(method: Remover, seeds: Alignment) -> None:
     """Refuse more axes than the words can fix, or than there are dimensions."""
     words, width = seeds.X.shape
     if method.n_axes > width:
@@ -197,7 +198,7 @@ def typical_anchors(
     The preferred ones where they are seeds of different sides, else the first of either side in the space, which are
     usually the most frequent.
     """
-    seeds = Seeds.of(space, lexicon)
+    seeds = find_seeds(space, lexicon)
     side = dict(zip(seeds.words, seeds.sides.tolist(), strict=True))
     if side.get(preferred[0], 0.0) * side.get(preferred[1], 0.0) < 0:
         high, low = sorted(preferred, key=lambda word: -side[word])

@@ -13,11 +13,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from densray._threads import Progress, part_of
+from densray.alignment import Alignment
 from densray.axes import Diagnosis, diagnose_axis
 from densray.axes._comparison import FailedTrial, MethodComparison, MethodTrial, compare_trials, try_method
 from densray.axes._model import AxisModel
+from densray.axes._options import find_seeds, fit_rotation
 from densray.axes._scoring import Induction, score_vocabulary
-from densray.axes._seeds import Seeds, fitted
 from densray.debiasing import RemovalResult, concept_of, evaluate_removal, find_erasure, measure_original
 from densray.debiasing._preview import FoundErasure
 from densray.lexicon import Lexicon
@@ -186,7 +187,7 @@ class Axis:
 
     lexicon: Lexicon
     method: str
-    seeds: Seeds
+    seeds: Alignment
     rotation: Rotation
     model: AxisModel
     ranking: Induction
@@ -218,8 +219,8 @@ class Workbench(Memory):
         """Return the axis of some labelled words, and the vocabulary in its order."""
 
         def find() -> Axis:
-            seeds = Seeds.of(self.space, lexicon)
-            rotation = fitted(method, seeds)
+            seeds = find_seeds(self.space, lexicon)
+            rotation = fit_rotation(method, seeds)
             model = AxisModel(rotation.components_[0])
             ranking = score_vocabulary(self.space, model, method=method, seeds=seeds)
             return Axis(lexicon, method, seeds, rotation, model, ranking)
@@ -249,7 +250,7 @@ class Workbench(Memory):
         """Return how one method does on a concept."""
 
         def find() -> MethodTrial | FailedTrial:
-            return try_method(self.space, Seeds.of(self.space, lexicon), method, progress=progress)
+            return try_method(self.space, find_seeds(self.space, lexicon), method, progress=progress)
 
         return self.recall(("trial", *identity(lexicon, method)), find)
 
@@ -262,7 +263,7 @@ class Workbench(Memory):
 
         def find() -> MethodComparison:
             trials = [self.trial(lexicon, method) for method in methods]
-            return compare_trials(self.space, lexicon, Seeds.of(self.space, lexicon), trials)
+            return compare_trials(self.space, lexicon, find_seeds(self.space, lexicon), trials)
 
         found = self.recall(("comparison", *identity(lexicon, ",".join(methods))), find)
         return replace(found, lexicon=lexicon.name)

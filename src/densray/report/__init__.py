@@ -8,7 +8,18 @@ one self-contained HTML page; they are the only place where a number is rounded.
 from __future__ import annotations
 
 from densray.report._render import to_html, to_markdown, to_terminal
-from densray.report._result import Figure, Input, Provenance, Report, Result, Section, file_digest, to_json, to_plain
+from densray.report._result import (
+    Figure,
+    Input,
+    Provenance,
+    Report,
+    Result,
+    Section,
+    file_digest,
+    joined_reasons,
+    to_json,
+    to_plain,
+)
 from densray.report._table import Column, Table, best_cells
 
 __all__ = [
@@ -22,6 +33,7 @@ __all__ = [
     "Table",
     "best_cells",
     "file_digest",
+    "joined_reasons",
     "to_html",
     "to_json",
     "to_markdown",

@@ -8,7 +8,7 @@ import json
 import math
 import platform
 import time
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import metadata
@@ -133,6 +133,19 @@ def _versions() -> dict[str, str]:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def joined_reasons(parts: Iterable[Mapping[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
+    """Return the words that several word lists set aside as one account, each word once for each reason.
+
+    >>> joined_reasons([{"neutral": ("table",)}, {"neutral": ("table", "chair"), "conflicting": ("odd",)}])
+    {'neutral': ('table', 'chair'), 'conflicting': ('odd',)}
+    """
+    joined: dict[str, dict[str, None]] = {}
+    for part in parts:
+        for reason, words in part.items():
+            joined.setdefault(reason, {}).update(dict.fromkeys(words))
+    return {reason: tuple(words) for reason, words in joined.items()}
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ import streamlit as st
 
 from densray.axes import Diagnosis
 from densray.axes._files import save_axis
+from densray.axes._options import fit_rotation
 from densray.axes._resampling import is_closed_form
 from densray.axes._scoring import both_ends, look_up, score_vocabulary, seed_scores
-from densray.axes._seeds import fitted
 from densray.axes._views import axis_change
 from densray.errors import name_some
 from densray.explorer.settings import AxisChoice
@@ -50,7 +50,7 @@ def show() -> None:
         chart(_ends_chart(axis, wanted.name, diagnosis), ends)
         _show_word(bench, axis, diagnosis, found)
         _show_diagnosis(diagnosis)
-    show_missing(bench, axis.seeds.missing, len(axis.seeds))
+    show_missing(bench, axis.seeds.missing, axis.seeds.n_words)
     for reason, words in axis.lexicon.dropped.by_reason().items():
         st.caption(plain(f"Left out ({reason}): {name_some(words)}."))
     _offer_downloads(bench, wanted, axis, diagnosis)
@@ -170,7 +170,7 @@ def _offer_downloads(bench: Workbench, wanted: AxisChoice, axis: Axis, diagnosis
             download(f"Induced lexicon {ending}", f"{stem}{ending}", lexicon)
 
         def rotation() -> bytes:
-            whole = fitted(axis.method, axis.seeds, n_components=None)  # all axes: nothing is lost by rotating
+            whole = fit_rotation(axis.method, axis.seeds, n_components=None)  # all axes: nothing is lost by rotating
             verdict = None if diagnosis is None else diagnosis.verdict
             save = partial(save_axis, whole, model, space=bench.space, method=name_method(axis.method), verdict=verdict)
             return written(save, f"{stem}.npz")
