@@ -3,149 +3,48 @@
 from __future__ import annotations
 
 import time
-import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
-from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from densray._arrays import Array, release_pages
 from densray._checkpoint import Checkpoint, block_digest
 from densray.errors import DensRayError, FormatError, LabelError, LexiconError, PersistenceError, VectorError, name_some
+from densray.formats import open_archive, open_table, read_space
 from densray.moments import BLOCK_ROWS
 from densray.rotations import Rotation
 from densray.rotations._blocks import Gatherer, check_block, check_width
 
 if TYPE_CHECKING:
-    import polars
-
     from densray._threads import Progress
     from densray.lexicon import Lexicon
     from densray.space import WordSpace
 
-__all__ = [
-    "ArrayBlocks",
-    "check_same_length",
-    "fit_blocks",
-    "labelled_blocks",
-    "npz_blocks",
-    "parquet_blocks",
-    "read_labels",
-]
+__all__ = ["ArrayBlocks", "fit_blocks", "labelled_blocks"]
 
 HostPair = tuple[NDArray[Any], NDArray[Any]]
 
 
-def npz_blocks(path: Path, labels: Any, rows: int, vectors: str | Sequence[str] | None) -> Iterable[HostPair]:
-    """Yield blocks of one matrix of an archive, compressed or not; labels may be another of its arrays."""
-    with zipfile.ZipFile(path) as archive:
-        names = [name.removesuffix(".npy") for name in archive.namelist()]
-    if isinstance(labels, str) and labels in names:
-        with np.load(path, allow_pickle=False) as file:
-            labels = file[labels]
-    return _stream_npz(path, _matrix_of(path, vectors), read_labels(labels), rows)
+def _npz_blocks(path: Path, labels: Any, rows: int, vectors: str | None) -> Iterator[HostPair]:
+    """Return blocks of one matrix of an archive, compressed or not; labels may be another of its arrays."""
+    matrix = open_archive(path, vectors=vectors)
+    targets = matrix.column(labels) if isinstance(labels, str) and labels in matrix.columns else _labels_of(labels)
+    _check_same_length(matrix.rows, len(targets))
+    return _beside(matrix.blocks(rows), targets)
 
 
-def _matrix_of(path: Path, vectors: str | Sequence[str] | None) -> str:
-    """Return the name of the matrix that is meant."""
-    with zipfile.ZipFile(path) as archive:
-        shapes = {}
-        for name in archive.namelist():
-            with archive.open(name) as member:
-                shapes[name.removesuffix(".npy")] = _header(member, path)[0]
-    matrices = [name for name, shape in shapes.items() if len(shape) == 2]
-    wanted = matrices if vectors is None else [name for name in matrices if name == vectors]
-    if len(wanted) != 1:
-        raise FormatError(
-            f"{path.name} holds {name_some(shapes)}; one matrix of vectors is needed. Name it with vectors=."
-        )
-    return wanted[0]
-
-
-def _stream_npz(path: Path, name: str, labels: NDArray[Any], rows: int) -> Iterator[HostPair]:
-    with zipfile.ZipFile(path) as archive, archive.open(f"{name}.npy") as member:
-        (n_rows, width), fortran, dtype = _header(member, path)
-        if fortran or dtype.hasobject:
-            raise FormatError(f"{path.name}, '{name}': a C-ordered matrix of numbers is needed. Save it anew.")
-        check_same_length(n_rows, len(labels))
-        for start in range(0, n_rows, rows):
-            stop = min(start + rows, n_rows)
-            data = member.read((stop - start) * width * dtype.itemsize)
-            if len(data) < (stop - start) * width * dtype.itemsize:
-                raise FormatError(f"{path.name}, '{name}': cut off within rows {start:,} to {stop:,}.")
-            yield np.frombuffer(data, dtype=dtype).reshape(stop - start, width), labels[start:stop]
-
-
-def _header(member: Any, path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    try:
-        version = npy.read_magic(member)
-        reader = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-        return reader(member)
-    except ValueError as error:
-        raise FormatError(f"{path.name}: not an archive of arrays ({error}).") from error
-
-
-def parquet_blocks(path: Path, labels: Any, rows: int, vectors: str | Sequence[str] | None) -> ArrayBlocks:
+def _parquet_blocks(path: Path, labels: Any, rows: int, vectors: str | Sequence[str] | None) -> ArrayBlocks:
     """Return blocks of a table: vectors as a column of lists or as columns of numbers, labels as a column or beside."""
-    import polars as pl
-
-    try:
-        frame = pl.scan_parquet(path, glob=False)
-        schema = frame.collect_schema()
-        n_rows = int(frame.select(pl.len()).collect().item())
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise FormatError(f"{path.name}: not a readable table ({str(error).splitlines()[0][:120]}).") from error
-    if isinstance(labels, str) and labels in schema:
-        columns = _vector_columns(path, schema, vectors, without=labels)
-        targets = frame.select(labels).collect().to_series().to_numpy()
-    else:
-        if isinstance(labels, str) and not labels.endswith(".npy"):
-            raise LabelError(f"{path.name} has no column '{labels}'; its columns are {name_some(schema)}.")
-        columns = _vector_columns(path, schema, vectors, without=None)
-        targets = read_labels(labels)
-
-    def read(start: int, stop: int) -> NDArray[Any]:
-        return _matrix(path, frame.select(columns).slice(start, stop - start).collect(), start)
-
-    return ArrayBlocks(read, targets, n_rows, rows)
-
-
-def _vector_columns(path: Path, schema: Any, vectors: str | Sequence[str] | None, *, without: str | None) -> list[str]:
-    import polars as pl
-
-    if vectors is not None:
-        named = [vectors] if isinstance(vectors, str) else list(vectors)
-        missing = [name for name in named if name not in schema]
-        if missing:
-            raise FormatError(f"{path.name} has no column {name_some(missing)}; its columns are {name_some(schema)}.")
-        return named
-    lists = [name for name, dtype in schema.items() if isinstance(dtype, pl.List | pl.Array)]
-    if len(lists) == 1:
-        return lists
-    numbers = [name for name, dtype in schema.items() if dtype.is_numeric() and name != without]
-    if lists or not numbers:
-        raise FormatError(f"{path.name}: which of {name_some(schema)} are the vectors? Name them with vectors=.")
-    return numbers
-
-
-def _matrix(path: Path, frame: polars.DataFrame, start: int) -> NDArray[Any]:
-    import polars as pl
-
-    first = frame.to_series(0)
-    if not isinstance(first.dtype, pl.List | pl.Array):
-        return np.ascontiguousarray(frame.to_numpy())
-    lists = first.arr.to_list() if isinstance(first.dtype, pl.Array) else first
-    lengths = lists.list.len()
-    width = lengths[0]
-    odd = (lengths.fill_null(0) != width).arg_true()
-    if width is None or len(odd):
-        row = start + (odd[0] if len(odd) else 0)
-        raise FormatError(f"{path.name}, row {row:,}: another number of values than the rows before it.")
-    return lists.list.explode().to_numpy().reshape(-1, int(width))
+    column = labels if isinstance(labels, str) and not labels.endswith(".npy") else None
+    table = open_table(path, vectors=[vectors] if isinstance(vectors, str) else vectors, without=column)
+    if column is not None and column not in table.columns:
+        raise LabelError(f"{path.name} has no column '{column}'; its columns are {name_some(table.columns)}.")
+    targets = _labels_of(labels) if column is None else table.column(column)
+    return ArrayBlocks(table.read, targets, table.rows, rows)
 
 
 Pair = tuple[Array, Array]
@@ -161,11 +60,11 @@ class ArrayBlocks(Sequence[Pair]):
     labels : array of shape (n_rows,)
     n_rows : int
     rows : int
-        Rows of a block.
+        Rows per block.
     """
 
     def __init__(self, read: Callable[[int, int], Array], labels: Array, n_rows: int, rows: int) -> None:
-        check_same_length(n_rows, len(labels))
+        _check_same_length(n_rows, len(labels))
         self._read, self._labels, self._rows = read, labels, rows
         self.n_rows = n_rows
 
@@ -201,10 +100,10 @@ def labelled_blocks(
         An array or memory map; a file ``.npy`` (mapped), ``.npz`` or ``.parquet``; a space, or a file of one in any
         format (native, text, …); or blocks of vectors that come without labels.
     labels : array, path, str, Lexicon or mapping
-        One label a row (or a ``.npy`` file of them); the name of an array of the ``.npz``, or of a column of the
+        One label per row (or a ``.npy`` file of them); the name of an array of the ``.npz``, or of a column of the
         ``.parquet``; or, for spaces, words and their labels: all other words are left out.
     rows : int, default=16384
-        Rows of a block.
+        Rows per block.
     vectors : str or list of str, optional
         The array of the ``.npz``; the column of lists, or the columns of numbers, of the ``.parquet``. By default the
         only one that can be meant.
@@ -223,7 +122,7 @@ def labelled_blocks(
             "labels by word need a space to find the words in. Pass a WordSpace or its file as the source."
         )
     if hasattr(source, "shape"):
-        return _array_blocks(source, read_labels(labels), rows)
+        return _array_blocks(source, _labels_of(labels), rows)
     return _beside(source, labels)
 
 
@@ -233,24 +132,20 @@ def _file_blocks(
     if not path.exists():
         raise FormatError(f"{path} does not exist.")
     if by_word is not None:
-        from densray.formats import read_space
-
         # Only labelled words are held; a native file stays on disk.
         return _space_blocks(read_space(path, words=by_word), by_word, rows)
     if path.suffix == ".npy":
-        return _array_blocks(_mapped(path), read_labels(labels), rows)
+        return _array_blocks(_mapped(path), _labels_of(labels), rows)
     if path.suffix == ".npz":
-        return npz_blocks(path, labels, rows, vectors)
+        return _npz_blocks(path, labels, rows, vectors if isinstance(vectors, str) else None)
     if path.suffix == ".parquet":
-        return parquet_blocks(path, labels, rows, vectors)
-    from densray.formats import read_space
-
-    return _array_blocks(read_space(path).vectors, read_labels(labels), rows)
+        return _parquet_blocks(path, labels, rows, vectors)
+    return _array_blocks(read_space(path).vectors, _labels_of(labels), rows)
 
 
 def _array_blocks(X: Array, labels: Array, rows: int) -> ArrayBlocks:
     if len(X.shape) != 2:
-        raise DensRayError(f"the vectors have shape {tuple(X.shape)}; one vector a row is needed.")
+        raise DensRayError(f"the vectors have shape {tuple(X.shape)}; one vector per row is needed.")
     return ArrayBlocks(lambda start, stop: X[start:stop], labels, int(X.shape[0]), rows)
 
 
@@ -272,30 +167,30 @@ def _space_blocks(space: WordSpace, by_word: Mapping[str, float], rows: int) -> 
 
 def _beside(blocks: Iterable[Array], labels: Any) -> Iterator[Pair]:
     """Yield blocks of vectors with their labels, which must last exactly as long."""
-    remaining = read_labels(labels)
+    remaining = _labels_of(labels)
     start = 0
     for number, X in enumerate(blocks):
         stop = start + len(X)
         if stop > len(remaining):
             raise LabelError(
                 f"labels run out before the vectors do: block {number} ends at row {stop:,}, and there are "
-                f"{len(remaining):,} labels. Pass one label a row."
+                f"{len(remaining):,} labels. Pass one label per row."
             )
         yield X, remaining[start:stop]
         start = stop
     if start < len(remaining):
         raise LabelError(
-            f"vectors run out before the labels do: {start:,} rows, {len(remaining):,} labels. Pass one label a row."
+            f"vectors run out before the labels do: {start:,} rows, {len(remaining):,} labels. Pass one label per row."
         )
 
 
-def check_same_length(n_rows: int, n_labels: int) -> None:
-    """Raise unless there is one label a row."""
+def _check_same_length(n_rows: int, n_labels: int) -> None:
+    """Raise unless there is one label per row."""
     if n_rows != n_labels:
         first, second = ("labels", "vectors") if n_labels < n_rows else ("vectors", "labels")
         raise LabelError(
             f"{first} run out before the {second} do: {n_rows:,} rows of vectors, {n_labels:,} labels. "
-            "Pass one label a row."
+            "Pass one label per row."
         )
 
 
@@ -308,13 +203,13 @@ def _words_to_labels(labels: Any) -> Mapping[str, float] | None:
     return None
 
 
-def read_labels(labels: Any) -> Array:
+def _labels_of(labels: Any) -> Array:
     """Return labels as an array that can be sliced; a ``.npy`` file of them is mapped."""
     if isinstance(labels, str | Path):
         path = Path(labels)
         if path.suffix != ".npy" or not path.exists():
             raise LabelError(
-                f"labels={str(labels)!r} is given; an array, or a .npy file of one label a row, is needed."
+                f"labels={str(labels)!r} is given; an array, or a .npy file of one label per row, is needed."
             )
         return _mapped(path)
     return labels if hasattr(labels, "shape") else np.asarray(labels)

@@ -6,7 +6,9 @@ ever unpickled, and nothing is extracted to disk.
 
 from __future__ import annotations
 
+from densray.formats._arrays import open_archive
 from densray.formats._bytes import FORMATS
+from densray.formats._parquet import open_table
 from densray.formats._reading import name_of, read_space
 from densray.formats._safetensors import check_native
 from densray.formats._writing import ENDINGS, Change, format_for, rewrite, write_space
@@ -18,6 +20,8 @@ __all__ = [
     "check_native",
     "format_for",
     "name_of",
+    "open_archive",
+    "open_table",
     "read_space",
     "rewrite",
     "write_space",

@@ -6,7 +6,7 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 import numpy as np
 from numpy.lib import format as npy
@@ -83,25 +83,35 @@ def check_matrix(name: str, header: ArrayHeader) -> tuple[int, int]:
 
 def matrix_blocks(source: Source, header: ArrayHeader, words: list[str], options: ReadOptions) -> Iterator[Block]:
     """Yield a matrix that follows its header, beside its words."""
-    rows, width = header.shape
-    step = rows if header.fortran else rows_per_block(width, itemsize=max(4, header.dtype.itemsize))
-    for start in range(0, len(words), step):
-        stop = min(rows if header.fortran else len(words), start + step)
-        needed = (stop - start) * width * header.dtype.itemsize
+    step = rows_per_block(header.shape[1], itemsize=max(4, header.dtype.itemsize))
+    start = 0
+    for piece in array_blocks(source, header, rows=step, stop=len(words)):
+        yield select_rows(words[start : start + len(piece)], to_float32(piece), start, options)
+        start += len(piece)
+
+
+def array_blocks(source: Source, header: ArrayHeader, *, rows: int, stop: int | None = None) -> Iterator[NDArray[Any]]:
+    """Yield the first `stop` rows of a matrix that follows its header, so many rows at a time, in their own type.
+
+    A matrix in Fortran order has its rows spread over the whole file, and comes as one block.
+    """
+    total, width = header.shape
+    stop = total if stop is None else stop
+    step = total if header.fortran else rows
+    for start in range(0, stop, step):
+        end = total if header.fortran else min(stop, start + step)
+        needed = (end - start) * width * header.dtype.itemsize
         data = source.read(needed)
         if len(data) < needed:
             raise FormatError(
-                f"{source.path.name}, byte {source.offset:,}: the array says {rows:,} rows of {width:,} numbers and "
-                f"ends within rows {start + 1:,} to {stop:,}. It is cut off, or its header is wrong."
+                f"{source.path.name}, byte {source.offset:,}: the array says {total:,} rows of {width:,} numbers and "
+                f"ends within rows {start + 1:,} to {end:,}. It is cut off, or its header is wrong."
             )
-        piece = np.frombuffer(data, dtype=header.dtype).reshape(
-            (stop - start, width), order="F" if header.fortran else "C"
-        )
-        stop = min(stop, len(words))
-        yield select_rows(words[start:stop], to_float32(piece[: stop - start]), start, options)
-    if len(words) == rows and source.read(1):
+        order: Literal["F", "C"] = "F" if header.fortran else "C"
+        yield np.frombuffer(data, dtype=header.dtype).reshape((end - start, width), order=order)[: stop - start]
+    if stop == total and source.read(1):
         raise FormatError(
-            f"{source.path.name}, byte {source.offset - 1:,}: the array says {rows:,} rows of {width:,} numbers, and "
+            f"{source.path.name}, byte {source.offset - 1:,}: the array says {total:,} rows of {width:,} numbers, and "
             f"more bytes follow. Its header is wrong."
         )
 
@@ -193,10 +203,9 @@ _WORDS = ("words", "vocab", "vocabulary", "tokens")
 
 def read_npz(source: Source, options: ReadOptions) -> SpaceStream:
     """Return the stream of an archive with one matrix of numbers and one array of words."""
-    headers = _headers(source)
-    matrices = [name for name, header in headers.items() if len(header.shape) == 2 and header.dtype.kind in "fiu"]
+    headers = array_headers(source.path)
     texts = [name for name, header in headers.items() if len(header.shape) == 1 and header.dtype.kind in "US"]
-    vectors, words = _chosen(matrices, _VECTORS), _chosen(texts, _WORDS)
+    vectors, words = choose_matrix(headers), _chosen(texts, _WORDS)
     if vectors is None or words is None:
         raise FormatError(
             f"{source.path.name}: {name_some(headers)} in the archive; a matrix 'vectors' and an array of text 'words' "
@@ -216,18 +225,58 @@ def read_npz(source: Source, options: ReadOptions) -> SpaceStream:
     return SpaceStream(width, rows, blocks())
 
 
-def _headers(source: Source) -> dict[str, ArrayHeader]:
-    """Return the header of every array in the archive."""
+def array_headers(path: Path) -> dict[str, ArrayHeader]:
+    """Return the header of every array in an archive, by name."""
     try:
-        with zipfile.ZipFile(source.path) as archive:
+        with zipfile.ZipFile(path) as archive:
             names = [name for name in archive.namelist() if name.endswith(".npy")]
     except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
-        raise FormatError(f"{source.path.name}: a damaged archive ({error}). Fetch the file again.") from error
+        raise FormatError(f"{path.name}: a damaged archive ({error}). Fetch the file again.") from error
     headers: dict[str, ArrayHeader] = {}
     for name in names:
-        with open_source(source.path, member=name) as part:
+        with open_source(path, member=name) as part:
             headers[name.removesuffix(".npy")] = read_array_header(part)
     return headers
+
+
+def choose_matrix(headers: dict[str, ArrayHeader]) -> str | None:
+    """Return the name of the matrix of numbers that is meant: the only one, or the first that has a usual name."""
+    matrices = [name for name, header in headers.items() if len(header.shape) == 2 and header.dtype.kind in "fiu"]
+    return _chosen(matrices, _VECTORS)
+
+
+@dataclass(frozen=True)
+class ArchiveMatrix:
+    """One matrix of an ``.npz``, read block by block, and the names of all its arrays."""
+
+    path: Path
+    name: str
+    columns: tuple[str, ...]
+    rows: int
+
+    def blocks(self, rows: int) -> Iterator[NDArray[Any]]:
+        """Yield so many rows at a time, in the type of the file."""
+        with open_source(self.path, member=f"{self.name}.npy") as source:
+            yield from array_blocks(source, read_array_header(source), rows=rows)
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return one whole array of the archive."""
+        with np.load(self.path, allow_pickle=False) as file:
+            return np.asarray(file[name])
+
+
+def open_archive(path: Path, *, vectors: str | None = None) -> ArchiveMatrix:
+    """Return a matrix of an ``.npz`` by name, or the only one that can be meant; it must be in C order."""
+    headers = array_headers(path)
+    name = choose_matrix({key: header for key, header in headers.items() if vectors in (None, key)})
+    if name is None:
+        raise FormatError(
+            f"{path.name} holds {name_some(headers)}; one matrix of vectors is needed. Name it with vectors=."
+        )
+    if headers[name].fortran:
+        raise FormatError(f"{path.name}, '{name}': the matrix is in Fortran order; C order is needed. Save it again.")
+    rows, _ = check_matrix(f"{path.name}, '{name}'", headers[name])
+    return ArchiveMatrix(path, name, tuple(headers), rows)
 
 
 def _chosen(names: list[str], preferred: tuple[str, ...]) -> str | None:

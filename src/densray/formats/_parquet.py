@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from densray.errors import FormatError
+from densray.errors import FormatError, name_some
 from densray.formats._arrays import to_float32
 from densray.formats._blocks import Block, Pieces, ReadOptions, SpaceStream, check_shape, select_rows
 from densray.formats._bytes import Source
@@ -25,22 +28,75 @@ def read_parquet(source: Source, options: ReadOptions) -> SpaceStream:
     import polars as pl
 
     name = source.path.name
-    frame = pl.scan_parquet(source.path, glob=False)
-    schema = _asked(name, frame.collect_schema)
-    rows = int(_asked(name, frame.select(pl.len()).collect).item())
+    frame, schema, rows = _scanned(source.path)
     texts = [column for column, dtype in schema.items() if dtype == pl.String]
     word = next((column for column in _WORDS if column in texts), texts[0] if len(texts) == 1 else None)
-    lists = [column for column, dtype in schema.items() if isinstance(dtype, pl.List | pl.Array) and _numeric(dtype)]
-    numbers = lists or [column for column, dtype in schema.items() if dtype.is_numeric()]
-    if word is None or not numbers or len(lists) > 1:
+    numbers = _number_columns(schema)
+    if word is None or not numbers:
         raise FormatError(
             f"{name}: the columns are {', '.join(f'{column} {dtype}' for column, dtype in list(schema.items())[:6])}; "
             f"one of words and one of lists of numbers ('word', 'vector'), or one column per number, are needed."
         )
-    width = _width(name, frame, lists[0]) if lists else len(numbers)
+    width = _width(name, frame, schema, numbers)
     check_shape(name, rows, width)
     chosen = frame.select([word, *numbers])
     return SpaceStream(width, rows, _blocks(name, chosen, options, rows=rows, width=width))
+
+
+@dataclass(frozen=True)
+class VectorTable:
+    """The vectors of a parquet file, read in any order, and the names of all its columns."""
+
+    name: str
+    frame: pl.LazyFrame
+    columns: tuple[str, ...]
+    vectors: tuple[str, ...]
+    rows: int
+    width: int
+
+    def read(self, start: int, stop: int) -> NDArray[Any]:
+        """Return some rows as a matrix, in the type of the file."""
+        columns = _asked(self.name, self.frame.select(self.vectors).slice(start, stop - start).collect)
+        return np.ascontiguousarray(_matrix(self.name, columns, start, self.width))
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return one whole column."""
+        return np.asarray(_asked(self.name, self.frame.select(name).collect).to_series().to_numpy())
+
+
+def open_table(path: Path, *, vectors: Sequence[str] | None = None, without: str | None = None) -> VectorTable:
+    """Return the vectors of a parquet file: the columns named, or else the only ones that can be meant.
+
+    That is the only column of lists of numbers, or else all columns of numbers but the one `without` names.
+    """
+    frame, schema, rows = _scanned(path)
+    missing = [column for column in vectors or () if column not in schema]
+    if missing:
+        raise FormatError(f"{path.name} has no column {name_some(missing)}; its columns are {name_some(schema)}.")
+    chosen = list(vectors) if vectors else _number_columns(schema, without=without)
+    if not chosen:
+        raise FormatError(f"{path.name}: which of {name_some(schema)} are the vectors? Name them with vectors=.")
+    width = _width(path.name, frame, schema, chosen)
+    return VectorTable(path.name, frame, tuple(schema), tuple(chosen), rows, width)
+
+
+def _scanned(path: Path) -> tuple[pl.LazyFrame, pl.Schema, int]:
+    """Return a parquet file, its columns and their types, and how many rows it has."""
+    import polars as pl
+
+    frame = pl.scan_parquet(path, glob=False)
+    schema = _asked(path.name, frame.collect_schema)
+    return frame, schema, int(_asked(path.name, frame.select(pl.len()).collect).item())
+
+
+def _number_columns(schema: pl.Schema, *, without: str | None = None) -> list[str]:
+    """Return the only column of lists of numbers, or else all columns of numbers; none where several are of lists."""
+    import polars as pl
+
+    lists = [column for column, dtype in schema.items() if isinstance(dtype, pl.List | pl.Array) and _numeric(dtype)]
+    if lists:
+        return lists if len(lists) == 1 else []
+    return [column for column, dtype in schema.items() if dtype.is_numeric() and column != without]
 
 
 def _numeric(dtype: pl.List | pl.Array) -> bool:
@@ -58,8 +114,10 @@ def _asked(name: str, question: Any) -> Any:
         raise FormatError(f"{name}: the parquet data are damaged ({str(error).splitlines()[0][:120]}).") from error
 
 
-def _width(name: str, frame: pl.LazyFrame, column: str) -> int:
-    first = _asked(name, frame.select(column).head(1).collect)
+def _width(name: str, frame: pl.LazyFrame, schema: pl.Schema, columns: Sequence[str]) -> int:
+    if schema[columns[0]].is_numeric():
+        return len(columns)
+    first = _asked(name, frame.select(columns[0]).head(1).collect)
     return 0 if first.is_empty() or first.item() is None else len(first.item())
 
 
@@ -75,18 +133,19 @@ def _blocks(name: str, frame: pl.LazyFrame, options: ReadOptions, *, rows: int, 
                 f"{name}: {len(words) - words.null_count():,} words in rows {start + 1:,} to {start + count:,}, "
                 f"where {count:,} are declared. Every row needs a word."
             )
-        yield select_rows(words.to_list(), _matrix(name, columns, start, width), start, options)
+        numbers = to_float32(_matrix(name, columns, start, width))
+        yield select_rows(words.to_list(), numbers, start, options)
 
 
-def _matrix(name: str, columns: pl.DataFrame, start: int, width: int) -> np.ndarray[Any, np.dtype[np.float32]]:
+def _matrix(name: str, columns: pl.DataFrame, start: int, width: int) -> NDArray[Any]:
     """Return the numbers of some rows, one row per word; a missing number becomes NaN, which is refused by name."""
     import polars as pl
 
     first = columns.to_series(0)
     if not isinstance(first.dtype, pl.List | pl.Array):
-        return to_float32(columns.to_numpy())
+        return columns.to_numpy()
     if isinstance(first.dtype, pl.Array) and not first.null_count():
-        return to_float32(first.explode().to_numpy().reshape(-1, width))
+        return first.explode().to_numpy().reshape(-1, width)
     lists = first.arr.to_list() if isinstance(first.dtype, pl.Array) else first
     lengths = lists.list.len()
     odd = (lengths.fill_null(0) != width).arg_true()
@@ -94,7 +153,7 @@ def _matrix(name: str, columns: pl.DataFrame, start: int, width: int) -> np.ndar
         raise FormatError(
             f"{name}, row {start + odd[0] + 1:,}: {lengths[odd[0]]} numbers, where the first row has {width:,}."
         )
-    return to_float32(lists.list.explode().to_numpy().reshape(-1, width))
+    return lists.list.explode().to_numpy().reshape(-1, width)
 
 
 def write_parquet(file: IO[bytes], pieces: Pieces, *, rows: int, width: int) -> None:
