@@ -81,7 +81,7 @@ def _by_products(rotation: Rotation, seeds: Alignment, count: int, random: np.ra
     orders = np.column_stack([np.arange(n), *(random.permutation(n) for _ in range(count))])
     ranks = rankdata(seeds.values)
     X = seeds.X.astype(np.float64)
-    parts = [_Fold(X, folds == number, ridge=is_ridge(rotation)) for number in np.unique(folds)]
+    parts = [LinearFold(X, folds == number, ridge=is_ridge(rotation)) for number in np.unique(folds)]
     found = []
     for start in range(0, orders.shape[1], COLUMNS):
         columns = orders[:, start : start + COLUMNS]
@@ -93,7 +93,7 @@ def _by_products(rotation: Rotation, seeds: Alignment, count: int, random: np.ra
     return np.concatenate(found)
 
 
-class _Fold:
+class LinearFold:
     """One split: scores of its test rows for any labels of its training rows."""
 
     def __init__(self, X: Matrix, test: NDArray[np.bool_], *, ridge: bool) -> None:

@@ -396,3 +396,34 @@ def training_size(rows: Sequence[Row], *, measure: str = "Kendall τ", title: st
     upper = panel("mean", "mean", height=230, last=False)
     lower = panel("std", "std", height=150, last=True)
     return styled(alt.vconcat(upper, lower, spacing=14), title=title)
+
+
+def layer_curves(rows: Sequence[Row], *, title: str = "") -> Any:
+    """Return held-out AUROC over the layers of a model: one line per method with the band of its interval.
+
+    Parameters
+    ----------
+    rows
+        Mappings with ``layer``, ``method``, ``auc``, ``low`` and ``high``.
+    title
+        Shown above.
+    """
+    alt = altair()
+    rows = checked_rows(rows, "layer", "method", "auc", "low", "high")
+    looks = method_looks([row["method"] for row in rows])
+    across = alt.X(
+        "layer:Q", title="layer (block, counted from 0)", axis=alt.Axis(format="d", grid=False, tickMinStep=1)
+    )
+    scale = alt.Scale(domain=[min(0.4, *(row["low"] for row in rows)), 1.0], clamp=True)
+    up = alt.Y("auc:Q", title="AUROC on texts held out", scale=scale)
+    layers = [alt.Chart(values([{"chance": 0.5}])).mark_rule(color=GREY, strokeDash=[2, 3]).encode(y="chance:Q")]
+    for method, (color, _, dash) in looks.items():
+        chart = alt.Chart(values([row for row in rows if row["method"] == method]))
+        layers.append(
+            chart.mark_area(color=color, opacity=0.15).encode(x=across, y=alt.Y("low:Q", scale=scale), y2="high:Q")
+        )
+        layers.append(chart.mark_line(color=color, strokeWidth=1.8, strokeDash=dash).encode(x=across, y=up))
+    shown = ["method:N", "layer:Q", "auc:Q", "low:Q", "high:Q"]
+    points = alt.Chart(values(rows)).mark_point(size=40, fill="white", opacity=1)
+    layers.append(points.encode(x=across, y=up, tooltip=shown, **method_encoding(looks)))
+    return styled(alt.layer(*layers).properties(width=560, height=300), title=title)

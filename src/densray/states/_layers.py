@@ -1,0 +1,445 @@
+"""Methods and layers side by side: held-out AUROC per layer, the layer chosen inside the folds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from densray._threads import Progress, map_parallel
+from densray.axes._permutation import LinearFold
+from densray.errors import DensRayError, TaskError
+from densray.metrics import Interval, auc, auc_interval
+from densray.report import Column, Input, Provenance, Result, Table
+from densray.rotations import make_rotation
+from densray.states._storage import States
+
+DEFAULT_METHODS = ("ridge", "mean-difference", "densray-unit")
+_CHANCE = 0.5
+#: Resamples of the groups behind an interval.
+_RESAMPLES = 500
+
+
+@dataclass(frozen=True)
+class LayerScore:
+    """How well one method reads the concept after one layer, on texts held out.
+
+    Attributes
+    ----------
+    layer : int
+    method : str
+    auc : float
+        AUROC of held-out scores, the mean over folds; 0.5 where no axis could be fitted.
+    interval : Interval
+        Over groups resampled, of scores ranked within their fold.
+    p_value : float
+        Share of label permutations, every fold fitted again, that are read as well (see :func:`compare_layers`).
+    note : str
+        Why there is no axis, where there is none.
+    """
+
+    layer: int
+    method: str
+    auc: float
+    interval: Interval
+    p_value: float
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class ChosenLayer:
+    """What a method reads at the layer that its own training texts choose, fold by fold.
+
+    Attributes
+    ----------
+    method : str
+    auc : float
+        AUROC on texts that took no part in the choice, the mean over folds.
+    interval : Interval
+    layers : tuple of int
+        The layer chosen in each fold.
+    layer : int
+        The layer that all texts choose: the one to use.
+    """
+
+    method: str
+    auc: float
+    interval: Interval
+    layers: tuple[int, ...]
+    layer: int
+
+
+@dataclass(frozen=True)
+class LayerComparison(Result):
+    """Held-out AUROC of every method at every layer.
+
+    Attributes
+    ----------
+    scores : tuple of LayerScore
+    chosen : tuple of ChosenLayer
+    angles : mapping of str to array
+        Degrees between the axes of each two layers, per method; None where the widths differ.
+    n_texts, n_groups, n_folds : int
+    """
+
+    title: ClassVar[str] = "A concept, layer by layer"
+
+    scores: tuple[LayerScore, ...]
+    chosen: tuple[ChosenLayer, ...]
+    angles: Mapping[str, NDArray[np.float64]]
+    n_texts: int
+    n_groups: int
+    n_folds: int
+    grouped: str
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one mapping per layer and method: ``layer``, ``method``, ``auc``, ``low``, ``high``, ``p``."""
+        return [
+            {
+                "layer": score.layer,
+                "method": score.method,
+                "auc": score.auc,
+                "low": score.interval.low,
+                "high": score.interval.high,
+                "p": score.p_value,
+                "note": score.note,
+            }
+            for score in self.scores
+        ]
+
+    def tables(self) -> list[Table]:
+        """Return the chosen layers, then AUROC per layer with a column per method."""
+        methods = list(dict.fromkeys(score.method for score in self.scores))
+        by_layer: dict[int, dict[str, Any]] = {}
+        for score in self.scores:
+            by_layer.setdefault(score.layer, {"layer": score.layer})[score.method] = score.auc
+        note = f"{self.n_texts:,} texts in {self.n_groups:,} groups ({self.grouped}), {self.n_folds} folds."
+        chosen = [
+            {"method": c.method, "AUROC": c.auc, "low": c.interval.low, "high": c.interval.high, "layer": c.layer}
+            for c in self.chosen
+        ]
+        numbers = [Column(name, decimals=3) for name in ("AUROC", "low", "high")]
+        return [
+            Table("The layer chosen inside the folds", ["method", *numbers, "layer"], chosen, [note]),
+            Table(
+                "Held-out AUROC by layer",
+                ["layer", *(Column(method, decimals=3) for method in methods)],
+                [by_layer[layer] for layer in sorted(by_layer)],
+                ["A layer's own best figure is chosen with hindsight; the table above is not."],
+            ),
+        ]
+
+    def figure(self) -> Any:
+        """Return the curve of each method over layers with its band, as an altair chart."""
+        from densray.figures import layer_curves
+
+        return layer_curves(self.rows())
+
+
+def compare_layers(
+    states: States,
+    labels: ArrayLike,
+    *,
+    groups: Sequence[Any] | None = None,
+    methods: Sequence[str] = DEFAULT_METHODS,
+    layers: Sequence[int] | None = None,
+    n_folds: int = 5,
+    n_permutations: int = 199,
+    random_state: int = 0,
+    progress: Progress | None = None,
+) -> LayerComparison:
+    """Return how well each method reads a concept after each layer, on texts held out by group.
+
+    Parameters
+    ----------
+    states : States
+    labels : array of shape (n,)
+        Two classes, one label per text.
+    groups : sequence, optional
+        What texts share (an occupation, a city, the two halves of a pair): a group is held out whole. Without groups,
+        texts that are equal but for their label's words count alone.
+    methods : sequence of str
+        Names of methods, as for :func:`densray.fit_axis`.
+    layers : sequence of int, optional
+        Layers to compare; all by default.
+    n_folds : int, default=5
+    n_permutations : int, default=199
+        Labels are permuted within groups that have both classes, else group for group. Methods other than ridge and
+        the mean difference are tested by the mean difference, which needs no refits.
+    random_state : int, default=0
+    progress : callable, optional
+        Called with the number of fits done and their total.
+    """
+    began = Provenance.begin(seed=random_state)
+    y = _classes(labels, len(states))
+    held = _Groups.of(groups, len(states))
+    folds = held.folds(y, n_folds, random_state)
+    chosen_layers = tuple(layers) if layers is not None else states.layers
+    jobs = [(layer, method) for layer in chosen_layers for method in methods]
+
+    generator = np.random.default_rng(random_state)
+    orders = _permuted(y, held, n_permutations, generator)
+
+    def run(job: tuple[int, str]) -> _Read:
+        layer, method = job
+        X = np.asarray(states[layer], dtype=np.float32)
+        read = _read(X, y, folds, method)
+        return read if read.note else replace(read, p_value=_p_value(X, y, held, folds, method, orders))
+
+    found = dict(zip(jobs, map_parallel(run, jobs, progress=progress), strict=True))
+    scores = []
+    for layer, method in jobs:
+        read = found[layer, method]
+        interval = Interval(0.0, 1.0) if read.note else _interval(y, read.scores, held, folds, generator)
+        scores.append(LayerScore(layer, method, read.whole, interval, read.p_value, read.note))
+    chosen = tuple(_choose(method, chosen_layers, found, y, held, folds, generator) for method in methods)
+    angles = {method: _angles([found[layer, method].axis for layer in chosen_layers]) for method in methods}
+    return LayerComparison(
+        scores=tuple(scores),
+        chosen=chosen,
+        angles=angles,
+        n_texts=len(states),
+        n_groups=held.count,
+        n_folds=len(folds),
+        grouped=held.said,
+        provenance=began.finish(
+            inputs=[Input("states", states.model or "states", states.checksum or None, len(states))],
+            used=len(states),
+            method=", ".join(methods),
+        ),
+    )
+
+
+def _classes(labels: ArrayLike, count: int) -> NDArray[np.float64]:
+    values = np.asarray(labels)
+    if values.shape != (count,):
+        raise TaskError(f"{values.shape} labels are given for {count:,} texts; one per text is needed.")
+    kinds = np.unique(values)
+    if len(kinds) != 2:
+        raise TaskError(f"{len(kinds)} different labels are given; two classes are needed to read a concept.")
+    return np.where(values == kinds[1], 1.0, -1.0)
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """Which texts are held out together."""
+
+    numbers: NDArray[np.int64]
+    said: str
+
+    @classmethod
+    def of(cls, groups: Sequence[Any] | None, count: int) -> _Groups:
+        if groups is None:
+            return cls(np.arange(count), "each text alone")
+        if len(groups) != count:
+            raise TaskError(f"{len(groups):,} groups are given for {count:,} texts; one per text is needed.")
+        _, numbers = np.unique(np.asarray([str(group) for group in groups]), return_inverse=True)
+        return cls(numbers, "as given")
+
+    @property
+    def count(self) -> int:
+        return int(self.numbers.max()) + 1
+
+    def folds(self, y: NDArray[np.float64], n_folds: int, random_state: int) -> list[NDArray[np.int64]]:
+        """Return the held-out rows of each fold, whole groups with classes in proportion."""
+        from sklearn.model_selection import StratifiedGroupKFold
+
+        n_folds = min(n_folds, self.count)
+        if n_folds < 2:
+            raise TaskError("one group is given; at least two are needed, to hold one out.")
+        splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=random_state)
+        rows = [test for _, test in splitter.split(y, y, self.numbers)]
+        for test in rows:
+            train = np.setdiff1d(np.arange(len(y)), test)
+            for part, name in ((test, "held-out"), (train, "training")):
+                if len(np.unique(y[part])) < 2:
+                    raise TaskError(
+                        f"the {name} texts of a fold have one class only: {self.count} groups are too few, or each "
+                        f"has one label. Use fewer folds, or groups that hold both classes."
+                    )
+        return rows
+
+
+@dataclass(frozen=True)
+class _Read:
+    """Held-out scores of one method at one layer, and what choosing it needs."""
+
+    scores: NDArray[np.float64]
+    inner: NDArray[np.float64]
+    axis: NDArray[np.float64] | None
+    whole: float
+    note: str = ""
+    p_value: float = 1.0
+
+
+def _read(X: NDArray[np.float32], y: NDArray[np.float64], folds: list[NDArray[np.int64]], method: str) -> _Read:
+    """Return scores of every fold, and how the layer looks to somebody who has the other folds only."""
+    n_folds = len(folds)
+    try:
+        axes: dict[tuple[int, ...], NDArray[np.float64]] = {}
+        for one in range(n_folds):
+            axes[one,] = _axis_without(X, y, folds, (one,), method)
+        if n_folds > 2:  # an axis without two folds marks each of them for the other
+            for one in range(n_folds):
+                for two in range(one + 1, n_folds):
+                    axes[one, two] = _axis_without(X, y, folds, (one, two), method)
+        whole = _axis_without(X, y, folds, (), method)
+    except DensRayError as error:
+        return _Read(np.zeros(len(y)), np.full(n_folds, _CHANCE), None, _CHANCE, str(error))
+    scores, inner = np.zeros(len(y)), np.full(n_folds, _CHANCE)
+    for one, test in enumerate(folds):
+        scores[test] = X[test].astype(np.float64) @ axes[one,]
+        others = [other for other in range(n_folds) if other != one and n_folds > 2]
+        marks = [auc(y[folds[k]], X[folds[k]].astype(np.float64) @ axes[min(one, k), max(one, k)]) for k in others]
+        inner[one] = float(np.mean(marks)) if marks else _CHANCE
+    return _Read(scores, inner, whole, _mean_auc(y, scores, folds))
+
+
+def _axis_without(
+    X: NDArray[np.float32],
+    y: NDArray[np.float64],
+    folds: list[NDArray[np.int64]],
+    left_out: tuple[int, ...],
+    method: str,
+) -> NDArray[np.float64]:
+    rows = np.concatenate([fold for number, fold in enumerate(folds) if number not in left_out])
+    rows.sort()
+    axis = make_rotation(method, n_components=1).fit(X[rows], y[rows]).components_[0]
+    return np.asarray(axis, dtype=np.float64)
+
+
+def _ranked(scores: NDArray[np.float64], folds: list[NDArray[np.int64]]) -> NDArray[np.float64]:
+    """Return scores as shares of their fold that lie below: folds have axes, and so scales, of their own."""
+    from scipy.stats import rankdata
+
+    found = np.zeros(len(scores))
+    for test in folds:
+        found[test] = (rankdata(scores[test]) - 0.5) / len(test)
+    return found
+
+
+def _mean_auc(y: NDArray[np.float64], scores: NDArray[np.float64], folds: list[NDArray[np.int64]]) -> float:
+    return float(np.mean([auc(y[test], scores[test]) for test in folds]))
+
+
+def _interval(
+    y: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    held: _Groups,
+    folds: list[NDArray[np.int64]],
+    generator: np.random.Generator,
+) -> Interval:
+    """Return the 95 % interval of the AUROC over groups: they are resampled, since their texts go together."""
+    counts = generator.multinomial(held.count, np.full(held.count, 1.0 / held.count), size=_RESAMPLES).T
+    weights = counts[held.numbers].astype(np.float64)
+    ranked = _ranked(scores, folds)
+    draws = weighted_auc(y, ranked, weights)
+    low, high = np.nanquantile(draws, [0.025, 0.975])
+    if low == high:  # no resample made a fault: the bound of as many faultless groups
+        return auc_interval(*_one_row_per_group(y, ranked, held))
+    return Interval(float(low), float(high))
+
+
+def _one_row_per_group(
+    y: NDArray[np.float64], scores: NDArray[np.float64], held: _Groups
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return labels and mean scores of each group and class."""
+    keys, rows = np.unique(np.column_stack([held.numbers, y]), axis=0, return_inverse=True)
+    return keys[:, 1], np.bincount(rows, weights=scores) / np.bincount(rows)
+
+
+def weighted_auc(
+    y: NDArray[np.float64], scores: NDArray[np.float64], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the AUROC of scores under each column of weights; ties count half, NaN where a class has no weight."""
+    _, place = np.unique(scores, return_inverse=True)
+    size = int(place.max()) + 1
+    above, below = np.zeros((size, weights.shape[1])), np.zeros((size, weights.shape[1]))
+    np.add.at(above, place[y > 0], weights[y > 0])
+    np.add.at(below, place[y < 0], weights[y < 0])
+    won = (above * (np.cumsum(below, axis=0) - 0.5 * below)).sum(axis=0)
+    total = above.sum(axis=0) * below.sum(axis=0)
+    return np.asarray(np.divide(won, total, out=np.full(total.shape, np.nan), where=total > 0))
+
+
+def _p_value(
+    X: NDArray[np.float32],
+    y: NDArray[np.float64],
+    held: _Groups,
+    folds: list[NDArray[np.int64]],
+    method: str,
+    orders: NDArray[np.float64],
+) -> float:
+    """Return the share of permuted labels that are read as well on texts held out, every fold fitted again.
+
+    Ridge and the mean difference are linear in the labels, so that all permutations are columns of one product; other
+    methods are tested by the mean difference.
+    """
+    labels = np.column_stack([y, orders])
+    rows, values = X.astype(np.float64), []
+    for test in folds:
+        part = LinearFold(rows, np.isin(np.arange(len(y)), test), ridge=method in ("ridge", "auto"))
+        ranks = np.apply_along_axis(_ranks, 0, part.scores(labels[~part.test]))
+        high = labels[part.test] > 0
+        n_high, n_low = high.sum(axis=0), (~high).sum(axis=0)
+        won = (ranks * high).sum(axis=0) - n_high * (n_high + 1) / 2
+        pairs = n_high * n_low  # none where a permutation gave a fold one class
+        values.append(np.divide(won, pairs, out=np.full(len(pairs), _CHANCE), where=pairs > 0))
+    means = np.mean(values, axis=0)
+    return float((1 + np.sum(means[1:] >= means[0] - 1e-12)) / len(means))
+
+
+def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    from scipy.stats import rankdata
+
+    return np.asarray(rankdata(values), dtype=np.float64)
+
+
+def _permuted(y: NDArray[np.float64], held: _Groups, count: int, generator: np.random.Generator) -> NDArray[np.float64]:
+    """Return columns of permuted labels: within a group that has both classes, else group for group."""
+    columns = np.empty((len(y), count))
+    members = [np.flatnonzero(held.numbers == group) for group in range(held.count)]
+    mixed = any(np.ptp(y[rows]) > 0 for rows in members)
+    for column in range(count):
+        if mixed:
+            for rows in members:
+                columns[rows, column] = generator.permutation(y[rows])
+        else:
+            for rows, label in zip(members, generator.permutation([y[rows[0]] for rows in members]), strict=True):
+                columns[rows, column] = label
+    return columns
+
+
+def _choose(
+    method: str,
+    layers: Sequence[int],
+    found: Mapping[tuple[int, str], _Read],
+    y: NDArray[np.float64],
+    held: _Groups,
+    folds: list[NDArray[np.int64]],
+    generator: np.random.Generator,
+) -> ChosenLayer:
+    picked, scores = [], np.zeros(len(y))
+    for number, test in enumerate(folds):
+        best = max(layers, key=lambda layer: (found[layer, method].inner[number], -layer))
+        picked.append(best)
+        scores[test] = found[best, method].scores[test]
+    overall = max(layers, key=lambda layer: (found[layer, method].whole, -layer))
+    if not scores.any():
+        return ChosenLayer(method, _CHANCE, Interval(0.0, 1.0), tuple(picked), overall)
+    interval = _interval(y, scores, held, folds, generator)
+    return ChosenLayer(method, _mean_auc(y, scores, folds), interval, tuple(picked), overall)
+
+
+def _angles(axes: Sequence[NDArray[np.float64] | None]) -> NDArray[np.float64]:
+    """Return degrees between axes; NaN where one is missing or the widths differ."""
+    found = np.full((len(axes), len(axes)), np.nan)
+    for one, first in enumerate(axes):
+        for two, second in enumerate(axes):
+            if first is not None and second is not None and first.shape == second.shape:
+                cosine = first @ second / (np.linalg.norm(first) * np.linalg.norm(second))
+                found[one, two] = np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0)))
+    return found

@@ -1,0 +1,254 @@
+"""What every part of `densray.states` asks of a model: its blocks, its tokens, its identity."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from densray.errors import MissingExtraError, TaskError
+
+if TYPE_CHECKING:
+    import torch
+
+#: Values of every parameter that go into the checksum of a model.
+_VALUES_PER_PARAMETER = 16
+#: Texts on which the loss with and without a first token is compared.
+_TEXTS_FOR_FIRST_TOKEN = 8
+#: The loss per token must fall by this much before a first token is added that the tokenizer left out.
+_LOSS_GAIN_IN_NATS = 0.5
+
+
+def load_torch() -> Any:
+    """Return the module `torch`, or say how to install it."""
+    try:
+        return importlib.import_module("torch")
+    except ImportError:
+        raise MissingExtraError(
+            "hidden states are read with PyTorch, which is not installed. Run: pip install 'densray[models]'"
+        ) from None
+
+
+def find_blocks(model: Any) -> Sequence[Any]:
+    """Return the blocks of a transformer in their order: the longest list of modules inside it.
+
+    Raises
+    ------
+    TaskError
+        Where a model has no list of at least two blocks; such a model is given its blocks by hand (`blocks`).
+    """
+    torch = load_torch()
+    lists = [module for module in model.modules() if isinstance(module, torch.nn.ModuleList) and len(module) > 1]
+    # An outer list wins over the lists inside its blocks (experts, heads) where both are equally long.
+    if not lists:
+        raise TaskError(
+            f"{type(model).__name__} has no list of blocks. Give the modules whose outputs are wanted (blocks), in "
+            f"their order."
+        )
+    longest = max(range(len(lists)), key=lambda number: len(lists[number]))
+    return list(lists[longest])
+
+
+def resolve_layers(layers: str | Sequence[int], n_blocks: int) -> tuple[int, ...]:
+    """Return indices of blocks, counted from 0: all of them, or those given (negative ones from the end)."""
+    if isinstance(layers, str):
+        if layers != "all":
+            raise TaskError(f"layers {layers!r} is given; 'all' or numbers of layers are needed.")
+        return tuple(range(n_blocks))
+    found = []
+    for layer in layers:
+        if not -n_blocks <= layer < n_blocks:
+            raise TaskError(
+                f"layer {layer} is given; the model has {n_blocks} layers. Use 0 to {n_blocks - 1}, or -{n_blocks} to "
+                f"-1 from the end."
+            )
+        found.append(layer % n_blocks)
+    if not found:
+        raise TaskError("no layer is given; at least one is needed.")
+    return tuple(dict.fromkeys(found))
+
+
+def hidden_of(output: Any) -> torch.Tensor:
+    """Return the hidden states in the output of a block: the tensor itself, or the first of a tuple."""
+    return output[0] if isinstance(output, (tuple, list)) else output
+
+
+def with_hidden(output: Any, hidden: torch.Tensor) -> Any:
+    """Return the output of a block with other hidden states in their place."""
+    if isinstance(output, tuple):
+        return (hidden, *output[1:])
+    if isinstance(output, list):
+        return [hidden, *output[1:]]
+    return hidden
+
+
+@contextmanager
+def hooked(blocks: dict[int, Any], on_output: Callable[[int, Any], Any]) -> Iterator[None]:
+    """Call ``on_output(layer, output)`` after each block; what it returns, if anything, replaces the output.
+
+    The hooks are removed when the context ends, however it ends.
+    """
+    handles = []
+    try:
+        for layer, block in blocks.items():
+
+            def hook(_module: Any, _inputs: Any, output: Any, layer: int = layer) -> Any:
+                return on_output(layer, output)
+
+            handles.append(block.register_forward_hook(hook))
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def model_name(model: Any) -> str:
+    """Return the name a model was loaded by, or that of its class."""
+    named = getattr(getattr(model, "config", None), "_name_or_path", "") or ""
+    return str(named) or type(model).__name__
+
+
+def model_checksum(model: Any) -> str:
+    """Return a SHA-256 over names, shapes and some values of every parameter: another model has another one.
+
+    Values are rounded to half precision first, so that a model moved to another device or loaded as float16 or
+    float32 keeps its checksum where its weights are the same numbers.
+    """
+    torch = load_torch()
+    digest = hashlib.sha256()
+    for name, values in sorted(model.state_dict().items()):
+        digest.update(f"{name} {tuple(values.shape)}\n".encode())
+        flat = values.detach().reshape(-1)
+        if not flat.numel() or not torch.is_floating_point(flat):
+            continue
+        places = np.linspace(0, flat.numel() - 1, min(_VALUES_PER_PARAMETER, flat.numel())).astype(np.int64)
+        rows = torch.from_numpy(places)
+        sample = flat[rows.to(flat.device)].to("cpu", torch.float32).to(torch.bfloat16).to(torch.float32)
+        digest.update(sample.numpy().tobytes())
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Texts as token numbers, one list per text, and what was done to make them.
+
+    Attributes
+    ----------
+    tokens : list of lists of int
+    offsets : list, optional
+        First and last letter of each token, where the tokenizer knows them.
+    added_first_token : bool
+        Whether a first token (BOS) was put in front that the tokenizer left out.
+    """
+
+    tokens: list[list[int]]
+    offsets: list[list[tuple[int, int]]] | None
+    added_first_token: bool
+
+
+def encode_texts(
+    model: Any, tokenizer: Any, texts: Sequence[str], *, first_token: str | bool = "auto", truncate: bool = False
+) -> Encoded:
+    """Return the tokens of texts, with the first token the model expects, none longer than its context."""
+    check_texts(texts)
+    tokens, offsets = _tokenize(tokenizer, texts)
+    first = _missing_first_token(tokenizer, tokens)
+    add = first is not None and (first_token is True or (first_token == "auto" and _needs(model, tokens, first)))
+    if add:
+        tokens = [[first, *row] for row in tokens]  # type: ignore[list-item]
+        offsets = [[(0, 0), *row] for row in offsets] if offsets is not None else None
+    longest = _context_of(model, tokenizer)
+    long = [number for number, row in enumerate(tokens) if len(row) > longest]
+    if long and not truncate:
+        raise TaskError(
+            f"text {long[0] + 1} has {len(tokens[long[0]]):,} tokens; the model takes {longest:,} ({len(long):,} of "
+            f"{len(texts):,} texts are too long). Shorten them, or have them cut (truncate=True)."
+        )
+    tokens = [row[:longest] for row in tokens]
+    empty = [number for number, row in enumerate(tokens) if not row]
+    if empty:
+        raise TaskError(f"text {empty[0] + 1} has no token: {texts[empty[0]]!r}. Leave it out.")
+    return Encoded(tokens, offsets, add)
+
+
+def check_texts(texts: Sequence[str]) -> None:
+    """Raise unless every text has letters in it."""
+    if isinstance(texts, str) or not len(texts):
+        raise TaskError(f"{texts!r} is given; a list of one or more texts is needed.")
+    for number, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TaskError(f"text {number + 1} is {type(text).__name__}; texts are needed.")
+        if not text.strip():
+            raise TaskError(f"text {number + 1} is empty. Leave it out, with its label.")
+
+
+def _tokenize(tokenizer: Any, texts: Sequence[str]) -> tuple[list[list[int]], list[list[tuple[int, int]]] | None]:
+    if getattr(tokenizer, "is_fast", False):
+        found = tokenizer(list(texts), add_special_tokens=True, return_offsets_mapping=True, verbose=False)
+        return [list(row) for row in found["input_ids"]], [
+            [(int(a), int(b)) for a, b in row] for row in found["offset_mapping"]
+        ]
+    found = tokenizer(list(texts), add_special_tokens=True)
+    return [list(row) for row in found["input_ids"]], None
+
+
+def _missing_first_token(tokenizer: Any, tokens: list[list[int]]) -> int | None:
+    first = getattr(tokenizer, "bos_token_id", None)
+    if first is None or all(row[:1] == [first] for row in tokens):
+        return None
+    return int(first)
+
+
+def _needs(model: Any, tokens: list[list[int]], first: int) -> bool:
+    """Return whether the model predicts texts better after its first token: a causal model can be asked."""
+    if not hasattr(model, "lm_head") and getattr(model, "get_output_embeddings", lambda: None)() is None:
+        return False
+    torch = load_torch()
+    rows = [row for row in tokens if len(row) > 2][:_TEXTS_FOR_FIRST_TOKEN]
+    if not rows:
+        return False
+    losses = {True: [], False: []}  # type: dict[bool, list[float]]
+    device = next(model.parameters()).device
+    with torch.inference_mode():
+        for row in rows:
+            for added in (True, False):
+                ids = torch.tensor([[first, *row] if added else row], device=device)
+                logits = model(input_ids=ids).logits[0].float()
+                wanted = ids[0, 2:] if added else ids[0, 1:]
+                given = logits[1:-1] if added else logits[:-1]
+                losses[added].append(float(torch.nn.functional.cross_entropy(given, wanted)))
+    return float(np.mean(losses[True])) < float(np.mean(losses[False])) - _LOSS_GAIN_IN_NATS
+
+
+def _context_of(model: Any, tokenizer: Any) -> int:
+    config = getattr(model, "config", None)
+    lengths = [getattr(config, name, None) for name in ("max_position_embeddings", "n_positions")]
+    lengths.append(getattr(tokenizer, "model_max_length", None))
+    known = [int(length) for length in lengths if length and 0 < int(length) < 10**7]
+    return min(known) if known else 10**7
+
+
+def padded(rows: Sequence[Sequence[int]], filler: int, device: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return token numbers padded on the right to one length, and the mask of the true ones."""
+    torch = load_torch()
+    longest = max(len(row) for row in rows)
+    ids = torch.full((len(rows), longest), filler, dtype=torch.long)
+    mask = torch.zeros((len(rows), longest), dtype=torch.long)
+    for number, row in enumerate(rows):
+        ids[number, : len(row)] = torch.tensor(row)
+        mask[number, : len(row)] = 1
+    return ids.to(device), mask.to(device)
+
+
+def filler_of(tokenizer: Any) -> int:
+    """Return a token number to pad with: padding is masked, so any will do where a tokenizer has none."""
+    for name in ("pad_token_id", "eos_token_id"):
+        number = getattr(tokenizer, name, None)
+        if isinstance(number, int):
+            return number
+    return 0

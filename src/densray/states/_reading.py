@@ -1,0 +1,291 @@
+"""Reading hidden states: texts through a model in batches, pooled after each block."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray._threads import Progress
+from densray.errors import TaskError
+from densray.states._models import (
+    Encoded,
+    check_texts,
+    encode_texts,
+    filler_of,
+    find_blocks,
+    hidden_of,
+    hooked,
+    load_torch,
+    model_checksum,
+    model_name,
+    padded,
+    resolve_layers,
+)
+from densray.states._storage import DTYPES, FORMAT_VERSION, States, StatesInFolder, StatesInMemory
+
+if TYPE_CHECKING:
+    import torch
+
+    Pool = str | Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+#: Texts that are read, written and recorded as finished together.
+TEXTS_PER_BLOCK = 512
+#: Tokens of one batch on a processor and on a device; halved where memory does not hold them.
+TOKENS_PER_BATCH = {"cpu": 4_096, "device": 131_072}
+_POOLS = ("last", "mean", "word")
+
+
+def read_states(
+    model: Any,
+    tokenizer: Any,
+    texts: Sequence[str],
+    *,
+    layers: str | Sequence[int] = "all",
+    pool: Pool = "last",
+    words: Sequence[str] | None = None,
+    out: str | Path | None = None,
+    dtype: str = "float32",
+    first_token: str | bool = "auto",
+    truncate: bool = False,
+    blocks: Sequence[Any] | None = None,
+    tokens_per_batch: int | None = None,
+    progress: Progress | None = None,
+) -> States:
+    """Return the hidden states of texts after each block of a model: the residual stream, one row per text.
+
+    Parameters
+    ----------
+    model
+        A transformer of Hugging Face (encoder or decoder), or anything with an ``encode`` method (a sentence encoder),
+        which has one layer and needs no tokenizer.
+    tokenizer
+        The tokenizer of the model; None for a sentence encoder.
+    texts : sequence of str
+    layers : "all" or sequence of int
+        Blocks after which states are read, counted from 0; negative ones from the end.
+    pool : "last", "mean", "word" or callable
+        The last token, the mean of all tokens but the first (which many models use as a sink), the mean over the
+        tokens of one word per text (`words`), or a function of the states (texts, tokens, width) and the mask.
+    words : sequence of str, optional
+        The word of each text, for ``pool="word"``; its first occurrence counts.
+    out : path, optional
+        A folder for the states, one file per layer. An interrupted run goes on there when it is called again.
+    dtype : "float32", "float16" or "bfloat16"
+        How states are stored.
+    first_token : "auto" or bool
+        Whether to add the first token (BOS) that a tokenizer leaves out; "auto" does where the model predicts the first
+        texts better with it.
+    truncate : bool, default=False
+        Whether texts longer than the context are cut; otherwise they are an error.
+    blocks : sequence of modules, optional
+        The blocks in their order, for a model in which they are not found.
+    tokens_per_batch : int, optional
+        Tokens that are run at once, padding included; fewer are tried where memory does not hold them.
+    progress : callable, optional
+        Called with the number of texts done and their total.
+    """
+    if dtype not in DTYPES:
+        raise TaskError(f"dtype {dtype!r} is given; one of {', '.join(DTYPES)} is needed.")
+    if tokenizer is None and hasattr(model, "encode"):
+        return _read_encoder(model, texts, dtype=dtype, out=out)
+    torch = load_torch()
+    modules = list(blocks) if blocks is not None else find_blocks(model)
+    chosen = resolve_layers(layers, len(modules))
+    encoded = encode_texts(model, tokenizer, texts, first_token=first_token, truncate=truncate)
+    reader = _Reader(
+        model=model,
+        blocks={layer: modules[layer] for layer in chosen},
+        tokens=encoded.tokens,
+        weights=_TokenWeights.of(encoded, texts, pool, words),
+        filler=filler_of(tokenizer),
+        tokens_per_batch=tokens_per_batch or TOKENS_PER_BATCH["cpu" if _device(model).type == "cpu" else "device"],
+    )
+    width = reader.width()
+    header = {
+        "format": "densray-states",
+        "format_version": FORMAT_VERSION,
+        "model": model_name(model),
+        "checksum": model_checksum(model),
+        "layers": list(chosen),
+        "width": width,
+        "dtype": dtype,
+        "pool": pool if isinstance(pool, str) else getattr(pool, "__name__", "function"),
+        "tokens": _digest(encoded.tokens),
+        "added_first_token": encoded.added_first_token,
+        "texts": list(texts),
+    }
+    target = StatesInFolder(Path(out), header) if out is not None else StatesInMemory(header)
+    with target, torch.inference_mode():
+        for start in range(target.finished, len(texts), TEXTS_PER_BLOCK):
+            stop = min(start + TEXTS_PER_BLOCK, len(texts))
+            target.write(start, reader.read(start, stop))
+            if progress is not None:
+                progress(stop, len(texts))
+    return target.states()
+
+
+@dataclass(frozen=True)
+class _TokenWeights:
+    """How much each token of a text counts in its row, or a function that pools itself."""
+
+    rows: list[NDArray[np.float32]]
+    function: Callable[[Any, Any], Any] | None = None
+
+    @classmethod
+    def of(cls, encoded: Encoded, texts: Sequence[str], pool: Pool, words: Sequence[str] | None) -> _TokenWeights:
+        if callable(pool):
+            return cls([np.ones(len(row), dtype=np.float32) for row in encoded.tokens], pool)
+        if pool not in _POOLS:
+            raise TaskError(f"pool {pool!r} is given; one of {', '.join(_POOLS)} or a function is needed.")
+        if pool == "word":
+            return cls(_word_weights(encoded, texts, words))
+        rows = []
+        for tokens in encoded.tokens:
+            weights = np.zeros(len(tokens), dtype=np.float32)
+            if pool == "last":
+                weights[-1] = 1.0
+            else:  # the first token is a sink in many models; a text of one token has nothing else
+                weights[min(1, len(tokens) - 1) :] = 1.0
+            rows.append(weights / weights.sum())
+        return cls(rows)
+
+
+def _word_weights(encoded: Encoded, texts: Sequence[str], words: Sequence[str] | None) -> list[NDArray[np.float32]]:
+    if words is None or len(words) != len(texts):
+        given = "none" if words is None else f"{len(words):,}"
+        raise TaskError(f"pool='word' needs one word per text: {len(texts):,} texts and {given} words are given.")
+    if encoded.offsets is None:
+        raise TaskError("this tokenizer does not say where its tokens lie in a text. Use pool='last' or 'mean'.")
+    rows = []
+    for number, (text, word) in enumerate(zip(texts, words, strict=True)):
+        start = text.find(word) if word else -1
+        stop = start + len(word)
+        spans = encoded.offsets[number][: len(encoded.tokens[number])]
+        weights = np.array([a < stop and b > start and b > a for a, b in spans], dtype=np.float32)
+        if start < 0 or not weights.any():
+            raise TaskError(f"text {number + 1} does not contain {word!r}: {text!r}.")
+        rows.append(weights / weights.sum())
+    return rows
+
+
+@dataclass
+class _Reader:
+    """Runs texts through a model in batches of similar length and pools the states on its device."""
+
+    model: Any
+    blocks: dict[int, Any]
+    tokens: list[list[int]]
+    weights: _TokenWeights
+    filler: int
+    tokens_per_batch: int
+
+    def width(self) -> int:
+        """Return the width of the states, from one short run."""
+        with load_torch().inference_mode():
+            return int(
+                next(iter(self.run([min(range(len(self.tokens)), key=lambda n: len(self.tokens[n]))]).values())).shape[
+                    1
+                ]
+            )
+
+    def read(self, start: int, stop: int) -> dict[int, torch.Tensor]:
+        """Return the states of texts ``start`` to ``stop``, per layer, on the host."""
+        torch = load_torch()
+        found: dict[int, Any] = {}
+        for rows in self._batches(sorted(range(start, stop), key=lambda number: len(self.tokens[number]))):
+            for layer, states in self._run_within_memory(rows).items():
+                whole = found.setdefault(layer, torch.empty(stop - start, states.shape[1], device=states.device))
+                whole[torch.tensor([number - start for number in rows], device=states.device)] = states
+        return found
+
+    def _batches(self, rows: list[int]) -> Iterator[list[int]]:
+        batch: list[int] = []
+        for number in rows:  # sorted by length: the last is the longest
+            if batch and (len(batch) + 1) * len(self.tokens[number]) > self.tokens_per_batch:
+                yield batch
+                batch = []
+            batch.append(number)
+        yield batch
+
+    def _run_within_memory(self, rows: list[int]) -> dict[int, torch.Tensor]:
+        torch = load_torch()
+        try:
+            return self.run(rows)
+        except torch.OutOfMemoryError:
+            torch.cuda.empty_cache()
+            if len(rows) == 1:
+                raise TaskError(
+                    f"text {rows[0] + 1} of {len(self.tokens[rows[0]]):,} tokens does not fit into the memory of the "
+                    f"device. Shorten it, or use a device with more."
+                ) from None
+            self.tokens_per_batch = max(1, self.tokens_per_batch // 2)
+        half = len(rows) // 2
+        first, second = self._run_within_memory(rows[:half]), self._run_within_memory(rows[half:])
+        return {layer: torch.cat([first[layer], second[layer]]) for layer in first}
+
+    def run(self, rows: list[int]) -> dict[int, torch.Tensor]:
+        """Return the pooled states of one batch, per layer, as float32 where the model lies."""
+        torch = load_torch()
+        device = _device(self.model)
+        ids, mask = padded([self.tokens[number] for number in rows], self.filler, device)
+        weights = torch.zeros(mask.shape, dtype=torch.float32)
+        for row, number in enumerate(rows):
+            weights[row, : len(self.weights.rows[number])] = torch.from_numpy(self.weights.rows[number])
+        weights = weights.to(device)
+        found: dict[int, Any] = {}
+
+        def keep(layer: int, output: Any) -> None:
+            states = hidden_of(output).float()
+            if self.weights.function is not None:
+                found[layer] = self.weights.function(states, mask).float()
+            else:
+                found[layer] = torch.einsum("bt,btd->bd", weights, states)
+
+        with hooked(self.blocks, keep):
+            self.model(input_ids=ids, attention_mask=mask)
+        return found
+
+
+def _digest(tokens: list[list[int]]) -> str:
+    return hashlib.sha256(json.dumps(tokens).encode()).hexdigest()
+
+
+def _device(model: Any) -> Any:
+    return next(model.parameters()).device
+
+
+def _read_encoder(encoder: Any, texts: Sequence[str], *, dtype: str, out: str | Path | None) -> States:
+    """Return what an encoder makes of texts, as states of one layer."""
+    check_texts(texts)
+    rows = np.asarray(encoder.encode(list(texts)), dtype=np.float32)
+    if rows.ndim != 2 or len(rows) != len(texts):
+        raise TaskError(f"the encoder returned an array of shape {rows.shape} for {len(texts)} texts.")
+    states = States.of_arrays(
+        [rows.astype(np.float16) if dtype == "float16" else rows], texts, model=type(encoder).__name__
+    )
+    if out is None:
+        return states
+    torch = load_torch()
+    header = {
+        "format": "densray-states",
+        "format_version": FORMAT_VERSION,
+        "model": states.model,
+        "checksum": "",
+        "layers": [0],
+        "width": states.width,
+        "dtype": dtype,
+        "pool": "encoder",
+        "tokens": "",
+        "added_first_token": False,
+        "texts": list(texts),
+    }
+    with StatesInFolder(Path(out), header) as folder:
+        folder.write(0, {0: torch.from_numpy(rows)})
+    return folder.states()

@@ -1,0 +1,248 @@
+"""Hidden states in files: one matrix per layer, written block by block, opened memory-mapped."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray._files import atomic_write
+from densray.errors import FormatError, OutputError, TaskError
+from densray.space import WordSpace
+from densray.states._models import load_torch
+
+if TYPE_CHECKING:
+    import torch
+
+FORMAT_VERSION = 1
+DTYPES: dict[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "float16": np.dtype("<f2"), "bfloat16": np.dtype("<u2")}
+_HEADER = "states.json"
+
+
+@dataclass(frozen=True)
+class States:
+    """Hidden states of texts: for each layer a matrix with one row per text.
+
+    Attributes
+    ----------
+    layers : tuple of int
+        Numbers of the blocks, counted from 0, after which the states were read.
+    texts : tuple of str
+    width : int
+    dtype : str
+        ``"float32"``, ``"float16"`` or ``"bfloat16"``: how the numbers are stored.
+    model, checksum : str
+        The name of the model, and a digest of its weights.
+    pool : str
+        Which tokens a row stands for.
+    folder : Path, optional
+        Where the files lie; None for states in memory.
+
+    Examples
+    --------
+    >>> states = States.of_arrays([np.eye(2)], ["one", "two"])
+    >>> states[0]
+    array([[1., 0.],
+           [0., 1.]])
+    """
+
+    layers: tuple[int, ...]
+    texts: tuple[str, ...]
+    width: int
+    dtype: str = "float32"
+    model: str = ""
+    checksum: str = ""
+    pool: str = "last"
+    folder: Path | None = None
+    _arrays: dict[int, NDArray[Any]] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def of_arrays(cls, arrays: Sequence[NDArray[Any]], texts: Sequence[str], *, model: str = "") -> States:
+        """Return states that are in memory already: one matrix per layer, one row per text."""
+        rows = [np.asarray(array) for array in arrays]
+        if not rows or any(array.shape != (len(texts), rows[0].shape[-1]) for array in rows):
+            shapes = [array.shape for array in rows]
+            raise TaskError(f"arrays of shapes {shapes} are given for {len(texts)} texts; one row per text is needed.")
+        layers = tuple(range(len(rows)))
+        dtype = "float16" if rows[0].dtype == np.float16 else "float32"
+        found = cls(layers, tuple(texts), int(rows[0].shape[1]), dtype, model)
+        found._arrays.update(zip(layers, rows, strict=True))
+        return found
+
+    @classmethod
+    def open(cls, folder: str | Path) -> States:
+        """Open the states that :func:`read_states` wrote to a folder; an unfinished run is an error."""
+        header = _read_header(Path(folder))
+        if header["finished"] < len(header["texts"]):
+            raise FormatError(
+                f"{folder} holds the states of {header['finished']:,} of {len(header['texts']):,} texts: its run was "
+                f"interrupted. Run the same command again, and it goes on from there."
+            )
+        names = ("width", "dtype", "model", "checksum", "pool")
+        known = {name: header[name] for name in names}
+        return cls(tuple(header["layers"]), tuple(header["texts"]), folder=Path(folder), **known)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def __getitem__(self, layer: int) -> NDArray[Any]:
+        """Return the matrix of one layer; float16 and float32 stay mapped, bfloat16 is converted to float32."""
+        if layer not in self.layers:
+            raise TaskError(f"layer {layer} is not among those read: {', '.join(map(str, self.layers))}.")
+        if self.folder is None:
+            return self._arrays[layer]
+        stored: NDArray[Any] = np.memmap(
+            _file_of(self.folder, layer), dtype=DTYPES[self.dtype], mode="r", shape=(len(self), self.width)
+        )
+        if self.dtype != "bfloat16":
+            return stored
+        return _from_bfloat16(stored)
+
+    def space(self, layer: int) -> WordSpace:
+        """Return one layer as a space whose words are the texts; a text given twice gets a number behind it."""
+        seen: dict[str, int] = {}
+        names = []
+        for text in self.texts:
+            seen[text] = seen.get(text, 0) + 1
+            names.append(text if seen[text] == 1 else f"{text} ({seen[text]})")
+        return WordSpace(names, np.asarray(self[layer], dtype=np.float32), name=f"{self.model} layer {layer}")
+
+
+class StatesInMemory:
+    """States kept in memory."""
+
+    finished = 0
+
+    def __init__(self, header: dict[str, Any]) -> None:
+        self.header = header
+        self.parts: dict[int, list[NDArray[Any]]] = {layer: [] for layer in header["layers"]}
+
+    def __enter__(self) -> StatesInMemory:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def write(self, start: int, states: dict[int, torch.Tensor]) -> None:
+        for layer, rows in states.items():
+            self.parts[layer].append(_as_stored(rows, self.header["dtype"]))
+
+    def states(self) -> States:
+        header = self.header
+        found = _states_of(header, None)
+        for layer, parts in self.parts.items():
+            rows = np.concatenate(parts)
+            if header["dtype"] == "bfloat16":
+                rows = _from_bfloat16(rows)
+            found._arrays[layer] = rows
+        return found
+
+
+class StatesInFolder:
+    """States in a folder: one file of rows per layer, and a header that says how many texts are finished."""
+
+    def __init__(self, folder: Path, header: dict[str, Any]) -> None:
+        self.folder, self.header = folder, header
+        self.finished = 0
+        self.files: dict[int, int] = {}
+        if (folder / _HEADER).exists():
+            known = _read_header(folder)
+            differing = [name for name in header if known.get(name) != header[name]]
+            if differing:
+                raise OutputError(
+                    f"{folder} holds other states ({', '.join(differing)} differ). Give another folder, or remove it."
+                )
+            self.finished = int(known["finished"])
+
+    def __enter__(self) -> StatesInFolder:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for layer in self.header["layers"]:
+            self.files[layer] = os.open(_file_of(self.folder, layer), os.O_RDWR | os.O_CREAT, 0o666)
+        if not self.finished:
+            self._record(0)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for handle in self.files.values():
+            os.close(handle)
+
+    def write(self, start: int, states: dict[int, torch.Tensor]) -> None:
+        """Write one block of rows to every layer, then record it as finished."""
+        dtype = self.header["dtype"]
+        try:
+            for layer, rows in states.items():
+                stored = _as_stored(rows, dtype)
+                _write_at(self.files[layer], stored.tobytes(), start * stored.shape[1] * stored.itemsize)
+            self._record(start + len(next(iter(states.values()))))
+        except OSError as error:
+            raise OutputError(
+                f"{self.folder} could not be written ({error.strerror}): {start:,} of {len(self.header['texts']):,} "
+                f"texts are finished and stay. Make room and run the same command again: it goes on from there."
+            ) from None
+
+    def _record(self, finished: int) -> None:
+        with atomic_write(self.folder / _HEADER, overwrite=True) as temporary:
+            temporary.write_text(json.dumps({**self.header, "finished": finished}), encoding="utf-8")
+
+    def states(self) -> States:
+        return _states_of(self.header, self.folder)
+
+
+def _write_at(handle: int, content: bytes, offset: int) -> None:
+    view = memoryview(content)
+    while view:
+        written = os.pwrite(handle, view, offset)
+        view, offset = view[written:], offset + written
+
+
+def _as_stored(rows: torch.Tensor, dtype: str) -> NDArray[Any]:
+    """Return rows as they are stored; numbers too large for float16 are an error."""
+    torch = load_torch()
+    if dtype == "float32":
+        return np.asarray(rows.cpu().numpy(), dtype=DTYPES[dtype])
+    if dtype == "bfloat16":
+        return np.asarray(rows.to(torch.bfloat16).view(torch.int16).cpu().numpy().view(np.uint16))
+    largest = float(rows.abs().max())
+    if largest > float(np.finfo(np.float16).max):
+        raise TaskError(f"a state of {largest:,.0f} does not fit into float16. Store bfloat16 or float32 (dtype).")
+    return np.asarray(rows.to(torch.float16).cpu().numpy())
+
+
+def _from_bfloat16(stored: NDArray[Any]) -> NDArray[Any]:
+    """Return the float32 numbers whose upper halves are stored."""
+    return np.asarray((stored.astype(np.uint32) << 16).view(np.float32))
+
+
+def _states_of(header: dict[str, Any], folder: Path | None) -> States:
+    names = ("width", "dtype", "model", "checksum", "pool")
+    known = {name: header[name] for name in names}
+    return States(tuple(header["layers"]), tuple(header["texts"]), folder=folder, **known)
+
+
+def _file_of(folder: Path, layer: int) -> Path:
+    return folder / f"layer-{layer:03d}.rows"
+
+
+def _read_header(folder: Path) -> dict[str, Any]:
+    path = folder / _HEADER
+    try:
+        header = json.loads(path.read_text(encoding="utf-8"))
+        whole = header["format"] == "densray-states" and header["format_version"] == FORMAT_VERSION
+        rows = [header["finished"] * header["width"] * DTYPES[header["dtype"]].itemsize for _ in header["layers"]]
+        whole = whole and 0 <= header["finished"] <= len(header["texts"]) and len(rows) > 0
+    except FileNotFoundError:
+        raise FormatError(f"{folder} holds no hidden states. Give a folder that densray wrote them to.") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise FormatError(f"{path} is not the header of hidden states. Read them again.") from None
+    if not whole or any(
+        not _file_of(folder, layer).exists() or _file_of(folder, layer).stat().st_size < size
+        for layer, size in zip(header["layers"], rows, strict=True)
+    ):
+        raise FormatError(f"{folder} is damaged: rows that its header names are missing. Read the states again.")
+    return dict(header)

@@ -1,0 +1,229 @@
+"""Interventions: nothing at strength zero, nothing left of the axis after the block, never a hook left behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from densray.erasure import Erasure
+from densray.errors import FormatError, OutputError, TaskError
+from densray.states import Intervention, LayerChange, find_blocks, model_checksum, read_states
+from tiny_models import FAMILIES, N_BLOCKS, WIDTH, make_model, make_tokenizer, torch
+
+TEXTS = ["the nurse said that she was tired", "good film", "the doctor said that he was never tired again"]
+AXIS = np.random.default_rng(0).normal(size=WIDTH)
+ORIGIN = np.random.default_rng(1).normal(size=WIDTH)
+
+
+@pytest.fixture(params=FAMILIES)
+def model(request):
+    return make_model(request.param)
+
+
+def logits(model):
+    ids = torch.tensor([make_tokenizer()(TEXTS[0])["input_ids"]])
+    with torch.inference_mode():
+        output = model(input_ids=ids)
+    return (output.logits if hasattr(output, "logits") else output.last_hidden_state).numpy()
+
+
+def hooks(model):
+    return sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules())
+
+
+@pytest.mark.parametrize(("operation", "strength"), [("project", 0.0), ("add", 0.0), ("scale", 1.0)])
+def test_an_identity_changes_nothing_to_the_bit(model, operation, strength):
+    before = logits(model)
+    with Intervention(operation, {0: LayerChange.along(AXIS), 2: LayerChange.along(AXIS)}, strength).applied(model):
+        assert np.array_equal(logits(model), before)
+
+
+@pytest.mark.parametrize("layer", range(N_BLOCKS))
+def test_the_axis_reads_as_its_origin_after_the_block_that_erases_it(model, layer):
+    tokenizer = make_tokenizer()
+    unit = AXIS / np.linalg.norm(AXIS)
+    plain = read_states(model, tokenizer, TEXTS)
+    with Intervention("project", {layer: LayerChange.along(AXIS, ORIGIN)}).applied(model):
+        erased = read_states(model, tokenizer, TEXTS)
+    assert np.ptp(plain[layer] @ unit) > 1e-3  # control: the texts differed along it
+    assert erased[layer] @ unit == pytest.approx(np.full(len(TEXTS), ORIGIN @ unit), abs=1e-5)
+    if layer:
+        assert np.array_equal(erased[layer - 1], plain[layer - 1])
+    assert hooks(model) == 0
+
+
+def test_operations_do_what_they_say():
+    model, tokenizer = make_model("llama"), make_tokenizer()
+    unit = AXIS / np.linalg.norm(AXIS)
+    plain = read_states(model, tokenizer, TEXTS)[1]
+    expected = {
+        ("add", 0.5): plain + 0.5 * AXIS,
+        ("scale", 3.0): plain + 2.0 * np.outer((plain - ORIGIN) @ unit, unit),
+        ("project", 0.25): plain - 0.25 * np.outer((plain - ORIGIN) @ unit, unit),
+    }
+    for (operation, strength), rows in expected.items():
+        with Intervention(operation, {1: LayerChange.along(AXIS, ORIGIN)}, strength).applied(model):
+            assert read_states(model, tokenizer, TEXTS)[1] == pytest.approx(rows, abs=1e-4)
+    with Intervention("clamp", {1: LayerChange.along(unit, ORIGIN)}, 2.0).applied(model):
+        clamped = read_states(model, tokenizer, TEXTS)[1]
+    assert (clamped - ORIGIN) @ unit == pytest.approx(np.full(len(TEXTS), 2.0), abs=1e-4)
+
+
+def test_an_oblique_erasure_is_applied_as_it_is():
+    generator = np.random.default_rng(2)
+    left, right = generator.normal(size=(WIDTH, 1)), generator.normal(size=(1, WIDTH))
+    right /= right @ left
+    erasure = Erasure("oblique", left, right, ORIGIN, np.zeros(WIDTH))
+    model, tokenizer = make_model("gpt2"), make_tokenizer()
+    plain = read_states(model, tokenizer, TEXTS)
+    with Intervention.removing(plain, {1: erasure}).applied(model):
+        assert read_states(model, tokenizer, TEXTS)[1] == pytest.approx(erasure.erase(plain[1]), abs=1e-4)
+    with pytest.raises(TaskError, match="also shifts"):
+        LayerChange.of(Erasure("shift", left, right, ORIGIN, np.ones(WIDTH)))
+
+
+@pytest.mark.parametrize("family", ["llama", "gpt2", "gemma"])
+def test_generation_with_a_cache_is_generation_without(family):
+    model = make_model(family)
+    ids = torch.tensor([make_tokenizer()(TEXTS[0])["input_ids"]])
+    steering = Intervention("add", {1: LayerChange.along(AXIS)}, 3.0)
+    options = {"max_new_tokens": 6, "do_sample": False, "pad_token_id": 1, "eos_token_id": None}
+    with steering.applied(model):
+        cached = model.generate(ids, use_cache=True, **options)
+        slow = model.generate(ids, use_cache=False, **options)
+    assert torch.equal(cached, slow)
+    assert not torch.equal(cached, model.generate(ids, use_cache=True, **options))
+    assert hooks(model) == 0
+
+
+def test_the_first_token_is_left_alone_unless_asked():
+    model = make_model("gpt2")
+    ids = torch.tensor([make_tokenizer()(TEXTS[0])["input_ids"]])
+    found = {}
+    for skip_first in (True, False):
+        with (
+            torch.inference_mode(),
+            Intervention("add", {0: LayerChange.along(AXIS)}, skip_first=skip_first).applied(model),
+        ):
+            handle = find_blocks(model)[0].register_forward_hook(
+                lambda _m, _i, out, key=skip_first: found.update({key: (out[0] if isinstance(out, tuple) else out)[0]})
+            )
+            model(input_ids=ids)
+            handle.remove()
+    moved = found[False] - found[True]
+    assert moved[0].numpy() == pytest.approx(AXIS, abs=1e-4)
+    assert np.allclose(moved[1:], 0.0)
+
+
+def test_left_padding_is_known_when_the_first_token_is_spared():
+    model = make_model("llama")
+    ids = make_tokenizer()(TEXTS[0])["input_ids"]
+    intervention = Intervention("add", {0: LayerChange.along(AXIS)}, 2.0)
+    with torch.inference_mode(), intervention.applied(model):
+        alone = model(input_ids=torch.tensor([ids])).logits[0, -1]
+        padded = model(
+            input_ids=torch.tensor([[1, 1, *ids]]),
+            attention_mask=torch.tensor([[0, 0, *([1] * len(ids))]]),
+            position_ids=torch.tensor([[0, 0, *range(len(ids))]]),
+        ).logits[0, -1]
+    assert padded.numpy() == pytest.approx(alone.numpy(), abs=1e-4)
+
+
+def test_interventions_nest_and_leave_no_hook_after_an_error():
+    model = make_model("llama")
+    one = Intervention("add", {1: LayerChange.along(AXIS)})
+    with one.applied(model), one.applied(model):
+        twice = logits(model)
+    with one.at(2.0).applied(model):
+        assert logits(model) == pytest.approx(twice, abs=1e-4)
+    with pytest.raises(RuntimeError, match="inside"), one.applied(model):
+        raise RuntimeError("inside")
+    assert hooks(model) == 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_models_are_changed_in_float32_and_stay_half(dtype):
+    model = make_model("llama").to(dtype)
+    ids = torch.tensor([make_tokenizer()(TEXTS[0])["input_ids"]])
+    with torch.inference_mode(), Intervention("project", {1: LayerChange.along(AXIS)}).applied(model):
+        assert model(input_ids=ids).logits.dtype == dtype
+
+
+def test_a_file_says_what_is_to_be_done_and_fits_its_model_only(tmp_path: Path):
+    from safetensors import safe_open
+
+    model = make_model("llama")
+    intervention = Intervention(
+        "project",
+        {0: LayerChange.along(AXIS, ORIGIN), 2: LayerChange.along(AXIS)},
+        0.5,
+        model="tiny",
+        checksum=model_checksum(model),
+        name="gender",
+    )
+    path = intervention.save(tmp_path / "gender.safetensors")
+    with safe_open(str(path), framework="numpy") as file:
+        metadata = file.metadata()
+    assert metadata["operation"] == "project"
+    assert metadata["hook_point"] == "residual stream after the block"
+    assert metadata["layers"] == "[0, 2]"
+    loaded = Intervention.load(path)
+    with loaded.applied(model):
+        expected = logits(model)
+    with intervention.applied(model):
+        assert np.array_equal(logits(model), expected)
+    with pytest.raises(OutputError, match="exists"):
+        intervention.save(path)
+    other = make_model("llama")
+    with torch.no_grad():
+        next(other.parameters())[0, 0] += 1.0
+    with pytest.raises(TaskError, match="other weights"), loaded.applied(other):
+        pass
+    with loaded.applied(other, any_model=True):
+        pass
+    for content in (b"", b"\x00" * 40, path.read_bytes()[:-10]):
+        (tmp_path / "bad.safetensors").write_bytes(content)
+        with pytest.raises(FormatError):
+            Intervention.load(tmp_path / "bad.safetensors")
+    with pytest.raises(FormatError, match="no such file"):
+        Intervention.load(tmp_path / "none.safetensors")
+
+
+def test_a_control_vector_is_written_for_additions_only(tmp_path: Path):
+    gguf = pytest.importorskip("gguf", reason="control vectors need gguf")
+    steering = Intervention("add", {1: LayerChange.along(AXIS)}, 2.0, model="tiny")
+    reader = gguf.GGUFReader(steering.save(tmp_path / "mood.gguf"))
+    assert [tensor.name for tensor in reader.tensors] == ["direction.1"]
+    assert np.asarray(reader.tensors[0].data) == pytest.approx(2.0 * AXIS, abs=1e-5)
+    with pytest.raises(TaskError, match="to project"):
+        Intervention("project", {1: LayerChange.along(AXIS)}).save(tmp_path / "no.gguf")
+    with pytest.raises(TaskError, match="is needed"):
+        steering.save(tmp_path / "mood.bin")
+
+
+def test_bad_interventions_are_named():
+    change = LayerChange.along(AXIS)
+    model = make_model("llama")
+    with pytest.raises(TaskError, match="one of project"):
+        Intervention("delete", {0: change})
+    with pytest.raises(TaskError, match="at least one"):
+        Intervention("add", {})
+    with pytest.raises(TaskError, match="finite"):
+        Intervention("add", {0: change}, float("nan"))
+    with pytest.raises(TaskError, match="length zero"):
+        LayerChange.along(np.zeros(WIDTH))
+    with pytest.raises(TaskError, match="has 3 layers"), Intervention("add", {7: change}).applied(model):
+        pass
+    with (
+        pytest.raises(TaskError, match="width 32"),
+        Intervention("clamp", {0: LayerChange.along(np.ones(5))}).applied(model),
+    ):
+        logits(model)
+    with (
+        pytest.raises(TaskError, match="no list of blocks"),
+        Intervention("add", {0: change}).applied(torch.nn.Linear(2, 2)),
+    ):
+        pass
+    assert hooks(model) == 0

@@ -1,0 +1,227 @@
+"""Hidden states on disk: the right tokens of the right blocks, resumed to the same bits."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from densray.errors import DensRayError, FormatError, OutputError, TaskError
+from densray.states import States, find_blocks, model_checksum, read_states
+from densray.states import _reading as reading
+from densray.states import _storage as storage
+from tiny_models import FAMILIES, N_BLOCKS, WIDTH, make_model, make_tokenizer, torch
+
+TEXTS = [
+    "the nurse said that she was tired",
+    "good film",
+    "the doctor said that he was never tired again",
+    "bad",
+    "a very good film",
+]
+
+
+@pytest.fixture(params=FAMILIES)
+def model(request):
+    return make_model(request.param)
+
+
+def by_hand(model, tokenizer, text):
+    """Hidden states of one text alone, as the blocks put them out."""
+    found = {}
+    handles = [
+        block.register_forward_hook(
+            lambda _m, _i, out, n=n: found.__setitem__(
+                n, (out[0] if isinstance(out, tuple) else out)[0].detach().numpy()
+            )
+        )
+        for n, block in enumerate(find_blocks(model))
+    ]
+    with torch.inference_mode():
+        model(input_ids=torch.tensor([tokenizer(text)["input_ids"]]))
+    for handle in handles:
+        handle.remove()
+    return found
+
+
+def test_the_blocks_found_are_the_layers_of_the_model(model):
+    assert len(find_blocks(model)) == N_BLOCKS
+
+
+@pytest.mark.parametrize("pool", ["last", "mean"])
+def test_rows_are_what_each_text_gives_alone(model, pool):
+    tokenizer = make_tokenizer()  # no padding token: batches are padded and masked all the same
+    states = read_states(model, tokenizer, TEXTS, pool=pool, tokens_per_batch=16)
+    assert states.layers == tuple(range(N_BLOCKS))
+    for number, text in enumerate(TEXTS):
+        for layer, rows in by_hand(model, tokenizer, text).items():
+            expected = rows[-1] if pool == "last" else rows[min(1, len(rows) - 1) :].mean(axis=0)
+            assert states[layer][number] == pytest.approx(expected, abs=2e-5)
+
+
+def test_states_of_hugging_face_are_the_same_where_it_gives_them():
+    model, tokenizer = make_model("llama"), make_tokenizer()
+    with torch.inference_mode():
+        theirs = model(input_ids=torch.tensor([tokenizer(TEXTS[0])["input_ids"]]), output_hidden_states=True)
+    ours = read_states(model, tokenizer, TEXTS[:1])
+    for layer in range(N_BLOCKS - 1):  # the last of theirs is normalised
+        assert ours[layer][0] == pytest.approx(theirs.hidden_states[layer + 1][0, -1].numpy(), abs=1e-5)
+
+
+def test_a_word_and_a_function_can_be_pooled():
+    model, tokenizer = make_model("bert"), make_tokenizer()
+    words = ["nurse", "film", "doctor", "bad", "good film"]
+    states = read_states(model, tokenizer, TEXTS, pool="word", words=words, layers=[-1])
+    assert states.layers == (N_BLOCKS - 1,)
+    assert states[2][0] == pytest.approx(by_hand(model, tokenizer, TEXTS[0])[2][1], abs=2e-5)
+    assert states[2][4] == pytest.approx(by_hand(model, tokenizer, TEXTS[4])[2][2:].mean(axis=0), abs=2e-5)
+    highest = read_states(model, tokenizer, TEXTS, pool=lambda rows, mask: (rows * mask[:, :, None]).amax(dim=1))
+    assert highest[0].shape == (len(TEXTS), WIDTH)
+    with pytest.raises(TaskError, match="text 2 does not contain 'nurse'"):
+        read_states(model, tokenizer, TEXTS, pool="word", words=["nurse"] * 5)
+    with pytest.raises(TaskError, match="one word per text"):
+        read_states(model, tokenizer, TEXTS, pool="word")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_an_interrupted_run_goes_on_to_the_same_bits(tmp_path: Path, monkeypatch, dtype):
+    monkeypatch.setattr(reading, "TEXTS_PER_BLOCK", 2)
+    model, tokenizer = make_model("gpt2"), make_tokenizer()
+    whole = read_states(model, tokenizer, TEXTS, out=tmp_path / "whole", dtype=dtype)
+
+    class StoppedError(Exception):
+        pass
+
+    def stop(done, total):
+        assert total == len(TEXTS)
+        if done == 4:
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        read_states(model, tokenizer, TEXTS, out=tmp_path / "half", dtype=dtype, progress=stop)
+    with pytest.raises(FormatError, match="4 of 5 texts"):
+        States.open(tmp_path / "half")
+    steps = []
+    again = read_states(
+        model, tokenizer, TEXTS, out=tmp_path / "half", dtype=dtype, progress=lambda done, total: steps.append(done)
+    )
+    assert steps == [5]  # only the last block was read
+    opened = States.open(tmp_path / "half")
+    for layer in whole.layers:
+        assert np.array_equal(again[layer], whole[layer])
+        assert np.array_equal(opened[layer], whole[layer])
+        in_memory = read_states(model, tokenizer, TEXTS, dtype=dtype)[layer]
+        assert np.asarray(whole[layer], dtype=np.float32) == pytest.approx(in_memory, rel=1e-2, abs=1e-2)
+    assert isinstance(whole[0], np.memmap) == (dtype != "bfloat16")
+
+
+def test_a_folder_of_other_states_is_refused(tmp_path: Path):
+    model, tokenizer = make_model("gpt2"), make_tokenizer()
+    read_states(model, tokenizer, TEXTS, out=tmp_path / "states")
+    with pytest.raises(OutputError, match="pool"):
+        read_states(model, tokenizer, TEXTS, out=tmp_path / "states", pool="mean")
+    with pytest.raises(OutputError, match="texts"):
+        read_states(model, tokenizer, TEXTS[:2], out=tmp_path / "states")
+    (tmp_path / "states" / "layer-001.rows").write_bytes(b"")
+    with pytest.raises(FormatError, match="damaged"):
+        States.open(tmp_path / "states")
+    with pytest.raises(FormatError, match="no hidden states"):
+        States.open(tmp_path)
+    (tmp_path / "states.json").write_text(json.dumps({"format": 3}))
+    with pytest.raises(FormatError, match="not the header"):
+        States.open(tmp_path)
+
+
+def test_a_full_disk_keeps_what_is_finished(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(reading, "TEXTS_PER_BLOCK", 2)
+    model, tokenizer = make_model("gpt2"), make_tokenizer()
+    write, calls = storage._write_at, []
+
+    def full(handle, content, offset):
+        calls.append(offset)
+        if len(calls) > N_BLOCKS:
+            raise OSError(28, "No space left on device")
+        write(handle, content, offset)
+
+    monkeypatch.setattr(storage, "_write_at", full)
+    with pytest.raises(OutputError, match=r"No space left.*2 of 5 texts are finished"):
+        read_states(model, tokenizer, TEXTS, out=tmp_path / "states")
+    monkeypatch.setattr(storage, "_write_at", write)
+    resumed = read_states(model, tokenizer, TEXTS, out=tmp_path / "states")
+    assert np.array_equal(resumed[1], read_states(model, tokenizer, TEXTS)[1])
+
+
+def test_a_first_token_is_added_only_where_the_model_predicts_better_with_it(monkeypatch):
+    model, tokenizer = make_model("llama"), make_tokenizer(first=True)
+    plain = read_states(model, tokenizer, TEXTS, first_token=False)
+    assert np.array_equal(read_states(model, tokenizer, TEXTS)[0], plain[0])  # random weights gain nothing
+    added = read_states(model, tokenizer, TEXTS, first_token=True)
+    assert not np.allclose(added[1], plain[1])
+    monkeypatch.setattr("densray.states._models._LOSS_GAIN_IN_NATS", -10.0)
+    assert np.array_equal(read_states(model, tokenizer, TEXTS)[1], added[1])
+
+
+def test_bad_texts_are_named():
+    model, tokenizer = make_model("gpt2"), make_tokenizer()
+    for texts, said in (
+        ([], "one or more texts"),
+        (["good", " "], "text 2 is empty"),
+        (["good", 3], "text 2 is int"),
+        (["good film", "very " * 80], "text 2 has 80 tokens; the model takes 64"),
+    ):
+        with pytest.raises(TaskError, match=said):
+            read_states(model, tokenizer, texts)
+    assert len(read_states(model, tokenizer, ["very " * 80], truncate=True)) == 1
+    for layers in ([3], [-4]):
+        with pytest.raises(TaskError, match="the model has 3 layers"):
+            read_states(model, tokenizer, TEXTS, layers=layers)
+    with pytest.raises(TaskError, match="one of last"):
+        read_states(model, tokenizer, TEXTS, pool="first")
+    with pytest.raises(TaskError, match="no list of blocks"):
+        read_states(torch.nn.Linear(2, 2), tokenizer, TEXTS)
+
+
+def test_float16_that_overflows_is_an_error(tmp_path: Path):
+    model = make_model("gpt2")
+    with torch.no_grad():
+        find_blocks(model)[0].mlp.c_proj.bias.fill_(1e5)
+    with pytest.raises(TaskError, match="does not fit into float16"):
+        read_states(model, make_tokenizer(), TEXTS, out=tmp_path / "states", dtype="float16")
+    assert np.isfinite(read_states(model, make_tokenizer(), TEXTS, dtype="bfloat16")[0]).all()
+
+
+def test_an_encoder_has_one_layer(tmp_path: Path):
+    class Encoder:
+        def encode(self, texts):
+            return np.array([[len(text), 1.0] for text in texts])
+
+    states = read_states(Encoder(), None, TEXTS, out=tmp_path / "states")
+    assert states.layers == (0,)
+    assert np.array_equal(States.open(tmp_path / "states")[0][:, 0], [len(text) for text in TEXTS])
+
+
+def test_a_layer_is_a_space():
+    states = States.of_arrays([np.eye(3)], ["one", "two", "one"])
+    space = states.space(0)
+    assert list(space.words) == ["one", "two", "one (2)"]
+    assert space.vectors.dtype == np.float32
+    with pytest.raises(TaskError, match="layer 5"):
+        states[5]
+    with pytest.raises(TaskError, match="one row per text"):
+        States.of_arrays([np.eye(3)], ["one"])
+
+
+def test_the_checksum_tells_models_apart_and_survives_precision():
+    model = make_model("llama")
+    assert model_checksum(model) == model_checksum(make_model("llama"))
+    half = make_model("llama").to(torch.bfloat16)
+    assert model_checksum(half) == model_checksum(make_model("llama").to(torch.bfloat16).float())
+    with torch.no_grad():
+        next(model.parameters())[0, 0] += 1.0
+    assert model_checksum(model) != model_checksum(make_model("llama"))
+
+
+def test_every_error_is_of_the_family():
+    assert issubclass(TaskError, DensRayError)
