@@ -79,7 +79,7 @@ def sentence_log_likelihoods(
 def token_costs(
     model: Any, tokenizer: Any, texts: Sequence[str], change: Intervention | None = None, *, divergence: bool = True
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return, per text, sums over tokens and their count: of the loss, and of the divergence from the model as it is."""
+    """Return, per text, sums over tokens and their number: of the loss, and of the divergence from the model as is."""
     torch = load_torch()
     rows = encode_texts(model, tokenizer, texts).tokens
     device, filler = next(model.parameters()).device, filler_of(tokenizer)
