@@ -18,7 +18,7 @@ from densray.persistence import read_header
 from densray.rotations import METHODS, make_rotation
 from planted import planted_space
 
-QUICK = ["--resamples", "20", "--permutations", "19", "--quiet"]
+QUICK = ["--n-resamples", "20", "--n-permutations", "19", "--quiet"]
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def _json(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
 
 def test_fit_saves_a_lossless_rotation_with_its_space_and_names(files: Path, tmp_path: Path) -> None:
     target = tmp_path / "named"
-    ends = ["--low", "bad", "--high", "good"]
+    ends = ["--label-names", "bad,good"]
     assert run(["fit", *_paths(files, "space.txt", "lexicon.tsv"), "-o", str(target), *ends, *QUICK]) == 0
     space = read_space(files / "space.txt")
     rotation = load_rotation(tmp_path / "named.npz", space=space)
@@ -71,7 +71,7 @@ def test_an_axis_file_induces_the_lexicon_its_word_list_does(files: Path, tmp_pa
     """Errors and probabilities travel with the axis: one command or two, the same figures."""
     by_axis, by_words = tmp_path / "axis.csv", tmp_path / "words.csv"
     assert run(["induce", *_paths(files, "space.txt", "axis.npz"), "-o", str(by_axis), "-q"]) == 0
-    few = ["--resamples", "20", "-q"]  # as many as the axis has
+    few = ["--n-resamples", "20", "-q"]  # as many as the axis has
     assert run(["induce", *_paths(files, "space.txt", "lexicon.tsv"), "-o", str(by_words), *few]) == 0
     first, second = polars.read_csv(by_axis), polars.read_csv(by_words)
     assert first["word"].to_list() == second["word"].to_list()
@@ -84,7 +84,9 @@ def test_a_bare_axis_is_saved_without_a_verdict(
     files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = str(tmp_path / "bare.npz")
-    found = _json(capsys, "fit", *_paths(files, "space.txt", "lexicon.tsv"), "-o", target, "--bare", "--axes", "2")
+    found = _json(
+        capsys, "fit", *_paths(files, "space.txt", "lexicon.tsv"), "-o", target, "--no-judge", "--n-components", "2"
+    )
     left = {"words_missing": ["Word9x", "wordd12"], "words_set_aside": {}}
     assert found == {"path": target, "method": "ridge (auto)", "n_seeds": 200, **left}
     np.testing.assert_allclose(
@@ -163,7 +165,7 @@ def test_what_was_left_out_and_what_auto_means_is_told(
     words = (files / "lexicon.tsv").read_text()
     lexicon = tmp_path / "untidy.tsv"
     lexicon.write_text(f"{words}word0\t1\nWord0\t1\nodd\t1\nodd\t-1\nplain\t0\n")
-    quick = QUICK if command != "induce" else ["--resamples", "20"]
+    quick = QUICK if command != "induce" else ["--n-resamples", "20"]
     output = [] if command == "diagnose" else ["-o", str(tmp_path / ("a.npz" if command == "fit" else "a.csv"))]
     arguments = [command, str(files / "space.txt"), str(lexicon), *output, *quick]
     found = _json(capsys, *arguments, "--any-case", *(["--overwrite"] if output else []))
@@ -183,7 +185,7 @@ def test_induce_says_how_far_the_axis_can_be_trusted(
     files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = ["-o", str(tmp_path / "a.csv"), "--overwrite"]
-    by_words = _json(capsys, "induce", *_paths(files, "space.txt", "lexicon.tsv"), *output, "--resamples", "20")
+    by_words = _json(capsys, "induce", *_paths(files, "space.txt", "lexicon.tsv"), *output, "--n-resamples", "20")
     by_axis = _json(capsys, "induce", *_paths(files, "space.txt", "axis.npz"), *output)
     fitted = _json(capsys, "diagnose", *_paths(files, "space.txt", "lexicon.tsv"), *QUICK)
     assert by_axis["verdict"] == fitted["verdict"]
@@ -195,7 +197,7 @@ def test_induce_says_how_far_the_axis_can_be_trusted(
 def test_the_names_of_the_ends_are_in_every_answer(
     files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    target, ends = str(tmp_path / "named.npz"), ["--low", "foul", "--high", "fair"]
+    target, ends = str(tmp_path / "named.npz"), ["--label-names", "foul,fair"]
     assert run(["fit", *_paths(files, "space.txt", "lexicon.tsv"), "-o", target, *ends, *QUICK]) == 0
     assert re.search(r"\d+ fair, \d+ foul; 99% found", capsys.readouterr().out)
     assert run(["diagnose", *_paths(files, "space.txt", "lexicon.tsv"), *ends, *QUICK]) == 0
@@ -250,9 +252,10 @@ def test_columns_of_a_table_can_be_named(files: Path, tmp_path: Path, capsys: py
     two = tmp_path / "two.csv"
     two.write_text("Begriff,Wertung\nword1,1\n")
     assert run(["diagnose", str(files / "space.txt"), str(two)]) == 2
-    message = capsys.readouterr().err
-    assert "--word-column, --label-column" in message
-    assert "header=" not in message
+    assert "If this line names the columns, say --header." in capsys.readouterr().err
+    with two.open("a") as file:
+        file.writelines(f"{word},{label}\n" for word, label in entries)
+    assert _json(capsys, "diagnose", str(files / "space.txt"), str(two), "--header", *QUICK)["n_seeds"] >= 100
 
 
 @pytest.mark.parametrize("form", ["csv", "json"])
@@ -269,17 +272,17 @@ def test_labels_may_be_the_names_of_the_ends(
         lexicon.write_text(json.dumps(sides))
     plain = _json(capsys, "diagnose", *_paths(files, "space.txt", "lexicon.tsv"), *QUICK)
     arguments = ["diagnose", str(files / "space.txt"), str(lexicon), *QUICK]
-    own = _json(capsys, *arguments, "--low", "poor", "--high", "rich")
+    own = _json(capsys, *arguments, "--label-names", "poor,rich")
     assert (own["n_high"], own["n_low"]) == (plain["n_high"], plain["n_low"])
     assert own["axes"][0]["auc"] == pytest.approx(plain["axes"][0]["auc"], abs=0.02)  # other folds, in another order
     assert run(arguments) == 2
     message = capsys.readouterr().err
-    assert "--low and --high" in message
+    assert "--label-names low,high" in message
     assert "label_names" not in message
 
 
 def test_an_axis_is_written_as_npz_or_not_at_all(tmp_path, capsys):
-    assert run(["fit", "googlenews-26k", "gender", "--bare", "-o", str(tmp_path / "axis.csv")]) == 2
+    assert run(["fit", "googlenews-26k", "gender", "--no-judge", "-o", str(tmp_path / "axis.csv")]) == 2
     assert "an axis is written as .npz" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
@@ -291,7 +294,95 @@ def test_evaluations_read_labels_that_are_the_names_of_the_ends(command, tmp_pat
     path = tmp_path / "power.tsv"
     path.write_text("\n".join(lines))
     arguments = [*command, "googlenews-26k", str(path), "--methods", "ridge", "--json"]
-    assert run([*arguments, "--low", "weak", "--high", "strong"]) == 0
+    assert run([*arguments, "--label-names", "weak,strong"]) == 0
     assert '"ridge"' in capsys.readouterr().out
     assert run(arguments) == 2
-    assert "--low and --high" in capsys.readouterr().err
+    assert "--label-names low,high" in capsys.readouterr().err
+
+
+def _lists(files: Path, folder: Path) -> list[str]:
+    """The words of the lexicon as the two options of word lists: a file, and words between commas."""
+    entries = [line.split("\t") for line in (files / "lexicon.tsv").read_text().splitlines()]
+    high, low = ([word for word, label in entries if float(label) == side] for side in (1, -1))
+    (folder / "high.txt").write_text("\n".join(high))
+    return ["--high", str(folder / "high.txt"), "--low", ", ".join(low)]
+
+
+def test_two_lists_stand_for_a_lexicon(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lists, space = _lists(files, tmp_path), str(files / "space.txt")
+    by_file = _json(capsys, "diagnose", space, str(files / "lexicon.tsv"), *QUICK)
+    by_lists = _json(capsys, "diagnose", space, *lists, *QUICK)
+    assert (by_lists["n_seeds"], by_lists["n_high"]) == (by_file["n_seeds"], by_file["n_high"])
+    assert by_lists["verdict"]["grade"] == by_file["verdict"]["grade"]
+    assert by_lists["lexicon"].startswith("high – ")
+    output = ["-o", str(tmp_path / "out.csv"), "--n-resamples", "20"]
+    assert _json(capsys, "induce", space, *lists, *output)["n_seeds"] == by_file["n_seeds"]
+    assert _json(capsys, "fit", space, *lists, "-o", str(tmp_path / "a.npz"), "--no-judge")["n_seeds"] == 200
+    words = _json(capsys, "score", space, "word1", "word399", *lists, "--n-resamples", "20")["words"]
+    assert [row["word"] for row in words] == ["word1", "word399"]
+    for command in ("lexicon", "methods"):
+        assert _json(capsys, "evaluate", command, space, *lists, "--methods", "ridge")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--high", "good"], "--high was given without --low"),
+        (["lexicon.tsv", "--high", "a", "--low", "b"], "beside --high and --low. Give a LEXICON or the two lists"),
+        (["--high", "nowhere.txt", "--low", "b"], "--high nowhere.txt: there is no such file"),
+        (["--high", " , ", "--low", "b"], "--high names no word"),
+        (["--high", "a", "--low", "b", "--word-column", "0"], "--word-column was given beside --high and --low"),
+        ([], "no LEXICON was given. Give a file or a data set, or two lists with --high and --low"),
+        (["lexicon.tsv", "--label-names", "one"], "--label-names one has 1 names"),
+    ],
+)
+def test_lists_that_are_no_two_lists_are_refused(
+    files: Path, capsys: pytest.CaptureFixture[str], options: list[str], says: str
+) -> None:
+    given = [str(files / each) if each == "lexicon.tsv" else each for each in options]
+    assert run(["diagnose", str(files / "space.txt"), *given]) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_options_that_find_an_axis_are_refused_beside_one_that_is_found(
+    files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    axis, space = str(tmp_path / "axis.npz"), str(files / "space.txt")
+    _json(capsys, "fit", space, str(files / "lexicon.tsv"), "-o", axis, "--no-judge")
+    for options in (["-m", "svm"], ["--pairs"], ["--folds", "5"], ["--word-column", "0"], ["--high", "a"]):
+        assert run(["induce", space, axis, "-o", str(tmp_path / "out.csv"), *options]) == 2
+        assert "an axis that is found already" in capsys.readouterr().err
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_score_looks_up_what_induce_writes(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    axis, space, table = str(tmp_path / "axis.npz"), str(files / "space.txt"), tmp_path / "out.csv"
+    _json(capsys, "fit", space, str(files / "lexicon.tsv"), "-o", axis, *QUICK)
+    induced = _json(capsys, "induce", space, axis, "-o", str(table), "--top", "3")
+    assert (len(induced["highest"]), len(induced["lowest"])) == (3, 3)
+    written = {row["word"]: row for row in polars.read_csv(table).rows(named=True)}
+    found = _json(capsys, "score", space, axis, "word7", "nosuchword", "word300")
+    assert found["words_missing"] == ["nosuchword"]
+    for row in found["words"]:
+        assert {key: written[row["word"]][key] for key in row} == pytest.approx(row)
+    assert run(["score", space, axis, "word7", "Word8x"]) == 0
+    assert "Not in the space: Word8x" in capsys.readouterr().out
+    assert run(["score", space, axis, "Word8x"]) == 2
+    assert "not in 'space'" in capsys.readouterr().err
+    assert run(["score", space, axis]) == 2
+    assert "no word was given" in capsys.readouterr().err
+
+
+def test_induce_and_diagnose_write_a_report_with_figures(
+    files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("vl_convert")
+    sources, page = _paths(files, "space.txt", "lexicon.tsv"), tmp_path / "page.html"
+    assert run(["diagnose", *sources, "--report", str(page), *QUICK]) == 0
+    assert "data:image/svg+xml" in page.read_text("utf-8")
+    inducing = ["induce", *sources, "-o", str(tmp_path / "o.csv"), "--n-resamples", "20", "--report", str(page)]
+    assert run(inducing) == 2  # it exists
+    assert not (tmp_path / "o.csv").exists()
+    assert run([*inducing, "--overwrite", "-q"]) == 0
+    assert page.read_text("utf-8").count("data:image/svg+xml") == 2
+    capsys.readouterr()

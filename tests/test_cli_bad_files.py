@@ -91,9 +91,9 @@ def test_an_archive_of_other_things_is_no_axis(tmp_path: Path, capsys: pytest.Ca
 
 
 AXIS, SPACE, LIST = (
-    "It is a saved axis: densray induce",
-    "It holds word vectors: it is given as the SPACE",
-    "It is a word list: it is",
+    "It is a saved axis, to be used on the space it was fitted on.",
+    "It holds word vectors, to be given as the space.",
+    "It is a word list, to fit an axis from.",
 )
 
 

@@ -80,7 +80,8 @@ def test_a_killed_evaluation_ends_at_once_and_goes_on_to_the_same_bits(
     assert run(LEXICON) == 0
     printed = capsys.readouterr()
     resumed = json.loads(printed.out)
-    assert printed.err == "densray: 2 of 3 parts are taken from an interrupted run; --fresh computes all anew\n"
+    taken = "2 of 3 parts are taken from an interrupted run"
+    assert printed.err == f"densray: {taken}; --fresh computes everything again\n"
     assert resumed["provenance"]["parts_resumed"] == 2
     assert not folder.exists()
 
@@ -110,7 +111,7 @@ def test_parts_are_for_the_same_command_and_passed_over_when_asked(
     assert "1 of 2 parts is kept" in capsys.readouterr().err
     monkeypatch.undo()
     monkeypatch.setenv("DENSRAY_JOURNAL", str(folder))
-    for other in (["--seed", "1"], ["--test-size", "0.5"], ["--fresh"], ["--limit", "9500"]):
+    for other in (["--random-state", "1"], ["--test-size", "0.5"], ["--fresh"], ["--limit", "9500"]):
         assert run([*command, *other, "--json"]) == 0
         printed = capsys.readouterr()
         assert json.loads(printed.out)["provenance"]["parts_resumed"] == 0
@@ -154,7 +155,7 @@ def test_a_command_runs_without_a_journal(
 def test_parts_are_kept_where_the_answer_could_not_be_written(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    command = ["evaluate", "stability", "googlenews-26k", "hu-liu", "--methods", "mean-difference", "--samples", "2"]
+    command = ["evaluate", "stability", "googlenews-26k", "hu-liu", "--methods", "mean-difference", "--n-samples", "2"]
     command += ["--sizes", "64", "-o", str(tmp_path / "figure.svg")]
 
     def full_disk(*_: Any, **__: Any) -> None:
@@ -201,7 +202,7 @@ def test_an_interruption_says_what_is_kept(folder: Path) -> None:
         (["reproduce", "table4", "--json"], 3),
         (["evaluate", "analogy", "--set", "google", "--solver", "intrank", "--json"], 2),
         (["evaluate", "stability", "googlenews-26k", "hu-liu", "--sizes", "1024", "--json"], 3),
-        (["evaluate", "bias", "-r", "densray-unit", "-r", "mean-difference", "--json"], 1),
+        (["evaluate", "bias", "-r", "densray-unit,mean-difference", "--json"], 1),
     ],
 )
 def test_every_long_command_goes_on(folder: Path, arguments: list[str], parts: int) -> None:

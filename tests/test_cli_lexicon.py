@@ -59,7 +59,7 @@ def test_lexicon_measures_every_method_asked_for(files: Path, capsys: pytest.Cap
 
 def test_methods_are_compared_as_the_library_does(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     paths = files / "space.txt", files / "lexicon.tsv"
-    options = ["--methods", "ridge,mean-difference", "--folds", "4", "--words", "3", "--seed", "5"]
+    options = ["--methods", "ridge,mean-difference", "--folds", "4", "--n-words", "3", "--random-state", "5"]
     found = _json(capsys, "evaluate", "methods", *paths, *options)
     expected = compare_methods(
         load_space(paths[0]), load_lexicon(paths[1]), methods=["ridge", "mean-difference"], folds=4, random_state=5
@@ -74,7 +74,7 @@ def test_methods_are_compared_as_the_library_does(files: Path, capsys: pytest.Ca
 
 
 def test_lexicon_takes_options_of_the_protocol(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    options = ["--methods", "ridge", "--test-size", "0.5", "--seed", "3", "--any-case"]
+    options = ["--methods", "ridge", "--test-size", "0.5", "--random-state", "3", "--any-case"]
     found = _json(capsys, "evaluate", "lexicon", files / "space.txt", files / "upper.tsv", *options)
     assert (found["n_test"], found["protocol"]["seed"]) == (100, 3)
 
@@ -107,7 +107,7 @@ def test_bad_input_is_one_line(files: Path, capsys: pytest.CaptureFixture[str]) 
 
 def test_stability_writes_its_figure(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "figure.svg"
-    options = ["--sizes", "16,64", "--samples", "3", "--methods", "ridge,svm", "-o", target]
+    options = ["--sizes", "16,64", "--n-samples", "3", "--methods", "ridge,svm", "-o", target]
     found = _json(capsys, "evaluate", "stability", files / "space.txt", files / "lexicon.tsv", *options)
     assert [(score["method"], score["size"]) for score in found["scores"]] == [
         ("ridge", 16),
@@ -121,7 +121,7 @@ def test_stability_writes_its_figure(files: Path, tmp_path: Path, capsys: pytest
 
 
 def test_figure1_prints_a_list_of_rows(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    options = ["--space", files / "space.txt", "--lexicon", files / "lexicon.tsv", "--sizes", "32", "--samples", "3"]
+    options = ["--space", files / "space.txt", "--lexicon", files / "lexicon.tsv", "--sizes", "32", "--n-samples", "3"]
     rows = _json(capsys, "reproduce", "figure1", *options)
     assert [row["method"] for row in rows] == ["densray-unit", "densifier", "svm", "ridge"]
     assert all(row["size"] == 32 and row["std"] > 0 for row in rows)
@@ -189,7 +189,7 @@ def test_columns_of_a_word_list_can_be_named(tmp_path: Path, capsys: pytest.Capt
     entries = "".join(f"x,{word},{label:g}\n" for word, label in lexicon.items())
     (tmp_path / "wide.csv").write_text(f"Quelle,Begriff,Wertung\n{entries}")
     arguments = ["evaluate", command, str(tmp_path / "space.txt"), str(tmp_path / "wide.csv"), "--methods", "ridge"]
-    arguments += ["--sizes", "50", "--samples", "2"] if command == "stability" else []
+    arguments += ["--sizes", "50", "--n-samples", "2"] if command == "stability" else []
     assert run(arguments) == 2
     assert "--word-column, --label-column" in capsys.readouterr().err
     assert run([*arguments, "--word-column", "Begriff", "--label-column", "2", "--quiet"]) == 0

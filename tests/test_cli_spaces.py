@@ -53,7 +53,7 @@ def test_without_json_a_line_says_what_was_written(folder: Path, capsys: pytest.
 
 
 def test_erase_keeps_words_and_removes_several_axes(folder: Path) -> None:
-    assert run(arguments(folder, "erase", "out.bin", "--axes", "2", "--keep", "word0", "--keep", "word1")) == 0
+    assert run(arguments(folder, "erase", "out.bin", "--n-axes", "2", "--keep", "word0,word1")) == 0
     written = read_space(folder / "out.bin")
     assert np.allclose(written[["word0", "word1"]], SPACE[["word0", "word1"]], atol=1e-6)
     assert np.abs(written.vectors[2:] @ ROTATION.components_[:2].T).max() < 1e-6
@@ -61,7 +61,7 @@ def test_erase_keeps_words_and_removes_several_axes(folder: Path) -> None:
 
 def test_erase_takes_kept_words_from_a_file_and_a_share_of_the_concept(folder: Path) -> None:
     (folder / "kept.txt").write_text("word0\nword1\n", "utf-8")
-    options = ("--keep-list", str(folder / "kept.txt"), "--strength", "0.25")
+    options = ("--keep", str(folder / "kept.txt"), "--strength", "0.25")
     assert run(arguments(folder, "erase", "out.bin", *options)) == 0
     written = read_space(folder / "out.bin")
     assert np.array_equal(written[["word0", "word1"]], SPACE[["word0", "word1"]])
@@ -84,8 +84,8 @@ BAD = {
     "not an axis": (["rotate", "space.txt", "space.txt", "-o", "out.bin"], "space.txt"),
     "no such axis": (["erase", "space.txt", "nowhere.npz", "-o", "out.bin"], "does not exist"),
     "another space": (["rotate", "googlenews-26k", "axis.npz", "-o", "out.bin"], "width 5"),
-    "too many axes": (["erase", "space.txt", "axis.npz", "-o", "out.bin", "--axes", "9"], "n_axes=9"),
-    "no axes": (["erase", "space.txt", "axis.npz", "-o", "out.bin", "--axes", "0"], "--axes"),
+    "too many axes": (["erase", "space.txt", "axis.npz", "-o", "out.bin", "--n-axes", "9"], "--n-axes 9"),
+    "no axes": (["erase", "space.txt", "axis.npz", "-o", "out.bin", "--n-axes", "0"], "--n-axes"),
     "no output": (["convert", "space.txt"], "output"),
 }
 
@@ -135,9 +135,33 @@ def test_erasing_every_axis_is_refused_and_a_share_of_all_is_not(
     write_space(space, "space.txt")
     X, y, *_ = lexicon.align(space)
     save_rotation(DensRay().fit(X, y), "axis.npz", space=space)
-    erase = ["erase", "space.txt", "axis.npz", "-o", "out.txt", "--axes"]
+    erase = ["erase", "space.txt", "axis.npz", "-o", "out.txt", "--n-axes"]
     assert run([*erase, "3"]) == 2
     assert "leaves vectors of zeros" in capsys.readouterr().err
     assert not Path("out.txt").exists()
     assert run([*erase, "3", "--strength", "0.5"]) == 0
     assert run([*erase, "2", "--overwrite"]) == 0
+
+
+def test_info_says_what_a_file_holds(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["info", str(folder / "space.txt"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["name"], found["words"], found["width"]) == ("space", 20, 5)
+    assert found["first_words"] == list(SPACE.words[:10])
+    assert found["longest"] == pytest.approx(float(SPACE.lengths.max()), rel=1e-4)
+    assert (found["unit_length"], found["zero_vectors"], found["lower_case"]) == (False, 0, 1.0)
+    assert run(["info", "googlenews-26k"]) == 0
+    assert "26,423" in capsys.readouterr().out
+
+
+def test_neighbors_are_those_of_the_library(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["neighbors", str(folder / "space.txt"), "word1", "word2", "--k", "3", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [each["word"] for each in found] == ["word1", "word2"]
+    for each in found:
+        near = SPACE.neighbors(each["word"], k=3)
+        assert [(one["word"], pytest.approx(one["cosine"], abs=1e-5)) for one in each["neighbors"]] == near
+    assert run(["neighbors", str(folder / "space.txt"), "word1"]) == 0
+    assert "cosine" in capsys.readouterr().out
+    assert run(["neighbors", str(folder / "space.txt"), "Word1"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from densray import figures
+from densray import compare_methods, diagnose, figures, induce
 from densray.errors import DataError, MissingExtraError, OutputError
 from densray.figures._scatter import place_labels, text_width
 from densray.figures._style import method_looks
+from planted import planted_space
 
 alt = pytest.importorskip("altair", reason="figures are an extra")
 
@@ -253,3 +254,19 @@ def test_a_lone_label_stands_beside_its_point_without_a_leader() -> None:
     assert label.leader is None
     assert label.middle[1] == 100.0
     assert label.middle[0] > 100.0
+
+
+def test_results_of_the_library_are_drawn_as_they_are() -> None:
+    space, lexicon = planted_space(80, 6, strength=2.0)
+    induced = induce(space, lexicon, n_resamples=20)
+    rows = induced.to_polars().rows(named=True)
+    wanted = figures.ranked_words(rows, n_words=5).to_dict()
+    assert figures.ranked_words(induced, n_words=5).to_dict() == wanted
+    assert figures.ranked_words(induced.to_polars(), n_words=5).to_dict() == wanted
+    assert figures.ranked_words(induced.to_polars().to_pandas(), n_words=5).to_dict() == wanted
+    assert len(figures.ranked_words(induced, n_words=50).to_dict()["vconcat"]) == 2  # more than half of the words
+    assert figures.score_histogram(induced).to_dict() == figures.score_histogram(induced.scores.score).to_dict()
+    diagnosis = diagnose(space, lexicon, n_resamples=20, n_permutations=19)
+    assert figures.seed_influence(diagnosis).to_dict() == figures.seed_influence(diagnosis.influential).to_dict()
+    comparison = compare_methods(space, lexicon, methods=["ridge", "mean-difference"], folds=3)
+    assert figures.angle_heat_map(comparison).to_dict() == figures.angle_heat_map(comparison.angles).to_dict()

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from densray.datasets import list_datasets
 from densray.report import (
     Column,
     Figure,
@@ -31,7 +32,6 @@ from densray.report import (
     to_plain,
     to_terminal,
 )
-from densray.report._render import share_width
 
 THIRD = 1 / 3
 
@@ -251,6 +251,12 @@ def test_text_is_folded_between_words_and_no_number_is_split() -> None:
         assert word in text
 
 
-def test_the_room_of_a_narrow_screen_goes_to_the_narrowest_columns_first() -> None:
-    assert share_width([17, 90], [9, 14], 70) == [17, 53]
-    assert share_width([5, 5], [5, 5], 80) == [5, 5]
+@pytest.mark.parametrize("width", [50, 60, 72, 80, 100])
+def test_every_word_of_the_data_sets_can_be_read_on_a_terminal(width: int) -> None:
+    rows = [
+        {"name": each.name, "title": each.title, "licence": each.licence, "size": 1.5e6} for each in list_datasets()
+    ]
+    lines = _drawn(Table("", ["name", "title", "licence", Column("size", "MB", decimals=1)], rows), width)
+    assert max(map(len, lines)) <= width
+    shown = {word for line in lines for word in line.split()}
+    assert {word for row in rows for word in f"{row['name']} {row['title']} {row['licence']}".split()} <= shown

@@ -56,8 +56,8 @@ class TextFile:
             found = content[error.start : error.start + 8]
             likely = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "latin-1"
             raise self.problem(
-                f"byte {error.start} ({found!r}) is not {encoding}. Save it as UTF-8, or name its encoding, "
-                f"for instance encoding='{likely}'.",
+                f"byte {error.start} ({found!r}) is not {encoding}; it may be {likely}. Save it as UTF-8, or name its "
+                "encoding.",
                 line,
             ) from None
         except LookupError:

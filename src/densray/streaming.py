@@ -45,7 +45,10 @@ def rewrite_space(
     format: str | None = None,
     source_format: str | None = None,
     encoding: str = "utf-8",
+    errors: str = "strict",
     bad_rows: Literal["error", "skip"] = "error",
+    member: str | None = None,
+    words_file: str | Path | None = None,
     overwrite: bool = False,
     expected: Iterable[str] = (),
     progress: Progress | None = None,
@@ -66,7 +69,7 @@ def rewrite_space(
         How many words are read at most.
     format
         The format to write, where the ending of ``target`` should not decide.
-    source_format, encoding, bad_rows
+    source_format, encoding, errors, bad_rows, member, words_file
         How a file is read, as for :func:`densray.formats.read_space`; of a data set, bad rows are left out.
     overwrite
         Whether an existing file is replaced.
@@ -83,6 +86,7 @@ def rewrite_space(
         path = write_space(changed, target, **options)
     else:
         reading: dict[str, Any] = {"limit": limit, "source_format": source_format, "encoding": encoding}
+        reading |= {"errors": errors, "member": member, "words_file": words_file}
         reading["bad_rows"] = "skip" if _is_dataset(source) else bad_rows
         path = rewrite(_file_of(source), target, change=step, **reading, **options)
     return Rewritten(path, step.words, step.width, tuple(sorted(step.missing)))

@@ -174,7 +174,7 @@ class Diagnosis(Result):
 
     def _case_notes(self) -> list[str]:
         cased = sum(miss.difference == "case" for miss in self.near_misses)
-        advice = "any_case=True (--any-case) takes them"
+        advice = "they are found where any case counts as the same"
         return [f"{cased} of them differ in case only: {advice}."] if cased else []
 
     def _score_notes(self) -> list[str]:

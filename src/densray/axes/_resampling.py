@@ -142,7 +142,7 @@ def count_folds(seeds: Alignment, wanted: int) -> int:
         high, low = int(np.sum(seeds.sides > 0)), int(np.sum(seeds.sides < 0))
         raise TaskError(
             f"{seeds.n_words} seeds were found, {high} of the higher label and {low} of the lower; holding some out "
-            "takes at least two of each. Add seeds, or fit the axis without asking how far it can be trusted."
+            "takes at least two of each. Add seeds. With judge=False the axis is saved alone."
         )
     return min(wanted, smaller)
 

@@ -102,6 +102,16 @@ class Induction(Result):
             columns["label"] = polars.Series([self.labels.get(word) for word in self.words], dtype=polars.Float64)
         return polars.DataFrame(columns).sort("rank", maintain_order=True)
 
+    def entries(self, rows: Sequence[int]) -> list[dict[str, Any]]:
+        """Return what is known of the words in these rows: score, rank, percentile, and with seeds more."""
+        return [_entry(self.words, self.scores, self.rank, self.labels, row) for row in rows]
+
+    def with_ends(self, n_words: int) -> Induction:
+        """Return the same lexicon with so many words of each end in `highest` and `lowest`."""
+        order = np.argsort(self.rank, kind="stable")
+        ends = order[:n_words].tolist(), order[::-1][:n_words].tolist()
+        return replace(self, highest=self.entries(ends[0]), lowest=self.entries(ends[1]))
+
     def write(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the lexicon as .csv, .tsv or .parquet; the file appears whole or not at all."""
         path = Path(path)
@@ -215,16 +225,13 @@ def score_vocabulary(
     provenance = provenance or Provenance.begin()
     scores = _join([model.score(vectors) for _, vectors in space.blocks()])
     rank = rankdata(-scores.score, method="min").astype(np.int64)
-    order = np.argsort(rank, kind="stable")
-    ends = order[:10], order[::-1][:10]
     labels = {} if seeds is None else dict(zip(seeds.words, seeds.y.tolist(), strict=True))
-    highest, lowest = ([_entry(space, scores, rank, labels, row) for row in end.tolist()] for end in ends)
-    return Induction(
+    induced = Induction(
         method=method,
         n_words=len(space),
         n_seeds=None if seeds is None else seeds.n_words,
-        highest=highest,
-        lowest=lowest,
+        highest=[],
+        lowest=[],
         words=space.words,
         scores=scores,
         rank=rank,
@@ -240,6 +247,7 @@ def score_vocabulary(
             method=method,
         ),
     )
+    return induced.with_ends(10)
 
 
 def _judge(scores: WordScores, model: AxisModel, seeds: Alignment, held_out: NDArray[np.float64]) -> Verdict:
@@ -265,16 +273,16 @@ def _join(blocks: list[WordScores]) -> WordScores:
 
 
 def _entry(
-    space: WordSpace, scores: WordScores, rank: NDArray[np.int64], labels: dict[str, float], row: int
+    words: Sequence[str], scores: WordScores, rank: NDArray[np.int64], labels: dict[str, float], row: int
 ) -> dict[str, Any]:
-    entry: dict[str, Any] = {"word": space.words[row], "score": float(scores.score[row]), "rank": int(rank[row])}
+    entry: dict[str, Any] = {"word": words[row], "score": float(scores.score[row]), "rank": int(rank[row])}
     entry["percentile"] = 100.0 * (len(rank) - int(rank[row]) + 1) / len(rank)
     for name in ("probability", "standard_error", "expected_label"):
         values = getattr(scores, name)
         if values is not None:
             entry[name] = float(values[row])
     if labels:
-        entry["label"] = labels.get(space.words[row])
+        entry["label"] = labels.get(words[row])
     return entry
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
 from typer.main import get_command
 
 from densray._version import __version__
-from densray.cli import axes, data, evaluate, reproduce, spaces
-from densray.cli import data as demo
-from densray.cli import data as explore
+from densray.cli import axes, data, evaluate, evaluate_lexicons, reproduce, spaces
 
 app = typer.Typer(
     name="densray",
@@ -38,18 +37,87 @@ def _densray(
         typer.echo(context.get_help())
 
 
-app.command()(demo.demo)
-app.command()(axes.fit)
-app.command()(axes.diagnose)
-app.command()(axes.induce)
-app.command()(axes.methods)
-app.command()(spaces.convert)
-app.command()(spaces.rotate)
-app.command()(spaces.erase)
-app.command()(explore.explore)
-app.add_typer(data.app, name="data")
-app.add_typer(evaluate.app, name="evaluate")
-app.add_typer(reproduce.app, name="reproduce")
+#: The commands, in the order in which they are listed.
+_COMMANDS: dict[str, Callable[..., None]] = {
+    "demo": data.demo,
+    "fit": axes.fit,
+    "diagnose": axes.diagnose,
+    "induce": axes.induce,
+    "score": axes.score,
+    "methods": axes.methods,
+    "info": spaces.info,
+    "neighbors": spaces.neighbors,
+    "convert": spaces.convert,
+    "rotate": spaces.rotate,
+    "erase": spaces.erase,
+    "explore": data.explore,
+}
+_DATA: dict[str, Callable[..., None]] = {"list": data.list_all, "fetch": data.fetch, "path": data.path}
+_EVALUATE: dict[str, Callable[..., None]] = {
+    "lexicon": evaluate_lexicons.evaluate_lexicon,
+    "stability": evaluate_lexicons.evaluate_stability,
+    "methods": evaluate_lexicons.evaluate_methods,
+    "analogy": evaluate.evaluate_analogy,
+    "bias": evaluate.evaluate_bias,
+}
+_ANALOGIES = {
+    "table4": (
+        "Analogies by group: mean cosines, IntCos and LRCos",
+        "table4 --space GoogleNews.bin",
+    ),
+    "table5": ("Analogies by category, cosines in the complement of the axis", "table5 --json"),
+    "table6": ("Analogies by category, cosines in the original space", "table6 --json"),
+}
+_REPRODUCE: dict[str, Callable[..., None]] = {  # as they come in the paper
+    "table1": reproduce.table1,
+    "figure1": reproduce.figure1,
+    "table3": reproduce.table3,
+    "figure2": reproduce.figure2,
+    **{name: reproduce.analogy_command(name, *said) for name, said in _ANALOGIES.items()},
+}
+
+
+def _add_all(to: typer.Typer, commands: Mapping[str, Callable[..., None]]) -> None:
+    for name, run in commands.items():
+        to.command(name)(run)
+
+
+def _add_group(name: str, help: str, commands: Mapping[str, Callable[..., None]]) -> None:
+    group = typer.Typer(help=help)
+    _add_all(group, commands)
+    app.add_typer(group, name=name)
+
+
+_add_all(app, _COMMANDS)
+_add_group("data", "Data sets: list them, fetch them, say where they lie.", _DATA)
+_add_group("evaluate", "Measure a space, an axis or a method on the tasks.", _EVALUATE)
+_add_group("reproduce", "Put our numbers beside the published ones, cell by cell.", _REPRODUCE)
+
+
+def options_of(group: Any, path: tuple[str, ...] = ()) -> dict[str, list[str]]:
+    """Return every option of the command line, each with the commands that take it."""
+    found: dict[str, list[str]] = {}
+    for name, below in getattr(group, "commands", {}).items():
+        for option, homes in options_of(below, (*path, name)).items():
+            found.setdefault(option, []).extend(homes)
+    if path and not hasattr(group, "commands"):
+        found = {option: [" ".join(path)] for each in group.params for option in (*each.opts, *each.secondary_opts)}
+    return found
+
+
+def running(arguments: Sequence[str]) -> str:
+    """Return the name of the command that arguments call, such as ``evaluate lexicon``; empty where they call none.
+
+    >>> running(["evaluate", "lexicon", "space.bin"]), running(["--version"])
+    ('evaluate lexicon', '')
+    """
+    at, names = get_command(app), []
+    for argument in arguments:
+        if argument not in getattr(at, "commands", {}):
+            break
+        at = at.commands[argument]  # type: ignore[attr-defined]
+        names.append(argument)
+    return " ".join(names)
 
 
 def command() -> Any:

@@ -13,12 +13,9 @@ from densray.cli.terminal import check_output, note, print_json, progress_bar, s
 if TYPE_CHECKING:
     from densray.datasets import DataSet
 
-app = typer.Typer(help="Data sets: list them, fetch them, say where they lie.")
-
 Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="The name of a data set.")]
 
 
-@app.command("list")
 def list_all(
     kind: Annotated[
         str | None, typer.Option("--kind", metavar="KIND", help="Only this kind: space, lexicon, analogies …")
@@ -42,7 +39,6 @@ def list_all(
     show(Table("Data sets", columns, shown), as_json=False)
 
 
-@app.command()
 def fetch(name: Name, as_json: Json = False, quiet: Quiet = False) -> None:
     """Download a data set, verify it, and say where it lies; one that is there already is used.
 
@@ -60,7 +56,6 @@ def fetch(name: Name, as_json: Json = False, quiet: Quiet = False) -> None:
         typer.echo(path)
 
 
-@app.command()
 def path(name: Name, as_json: Json = False) -> None:
     """Say where a data set lies on this machine.
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import os
+import re
 import signal
 import sys
 import traceback
@@ -12,28 +14,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-#: What the library advises, and how that is said at the command line.
-_AS_OPTIONS = {
-    "any_case=True": "--any-case",
-    "overwrite=True": "--overwrite",
-    "any_space=True": "--any-space",
-    "such as port=": "such as --port ",
-    "or fit the axis without asking how far it can be trusted": "or take densray fit --bare, which does not judge it",
-    "axis, to be used on the space it was fitted on": "axis: densray induce, rotate and erase take it after the space",
-    "word vectors, to be given as the space": "word vectors: it is given as the SPACE",
-    "word list, to fit an axis from": "word list: it is given as LEXICON, and densray fit makes an axis of it",
-    "bad_rows='skip'": "densray convert --skip-bad-rows",
-    "(encoding='latin-1', say)": "(densray convert --encoding latin-1, say)",
-    "or errors='replace', or": "or",
-    "format='…'": "--format",
-    "format='glove'": "densray convert --from glove",
-    ", or name its encoding, for instance encoding='latin-1'": " (it may be latin-1)",
-    ", or name its encoding, for instance encoding='utf-16'": " (it may be utf-16)",
-    "(strength)": "(--strength)",
-    "others with label_names=(low, high)": "others are named by --low and --high",
-    "say header=True": "say which they are: --word-column, --label-column",
-    "word_column=, label_column=": "--word-column, --label-column",
-}
+#: An argument as messages of the library name it: ``name=value``, or the name alone where it has a low line.
+ARGUMENT = re.compile(
+    r"(?<![\w.])(?:(?P<name>[a-z][a-z_]*)=(?P<value>'[^']*'|\([^()]*\)|[\w…]+(?:[.-][\w…]+)*)?|(?P<alone>[a-z]+(?:_[a-z]+)+))"
+    r"(?![\w=])"
+)
 BAD_INPUT = 2
 INTERRUPTED = 130
 DEFECT = 1
@@ -51,8 +36,9 @@ def main() -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run ``densray`` and return its exit code: 0, 2 for bad input, 130 when interrupted, 1 for a defect."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
     with warnings.catch_warnings():
-        warnings.showwarning = _warn
+        warnings.showwarning = functools.partial(_warn, given)
         try:
             from densray.cli.app import command
 
@@ -63,7 +49,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         except (BrokenPipeError, SystemExit):  # typer meets a closed pipe by leaving at once
             return _leave_quietly()
         except Exception as error:
-            return _explain(error)
+            return _explain(error, given)
     if code == INTERRUPTED:
         return _say("interrupted", code=INTERRUPTED)
     return code if isinstance(code, int) else 0
@@ -77,7 +63,7 @@ def _prepare_streams() -> None:
         sys.stdout.reconfigure(errors="replace")
 
 
-def _explain(error: Exception) -> int:
+def _explain(error: Exception, arguments: Sequence[str]) -> int:
     if hasattr(error, "format_message"):  # wrong usage, told by typer
         return _say(error.format_message(), code=BAD_INPUT)
     if isinstance(error, OSError):
@@ -91,17 +77,39 @@ def _explain(error: Exception) -> int:
         return _say(str(error), code=INTERRUPTED)
 
     if isinstance(error, DensRayError):
-        return _say(_advise(str(error)), code=BAD_INPUT)
+        return _say(in_options(str(error), arguments), code=BAD_INPUT)
     if os.environ.get("DENSRAY_DEBUG"):
         traceback.print_exception(error)
     kind = type(error).__name__
     return _say(f"a defect in densray: {kind}: {error} (DENSRAY_DEBUG=1 shows where)", code=DEFECT)
 
 
-def _advise(message: str) -> str:
-    for argument, option in _AS_OPTIONS.items():
-        message = message.replace(argument, option)
-    return message
+def in_options(message: str, arguments: Sequence[str] = ()) -> str:
+    """Return a message of the library with the options of the command line in place of the arguments it names.
+
+    Both have the same names, so this needs no table: ``limit=5`` is ``--limit 5``, ``any_case=True`` is ``--any-case``
+    and ``n_axes`` is ``--n-axes``. Where the command that runs has no such option, one that has it is named.
+
+    >>> in_options("Use any_case=True, or limit=5.", ["induce"])
+    'Use --any-case, or --limit 5.'
+    >>> in_options("Leave such rows out with bad_rows='skip'.", ["induce"])
+    "Leave such rows out with densray convert --bad-rows skip."
+    """
+    from densray.cli.app import command, options_of, running
+
+    homes = options_of(command())
+    here = running(arguments)
+
+    def said(match: re.Match[str]) -> str:
+        name, value = match["name"] or match["alone"], match["value"] or ""
+        option = f"--{'no-' if value == 'False' else ''}{name.replace('_', '-')}"
+        if option not in homes:
+            return match[0]
+        place = "" if here in homes[option] or not here else f"densray {homes[option][0]} "
+        shown = "" if value in ("True", "False", "'…'") else ",".join(re.findall(r"[^\s()',]+", value))
+        return f"{place}{option} {shown}".rstrip()
+
+    return ARGUMENT.sub(said, message)
 
 
 def _describe_os_error(error: OSError) -> str:
@@ -115,8 +123,8 @@ def _say(message: str, *, code: int) -> int:
     return code
 
 
-def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
-    _say(f"warning: {message}", code=0)
+def _warn(arguments: Sequence[str], message: Warning | str, *_: Any, **__: Any) -> None:
+    _say(f"warning: {in_options(str(message), arguments)}", code=0)
 
 
 def _leave_at_once(code: int) -> None:

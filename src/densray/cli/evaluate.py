@@ -7,26 +7,28 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from densray.cli.options import Json, Limit, Overwrite, Quiet, Space
-from densray.cli.terminal import Fresh, check_output, long_run, note, print_json, show
+from densray.cli.options import (
+    Fresh,
+    Json,
+    Limit,
+    LongAnswer,
+    Overwrite,
+    Quiet,
+    ReportFile,
+    Space,
+    grouped,
+    split_names,
+)
+from densray.cli.terminal import check_output, long_run, note, print_json, show
 
 if TYPE_CHECKING:
     from densray.debiasing import RemovalResult
     from densray.report import Figure
 
-app = typer.Typer(help="Measure a space, an axis or a method on the tasks.")
 
-
-@app.callback()
-def _evaluate() -> None:
-    """Measure a space, an axis or a method on the tasks."""
-
-
-__all__: list[str] = []
-
-
-@app.command("analogy")
-def analogy_command(
+@grouped
+def evaluate_analogy(
+    answer: LongAnswer,
     space: Space = "googlenews-26k",
     analogies: Annotated[
         str, typer.Option("--set", metavar="SET", help="google, msr, bats, or a file or folder of analogies.")
@@ -34,30 +36,20 @@ def analogy_command(
     solver: Annotated[
         str,
         typer.Option(
-            "--solver",
             metavar="NAME",
             help="intcos-original, intcos-complement, lrcos, intrank, 3cosadd, 3cosmul, 3cosavg, pairdistance or "
             "similartob.",
         ),
     ] = "intcos-original",
-    rotation: Annotated[
-        str | None, typer.Option("--rotation", metavar="METHOD", help="What finds the axis of IntCos.")
+    rotation: Annotated[str | None, typer.Option(metavar="METHOD", help="What finds the axis of IntCos.")] = None,
+    categories: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Only these categories or groups, separated by commas.")
     ] = None,
-    category: Annotated[
-        list[str] | None,
-        typer.Option("--category", metavar="NAME", help="Only this category or group; may be repeated."),
-    ] = None,
-    k: Annotated[int, typer.Option("--k", min=1, metavar="K", help="Answers kept for each question.")] = 10,
-    predictions: Annotated[
-        bool, typer.Option("--predictions", help="As --full, with every question and its answers.")
-    ] = False,
+    k: Annotated[int, typer.Option("--k", min=1, metavar="K", help="Answers kept per question.")] = 10,
+    predictions: Annotated[bool, typer.Option("--predictions", help="As --full, with every question asked.")] = False,
     full: Annotated[
         bool, typer.Option("--full", help="As --json, with all measures, skipped pairs and provenance.")
     ] = False,
-    limit: Limit = None,
-    fresh: Fresh = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """How many analogies of a set a space and a solver get right, each pair left out in turn.
 
@@ -69,39 +61,39 @@ def analogy_command(
     from densray.datasets import load_analogies, load_space
 
     asked = load_analogies(analogies)
-    if category:
-        asked = asked.subset(category)
-    vectors = load_space(space, limit=limit)
+    if categories:
+        asked = asked.subset(split_names(categories))
+    vectors = load_space(space, limit=answer.limit)
     made = make_solver(solver, vectors, rotation=rotation)
-    with long_run(fresh=fresh, quiet=quiet) as run:
+    with long_run(fresh=answer.fresh, quiet=answer.quiet) as run:
         with run.progress(f"Solving {asked.name}") as progress:
             result = evaluate_analogies(
                 vectors, asked, made, k=k, predictions=predictions, progress=progress, journal=run.journal
             )
         if full or predictions:
             print_json(result)
-        elif as_json:
+        elif answer.as_json:
             print_json(result.summary())
         else:
-            show(result, as_json=False, quiet=quiet)
+            show(result, as_json=False, quiet=answer.quiet)
 
 
 _DEFAULT_REMOVERS = ("densray-unit", "mean-difference", "hard")
 
 
-@app.command("bias")
-def bias_command(
+def evaluate_bias(
     space: Space = "googlenews-26k",
     concept: Annotated[
         str, typer.Option("--concept", metavar="CONCEPT", help="gender, or a TOML file of word lists.")
     ] = "gender",
-    remover: Annotated[
-        list[str] | None,
+    removers: Annotated[
+        str | None,
         typer.Option(
-            "--remover",
+            "--removers",
             "-r",
-            metavar="NAME[:AXES]",
-            help="What removes the concept: any fitting method, inlp, hard, double-hard or leace; may be repeated.",
+            metavar="NAMES",
+            help="What removes the concept, separated by commas, each with :AXES where it takes several: any fitting "
+            "method, inlp, hard, double-hard or leace.",
         ),
     ] = None,
     lexicon: Annotated[
@@ -110,9 +102,7 @@ def bias_command(
     strength: Annotated[
         float, typer.Option("--strength", min=0.0, max=1.0, metavar="S", help="Share of the change to make.")
     ] = 1.0,
-    report: Annotated[
-        Path | None, typer.Option("--report", metavar="FILE", help="Write one HTML page with tables and figures.")
-    ] = None,
+    report: ReportFile = None,
     limit: Limit = None,
     fresh: Fresh = False,
     overwrite: Overwrite = False,
@@ -121,7 +111,7 @@ def bias_command(
 ) -> None:
     """What a space holds of a concept before and after removers, and what else it kept: one table.
 
-    Example: densray evaluate bias googlenews-26k --concept gender -r densray-unit -r inlp:10 --report bias.html
+    Example: densray evaluate bias googlenews-26k --concept gender -r densray-unit,inlp:10 --report bias.html
     """
     if report is not None:
         check_output(report, overwrite=overwrite)
@@ -133,11 +123,11 @@ def bias_command(
     if lexicon is not None:
         lists = lists.with_lexicon(load_lexicon(lexicon))
     vectors = load_space(space, limit=limit)
-    removers = remover or list(_DEFAULT_REMOVERS)
+    chosen = split_names(removers) or _DEFAULT_REMOVERS
     with long_run(fresh=fresh, quiet=quiet) as run:
         with run.progress(f"Removing {lists.name}", by_parts=False) as progress:
             result = evaluate_removal(
-                vectors, lists, removers, strength=strength, progress=progress, journal=run.journal
+                vectors, lists, list(chosen), strength=strength, progress=progress, journal=run.journal
             )
             if report is not None:
                 _write_report(report, result, overwrite=overwrite)

@@ -3,39 +3,30 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
-from densray.cli.evaluate_lexicons import Figure, Methods, Samples, Sizes, split_names, split_numbers, write_figure
-from densray.cli.options import Json, Limit, Overwrite, Quiet, Seed
-from densray.cli.terminal import Fresh, check_figure, long_run, note, print_json, progress_bar, show
+from densray.cli.evaluate_lexicons import Samples, Sizes, write_figure
+from densray.cli.options import (
+    Answer,
+    Figure,
+    Fresh,
+    LongAnswer,
+    Methods,
+    Overwrite,
+    RandomState,
+    grouped,
+    split_names,
+    split_numbers,
+)
+from densray.cli.terminal import check_figure, long_run, note, print_json, progress_bar, show
 
 if TYPE_CHECKING:
     from densray.report import Table
     from densray.space import WordSpace
-
-#: As they come in the paper.
-_ORDER = ("table1", "figure1", "table3", "figure2", "table4", "table5", "table6")
-
-
-class _InOrder(TyperGroup):
-    """Commands in the order of the paper, wherever they are registered."""
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        return sorted(super().list_commands(ctx), key=_ORDER.index)
-
-
-app = typer.Typer(help="Put our numbers beside the published ones, cell by cell.", cls=_InOrder)
-
-
-@app.callback()
-def _reproduce() -> None:
-    """Put our numbers beside the published ones, cell by cell."""
 
 
 def show_comparison(table: str, rows: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:
@@ -52,8 +43,6 @@ def show_comparison(table: str, rows: Sequence[Mapping[str, Any]], *, as_json: b
         show(comparison_table(table, compared), as_json=False)
 
 
-__all__: list[str] = []
-
 GivenSpace = Annotated[
     str, typer.Option("--space", metavar="SPACE", help="A file of vectors, or the name of a data set.")
 ]
@@ -63,57 +52,23 @@ Embedding = Annotated[
 ]
 
 
-@app.command("table4")
-def table4_command(
-    space: GivenSpace = "googlenews-26k",
-    limit: Vocabulary = 80_000,
-    embedding: Embedding = "GN",
-    fresh: Fresh = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Analogies by group: mean cosines, IntCos and LRCos, beside the published ones.
+def analogy_command(table: str, summary: str, example: str) -> Callable[..., None]:
+    """Return the command that reproduces one of the tables of analogies."""
 
-    Example: densray reproduce table4 --space GoogleNews-vectors-negative300.bin
-    """
-    _reproduce_table("table4", space, limit, embedding, fresh=fresh, as_json=as_json, quiet=quiet)
+    def reproduce(
+        answer: Answer,
+        space: GivenSpace = "googlenews-26k",
+        limit: Vocabulary = 80_000,
+        embedding: Embedding = "GN",
+        fresh: Fresh = False,
+    ) -> None:
+        _reproduce_analogies(table, space, limit, embedding, answer, fresh=fresh)
 
-
-@app.command("table5")
-def table5_command(
-    space: GivenSpace = "googlenews-26k",
-    limit: Vocabulary = 80_000,
-    embedding: Embedding = "GN",
-    fresh: Fresh = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Analogies by category, cosines in the complement of the axis, beside the published ones.
-
-    Example: densray reproduce table5 --json
-    """
-    _reproduce_table("table5", space, limit, embedding, fresh=fresh, as_json=as_json, quiet=quiet)
+    reproduce.__doc__ = f"{summary}, beside the published ones.\n\nExample: densray reproduce {example}"
+    return grouped(reproduce)
 
 
-@app.command("table6")
-def table6_command(
-    space: GivenSpace = "googlenews-26k",
-    limit: Vocabulary = 80_000,
-    embedding: Embedding = "GN",
-    fresh: Fresh = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Analogies by category, cosines in the original space, beside the published ones.
-
-    Example: densray reproduce table6 --json
-    """
-    _reproduce_table("table6", space, limit, embedding, fresh=fresh, as_json=as_json, quiet=quiet)
-
-
-def _reproduce_table(
-    table: str, space: str, limit: int, embedding: str, *, fresh: bool, as_json: bool, quiet: bool
-) -> None:
+def _reproduce_analogies(table: str, space: str, limit: int, embedding: str, answer: Answer, *, fresh: bool) -> None:
     from densray.datasets import load_analogies, load_space
     from densray.errors import DataError, TaskError
     from densray.paper._tables import analogy_tables, reproduce_analogies
@@ -125,64 +80,59 @@ def _reproduce_table(
     try:
         sets.append(load_analogies("bats"))
     except DataError as error:
-        if not quiet:
+        if not answer.quiet:
             print(f"densray: without BATS: {' '.join(str(error).split())}", file=sys.stderr)
     vectors = load_space(space, limit=limit)
-    with long_run(fresh=fresh, quiet=quiet) as run:
+    with long_run(fresh=fresh, quiet=answer.quiet) as run:
         with run.progress("Solving analogies") as progress:
             rows = reproduce_analogies(
                 table, vectors, sets, embedding=embedding, progress=progress, journal=run.journal
             )
-        if as_json:
+        if answer.as_json:
             print_json([{key: row[key] for key in row if key != "difference"} for row in rows])
             return
         for drawn in analogy_tables(table, rows):
             show(Section("", tables=[drawn]), as_json=False)
 
 
-@app.command("table3")
-def table3_command(space: GivenSpace = "googlenews-26k", as_json: Json = False, quiet: Quiet = False) -> None:
+@grouped
+def table3(answer: Answer, space: GivenSpace = "googlenews-26k") -> None:
     """Occupations with the greatest gender bias, before and after removal, beside the published ones.
 
     Example: densray reproduce table3 --json
     """
     from densray.datasets import load_space
-    from densray.paper._tables import occupation_gaps, table3
+    from densray.paper import _tables
 
-    with progress_bar("Removing gender", quiet=quiet):
-        rows = table3(occupation_gaps(load_space(space)))
-    show_comparison("table3", rows, as_json=as_json)
+    with progress_bar("Removing gender", quiet=answer.quiet):
+        rows = _tables.table3(_tables.occupation_gaps(load_space(space)))
+    show_comparison("table3", rows, as_json=answer.as_json)
 
 
-@app.command("figure2")
-def figure2_command(
-    space: GivenSpace = "googlenews-26k",
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the figure: .png, .svg, .pdf, .html.")
-    ] = None,
-    overwrite: Overwrite = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
+@grouped
+def figure2(
+    answer: Answer, space: GivenSpace = "googlenews-26k", output: Figure = None, overwrite: Overwrite = False
 ) -> None:
     """Cosines of 320 occupations to "man" and "woman", before and after removal: two scatter plots.
 
     Example: densray reproduce figure2 -o figure2.svg
     """
     from densray.datasets import load_space
-    from densray.paper._tables import ANCHORS, figure2, occupation_gaps
+    from densray.paper import _tables
     from densray.report import Column, Table
 
-    check_figure(output, overwrite=overwrite, quiet=quiet)
-    with progress_bar("Removing gender", quiet=quiet):
-        gaps = occupation_gaps(load_space(space))
+    check_figure(output, overwrite=overwrite, quiet=answer.quiet)
+    with progress_bar("Removing gender", quiet=answer.quiet):
+        gaps = _tables.occupation_gaps(load_space(space))
     if output is not None:
         from densray.figures import anchor_scatter, save
 
         title = "Cosines of occupations to “man” and “woman”"
-        save(anchor_scatter(figure2(gaps), anchors=ANCHORS, title=title), output, overwrite=overwrite)
-        note(f"Wrote {output}", quiet=quiet)
-    if as_json:
-        print_json(figure2(gaps))
+        chart = anchor_scatter(_tables.figure2(gaps), anchors=_tables.ANCHORS, title=title)
+        save(chart, output, overwrite=overwrite)
+        note(f"Wrote {output}", quiet=answer.quiet)
+    if answer.as_json:
+        print_json(_tables.figure2(gaps))
         return
     rows = [
         {"space": block, "words": gap.used, "gap": gap.value, "low": gap.interval[0], "high": gap.interval[1]}
@@ -196,18 +146,17 @@ def figure2_command(
 EN = "EN=googlenews-26k"
 
 
-@app.command("table1")
-def table1_command(
+@grouped
+def table1(
+    answer: LongAnswer,
     space: Annotated[
         list[str] | None,
-        typer.Option("--space", metavar="NAME=SPACE", help="CZ, DE, ES, FR, EN or EN(t), and a file or data set."),
+        typer.Option(
+            metavar="NAME=SPACE", help="CZ, DE, ES, FR, EN or EN(t), and a file or data set; may be repeated."
+        ),
     ] = None,
     methods: Methods = None,
-    seed: Seed = 0,
-    limit: Limit = None,
-    fresh: Fresh = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    random_state: RandomState = 0,
 ) -> None:
     """Kendall's τ of lexicon induction, line by line beside the published one.
 
@@ -216,69 +165,60 @@ def table1_command(
     Example: densray reproduce table1 --space FR=cc.fr.300.vec.gz
     """
     from densray.axes._protocol import PAPER_METHODS, Protocol
-    from densray.paper._tables import table1
+    from densray.paper import _tables
 
-    spaces = _load_spaces([EN, *(space or [])], limit)
-    chosen = split_names(methods) or PAPER_METHODS
-    with long_run(fresh=fresh, quiet=quiet) as run:
+    spaces = _load_spaces([EN, *(space or [])], answer.limit)
+    chosen, protocol = split_names(methods) or PAPER_METHODS, Protocol(random_state=random_state)
+    with long_run(fresh=answer.fresh, quiet=answer.quiet) as run:
         with run.progress("Inducing") as progress:
-            rows = table1(
-                spaces, methods=chosen, protocol=Protocol(random_state=seed), progress=progress, journal=run.journal
-            )
-        if as_json:
+            rows = _tables.table1(spaces, methods=chosen, protocol=protocol, progress=progress, journal=run.journal)
+        if answer.as_json:
             show_comparison("table1", rows, as_json=True)
         else:
             show(_readable(rows), as_json=False)
 
 
-@app.command("figure1")
-def figure1_command(
-    space: Annotated[str, typer.Option("--space", metavar="SPACE", help="A file of vectors, or a data set.")] = (
-        "googlenews-26k"
-    ),
-    lexicon: Annotated[
-        str, typer.Option("--lexicon", metavar="LEXICON", help="Words and scores; the paper's: bwk.")
-    ] = ("bwk"),
+@grouped
+def figure1(
+    answer: LongAnswer,
+    space: GivenSpace = "googlenews-26k",
+    lexicon: Annotated[str, typer.Option(metavar="LEXICON", help="Words and scores; the paper's: bwk.")] = "bwk",
     methods: Methods = None,
     sizes: Sizes = None,
-    samples: Samples = 40,
-    solver: Annotated[
-        str, typer.Option("--densifier", metavar="SOLVER", help="exact, or sgd: gradient descent, as published.")
+    n_samples: Samples = 40,
+    densifier_solver: Annotated[
+        str, typer.Option(metavar="SOLVER", help="exact, or sgd: gradient descent, as published.")
     ] = "exact",
+    random_state: RandomState = 0,
     output: Figure = None,
     overwrite: Overwrite = False,
-    seed: Seed = 0,
-    limit: Limit = None,
-    fresh: Fresh = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Mean and standard deviation of τ by the size of the training lexicon; the paper's figure prints no numbers.
 
     Example: densray reproduce figure1 -o figure1.svg
     """
-    check_figure(output, overwrite=overwrite, quiet=quiet)
+    check_figure(output, overwrite=overwrite, quiet=answer.quiet)
     from densray.axes._protocol import Protocol
     from densray.axes._stability import DEFAULT_SIZES, STABILITY_METHODS, evaluate_stability
     from densray.datasets import load_lexicon, load_space
 
-    with long_run(fresh=fresh, quiet=quiet) as run:
+    with long_run(fresh=answer.fresh, quiet=answer.quiet) as run:
         with run.progress("Sampling") as progress:
             result = evaluate_stability(
-                load_space(space, limit=limit),
+                load_space(space, limit=answer.limit),
                 load_lexicon(lexicon),
                 methods=split_names(methods) or STABILITY_METHODS,
                 sizes=split_numbers(sizes) or DEFAULT_SIZES,
-                n_samples=samples,
-                protocol=Protocol(random_state=seed, densifier_solver=solver),
+                n_samples=n_samples,
+                protocol=Protocol(random_state=random_state, densifier_solver=densifier_solver),
                 progress=progress,
                 journal=run.journal,
             )
-        write_figure(result, output, overwrite=overwrite, quiet=quiet)
-        if as_json:
+        write_figure(result, output, overwrite=overwrite, quiet=answer.quiet)
+        if answer.as_json:
             print_json(result.rows())
         else:
-            show(result, as_json=False, quiet=quiet)
+            show(result, as_json=False, quiet=answer.quiet)
 
 
 def _readable(rows: list[dict[str, Any]]) -> Table:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from densray.cli.options import Json, Limit, Output, Overwrite, Quiet, Space
-from densray.cli.terminal import check_output, note, print_json, progress_bar
+from densray.cli.options import Answer, AnySpace, Json, Limit, Output, Overwrite, Quiet, Space, grouped, words_of
+from densray.cli.terminal import check_output, note, print_json, progress_bar, show
 
 if TYPE_CHECKING:
     from densray.formats import Change
@@ -18,7 +18,81 @@ Format: TypeAlias = Annotated[
     str | None, typer.Option("--format", metavar="NAME", help="The format to write, if not by the ending.")
 ]
 Normalize: TypeAlias = Annotated[bool, typer.Option("--normalize", help="Scale vectors to unit length first.")]
-AnySpace: TypeAlias = Annotated[bool, typer.Option("--any-space", help="Use an axis that was fitted on another space.")]
+
+
+@grouped
+def info(space: Space, answer: Answer, limit: Limit = None) -> None:
+    """Say what a file of vectors holds: words, dimensions, lengths, case, the first words.
+
+    Example: densray info googlenews-26k
+    """
+    from densray.datasets import load_space
+    from densray.errors import name_some
+    from densray.report import Table
+
+    with progress_bar(f"Reading {space}", quiet=answer.quiet):
+        found = load_space(space, limit=limit)
+        lengths = found.lengths
+    first = [str(word) for word in found.words[:10]]
+    lowered = sum(str(word) == str(word).lower() for word in found.words) / len(found)
+    known: dict[str, Any] = {
+        "name": found.name,
+        "words": len(found),
+        "width": found.width,
+        "dtype": str(found.vectors.dtype),
+        "bytes": int(found.vectors.nbytes),
+        "unit_length": bool(abs(lengths - 1).max() < 1e-3),
+        "shortest": float(lengths.min()),
+        "longest": float(lengths.max()),
+        "zero_vectors": int((lengths == 0).sum()),
+        "lower_case": lowered,
+        "first_words": first,
+    }
+    if answer.as_json:
+        print_json(known)
+        return
+    said = {
+        "words": f"{len(found):,}",
+        "dimensions": f"{found.width:,}",
+        "in memory": f"{known['bytes'] / 1e6:,.1f} MB ({known['dtype']})",
+        "lengths": "unit" if known["unit_length"] else f"{known['shortest']:.3f} to {known['longest']:.3f}",
+        "zero vectors": f"{known['zero_vectors']:,}",
+        "lower case": f"{lowered:.1%} of the words",
+        "first words": name_some(first, most=10),
+    }
+    rows = [{"what": what, "value": value} for what, value in said.items()]
+    show(Table(found.name, ["what", "value"], rows), as_json=False, quiet=answer.quiet)
+
+
+@grouped
+def neighbors(
+    space: Space,
+    words: Annotated[list[str], typer.Argument(metavar="WORD...", help="Words whose nearest others are wanted.")],
+    answer: Answer,
+    k: Annotated[int, typer.Option("--k", min=1, metavar="K", help="Neighbours per word.")] = 10,
+    limit: Limit = None,
+) -> None:
+    """Say which words are nearest to some words, by cosine.
+
+    Example: densray neighbors googlenews-26k nurse engineer
+    """
+    from densray.datasets import load_space
+    from densray.report import Column, Table
+
+    with progress_bar(f"Reading {space}", quiet=answer.quiet):
+        found = load_space(space, limit=limit)
+        near = {word: found.neighbors(word, k=k) for word in words}
+    if answer.as_json:
+        print_json(
+            [
+                {"word": word, "neighbors": [{"word": other, "cosine": cosine} for other, cosine in others]}
+                for word, others in near.items()
+            ]
+        )
+        return
+    for word, others in near.items():
+        rows = [{"word": other, "cosine": cosine} for other, cosine in others]
+        show(Table(word, ["word", Column("cosine", decimals=3)], rows), as_json=False, quiet=answer.quiet)
 
 
 def convert(
@@ -26,12 +100,21 @@ def convert(
     output: Output,
     format: Format = None,
     source_format: Annotated[
-        str | None, typer.Option("--from", metavar="NAME", help="The format to read, if the content should not decide.")
+        str | None,
+        typer.Option("--source-format", metavar="NAME", help="The format to read, if not by content."),
     ] = None,
     encoding: Annotated[str, typer.Option("--encoding", metavar="NAME", help="How words are encoded.")] = "utf-8",
-    skip_bad_rows: Annotated[
-        bool, typer.Option("--skip-bad-rows", help="Leave out rows that are damaged or repeat a word.")
-    ] = False,
+    errors: Annotated[
+        str, typer.Option("--errors", metavar="strict|replace", help="What to do with words not so encoded.")
+    ] = "strict",
+    member: Annotated[str | None, typer.Option("--member", metavar="NAME", help="The file to read of a zip.")] = None,
+    words_file: Annotated[
+        Path | None, typer.Option("--words-file", metavar="FILE", help="The words of a matrix (.npy), one per line.")
+    ] = None,
+    bad_rows: Annotated[
+        str,
+        typer.Option("--bad-rows", metavar="error|skip", help="What to do with damaged and repeated rows."),
+    ] = "error",
     limit: Limit = None,
     normalize: Normalize = False,
     overwrite: Overwrite = False,
@@ -43,8 +126,9 @@ def convert(
     Example: densray convert vectors.txt.gz -o vectors.densray
     """
     target = _checked_target(output, format, overwrite=overwrite)
-    options = {"format": format, "limit": limit, "normalize": normalize, "overwrite": overwrite}
-    options |= {"source_format": source_format, "encoding": encoding, "bad_rows": "skip" if skip_bad_rows else "error"}
+    options: dict[str, Any] = {"format": format, "limit": limit, "normalize": normalize, "overwrite": overwrite}
+    options |= {"source_format": source_format, "encoding": encoding, "errors": errors}
+    options |= {"bad_rows": bad_rows, "member": member, "words_file": words_file}
     _write(space, target, change=None, options=options, as_json=as_json, quiet=quiet)
 
 
@@ -76,12 +160,10 @@ def erase(
     space: Space,
     axis: Axis,
     output: Output,
-    n_axes: Annotated[int, typer.Option("--axes", min=1, metavar="N", help="How many axes to remove.")] = 1,
+    n_axes: Annotated[int, typer.Option("--n-axes", min=1, metavar="N", help="How many axes to remove.")] = 1,
     keep: Annotated[
-        list[str] | None, typer.Option("--keep", metavar="WORD", help="A word to leave as it is; may be repeated.")
-    ] = None,
-    keep_list: Annotated[
-        Path | None, typer.Option("--keep-list", metavar="FILE", help="A file of words to leave, one a line.")
+        str | None,
+        typer.Option("--keep", metavar="WORDS", help="Words to leave as they are: a file, or words between commas."),
     ] = None,
     strength: Annotated[
         float, typer.Option("--strength", min=0.0, max=1.0, metavar="S", help="Share of the concept to remove.")
@@ -96,14 +178,13 @@ def erase(
 ) -> None:
     """Write a space without the concept of an axis, in its original coordinates.
 
-    Example: densray erase vectors.bin gender.npz -o neutral.bin --keep queen --keep king
+    Example: densray erase vectors.bin gender.npz -o neutral.bin --keep queen,king
     """
     target = _checked_target(output, format, overwrite=overwrite)
-    from densray._lexicon_files import read_words
     from densray.erasure import Removal
     from densray.streaming import load_axis_for
 
-    kept = [*(keep or ()), *(read_words(keep_list) if keep_list is not None else ())]
+    kept = [] if keep is None else words_of(keep, "--keep")
     rotation = load_axis_for(space, axis, any_space=any_space)
     change = Removal.of(rotation, n_axes=n_axes, keep=kept, strength=strength)
     options = {"format": format, "limit": limit, "normalize": normalize, "overwrite": overwrite, "expected": kept}

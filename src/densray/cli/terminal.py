@@ -6,18 +6,18 @@ import io
 import os
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
-
-import typer
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from densray._threads import Progress
     from densray.journal import Journal
-    from densray.report import Report, Result, Section, Table
+    from densray.report import Figure, Report, Result, Section, Table
+
+Found = TypeVar("Found", bound="Result")
 
 _TABLES = (".csv", ".tsv", ".txt", ".json", ".parquet")
 _PIPE_WIDTH = 240  # wide enough that no cell is folded where nobody's screen is the limit
@@ -67,6 +67,38 @@ def check_figure(path: Path | None, *, overwrite: bool, quiet: bool) -> None:
     note(f"Writing {path} at the end", quiet=quiet)
 
 
+def check_report(path: Path | None, *, overwrite: bool, quiet: bool) -> None:
+    """Refuse, before any work is done, a report that was asked for and could not be written; say if it will be."""
+    if path is None:
+        return
+    check_output(path, overwrite=overwrite)
+    from densray.figures._style import check_ready
+
+    check_ready()
+    note(f"Writing {path} at the end", quiet=quiet)
+
+
+def write_report(
+    path: Path | None,
+    title: str,
+    result: Found,
+    draw: Callable[[Found], list[Figure]],
+    *,
+    overwrite: bool,
+    quiet: bool,
+) -> None:
+    """Write a result with its figures as one HTML page, where one was asked for."""
+    if path is None:
+        return
+    from densray._files import atomic_write
+    from densray.report import Report, Section, to_html
+
+    page = to_html(Report(title, [Section.of(result, figures=draw(result))]))
+    with atomic_write(path, overwrite=overwrite) as partial:
+        partial.write_text(page, encoding="utf-8")
+    note(f"Wrote {path}", quiet=quiet)
+
+
 def show(answer: Report | Section | Result | Table, *, as_json: bool, quiet: bool = False) -> None:
     """Print an answer on stdout: laid out as tables, without its provenance where ``quiet``, or as JSON."""
     if as_json:
@@ -103,7 +135,7 @@ def note(text: str, *, quiet: bool = False) -> None:
         print(text, file=sys.stderr)
 
 
-_PATIENCE = 1.0
+_SECONDS_BEFORE_BAR = 1.0
 
 
 @contextmanager
@@ -139,7 +171,7 @@ def progress_bar(description: str, *, quiet: bool = False) -> Iterator[Progress]
     def progress(done: int, total: int | None) -> None:
         bar.update(job, completed=done, total=total)
 
-    delayed = threading.Timer(_PATIENCE, bar.start)
+    delayed = threading.Timer(_SECONDS_BEFORE_BAR, bar.start)
     delayed.daemon = True
     delayed.start()
     try:
@@ -148,11 +180,6 @@ def progress_bar(description: str, *, quiet: bool = False) -> Iterator[Progress]
         delayed.cancel()
         delayed.join()
         bar.stop()
-
-
-Fresh: TypeAlias = Annotated[
-    bool, typer.Option("--fresh", help="Compute all anew, also what an interrupted run has finished.")
-]
 
 
 class InterruptedRun(Exception):  # noqa: N818 - not an error
@@ -169,7 +196,7 @@ class LongRun:
 
     @contextmanager
     def progress(self, description: str, *, by_parts: bool = True) -> Iterator[Progress]:
-        """Show progress as :func:`densray.cli.progress.progress` does; say at the end what was not computed anew.
+        """Show progress as :func:`densray.cli.terminal.progress_bar` does; say at the end what was not computed again.
 
         `by_parts` says whether a step of the progress is a part of the journal.
         """
@@ -182,7 +209,7 @@ class LongRun:
             yield progress
         if self.journal.n_reused and not self._quiet:
             taken = self._count(self.journal.n_reused)
-            print(f"densray: {taken} taken from an interrupted run; --fresh computes all anew", file=sys.stderr)
+            print(f"densray: {taken} taken from an interrupted run; --fresh computes everything again", file=sys.stderr)
 
     def interrupted(self) -> str:
         """Say what an interruption left; nothing is written after that."""

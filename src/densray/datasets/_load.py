@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -189,6 +190,8 @@ def load_lexicon(
     word_column: str | int | None = None,
     label_column: str | int | None = None,
     label_names: tuple[str, str] | None = None,
+    header: bool | None = None,
+    conflicts: Literal["drop", "error", "mean"] = "drop",
 ) -> Lexicon:
     """Return a lexicon: one the package carries, one fetched before, or one read from a file.
 
@@ -201,6 +204,10 @@ def load_lexicon(
         Where a file has its words and labels: names of its first line, or places from 0; of no use with a data set.
     label_names : pair of str, optional
         What a file calls -1 and 1, such as ``("poor", "rich")``.
+    header : bool, optional
+        Whether the first line of a file names its columns; found where it is not given.
+    conflicts : {"drop", "error", "mean"}
+        What to do with a word whose labels in a file differ: leave it out, refuse the file, or take their mean.
 
     Returns
     -------
@@ -226,7 +233,14 @@ def load_lexicon(
     path = existing_path(name_or_path, "lexicon")
     if kind_of(path) in ("axis", "space", "parquet"):
         raise DataError(f"{path} is no word list. {say_kind(path)}")
-    return Lexicon.read(path, word_column=word_column, label_column=label_column, label_names=label_names)
+    return Lexicon.read(
+        path,
+        word_column=word_column,
+        label_column=label_column,
+        label_names=label_names,
+        header=header,
+        conflicts=conflicts,
+    )
 
 
 def load_space(

@@ -18,6 +18,7 @@ from densray.figures._style import (
     checked_rows,
     method_encoding,
     method_looks,
+    rows_of,
     styled,
     values,
     word_order,
@@ -84,18 +85,18 @@ def heat_map(
     return styled((cells + numbers).properties(width=alt.Step(56), height=alt.Step(20)), title=title)
 
 
-def angle_heat_map(rows: Sequence[Row], *, title: str = "") -> Any:
+def angle_heat_map(rows: Any, *, title: str = "") -> Any:
     """Return the angles between axes, from 0 to 90 degrees: darker is further apart.
 
     Parameters
     ----------
     rows
-        Mappings with ``first``, ``second`` and ``degrees``.
+        What :func:`densray.compare_methods` returned, or mappings with ``first``, ``second`` and ``degrees``.
     title
         Shown above.
     """
     cells: dict[str, Any] = {"down": "first", "across": "second", "measure": "degrees"}
-    return heat_map(rows, **cells, domain=(0.0, 90.0), decimals=1, legend=False, title=title)
+    return heat_map(rows_of(rows, "angles"), **cells, domain=(0.0, 90.0), decimals=1, legend=False, title=title)
 
 
 def analogy_heat_map(rows: Sequence[Row], *, measure: str = "precision", title: str = "") -> Any:
@@ -275,15 +276,14 @@ def eigenvalue_spectrum(eigenvalues: Sequence[float], *, title: str = "") -> Any
     return styled((line + points).properties(width=520, height=300), title=title)
 
 
-def seed_influence(
-    rows: Sequence[Row], *, n_seeds: int = 30, measure: str = "influence on the axis", title: str = ""
-) -> Any:
+def seed_influence(rows: Any, *, n_seeds: int = 30, measure: str = "influence on the axis", title: str = "") -> Any:
     """Return the seeds that move the axis most when they are left out.
 
     Parameters
     ----------
     rows
-        Mappings with ``word``, ``label`` and ``influence``.
+        What :func:`densray.diagnose` returned, a pandas or polars frame, or mappings, with ``word``, ``label`` and
+        ``influence``.
     n_seeds
         How many seeds are shown, those of the greatest influence.
     measure
@@ -292,9 +292,8 @@ def seed_influence(
         Shown above.
     """
     alt = altair()
-    ordered = sorted(checked_rows(rows, "word", "label", "influence"), key=lambda row: -abs(float(row["influence"])))[
-        :n_seeds
-    ]
+    rows = checked_rows(rows, "word", "label", "influence", attribute="influential")
+    ordered = sorted(rows, key=lambda row: -abs(float(row["influence"])))[:n_seeds]
     middle = (max(row["label"] for row in rows) + min(row["label"] for row in rows)) / 2
     kinds = ["high label", "low label"]
     for row in ordered:
@@ -351,20 +350,21 @@ def removal_tradeoff(
     return styled(chart, title=title)
 
 
-def training_size(rows: Sequence[Row], *, measure: str = "Kendall τ", title: str = "") -> Any:
+def training_size(rows: Any, *, measure: str = "Kendall τ", title: str = "") -> Any:
     """Return mean (top) and standard deviation (bottom) of a measure against the size of the lexicon.
 
     Parameters
     ----------
     rows
-        Mappings with ``method``, ``size``, ``mean`` and ``std``.
+        What `evaluate_stability` returned, a pandas or polars frame, or mappings, with ``method``, ``size``, ``mean``
+        and ``std``.
     measure
         What was measured; names the vertical axes.
     title
         Shown above.
     """
     alt = altair()
-    rows = checked_rows(rows, "method", "size", "mean", "std")
+    rows = checked_rows(rows, "method", "size", "mean", "std", attribute="rows")
     sizes = sorted({row["size"] for row in rows})
     looks = method_looks([row["method"] for row in rows])
 

@@ -49,10 +49,30 @@ def altair() -> Any:
     return module
 
 
-def checked_rows(rows: Sequence[Row], *keys: str) -> list[dict[str, Any]]:
+def rows_of(given: Any, attribute: str = "") -> Sequence[Row]:
+    """Return what is to be drawn as a list of mappings.
+
+    Given may be such a list, a pandas or polars frame, or a result of the library that has rows under `attribute`.
+    """
+    if attribute and hasattr(given, attribute):
+        given = getattr(given, attribute)
+        given = given() if callable(given) else given
+    if hasattr(given, "to_polars"):
+        given = given.to_polars()
+    if hasattr(given, "iter_rows"):  # polars
+        rows: Sequence[Row] = given.rows(named=True)
+    elif hasattr(given, "columns") and hasattr(given, "to_dict"):  # pandas
+        rows = given.to_dict("records")
+    else:
+        rows = list(given)
+    return rows
+
+
+def checked_rows(given: Any, *keys: str, attribute: str = "") -> list[dict[str, Any]]:
     """Return the rows as dicts of plain values; refuse none at all, or rows without one of the keys."""
     from densray.report import to_plain
 
+    rows = rows_of(given, attribute)
     if not rows:
         raise DataError("There is nothing to draw: the list of rows is empty.")
     for number, row in enumerate(rows):
@@ -180,6 +200,12 @@ def to_svg(chart: Any) -> str:
 def figure(chart: Any, caption: str) -> Figure:
     """Return a chart as a figure of a report."""
     return Figure(to_svg(chart), caption)
+
+
+def check_ready() -> None:
+    """Raise if charts cannot be drawn and written here, and say what to install."""
+    altair()
+    _require_renderer()
 
 
 def _require_renderer() -> None:

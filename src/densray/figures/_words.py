@@ -73,13 +73,14 @@ SHADE, SHADES = "shade", ["#B3D3E8", "#56A3CF", BLUE, "#00304D"]
 _SIDES, _FADING = 16, 0.93
 
 
-def ranked_words(rows: Sequence[Row], *, n_words: int = 15, axis: str = "score on the axis", title: str = "") -> Any:
+def ranked_words(rows: Any, *, n_words: int = 15, axis: str = "score on the axis", title: str = "") -> Any:
     """Return the words at both ends of an axis, ranked, each with its score.
 
     Parameters
     ----------
     rows
-        Mappings with ``word`` and ``score``; where all have a ``standard_error`` too, bars of two of them are drawn.
+        What :func:`densray.induce` returned, a pandas or polars frame, or mappings, with ``word`` and ``score``; where
+        all have a ``standard_error`` too, bars of two of them are drawn.
     n_words
         How many words are shown from each end.
     axis
@@ -88,13 +89,16 @@ def ranked_words(rows: Sequence[Row], *, n_words: int = 15, axis: str = "score o
         Shown above.
     """
     alt = altair()
+    if hasattr(rows, "with_ends"):  # an induced lexicon: a large vocabulary is not turned into rows for its ends
+        ends = rows.with_ends(n_words)
+        rows = list({row["word"]: row for row in (*ends.highest, *ends.lowest)}.values())
     ordered = sorted(checked_rows(rows, "word", "score"), key=lambda row: (-float(row["score"]), row["word"]))
     count = min(n_words, len(ordered) // 2) or 1
     shown = [*ordered[:count], *ordered[-count:]]
     with_errors = all(row.get("standard_error") is not None for row in shown)
     for row in shown:
-        reach = 2 * row["standard_error"] if with_errors else 0.0
-        row |= {"least": row["score"] - reach, "most": row["score"] + reach}
+        width = 2 * row["standard_error"] if with_errors else 0.0
+        row |= {"least": row["score"] - width, "most": row["score"] + width}
     domain = list(padded_domain([0.0, *(row[end] for row in shown for end in ("least", "most"))]))
 
     def panel(part: list[dict[str, Any]], name: str, color: str, shape: str, *, last: bool) -> Any:
@@ -241,7 +245,7 @@ _WIDTH = 420
 
 
 def score_histogram(
-    vocabulary: ArrayLike,
+    vocabulary: Any,
     seeds: Mapping[str, ArrayLike] | None = None,
     *,
     n_bins: int = 60,
@@ -253,7 +257,7 @@ def score_histogram(
     Parameters
     ----------
     vocabulary
-        The scores of all words.
+        The scores of all words, or what :func:`densray.induce` returned.
     seeds
         Scores by the name of the group, at most two groups: the higher, then the lower.
     n_bins
@@ -263,7 +267,8 @@ def score_histogram(
     title
         Shown above.
     """
-    words = np.asarray(vocabulary, dtype=np.float64)
+    scores = getattr(vocabulary, "scores", vocabulary)
+    words = np.asarray(getattr(scores, "score", scores), dtype=np.float64)
     if not words.size:
         raise DataError("There is nothing to draw: the vocabulary has no score.")
     named = {name: np.asarray(scores, dtype=np.float64) for name, scores in (seeds or {}).items()}

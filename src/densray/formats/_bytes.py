@@ -321,5 +321,5 @@ def _looks_like_glove(head: bytes) -> bool:
 def _unknown(source: Source, head: bytes) -> FormatError:
     return FormatError(
         f"{source.path.name}, byte 0: {head[:24]!r} begins no format that is known. "
-        f"Known: {', '.join(FORMATS)}; plain or in gz, bz2, zst, zip. Name it with format='…' if it is one."
+        f"Known: {', '.join(FORMATS)}; plain or in gz, bz2, zst, zip. Name its format if it is one."
     )

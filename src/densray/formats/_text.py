@@ -208,7 +208,7 @@ def read_word2vec_text(source: Source, options: ReadOptions) -> SpaceStream:
         line = source.peek(64).partition(b"\n")[0]
         raise FormatError(
             f"{source.path.name}, line 1: {line!r} is not a header. word2vec text begins with the number of words "
-            f"and the width, '50000 300'; a file without that line is format='glove'."
+            f"and the width, '50000 300'; a file without that line has the format 'glove'."
         )
     rows, width, length = header
     _check_declared(source, rows, width)

@@ -140,7 +140,7 @@ def format_for(path: Path, format: str | None = None) -> str:
     if kind is None:
         raise FormatError(
             f"{path.name}: the ending names no format. Use one of {', '.join(ENDINGS)} (.gz, .bz2, .zst or .zip after "
-            f"it where the format allows), or format='…'."
+            f"it where the format allows), or name the format."
         )
     if kind not in FORMATS:
         raise FormatError(f"format is {kind!r}. {suggest(kind, FORMATS)}")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from importlib import resources
 from typing import TYPE_CHECKING, Literal
@@ -17,100 +16,9 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, Group, RenderableType
     from rich.table import Table as RichTable
 
-#: What separates two columns, in characters; the second where the first is too much.
-GAPS = (3, 2)
 #: Letters of a word beyond which it is folded where a column is narrow.
 _LONGEST_WORD = 16
-
-
-@dataclass(frozen=True)
-class Part:
-    """Columns that stand side by side: their numbers, their widths, and what separates them."""
-
-    columns: tuple[int, ...]
-    widths: tuple[int, ...]
-    gap: int
-
-
-def lay_out(table: Table, available: int) -> list[Part]:
-    """Return the parts in which a table is drawn, one below the other; one part where the columns fit.
-
-    Text is folded between words if need be. Numbers are not folded, nor is the first column, which names the row: it is
-    repeated in every part. A column whose heading comes more than once says something only beside the one before it,
-    and stays there.
-    """
-    cells = [[heading, *column] for heading, *column in zip(table.headings, *table.shown(), strict=True)]
-    natural = [max(map(len, column)) for column in cells]
-    least = [_least_width(column, whole=number) for column, number in zip(cells, table.numeric(), strict=True)]
-    least[0] = natural[0]
-    every = list(range(len(cells)))
-    gap = next((gap for gap in GAPS if _total(least, every, gap) <= available), GAPS[0])
-    groups = [every] if _total(least, every, gap) <= available else _group(table.headings, least, available)
-    parts = []
-    for group in groups:
-        room = available - gap * (len(group) - 1)
-        widths = share_width([natural[at] for at in group], [least[at] for at in group], room)
-        widths[0] = max(min(widths[0], room - sum(widths[1:])), 1)  # on the narrowest screens the first is folded, too
-        parts.append(Part(tuple(group), tuple(widths), gap))
-    return parts
-
-
-def share_width(natural: Sequence[int], least: Sequence[int], available: int) -> list[int]:
-    """Return the widths of columns, at least the least, at most the natural ones; what is left goes to the narrowest.
-
-    >>> share_width([5, 40, 12], [5, 10, 9], 38)
-    [5, 21, 12]
-    """
-    widths = list(least)
-    for _ in range(available - sum(widths)):
-        wanting = [at for at, width in enumerate(widths) if width < natural[at]]
-        if not wanting:
-            break
-        widths[min(wanting, key=widths.__getitem__)] += 1
-    return widths
-
-
-def _least_width(cells: Sequence[str], *, whole: bool) -> int:
-    """Return the width below which a column is not drawn: of its longest word, or of its longest number."""
-    heading, *values = cells
-    longest = max((len(word) for word in heading.split()), default=0)
-    if whole:
-        return max([longest, *map(len, values)])
-    words = max((len(word) for value in values for word in value.split()), default=0)
-    return max(longest, min(words, _LONGEST_WORD))
-
-
-def _group(headings: Sequence[str], least: Sequence[int], available: int) -> list[list[int]]:
-    """Return the columns in groups that fit side by side, the first column in each."""
-    units: list[list[int]] = []
-    for place in range(1, len(least)):
-        if units and list(headings).count(headings[place]) > 1:
-            units[-1].append(place)
-        else:
-            units.append([place])
-    groups: list[list[int]] = []
-    for unit in _fitting(units, least, available):
-        if groups and _total(least, [*groups[-1], *unit], GAPS[0]) <= available:
-            groups[-1] += unit
-        else:
-            groups.append([0, *unit])
-    return groups or [[0]]
-
-
-def _fitting(units: Sequence[list[int]], least: Sequence[int], available: int) -> Iterator[list[int]]:
-    """Yield the units that fit beside the first column as they are, and of others each column alone."""
-    for unit in units:
-        if _total(least, [0, *unit], GAPS[0]) <= available:
-            yield unit
-        else:
-            yield from ([place] for place in unit)
-
-
-def _total(least: Sequence[int], group: Sequence[int], gap: int) -> int:
-    return sum(least[at] for at in group) + gap * (len(group) - 1)
-
-
-_MARGINS = 2  # a blank at either side of a table
+_UNLIMITED = 10_000  # characters of a line
 
 
 def to_terminal(shown: Report | Section | Result | Table, *, provenance: bool = True) -> Group:
@@ -144,26 +52,64 @@ class _Drawing:
         self._table = table
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RichTable]:
-        for part in lay_out(self._table, options.max_width - _MARGINS):
-            yield _draw(self._table, part)
+        from rich.measure import Measurement
+
+        def fits(columns: Sequence[int]) -> bool:
+            drawn = _draw(self._table, columns, whole=True)
+            return Measurement.get(console, options.update(width=_UNLIMITED), drawn).minimum <= options.max_width
+
+        for columns in _parts(self._table.headings, fits):
+            yield _draw(self._table, columns, whole=fits(columns))
 
 
-def _draw(table: Table, part: Part) -> RichTable:
-    """Return some columns of a table, each at its width; text is folded and never cut."""
+def _parts(headings: Sequence[str], fits: Callable[[Sequence[int]], bool]) -> list[list[int]]:
+    """Return the columns of a table in parts that are drawn one below the other, each with the first column.
+
+    A column whose heading comes more than once says something only beside the one before it, and stays there if
+    both fit.
+    """
+    parts = [[0]]
+    for column in range(1, len(headings)):
+        if headings.count(headings[column]) > 1 and len(parts[-1]) > 1 and parts[-1][-1] == column - 1:
+            unit = [parts[-1].pop(), column]
+        else:
+            unit = [column]
+        for each in [unit] if fits([0, *unit]) else [[one] for one in unit]:
+            if parts[-1] == [0] or fits([*parts[-1], *each]):
+                parts[-1] += each
+            else:
+                parts.append([0, *each])
+    return [part for part in parts if part != [0]] or [[0]]
+
+
+def _draw(table: Table, columns: Sequence[int], *, whole: bool) -> RichTable:
+    """Return some columns of a table; text is folded where there is no room, and numbers are not.
+
+    `whole` says whether there is room for the first column as it is.
+    """
     from rich import box
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    padding = (0, 1) if part.gap > 2 else (0, 1, 0, 0)  # beside the blank between columns
-    drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=padding)
-    headings, numeric = table.headings, table.numeric()
-    for place, width in zip(part.columns, part.widths, strict=True):
+    drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
+    headings, numeric, rows = table.headings, table.numeric(), table.shown()
+    for place in columns:
+        firm = numeric[place] or (place == 0 and whole)
         justify: Literal["left", "right"] = "right" if numeric[place] else "left"
-        drawn.add_column(Text(headings[place]), justify=justify, width=width, overflow="fold")
-    for number, cells in enumerate(table.shown()):
-        shown = (Text(cells[at], style="bold" if table.is_best(number, at) else "") for at in part.columns)
-        drawn.add_row(*shown)
+        least = _least_width(headings[place], [row[place] for row in rows], whole=firm)
+        least = 1 if place == 0 and not whole else least
+        drawn.add_column(Text(headings[place]), justify=justify, min_width=least, no_wrap=firm, overflow="fold")
+    for number, cells in enumerate(rows):
+        drawn.add_row(*(Text(cells[at], style="bold" if table.is_best(number, at) else "") for at in columns))
     return drawn
+
+
+def _least_width(heading: str, cells: Sequence[str], *, whole: bool) -> int:
+    """Return the width below which a column is not drawn: that of its longest cell, or of its longest word."""
+    longest = max(map(len, heading.split()), default=1)
+    if whole:
+        return max([longest, *map(len, cells)])
+    return max([longest, *(min(len(word), _LONGEST_WORD) for cell in cells for word in cell.split())])
 
 
 def _footer(section: Section) -> str:
