@@ -131,7 +131,7 @@ def test_bad_arrays_are_named(kind, sample):
     broken[11, 2] = np.nan
     with pytest.raises(VectorError, match=r"NaN or infinity in 1 of 200 rows \(first: row 11\)"):
         DensRay().fit(kind(broken), kind(y))
-    with pytest.raises(VectorError, match="one vector a row"):
+    with pytest.raises(VectorError, match="one vector per row"):
         DensRay().fit(kind(X[0]), kind(y))
     with pytest.raises(VectorError, match="float32 or float64 is needed"):
         DensRay().fit(kind(np.ones((4, 2), dtype=np.int64)), kind(y[:4]))

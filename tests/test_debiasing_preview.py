@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from densray import Lexicon, WordSpace
-from densray._threads import ignoring
+from densray._threads import ignored_warnings
 from densray.datasets import load_lexicon, load_similarity, load_word_list
 from densray.debiasing import (
     MeasuredSpace,
@@ -48,7 +48,7 @@ def test_the_words_in_view_get_what_the_whole_space_would_give_them(googlenews, 
         googlenews, find_erasure(googlenews, gender, remover).erasure, occupations, ANCHORS, ratings=[men]
     )
     unit = googlenews.normalized()
-    with ignoring(SignalWarning):  # inlp stops early
+    with ignored_warnings(SignalWarning):  # inlp stops early
         whole = unit.erased(make_remover(remover).fit(unit, gender))
     for found, space in ((shown.before, unit), (shown.after, whole)):
         expected = anchor_gap(space, occupations, ANCHORS)

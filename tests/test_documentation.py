@@ -36,14 +36,6 @@ SLOW = {"how-to/large-spaces.md", "lexicon_induction.md", "trust.md", "tutorial.
 PAGES = [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in (*RUNNING, *PYTHON_RUNNING)]
 
 
-@pytest.fixture
-def _methods_as_they_were() -> Iterator[None]:
-    before = dict(METHODS)
-    yield
-    METHODS.clear()
-    METHODS.update(before)
-
-
 def blocks(page: Path) -> Iterator[tuple[str, str, int]]:
     """Language, text and line of every block that runs, and of what it prints."""
     text = page.read_text(encoding="utf-8")
@@ -60,7 +52,6 @@ def commands(body: str) -> Iterator[list[str]]:
             yield shlex.split(row.removeprefix("$ densray "))
 
 
-@pytest.mark.usefixtures("_methods_as_they_were")
 @pytest.mark.parametrize("name", PAGES)
 def test_the_code_of_the_page_runs(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

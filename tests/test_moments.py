@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from densray import DensRay, MeanDifference
 from densray import moments as moments_module
-from densray.moments import ClassMoments
+from densray.moments import ClassMoments, MomentParts
 from densray.scale import fit_blocks, labelled_blocks
 
 Rows = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
@@ -75,7 +75,7 @@ def test_a_checkpoint_with_scatter_is_taken_up(rows: Rows, tmp_path: Path, monke
     X, y, _ = rows
     path = tmp_path / "fit.npz"
     with monkeypatch.context() as earlier:
-        earlier.setattr(MeanDifference, "_needs_scatter", True)
+        earlier.setattr(MeanDifference, "moment_parts", MomentParts(scatter=True, squares=False))
         fit_blocks(MeanDifference(), labelled_blocks(X[:400], y[:400], rows=100), checkpoint=path)
     with np.load(path) as file:
         assert [name for name in file.files if name.endswith("scatter")]

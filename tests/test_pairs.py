@@ -181,10 +181,10 @@ def test_one_long_row_does_not_send_all_pairs_the_slow_way(dtype, bound, monkeyp
     X = np.random.default_rng(12).normal(size=(60, 5)).astype(dtype)
     X[7] *= 2000
     direct = []
-    original = pairs._Laplacian._directly
+    original = pairs._Laplacian._near_one_by_one
     monkeypatch.setattr(
         pairs._Laplacian,
-        "_directly",
+        "_near_one_by_one",
         lambda self, near, *a, **k: direct.append(near.sum()) or original(self, near, *a, **k),
     )
     found = unit_pair_matrix(X, SCORES.astype(dtype))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 import warnings
 
@@ -15,7 +16,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from densray.errors import DensRayError, LabelError, RotationNotFittedError, VectorError
-from densray.rotations import METHODS, Densifier, DensRay, LinearRotation, Rotation, SequentialRotation
+from densray.rotations import (
+    METHODS,
+    Densifier,
+    DensRay,
+    LinearRotation,
+    MeanDifference,
+    PairDirection,
+    Rotation,
+    SequentialRotation,
+    WhitenedDensRay,
+)
 
 WIDTH = 12
 
@@ -335,7 +346,7 @@ def test_half_precision_is_refused_with_the_cure(sample):
 
 def test_wrong_weights_are_refused(sample):
     X, y, _ = sample
-    with pytest.raises(VectorError, match="one weight a row"):
+    with pytest.raises(VectorError, match="one weight per row"):
         LinearRotation().fit(X, y, sample_weight=np.ones(3))
     with pytest.raises(VectorError, match="not negative"):
         LinearRotation().fit(X, y, sample_weight=-np.ones(120))
@@ -350,3 +361,37 @@ def test_subspaces_of_several_axes_turn_with_the_input(sample):
     rotation = DensRay(4, normalize_differences=True, weights=(1.0, 0.1))
     first, second = clone(rotation).fit(X, y).components_, clone(rotation).fit(X @ Q.T, y).components_
     assert np.max(subspace_angles(second.T, (first @ Q.T).T)) < 1e-6
+
+
+ESTIMATORS = (DensRay, Densifier, LinearRotation, MeanDifference, PairDirection, SequentialRotation, WhitenedDensRay)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda one: one.__name__)
+def test_every_estimator_has_one_signature(estimator):
+    names = list(inspect.signature(estimator.fit).parameters.values())
+    assert [one.name for one in names[:4]] == ["self", "X", "y", "sample_weight"]
+    assert names[3].default is None
+    assert all(one.kind is inspect.Parameter.KEYWORD_ONLY for one in names[4:])
+    assert "precision" in inspect.signature(estimator).parameters
+    learned = [name for name in dir(estimator()) if name.endswith("_") and not name.startswith("_")]
+    assert learned == []
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda one: one.__name__)
+def test_half_precision_is_refused_unless_opted_in(estimator, sample):
+    X, y, _ = sample
+    half = X.astype(np.float16)
+    with pytest.raises(VectorError, match="opt in with precision='float32'"):
+        estimator().fit(half, y)
+    found = estimator(precision="float32").fit(half, y).components_[0]
+    np.testing.assert_allclose(found, estimator().fit(half.astype(np.float32), y).components_[0], atol=1e-6)
+
+
+def test_the_table_of_methods_cannot_be_changed():
+    with pytest.raises(TypeError):
+        METHODS["mine"] = METHODS["ridge"]
+
+
+def test_partial_fit_says_what_it_takes():
+    assert list(inspect.signature(DensRay().partial_fit).parameters) == ["X", "y", "sample_weight"]
+    assert "one more block" in DensRay.partial_fit.__doc__

@@ -164,18 +164,18 @@ def test_sampled_unit_differences_lie_within_their_error(labels: str, rows: Rows
 
 
 def test_a_sample_sends_on_few_rows(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
-    from densray.rotations import _blocks as _gathering
+    from densray.rotations.blocks import BlockAccumulator
 
     X, y = rows
     sent: list[int] = []
-    gather = _gathering.Gatherer.gather
+    gather = BlockAccumulator.gather
 
     def counting(self: Any, *args: Any) -> Any:
         found = gather(self, *args)
         sent.append(sum(len(stratum.rows) for stratum in found.sample.strata.values()))
         return found
 
-    monkeypatch.setattr(_gathering.Gatherer, "gather", counting)
+    monkeypatch.setattr(BlockAccumulator, "gather", counting)
     DensRay(normalize_differences=True, n_partners=64, sample_rows=100).fit(da.from_array(X, chunks=(250, -1)), y)
     assert 200 <= sum(sent) < 500  # of 3,000
 
@@ -227,7 +227,7 @@ def test_bad_collections_are_named(rows: Rows) -> None:
         DensRay().fit(frame, dd.from_pandas(pd.Series(y), npartitions=2))
     with pytest.raises(LabelError, match="one label only"):
         DensRay().fit(da.from_array(X, chunks=700), np.ones(3000))
-    with pytest.raises(VectorError, match="one vector a row"):
+    with pytest.raises(VectorError, match="one vector per row"):
         DensRay().fit(da.from_array(y, chunks=700), y)
     for rotation in (Densifier(), LinearRotation("svm")):
         with pytest.raises(NotAdditiveError, match="needs all rows at once"):

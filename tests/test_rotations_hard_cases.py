@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from densray import Densifier, DensRay, LinearRotation, MeanDifference, PairDirection, SequentialRotation
+from densray import Densifier, DensRay, LinearRotation, MeanDifference, SequentialRotation
 from densray.errors import DensRayError, LabelError, NotAdditiveError, PersistenceError, VectorError
 from densray.pairs import PairWeights
 from densray.rotations import METHODS
@@ -167,8 +167,6 @@ def test_mixed_labels_over_blocks_are_named(overlapping):
     X, y = overlapping
     with pytest.raises(LabelError, match="text labels were seen in one block and numbers in another"):
         DensRay().partial_fit(X, np.where(y > 0, "a", "b")).partial_fit(X, y)
-    with pytest.raises(DensRayError, match="PairDirection takes none"):
-        SequentialRotation(PairDirection()).fit(X, y, sample_weight=np.ones(90))
     rotation = DensRay(1).fit(X, y)
     with pytest.raises(DensRayError, match="strength='a'"):
         rotation.erase(X, strength="a")

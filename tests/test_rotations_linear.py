@@ -12,7 +12,7 @@ from sklearn.svm import SVC, SVR, LinearSVC
 from densray import LinearRotation, MeanDifference
 from densray.errors import DensRayError, LabelError
 from densray.rotations import _linear
-from densray.rotations._linear import ANCHOR, PENALTIES, ridge_direction
+from densray.rotations._linear import ANCHOR, RIDGE_PENALTIES, ridge_direction
 
 
 def cosine(a, b) -> float:
@@ -51,12 +51,12 @@ def test_ridge_takes_the_penalty_that_refitting_without_each_row_takes(scored):
     """The oracle: for every penalty of the grid, 80 fits with one row left out."""
     X, y = scored
     largest = np.linalg.eigvalsh(np.cov(X.T, bias=True) * len(X))[-1]
-    scores = [refitted_scores(X, y, share * largest) for share in PENALTIES]
+    scores = [refitted_scores(X, y, share * largest) for share in RIDGE_PENALTIES]
     correlations = np.array([cosine(y - y.mean(), s) for s in scores])
     best = int(np.argmax(correlations))
     errors = np.array([jackknife_error(y, s, scores[best]) for s in scores])
     as_good = correlations >= correlations[best] - errors
-    expected = PENALTIES[as_good][np.argmin(np.abs(np.log(PENALTIES[as_good] / ANCHOR)))]
+    expected = RIDGE_PENALTIES[as_good][np.argmin(np.abs(np.log(RIDGE_PENALTIES[as_good] / ANCHOR)))]
     coefficients, penalty = ridge_direction(X, y, None)
     assert penalty == pytest.approx(expected * largest)
     np.testing.assert_allclose(coefficients, Ridge(alpha=penalty).fit(X, y).coef_, rtol=1e-8)
@@ -68,10 +68,10 @@ def test_a_row_with_a_mass_is_left_out_whole(scored):
     mass = np.where(np.arange(len(y)) % 3 == 0, 2.0, 0.5)
     mean, t = np.average(X, axis=0, weights=mass), y - np.average(y, weights=mass)
     largest = np.linalg.eigvalsh((X - mean).T @ (mass[:, None] * (X - mean)))[-1]
-    scores = np.empty((len(y), PENALTIES.size))
+    scores = np.empty((len(y), RIDGE_PENALTIES.size))
     for row in range(len(y)):
         keep = np.arange(len(y)) != row
-        for column, share in enumerate(PENALTIES):
+        for column, share in enumerate(RIDGE_PENALTIES):
             model = Ridge(alpha=share * largest).fit(X[keep], y[keep], sample_weight=mass[keep])
             left_out_mean = np.average(X[keep], axis=0, weights=mass[keep])
             scores[row, column] = model.coef_ @ (X[row] - left_out_mean)
@@ -82,7 +82,7 @@ def test_a_row_with_a_mass_is_left_out_whole(scored):
     best = int(np.argmax(correlations))
     errors = np.sqrt(np.sum((mass[:, None] * (added - added[:, [best]])) ** 2, axis=0))
     as_good = correlations >= correlations[best] - errors
-    expected = PENALTIES[as_good][np.argmin(np.abs(np.log(PENALTIES[as_good] / ANCHOR)))]
+    expected = RIDGE_PENALTIES[as_good][np.argmin(np.abs(np.log(RIDGE_PENALTIES[as_good] / ANCHOR)))]
     coefficients, penalty = ridge_direction(X, y, None, mass=mass)
     assert penalty == pytest.approx(expected * largest)
     np.testing.assert_allclose(coefficients, Ridge(alpha=penalty).fit(X, y, sample_weight=mass).coef_, rtol=1e-8)
@@ -131,7 +131,7 @@ def test_axis_zero_is_the_unit_normal_of_the_model(sentiment_split, name, model)
 def test_liblinear_agrees_with_libsvm_on_real_words(sentiment_split, monkeypatch):
     X, y, _, _ = sentiment_split
     exact = {"svm": SVC(kernel="linear").fit(X, y).coef_, "svr": SVR(kernel="linear").fit(X[:1500], y[:1500]).coef_}
-    monkeypatch.setattr(_linear, "LARGE", 100)
+    monkeypatch.setattr(_linear, "LIBLINEAR_ROWS", 100)
     assert cosine(LinearRotation("svm").fit(X, y).components_[0], exact["svm"]) >= 0.999
     assert cosine(LinearRotation("svr").fit(X[:1500], y[:1500]).components_[0], exact["svr"]) >= 0.999
 
@@ -141,13 +141,13 @@ def test_liblinear_does_not_penalise_the_intercept_of_uneven_classes(sentiment_s
     X, y, _, _ = sentiment_split
     rows = np.r_[np.flatnonzero(y > 0)[:120], np.flatnonzero(y < 0)[:1700]]
     exact = SVC(kernel="linear").fit(X[rows], y[rows]).coef_
-    monkeypatch.setattr(_linear, "LARGE", 100)
+    monkeypatch.setattr(_linear, "LIBLINEAR_ROWS", 100)
     assert cosine(LinearRotation("svm").fit(X[rows] + 0.3, y[rows]).components_[0], exact) >= 0.999
 
 
 def test_large_sets_are_solved_by_liblinear_and_small_ones_by_libsvm():
-    assert type(_linear.LINEAR_MODELS["svm"](_linear.LARGE)).__name__ == "LinearSVC"
-    assert type(_linear.LINEAR_MODELS["svm"](_linear.LARGE - 1)).__name__ == "SVC"
+    assert type(_linear.LINEAR_MODELS["svm"].make(_linear.LIBLINEAR_ROWS)).__name__ == "LinearSVC"
+    assert type(_linear.LINEAR_MODELS["svm"].make(_linear.LIBLINEAR_ROWS - 1)).__name__ == "SVC"
 
 
 def test_further_axes_come_from_the_complement(scored):

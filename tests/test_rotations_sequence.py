@@ -110,3 +110,15 @@ def test_the_mean_difference_adds_up_over_blocks():
 def test_equal_means_have_no_direction():
     with pytest.raises(LabelError, match="the direction found is zero"):
         MeanDifference().fit(np.array([[1.0, 0], [-1, 0], [0, 1], [0, -1]]), [1, 1, -1, -1])
+
+
+def test_a_weight_of_a_pair_direction_counts_as_copies_of_the_row():
+    rng = np.random.default_rng(3)
+    X, y, groups = rng.normal(size=(40, 6)), np.tile([1, -1], 20), np.repeat(np.arange(10), 4)
+    weight = rng.integers(0, 4, size=40)
+    copies = np.repeat(np.arange(40), weight)
+    for options, repeated in (({}, {}), ({"groups": groups}, {"groups": groups[copies]})):
+        weighted = PairDirection(3).fit(X, y, weight, **options)
+        copied = PairDirection(3).fit(X[copies], y[copies], **repeated)
+        np.testing.assert_allclose(weighted.eigenvalues_, copied.eigenvalues_)
+        np.testing.assert_allclose(weighted.components_, copied.components_, atol=1e-9)

@@ -15,7 +15,7 @@ PREAMBLE = """
     import threading
     import numpy
     from threadpoolctl import threadpool_info
-    from densray._threads import one_core
+    from densray._threads import single_threaded_blas
 
     def threads():
         return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
@@ -32,14 +32,14 @@ def run(script: str) -> list[str]:
 @pytest.mark.skipif(count_cores() < 2, reason="one core is all there is")
 def test_products_keep_to_one_core_inside_and_go_back_after():
     assert run("""
-        with one_core():
+        with single_threaded_blas():
             print(threads())
-            with one_core():
+            with single_threaded_blas():
                 print(threads())
             print(threads())
         print(threads())
         try:
-            with one_core():
+            with single_threaded_blas():
                 1 / 0
         except ZeroDivisionError:
             print(threads())
@@ -52,14 +52,14 @@ def test_blocks_that_overlap_in_two_threads_leave_nothing_behind():
         inside, leave = threading.Event(), threading.Event()
 
         def first():
-            with one_core():
+            with single_threaded_blas():
                 inside.set()
                 leave.wait(10)
 
         thread = threading.Thread(target=first)
         thread.start()
         inside.wait(10)
-        with one_core():  # begins after the other, and ends after it, too
+        with single_threaded_blas():  # begins after the other, and ends after it, too
             leave.set()
             thread.join()
             print(threads())

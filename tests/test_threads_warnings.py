@@ -7,11 +7,11 @@ import warnings
 
 import pytest
 
-from densray._threads import ignoring
+from densray._threads import ignored_warnings
 
 
 def test_only_what_was_named_is_silent_and_only_inside():
-    with ignoring(RuntimeWarning, "known"):
+    with ignored_warnings(RuntimeWarning, "known"):
         warnings.warn("known and of no use", RuntimeWarning, stacklevel=1)
         with pytest.warns(RuntimeWarning, match="news"):
             warnings.warn("news", RuntimeWarning, stacklevel=1)
@@ -25,12 +25,12 @@ def test_blocks_that_overlap_in_two_threads_leave_the_filters_as_they_were():
     before, entered, may_leave = list(warnings.filters), threading.Event(), threading.Event()
 
     def other():
-        with ignoring(RuntimeWarning, "known"):
+        with ignored_warnings(RuntimeWarning, "known"):
             entered.set()
             may_leave.wait(10)
 
     thread = threading.Thread(target=other)
-    with ignoring(RuntimeWarning, "known"):
+    with ignored_warnings(RuntimeWarning, "known"):
         thread.start()
         assert entered.wait(10)
     assert len(warnings.filters) == len(before) + 1
@@ -44,16 +44,16 @@ def test_a_filter_somebody_else_has_set_stays():
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "known", RuntimeWarning)
         before = list(warnings.filters)
-        with ignoring(RuntimeWarning, "known"), ignoring(RuntimeWarning):
+        with ignored_warnings(RuntimeWarning, "known"), ignored_warnings(RuntimeWarning):
             pass
         assert warnings.filters == before
 
 
 def test_filters_that_were_put_back_meanwhile_do_not_matter():
     with warnings.catch_warnings():
-        block = ignoring(RuntimeWarning, "known")
+        block = ignored_warnings(RuntimeWarning, "known")
         block.__enter__()
-    with ignoring(RuntimeWarning, "known"):
+    with ignored_warnings(RuntimeWarning, "known"):
         warnings.warn("known", RuntimeWarning, stacklevel=1)
     block.__exit__(None, None, None)
     with pytest.warns(RuntimeWarning, match="known"):

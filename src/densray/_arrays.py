@@ -1,4 +1,4 @@
-"""One door to NumPy, PyTorch and CuPy arrays, and to memory-mapped files."""
+"""NumPy, PyTorch and CuPy arrays alike, and memory-mapped files."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def move(matrix: NDArray[Any], like: Array) -> Array:
     return array_on(matrix, like, dtype=like.dtype)
 
 
-def beside(values: Array, rows: Array) -> Array:
-    """Return one number a row, as float64 of the kind and on the device of the rows."""
+def float64_like(values: Array, rows: Array) -> Array:
+    """Return per-row values as float64, in the array library and on the device of `rows`."""
     if is_foreign(rows):
         xp = namespace(rows, values)
         return xp.astype(values, xp.float64) if is_foreign(values) else array_on(values, rows, dtype=xp.float64)

@@ -17,7 +17,7 @@ from densray.errors import PersistenceError
 from densray.moments import ClassMoments, Moments, ScoreMoments
 from densray.persistence import encode_parameters
 from densray.rotations import Rotation
-from densray.rotations._blocks import BlockStatistics, RowSample, Stratum
+from densray.rotations.blocks import BlockStatistics, RowSample, Stratum
 
 _KIND = ArchiveKind("densray-statistics", 1, "checkpoint", "Name another file, or delete it to start again.")
 _DIGEST_BYTES = 16

@@ -20,12 +20,12 @@ _blas_limits: threadpool_limits | None = None
 
 
 @contextmanager
-def one_core() -> Iterator[None]:
-    """Keep matrix products to one core inside the block.
+def single_threaded_blas() -> Iterator[None]:
+    """Limit BLAS to one thread inside the block.
 
-    Small products shared out over cores mostly wait for each other, tenfold longer on a busy machine. The limit is one
-    of the whole process, so it is counted: the first who asks sets it, the last who leaves restores what was there,
-    whatever threads they are in. That of OpenMP (k-means, say) belongs to each thread.
+    Small products shared out over cores mostly wait for each other, tenfold longer on a busy machine. The limit is
+    process-wide and reference-counted: the first block entered sets it, the last one left restores what was there,
+    whatever threads they are in. The limit of OpenMP (k-means, say) belongs to each thread.
     """
     global _blas_holders, _blas_limits  # noqa: PLW0603
     with _blas_lock:
@@ -54,12 +54,12 @@ _MODULE = "(?#ignored by densray)"  # matches every module, and tells our filter
 
 
 @contextmanager
-def ignoring(category: type[Warning], message: str = "") -> Iterator[None]:
-    """Keep warnings of a category silent inside the block.
+def ignored_warnings(category: type[Warning], message: str = "") -> Iterator[None]:
+    """Ignore warnings of a category inside the block: a `warnings.catch_warnings` that threads can share.
 
-    Filters belong to the whole process, and two threads inside `warnings.catch_warnings` put them back in the wrong
-    order. Here they are counted: whoever asks finds the filter in place, and the last who leaves takes it away,
-    whatever threads they are in.
+    Filters are process-wide, and two threads inside `warnings.catch_warnings` restore them in the wrong order. Here
+    they are reference-counted: the first block entered adds the filter, the last one left removes it, whatever threads
+    they are in.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def ignoring(category: type[Warning], message: str = "") -> Iterator[None]:
 
     Examples
     --------
-    >>> with ignoring(UserWarning, "no matter"):
+    >>> with ignored_warnings(UserWarning, "no matter"):
     ...     warnings.warn("no matter how often", UserWarning)
     """
     key = message, category
@@ -123,7 +123,7 @@ def map_parallel(
     interruption or an error ends it at once; what has not begun then never does.
     """
     found: list[Found] = []
-    with one_core(), _threads(threads or count_cores()) as pool:
+    with single_threaded_blas(), _threads(threads or count_cores()) as pool:
         for answer in pool.map(function, items):
             found.append(answer)
             if progress is not None:

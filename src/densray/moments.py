@@ -8,11 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from densray._arrays import Array, is_foreign, namespace, release_pages, to_host
+from densray.errors import LabelError
 
-__all__ = ["BLOCK_ROWS", "ClassMoments", "Moments", "ScoreMoments", "block_rows", "blocks_of", "on_host", "together"]
+__all__ = [
+    "BLOCK_ROWS",
+    "ClassMoments",
+    "LabelMoments",
+    "MomentParts",
+    "Moments",
+    "ScoreMoments",
+    "block_rows",
+    "blocks_of",
+    "distinct_labels",
+    "merge_moments",
+    "moments_of_labels",
+    "on_common_device",
+    "on_host",
+]
 
 #: Rows handled at once: large enough for a matrix product to run at full speed, small enough to stay in cache.
 BLOCK_ROWS = 16_384
@@ -72,6 +90,11 @@ class ClassMoments:
     """Moments of each class, by the value of its label."""
 
     groups: dict[Any, Moments]
+
+    @property
+    def classes(self) -> NDArray[Any] | None:
+        """The labels, the lower one first."""
+        return np.array(sorted(self.groups))
 
     @classmethod
     def of(cls, X: Array, y: Array, classes: Any, weight: Array | None = None, *, scatter: bool = True) -> ClassMoments:
@@ -137,6 +160,11 @@ class ScoreMoments:
     scored_squares: Array | None  # Σ w l (x - r)(x - r)ᵀ; only the uncentred form needs it, and there o = 0
     origin: float = 0.0  # o, near the mean score: scores may be far from zero
 
+    @property
+    def classes(self) -> NDArray[Any] | None:
+        """None: scores are no classes."""
+        return None
+
     @classmethod
     def of(cls, X: Array, y: Array, weight: Array | None = None, *, squares: bool) -> ScoreMoments:
         """Return the moments of the rows of `X` with scores `y`, read in blocks."""
@@ -158,12 +186,12 @@ class ScoreMoments:
         xp = namespace(X)
         reference = xp.mean(X, axis=0)
         centred = X - reference
-        charge = weights * scores
-        both = xp.astype(xp.stack([weights, charge]) @ centred, xp.float64)
-        second = xp.astype((centred * charge[:, None]).T @ centred, xp.float64) if squares else None
+        weighted_scores = weights * scores
+        both = xp.astype(xp.stack([weights, weighted_scores]) @ centred, xp.float64)
+        second = xp.astype((centred * weighted_scores[:, None]).T @ centred, xp.float64) if squares else None
         return cls(
             float(xp.sum(weights, dtype=xp.float64)),
-            float(xp.sum(charge, dtype=xp.float64)),
+            float(xp.sum(weighted_scores, dtype=xp.float64)),
             xp.astype(reference, xp.float64),
             both[0, :],
             both[1, :],
@@ -233,13 +261,17 @@ class ScoreMoments:
         )
 
 
+#: Moments of rows with labels of either kind.
+LabelMoments = ClassMoments | ScoreMoments
+
+
 def block_rows(X: Array) -> int:
     """Return how many rows of `X` to handle at once."""
     return max(1, DEVICE_BLOCK_ENTRIES // int(X.shape[1])) if is_foreign(X) else BLOCK_ROWS
 
 
-def on_host(moments: ClassMoments | ScoreMoments) -> ClassMoments | ScoreMoments:
-    """Return moments as NumPy arrays, wherever their rows were: d × d numbers that can be kept, sent and merged."""
+def on_host(moments: LabelMoments) -> LabelMoments:
+    """Return moments as NumPy arrays, on whatever device their rows were: d × d numbers to store, send and merge."""
     if isinstance(moments, ClassMoments):
         return ClassMoments(
             {
@@ -259,8 +291,8 @@ def on_host(moments: ClassMoments | ScoreMoments) -> ClassMoments | ScoreMoments
     )
 
 
-def together(first: Any, second: Any) -> tuple[Any, Any]:
-    """Return two moments where they can be merged: where they are, or on the host if that is not one place."""
+def on_common_device(first: LabelMoments, second: LabelMoments) -> tuple[LabelMoments, LabelMoments]:
+    """Return two moments on one device: unchanged if they share one, else both as NumPy arrays."""
     means = [
         next(iter(one.groups.values())).mean if isinstance(one, ClassMoments) else one.rows for one in (first, second)
     ]
@@ -268,6 +300,59 @@ def together(first: Any, second: Any) -> tuple[Any, Any]:
         return first, second
     places = {(type(mean), str(getattr(mean, "device", "cpu"))) for mean in means}
     return (first, second) if len(places) == 1 else (on_host(first), on_host(second))
+
+
+class MomentParts(NamedTuple):
+    """Which second moments a method needs; the means it always has."""
+
+    scatter: bool  # of the rows of each class
+    squares: bool  # of the rows, times their scores
+
+
+def distinct_labels(labels: Array) -> NDArray[Any]:
+    """Return the distinct labels in order; of more than two on a device, three: the others stay there."""
+    if not is_foreign(labels):
+        return np.unique(labels)
+    if labels.shape[0] == 0:
+        return np.array([])
+    xp = namespace(labels)
+    low, high = xp.min(labels), xp.max(labels)
+    between = xp.astype((labels != low) & (labels != high), xp.int8)
+    place = int(xp.argmax(between))
+    found = [float(low), float(high)]
+    return np.unique([*found, float(labels[place])] if bool(between[place] > 0) else found)
+
+
+def moments_of_labels(X: Array, labels: Array, weight: Array | None, parts: MomentParts) -> LabelMoments:
+    """Return the moments of labelled rows: of classes for up to two distinct labels, of scores for more."""
+    distinct = distinct_labels(labels).tolist()
+    if len(distinct) <= 2:
+        return ClassMoments.of(X, labels, distinct, weight, scatter=parts.scatter)
+    if isinstance(distinct[0], str):
+        raise LabelError(f"y holds {len(distinct)} different text labels. Use two classes, or numbers.")
+    return ScoreMoments.of(X, labels, weight, squares=parts.squares)
+
+
+def merge_moments(first: LabelMoments, second: LabelMoments, parts: MomentParts) -> LabelMoments:
+    """Return the moments of both sets of rows; classes become scores once there are more than two labels."""
+    first, second = on_common_device(first, second)
+    if isinstance(first, ClassMoments) and isinstance(second, ClassMoments):
+        if len({isinstance(value, str) for value in (*first.groups, *second.groups)}) > 1:
+            raise LabelError("text labels were seen in one block and numbers in another. Use one kind throughout.")
+        both = first.merge(second)
+        return both if len(both.groups) <= 2 else _as_scores(both, parts)
+    return _as_scores(first, parts).merge(_as_scores(second, parts))
+
+
+def _as_scores(moments: LabelMoments, parts: MomentParts) -> ScoreMoments:
+    if isinstance(moments, ScoreMoments):
+        return moments
+    texts: list[Any] = [value for value in moments.groups if isinstance(value, str)]
+    if texts:
+        raise LabelError(
+            f"more than two labels were seen, the text {texts[0]!r} among them. Use two classes, or numbers."
+        )
+    return ScoreMoments.from_classes(moments, squares=parts.squares)
 
 
 def blocks_of(n_rows: int, size: int = BLOCK_ROWS) -> Iterator[slice]:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._arrays import Array, is_foreign, namespace, to_host
-from densray.errors import NotAdditiveError
+from densray.errors import DensRayError, NotAdditiveError
 from densray.moments import ClassMoments, ScoreMoments, blocks_of
 
 __all__ = ["PairWeights", "class_pair_matrix", "score_pair_matrix", "unit_pair_matrix", "unlike_pair_matrix"]
@@ -27,8 +27,8 @@ __all__ = ["PairWeights", "class_pair_matrix", "score_pair_matrix", "unit_pair_m
 DISTANCE_BLOCK_ROWS = 2048
 #: The same on a device.
 DEVICE_BLOCK_ROWS = 8192
-#: Share of pairs too near for a product above which a pair of blocks is done apart.
-MANY = 0.01
+#: Share of near pairs above which a pair of blocks is computed in double precision, about its own mean.
+NEAR_PAIR_SHARE = 0.01
 
 
 class PairWeights(NamedTuple):
@@ -42,9 +42,24 @@ class PairWeights(NamedTuple):
         """Return the inverse numbers of ordered unlike and like pairs of classes of these sizes (section 2.4)."""
         return cls(1.0 / (2.0 * high * low), 1.0 / (high * high + low * low))
 
+    @classmethod
+    def resolve(cls, weights: object, high: float, low: float) -> PairWeights:
+        """Return the weights that "balanced", or a pair (unlike, like), stands for with classes of these sizes."""
+        if isinstance(weights, str) and weights == "balanced":
+            return cls.balanced(high, low)
+        try:
+            unlike, like = (float(value) for value in weights)  # type: ignore[attr-defined]
+        except (TypeError, ValueError):
+            raise DensRayError(
+                f"weights={weights!r} is given; 'balanced' or a pair (unlike, like) such as (0.5, 0.5) is needed."
+            ) from None
+        if not (np.isfinite(unlike) and np.isfinite(like)) or unlike < 0 or like < 0 or unlike == like == 0:
+            raise DensRayError(f"weights={weights!r} is given; two numbers of at least 0, not both 0, are needed.")
+        return cls(unlike, like)
+
 
 def class_pair_matrix(moments: ClassMoments, weights: PairWeights) -> Array:
-    """Return A for two classes and plain differences (eq. 2), where the moments of the classes lie."""
+    """Return A for two classes and plain differences (eq. 2), on the device of the moments."""
     low, high = (moments.groups[value] for value in sorted(moments.groups))
     total = low.weight + high.weight
     # Σ_same = 2 Σ_c n_c S_c and Σ_different = 2 (n S - Σ_c n_c S_c), S = Σ_c S_c + (n₊n₋/n) δδᵀ.
@@ -72,7 +87,7 @@ def score_pair_matrix(moments: ScoreMoments, *, center: bool) -> NDArray[np.floa
         if moments.scored_squares is None:
             raise NotAdditiveError(
                 "statistics gathered with center_labels=True lack the second moments that center_labels=False needs. "
-                "Fit anew with one setting."
+                "Fit again with one setting."
             )
         A = A - 2.0 * moments.score * to_host(moments.scored_squares)
     return A
@@ -91,15 +106,15 @@ class _Block:
     group: int
     index: Array  # which rows of the whole
     rows: Array  # x
-    charge: Array  # u, a column
-    charged: Array  # u x, with a last column u
+    row_weight: Array  # u, a column
+    weighted_rows: Array  # u x, with a last column u
     square: Array  # |x|², a column
-    probe: Array  # [-2 x, |x|², 1]
-    mirror: Array  # [x, 1, |x|²]: probe @ mirrorᵀ are the squared distances
-    reach: float  # largest |x|²
+    left_factor: Array  # [-2 x, |x|², 1]
+    right_factor: Array  # [x, 1, |x|²]: left_factor @ right_factorᵀ are the squared distances
+    max_square: float  # largest |x|²
 
     @classmethod
-    def of(cls, group: int, index: Array, rows: Array, charge: Array) -> _Block:
+    def of(cls, group: int, index: Array, rows: Array, row_weight: Array) -> _Block:
         """Return rows with what the products need of them."""
         xp = namespace(rows)
         square = xp.sum(rows * rows, axis=1, keepdims=True)
@@ -108,24 +123,24 @@ class _Block:
             group,
             index,
             rows,
-            charge,
-            xp.concat([rows * charge, charge], axis=1),
+            row_weight,
+            xp.concat([rows * row_weight, row_weight], axis=1),
             square,
             xp.concat([-2.0 * rows, square, one], axis=1),
             xp.concat([rows, one, square], axis=1),
             float(xp.max(square)),
         )
 
-    def seen_from(self, reference: Array) -> _Block:
-        """Return the rows about another point, in double precision."""
+    def about(self, reference: Array) -> _Block:
+        """Return the rows counted from another point, in double precision."""
         xp = namespace(self.rows)
-        rows, charge = (xp.astype(part, xp.float64) for part in (self.rows, self.charge))
-        return _Block.of(self.group, self.index, rows - reference, charge)
+        rows, row_weight = (xp.astype(part, xp.float64) for part in (self.rows, self.row_weight))
+        return _Block.of(self.group, self.index, rows - reference, row_weight)
 
 
 def unit_pair_matrix(
     X: Array,
-    charge: Array,
+    row_weight: Array,
     *,
     groups: Sequence[Array] | None = None,
     couplings: NDArray[np.float64] | None = None,
@@ -135,8 +150,8 @@ def unit_pair_matrix(
     Parameters
     ----------
     X : array of shape (n, d)
-    charge : array of shape (n,)
-        u, one number a row: its weight (classes), or weight times score.
+    row_weight : array of shape (n,)
+        u, one number per row: its weight (classes), or weight times score.
     groups : sequence of index arrays, optional
         The rows of each class; all rows in one group if absent.
     couplings : array of shape (n_groups, n_groups), optional
@@ -149,27 +164,27 @@ def unit_pair_matrix(
     half of two n × n × d products. Distances come from one product of rows widened by two columns. Where they are
     small against the lengths, :math:`2 - 2\cos` would cancel: those pairs are left out of W and their unit
     :math:`d d^\top` is added directly; pairs at distance zero weigh nothing. Blocks with many such pairs (tight
-    clusters) are done apart, in double precision and about their own middle.
+    clusters) are computed in double precision, about their own mean.
     """
     xp = namespace(X)
-    rows = X - xp.mean(X, axis=0)  # differences do not feel it, float32 does
+    rows = X - xp.mean(X, axis=0)  # differences do not change; float32 loses fewer digits
     scale = float(xp.max(xp.abs(rows)))
-    rows = rows / scale if scale > 0 else rows  # nor do unit differences feel the scale
-    charge = xp.astype(charge, X.dtype)
+    rows = rows / scale if scale > 0 else rows  # nor do unit differences change with the scale
+    row_weight = xp.astype(row_weight, X.dtype)
     if groups is None:
         groups = [xp.arange(X.shape[0], device=X.device)]
     if couplings is None:
         couplings = np.array([[-1.0]])
     blocks = [
-        _Block.of(group, index, xp.take(rows, index, axis=0), xp.take(charge, index, axis=0)[:, None])
+        _Block.of(group, index, xp.take(rows, index, axis=0), xp.take(row_weight, index, axis=0)[:, None])
         for group, members in enumerate(groups)
         for index in (members[part] for part in _parts(members))
     ]
     laplacian = _Laplacian(X, [block.rows.shape[0] for block in blocks])
     for i, left in enumerate(blocks):
         for j in range(i, len(blocks)):
-            laplacian.couple(i, j, left, blocks[j], float(couplings[left.group, blocks[j].group]))
-        laplacian.close(left)
+            laplacian.add_block_pair(i, j, left, blocks[j], float(couplings[left.group, blocks[j].group]))
+        laplacian.finish_row(left)
     return to_host(laplacian.total(blocks))
 
 
@@ -186,63 +201,65 @@ class _Laplacian:
         width = X.shape[1]
         self.degree = [self._zeros(size) for size in sizes]  # Σ_w c u_w / |d|², for each row v
         self.cross = self._zeros((width, width))  # Xᵀ W X
-        self.apart = self._zeros((width, width))  # pairs that are not in W, each counted once
-        self.pending: Array | None = None  # Σ_j c W_ij X_j of the current row of blocks
+        self.near_pairs_sum = self._zeros(
+            (width, width)
+        )  # sum over the near pairs, which are not in W; each counted once
+        self.row_sum: Array | None = None  # Σ_j c W_ij X_j of the current row of blocks
 
     def _zeros(self, shape: int | tuple[int, int]) -> Array:
         return self.xp.zeros(shape, dtype=self.xp.float64, device=self.whole.device)
 
-    def couple(self, i: int, j: int, left: _Block, right: _Block, coupling: float) -> None:
+    def add_block_pair(self, i: int, j: int, left: _Block, right: _Block, coupling: float) -> None:
         """Add all pairs of a row of one block with a row of the other."""
         xp = self.xp
         same = i == j
         distances, near = _distances(left, right, same=same)
         if near is not None:
-            if _share(near) > MANY:
-                self.apart += coupling * self._closely(left, right, same=same)
+            if _share(near) > NEAR_PAIR_SHARE:
+                self.near_pairs_sum += coupling * self._near_in_double(left, right, same=same)
                 return
-            self.apart += coupling * self._directly(near, left, right, same=same)
+            self.near_pairs_sum += coupling * self._near_one_by_one(near, left, right, same=same)
             distances[near] = xp.inf
         inverse = _inverse(distances)
-        product = inverse @ right.charged  # last column: Σ_w u_w / |d|²
+        product = inverse @ right.weighted_rows  # last column: Σ_w u_w / |d|²
         self.degree[i] += coupling * xp.astype(product[:, -1], xp.float64)
         if same:
-            half = left.charged[:, :-1].T @ product[:, :-1]
+            half = left.weighted_rows[:, :-1].T @ product[:, :-1]
             self.cross += coupling * xp.astype(half, xp.float64)
             return
-        self.degree[j] += coupling * xp.astype(left.charged[:, -1] @ inverse, xp.float64)
-        pending = coupling * product[:, :-1]
-        self.pending = pending if self.pending is None else self.pending + pending
+        self.degree[j] += coupling * xp.astype(left.weighted_rows[:, -1] @ inverse, xp.float64)
+        row_sum = coupling * product[:, :-1]
+        self.row_sum = row_sum if self.row_sum is None else self.row_sum + row_sum
 
-    def close(self, left: _Block) -> None:
-        """Turn the products gathered for one row of blocks into its share of Xᵀ W X."""
-        if self.pending is not None:
-            half = self.xp.astype(left.charged[:, :-1].T @ self.pending, self.xp.float64)
+    def finish_row(self, left: _Block) -> None:
+        """Add the products of one row of blocks to Xᵀ W X."""
+        if self.row_sum is not None:
+            half = self.xp.astype(left.weighted_rows[:, :-1].T @ self.row_sum, self.xp.float64)
             self.cross += half + half.T
-            self.pending = None
+            self.row_sum = None
 
-    def _closely(self, left: _Block, right: _Block, *, same: bool) -> Array:
-        """Return the sum over the pairs of two blocks whose rows are tight, seen from among themselves."""
+    def _near_in_double(self, left: _Block, right: _Block, *, same: bool) -> Array:
+        """Return the sum over the pairs of two blocks of near rows, in double precision and about their own mean."""
         xp = self.xp
         reference = xp.mean(xp.astype(left.rows, xp.float64), axis=0)
-        left, right = left.seen_from(reference), right.seen_from(reference)
+        left, right = left.about(reference), right.about(reference)
         distances, near = _distances(left, right, same=same)
-        total = self._zeros(self.apart.shape)
+        total = self._zeros(self.near_pairs_sum.shape)
         if near is not None:
-            total += self._directly(near, left, right, same=same)
+            total += self._near_one_by_one(near, left, right, same=same)
             distances[near] = xp.inf
         inverse = _inverse(distances)
-        product = inverse @ right.charged
-        cross = left.charged[:, :-1].T @ product[:, :-1]
+        product = inverse @ right.weighted_rows
+        cross = left.weighted_rows[:, :-1].T @ product[:, :-1]
         pairs = -(cross + cross.T)
-        for block, degree in ((left, product[:, -1:]), (right, (left.charged[:, -1] @ inverse)[:, None])):
-            pairs += (block.rows * (degree * block.charge)).T @ block.rows
-        return total + (0.5 * pairs if same else pairs)  # within one block every pair was met twice
+        for block, degree in ((left, product[:, -1:]), (right, (left.weighted_rows[:, -1] @ inverse)[:, None])):
+            pairs += (block.rows * (degree * block.row_weight)).T @ block.rows
+        return total + (0.5 * pairs if same else pairs)  # within one block every pair was counted twice
 
-    def _directly(self, near: Array, left: _Block, right: _Block, *, same: bool) -> Array:
+    def _near_one_by_one(self, near: Array, left: _Block, right: _Block, *, same: bool) -> Array:
         """Return the sum of unit d dᵀ over the pairs marked, from the rows as they were given."""
         xp = self.xp
-        total = self._zeros(self.apart.shape)
+        total = self._zeros(self.near_pairs_sum.shape)
         v, w = xp.nonzero(near)
         if same:
             v, w = v[v < w], w[v < w]
@@ -250,7 +267,7 @@ class _Laplacian:
             ends = []
             for block, place in ((left, v[part]), (right, w[part])):
                 rows = xp.take(self.whole, xp.take(block.index, place, axis=0), axis=0)
-                ends.append((xp.astype(rows, xp.float64), xp.take(block.charge[:, 0], place, axis=0)))
+                ends.append((xp.astype(rows, xp.float64), xp.take(block.row_weight[:, 0], place, axis=0)))
             d = ends[0][0] - ends[1][0]
             square = xp.sum(d * d, axis=1)
             safe = xp.where(square > 0, square, xp.ones_like(square))  # pairs at distance zero weigh nothing
@@ -264,22 +281,23 @@ class _Laplacian:
         A = self._zeros(self.cross.shape)
         for degree, block in zip(self.degree, blocks, strict=True):
             rows = xp.astype(block.rows, xp.float64)
-            charge = xp.astype(block.charge[:, 0], xp.float64)
-            A += (rows * (degree * charge)[:, None]).T @ rows
-        return 2.0 * (A - 0.5 * (self.cross + self.cross.T) + self.apart)
+            row_weight = xp.astype(block.row_weight[:, 0], xp.float64)
+            A += (rows * (degree * row_weight)[:, None]).T @ rows
+        return 2.0 * (A - 0.5 * (self.cross + self.cross.T) + self.near_pairs_sum)
 
 
 def _distances(left: _Block, right: _Block, *, same: bool) -> tuple[Array, Array | None]:
     """Return squared distances, and which are too small for their error; None where none is.
 
-    2 - 2 cos has an error of about eps, so that pairs below a share of their squared lengths must go another way.
+    2 - 2 cos has an error of about eps, so that pairs below a share of their squared lengths are
+    computed from their difference.
     """
     xp = namespace(left.rows)
-    distances = left.probe @ right.mirror.T
+    distances = left.left_factor @ right.right_factor.T
     if same:
         distances = _without_diagonal(distances)
     closeness = 1e-2 if left.rows.dtype == xp.float32 else 1e-6
-    if float(xp.min(distances)) > closeness * (left.reach + right.reach):
+    if float(xp.min(distances)) > closeness * (left.max_square + right.max_square):
         return distances, None
     near = distances <= closeness * (left.square + right.square.T)
     return distances, near if bool(xp.any(near)) else None

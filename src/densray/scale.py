@@ -17,7 +17,7 @@ from densray.errors import DensRayError, FormatError, LabelError, LexiconError, 
 from densray.formats import open_archive, open_table, read_space
 from densray.moments import BLOCK_ROWS
 from densray.rotations import Rotation
-from densray.rotations._blocks import Gatherer, check_block, check_width
+from densray.rotations.blocks import BlockAccumulator, check_block, check_width
 
 if TYPE_CHECKING:
     from densray._threads import Progress
@@ -264,17 +264,17 @@ def fit_blocks(
     >>> bool(np.allclose(streamed.components_, DensRay().fit(X, y).components_))
     True
     """
-    gatherer = Gatherer.of(rotation, "a stream of blocks")
-    state, path = _take_up(rotation, gatherer, checkpoint)
-    gatherer = replace(gatherer, seed=state.seed)
+    accumulator = BlockAccumulator.of(rotation, "a stream of blocks")
+    state, path = _take_up(rotation, accumulator, checkpoint)
+    accumulator = replace(accumulator, seed=state.seed)
     total = getattr(blocks, "n_rows", None)
     written = time.monotonic()
     try:
         for number, (X, y, weight) in _remaining(blocks, state, path):
-            statistics = gatherer.gather(number, X, y, weight)
+            statistics = accumulator.gather(number, X, y, weight)
             if statistics is not None:
                 check_width(number, statistics.width, state.statistics.width if state.statistics else None)
-                state.statistics = gatherer.merge(state.statistics, statistics)
+                state.statistics = accumulator.merge(state.statistics, statistics)
             state.digests.append(block_digest(X, y, weight))
             release_pages(X)
             if path is not None and time.monotonic() - written >= interval:
@@ -290,13 +290,15 @@ def fit_blocks(
         raise VectorError("there are no blocks: the iterable is empty. Was it a generator that was used already?")
     if path is not None:
         state.write(path)
-    gatherer.fit(rotation, state.statistics)
+    accumulator.fit(rotation, state.statistics)
     return rotation
 
 
-def _take_up(rotation: Rotation, gatherer: Gatherer, checkpoint: str | Path | None) -> tuple[Checkpoint, Path | None]:
+def _take_up(
+    rotation: Rotation, accumulator: BlockAccumulator, checkpoint: str | Path | None
+) -> tuple[Checkpoint, Path | None]:
     """Return how far the fit is, and where to keep that."""
-    state = Checkpoint.begin(rotation, gatherer.seed)
+    state = Checkpoint.begin(rotation, accumulator.seed)
     if checkpoint is None:
         return state, None
     path = Path(checkpoint)

@@ -15,7 +15,7 @@ from densray.axes._options import DEFAULTS, AxisChoices, AxisOptions, find_seeds
 from densray.errors import DensRayError, LexiconError, name_some
 from densray.lexicon import Lexicon
 from densray.rotations import Rotation
-from densray.rotations._blocks import as_rows
+from densray.rotations.blocks import as_rows
 from densray.space import WordSpace
 
 if TYPE_CHECKING:

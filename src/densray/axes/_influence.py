@@ -22,8 +22,8 @@ from densray._vocabulary import at_unit_length
 from densray.alignment import Alignment
 from densray.axes._resampling import is_ridge, refit, ridge_without_each
 from densray.moments import Moments
+from densray.pairs import PairWeights
 from densray.rotations import DensRay, MeanDifference, Rotation
-from densray.rotations._densray import resolve_weights
 
 Matrix = NDArray[np.float64]
 
@@ -95,7 +95,7 @@ def _densray_axes(rotation: DensRay, seeds: Alignment) -> Matrix:
         if size < 2:
             continue
         left = {other: moments[other].weight - (other == side) for other in moments}
-        unlike, like = resolve_weights(rotation.weights, left[1.0], left[-1.0])
+        unlike, like = PairWeights.resolve(rotation.weights, left[1.0], left[-1.0])
         total = left[1.0] + left[-1.0]
         factor = {other: 2.0 * (unlike * (total - left[other]) - like * left[other]) for other in left}
         away = X[index] - moments[side].mean

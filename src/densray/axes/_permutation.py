@@ -18,13 +18,12 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.exceptions import ConvergenceWarning
 
-from densray._threads import Progress, ignoring, map_parallel
+from densray._threads import Progress, ignored_warnings, map_parallel
 from densray._vocabulary import at_unit_length
 from densray.alignment import Alignment
 from densray.axes._resampling import count_folds, is_closed_form, is_ridge, refit, stratified_folds
 from densray.errors import SignalWarning, TaskError
-from densray.rotations import Rotation
-from densray.rotations._linear import PENALTIES
+from densray.rotations import RIDGE_PENALTIES, Rotation
 
 Matrix = NDArray[np.float64]
 
@@ -115,7 +114,7 @@ class LinearFold:
         rotated = self.vectors.T @ covariance
         total = np.einsum("ij,ij->j", centred, centred)
         best, chosen = np.full(total.shape, np.inf), np.zeros_like(rotated)
-        for penalty in PENALTIES * self.eigenvalues[-1]:
+        for penalty in RIDGE_PENALTIES * self.eigenvalues[-1]:
             shrunk = 1.0 / (self.eigenvalues + penalty)
             # |y - Xβ|² = |y|² - Σ c² (2/(λ+α) - λ/(λ+α)²), c the covariance in the eigenbasis
             gain = 2.0 * shrunk - self.eigenvalues * shrunk**2
@@ -167,5 +166,5 @@ def _by_refits(
         return float(_correlations(rankdata(scores, axis=0), ranks)[0])
 
     # shuffled labels have no maximum worth finding, and no axis that carries signal
-    with ignoring(ConvergenceWarning), ignoring(SignalWarning):
+    with ignored_warnings(ConvergenceWarning), ignored_warnings(SignalWarning):
         return np.array(map_parallel(statistic, orders, progress=progress))

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from densray._threads import Progress, ignoring, map_parallel
+from densray._threads import Progress, ignored_warnings, map_parallel
 from densray._vocabulary import at_unit_length
 from densray.alignment import Alignment
 from densray.axes._options import AxisOptions
@@ -188,7 +188,7 @@ def held_out_scores(
     def find(number: np.int64) -> Matrix:
         return _training_axes(rotation, seeds, folds != number, n_axes)
 
-    with ignoring(SignalWarning):  # axes beyond the signal are asked for on purpose: to measure that they carry none
+    with ignored_warnings(SignalWarning):  # axes beyond the signal are asked for on purpose: to see that they have none
         found = map_parallel(find, list(numbers), progress=progress)
     scores = np.empty((seeds.n_words, n_axes))
     for number, axes in zip(numbers, found, strict=True):

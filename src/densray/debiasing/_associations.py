@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from densray._threads import one_core
+from densray._threads import single_threaded_blas
 from densray._vocabulary import at_unit_length
 from densray.datasets import AssociationTest
 from densray.debiasing._measurement import (
@@ -230,7 +230,7 @@ def sentiment_bias(
     X = unit_rows(space, (*good, *bad))
     y = np.repeat([0, 1], [len(good), len(bad)])
     Z = unit_rows(space, people)
-    with one_core():
+    with single_threaded_blas():
         shares = _shares(X, y, Z)
         resampled, shuffled = _repeated(X, y, Z, n_resamples, random_state)
     value = _divergence(shares)

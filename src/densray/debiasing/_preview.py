@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from densray._threads import ignoring
+from densray._threads import ignored_warnings
 from densray.alignment import Alignment
 from densray.axes._options import find_seeds
 from densray.datasets import SimilaritySet
@@ -120,7 +120,7 @@ def find_erasure(space: WordSpace, lexicon: Lexicon, remover: Remover | str) -> 
     seeds = find_seeds(space, lexicon)  # names what is wrong with the words
     _check_axes(method, seeds)
     part = space.subset(seeds.words).normalized()
-    with ignoring(SignalWarning):  # the remark says it
+    with ignored_warnings(SignalWarning):  # the remark says it
         erasure = method.fit(part, lexicon)
     n_signal = min(erasure.rank, getattr(erasure.rotation, "n_signal_axes_", method.n_axes))
     return FoundErasure(erasure, method.n_axes, n_signal)

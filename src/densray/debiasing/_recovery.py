@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from densray._threads import one_core
+from densray._threads import single_threaded_blas
 from densray._vocabulary import nearest_rows
 from densray.debiasing._measurement import Measurement, find_words, proportion_interval, require_words, unit_rows
 from densray.errors import CoverageError, TaskError
@@ -32,7 +32,7 @@ def cluster_accuracy(
     """
     from sklearn.cluster import KMeans
 
-    with one_core():
+    with single_threaded_blas():
         clusters = KMeans(2, n_init=n_starts, random_state=random_state).fit_predict(X)
     agreement = float(np.mean((clusters == 1) == np.asarray(labels, dtype=bool)))
     return max(agreement, 1.0 - agreement)
@@ -124,7 +124,7 @@ def _cross_validated(
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
-    with one_core():
+    with single_threaded_blas():
         predicted = cross_val_predict(_model(model), X, y, cv=folds)
     return float(np.mean(predicted == y))
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._leace import leace
-from densray._threads import ignoring, one_core
+from densray._threads import ignored_warnings, single_threaded_blas
 from densray.alignment import Alignment
 from densray.debiasing._recovery import cluster_accuracy
 from densray.erasure import Erasure
@@ -116,7 +116,7 @@ def inlp(X: NDArray[np.floating], y: NDArray[np.floating], n_axes: int = 10) -> 
     .. [1] S. Ravfogel, Y. Elazar, H. Gonen, M. Twiton and Y. Goldberg. Null It Out: Guarding Protected Attributes by
        Iterative Nullspace Projection. ACL 2020.
     """
-    with ignoring(SignalWarning):  # said below
+    with ignored_warnings(SignalWarning):  # said below
         axes = LinearRotation("svm", n_components=n_axes).fit(X, y)
         found = n_axes
         for count in range(1, n_axes):
@@ -150,7 +150,7 @@ def _is_above_chance(X: NDArray[np.floating], y: NDArray[np.floating]) -> bool:
         else StratifiedShuffleSplit(1, test_size=1 / _FOLDS, random_state=0)
     )
     hits = tested = larger = 0
-    with one_core():
+    with single_threaded_blas():
         for train, test in splits.split(X, sides):
             model = SVC(kernel="linear", C=1.0).fit(X[train], sides[train])
             hits += int(np.sum(model.predict(X[test]) == sides[test]))

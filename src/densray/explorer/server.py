@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from pathlib import Path
 from typing import Any
 
-from densray._threads import one_core
+from densray._threads import single_threaded_blas
 from densray.errors import DensRayError, MissingExtraError
 from densray.explorer.workbench import Workbench, use
 from densray.space import WordSpace
@@ -138,7 +138,7 @@ def launch(
         logging.getLogger(name).setLevel(logging.WARNING)
     threading.Thread(target=_announce, args=(port, address, browser, ready), daemon=True).start()
     app = streamlit.App(_SCRIPT, middleware=[Middleware(Guard, port=port)])
-    with one_core():  # visitors and their long steps share the cores
+    with single_threaded_blas():  # visitors and their long steps share the cores
         app.run(config=_configuration(port))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from densray._threads import ignoring
+from densray._threads import ignored_warnings
 from densray.errors import FormatError, name_some
 from densray.formats._blocks import (
     BLOCK_BYTES,
@@ -47,7 +47,7 @@ def read_array_header(source: Source) -> ArrayHeader:
     if version not in (b"\x01\x00", b"\x02\x00") or length > _LONGEST_HEADER:
         raise FormatError(f"{name}, byte 6: {head!r} does not begin a NumPy array that is known.")
     try:
-        with ignoring(Warning):
+        with ignored_warnings(Warning):
             npy.read_magic(source)  # type: ignore[arg-type]
             reader = npy.read_array_header_1_0 if version == b"\x01\x00" else npy.read_array_header_2_0
             shape, fortran, dtype = reader(source)  # type: ignore[arg-type]

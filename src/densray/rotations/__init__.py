@@ -5,13 +5,14 @@ from densray.rotations._densifier import Densifier
 from densray.rotations._densray import DensRay
 from densray.rotations._differences import MeanDifference, PairDirection
 from densray.rotations._input import median_split
-from densray.rotations._linear import LinearRotation
+from densray.rotations._linear import RIDGE_PENALTIES, LinearRotation
 from densray.rotations._methods import METHODS, Method, make_rotation, name_method
 from densray.rotations._sequence import SequentialRotation
 from densray.rotations._whitened import WhitenedDensRay
 
 __all__ = [
     "METHODS",
+    "RIDGE_PENALTIES",
     "DensRay",
     "Densifier",
     "LinearRotation",

@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
 
-from densray._arrays import Array, beside, is_dask, is_foreign, move, namespace, release_pages, to_host
+from densray._arrays import Array, float64_like, is_dask, is_foreign, move, namespace, release_pages, to_host
 from densray.erasure import Erasure
 from densray.errors import DensRayError, LabelError, NotAdditiveError, RotationNotFittedError, VectorError
-from densray.moments import ClassMoments, ScoreMoments, block_rows, blocks_of, together
+from densray.moments import (
+    ClassMoments,
+    LabelMoments,
+    MomentParts,
+    ScoreMoments,
+    block_rows,
+    blocks_of,
+    merge_moments,
+    moments_of_labels,
+)
 from densray.rotations._input import (
     Labels,
     at_precision,
     check_rows,
     check_weights,
-    distinct_labels,
     drop_weightless,
+    precision_of,
     read_block_labels,
     read_labels,
     read_signals,
 )
+from densray.rotations.blocks import fit_dask, map_rows, score_dask
+
+if TYPE_CHECKING:
+    from densray.rotations.blocks import BlockStatistics
 
 
 class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -55,21 +68,19 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         Parameters
         ----------
         X : array of shape (n, d)
-            One vector a row: NumPy (a memory map too), PyTorch, CuPy or Dask.
+            One vector per row: NumPy (a memory map too), PyTorch, CuPy or Dask.
         y : array of shape (n,)
             Two classes (the higher label is positive), or real scores.
         sample_weight : array of shape (n,), optional
             How much each row counts; an integer weight equals repeating the row.
         """
         if is_dask(X):
-            from densray.rotations._blocks import fit_dask
-
             return fit_dask(self, X, y, sample_weight)
         namespace(X, y, sample_weight)  # all on one device
         X = check_rows(self, X, reset=True)
         weight = check_weights(sample_weight, X)
         X, y, weight = drop_weightless(X, y, weight)
-        labels = read_labels(y, X.shape[0], classes_only=self._classes_only).beside(X)
+        labels = read_labels(y, X.shape[0], classes_only=self._classes_only).on_device_of(X)
         n_components = self._count_axes(X.shape)
         self.classes_ = labels.classes
         self.components_ = self._find_axes(X, labels, n_components, weight)
@@ -78,14 +89,14 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     def transform(self, X: Array) -> Array:
         """Return the coordinates of `X` along the axes; the first column is the concept."""
         if is_dask(X):
-            return self._map_dask("transform", X)
+            return map_rows(self, "transform", X)
         X = self._check_fitted_rows(X)
         return X @ move(self.components_, X).T
 
     def inverse_transform(self, X: Array) -> Array:
         """Return vectors in the original coordinates from coordinates along the axes."""
         if is_dask(X):
-            return self._map_dask("inverse_transform", X)
+            return map_rows(self, "inverse_transform", X)
         self._check_fitted()
         X = at_precision(X, getattr(self, "precision", None))
         xp = namespace(X)
@@ -113,15 +124,13 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             Share of each coordinate to remove; 1 removes it wholly.
         """
         if is_dask(X):
-            return self._map_dask("erase", X, n_axes=n_axes, strength=strength)
+            return map_rows(self, "erase", X, n_axes=n_axes, strength=strength)
         X = self._check_fitted_rows(X)
         return Erasure.of(self, n_axes).erase(X, strength=strength)
 
     def score(self, X: Array, y: Array) -> float:
         """Return Kendall's τ-b between the labels and the coordinate on axis 0."""
         if is_dask(X):
-            from densray.rotations._blocks import score_dask
-
             return score_dask(self, X, y)
         from scipy.stats import kendalltau  # slow to import
 
@@ -143,12 +152,6 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
             tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
-
-    def _map_dask(self, method: str, X: Any, **options: Any) -> Any:
-        """Return a Dask array of what a method returns for each block of a Dask collection."""
-        from densray.rotations._blocks import map_rows
-
-        return map_rows(self, method, X, **options)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "components_"):
@@ -182,14 +185,14 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 def complete_basis(axes: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the axes followed by further orthonormal rows that make them a full basis.
 
-    One Householder reflection an axis; the added rows do not depend on the signs of the given ones.
+    One Householder reflection per axis; the added rows do not depend on the signs of the given ones.
     """
     count, width = axes.shape
     if count == width:
         return axes
     signs = np.sign(axes[np.arange(count), np.argmax(np.abs(axes), axis=1)])
-    upright = axes * signs[:, None]
-    rest = _reflect(upright[0])[1:] if count == 1 else qr(upright.T, mode="full")[0][:, count:].T
+    sign_fixed = axes * signs[:, None]
+    rest = _reflect(sign_fixed[0])[1:] if count == 1 else qr(sign_fixed.T, mode="full")[0][:, count:].T
     return np.vstack([axes, rest])
 
 
@@ -230,7 +233,7 @@ def score_signals(rotation: Rotation, X: Array, table: NDArray[Any], axes: list[
     coordinates = to_host(rotation.transform(X))
     signals = read_signals(table, len(coordinates))
     if len(signals) != len(axes):
-        raise LabelError(f"y has {len(signals)} columns; {len(axes)} signals were fitted. Pass one column each.")
+        raise LabelError(f"y has {len(signals)} columns; {len(axes)} signals were fitted. Pass one column per signal.")
     taus = [
         kendalltau(coordinates[rows, axis], labels.values).statistic
         for (rows, labels), axis in zip(signals, axes, strict=True)
@@ -244,61 +247,63 @@ def label_covariance(X: Array, labels: Labels, weight: Array | None) -> NDArray[
     values = xp.astype(labels.values, xp.float64)
     weights = xp.ones_like(values) if weight is None else xp.astype(weight, xp.float64)
     centred = values - xp.sum(weights * values) / xp.sum(weights)  # in double: scores may be far from zero
-    charge = xp.astype(weights * centred, X.dtype)
+    weighted_labels = xp.astype(weights * centred, X.dtype)
     total = np.zeros(X.shape[1])
     for block in blocks_of(X.shape[0], block_rows(X)):
-        total += to_host(xp.astype(charge[block] @ X[block, :], xp.float64))
+        total += to_host(xp.astype(weighted_labels[block] @ X[block, :], xp.float64))
         release_pages(X)
     return total
 
 
 class AdditiveRotation(Rotation):
-    """Base of rotations that are a function of additive moments: `fit`, `partial_fit` and `merge` agree."""
+    """Base of rotations that are a function of additive moments: `fit`, `partial_fit` and `merge` agree.
 
-    moments_: ClassMoments | ScoreMoments | None
+    A subclass implements ``_axes_from_moments``, and says in ``moment_parts`` which moments it needs.
+    """
 
-    @abstractmethod
+    moments_: LabelMoments | None
+
     def _axes_from_moments(self, n_components: int | None, precision: float) -> NDArray[np.float64]:
         """Return the axes from ``moments_``."""
+        raise NotImplementedError
 
     @property
-    def _needs_squares(self) -> bool:
-        """Whether real scores need second moments."""
-        return False
-
-    @property
-    def _needs_scatter(self) -> bool:
-        """Whether two classes need the scatter of their rows, or only their means."""
-        return True
+    def moment_parts(self) -> MomentParts:
+        """The second moments that the axes depend on."""
+        return MomentParts(scatter=True, squares=False)
 
     def _check_additive(self, what: str) -> None:
         """Raise where the parameters make a form that does not add up over blocks."""
 
-    @property
-    def partial_fit(self) -> Callable[..., Self]:
-        """``partial_fit(X, y, sample_weight=None)``: add one more block of rows and find the axes anew.
+    def _has_partial_fit(self) -> bool:
+        self._check_additive("partial_fit")
+        return True
 
-        Any split of the rows into blocks gives the same axes.
+    @available_if(_has_partial_fit)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Array, y: Array, sample_weight: Array | None = None) -> Self:
+        """Add one more block of rows, and find the axes again; any split of the rows into blocks gives the same axes.
 
         A block may hold one label only; the axes exist once two labels were seen. A third label turns classes into
         scores, as in `fit`.
-        """
-        self._check_additive("partial_fit")
-        return self._add_block
 
-    def _add_block(self, X: Array, y: Array, sample_weight: Array | None = None) -> Self:
+        Parameters
+        ----------
+        X : array of shape (n, d)
+        y : array of shape (n,)
+        sample_weight : array of shape (n,), optional
+        """
         if hasattr(self, "components_") and getattr(self, "moments_", None) is None:
             raise NotAdditiveError(
-                "this rotation carries no statistics to add to (a saved file keeps the axes only). Fit it anew."
+                "this rotation carries no statistics to add to (a saved file keeps the axes only). Fit it again."
             )
         X = check_rows(self, X, reset=not hasattr(self, "moments_"), fewest=1)
         weight = check_weights(sample_weight, X)
         values = read_block_labels(y, X.shape[0])
         X, values, weight = drop_weightless(X, values, weight)
-        values = beside(values, X) if is_foreign(X) or is_foreign(values) else values
-        moments = self._moments_of(X, values, weight)
+        values = float64_like(values, X) if is_foreign(X) or is_foreign(values) else values
+        moments = moments_of_labels(X, values, weight, self.moment_parts)
         known = getattr(self, "moments_", None)
-        self.moments_ = moments if known is None else self._merged(known, moments)
+        self.moments_ = moments if known is None else merge_moments(known, moments, self.moment_parts)
         self._rounding = max(getattr(self, "_rounding", 0.0), precision_of(X))
         return self._refresh()
 
@@ -317,73 +322,38 @@ class AdditiveRotation(Rotation):
                 f"vectors of width {other.n_features_in_} cannot be merged into width {self.n_features_in_}. "
                 "Merge rotations of one space."
             )
-        self.moments_ = self._merged(mine, theirs)
+        self.moments_ = merge_moments(mine, theirs, self.moment_parts)
         self._rounding = max(getattr(self, "_rounding", 0.0), getattr(other, "_rounding", 0.0))
         return self._refresh()
 
-    def _fit_moments(
-        self, X: Array, labels: Labels, n_components: int | None, weight: Array | None
+    def fit_statistics(self, statistics: BlockStatistics) -> Self:
+        """Find the axes from statistics of rows that were gathered block by block; see `densray.rotations.blocks`."""
+        self.n_features_in_ = statistics.width
+        n_components = self._count_axes((statistics.n_rows, statistics.width))
+        self.moments_ = statistics.moments
+        self.classes_ = self.moments_.classes
+        self._rounding = statistics.precision
+        self.components_ = self._axes_from_moments(n_components, self._rounding)
+        return self
+
+    def _find_axes(
+        self, X: Array, labels: Labels, n_components: int | None, sample_weight: Array | None
     ) -> NDArray[np.float64]:
-        """Gather the moments of all rows of `fit`, and return the axes."""
+        parts = self.moment_parts
         if labels.classes is None:
-            self.moments_ = ScoreMoments.of(X, labels.values, weight, squares=self._needs_squares)
+            self.moments_ = ScoreMoments.of(X, labels.values, sample_weight, squares=parts.squares)
         else:
-            scatter = self._needs_scatter
-            by_sign = ClassMoments.of(X, labels.values, (-1.0, 1.0), weight, scatter=scatter).groups
+            by_sign = ClassMoments.of(X, labels.values, (-1.0, 1.0), sample_weight, scatter=parts.scatter).groups
             low, high = labels.classes.tolist()
             self.moments_ = ClassMoments({low: by_sign[-1.0], high: by_sign[1.0]})
         self._rounding = precision_of(X)
         return self._axes_from_moments(n_components, self._rounding)
 
-    def _fit_gathered(
-        self, moments: ClassMoments | ScoreMoments, sample: Any, n_components: int | None, precision: float
-    ) -> None:
-        """Find the axes from moments gathered elsewhere; `sample` is of no use where the form is additive."""
-        self.moments_ = moments
-        self.classes_ = np.array(sorted(moments.groups)) if isinstance(moments, ClassMoments) else None
-        self._rounding = precision
-        self.components_ = self._axes_from_moments(n_components, precision)
-
-    def _moments_of(self, X: Array, values: Array, weight: Array | None) -> ClassMoments | ScoreMoments:
-        distinct = distinct_labels(values).tolist()
-        if len(distinct) > 2:
-            if isinstance(distinct[0], str):
-                raise LabelError(f"y holds {len(distinct)} different text labels. Use two classes, or numbers.")
-            return ScoreMoments.of(X, values, weight, squares=self._needs_squares)
-        return ClassMoments.of(X, values, distinct, weight, scatter=self._needs_scatter)
-
-    def _merged(
-        self, first: ClassMoments | ScoreMoments, second: ClassMoments | ScoreMoments
-    ) -> ClassMoments | ScoreMoments:
-        """Return the moments of all rows; classes become scores once there are more than two labels."""
-        first, second = together(first, second)
-        if isinstance(first, ClassMoments) and isinstance(second, ClassMoments):
-            if len({isinstance(value, str) for value in (*first.groups, *second.groups)}) > 1:
-                raise LabelError("text labels were seen in one block and numbers in another. Use one kind throughout.")
-            both = first.merge(second)
-            return both if len(both.groups) <= 2 else self._as_scores(both)
-        return self._as_scores(first).merge(self._as_scores(second))
-
-    def _as_scores(self, moments: ClassMoments | ScoreMoments) -> ScoreMoments:
-        if isinstance(moments, ScoreMoments):
-            return moments
-        texts: list[Any] = [value for value in moments.groups if isinstance(value, str)]
-        if texts:
-            raise LabelError(
-                f"more than two labels were seen, the text {texts[0]!r} among them. Use two classes, or numbers."
-            )
-        return ScoreMoments.from_classes(moments, squares=self._needs_squares)
-
     def _refresh(self) -> Self:
-        moments = self.moments_
-        self.classes_ = np.array(sorted(moments.groups)) if isinstance(moments, ClassMoments) else None
+        assert self.moments_ is not None
+        self.classes_ = self.moments_.classes
         if self.classes_ is not None and len(self.classes_) < 2:
             return self  # one label so far: no axis yet
         width = self.n_features_in_
         self.components_ = self._axes_from_moments(self._count_axes((width, width)), self._rounding)
         return self
-
-
-def precision_of(X: Array) -> float:
-    """Return the rounding unit of the products made with `X`."""
-    return float(np.finfo(np.float32 if "float32" in str(X.dtype) else np.float64).eps)

@@ -23,16 +23,18 @@ from densray.rotations._base import (
     score_signals,
 )
 from densray.rotations._densifier_solvers import ORTHOGONALIZATIONS, PairDescent, Signal, SpreadObjective, ascend
-from densray.rotations._densray import DensRay, resolve_weights
+from densray.rotations._densray import densray_axes
 from densray.rotations._differences import unit
 from densray.rotations._input import Labels, check_rows, check_weights, drop_weightless, read_signals
 
 SOLVERS = ("auto", "exact", "sgd")
 
 #: Up to this many rows the objective may have several maxima: the exact solver tries more starts.
-SMALL = 600
-#: Leading axes of each form of DensRay to start from, and random starts, on so few rows; fewer on more.
-LEADING, CHANCES, FEW = 6, 16, 100
+FEW_ROWS = 600
+#: Up to this many rows it tries the following numbers of starts; on more, fewer.
+FEWEST_ROWS = 100
+#: Leading axes of each form of DensRay, and random directions, to start from.
+LEADING_STARTS, RANDOM_STARTS = 6, 16
 
 
 class Densifier(Rotation):
@@ -48,29 +50,34 @@ class Densifier(Rotation):
     Parameters
     ----------
     n_components : int, sequence of int or None, default=1
-        Axes of the concept; for several signals axes of each, or one number a signal. None: one axis a signal,
-        completed to a lossless rotation.
+        Axes of the concept; for several signals axes of each, or one number per signal. None: one axis per
+        signal, completed to a lossless rotation.
     solver : {"auto", "exact", "sgd"}, default="auto"
         "exact" climbs the full objective over all pairs through rank sums, one axis after the other: deterministic, no
-        learning rate. On thousands of words every start ends in one maximum; on few there are several, and the best of
-        some 30 starts is taken. "sgd" is the published one: mini-batches of pairs, several signals jointly. "auto" is
+        learning rate. Exact is the objective, not its maximum: on thousands of words every start ends in one value; on
+        fewer than about a hundred there are many, some at corners of the objective, and the best of some 30 starts is
+        taken. "sgd" is the published one: mini-batches of pairs, several signals jointly. "auto" is
         "exact" for one signal and "sgd" for several.
     weights : "balanced" or (float, float), default="balanced"
         :math:`(\alpha_{\neq}, \alpha_{=})`. Without effect for scores.
     center_labels : bool, default=True
         Subtract the mean of real scores first.
     orthogonalization : {"polar", "qr", "none"}, default="polar"
-        What "sgd" does after each step; "none" only renormalises each axis and orthogonalises once, at the end.
+        Acts for "sgd" only: what it does after each step; "none" renormalises each axis and orthogonalises once, at the
+        end.
     batch_size : int, default=1000
-        Pairs of each kind in a step of "sgd".
+        Acts for "sgd" only: pairs of each kind per step.
     learning_rate : float, default=0.5
-        Angle, in radians, of the first steps of "sgd"; it falls to zero over `max_iter` steps.
+        Acts for "sgd" only: angle, in radians, of the first steps; it falls to zero over `max_iter` steps.
     max_iter : int, default=500
         Most steps of either solver.
     tol : float, default=1e-10
-        "exact" stops when a step gains less than this share of the objective.
+        Acts for "exact" only, which stops when a step gains less than this share of the objective.
     random_state : int, RandomState or None, default=None
-        Draws the pairs and the start of "sgd".
+        Acts for "sgd" only: seed of the pairs drawn and of the start.
+    precision : {None, "float32", "float64"}, default=None
+        Convert the rows to this first; None multiplies float32 and float64 rows as they are and refuses half
+        precision.
 
     Attributes
     ----------
@@ -115,6 +122,7 @@ class Densifier(Rotation):
         max_iter: int = 500,
         tol: float = 1e-10,
         random_state: int | np.random.RandomState | None = None,
+        precision: str | None = None,
     ) -> None:
         self.n_components = n_components  # type: ignore[assignment]
         self.solver = solver
@@ -126,6 +134,7 @@ class Densifier(Rotation):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.precision = precision
 
     def fit(self, X: Array, y: Array, sample_weight: Array | None = None) -> Self:
         """Find the axes.
@@ -183,7 +192,7 @@ class Densifier(Rotation):
         return complete_basis(axes) if n_components is None else axes
 
     def _climb(self, X: NDArray[np.floating], labels: Labels, weight: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the best axis reached from some deterministic starts: the maximum, or on few rows the best found."""
+        """Return the best axis found from some deterministic starts."""
         objective = self._objective(X, labels, weight)
         best, value, self.n_iter_, converged = max(
             (ascend(objective, q, max_iter=self.max_iter, tol=self.tol) for q in self._starts(X, labels, weight)),
@@ -206,13 +215,13 @@ class Densifier(Rotation):
         if np.linalg.norm(direction) > 0:
             starts.append(unit(direction))
         n_rows = float(weight.sum())  # copies count as rows
-        small = n_rows <= SMALL
+        small = n_rows <= FEW_ROWS
         for normalize in (False, True) if small else (False,):
-            densray = DensRay(weights=self.weights, normalize_differences=normalize, center_labels=self.center_labels)
-            starts += list(densray._find_axes(X, labels, None, weight)[: LEADING if n_rows <= FEW else 1])
+            axes = densray_axes(X, labels, weight, weights=self.weights, normalize=normalize, center=self.center_labels)
+            starts += list(axes[: LEADING_STARTS if n_rows <= FEWEST_ROWS else 1])
         if small:
-            # Chances in the principal axes of the rows, so that they turn with the input.
-            count = min(CHANCES, int(CHANCES * FEW / max(n_rows, 1.0)))
+            # Random directions in the principal axes of the rows, so that they turn with the input.
+            count = min(RANDOM_STARTS, int(RANDOM_STARTS * FEWEST_ROWS / max(n_rows, 1.0)))
             centred = X - np.average(X, axis=0, weights=weight)
             spreads, vectors = np.linalg.eigh((centred * weight[:, None]).T @ centred)
             axes = vectors.T[spreads > 1e-6 * spreads[-1]][::-1]  # where the rows lie, widest first
@@ -233,7 +242,7 @@ class Densifier(Rotation):
         if not labels.binary:
             return None
         low, high = (float(weight[rows].sum()) for rows in labels.class_rows())
-        return resolve_weights(self.weights, high, low)
+        return PairWeights.resolve(self.weights, high, low)
 
     def _descend(
         self,
@@ -280,7 +289,7 @@ class Densifier(Rotation):
         if len(counts) != n_signals or not whole or min(counts) < 1 or sum(counts) > width:
             raise DensRayError(
                 f"n_components={self.n_components!r} is given for {n_signals} signals at width {width}; one whole "
-                f"number of at least 1 a signal, {width} in all at most, is needed."
+                f"number of at least 1 per signal, {width} in all at most, is needed."
             )
         return [int(count) for count in counts]
 

@@ -79,7 +79,7 @@ def ascend(objective: SpreadObjective, q: Vector, *, max_iter: int, tol: float) 
                 break
             angle /= 2.0
         else:
-            return q, value, count, True  # no step along the steepest circle helps: a maximum to rounding
+            return q, value, count, True  # no step along the steepest circle helps: a maximum, or a corner of f
         gain = reached - value
         q, value, gradient = step, reached, slope
         if gain <= tol * abs(value):

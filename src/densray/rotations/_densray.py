@@ -5,36 +5,40 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
-from sklearn.utils import check_random_state
 
 from densray._arrays import Array, array_on, is_memory_mapped, namespace, to_host
-from densray.errors import DensRayError, NotAdditiveError, SignalWarning
-from densray.moments import ClassMoments, ScoreMoments
-from densray.pair_sampling import PairEstimate, estimate_pair_matrix
+from densray.errors import NotAdditiveError, SignalWarning
+from densray.moments import ClassMoments, MomentParts
+from densray.pair_sampling import (
+    SAMPLE_ROWS,
+    PairEstimate,
+    check_partners,
+    check_random_generator,
+    estimate_pair_matrix,
+    too_many_rows,
+)
 from densray.pairs import PairWeights, class_pair_matrix, score_covariance, score_pair_matrix, unit_pair_matrix
-from densray.rotations._base import AdditiveRotation, complete_basis, label_covariance, orient, precision_of
-from densray.rotations._input import Labels
+from densray.rotations._base import AdditiveRotation, complete_basis, label_covariance, orient
+from densray.rotations._input import Labels, precision_of
 
 if TYPE_CHECKING:
-    from densray.rotations._blocks import RowSample
+    from densray.rotations.blocks import BlockStatistics
 
-#: Rows drawn from a file, a stream or a cluster where pairs are sampled.
-SAMPLE_ROWS = 32_768
 #: Rows of a memory map above which all pairs are too many.
 MAPPED_ROWS = 200_000
 
 
 @dataclass(frozen=True)
 class UnitPairs:
-    """Rows with all that the sum over their pairs depends on."""
+    """All that the sum over pairs of rows depends on."""
 
     X: Array
-    charge: Array  # one number a row: its weight, or weight times score
+    row_weight: Array  # one number per row: its weight, or weight times score
     groups: Sequence[Array]  # the rows of each class; one group for scores
     couplings: NDArray[np.float64]  # what a pair of two classes counts
     population: Sequence[int] | None = None  # rows of each class in all, where X is a sample
@@ -46,19 +50,19 @@ class UnitPairs:
         return cls(X, weight, groups, np.array([[-like, unlike], [unlike, -like]]))
 
     @classmethod
-    def of_scores(cls, X: Array, charge: Array) -> UnitPairs:
+    def of_scores(cls, X: Array, weighted_scores: Array) -> UnitPairs:
         """Return the terms for scores, weighted and centred already."""
-        return cls(X, charge, [namespace(X).arange(X.shape[0], device=X.device)], np.array([[-1.0]]))
+        return cls(X, weighted_scores, [namespace(X).arange(X.shape[0], device=X.device)], np.array([[-1.0]]))
 
     def matrix(self) -> NDArray[np.float64]:
         """Return A from all pairs."""
-        return unit_pair_matrix(self.X, self.charge, groups=self.groups, couplings=self.couplings)
+        return unit_pair_matrix(self.X, self.row_weight, groups=self.groups, couplings=self.couplings)
 
     def estimate(self, n_partners: int, random: np.random.Generator) -> PairEstimate:
         """Return A from some pairs of each row."""
         return estimate_pair_matrix(
             self.X,
-            self.charge,
+            self.row_weight,
             groups=self.groups,
             couplings=self.couplings,
             n_partners=n_partners,
@@ -81,12 +85,12 @@ class UnitPairs:
         )
         ends = np.cumsum([len(part) for part in drawn]).tolist()
         groups = [array_on(np.arange(end - len(part), end), self.X) for end, part in zip(ends, drawn, strict=True)]
-        X, charge = (xp.take(values, rows, axis=0) for values in (self.X, self.charge))
-        return UnitPairs(X, charge, groups, self.couplings, self.population or sizes)
+        X, row_weight = (xp.take(values, rows, axis=0) for values in (self.X, self.row_weight))
+        return UnitPairs(X, row_weight, groups, self.couplings, self.population or sizes)
 
 
 def share_out(sizes: Sequence[int], total: int) -> list[int]:
-    """Return how many rows to draw from each of one or two classes: alike, as far as there are so many.
+    """Return how many rows to draw from each of one or two classes: as many from either, as far as it has them.
 
     >>> share_out([1000, 10], 100)
     [90, 10]
@@ -97,67 +101,32 @@ def share_out(sizes: Sequence[int], total: int) -> list[int]:
     return [low, min(sizes[1], total - low)]
 
 
-def check_partners(n_partners: object, sample_rows: object) -> None:
-    """Raise unless the two sizes of the sampled form are whole numbers that make groups."""
-    for name, value, fewest in (("n_partners", n_partners, 32), ("sample_rows", sample_rows, 64)):
-        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        if value is not None and (not whole or int(value) < fewest):  # type: ignore[call-overload]
-            raise DensRayError(f"{name}={value!r} is given; None or a whole number of at least {fewest} is needed.")
-
-
-def check_random_generator(random_state: int | np.random.RandomState | None) -> np.random.Generator:
-    """Return a generator from what scikit-learn calls a random state."""
-    return np.random.default_rng(check_random_state(random_state).randint(2**32, dtype=np.uint32))
-
-
-def too_many_rows(what: str) -> DensRayError:
-    """Return the error for unit-length differences on more rows than all pairs allow."""
-    return DensRayError(
-        f"normalize_differences=True compares every row with every other, which {what} cannot do. "
-        "Use the plain form (normalize_differences=False), which adds up over blocks, or the sampled form "
-        "(normalize_differences=True, n_partners=2000), which compares random rows and states its error in axis_error_."
-    )
-
-
 def check_all_pairs(X: Array) -> None:
     """Raise if `X` is a memory map of too many rows for all pairs."""
     if is_memory_mapped(X) and X.shape[0] > MAPPED_ROWS:
         raise too_many_rows(f"a memory map of {X.shape[0]:,} rows (more than {MAPPED_ROWS:,})")
 
 
-def resolve_weights(weights: object, high: float, low: float) -> PairWeights:
-    """Return the pair weights a user asked for; `high` and `low` are the sizes of the classes."""
-    if isinstance(weights, str) and weights == "balanced":
-        return PairWeights.balanced(high, low)
-    try:
-        unlike, like = (float(value) for value in weights)  # type: ignore[attr-defined]
-    except (TypeError, ValueError):
-        raise DensRayError(
-            f"weights={weights!r} is given; 'balanced' or a pair (unlike, like) such as (0.5, 0.5) is needed."
-        ) from None
-    if not (np.isfinite(unlike) and np.isfinite(like)) or unlike < 0 or like < 0 or unlike == like == 0:
-        raise DensRayError(f"weights={weights!r} is given; two numbers of at least 0, not both 0, are needed.")
-    return PairWeights(unlike, like)
-
-
 def pairs_of_rows(X: Array, labels: Labels, weight: Array | None, weights: object, *, center: bool) -> UnitPairs:
-    """Return the terms of rows that are all at hand."""
+    """Return the pairs of rows that are all in memory."""
     xp = namespace(X)
     row_weight = xp.ones(X.shape[0], dtype=X.dtype, device=X.device) if weight is None else weight
     if labels.binary:
         groups = labels.class_rows()
         low, high = (float(xp.sum(xp.take(row_weight, rows, axis=0))) for rows in groups)
-        return UnitPairs.of_classes(X, groups, row_weight, resolve_weights(weights, high, low))
-    scores, charge = xp.astype(labels.values, xp.float64), xp.astype(row_weight, xp.float64)
+        return UnitPairs.of_classes(X, groups, row_weight, PairWeights.resolve(weights, high, low))
+    scores, row_weight = xp.astype(labels.values, xp.float64), xp.astype(row_weight, xp.float64)
     if center:
-        scores = scores - xp.sum(charge * scores) / xp.sum(charge)
-    return UnitPairs.of_scores(X, charge * scores)
+        scores = scores - xp.sum(row_weight * scores) / xp.sum(row_weight)
+    return UnitPairs.of_scores(X, row_weight * scores)
 
 
 def pairs_of_sample(
-    moments: ClassMoments | ScoreMoments, sample: RowSample, weights: object, *, center: bool
+    statistics: BlockStatistics, weights: object, *, center: bool
 ) -> tuple[UnitPairs, NDArray[np.float64]]:
     """Return the pairs of rows drawn from a stream, and the direction that the moments of all its rows point to."""
+    moments, sample = statistics.moments, statistics.sample
+    assert sample is not None
     if isinstance(moments, ClassMoments):
         low, high = (moments.groups[value] for value in sorted(moments.groups))
         strata = [sample.strata[value] for value in sorted(moments.groups)]
@@ -168,14 +137,14 @@ def pairs_of_sample(
             np.concatenate([stratum.rows for stratum in strata]),
             [np.arange(end - count, end) for end, count in zip(ends, counts, strict=True)],
             np.concatenate([stratum.weights for stratum in strata]),
-            resolve_weights(weights, high.weight, low.weight),
+            PairWeights.resolve(weights, high.weight, low.weight),
         )
         toward = to_host(high.mean - low.mean)
     else:
         strata = [sample.strata[None].lowest(sample.limit)]
         mean = moments.origin + moments.score / moments.weight if center else 0.0
-        charge = strata[0].weights * (strata[0].values.astype(np.float64) - mean)
-        pairs = UnitPairs.of_scores(strata[0].rows, charge)
+        scores = strata[0].values.astype(np.float64) - mean
+        pairs = UnitPairs.of_scores(strata[0].rows, strata[0].weights * scores)
         toward = score_covariance(moments)
     return replace(pairs, population=[stratum.seen for stratum in strata]), toward
 
@@ -209,13 +178,14 @@ class DensRay(AdditiveRotation):
         Convert the rows to this first; None multiplies float32 and float64 rows as they are and refuses half
         precision.
     n_partners : int or None, default=None
-        Compare each row with about this many random others instead of all, where differences are of unit length: an
-        unbiased estimate of A in :math:`O(n\,n_\text{partners}\,d)` work. ``axis_error_`` says how far off the axis is.
+        Acts with ``normalize_differences=True`` only. Compare each row with about this many random others instead of
+        all: an unbiased estimate of A in :math:`O(n\,n_\text{partners}\,d)` work. ``axis_error_`` says how far off the
+        axis is.
     sample_rows : int or None, default=None
-        With `n_partners`, the most rows to draw. None takes all rows in memory, and 32,768 of a memory map, an
-        iterable of blocks or a Dask array.
+        Acts with `n_partners` only: the most rows to draw. None takes all rows in memory, and 32,768 of a memory map,
+        an iterable of blocks or a Dask array.
     random_state : int, RandomState or None, default=None
-        Of the rows drawn and compared with `n_partners`.
+        Acts with `n_partners` only: seed of the rows drawn and compared.
 
     Attributes
     ----------
@@ -265,7 +235,7 @@ class DensRay(AdditiveRotation):
 
     eigenvalues_: NDArray[np.float64]
     n_signal_axes_: int
-    axis_error_: float | None = None
+    axis_error_: float | None
 
     def __init__(
         self,
@@ -291,20 +261,27 @@ class DensRay(AdditiveRotation):
     def _find_axes(
         self, X: Array, labels: Labels, n_components: int | None, sample_weight: Array | None
     ) -> NDArray[np.float64]:
-        self.axis_error_ = None
         if not self.normalize_differences:
-            return self._fit_moments(X, labels, n_components, sample_weight)
+            return super()._find_axes(X, labels, n_components, sample_weight)
         self.moments_ = None
-        A = self._unit_matrix(X, labels, sample_weight)
-        return self._solve(A, label_covariance(X, labels, sample_weight), n_components, precision_of(X))
+        toward = label_covariance(X, labels, sample_weight)
+        check_partners(self.n_partners, self.sample_rows)
+        if self.n_partners is None:
+            check_all_pairs(X)
+        pairs = pairs_of_rows(X, labels, sample_weight, self.weights, center=self.center_labels)
+        if self.n_partners is None:
+            return self._solve(pairs.matrix(), toward, n_components, precision_of(X))
+        random = check_random_generator(self.random_state)
+        limit = self.sample_rows or (SAMPLE_ROWS if is_memory_mapped(X) else X.shape[0])
+        estimate = pairs.sample(limit, random).estimate(self.n_partners, random)
+        axes = self._solve(estimate.matrix, toward, n_components, precision_of(X))
+        self.axis_error_ = estimate.axis_error()
+        return axes
 
     @property
-    def _needs_squares(self) -> bool:
-        return not self.center_labels
-
-    @property
-    def _needs_scatter(self) -> bool:
-        return not self.normalize_differences  # their pairs come from a sample of the rows
+    def moment_parts(self) -> MomentParts:
+        """The second moments that the axes depend on; of unit-length differences none: their pairs are sampled."""
+        return MomentParts(scatter=not self.normalize_differences, squares=not self.center_labels)
 
     def _check_additive(self, what: str) -> None:
         if self.normalize_differences:
@@ -314,47 +291,35 @@ class DensRay(AdditiveRotation):
                 "densray.scale.fit_blocks."
             )
 
-    def _fit_gathered(
-        self, moments: ClassMoments | ScoreMoments, sample: Any, n_components: int | None, precision: float
-    ) -> None:
-        self.axis_error_ = None
+    def fit_statistics(self, statistics: BlockStatistics) -> Self:
+        """Find the axes from statistics of rows that were gathered block by block; see `densray.rotations.blocks`."""
         if not self.normalize_differences:
-            super()._fit_gathered(moments, sample, n_components, precision)
-            return
-        pairs, toward = pairs_of_sample(moments, sample, self.weights, center=self.center_labels)
+            return super().fit_statistics(statistics)
+        self.n_features_in_ = statistics.width
+        n_components = self._count_axes((statistics.n_rows, statistics.width))
+        pairs, toward = pairs_of_sample(statistics, self.weights, center=self.center_labels)
         estimate = pairs.estimate(int(self.n_partners or 0), check_random_generator(self.random_state))
         self.moments_ = None
-        self.classes_ = np.array(sorted(moments.groups)) if isinstance(moments, ClassMoments) else None
-        self.components_ = self._solve(estimate.matrix, toward, n_components, precision)
+        self.classes_ = statistics.moments.classes
+        self.components_ = self._solve(estimate.matrix, toward, n_components, statistics.precision)
         self.axis_error_ = estimate.axis_error()
+        return self
 
     def _axes_from_moments(self, n_components: int | None, precision: float) -> NDArray[np.float64]:
         moments = self.moments_
         if isinstance(moments, ClassMoments):
             low, high = (moments.groups[value] for value in sorted(moments.groups))
-            A = class_pair_matrix(moments, resolve_weights(self.weights, high.weight, low.weight))
+            A = class_pair_matrix(moments, PairWeights.resolve(self.weights, high.weight, low.weight))
             return self._solve(A, to_host(high.mean - low.mean), n_components, precision)
         assert moments is not None
         A = score_pair_matrix(moments, center=self.center_labels)
         return self._solve(A, score_covariance(moments), n_components, precision)
 
-    def _unit_matrix(self, X: Array, labels: Labels, sample_weight: Array | None) -> NDArray[np.float64]:
-        check_partners(self.n_partners, self.sample_rows)
-        if self.n_partners is None:
-            check_all_pairs(X)
-        pairs = pairs_of_rows(X, labels, sample_weight, self.weights, center=self.center_labels)
-        if self.n_partners is None:
-            return pairs.matrix()
-        random = check_random_generator(self.random_state)
-        limit = self.sample_rows or (SAMPLE_ROWS if is_memory_mapped(X) else X.shape[0])
-        estimate = pairs.sample(limit, random).estimate(self.n_partners, random)
-        self.axis_error_ = estimate.axis_error()
-        return estimate.matrix
-
     def _solve(
         self, A: Array, toward: NDArray[np.float64], n_components: int | None, precision: float
     ) -> NDArray[np.float64]:
         self.eigenvalues_, axes, self.n_signal_axes_ = principal_axes(A, n_components, precision)
+        self.axis_error_ = None
         if n_components is not None and n_components > self.n_signal_axes_:
             warnings.warn(
                 f"n_components={n_components} axes were asked for, but only {self.n_signal_axes_} carry signal (a "
@@ -388,3 +353,11 @@ def principal_axes(
     if null[:count].any() and not null.all():
         axes[null] = complete_basis(axes[~null])[int(np.sum(~null)) :]
     return values[:count], axes[:count], int(np.sum(values > tolerance))
+
+
+def densray_axes(
+    X: Array, labels: Labels, weight: Array | None, *, weights: object, normalize: bool, center: bool
+) -> NDArray[np.float64]:
+    """Return all axes that DensRay finds in checked rows, as another method's starting points."""
+    rotation = DensRay(weights=weights, normalize_differences=normalize, center_labels=center)  # type: ignore[arg-type]
+    return rotation._find_axes(X, labels, None, weight)

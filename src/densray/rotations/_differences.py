@@ -7,13 +7,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._arrays import Array, namespace, to_host
+from densray._arrays import Array, array_on, namespace, to_host
 from densray.errors import LabelError, VectorError
-from densray.moments import ClassMoments
+from densray.moments import ClassMoments, MomentParts
 from densray.pairs import score_covariance, unlike_pair_matrix
-from densray.rotations._base import AdditiveRotation, Rotation, complete_basis, label_covariance, orient, precision_of
+from densray.rotations._base import AdditiveRotation, Rotation, complete_basis, label_covariance, orient
 from densray.rotations._densray import principal_axes
-from densray.rotations._input import Labels, check_rows, read_labels
+from densray.rotations._input import Labels, check_rows, check_weights, drop_weightless, precision_of, read_labels
 
 
 class MeanDifference(AdditiveRotation):
@@ -55,14 +55,10 @@ class MeanDifference(AdditiveRotation):
         self.n_components = n_components
         self.precision = precision
 
-    def _find_axes(
-        self, X: Array, labels: Labels, n_components: int | None, sample_weight: Array | None
-    ) -> NDArray[np.float64]:
-        return self._fit_moments(X, labels, n_components, sample_weight)
-
     @property
-    def _needs_scatter(self) -> bool:
-        return False
+    def moment_parts(self) -> MomentParts:
+        """The second moments that the axes depend on: none."""
+        return MomentParts(scatter=False, squares=False)
 
     def _axes_from_moments(self, n_components: int | None, precision: float) -> NDArray[np.float64]:
         moments = self.moments_
@@ -103,6 +99,9 @@ class PairDirection(Rotation):
     ----------
     n_components : int or None, default=1
         Axes to keep; None keeps all: a lossless rotation.
+    precision : {None, "float32", "float64"}, default=None
+        Convert the rows to this first; None multiplies float32 and float64 rows as they are and refuses half
+        precision.
 
     Attributes
     ----------
@@ -129,10 +128,11 @@ class PairDirection(Rotation):
 
     eigenvalues_: NDArray[np.float64]
 
-    def __init__(self, n_components: int | None = 1) -> None:
+    def __init__(self, n_components: int | None = 1, *, precision: str | None = None) -> None:
         self.n_components = n_components
+        self.precision = precision
 
-    def fit(self, X: Array, y: Array, groups: Array | None = None) -> Self:
+    def fit(self, X: Array, y: Array, sample_weight: Array | None = None, *, groups: Array | None = None) -> Self:
         """Find the direction of the pairs.
 
         Parameters
@@ -140,34 +140,43 @@ class PairDirection(Rotation):
         X : array of shape (n, d)
         y : array of shape (n,)
             Two classes: the two sides of the pairs.
+        sample_weight : array of shape (n,), optional
+            How much each row counts; a pair counts the product of its two weights.
         groups : array of shape (n,), optional
-            Rows with the same value belong together: usually two, one a class. Absent: all rows belong together.
+            Rows with the same value belong together: usually two, one per class. Absent: all rows belong together.
         """
         X = check_rows(self, X, reset=True)
-        labels = read_labels(y, X.shape[0], classes_only=True).beside(X)
+        weight = check_weights(sample_weight, X)
+        members = np.zeros(X.shape[0]) if groups is None else np.asarray(groups)
+        if members.shape != (X.shape[0],):
+            raise LabelError(f"groups has shape {members.shape}; one group per row is needed, shape ({X.shape[0]},).")
+        _, members, _ = drop_weightless(X, members, weight)
+        X, y, weight = drop_weightless(X, y, weight)
+        labels = read_labels(y, X.shape[0], classes_only=True).on_device_of(X)
         n_components = self._count_axes(X.shape)
         self.classes_ = labels.classes
-        A = self._pair_matrix(X, labels, groups)
+        A = _unlike_pairs_within(X, labels, weight, members)
         self.eigenvalues_, axes, _ = principal_axes(A, n_components, precision_of(X))
-        self.components_ = orient(axes, label_covariance(X, labels, None))
+        self.components_ = orient(axes, label_covariance(X, labels, weight))
         return self
 
-    def _pair_matrix(self, X: Array, labels: Labels, groups: Array | None) -> NDArray[np.float64]:
-        if groups is None:
-            return unlike_pair_matrix(ClassMoments.of(X, labels.values, (-1.0, 1.0)))
-        members = np.asarray(groups)
-        if members.shape != (X.shape[0],):
-            raise LabelError(f"groups has shape {members.shape}; one group a row is needed, shape ({X.shape[0]},).")
-        xp = namespace(X)
-        A = np.zeros((X.shape[1], X.shape[1]))
-        pairs = 0
-        for group in np.unique(members):
-            rows = xp.asarray(np.flatnonzero(members == group))
-            signs = xp.take(labels.values, rows, axis=0)
-            if bool(xp.all(signs == signs[0])):
-                continue  # a word whose partner is missing
-            A += unlike_pair_matrix(ClassMoments.of(xp.take(X, rows, axis=0), signs, (-1.0, 1.0)))
-            pairs += 1
-        if pairs == 0:
-            raise LabelError("no group holds rows of both classes, so there is no pair. Check groups against y.")
-        return A
+
+def _unlike_pairs_within(X: Array, labels: Labels, weight: Array | None, members: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the sum of d dᵀ over the unlike pairs of each group."""
+    groups = np.unique(members)
+    if len(groups) == 1:
+        return unlike_pair_matrix(ClassMoments.of(X, labels.values, (-1.0, 1.0), weight))
+    xp = namespace(X)
+    A = np.zeros((X.shape[1], X.shape[1]))
+    pairs = 0
+    for group in groups:
+        rows = array_on(np.flatnonzero(members == group), X)
+        signs = xp.take(labels.values, rows, axis=0)
+        if bool(xp.all(signs == signs[0])):
+            continue  # a word whose partner is missing
+        weights = None if weight is None else xp.take(weight, rows, axis=0)
+        A += unlike_pair_matrix(ClassMoments.of(xp.take(X, rows, axis=0), signs, (-1.0, 1.0), weights))
+        pairs += 1
+    if pairs == 0:
+        raise LabelError("no group holds rows of both classes, so there is no pair. Check groups against y.")
+    return A

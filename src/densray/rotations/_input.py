@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from densray._arrays import Array, array_on, beside, is_dask, is_foreign, namespace, release_pages, to_host
+from densray._arrays import Array, array_on, float64_like, is_dask, is_foreign, namespace, release_pages, to_host
 from densray.errors import LabelError, NotAdditiveError, VectorError, name_some
-from densray.moments import block_rows, blocks_of
+from densray.moments import block_rows, blocks_of, distinct_labels
 
 #: What rows may be converted to before any product; None leaves float32 and float64 as they are.
 PRECISIONS = (None, "float32", "float64")
@@ -62,6 +62,11 @@ def at_precision(X: Array, precision: str | None) -> Array:
     return X.astype(precision) if isinstance(X, np.ndarray) and X.dtype.kind in "fiub" else X
 
 
+def precision_of(X: Array) -> float:
+    """Return the rounding unit of the products made with `X`."""
+    return float(np.finfo(np.float32 if "float32" in str(X.dtype) else np.float64).eps)
+
+
 def _check_numpy(estimator: Any, X: object, *, reset: bool, fewest: int) -> NDArray[Any]:
     try:
         rows: NDArray[Any] = validate_data(
@@ -75,14 +80,14 @@ def _check_numpy(estimator: Any, X: object, *, reset: bool, fewest: int) -> NDAr
     except VectorError:
         raise
     except ValueError as error:
-        raise VectorError(f"{error} Vectors are one row a word, all of one width.") from error
+        raise VectorError(f"{error} Vectors are one row per word, all of one width.") from error
     return rows
 
 
 def _check_foreign(estimator: Any, X: Array, *, reset: bool, fewest: int) -> Array:
     xp = namespace(X)
     if X.ndim != 2:
-        raise VectorError(f"X has shape {tuple(X.shape)}; one vector a row is needed. Reshape it to 2-D.")
+        raise VectorError(f"X has shape {tuple(X.shape)}; one vector per row is needed. Reshape it to 2-D.")
     if X.dtype not in (xp.float32, xp.float64):
         raise VectorError(f"X is {X.dtype}; float32 or float64 is needed. Convert it first.")
     if X.shape[0] < fewest:
@@ -115,7 +120,7 @@ def _check_lengths(X: Array, *, warn_of_zeros: bool) -> None:
 
 @dataclass
 class RowCount:
-    """How many rows of some kind were met, and where the first one was."""
+    """How many rows of some kind there are, and the number of the first."""
 
     count: int = 0
     first: int | None = None
@@ -182,12 +187,12 @@ def check_weights(sample_weight: object, X: Array) -> Array | None:
     try:
         weight = array_on(sample_weight, X, dtype=xp.float64)
     except (TypeError, ValueError) as error:
-        raise VectorError(f"sample_weight is not made of numbers ({error}). Pass one number a row.") from error
+        raise VectorError(f"sample_weight is not made of numbers ({error}). Pass one number per row.") from error
     if weight.ndim == 0:
         weight = xp.full(X.shape[0], float(weight), dtype=xp.float64, device=X.device)
     if tuple(weight.shape) != (X.shape[0],):
         shape = tuple(weight.shape)
-        raise VectorError(f"sample_weight has shape {shape}; one weight a row is needed, shape ({X.shape[0]},).")
+        raise VectorError(f"sample_weight has shape {shape}; one weight per row is needed, shape ({X.shape[0]},).")
     largest = float(xp.max(weight))
     tiny = float(np.finfo(np.float32 if X.dtype == xp.float32 else np.float64).tiny) * 1e6
     if not bool(xp.all(xp.isfinite(weight))) or bool(xp.any(weight < 0)) or largest < tiny:
@@ -208,13 +213,13 @@ def drop_weightless(X: Array, y: Array, weight: Array | None) -> tuple[Array, Ar
     return rows, xp.take(labels, keep, axis=0) if is_foreign(y) else labels[to_host(keep)], weights
 
 
-#: Scores beyond this overflow when squared and summed.
-LARGEST = 1e100
+#: Labels beyond this overflow when squared and summed.
+LARGEST_LABEL = 1e100
 
 
 @dataclass(frozen=True)
 class Labels:
-    """One number a row: ±1 where there are two classes, else the score itself."""
+    """One number per row: ±1 where there are two classes, else the score itself."""
 
     values: Array  # (n,), float64
     classes: NDArray[Any] | None  # the two labels, lower first; None for scores
@@ -224,9 +229,9 @@ class Labels:
         """Whether there are two classes."""
         return self.classes is not None
 
-    def beside(self, rows: Array) -> Labels:
-        """Return the labels as an array of the same kind, on the same device, as the rows."""
-        return Labels(beside(self.values, rows), self.classes)
+    def on_device_of(self, rows: Array) -> Labels:
+        """Return the labels in the array library and on the device of the rows."""
+        return Labels(float64_like(self.values, rows), self.classes)
 
     def class_rows(self) -> list[Array]:
         """Return the rows of the lower and of the higher class."""
@@ -260,40 +265,26 @@ def read_labels(y: object, n_rows: int, *, classes_only: bool = False) -> Labels
     return Labels(labels, None)
 
 
-def distinct_labels(labels: Array) -> NDArray[Any]:
-    """Return the distinct labels in order; of more than two on a device, three: the others stay there."""
-    if not is_foreign(labels):
-        return np.unique(labels)
-    if labels.shape[0] == 0:
-        return np.array([])
-    xp = namespace(labels)
-    low, high = xp.min(labels), xp.max(labels)
-    between = xp.astype((labels != low) & (labels != high), xp.int8)
-    place = int(xp.argmax(between))
-    found = [float(low), float(high)]
-    return np.unique([*found, float(labels[place])] if bool(between[place] > 0) else found)
-
-
 def read_block_labels(y: object, n_rows: int) -> Array:
     """Return labels as they are, checked, float64 unless they are text; one block may hold a single label."""
     if y is None:
         raise LabelError(
-            "this estimator requires y to be passed, but the target y is None. Pass one label or score a row."
+            "this estimator requires y to be passed, but the target y is None. Pass one label or score per row."
         )
     if is_foreign(y):
         return _read_foreign(y, n_rows)
     try:
         labels = column_or_1d(np.asarray(y), warn=True)
     except ValueError as error:
-        raise LabelError(f"{error} Pass one label or score a row.") from error
+        raise LabelError(f"{error} Pass one label or score per row.") from error
     _check_length(labels.shape[0], n_rows)
     if labels.dtype.kind == "c":
-        raise LabelError("y holds complex numbers. Use one real label or score a row.")
+        raise LabelError("y holds complex numbers. Use one real label or score per row.")
     numbers = _as_numbers(labels)
-    if numbers is not None and numbers.size and not np.abs(numbers).max() < LARGEST:
+    if numbers is not None and numbers.size and not np.abs(numbers).max() < LARGEST_LABEL:
         raise LabelError(
-            f"y holds a label of {np.abs(numbers).max():.1e}; numbers below {LARGEST:.0e} are needed, which can be "
-            "squared. Scale the scores."
+            f"y holds a label of {np.abs(numbers).max():.1e}; numbers below {LARGEST_LABEL:.0e} are needed, which can "
+            "be squared. Scale the scores."
         )
     return labels if numbers is None else numbers
 
@@ -320,7 +311,7 @@ def read_signals(y: object, n_rows: int) -> list[tuple[NDArray[np.intp], Labels]
 def _read_foreign(y: Array, n_rows: int) -> Array:
     xp = namespace(y)
     if y.ndim != 1:
-        raise LabelError(f"y has shape {tuple(y.shape)}; one label a row is needed: flatten it.")
+        raise LabelError(f"y has shape {tuple(y.shape)}; one label per row is needed: flatten it.")
     _check_length(y.shape[0], n_rows)
     numbers = xp.astype(y, xp.float64)
     if not bool(xp.all(xp.isfinite(numbers))):
@@ -335,7 +326,7 @@ def _as_numbers(labels: NDArray[Any]) -> NDArray[np.float64] | None:
     except (TypeError, ValueError):
         if labels.dtype.kind == "O" and any(not isinstance(label, str) for label in labels):
             raise LabelError(
-                "y mixes text with other objects. Use one label a row: numbers, or two different strings."
+                "y mixes text with other objects. Use one label per row: numbers, or two different strings."
             ) from None
         return None
     bad = np.flatnonzero(~np.isfinite(numbers))
@@ -351,7 +342,7 @@ def _check_length(given: int, needed: int) -> None:
     if given != needed:
         raise LabelError(
             f"Found input variables with inconsistent numbers of samples: {needed} rows of vectors, {given} labels. "
-            "Pass one label a row."
+            "Pass one label per row."
         )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,17 +14,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import has_fit_parameter
 
 from densray._arrays import Array, array_on, namespace, release_pages, to_host
-from densray._threads import ignoring
+from densray._threads import ignored_warnings
 from densray.errors import DensRayError, suggest
 from densray.moments import Moments, block_rows, blocks_of
 from densray.rotations._base import Rotation, complete_basis, label_covariance, orient, repeat_in_complement
 from densray.rotations._differences import unit
 from densray.rotations._input import Labels
 
-#: Penalties tried, as shares of the largest eigenvalue of the scatter.
-PENALTIES = np.logspace(-5, 2, 29)
+#: Ridge penalties tried, as shares of the largest eigenvalue of the scatter.
+RIDGE_PENALTIES = np.logspace(-5, 2, 29)
 
-#: The share that is taken where leave-one-out cannot tell penalties apart.
+#: The penalty, as the same share, that is taken where leave-one-out cannot decide between several.
 ANCHOR = 0.5
 
 
@@ -47,7 +49,7 @@ def ridge_direction(
     covariance = _weighted_sum(X, mean, weights * targets)
     eigenvalues, vectors = np.linalg.eigh(to_host(moments.scatter))
     eigenvalues = np.maximum(eigenvalues, 0.0)
-    penalties = PENALTIES * eigenvalues[-1]
+    penalties = RIDGE_PENALTIES * eigenvalues[-1]
     shrunk = 1.0 / (eigenvalues[:, None] + penalties[None, :])  # (d, penalties)
     coefficients = (vectors.T @ covariance)[:, None] * shrunk
     sums, products = np.zeros(1), np.zeros((1, 1))
@@ -70,7 +72,7 @@ def ridge_direction(
 
 def _choose(sums: NDArray[np.float64], products: NDArray[np.float64]) -> int:
     """Return the number of the penalty to take, from sums over rows of ts, s², t² and of their products."""
-    count = PENALTIES.size
+    count = RIDGE_PENALTIES.size
     squares = np.maximum(sums[count:-1], np.finfo(np.float64).tiny)
     scale = 1.0 / np.sqrt(squares * sums[-1])
     correlations = sums[:count] * scale  # Σts / √(Σs² Σt²)
@@ -79,7 +81,7 @@ def _choose(sums: NDArray[np.float64], products: NDArray[np.float64]) -> int:
     best = int(np.argmax(correlations))
     gaps = slopes - slopes[:, [best]]
     errors = np.sqrt(np.maximum(np.einsum("ij,ij->j", gaps, products @ gaps), 0.0))
-    distance = np.abs(np.log(PENALTIES / ANCHOR))
+    distance = np.abs(np.log(RIDGE_PENALTIES / ANCHOR))
     return int(np.argmin(np.where(correlations >= correlations[best] - errors, distance, np.inf)))
 
 
@@ -93,22 +95,22 @@ def _moments(X: Array, weight: Array | None) -> Moments:
     return total
 
 
-def _weighted_sum(X: Array, mean: Array, charge: Array) -> NDArray[np.float64]:
-    """Return Σ charge (x - mean), in blocks."""
+def _weighted_sum(X: Array, mean: Array, weights: Array) -> NDArray[np.float64]:
+    """Return Σ w (x - mean), in blocks."""
     xp = namespace(X)
     total = np.zeros(X.shape[1])
     for block in blocks_of(X.shape[0], block_rows(X)):
-        part = xp.astype(charge[block], X.dtype) @ (X[block, :] - mean)
+        part = xp.astype(weights[block], X.dtype) @ (X[block, :] - mean)
         total += to_host(xp.astype(part, xp.float64))
         release_pages(X)
     return total
 
 
 #: From this many rows on, support vector machines are solved by liblinear, in linear time.
-LARGE = 5000
+LIBLINEAR_ROWS = 5000
 
 #: Steps libsvm may take towards a solution of nine digits before three are enough.
-STEPS = 100_000
+LIBSVM_STEPS = 100_000
 
 
 class LinearRotation(Rotation):
@@ -167,7 +169,7 @@ class LinearRotation(Rotation):
     @property
     def _classes_only(self) -> bool:  # type: ignore[override]
         if isinstance(self.estimator, str):
-            return self.estimator in NEED_CLASSES
+            return self.estimator in LINEAR_MODELS and LINEAR_MODELS[self.estimator].classes_only
         return hasattr(self.estimator, "fit") and bool(is_classifier(self.estimator))
 
     def _find_axes(
@@ -184,21 +186,19 @@ class LinearRotation(Rotation):
         return complete_basis(axes) if n_components is None else axes
 
     def _coefficients(self, X: Array, labels: Labels, sample_weight: Array | None) -> NDArray[np.float64]:
-        if self.estimator == "ridge":
+        known = LINEAR_MODELS[self.estimator] if isinstance(self.estimator, str) else None
+        if known is not None and known.make is None:
             coefficients, penalty = ridge_direction(X, labels.values, sample_weight)
             self.penalty_ = penalty if self.penalty_ is None else self.penalty_
             return coefficients
         X, y = to_host(X), to_host(labels.values)
         y = y if labels.binary else y - np.median(y)  # no matter to the axis, but scores may be far from zero
-        if isinstance(self.estimator, str):
-            model = LINEAR_MODELS[self.estimator](X.shape[0])
-            if X.shape[0] >= LARGE and self.estimator in ("svm", "svr"):
-                X = X - X.mean(axis=0)
-        else:
-            model = clone(self.estimator)
+        model = clone(self.estimator) if known is None or known.make is None else known.make(X.shape[0])
+        if X.shape[0] >= LIBLINEAR_ROWS and self.estimator in ("svm", "svr"):
+            X = X - X.mean(axis=0)
         weights = {} if sample_weight is None else {"sample_weight": to_host(sample_weight).astype(np.float64)}
         try:
-            with ignoring(ConvergenceWarning, "Solver terminated early"):
+            with ignored_warnings(ConvergenceWarning, "Solver terminated early"):
                 model.fit(X, y, **weights)
         except ValueError as error:
             raise DensRayError(f"{self.estimator!r} cannot be fitted to {X.shape[0]} rows: {error}") from error
@@ -210,9 +210,8 @@ class LinearRotation(Rotation):
         if isinstance(self.estimator, str):
             if self.estimator not in LINEAR_MODELS:
                 raise DensRayError(f"estimator={self.estimator!r} is unknown. {suggest(self.estimator, LINEAR_MODELS)}")
-            if sample_weight is None or self.estimator == "ridge":
-                return
-            weighs = has_fit_parameter(LINEAR_MODELS[self.estimator](0), "sample_weight")
+            make = LINEAR_MODELS[self.estimator].make
+            weighs = sample_weight is None or make is None or has_fit_parameter(make(0), "sample_weight")
         else:
             if not hasattr(self.estimator, "fit"):
                 raise DensRayError(
@@ -240,16 +239,16 @@ def _coefficients_of(model: Any, width: int) -> NDArray[np.float64]:
 def _svm(n_rows: int) -> Any:
     from sklearn.svm import SVC, LinearSVC
 
-    if n_rows < LARGE:
-        return SVC(kernel="linear", C=1.0, tol=1e-9, max_iter=STEPS)
+    if n_rows < LIBLINEAR_ROWS:
+        return SVC(kernel="linear", C=1.0, tol=1e-9, max_iter=LIBSVM_STEPS)
     return LinearSVC(loss="hinge", C=1.0, intercept_scaling=3.0, max_iter=20_000, random_state=0)
 
 
 def _svr(n_rows: int) -> Any:
     from sklearn.svm import SVR, LinearSVR
 
-    if n_rows < LARGE:
-        return SVR(kernel="linear", C=1.0, tol=1e-10, max_iter=STEPS)
+    if n_rows < LIBLINEAR_ROWS:
+        return SVR(kernel="linear", C=1.0, tol=1e-10, max_iter=LIBSVM_STEPS)
     return LinearSVR(epsilon=0.1, C=1.0, max_iter=20_000, random_state=0)
 
 
@@ -273,22 +272,48 @@ def _lda(n_rows: int) -> Any:
     return LinearDiscriminantAnalysis(solver="lsqr", covariance_estimator=LedoitWolf())
 
 
-def _ridge(n_rows: int) -> Any:
-    from sklearn.linear_model import Ridge
+@dataclass(frozen=True)
+class LinearModel:
+    """A linear model by name.
 
-    return Ridge()
+    Attributes
+    ----------
+    name, summary : str
+    make : callable
+        Returns the scikit-learn estimator for a number of rows; None for ridge, which `ridge_direction` solves.
+    classes_only : bool
+        Whether it takes two classes and no scores.
+    slow_from : int or None
+        Words from which on a cross-validation by ten folds takes many seconds; None where none do.
+    """
+
+    name: str
+    summary: str
+    make: Callable[[int], Any] | None
+    classes_only: bool = False
+    slow_from: int | None = None
 
 
-#: Name → the model for that many rows. "ridge" is solved in closed form, with its penalty chosen; see ``_ridge.py``.
-LINEAR_MODELS: dict[str, Callable[[int], Any]] = {
-    "ridge": _ridge,
-    "svm": _svm,
-    "svr": _svr,
-    "logistic": _logistic,
-    "linear": _linear,
-    "lda": _lda,
-    "cca": _linear,  # with one target the canonical direction is that of least squares
-}
+_ALL = (
+    LinearModel(
+        "ridge",
+        "ridge regression (the mean difference, whitened), penalty by closed-form leave-one-out",
+        None,
+    ),
+    LinearModel("svm", "a linear support vector machine, C = 1", _svm, classes_only=True, slow_from=8_000),
+    LinearModel("svr", "linear support vector regression, C = 1", _svr, slow_from=500),
+    LinearModel("logistic", "logistic regression, C = 1", _logistic, classes_only=True, slow_from=20_000),
+    LinearModel("linear", "ordinary least squares", _linear),
+    LinearModel(
+        "lda",
+        "linear discriminant analysis with Ledoit–Wolf shrinkage",
+        _lda,
+        classes_only=True,
+        slow_from=20_000,
+    ),
+    # with one target the canonical direction is that of least squares
+    LinearModel("cca", "canonical correlation analysis", _linear),
+)
 
-#: Models of two classes; the others take scores too.
-NEED_CLASSES = frozenset({"svm", "logistic", "lda"})
+#: Every linear model by its name.
+LINEAR_MODELS: Mapping[str, LinearModel] = MappingProxyType({model.name: model for model in _ALL})

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from densray.errors import DensRayError, suggest
 from densray.rotations._base import Rotation
 from densray.rotations._densifier import Densifier
 from densray.rotations._densray import DensRay
 from densray.rotations._differences import MeanDifference, PairDirection
-from densray.rotations._linear import LINEAR_MODELS, NEED_CLASSES, LinearRotation
+from densray.rotations._linear import LINEAR_MODELS, LinearRotation
 from densray.rotations._whitened import WhitenedDensRay
 
 
@@ -40,24 +41,13 @@ class Method:
 
 
 def _linear(name: str) -> Method:
+    model = LINEAR_MODELS[name]
+
     def make(n_components: int | None) -> Rotation:
         return LinearRotation(name, n_components=n_components)
 
-    summary, slow_from = f"unit normal of {LINEAR_SUMMARIES[name]}", _SLOW_MODELS.get(name)
-    return Method(name, summary, make, name in NEED_CLASSES, slow_from=slow_from)
+    return Method(name, f"unit normal of {model.summary}", make, model.classes_only, slow_from=model.slow_from)
 
-
-LINEAR_SUMMARIES = {
-    "ridge": "ridge regression (DensRay, whitened), penalty by closed-form leave-one-out",
-    "svm": "a linear support vector machine, C = 1",
-    "svr": "linear support vector regression, C = 1",
-    "logistic": "logistic regression, C = 1",
-    "linear": "ordinary least squares",
-    "lda": "linear discriminant analysis with Ledoit–Wolf shrinkage",
-    "cca": "canonical correlation analysis",
-}
-
-_SLOW_MODELS = {"svr": 500, "svm": 8_000, "lda": 20_000, "logistic": 20_000}
 
 _ALL = (
     Method(
@@ -84,8 +74,8 @@ _ALL = (
     Method("pair-direction", "first principal component of unlike pairs", PairDirection, classes_only=True),
 )
 
-#: Every method by its name.
-METHODS: dict[str, Method] = {method.name: method for method in _ALL}
+#: Every method by its name; read-only.
+METHODS: Mapping[str, Method] = MappingProxyType({method.name: method for method in _ALL})
 
 
 def make_rotation(name: str, n_components: int | None = 1) -> Rotation:

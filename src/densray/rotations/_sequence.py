@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils.validation import has_fit_parameter
 
 from densray._arrays import Array, array_on, is_foreign, namespace, to_host
 from densray.errors import DensRayError, LabelError
@@ -18,7 +17,7 @@ from densray.rotations._input import Labels, check_rows, check_weights, drop_wei
 
 
 class SequentialRotation(Rotation):
-    """Rotation with one named axis a concept: the closed-form answer to several signals.
+    """Rotation with one named axis per concept: the closed-form answer to several signals.
 
     The axis of concept j is what `rotation` finds for its labels among the rows projected onto the complement of the
     axes before it, so the order of the columns of `y` is an order of precedence.
@@ -28,9 +27,12 @@ class SequentialRotation(Rotation):
     rotation : rotation or None, default=None
         The method; None is ``DensRay(1)``. It is cloned for each concept.
     n_components : int or None, default=None
-        Axes to keep, at least one a concept; the rest completes the basis. None keeps all: a lossless rotation.
+        Axes to keep, at least one per concept; the rest completes the basis. None keeps all: a lossless rotation.
     names : sequence of str or None, default=None
-        Names of the concepts, one a column of `y`; they become the names of the features.
+        Names of the concepts, one per column of `y`; they become the names of the features.
+    precision : {None, "float32", "float64"}, default=None
+        Convert the rows to this first; None multiplies float32 and float64 rows as they are and refuses half
+        precision.
 
     Attributes
     ----------
@@ -61,19 +63,21 @@ class SequentialRotation(Rotation):
         *,
         n_components: int | None = None,
         names: Sequence[str] | None = None,
+        precision: str | None = None,
     ) -> None:
         self.rotation = rotation
         self.n_components = n_components
         self.names = names
+        self.precision = precision
 
     def fit(self, X: Array, y: Array, sample_weight: Array | None = None) -> Self:
-        """Find one axis a concept.
+        """Find one axis per concept.
 
         Parameters
         ----------
         X : array of shape (n, d)
         y : array of shape (n,) or (n, n_concepts)
-            One column a concept: two classes or real scores, NaN where a word has none.
+            One column per concept: two classes or real scores, NaN where a word has none.
         sample_weight : array of shape (n,), optional
         """
         X = check_rows(self, X, reset=True)
@@ -101,11 +105,7 @@ class SequentialRotation(Rotation):
         """Return the method fitted to one concept, in the coordinates of its complement."""
         rotation: Rotation = clone(self.rotation) if self.rotation is not None else DensRay(1)
         rotation.set_params(n_components=1)
-        if weight is None:
-            return rotation.fit(Z, signal.values)
-        if not has_fit_parameter(rotation, "sample_weight"):
-            raise DensRayError(f"sample_weight was given, but {type(rotation).__name__} takes none. Leave it out.")
-        return rotation.fit(Z, signal.values, sample_weight=weight)
+        return rotation.fit(Z, signal.values, weight)
 
     def score(self, X: Array, y: Array) -> float:
         """Return the mean over the concepts of Kendall's τ-b between labels and coordinates."""
@@ -128,13 +128,17 @@ class SequentialRotation(Rotation):
                 "fewer. Raise n_components, or give fewer columns of y."
             )
         if self.names is not None and len(self.names) != n_concepts:
-            raise DensRayError(f"{len(self.names)} names are given for {n_concepts} concepts; one each is needed.")
+            raise DensRayError(
+                f"{len(self.names)} names are given for {n_concepts} concepts; one per concept is needed."
+            )
 
 
 def _as_columns(y: Any) -> NDArray[np.float64]:
     if y is None:
-        raise LabelError("this estimator requires y to be passed, but the target y is None. Pass one column a concept.")
+        raise LabelError(
+            "this estimator requires y to be passed, but the target y is None. Pass one column per concept."
+        )
     host = to_host(y) if is_foreign(y) else np.asarray(y)
     if host.ndim not in (1, 2):
-        raise LabelError(f"y has shape {host.shape}; one row a word and one column a concept are needed.")
+        raise LabelError(f"y has shape {host.shape}; one row per word and one column per concept are needed.")
     return host

@@ -34,6 +34,9 @@ class WhitenedDensRay(Rotation):
         rotation.
     normalize_differences : bool, default=False
         Scale every difference to unit length first, as in section 2.4 of [1]_.
+    precision : {None, "float32", "float64"}, default=None
+        Convert the rows to this first; None multiplies float32 and float64 rows as they are and refuses half
+        precision.
 
     Attributes
     ----------
@@ -52,7 +55,8 @@ class WhitenedDensRay(Rotation):
     With plain differences the labels sum to zero, so that :math:`A = 2 m m^\top` has rank one,
     :math:`m = \sum l(v)\, e_v`, and B is 2n times the scatter S. The solution is
     :math:`q \propto (S + \alpha I)^{-1} m`: ridge regression of the labels on the vectors, classes weighing the
-    same. Ridge regression thus *is* DensRay, whitened.
+    same. Since m is the mean difference, this is the mean difference, whitened (Fisher 1936, with a ridge); the pair
+    matrix of other weights, or of classes of unequal mass, whitened is something else.
 
     References
     ----------
@@ -60,7 +64,7 @@ class WhitenedDensRay(Rotation):
 
     Examples
     --------
-    The second coordinate tells the classes apart, but the first is louder:
+    The second coordinate tells the classes apart, but the first varies more:
 
     >>> import numpy as np
     >>> from densray import DensRay, WhitenedDensRay
@@ -74,9 +78,12 @@ class WhitenedDensRay(Rotation):
 
     penalty_: float
 
-    def __init__(self, n_components: int | None = 1, *, normalize_differences: bool = False) -> None:
+    def __init__(
+        self, n_components: int | None = 1, *, normalize_differences: bool = False, precision: str | None = None
+    ) -> None:
         self.n_components = n_components
         self.normalize_differences = normalize_differences
+        self.precision = precision
 
     def _find_axes(
         self, X: Array, labels: Labels, n_components: int | None, sample_weight: Array | None

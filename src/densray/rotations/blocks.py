@@ -1,21 +1,24 @@
-"""Rows that come in blocks: additive statistics, samples of rows, Dask collections."""
+"""Rotations of rows that come in blocks: additive statistics, samples of rows, Dask collections.
+
+`BlockAccumulator` turns each block into `BlockStatistics`, merges those of several blocks, and fits a rotation to them:
+all that a stream (`densray.scale.fit_blocks`), a Dask collection or another cluster needs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
-from densray._arrays import Array, beside, is_dask, is_foreign, to_host
+from densray._arrays import Array, float64_like, is_dask, is_foreign, to_host
 from densray.errors import DensRayError, LabelError, MissingExtraError, NotAdditiveError, VectorError
-from densray.moments import ClassMoments, ScoreMoments, on_host
-from densray.rotations._base import AdditiveRotation, Rotation, precision_of
-from densray.rotations._densray import SAMPLE_ROWS, check_partners, check_random_generator, too_many_rows
+from densray.moments import ClassMoments, LabelMoments, MomentParts, merge_moments, moments_of_labels, on_host
+from densray.pair_sampling import SAMPLE_ROWS, check_partners, check_random_generator, too_many_rows
 from densray.rotations._input import (
     RowCount,
     check_distinct,
@@ -23,11 +26,24 @@ from densray.rotations._input import (
     check_weights,
     check_zeros,
     drop_weightless,
+    precision_of,
     read_block_labels,
 )
 
-if TYPE_CHECKING:
-    from densray.rotations._base import Rotation
+__all__ = [
+    "BlockAccumulator",
+    "BlockStatistics",
+    "RowSample",
+    "Stratum",
+    "as_rows",
+    "check_block",
+    "check_width",
+    "fit_dask",
+    "map_rows",
+    "score_dask",
+]
+
+AnyRotation = TypeVar("AnyRotation", bound=BaseEstimator)
 
 
 @dataclass(frozen=True)
@@ -116,48 +132,65 @@ class BlockStatistics:
     n_zero: int
     width: int
     precision: float
-    moments: ClassMoments | ScoreMoments
+    moments: LabelMoments
     sample: RowSample | None = None
 
 
 @dataclass(frozen=True)
-class Gatherer:
-    """Turns blocks into statistics, merges them, and makes a fitted rotation of them.
+class BlockAccumulator:
+    """Turns blocks of rows into statistics, merges them, and fits a rotation to them.
 
     Attributes
     ----------
-    rotation : AdditiveRotation
+    rotation : estimator
         An unfitted copy: parameters only.
+    parts : MomentParts
+        The moments it needs.
     seed : int
-        Of the rows drawn where pairs are sampled.
+        Seed of the rows drawn where pairs are sampled.
     sample_rows : int
         How many rows are drawn; 0 where none are needed.
     cutoffs : mapping, optional
-        The priority above which rows of a label are surely not drawn.
+        For each label, the priority above which rows are surely not drawn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from densray import DensRay
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> y = np.sign(X[:, 0])
+    >>> accumulator = BlockAccumulator.of(DensRay(), "two workers")
+    >>> parts = [accumulator.gather(i, X[50 * i : 50 * i + 50], y[50 * i : 50 * i + 50]) for i in range(2)]
+    >>> merged = accumulator.fit(DensRay(), accumulator.merge_all(parts))
+    >>> bool(np.allclose(merged.components_, DensRay().fit(X, y).components_))
+    True
     """
 
-    rotation: AdditiveRotation
+    rotation: Any
+    parts: MomentParts
     seed: int = 0
     sample_rows: int = 0
     cutoffs: Mapping[Any, float] | None = None
 
     @classmethod
-    def of(cls, rotation: Rotation, where: str) -> Gatherer:
-        """Return the gatherer of a rotation; one that needs all rows at once is a named error."""
-        if not isinstance(rotation, AdditiveRotation):
+    def of(cls, rotation: BaseEstimator, where: str) -> BlockAccumulator:
+        """Return the accumulator of a rotation; one that needs all rows at once is a named error."""
+        parts = getattr(rotation, "moment_parts", None)
+        if parts is None:
             raise NotAdditiveError(
                 f"{type(rotation).__name__} needs all rows at once, which {where} cannot give. Use a method whose "
                 "statistics add up, DensRay or MeanDifference, or fit on a sample in memory."
             )
-        bare: AdditiveRotation = clone(rotation)
+        unfitted = clone(rotation)
         if not getattr(rotation, "normalize_differences", False):
-            return cls(bare)
-        n_partners, sample_rows = (getattr(rotation, name) for name in ("n_partners", "sample_rows"))
+            return cls(unfitted, parts)
+        parameters = rotation.get_params(deep=False)
+        n_partners, sample_rows = parameters["n_partners"], parameters["sample_rows"]
         if n_partners is None:
             raise too_many_rows(where)
         check_partners(n_partners, sample_rows)
-        seed = int(check_random_generator(rotation.random_state).integers(2**32))
-        return cls(bare, seed, sample_rows or SAMPLE_ROWS)
+        seed = int(check_random_generator(parameters["random_state"]).integers(2**32))
+        return cls(unfitted, parts, seed, sample_rows or SAMPLE_ROWS)
 
     def gather(self, number: int, X: Array, y: Array, weight: Array | None = None) -> BlockStatistics | None:
         """Return the statistics of one block, None if it holds no row that counts; errors name the block."""
@@ -170,18 +203,18 @@ class Gatherer:
             labels = read_block_labels(y, X.shape[0])
             weights = None if weight is None else check_weights(weight, X)
             X, labels, weights = drop_weightless(X, labels, weights)
-            labels = beside(labels, X) if is_foreign(X) or is_foreign(labels) else labels
-            moments = on_host(self.rotation._moments_of(X, labels, weights))
+            labels = float64_like(labels, X) if is_foreign(X) or is_foreign(labels) else labels
+            moments = on_host(moments_of_labels(X, labels, weights, self.parts))
         except (VectorError, LabelError) as error:
             raise type(error)(f"block {number}: {error}") from error
         sample = None
         if self.sample_rows:
             rows = to_host(X) if is_foreign(X) else np.asarray(X)
-            charges = np.ones(len(rows)) if weights is None else to_host(weights).astype(np.float64)
+            row_weights = np.ones(len(rows)) if weights is None else to_host(weights).astype(np.float64)
             sample = RowSample.of(
                 rows,
                 to_host(labels),
-                charges,
+                row_weights,
                 limit=self.sample_rows,
                 seed=(self.seed, number),
                 cutoffs=self.cutoffs,
@@ -198,7 +231,7 @@ class Gatherer:
             first.n_zero + second.n_zero,
             first.width,
             max(first.precision, second.precision),
-            self.rotation._merged(first.moments, second.moments),
+            merge_moments(first.moments, second.moments, self.parts),
             None if first.sample is None or second.sample is None else first.sample.merge(second.sample),
         )
 
@@ -209,8 +242,8 @@ class Gatherer:
             total = self.merge(total, part)
         return total
 
-    def fit(self, rotation: Rotation, statistics: BlockStatistics | None) -> None:
-        """Give a rotation the axes these statistics determine."""
+    def fit(self, rotation: AnyRotation, statistics: BlockStatistics | None) -> AnyRotation:
+        """Return the rotation with the axes these statistics determine."""
         if statistics is None:
             raise VectorError("there are no rows: every block is empty. Pass at least one block of vectors and labels.")
         moments = statistics.moments
@@ -218,17 +251,15 @@ class Gatherer:
         check_distinct(np.array(distinct), classes_only=False)
         if statistics.n_zero:
             check_zeros(RowCount(statistics.n_zero, None), statistics.n_rows, stacklevel=5)
-        assert isinstance(rotation, AdditiveRotation)
-        rotation.n_features_in_ = statistics.width
-        n_components = rotation._count_axes((statistics.n_rows, statistics.width))
-        rotation._fit_gathered(moments, statistics.sample, n_components, statistics.precision)
+        fitted: AnyRotation = rotation.fit_statistics(statistics)
+        return fitted
 
-    def drawing_from(self, seen: Mapping[Any, int]) -> Gatherer:
-        """Return a gatherer that knows how many rows of each label there are, and sends on no more than it must."""
+    def with_class_counts(self, counts: Mapping[Any, int]) -> BlockAccumulator:
+        """Return an accumulator that knows how many rows of each label there are, so that it draws few in vain."""
         if not self.sample_rows:
             return self
-        scores = len(seen) > 2 or None in seen
-        counts = {None: sum(seen.values())} if scores else dict(seen)
+        scores = len(counts) > 2 or None in counts
+        counts = {None: sum(counts.values())} if scores else dict(counts)
         # Six standard deviations above the wanted number: fewer are left once in 10⁹ fits.
         wanted = self.sample_rows + 6.0 * np.sqrt(self.sample_rows)
         cutoffs = {label: min(1.0, wanted / max(count, 1)) for label, count in counts.items()}
@@ -265,15 +296,14 @@ def check_block(number: int, block: object) -> tuple[Array, Array, Array | None]
 
 
 #: Statistics merged by one task: few enough to hold, enough to keep the tree shallow.
-FAN_IN = 8
+BLOCKS_PER_MERGE = 8
 
-AnyRotation = TypeVar("AnyRotation", bound="Rotation")
-Column = Any  # a Dask array of one number a row
+Column = Any  # a Dask array of one number per row
 
 
 def fit_dask(rotation: AnyRotation, X: Any, y: Any, sample_weight: Any = None) -> AnyRotation:
     """Fit a rotation on a Dask array or dataframe, on whatever scheduler is active."""
-    gatherer = Gatherer.of(rotation, "a Dask collection")
+    accumulator = BlockAccumulator.of(rotation, "a Dask collection")
     X = as_rows(X)
     y = _column(y, X, "y")
     blocks = _blocks(X), _blocks(y)
@@ -281,37 +311,37 @@ def fit_dask(rotation: AnyRotation, X: Any, y: Any, sample_weight: Any = None) -
     if sample_weight is not None:
         weights = _blocks(_column(sample_weight, X, "sample_weight"))
     dask = _dask()
-    if gatherer.sample_rows:
-        gatherer = gatherer.drawing_from(
+    if accumulator.sample_rows:
+        accumulator = accumulator.with_class_counts(
             _reduce([dask.delayed(_count_labels)(part) for part in blocks[1]], _add_counts)
         )
-    gather = dask.delayed(gatherer.gather, pure=False)
+    gather = dask.delayed(accumulator.gather, pure=False)
     parts = [gather(number, *block) for number, block in enumerate(zip(*blocks, weights, strict=True))]
-    total: BlockStatistics | None = _reduce(parts, gatherer.merge_all)
-    gatherer.fit(rotation, total)
+    total: BlockStatistics | None = _reduce(parts, accumulator.merge_all)
+    accumulator.fit(rotation, total)
     return rotation
 
 
-def map_rows(rotation: Rotation, method: str, X: Any, **options: Any) -> Any:
+def map_rows(rotation: BaseEstimator, method: str, X: Any, **options: Any) -> Any:
     """Return the Dask array of what a method returns for the rows of `X`, block by block, when it is computed."""
     X = as_rows(X)
-    light = copy(rotation)
+    light: Any = copy(rotation)
     if hasattr(light, "moments_"):
         light.moments_ = None  # d × d numbers that no worker needs
-    probe = getattr(light, method)(np.ones((1, X.shape[1]), dtype=X.dtype), **options)
+    example = getattr(light, method)(np.ones((1, X.shape[1]), dtype=X.dtype), **options)
     return X.map_blocks(
         _apply,
         getattr(light, method),
         options,
-        probe.shape[1],
-        dtype=probe.dtype,
-        chunks=(X.chunks[0], (probe.shape[1],)),
-        meta=np.empty((0, 0), dtype=probe.dtype),
+        example.shape[1],
+        dtype=example.dtype,
+        chunks=(X.chunks[0], (example.shape[1],)),
+        meta=np.empty((0, 0), dtype=example.dtype),
     )
 
 
-def score_dask(rotation: Rotation, X: Any, y: Any) -> float:
-    """Return Kendall's τ-b of axis 0; one number a row comes to the client."""
+def score_dask(rotation: BaseEstimator, X: Any, y: Any) -> float:
+    """Return Kendall's τ-b of axis 0; one number per row comes to the client."""
     from scipy.stats import kendalltau
 
     X = as_rows(X)
@@ -327,7 +357,7 @@ def as_rows(X: Any) -> Any:
     if hasattr(X, "to_dask_array"):
         X = X.to_dask_array()
     if X.ndim != 2:
-        raise VectorError(f"X has shape {X.shape}; one vector a row is needed. Reshape it to 2-D.")
+        raise VectorError(f"X has shape {X.shape}; one vector per row is needed. Reshape it to 2-D.")
     if X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
     return X
@@ -340,7 +370,7 @@ def _blocks(array: Any) -> list[Any]:
 
 
 def _column(values: Any, X: Any, name: str) -> Column:
-    """Return one number a row as a Dask array cut as the rows are."""
+    """Return one number per row, as a Dask array in the chunks of the rows."""
     import dask.array as da
 
     if hasattr(values, "to_dask_array"):
@@ -365,7 +395,7 @@ def _column(values: Any, X: Any, name: str) -> Column:
 
 def _check_length(given: int, needed: int, name: str) -> None:
     if given != needed:
-        raise LabelError(f"{needed:,} rows of vectors, but {name} has {given:,} values. Pass one a row.")
+        raise LabelError(f"{needed:,} rows of vectors, but {name} has {given:,} values. Pass one per row.")
 
 
 def _reduce(parts: list[Any], merge: Callable[[list[Any]], Any]) -> Any:
@@ -373,7 +403,7 @@ def _reduce(parts: list[Any], merge: Callable[[list[Any]], Any]) -> Any:
     dask = _dask()
     task = dask.delayed(merge, pure=False)
     while len(parts) > 1:
-        parts = [task(parts[start : start + FAN_IN]) for start in range(0, len(parts), FAN_IN)]
+        parts = [task(parts[start : start + BLOCKS_PER_MERGE]) for start in range(0, len(parts), BLOCKS_PER_MERGE)]
     return parts[0].compute()
 
 
