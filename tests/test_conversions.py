@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,6 +38,49 @@ def test_pandas_frame_round_trip_by_index_and_by_column() -> None:
     assert same(WordSpace.from_frame(frame.reset_index(names="token"), word_column="token"), SPACE)
 
 
+LISTS = {"word": ["good", "bad"], "rank": [1, 2], "embedding": [[1.0, 0.5, 2.0], [-1.0, 0.25, 0.0]]}
+
+
+@pytest.mark.parametrize("make", ["lists", "arrays", "pandas", "pandas of arrays"])
+def test_a_column_of_vectors_is_read(make: str) -> None:
+    import pandas
+    import polars
+
+    frame: Any
+    if make.startswith("pandas"):
+        frame = pandas.DataFrame(LISTS)
+        if make.endswith("arrays"):
+            frame["embedding"] = [np.float32(vector) for vector in frame["embedding"]]
+    else:
+        frame = polars.DataFrame(LISTS)
+        if make == "arrays":
+            frame = frame.with_columns(polars.col("embedding").cast(polars.Array(polars.Float32, 3)))
+    space = WordSpace.from_frame(frame)
+    assert list(space.words) == ["good", "bad"]
+    np.testing.assert_array_equal(space.vectors, LISTS["embedding"])
+    assert same(WordSpace.from_frame(frame, vector_column="embedding"), space)
+    if make == "pandas":
+        assert same(WordSpace.from_frame(frame.set_index("word")), space)
+
+
+def test_columns_of_vectors_that_cannot_be_used_are_named() -> None:
+    import pandas
+    import polars
+
+    two = polars.DataFrame({**LISTS, "other": LISTS["embedding"]})
+    with pytest.raises(SpaceError, match=r"several columns of lists \('embedding', 'other'\).*vector_column="):
+        WordSpace.from_frame(two)
+    assert WordSpace.from_frame(two, vector_column="other").width == 3
+    with pytest.raises(SpaceError, match="no column 'vector'"):
+        WordSpace.from_frame(two, vector_column="vector")
+    for frame in (
+        polars.DataFrame({"word": ["good", "bad"], "embedding": [[1.0, 2.0], [1.0]]}),
+        pandas.DataFrame({"word": ["good", "bad"], "embedding": [[1.0, 2.0], None]}),
+    ):
+        with pytest.raises(VectorError, match=r"vector of 'bad' has [01] numbers, the first one 2"):
+            WordSpace.from_frame(frame)
+
+
 def test_gensim_round_trip_gives_the_same_neighbours() -> None:
     pytest.importorskip("gensim")
     keyed = SPACE.to_gensim()
@@ -60,6 +104,35 @@ def test_spacy_round_trip() -> None:
         WordSpace.from_spacy(Vocab())
     with pytest.raises(SpaceError, match="no spaCy Vocab"):
         WordSpace.from_spacy("en_core_web_md")
+
+
+def test_a_row_of_pruned_spacy_vectors_is_one_word_and_the_others_are_named() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pytest.importorskip("spacy")
+        from spacy.lookups import Lookups
+        from spacy.vocab import Vocab
+    vectors = np.float32([[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0.1, 0], [0, 1, 0.1]])
+    words = ["good", "bad", "king", "goood", "baad"]
+
+    def vocabulary() -> Vocab:
+        vocab = Vocab()
+        for word, vector in zip(words, vectors, strict=True):
+            vocab.set_vector(word, vector)
+        return vocab
+
+    whole = WordSpace.from_spacy(vocabulary())  # no warning, which would be an error
+    assert list(whole.words) == words
+    pruned = vocabulary()
+    pruned.prune_vectors(3)
+    with pytest.warns(UserWarning, match=r"2 of 5 words .* vector of another word .* 'goood', 'baad'.*lg"):
+        space = WordSpace.from_spacy(pruned)
+    assert list(space.words) == ["good", "bad", "king"]
+    np.testing.assert_array_equal(space.vectors, vectors[:3])
+    pruned.lookups = Lookups()
+    pruned.lookups.add_table("lexeme_prob", {pruned.strings["goood"]: -1.0, pruned.strings["good"]: -9.0})
+    with pytest.warns(UserWarning, match="'good'"):
+        assert list(WordSpace.from_spacy(pruned).words) == ["goood", "bad", "king"]
 
 
 def test_an_encoder_is_called_in_batches_and_gives_one_vector_per_word() -> None:

@@ -120,12 +120,12 @@ def test_neighbors_equal_the_sorted_list_of_all_cosines(space: WordSpace) -> Non
 
 
 def test_batched_neighbors_over_several_blocks_equal_the_oracle(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("densray._vocabulary._BLOCK", 7)
+    monkeypatch.setattr("densray._vocabulary.BLOCK_ROWS", 7)
     monkeypatch.setattr("densray._vocabulary._QUERIES", 2)
     vectors = RANDOM.normal(size=(50, 5))
     space = WordSpace([str(row) for row in range(50)], vectors)
     queries = ["3", "49", "0", "17", "18"]
-    rows, cosines = space.nearest(queries, k=6)
+    rows, cosines = space.neighbor_rows(queries, k=6)
     for query, line in zip(queries, rows, strict=True):
         assert [space.words[row] for row in line] == slow_neighbors(space, space[query], {query}, 6)
     assert (np.diff(cosines) <= 0).all()

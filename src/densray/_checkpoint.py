@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from densray._arrays import Array, array_on, is_foreign, namespace, to_host
 from densray._files import ArchiveKind, read_archive, write_archive
+from densray._vocabulary import spread_rows
 from densray.errors import PersistenceError
 from densray.moments import ClassMoments, Moments, ScoreMoments
 from densray.persistence import encode_parameters
@@ -81,7 +82,7 @@ def block_digest(X: Array, y: Array, weight: Array | None) -> bytes:
     """Return a digest of a block: its shape, labels and weights, and a few rows spread over it."""
     digest = hashlib.blake2b(repr((tuple(X.shape), str(X.dtype))).encode(), digest_size=_DIGEST_BYTES)
     n_rows = int(X.shape[0])
-    rows = np.unique(np.linspace(0, max(n_rows - 1, 0), _DIGEST_ROWS).astype(np.int64))[:n_rows]
+    rows = spread_rows(n_rows, _DIGEST_ROWS)
     for part in (namespace(X).take(X, array_on(rows, X), axis=0), y, weight):
         if part is not None:
             array = to_host(part) if is_foreign(part) else np.asarray(part)

@@ -1,134 +1,180 @@
-"""Word spaces from and to the objects of other libraries, each imported only when it is used."""
+"""Words and vectors from and to the objects of other libraries, each imported only when it is used.
+
+What :class:`densray.WordSpace` offers under the same names.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from html import escape
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from densray.errors import SpaceError, VectorError
+from densray.errors import SpaceError, VectorError, name_some
 
 if TYPE_CHECKING:
     import polars
 
+    from densray.space import WordSpace
 
-class Conversions:
-    """The part of `WordSpace` that speaks to other libraries."""
+WordsAndVectors = tuple[list[str], NDArray[Any]]
 
-    __slots__ = ()
 
-    if TYPE_CHECKING:
+def from_frame(frame: Any, *, word_column: str, vector_column: str | None) -> WordsAndVectors:
+    """Return the words of a pandas or polars frame, and their vectors: one column of lists, or the other columns."""
+    columns = {str(column): column for column in frame.columns}
+    if word_column in columns:
+        words = [str(word) for word in frame[columns[word_column]]]
+    elif hasattr(frame, "index"):
+        words = [str(word) for word in frame.index]
+    else:
+        raise SpaceError(
+            f"The frame has no column '{word_column}' (it has {', '.join(list(columns)[:5])}). "
+            f"Name the column of the words with word_column=."
+        )
+    others = [column for name, column in columns.items() if name != word_column]
+    if vector_column is None:
+        lists = [column for column in others if _holds_lists(frame[column])]
+        if len(lists) > 1:
+            raise SpaceError(f"The frame has several columns of lists ({name_some(lists)}). Name one: vector_column=.")
+        if not lists:
+            return words, frame[others].to_numpy()
+        vector_column = str(lists[0])
+    if vector_column not in columns:
+        raise SpaceError(f"The frame has no column '{vector_column}' (it has {name_some(columns)}).")
+    return words, _stacked(frame[columns[vector_column]].to_numpy(), words)
 
-        def __init__(self, words: Sequence[str], vectors: ArrayLike, *, name: str = "space") -> None: ...
-        def __len__(self) -> int: ...
-        @property
-        def words(self) -> Sequence[str]: ...
-        @property
-        def vectors(self) -> NDArray[np.float32]: ...
-        @property
-        def width(self) -> int: ...
-        @property
-        def name(self) -> str: ...
 
-    @classmethod
-    def from_frame(cls, frame: Any, *, word_column: str = "word", name: str = "space") -> Self:
-        """Return the space of a pandas or polars frame: one line per word, one numeric column per dimension.
+def _holds_lists(column: Any) -> bool:
+    """Return whether a column holds a list or an array per row."""
+    if str(column.dtype).lower().startswith(("list", "array")):
+        return True
+    first = column.iloc[0] if hasattr(column, "iloc") and len(column) else None
+    return isinstance(first, list | tuple | np.ndarray)
 
-        The words are the column `word_column`; a pandas frame without it gives its index.
-        """
-        columns = [str(column) for column in frame.columns]
-        if word_column in columns:
-            words = [str(word) for word in frame[word_column]]
-            numbers = frame[[column for column in frame.columns if str(column) != word_column]]
-        elif hasattr(frame, "index"):
-            words, numbers = [str(word) for word in frame.index], frame
-        else:
-            raise SpaceError(
-                f"The frame has no column '{word_column}' (it has {', '.join(columns[:5])}). "
-                f"Name the column of the words with word_column=."
-            )
-        return cls(words, numbers.to_numpy(), name=name)
 
-    def to_polars(self) -> polars.DataFrame:
-        """Return a polars frame with the column ``word`` and the columns ``0`` … ``d-1``."""
-        import polars
+def _stacked(column: NDArray[Any], words: Sequence[str]) -> NDArray[Any]:
+    """Return a column of lists as a matrix; a list that is missing or of another length is named by its word."""
+    if column.ndim == 2:
+        return column
+    rows = [np.ravel(row) if isinstance(row, list | tuple | np.ndarray) else np.empty(0) for row in column]
+    width = len(rows[0]) if rows else 0
+    odd = next((number for number, row in enumerate(rows) if len(row) != width or not width), None)
+    if odd is not None:
+        raise VectorError(
+            f"The vector of {words[odd]!r} has {len(rows[odd])} numbers, the first one {width}; one width is needed."
+        )
+    return np.stack(rows) if rows else np.empty((0, 0))
 
-        axes = {str(axis): np.ascontiguousarray(self.vectors[:, axis]) for axis in range(self.width)}
-        return polars.DataFrame({"word": list(self.words), **axes})
 
-    def to_pandas(self) -> Any:
-        """Return a pandas frame with the words as its index and one column per dimension."""
-        import pandas
+def to_polars(space: WordSpace) -> polars.DataFrame:
+    """Return a polars frame with the column ``word`` and the columns ``0`` … ``d-1``."""
+    import polars
 
-        return pandas.DataFrame(np.array(self.vectors), index=pandas.Index(list(self.words), name="word"))
+    axes = {str(axis): np.ascontiguousarray(space.vectors[:, axis]) for axis in range(space.width)}
+    return polars.DataFrame({"word": list(space.words), **axes})
 
-    @classmethod
-    def from_gensim(cls, keyed_vectors: Any, *, name: str = "space") -> Self:
-        """Return the space of a gensim ``KeyedVectors``, or of a model that has one (``model.wv``)."""
-        keyed = getattr(keyed_vectors, "wv", keyed_vectors)
-        if not (hasattr(keyed, "index_to_key") and hasattr(keyed, "vectors")):
-            raise SpaceError(f"{type(keyed_vectors).__name__} is no gensim KeyedVectors. Give model.wv.")
-        return cls([str(key) for key in keyed.index_to_key], keyed.vectors, name=name)
 
-    def to_gensim(self) -> Any:
-        """Return a gensim ``KeyedVectors`` with a copy of the vectors."""
-        from gensim.models import KeyedVectors
+def to_pandas(space: WordSpace) -> Any:
+    """Return a pandas frame with the words as its index and one column per dimension."""
+    import pandas
 
-        keyed = KeyedVectors(self.width, dtype=np.float32)
-        keyed.add_vectors(list(self.words), np.array(self.vectors))
-        return keyed
+    return pandas.DataFrame(np.array(space.vectors), index=pandas.Index(list(space.words), name="word"))
 
-    @classmethod
-    def from_spacy(cls, vocab: Any, *, name: str = "space") -> Self:
-        """Return the vectors of a spaCy pipeline or ``Vocab``: all strings that have a row."""
-        vocab = getattr(vocab, "vocab", vocab)
-        vectors = getattr(vocab, "vectors", None)
-        if vectors is None or not hasattr(vocab, "strings"):
-            raise SpaceError(f"{type(vocab).__name__} is no spaCy Vocab. Give nlp or nlp.vocab.")
-        if getattr(vectors.mode, "value", vectors.mode) != "default":
-            raise SpaceError(
-                "These spaCy vectors are made of hashed pieces: no row belongs to one word. "
-                "Use WordSpace.encode(words, lambda words: [nlp.vocab[word].vector for word in words])."
-            )
-        rows = sorted((row, vocab.strings[key]) for key, row in vectors.key2row.items() if row >= 0)
-        if not rows:
-            raise SpaceError("The spaCy vocabulary has no vectors. Load a pipeline with vectors (md or lg).")
-        data = np.asarray(vectors.data)[[row for row, _ in rows]]
-        return cls([word for _, word in rows], data, name=name)
 
-    def to_spacy(self) -> Any:
-        """Return a spaCy ``Vocab`` with a copy of the vectors (``nlp.vocab.vectors = vocab.vectors``)."""
-        from spacy.vectors import Vectors
-        from spacy.vocab import Vocab
+def from_gensim(keyed_vectors: Any) -> WordsAndVectors:
+    """Return the words and vectors of a gensim ``KeyedVectors``, or of a model that has one (``model.wv``)."""
+    keyed = getattr(keyed_vectors, "wv", keyed_vectors)
+    if not (hasattr(keyed, "index_to_key") and hasattr(keyed, "vectors")):
+        raise SpaceError(f"{type(keyed_vectors).__name__} is no gensim KeyedVectors. Give model.wv.")
+    return [str(key) for key in keyed.index_to_key], keyed.vectors
 
-        vocab = Vocab()
-        keys = [vocab.strings.add(word) for word in self.words]
-        vocab.vectors = Vectors(data=np.array(self.vectors), keys=keys, name=self.name)
-        return vocab
 
-    @classmethod
-    def encode(cls, words: Iterable[str], encoder: Any, *, batch_size: int = 256, name: str = "encoded") -> Self:
-        """Return the space an encoder gives: any ``encode(list[str]) -> array``, called batch by batch.
+def to_gensim(space: WordSpace) -> Any:
+    """Return a gensim ``KeyedVectors`` with a copy of the vectors."""
+    from gensim.models import KeyedVectors
 
-        An object with a method ``encode`` (sentence encoders, static models) may be given as it is. A word
-        given twice is encoded once.
-        """
-        encode: Callable[[list[str]], Any] = getattr(encoder, "encode", encoder)
-        if not callable(encode):
-            raise SpaceError(f"{type(encoder).__name__} does not encode. Give a function of a list of words.")
-        if batch_size < 1:
-            raise SpaceError(f"batch_size is {batch_size}; it must be at least 1.")
-        wanted = list(dict.fromkeys(words))
-        if not wanted:
-            raise SpaceError("A space needs at least one word; none was given to encode.")
-        starts = range(0, len(wanted), batch_size)
-        batches = [_encoded(encode, wanted[start : start + batch_size]) for start in starts]
-        widths = {batch.shape[1] for batch in batches}
-        if len(widths) > 1:
-            raise VectorError(f"The encoder gave vectors of widths {sorted(widths)}; one width is needed.")
-        return cls(wanted, np.vstack(batches), name=name)
+    keyed = KeyedVectors(space.width, dtype=np.float32)
+    keyed.add_vectors(list(space.words), np.array(space.vectors))
+    return keyed
+
+
+def from_spacy(vocab: Any) -> WordsAndVectors:
+    """Return the words and vectors of a spaCy pipeline or ``Vocab``: one word per row, the one that owns it."""
+    vocab = getattr(vocab, "vocab", vocab)
+    vectors = getattr(vocab, "vectors", None)
+    if vectors is None or not hasattr(vocab, "strings"):
+        raise SpaceError(f"{type(vocab).__name__} is no spaCy Vocab. Give nlp or nlp.vocab.")
+    if getattr(vectors.mode, "value", vectors.mode) != "default":
+        raise SpaceError(
+            "These spaCy vectors are made of hashed pieces: no row belongs to one word. "
+            "Use WordSpace.encode(words, lambda words: [nlp.vocab[word].vector for word in words])."
+        )
+    # Pruned vectors give the row of the nearest word that is left to those that are not, after the words that are.
+    probabilities = vocab.lookups.get_table("lexeme_prob", {})
+    keys = [key for key, row in vectors.key2row.items() if row >= 0]
+    keys.sort(key=lambda key: -probabilities.get(key, -np.inf))  # stable: without probabilities the first stays first
+    owners: dict[int, int] = {}
+    for key in keys:
+        owners.setdefault(int(vectors.key2row[key]), key)
+    if not owners:
+        raise SpaceError("The spaCy vocabulary has no vectors. Load a pipeline with vectors (md or lg).")
+    rows = sorted(owners)
+    if len(rows) < len(keys):
+        sharing = [key for key in keys if owners[int(vectors.key2row[key])] != key]
+        named = name_some(vocab.strings[key] for key in sharing)
+        warnings.warn(
+            f"{len(sharing):,} of {len(keys):,} words of the spaCy vocabulary have the vector of another word (it was "
+            f"pruned) and are left out: {named}. Load a pipeline whose vectors are not pruned for them (lg).",
+            UserWarning,
+            stacklevel=3,
+        )
+    return [vocab.strings[owners[row]] for row in rows], np.asarray(vectors.data)[rows]
+
+
+def to_spacy(space: WordSpace) -> Any:
+    """Return a spaCy ``Vocab`` with a copy of the vectors."""
+    from spacy.vectors import Vectors
+    from spacy.vocab import Vocab
+
+    vocab = Vocab()
+    keys = [vocab.strings.add(word) for word in space.words]
+    vocab.vectors = Vectors(data=np.array(space.vectors), keys=keys, name=space.name)
+    return vocab
+
+
+def to_html(space: WordSpace) -> str:
+    """Return the beginning of a space as an HTML table, for notebooks."""
+    heads = "".join(f"<th>{axis}</th>" for axis in range(min(space.width, 6)))
+    lines = "".join(
+        f"<tr><th>{escape(word)}</th>" + "".join(f"<td>{value:.4f}</td>" for value in vector[:6]) + "</tr>"
+        for word, vector in zip(space.words[:5], space.vectors[:5], strict=True)
+    )
+    return (
+        f"<div><b>WordSpace</b> {escape(space.name)}: {len(space):,} words × {space.width:,} dimensions"
+        f"<table><tr><th></th>{heads}</tr>{lines}</table></div>"
+    )
+
+
+def encode(words: Iterable[str], encoder: Any, *, batch_size: int) -> WordsAndVectors:
+    """Return words, each once, and the vectors an encoder gives them, called batch by batch."""
+    function: Callable[[list[str]], Any] = getattr(encoder, "encode", encoder)
+    if not callable(function):
+        raise SpaceError(f"{type(encoder).__name__} does not encode. Give a function of a list of words.")
+    if batch_size < 1:
+        raise SpaceError(f"batch_size is {batch_size}; it must be at least 1.")
+    wanted = list(dict.fromkeys(words))
+    if not wanted:
+        raise SpaceError("A space needs at least one word; none was given to encode.")
+    starts = range(0, len(wanted), batch_size)
+    batches = [_encoded(function, wanted[start : start + batch_size]) for start in starts]
+    widths = {batch.shape[1] for batch in batches}
+    if len(widths) > 1:
+        raise VectorError(f"The encoder gave vectors of widths {sorted(widths)}; one width is needed.")
+    return wanted, np.vstack(batches)
 
 
 def _encoded(encode: Callable[[list[str]], Any], words: list[str]) -> NDArray[np.float32]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from densray.errors import DensRayError, SpaceError, UnknownWordError, VectorError, name_some
-
-_BLOCK = 16_384
+from densray.moments import BLOCK_ROWS
 
 
 def checked_words(words: Sequence[str]) -> tuple[str, ...]:
@@ -49,8 +49,8 @@ def checked_vectors(vectors: ArrayLike, words: Sequence[str]) -> NDArray[np.floa
         raise SpaceError(f"{len(words)} words were given with {len(matrix)} vectors; the numbers must agree.")
     bad = [
         start + row
-        for start in range(0, len(matrix), _BLOCK)
-        for row in np.flatnonzero(~np.isfinite(matrix[start : start + _BLOCK]).all(axis=1)).tolist()
+        for start in range(0, len(matrix), BLOCK_ROWS)
+        for row in np.flatnonzero(~np.isfinite(matrix[start : start + BLOCK_ROWS]).all(axis=1)).tolist()
     ]
     if bad:
         raise VectorError(
@@ -58,6 +58,22 @@ def checked_vectors(vectors: ArrayLike, words: Sequence[str]) -> NDArray[np.floa
             f"first in row {bad[0]}. Leave those words out."
         )
     return matrix
+
+
+def checked_queries(queries: Any, width: int, name: str) -> NDArray[np.float32]:
+    """Return vectors asked about as a float32 matrix of a given width, or say what is wrong; `name` is the space's."""
+    try:
+        points = np.asarray(queries, dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise VectorError(f"The queries are neither words nor vectors ({error}).") from error
+    if points.ndim != 2 or points.shape[1] != width:
+        raise VectorError(
+            f"Queries of shape {points.shape} do not fit '{name}', which is {width} wide. "
+            f"Give words, or vectors of that width."
+        )
+    if not np.isfinite(points).all():
+        raise VectorError("A query has NaN or infinite numbers. Give finite vectors.")
+    return points
 
 
 def check_seed(seed: object, *, name: str = "random_state") -> None:
@@ -147,9 +163,9 @@ _QUERIES = 512
 def row_lengths(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the Euclidean length of every row, one block at a time."""
     lengths = np.empty(len(vectors), dtype=np.float32)
-    for start in range(0, len(vectors), _BLOCK):
-        block = np.asarray(vectors[start : start + _BLOCK], dtype=np.float64)
-        lengths[start : start + _BLOCK] = np.sqrt(np.einsum("ij,ij->i", block, block))
+    for start in range(0, len(vectors), BLOCK_ROWS):
+        block = np.asarray(vectors[start : start + BLOCK_ROWS], dtype=np.float64)
+        lengths[start : start + BLOCK_ROWS] = np.sqrt(np.einsum("ij,ij->i", block, block))
     return lengths
 
 
@@ -220,6 +236,34 @@ def nearest_rows(
     return rows, cosines
 
 
+def analogy_rows(
+    vectors: NDArray[np.float32],
+    questions: NDArray[np.int64],
+    *,
+    lengths: NDArray[np.float32],
+    k: int,
+    barred: NDArray[np.int64] | None = None,
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return the rows of the k best answers to «a is to b as c is to …» by 3CosAdd, and their cosines.
+
+    The highest cosines with b − a + c over unit vectors (Mikolov et al. 2013). The solver of the analogy benchmark has
+    an implementation of its own, since it scores all solvers from the same products.
+
+    Parameters
+    ----------
+    vectors, lengths, k
+        As for `nearest_rows`.
+    questions : array of shape (q, 3)
+        The rows of a, b and c, which cannot be answers.
+    barred : array, optional
+        Rows that cannot be answers either.
+    """
+    a, b, c = (at_unit_length(np.asarray(vectors[column], dtype=np.float64)) for column in questions.T)
+    targets = at_unit_length(b - a + c).astype(np.float32)
+    others = np.empty(0, dtype=np.int64) if barred is None else barred
+    return nearest_rows(vectors, targets, lengths=lengths, k=k, barred=[np.append(others, own) for own in questions])
+
+
 def _nearest(
     vectors: NDArray[np.float32],
     unit: NDArray[np.float32],
@@ -230,10 +274,10 @@ def _nearest(
     """Return the best rows of a few unit queries: the best of each block join the best so far."""
     rows = np.zeros((len(unit), 0), dtype=np.int64)
     cosines = np.zeros((len(unit), 0), dtype=np.float32)
-    for start in range(0, len(vectors), _BLOCK):
-        block = np.asarray(vectors[start : start + _BLOCK])
+    for start in range(0, len(vectors), BLOCK_ROWS):
+        block = np.asarray(vectors[start : start + BLOCK_ROWS])
         found = unit @ block.T
-        found /= np.maximum(lengths[start : start + _BLOCK], np.finfo(np.float32).tiny)
+        found /= np.maximum(lengths[start : start + BLOCK_ROWS], np.finfo(np.float32).tiny)
         for query, bars in enumerate(barred or ()):
             inside = bars[(bars >= start) & (bars < start + len(block))] - start
             found[query, inside] = -np.inf

@@ -4,20 +4,33 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from html import escape
-from typing import Any, Literal, Protocol, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from densray._conversions import Conversions
-from densray._vocabulary import Vocabulary, at_unit_length, checked_vectors, checked_words, nearest_rows, row_lengths
+from densray import _conversions
+from densray._vocabulary import (
+    BLOCK_ROWS,
+    Vocabulary,
+    analogy_rows,
+    at_unit_length,
+    checked_queries,
+    checked_vectors,
+    checked_words,
+    nearest_rows,
+    row_lengths,
+    spread_rows,
+)
 from densray.erasure import Erasure, HasAxes, Removal
 from densray.errors import RotationNotFittedError, SpaceError, VectorError, name_some
 
+if TYPE_CHECKING:
+    import polars
+
 __all__ = ["FittedRotation", "WordSpace"]
 
-_BLOCK = 16_384
 _SAMPLED_ROWS = 1_024
 
 Queries: TypeAlias = "Sequence[str | ArrayLike] | NDArray[Any]"
@@ -32,7 +45,7 @@ class FittedRotation(Protocol):
     def transform(self, X: NDArray[np.float32]) -> NDArray[np.floating]: ...
 
 
-class WordSpace(Conversions):
+class WordSpace:
     """Words and their vectors, immutable.
 
     Parameters
@@ -107,7 +120,7 @@ class WordSpace(Conversions):
         raise AttributeError(f"A WordSpace does not change: {name!r} cannot be set. Build a new one.")
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuilt, (tuple(self.words), np.asarray(self._vectors), self._name)
+        return partial(WordSpace.unchecked, name=self._name), (tuple(self.words), np.asarray(self._vectors))
 
     @property
     def words(self) -> Sequence[str]:
@@ -239,16 +252,16 @@ class WordSpace(Conversions):
     def neighbors(self, query: str | ArrayLike, *, k: int = 10, exclude: Iterable[str] = ()) -> list[tuple[str, float]]:
         """Return the k words nearest to a word or a vector, with their cosines, best first.
 
-        A word is not its own neighbour; words in `exclude` are left out too.
+        A word is not its own neighbour; words in `exclude` are left out too. For many queries see `neighbor_rows`.
         """
-        rows, cosines = self.nearest([query], k=k, exclude=exclude)
-        return [
-            (self.words[row], float(cosine))
-            for row, cosine in zip(rows[0].tolist(), cosines[0], strict=True)
-            if np.isfinite(cosine)
-        ]
+        rows, cosines = self.neighbor_rows([query], k=k, exclude=exclude)
+        return self._with_cosines(rows[0], cosines[0])
 
-    def nearest(
+    def _with_cosines(self, rows: NDArray[np.int64], cosines: NDArray[np.float32]) -> list[tuple[str, float]]:
+        found = zip(rows.tolist(), cosines.tolist(), strict=True)
+        return [(self.words[row], cosine) for row, cosine in found if np.isfinite(cosine)]
+
+    def neighbor_rows(
         self, queries: Queries, *, k: int = 10, exclude: Iterable[str] = ()
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Return the rows of the k nearest words of each query, and their cosines, both of shape (q, k).
@@ -265,7 +278,6 @@ class WordSpace(Conversions):
         if k < 1:
             raise SpaceError(f"k is {k}; it must be at least 1, the number of neighbours.")
         shared = self.locate(exclude)
-        shared = shared[shared >= 0]
         points, own = self._points(queries)
         barred = [shared] * len(points) if own is None else [np.append(shared, row) for row in own]
         return nearest_rows(self._vectors, points, lengths=self.lengths, k=k, barred=barred)
@@ -275,18 +287,7 @@ class WordSpace(Conversions):
         if len(queries) and all(isinstance(query, str) for query in queries):
             rows = self._vocabulary.find(str(query) for query in queries)
             return np.asarray(self._vectors[rows]), rows
-        try:
-            points = np.asarray(queries, dtype=np.float32)
-        except (TypeError, ValueError) as error:
-            raise VectorError(f"The queries are neither words nor vectors ({error}).") from error
-        if points.ndim != 2 or points.shape[1] != self.width:
-            raise VectorError(
-                f"Queries of shape {points.shape} do not fit '{self.name}', which is {self.width} wide. "
-                f"Give words, or vectors of that width."
-            )
-        if not np.isfinite(points).all():
-            raise VectorError("A query has NaN or infinite numbers. Give finite vectors.")
-        return points, None
+        return checked_queries(queries, self.width, self.name), None
 
     def cosine(self, a: str | ArrayLike, b: str | ArrayLike) -> float:
         """Return the cosine between two words or vectors."""
@@ -294,26 +295,27 @@ class WordSpace(Conversions):
 
     def cosines(self, a: Queries, b: Queries) -> NDArray[np.float64]:
         """Return the cosine of every word (or vector) of `a` with every one of `b`."""
-        left, right = self._unit(a), self._unit(b)
+        left, right = (at_unit_length(self._points(side)[0].astype(np.float64)) for side in (a, b))
         return left @ right.T
-
-    def _unit(self, queries: Queries) -> NDArray[np.float64]:
-        return at_unit_length(self._points(queries)[0].astype(np.float64))
 
     def analogy(self, a: str, b: str, c: str, *, k: int = 10, exclude: Iterable[str] = ()) -> list[tuple[str, float]]:
         """Return the words d for which «a is to b as c is to d», by 3CosAdd (Mikolov et al. 2013).
 
         The k words with the highest cosine to b − a + c over unit vectors; a, b and c cannot be answers.
         """
-        left, right, query = self._unit([a, b, c])
-        return self.neighbors(right - left + query, k=k, exclude=(a, b, c, *exclude))
+        if k < 1:
+            raise SpaceError(f"k is {k}; it must be at least 1, the number of answers.")
+        question = self._vocabulary.find([a, b, c])[None]
+        rows, cosines = analogy_rows(self._vectors, question, lengths=self.lengths, k=k, barred=self.locate(exclude))
+        return self._with_cosines(rows[0], cosines[0])
 
     def rotated(self, by: FittedRotation) -> WordSpace:
         """Return the space in the coordinates of a fitted rotation: dimension 0 is the concept."""
         self._check_width(by)
         vectors = np.empty((len(self), len(by.components_)), dtype=np.float32)
-        for start in range(0, len(self), _BLOCK):
-            vectors[start : start + _BLOCK] = by.transform(np.asarray(self._vectors[start : start + _BLOCK]))
+        for start in range(0, len(self), BLOCK_ROWS):
+            stop = start + BLOCK_ROWS
+            vectors[start:stop] = by.transform(np.asarray(self._vectors[start:stop]))
         return self._with(vectors)
 
     def erased(
@@ -365,7 +367,7 @@ class WordSpace(Conversions):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self._vectors, dtype=dtype, copy=copy)
 
-    def blocks(self, rows: int = _BLOCK) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
+    def blocks(self, rows: int = BLOCK_ROWS) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
         """Yield the space piece by piece: lists of words and their vectors, in order."""
         for start in range(0, len(self), rows):
             yield list(self.words[start : start + rows]), np.asarray(self._vectors[start : start + rows])
@@ -376,11 +378,67 @@ class WordSpace(Conversions):
         At most 1,024 rows are read, so that it is cheap on a memory map; two spaces that differ elsewhere
         only are not told apart.
         """
-        rows = np.unique(np.linspace(0, len(self) - 1, num=min(len(self), _SAMPLED_ROWS)).astype(np.int64))
+        rows = spread_rows(len(self), _SAMPLED_ROWS)
         digest = hashlib.sha256(repr((len(self), self.width)).encode())
         digest.update("\n".join(self.words[row] for row in rows.tolist()).encode("utf-8", "surrogatepass"))
         digest.update(np.ascontiguousarray(self._vectors[rows], dtype="<f4").tobytes())
         return digest.hexdigest()
+
+    @classmethod
+    def from_frame(
+        cls, frame: Any, *, word_column: str = "word", vector_column: str | None = None, name: str = "space"
+    ) -> WordSpace:
+        """Return the space of a pandas or polars frame: one line per word.
+
+        The words are the column `word_column`; a pandas frame without it gives its index. The vectors are the column of
+        lists or arrays (`vector_column`, where there are several), or else all other columns, one per dimension.
+
+        >>> import polars
+        >>> frame = polars.DataFrame({"word": ["good", "bad"], "embedding": [[1.0, 0.5], [-1.0, 0.5]]})
+        >>> WordSpace.from_frame(frame)["bad"].tolist()
+        [-1.0, 0.5]
+        """
+        read = _conversions.from_frame(frame, word_column=word_column, vector_column=vector_column)
+        return cls(*read, name=name)
+
+    def to_polars(self) -> polars.DataFrame:
+        """Return a polars frame with the column ``word`` and the columns ``0`` … ``d-1``."""
+        return _conversions.to_polars(self)
+
+    def to_pandas(self) -> Any:
+        """Return a pandas frame with the words as its index and one column per dimension."""
+        return _conversions.to_pandas(self)
+
+    @classmethod
+    def from_gensim(cls, keyed_vectors: Any, *, name: str = "space") -> WordSpace:
+        """Return the space of a gensim ``KeyedVectors``, or of a model that has one (``model.wv``)."""
+        return cls(*_conversions.from_gensim(keyed_vectors), name=name)
+
+    def to_gensim(self) -> Any:
+        """Return a gensim ``KeyedVectors`` with a copy of the vectors."""
+        return _conversions.to_gensim(self)
+
+    @classmethod
+    def from_spacy(cls, vocab: Any, *, name: str = "space") -> WordSpace:
+        """Return the vectors of a spaCy pipeline or ``Vocab``, one word per row.
+
+        In pruned vectors many words share the row of the nearest word that was not pruned. Such a row belongs to its
+        most probable word (the first, where no probabilities are known); the others are left out, with a warning.
+        """
+        return cls(*_conversions.from_spacy(vocab), name=name)
+
+    def to_spacy(self) -> Any:
+        """Return a spaCy ``Vocab`` with a copy of the vectors (``nlp.vocab.vectors = vocab.vectors``)."""
+        return _conversions.to_spacy(self)
+
+    @classmethod
+    def encode(cls, words: Iterable[str], encoder: Any, *, batch_size: int = 256, name: str = "encoded") -> WordSpace:
+        """Return the space an encoder gives: any ``encode(list[str]) -> array``, called batch by batch.
+
+        An object with a method ``encode`` (sentence encoders, static models) may be given as it is. A word given twice
+        is encoded once.
+        """
+        return cls(*_conversions.encode(words, encoder, batch_size=batch_size), name=name)
 
     def __repr__(self) -> str:
         words = name_some(self.words[:3])
@@ -388,17 +446,4 @@ class WordSpace(Conversions):
         return f"WordSpace '{self.name}': {len(self):,} words × {self.width:,} dimensions ({words}{more})"
 
     def _repr_html_(self) -> str:
-        heads = "".join(f"<th>{axis}</th>" for axis in range(min(self.width, 6)))
-        lines = "".join(
-            f"<tr><th>{escape(word)}</th>" + "".join(f"<td>{value:.4f}</td>" for value in vector[:6]) + "</tr>"
-            for word, vector in zip(self.words[:5], self._vectors[:5], strict=True)
-        )
-        return (
-            f"<div><b>WordSpace</b> {escape(self.name)}: {len(self):,} words × {self.width:,} dimensions"
-            f"<table><tr><th></th>{heads}</tr>{lines}</table></div>"
-        )
-
-
-def _rebuilt(words: tuple[str, ...], vectors: NDArray[np.float32], name: str) -> WordSpace:
-    """Return the space a copy in another process was made from."""
-    return WordSpace.unchecked(words, vectors, name=name)
+        return _conversions.to_html(self)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._vocabulary import at_unit_length, nearest_rows
+from densray._vocabulary import analogy_rows, nearest_rows, spread_rows
 from densray.analogies import AnalogyPair, AnalogySet
 from densray.datasets import SimilaritySet
 from densray.debiasing._measurement import (
@@ -67,17 +67,7 @@ def analogy_accuracy(
             f"no category of '{analogies.name}' has two pairs in '{space.name}'. Check case and language."
         )
     rows = np.array([space.locate(question) for question in questions])
-    words = {row: place for place, row in enumerate(np.unique(rows).tolist())}
-    unit = unit_rows(space, [space.words[row] for row in words])
-    places = np.vectorize(words.__getitem__)(rows)
-    a, b, c = (unit[places[:, column]] for column in range(3))
-    nearest, _ = nearest_rows(
-        space.vectors,
-        at_unit_length(b - a + c).astype(np.float32),
-        lengths=space.lengths,
-        k=1,
-        barred=list(rows[:, :3]),
-    )
+    nearest, _ = analogy_rows(space.vectors, rows[:, :3], lengths=space.lengths, k=1)
     share = float(np.mean(nearest[:, 0] == rows[:, 3]))
     missing = tuple(space.absent(analogies.words))
     return Measurement("analogies", share, proportion_interval(share, len(rows)), used=len(rows), missing=missing)
@@ -110,7 +100,7 @@ def neighbor_overlap(
     if list(space.words[:5]) != list(original.words[:5]) or len(space) != len(original):
         raise TaskError(f"'{space.name}' and '{original.name}' hold different words; the same are needed.")
     if words is None:
-        rows = np.unique(np.linspace(0, len(space) - 1, num=min(most, len(space))).astype(np.int64))
+        rows = spread_rows(len(space), most)
         missing: tuple[str, ...] = ()
     else:
         found, missing = find_words(original, words, what="words with neighbours")
