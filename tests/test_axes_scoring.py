@@ -18,6 +18,7 @@ from densray.axes._scoring import induce, score_vocabulary
 from densray.datasets import load_lexicon
 from densray.errors import DensRayError, LexiconError, OutputError, TaskError, VectorError
 from densray.metrics import auc
+from densray.persistence import AxisFile, save_rotation
 from densray.rotations import make_rotation
 from planted import planted_seeds, planted_space
 
@@ -165,11 +166,12 @@ def test_an_ending_that_names_no_table_is_refused(tmp_path: Path) -> None:
         induce(space, lexicon).write(tmp_path / "lexicon.txt")
 
 
-def test_a_model_survives_its_arrays() -> None:
+def test_a_model_survives_its_file(tmp_path: Path) -> None:
     seeds = planted_seeds(scores=True)
     rotation = make_rotation("ridge").fit(seeds.X, seeds.y)
     model = AxisModel.of(rotation, seeds, WordSpace(seeds.words, seeds.X))
-    again = AxisModel.from_arrays(model.axis, model.to_arrays())
+    path = save_rotation(rotation, tmp_path / "axis.npz", attachments=model.to_arrays())
+    again = AxisModel.from_file(AxisFile.read(path))
     for name in ("score", "probability", "standard_error", "expected_label"):
         np.testing.assert_allclose(
             getattr(again.score(seeds.X), name), getattr(model.score(seeds.X), name), rtol=1e-4, atol=1e-6

@@ -14,7 +14,7 @@ import pytest
 from densray import load_rotation, save_rotation
 from densray.cli.entry import run
 from densray.formats import read_space, write_space
-from densray.persistence import read_header
+from densray.persistence import AxisFile
 from densray.rotations import METHODS, make_rotation
 from planted import planted_space
 
@@ -52,7 +52,7 @@ def test_fit_saves_a_lossless_rotation_with_its_space_and_names(files: Path, tmp
     space = read_space(files / "space.txt")
     rotation = load_rotation(tmp_path / "named.npz", space=space)
     assert rotation.components_.shape == (12, 12)
-    assert read_header(tmp_path / "named.npz")["label_names"] == ["bad", "good"]
+    assert AxisFile.read(tmp_path / "named.npz").header["label_names"] == ["bad", "good"]
 
 
 def test_fit_reports_how_far_the_axis_can_be_trusted(

@@ -11,7 +11,7 @@ from densray.erasure import Erasure
 from densray.explorer.views import remove
 from densray.explorer.workbench import RemovalWords, Workbench, current
 from densray.formats import read_space
-from densray.persistence import read_header
+from densray.persistence import AxisFile
 from explorer_page import open_page, texts
 
 GENDER = {"source": "lexicon", "lexicon": "gender"}
@@ -144,7 +144,7 @@ class TestWhatIsTaken:
         assert abs(rotation.components_ - erasure.right).max() == 0.0
         part = googlenews.vectors[:200]
         assert abs(rotation.erase(part, n_axes=erasure.rank) - erasure.erase(part)).max() < 1e-6
-        assert read_header(path)["notes"]["method"] == remover
+        assert AxisFile.read(path).header["notes"]["method"] == remover
 
     @pytest.mark.parametrize("ending", list(remove._FILES))
     def test_the_erased_space_is_one_file_of_about_the_size_that_was_said(self, tmp_path, googlenews, ending):

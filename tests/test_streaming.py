@@ -11,7 +11,7 @@ from densray import DensRay, WordSpace, load_space, save_rotation
 from densray.erasure import Removal
 from densray.errors import DataError, FormatError, OutputError, PersistenceError
 from densray.formats import read_space, write_space
-from densray.streaming import load_axis_for, load_axis_on, rewrite_space, rotating
+from densray.streaming import load_axis, rewrite_space, rotating
 
 RNG = np.random.default_rng(0)
 
@@ -76,7 +76,7 @@ def test_an_axis_is_known_to_its_space_in_any_format(space: WordSpace, rotation:
     axis = save_rotation(rotation, tmp_path / "axis.npz", space=space)
     for name in ("renamed.bin", "renamed.txt", "renamed.densray"):
         source = write_space(space, tmp_path / name)
-        assert np.array_equal(load_axis_for(source, axis).components_, rotation.components_)
+        assert np.array_equal(load_axis(axis, source).rotation.components_, rotation.components_)
 
 
 @pytest.mark.parametrize("fitted_on", ["first words", "last words", "unit length"])
@@ -86,8 +86,8 @@ def test_an_axis_of_a_part_or_of_unit_vectors_belongs_to_the_space(
     parts = {"first words": space.limit(20), "last words": space.subset(space.words[-9:])}
     axis = save_rotation(rotation, tmp_path / "axis.npz", space=parts.get(fitted_on, space.normalized()))
     for ending in ("bin", "densray"):
-        assert load_axis_for(write_space(space, tmp_path / f"tiny.{ending}"), axis) is not None
-    assert load_axis_on(space, axis) is not None
+        assert load_axis(axis, write_space(space, tmp_path / f"tiny.{ending}")) is not None
+    assert load_axis(axis, space) is not None
 
 
 def test_an_axis_of_some_words_of_the_embedded_space_belongs_to_it(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_an_axis_of_some_words_of_the_embedded_space_belongs_to_it(tmp_path: Pat
     part = whole.subset(whole.words[2000:2500])
     fitted = DensRay(n_components=1).fit(part.vectors, np.repeat([1, -1], 250))
     axis = save_rotation(fitted, tmp_path / "axis.npz", space=part)
-    assert load_axis_for("googlenews-26k", axis) is not None
+    assert load_axis(axis, "googlenews-26k") is not None
 
 
 def test_an_axis_reads_no_more_of_a_file_than_it_was_fitted_on(
@@ -104,7 +104,7 @@ def test_an_axis_reads_no_more_of_a_file_than_it_was_fitted_on(
     axis = save_rotation(rotation, tmp_path / "axis.npz", space=space.limit(20))
     source = write_space(space, tmp_path / "tiny.txt")
     source.write_text("\n".join(source.read_text().splitlines()[:25]) + "\nbroken 1 2\n")
-    assert load_axis_for(source, axis) is not None
+    assert load_axis(axis, source) is not None
     with pytest.raises(FormatError):
         read_space(source)
 
@@ -113,17 +113,17 @@ def test_a_space_without_a_word_of_the_axis_is_another_one(space: WordSpace, rot
     axis = save_rotation(rotation, tmp_path / "axis.npz", space=space)
     strange = WordSpace([f"strange{number}" for number in range(30)], space.vectors)
     with pytest.raises(PersistenceError, match=r"is another space.*any_space=True"):
-        load_axis_for(write_space(strange, tmp_path / "strange.bin"), axis)
+        load_axis(axis, write_space(strange, tmp_path / "strange.bin"))
     with pytest.raises(PersistenceError, match="is another space"):
-        load_axis_on(strange, axis)
+        load_axis(axis, strange)
 
 
 def test_an_axis_of_another_space_is_refused_unless_wanted(space: WordSpace, rotation: DensRay, tmp_path: Path) -> None:
     axis = save_rotation(rotation, tmp_path / "axis.npz", space=space)
     other = write_space(space.with_vectors(-space.vectors), tmp_path / "tiny.bin")
     with pytest.raises(PersistenceError, match="is another space"):
-        load_axis_for(other, axis)
-    assert load_axis_for(other, axis, any_space=True) is not None
+        load_axis(axis, other)
+    assert load_axis(axis, other, any_space=True) is not None
     narrow = write_space(WordSpace(space.words, space.vectors[:, :4]), tmp_path / "narrow.bin")
     with pytest.raises(PersistenceError, match="width 6"):
-        load_axis_for(narrow, axis)
+        load_axis(axis, narrow)

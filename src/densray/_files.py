@@ -111,14 +111,14 @@ def write_archive(
 
 
 def read_archive(
-    path: Path, kind: ArchiveKind, *, check_header: Callable[[dict[str, Any]], None] | None = None
+    path: Path, kind: ArchiveKind, *, check_header: Callable[[dict[str, Any]], None] | None = None, hasher: Any = None
 ) -> tuple[dict[str, Any], Arrays]:
     """Return header and arrays of an archive that :func:`write_archive` wrote; any other file is a PersistenceError.
 
     `check_header` may raise its own errors about the header. It is called before the digest is compared, so that a
-    header that lacks something is named for that.
+    header that lacks something is named for that. A `hasher` of `hashlib` gets the bytes of the file, opened once.
     """
-    arrays = _read_arrays(path, kind)
+    arrays = _read_arrays(path, kind, hasher)
     header = _read_header(path, kind, arrays.pop(_HEADER_MEMBER, None))
     if check_header is not None:
         check_header(header)
@@ -138,12 +138,15 @@ def archive_digest(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
     return digest.hexdigest()
 
 
-def _read_arrays(path: Path, kind: ArchiveKind) -> Arrays:
+def _read_arrays(path: Path, kind: ArchiveKind, hasher: Any) -> Arrays:
     try:
         with path.open("rb") as stream:
             if not stream.read(len(NPY_MAGIC)).startswith((b"PK", NPY_MAGIC)):
                 raise PersistenceError(f"{path} is not a saved {kind.noun} (.npz). {say_kind(path) or kind.remedy}")
             stream.seek(0)
+            if hasher is not None:
+                hashlib.file_digest(stream, lambda: hasher)
+                stream.seek(0)
             file = np.load(stream, allow_pickle=False)
             if not hasattr(file, "files"):
                 raise PersistenceError(f"{path} holds a bare array, not a {kind.noun}. {kind.remedy}")

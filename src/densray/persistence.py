@@ -1,13 +1,11 @@
-"""Rotations on disk: arrays and a JSON header, never a pickle."""
+"""Axes on disk: rotations as arrays and a JSON header, never a pickle, with a sample of the space they belong to."""
 
 from __future__ import annotations
 
 import hashlib
-import json
-import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,28 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from densray._files import atomic_write, say_kind
-from densray._version import __version__
-from densray._vocabulary import at_unit_length
+from densray._files import ArchiveKind, read_archive, write_archive
+from densray._vocabulary import at_unit_length, spread_rows
 from densray.errors import PersistenceError, RotationNotFittedError, suggest
 
 if TYPE_CHECKING:
     from densray.rotations import Rotation
     from densray.space import WordSpace
 
-__all__ = [
-    "FORMAT_VERSION",
-    "agrees",
-    "decode_parameters",
-    "encode_parameters",
-    "is_fitted_on",
-    "load_attachments",
-    "load_rotation",
-    "read_header",
-    "rotation_classes",
-    "sample_space",
-    "save_rotation",
-]
+__all__ = ["AxisFile", "encode_parameters", "load_rotation", "rotation_classes", "save_rotation"]
 
 
 def rotation_classes() -> dict[str, type]:
@@ -99,31 +84,30 @@ def _scikit_learn_estimators() -> dict[str, type]:
     return dict(all_estimators())
 
 
-#: Words whose vectors are remembered, and how many coordinates of each.
+#: Words whose vectors are stored with a rotation, and how many coordinates of each.
 SAMPLED_WORDS, SAMPLED_COORDINATES = 1_024, 8
 #: What a coordinate of a unit vector may differ by: half precision and rounded text files stay below it.
-TOLERANCE = 2e-3
+SAMPLE_TOLERANCE = 2e-3
 
 
 def sample_space(space: WordSpace) -> tuple[list[str], NDArray[np.float32]]:
     """Return words spread evenly over a space, and the first coordinates of their vectors at unit length."""
-    rows = np.unique(np.linspace(0, len(space) - 1, num=min(len(space), SAMPLED_WORDS)).astype(np.int64))
-    writable = [row for row in rows.tolist() if _is_text(space.words[row])]
-    return [space.words[row] for row in writable], _first_coordinates(space.vectors[writable])
+    rows = [row for row in spread_rows(len(space), SAMPLED_WORDS).tolist() if _is_text(space.words[row])]
+    return [space.words[row] for row in rows], _first_coordinates(space.vectors[rows])
 
 
-def agrees(space: WordSpace, words: Sequence[str], coordinates: NDArray[np.float32]) -> bool:
-    """Return whether a space has some of the words, and every one of them points where it was remembered to point.
+def matches_sample(space: WordSpace, words: Sequence[str], coordinates: NDArray[np.float32]) -> bool:
+    """Return whether a space has some of the words of a sample, and each of them points where it did in the sample.
 
-    A part of a space agrees with the whole, and its vectors may have been scaled; a space without a common word, or in
-    which one of them points elsewhere, is another one.
+    A part of a space matches the sample of the whole, and its vectors may have been scaled; a space without a common
+    word, or in which one of them points elsewhere, is another one.
     """
     rows = space.locate(words)
     shared = np.flatnonzero(rows >= 0)
     found = _first_coordinates(space.vectors[rows[shared]])
     if not shared.size or found.shape[1:] != coordinates.shape[1:]:
         return False
-    return bool(np.abs(found - coordinates[shared]).max() <= TOLERANCE)
+    return bool(np.abs(found - coordinates[shared]).max() <= SAMPLE_TOLERANCE)
 
 
 def _first_coordinates(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -135,20 +119,22 @@ def _is_text(word: str) -> bool:
     return not any("\ud800" <= letter <= "\udfff" for letter in word)  # halves of letters cannot be written
 
 
-#: Raised when the layout of the file changes; older versions keep loading.
-FORMAT_VERSION = 1
-
-_FORMAT = "densray-rotation"
-_HEADER = "header"
-#: What reading a damaged or foreign archive may raise.
-_UNREADABLE = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, MemoryError, OverflowError,
-               RuntimeError)  # fmt: skip
+_KIND = ArchiveKind("densray-rotation", 1, "rotation", "Fit an axis and save it.")
 _ATTACHED = "attached."
 _SAMPLE = _ATTACHED + "space sample"
-_MAGIC = b"PK"
-_MAGIC_OF_AN_ARRAY = b"\x93N"
 #: Learned attributes that stay in memory: additive statistics and the parts of a sequence.
 _NOT_SAVED = frozenset({"moments_", "rotations_"})
+_HEADER_TYPES: dict[str, type | tuple[type, ...]] = {
+    "method": str,
+    "parameters": dict,
+    "learned": dict,
+    "axis_names": list,
+    "label_names": (list, type(None)),
+    "width": int,
+    "space": (dict, type(None)),
+    "sample": list,
+    "notes": dict,
+}
 
 
 def save_rotation(
@@ -169,13 +155,12 @@ def save_rotation(
     path : path
         Where to write; the suffix ``.npz`` is added if there is none.
     space : WordSpace, optional
-        The space it was fitted on: its name, its fingerprint and some of its words are kept, so that another space is
-        noticed and a part of this one is not refused.
+        The space it was fitted on: its name, its fingerprint and a sample of its words are stored, so that another
+        space is noticed and a part of this one is not refused.
     label_names : pair of str, optional
         What the low and the high end of axis 0 are called.
     attachments : mapping of str to array, optional
-        Arrays that belong to the rotation and are no part of it, such as axes of resampled seeds; see
-        :func:`load_attachments`.
+        Arrays that belong to the rotation and are no part of it, such as axes of resampled seeds.
     notes : mapping, optional
         What else is to be known of it, as JSON can write it; in the header under ``notes``.
     overwrite : bool, default=False
@@ -187,10 +172,7 @@ def save_rotation(
     arrays, values = _learned(rotation)
     for name, array in (attachments or {}).items():
         arrays[_ATTACHED + name] = np.ascontiguousarray(array).reshape(np.shape(array))
-    header = {
-        "format": _FORMAT,
-        "format_version": FORMAT_VERSION,
-        "densray_version": __version__,
+    header: dict[str, Any] = {
         "method": type(rotation).__name__,
         "parameters": encode_parameters(rotation),
         "learned": values,
@@ -200,67 +182,120 @@ def save_rotation(
         "space": None
         if space is None
         else {"name": space.name, "words": len(space), "fingerprint": space.fingerprint()},
+        "sample": [],
         "notes": dict(notes or {}),
     }
     if space is not None:
         header["sample"], arrays[_SAMPLE] = sample_space(space)
-    header["digest"] = _digest(header, arrays)
-    text = np.frombuffer(json.dumps(header, ensure_ascii=False).encode(), dtype=np.uint8)
-    with atomic_write(path, overwrite=overwrite) as partial, partial.open("wb") as file:
-        np.savez(file, allow_pickle=False, **{_HEADER: text}, **arrays)
+    write_archive(path, _KIND, header, arrays, overwrite=overwrite)
     return path
 
 
-def load_rotation(path: str | Path, *, space: WordSpace | None = None) -> Rotation:
+def load_rotation(path: str | Path, *, space: WordSpace | None = None, any_space: bool = False) -> Rotation:
     """Return a rotation from its file, ready to transform.
 
     Parameters
     ----------
     path : path
     space : WordSpace, optional
-        The space it will be used on: another width, or another space than it was fitted on, is an error; see
-        :func:`is_fitted_on`.
+        The space it will be used on: another width, or another space than it was fitted on, is an error.
+    any_space : bool, default=False
+        Whether another space of the same width will do.
     """
-    path = Path(path)
-    header, arrays = _read(path)
-    if header["digest"] != _digest({key: header[key] for key in header if key != "digest"}, arrays):
-        raise PersistenceError(f"{path}: the contents do not match their digest; the file was changed. Save it anew.")
-    components = arrays.get("components_")
-    _check_components(path, components, header["width"])
+    file = AxisFile.read(path)
     if space is not None:
-        _check_space(path, header, arrays, space)
-    kind = rotation_classes()[header["method"]]
-    try:
-        rotation: Rotation = kind(**decode_parameters(header["parameters"]))
-    except TypeError as error:
-        raise PersistenceError(f"{path}: {error}. The parameters are of another version; save it anew.") from error
-    learned = {name: value for name, value in arrays.items() if not name.startswith(_ATTACHED)}
-    for name, value in {**header["learned"], **learned}.items():
-        if not name.endswith("_") or name.startswith("_") or callable(getattr(kind, name, None)):
-            raise PersistenceError(f"{path}: '{name}' is nothing a rotation learns. Save the rotation anew.")
-        setattr(rotation, name, value)
-    return rotation
+        file.check_space(space, any_space=any_space)
+    return file.rotation
 
 
-def load_attachments(path: str | Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays that were saved beside a rotation, by name; none is an empty dictionary."""
-    arrays = _read(Path(path))[1]
-    attached = {name: array for name, array in arrays.items() if name.startswith(_ATTACHED) and name != _SAMPLE}
-    return {name.removeprefix(_ATTACHED): array for name, array in attached.items()}
+@dataclass(frozen=True)
+class AxisFile:
+    """What a file of an axis holds, read once.
 
-
-def is_fitted_on(path: str | Path, space: WordSpace) -> bool:
-    """Return whether a rotation was fitted on this space, on more of it or on a part of it; True where it is not known.
-
-    The fingerprint tells the very space; else the vectors of some words that both have must point in one direction. A
-    space of another width is another space.
+    Attributes
+    ----------
+    path : Path
+    header : dict
+        What the file says of its rotation: method, parameters, label names, width, space, notes.
+    arrays : dict of arrays
+    sha256 : str
+        Of the bytes of the file.
     """
-    return _is_its_space(*_read(Path(path)), space)
 
+    path: Path
+    header: dict[str, Any]
+    arrays: dict[str, NDArray[Any]]
+    sha256: str
 
-def read_header(path: str | Path) -> dict[str, Any]:
-    """Return what a file says of its rotation: method, parameters, label names, width, space, notes."""
-    return _read(Path(path))[0]
+    @classmethod
+    def read(cls, path: str | Path) -> AxisFile:
+        """Return what a file holds; one that is damaged, changed or not an axis is a named error."""
+        path, hasher = Path(path), hashlib.sha256()
+        header, arrays = read_archive(path, _KIND, check_header=partial(_check_header, path), hasher=hasher)
+        _check_components(path, arrays.get("components_"), header["width"])
+        if len(arrays.get(_SAMPLE, ())) != len(header["sample"]):
+            raise PersistenceError(f"{path}: the sample of its space cannot be read. {_KIND.remedy}")
+        return cls(path, header, arrays, hasher.hexdigest())
+
+    @property
+    def method(self) -> str:
+        """The name of the method that found the axis, or of the class of the rotation."""
+        return str(self.header["notes"].get("method") or self.header["method"])
+
+    @property
+    def label_names(self) -> tuple[str, str] | None:
+        """What the low and the high end of axis 0 are called."""
+        names = self.header["label_names"]
+        return None if names is None else (str(names[0]), str(names[1]))
+
+    @property
+    def attachments(self) -> dict[str, NDArray[Any]]:
+        """The arrays that were saved beside the rotation, by name."""
+        attached = {name: array for name, array in self.arrays.items() if name.startswith(_ATTACHED)}
+        return {name.removeprefix(_ATTACHED): array for name, array in attached.items() if name != _SAMPLE}
+
+    @cached_property
+    def rotation(self) -> Rotation:
+        """The rotation, ready to transform."""
+        kind = rotation_classes()[self.header["method"]]
+        try:
+            rotation: Rotation = kind(**decode_parameters(self.header["parameters"]))
+        except TypeError as error:
+            raise PersistenceError(
+                f"{self.path}: {error}. The parameters are of another version; {_KIND.remedy}"
+            ) from error
+        learned = {name: value for name, value in self.arrays.items() if not name.startswith(_ATTACHED)}
+        for name, value in {**self.header["learned"], **learned}.items():
+            if not name.endswith("_") or name.startswith("_") or callable(getattr(kind, name, None)):
+                raise PersistenceError(f"{self.path}: '{name}' is nothing a rotation learns. {_KIND.remedy}")
+            setattr(rotation, name, value)
+        return rotation
+
+    def fits(self, space: WordSpace) -> bool:
+        """Return whether it was fitted on this space, on more of it or on a part of it; True where that is not known.
+
+        The fingerprint tells the very space; else the vectors of some words that both have must point in one direction.
+        A space of another width is another space.
+        """
+        if self.header["width"] != space.width:
+            return False
+        if not self.header["space"] or self.header["space"]["fingerprint"] == space.fingerprint():
+            return True
+        return matches_sample(space, self.header["sample"], self.arrays[_SAMPLE])
+
+    def check_space(self, space: WordSpace, *, any_space: bool = False) -> None:
+        """Raise if the axis was not fitted on this space; with `any_space` the width must agree and no more."""
+        if self.header["width"] != space.width:
+            raise PersistenceError(
+                f"{self.path} was fitted on vectors of width {self.header['width']}; {space.name} has {space.width}. "
+                "Use the space it was fitted on, or fit again."
+            )
+        if not any_space and not self.fits(space):
+            fitted = self.header["space"]
+            raise PersistenceError(
+                f"{self.path} was fitted on '{fitted['name']}' ({fitted['words']:,} words), and {space.name} is "
+                "another space. Fit an axis on this one, or pass any_space=True if both have the same dimensions."
+            )
 
 
 def _learned(rotation: Rotation) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -278,52 +313,15 @@ def _learned(rotation: Rotation) -> tuple[dict[str, NDArray[Any]], dict[str, Any
     return arrays, values
 
 
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    try:
-        with path.open("rb") as stream:
-            if not stream.read(len(_MAGIC)).startswith((_MAGIC, _MAGIC_OF_AN_ARRAY)):
-                advice = say_kind(path) or "Fit an axis and save it first."
-                raise PersistenceError(f"{path} is no saved rotation (.npz). {advice}")
-            stream.seek(0)
-            file = np.load(stream, allow_pickle=False)
-            if not hasattr(file, "files"):
-                raise PersistenceError(f"{path} holds a bare array, not a rotation. Save one with save_rotation.")
-            arrays = {name: np.asarray(file[name]) for name in file.files}
-    except FileNotFoundError:
-        raise PersistenceError(f"{path} does not exist. Fit an axis and save it there first.") from None
-    except _UNREADABLE as error:
-        if isinstance(error, PersistenceError):
-            raise
-        raise PersistenceError(
-            f"{path} is not a readable rotation ({error}). Save it anew with save_rotation."
-        ) from error
-    text = arrays.pop(_HEADER, None)
-    try:
-        header = json.loads(bytes(np.asarray(text, dtype=np.uint8)))
-        known = header["format"] == _FORMAT
-    except (TypeError, ValueError, KeyError, OverflowError, RecursionError) as error:
-        raise PersistenceError(f"{path} has no densray header; it is no saved rotation. {say_kind(path)}") from error
-    if not known:
-        raise PersistenceError(f"{path} holds '{header['format']}', not a rotation ('{_FORMAT}').")
-    _check_header(path, header)
-    return header, arrays
-
-
 def _check_header(path: Path, header: dict[str, Any]) -> None:
-    version = header.get("format_version")
-    if version != FORMAT_VERSION:
-        raise PersistenceError(
-            f"{path} has format version {version}; this densray ({__version__}) reads version {FORMAT_VERSION}. "
-            "Update densray, or save the rotation anew."
-        )
-    needed = {"method", "parameters", "learned", "width", "digest", "space", "label_names", "axis_names"}
-    missing = sorted(needed - header.keys())
+    missing = sorted(_HEADER_TYPES.keys() - header.keys())
     if missing:
-        raise PersistenceError(f"{path}: the header lacks {', '.join(missing)}. Save the rotation anew.")
-    kinds = {"method": str, "parameters": dict, "learned": dict, "width": int, "digest": str}
-    wrong = sorted(name for name, kind in kinds.items() if not isinstance(header[name], kind))
+        raise PersistenceError(f"{path}: the header lacks {', '.join(missing)}. {_KIND.remedy}")
+    wrong = sorted(name for name, kind in _HEADER_TYPES.items() if not isinstance(header[name], kind))
+    if header["space"] and not {"name", "words", "fingerprint"} <= header["space"].keys():
+        wrong.append("space")
     if wrong:
-        raise PersistenceError(f"{path}: the header's {', '.join(wrong)} cannot be read. Save the rotation anew.")
+        raise PersistenceError(f"{path}: the header's {', '.join(wrong)} cannot be read. {_KIND.remedy}")
     if header["method"] not in rotation_classes():
         raise PersistenceError(
             f"{path}: method '{header['method']}' is unknown. {suggest(str(header['method']), rotation_classes())}"
@@ -334,41 +332,9 @@ def _check_components(path: Path, components: NDArray[Any] | None, width: int) -
     usable = components is not None and components.ndim == 2 and len(components) > 0
     if components is None or not usable or components.shape[1] != width or components.dtype != np.float64:
         found = "no axes" if components is None else f"axes of shape {components.shape}, {components.dtype}"
-        raise PersistenceError(f"{path}: {found}; float64 rows of width {width} are needed. Save the rotation anew.")
+        raise PersistenceError(f"{path}: {found}; float64 rows of width {width} are needed. {_KIND.remedy}")
     error = np.abs(components @ components.T - np.eye(len(components))).max()
     if not error < 1e-8:
         raise PersistenceError(
-            f"{path}: the axes are not orthonormal (off by {error:.1e}); they do not rotate. Save the rotation anew."
+            f"{path}: the axes are not orthonormal (off by {error:.1e}); they do not rotate. {_KIND.remedy}"
         )
-
-
-def _is_its_space(header: dict[str, Any], arrays: dict[str, NDArray[Any]], space: WordSpace) -> bool:
-    if header["width"] != space.width:
-        return False
-    if header["space"] is None or header["space"]["fingerprint"] == space.fingerprint():
-        return True
-    words, coordinates = header.get("sample"), arrays.get(_SAMPLE)  # files of older versions have none
-    return words is not None and coordinates is not None and agrees(space, words, coordinates)
-
-
-def _check_space(path: Path, header: dict[str, Any], arrays: dict[str, NDArray[Any]], space: WordSpace) -> None:
-    if header["width"] != space.width:
-        raise PersistenceError(
-            f"{path} was fitted on vectors of width {header['width']}; {space.name} has {space.width}. "
-            "Use the space it was fitted on, or fit anew."
-        )
-    fitted = header["space"]
-    if not _is_its_space(header, arrays, space):
-        raise PersistenceError(
-            f"{path} was fitted on '{fitted['name']}' ({fitted['words']} words), which is not the space given "
-            f"('{space.name}', {len(space)} words). Use that space, or fit anew."
-        )
-
-
-def _digest(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> str:
-    digest = hashlib.sha256(json.dumps(header, sort_keys=True, ensure_ascii=False).encode())
-    for name in sorted(arrays):
-        array = arrays[name]
-        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()

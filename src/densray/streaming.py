@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 
 from densray._files import kind_of
 from densray.datasets import list_datasets, load_space, path_of
-from densray.errors import PersistenceError, SpaceError
+from densray.errors import SpaceError
 from densray.formats import Change, name_of, rewrite, write_space
-from densray.persistence import is_fitted_on, load_rotation, read_header
+from densray.persistence import AxisFile
 
 if TYPE_CHECKING:
     from densray._threads import Progress
     from densray.rotations import Rotation
     from densray.space import WordSpace
 
-__all__ = ["Rewritten", "load_axis_for", "load_axis_on", "rewrite_space", "rotating"]
+__all__ = ["Rewritten", "load_axis", "rewrite_space", "rotating"]
 
 
 @dataclass(frozen=True)
@@ -101,45 +101,31 @@ def rotating(rotation: Rotation) -> Change:
     return change
 
 
-def load_axis_for(source: str | Path, axis: str | Path, *, any_space: bool = False) -> Rotation:
-    """Return a saved rotation, after making sure that it was fitted on this very space.
+def load_axis(path: str | Path, space: str | Path | WordSpace, *, any_space: bool = False) -> AxisFile:
+    """Return a saved axis, after making sure that it was fitted on this very space.
 
     An axis fitted on a part of the space, on more of it, or on its vectors at unit length belongs to it too.
 
     Parameters
     ----------
-    source
-        A file of vectors, or the name of a data set.
-    axis
-        The file of the rotation.
+    path
+        The file of the axis.
+    space
+        A file of vectors, the name of a data set, or a space in memory.
     any_space
-        Whether to use the rotation on another space of the same width as well.
+        Whether to use the axis on another space of the same width as well.
     """
-    header = read_header(axis)
-    fitted, sample = header["space"], header.get("sample")
-    if any_space or fitted is None:
-        return load_rotation(axis)
-    if not sample:
-        return load_axis_on(load_space(source, limit=fitted["words"]), axis)
-    return load_axis_on(_remembered(source, sample, fitted["words"]), axis)
+    axis = AxisFile.read(path)
+    if isinstance(space, str | Path):
+        if any_space or not axis.header["space"]:
+            return axis
+        space = _sampled_words(space, axis.header["sample"], axis.header["space"]["words"])
+    axis.check_space(space, any_space=any_space)
+    return axis
 
 
-def load_axis_on(space: WordSpace, axis: str | Path, *, any_space: bool = False) -> Rotation:
-    """Return a saved rotation, after making sure that it was fitted on this space, on more of it or on a part of it."""
-    rotation = load_rotation(axis)
-    fitted = read_header(axis)["space"]
-    if space.width != rotation.components_.shape[1]:
-        load_rotation(axis, space=space)  # names both widths
-    if any_space or is_fitted_on(axis, space) or _is_of_first_words(axis, space):
-        return rotation
-    raise PersistenceError(
-        f"{axis} was fitted on '{fitted['name']}' ({fitted['words']:,} words), and {space.name} is another space. "
-        "Fit an axis on this one, or pass any_space=True if both have the same dimensions."
-    )
-
-
-def _remembered(source: str | Path, words: Sequence[str], first: int) -> WordSpace:
-    """Return the words of a space that an axis remembers: of the first rows where some are there, else of all.
+def _sampled_words(source: str | Path, words: Sequence[str], first: int) -> WordSpace:
+    """Return the words of a sample that a space has: of the first rows where some are there, else of all.
 
     Most axes are fitted on a space or on its beginning, and the rest of a large file is then not read. Of a space that
     has none of them the first word tells the name and the width.
@@ -148,18 +134,6 @@ def _remembered(source: str | Path, words: Sequence[str], first: int) -> WordSpa
         with suppress(SpaceError):
             return load_space(source, limit=rows, words=words)
     return load_space(source, limit=1)
-
-
-def _is_of_first_words(axis: str | Path, space: WordSpace) -> bool:
-    """Return whether an axis was fitted on the first words, for files that remember a fingerprint alone.
-
-    The vectors may have been at unit length.
-    """
-    header = read_header(axis)
-    if "sample" in header:
-        return False
-    part = space.limit(header["space"]["words"])
-    return is_fitted_on(axis, part) or is_fitted_on(axis, part.normalized(zeros="keep"))
 
 
 class _Steps:

@@ -22,7 +22,7 @@ from densray.axes._comparison import (
 from densray.axes._diagnose import diagnose, diagnose_axis
 from densray.axes._diagnosis import Agreement, Diagnosis, Verdict
 from densray.axes._evidence import Cone, degrees_between
-from densray.axes._files import SavedAxis, fit_axis, induce_by_axis, is_axis_file, load_axis_model, save_axis
+from densray.axes._files import SavedAxis, fit_axis, induce_by_axis, is_axis_file, save_axis
 from densray.axes._frames import induce_frame
 from densray.axes._lexicon_evaluation import (
     DEFAULT_METHODS,
@@ -100,7 +100,6 @@ __all__ = [
     "induce_by_axis",
     "induce_frame",
     "is_axis_file",
-    "load_axis_model",
     "look_up",
     "map_frame",
     "map_rows",

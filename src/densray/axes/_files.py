@@ -16,11 +16,11 @@ from densray.axes._model import AxisModel
 from densray.axes._options import DEFAULTS, AxisChoices, AxisOptions, find_seeds, fit_rotation
 from densray.axes._scoring import Induction, score_vocabulary
 from densray.lexicon import Lexicon
-from densray.persistence import load_attachments, read_header, save_rotation
+from densray.persistence import save_rotation
 from densray.report import Input, Provenance
 from densray.rotations import Rotation, name_method
 from densray.space import WordSpace
-from densray.streaming import load_axis_on
+from densray.streaming import load_axis
 
 
 @dataclass(frozen=True)
@@ -109,17 +109,6 @@ def save_axis(
     )
 
 
-def load_axis_model(path: str | Path, space: WordSpace, *, any_space: bool = False) -> tuple[AxisModel, str]:
-    """Return a saved axis, ready to score the words of its space, and the name of the method that found it.
-
-    A file that :func:`densray.save_rotation` wrote without errors and calibration gives scores and ranks alone.
-    """
-    rotation = load_axis_on(space, path, any_space=any_space)
-    header = read_header(path)
-    method = header.get("notes", {}).get("method") or header["method"]
-    return AxisModel.from_arrays(rotation.components_[0], load_attachments(path)), str(method)
-
-
 def induce_by_axis(
     space: WordSpace, path: str | Path, *, any_space: bool = False, label_names: tuple[str, str] | None = None
 ) -> Induction:
@@ -136,17 +125,16 @@ def induce_by_axis(
         What the low and the high end are called, in place of the names in the file.
     """
     provenance = Provenance.begin()
-    model, method = load_axis_model(path, space, any_space=any_space)
-    header = read_header(path)
-    verdict, named = header.get("notes", {}).get("verdict"), label_names or header["label_names"]
+    axis = load_axis(path, space, any_space=any_space)
+    verdict = axis.header["notes"].get("verdict")
     return score_vocabulary(
         space,
-        model,
-        method=method,
+        AxisModel.from_file(axis),
+        method=axis.method,
         verdict=None if verdict is None else Verdict(verdict["grade"], tuple(verdict["limits"]), verdict["line"]),
-        label_names=None if named is None else (str(named[0]), str(named[1])),
+        label_names=label_names or axis.label_names,
         provenance=provenance,
-        inputs=[Input.of("space", space), Input.of("axis", path)],
+        inputs=[Input.of("space", space), Input("axis", axis.path.name, axis.sha256)],
     )
 
 

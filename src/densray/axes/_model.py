@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from typing import Any
 
@@ -22,6 +21,7 @@ from densray.axes._resampling import (
     resampled_axes,
 )
 from densray.errors import TaskError
+from densray.persistence import AxisFile
 from densray.rotations import Rotation
 from densray.space import WordSpace
 
@@ -235,8 +235,9 @@ class AxisModel:
         return arrays
 
     @classmethod
-    def from_arrays(cls, axis: NDArray[np.float64], arrays: Mapping[str, NDArray[Any]]) -> AxisModel:
-        """Return the axis with what :meth:`to_arrays` gave; without it, it scores words and no more."""
+    def from_file(cls, file: AxisFile) -> AxisModel:
+        """Return the first axis of a file with what :meth:`to_arrays` gave; without it, it scores words and no more."""
+        axis, arrays = file.rotation.components_[0], file.attachments
         normalize = bool(arrays.get("normalize", True))
         if not {"origin", "center", "resampled", "calibration"} <= arrays.keys():
             return cls(axis, normalize)

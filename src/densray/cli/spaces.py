@@ -149,9 +149,9 @@ def rotate(
     Example: densray rotate vectors.bin sentiment.npz -o rotated.bin
     """
     target = _checked_target(output, format, overwrite=overwrite)
-    from densray.streaming import load_axis_for, rotating
+    from densray.streaming import load_axis, rotating
 
-    change = rotating(load_axis_for(space, axis, any_space=any_space))
+    change = rotating(load_axis(axis, space, any_space=any_space).rotation)
     options = {"format": format, "limit": limit, "normalize": normalize, "overwrite": overwrite}
     _write(space, target, change=change, options=options, as_json=as_json, quiet=quiet)
 
@@ -182,10 +182,10 @@ def erase(
     """
     target = _checked_target(output, format, overwrite=overwrite)
     from densray.erasure import Removal
-    from densray.streaming import load_axis_for
+    from densray.streaming import load_axis
 
     kept = [] if keep is None else words_of(keep, "--keep")
-    rotation = load_axis_for(space, axis, any_space=any_space)
+    rotation = load_axis(axis, space, any_space=any_space).rotation
     change = Removal.of(rotation, n_axes=n_axes, keep=kept, strength=strength)
     options = {"format": format, "limit": limit, "normalize": normalize, "overwrite": overwrite, "expected": kept}
     _write(space, target, change=change, options=options, as_json=as_json, quiet=quiet)
