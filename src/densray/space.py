@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from densray import _conversions
 from densray._vocabulary import (
-    BLOCK_ROWS,
     Vocabulary,
     analogy_rows,
     at_unit_length,
@@ -25,6 +24,7 @@ from densray._vocabulary import (
 )
 from densray.erasure import Erasure, HasAxes, Removal
 from densray.errors import RotationNotFittedError, SpaceError, VectorError, name_some
+from densray.moments import BLOCK_ROWS
 
 if TYPE_CHECKING:
     import polars
