@@ -33,16 +33,15 @@ def unpack(archive: Path, folder: Path, *, strip: str = "") -> Path:
         The leading folder inside the archive that is left out; members outside it are skipped.
     """
     with _opened(archive) as opened:
-        members = [(info, _inside(info, archive)) for info in opened.infolist() if not info.is_dir()]
-        wanted = [(info, path.relative_to(strip)) for info, path in members if path.is_relative_to(strip)]
-        if not wanted:
-            raise DataError(f"{archive}: holds no file in the folder '{strip}'. Is it another archive?")
+        for info in opened.infolist():
+            _check_inside(info, archive)
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as temporary:
             unpacked = Path(temporary) / "unpacked"
-            for info, path in wanted:
-                _write_member(opened, info, unpacked / path)
-            unpacked.rename(folder)
+            opened.extractall(unpacked)
+            if not (unpacked / strip).is_dir():
+                raise DataError(f"{archive}: holds no file in the folder '{strip}'. Is it another archive?")
+            (unpacked / strip).rename(folder)
     return folder
 
 
@@ -51,7 +50,9 @@ def extract_member(archive: Path, member: str, target: Path) -> Path:
     with _opened(archive) as opened:
         if member not in opened.namelist():
             raise DataError(f"{archive}: has no member '{member}'. Is it another archive?")
-        _write_member(opened, opened.getinfo(member), target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with opened.open(member) as source, open(target, "wb") as file:
+            shutil.copyfileobj(source, file)
     return target
 
 
@@ -66,19 +67,12 @@ def _opened(archive: Path) -> Iterator[zipfile.ZipFile]:
         raise DataError(f"{archive}: cannot be unpacked ({error.strerror}). Make room beside it.") from error
 
 
-def _inside(info: zipfile.ZipInfo, archive: Path) -> PurePosixPath:
-    """Return the member's path; a path that leaves the folder refuses the whole archive."""
+def _check_inside(info: zipfile.ZipInfo, archive: Path) -> None:
+    """Refuse an archive with a member whose path leaves its folder, or a link: neither is in one that is well meant."""
     path = PurePosixPath(info.filename.replace("\\", "/"))
     link = (info.external_attr >> 16) & 0o170000 == 0o120000
-    if path.is_absolute() or ".." in path.parts or ":" in path.parts[0] or link:
+    if path.is_absolute() or ".." in path.parts or ":" in "".join(path.parts[:1]) or link:
         raise DataError(f"{archive}: the member '{info.filename}' would be written outside its folder. Nothing was.")
-    return path
-
-
-def _write_member(opened: zipfile.ZipFile, info: zipfile.ZipInfo, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with opened.open(info) as source, open(target, "wb") as file:
-        shutil.copyfileobj(source, file)
 
 
 log = logging.getLogger(__name__)
