@@ -61,7 +61,7 @@ def test_no_name_at_all_is_refused_as_output(folder: Path, capsys: pytest.Captur
 
 def test_a_device_is_never_replaced_by_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert "no regular file" in refused(["demo", "-o", "/dev/null"], capsys)
-    with pytest.raises(OutputError, match="no regular file"), atomic_write(Path("/dev/null"), overwrite=True):
+    with pytest.raises(OutputError, match="not a regular file"), atomic_write(Path("/dev/null"), overwrite=True):
         pass
     assert Path("/dev/null").is_char_device()
 

@@ -88,7 +88,7 @@ def test_gensim_round_trip_gives_the_same_neighbours() -> None:
     assert [word for word, _ in keyed.most_similar("naïve", topn=3)] == [
         word for word, _ in SPACE.neighbors("naïve", k=3)
     ]
-    with pytest.raises(SpaceError, match="no gensim KeyedVectors"):
+    with pytest.raises(SpaceError, match="not a gensim KeyedVectors"):
         WordSpace.from_gensim({"a": 1})
 
 
@@ -102,7 +102,7 @@ def test_spacy_round_trip() -> None:
     assert same(WordSpace.from_spacy(vocab), SPACE)
     with pytest.raises(SpaceError, match="has no vectors"):
         WordSpace.from_spacy(Vocab())
-    with pytest.raises(SpaceError, match="no spaCy Vocab"):
+    with pytest.raises(SpaceError, match="not a spaCy Vocab"):
         WordSpace.from_spacy("en_core_web_md")
 
 

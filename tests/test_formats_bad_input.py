@@ -275,7 +275,7 @@ def test_words_no_format_can_hold_are_refused_before_anything_is_lost(tmp_path: 
 
 
 def test_an_unknown_ending_lists_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"\.densray.*format="):
+    with pytest.raises(FormatError, match=r"\.densray.*name the format"):
         write_space(WordSpace(["a"], [[1.0]]), tmp_path / "space.xyz")
     with pytest.raises(SpaceError):
         read_space(write_space(WordSpace(["a"], [[1.0]]), tmp_path / "space.densray"), words=["b"])

@@ -89,7 +89,7 @@ def from_gensim(keyed_vectors: Any) -> WordsAndVectors:
     """Return the words and vectors of a gensim ``KeyedVectors``, or of a model that has one (``model.wv``)."""
     keyed = getattr(keyed_vectors, "wv", keyed_vectors)
     if not (hasattr(keyed, "index_to_key") and hasattr(keyed, "vectors")):
-        raise SpaceError(f"{type(keyed_vectors).__name__} is no gensim KeyedVectors. Give model.wv.")
+        raise SpaceError(f"{type(keyed_vectors).__name__} is not a gensim KeyedVectors. Give model.wv.")
     return [str(key) for key in keyed.index_to_key], keyed.vectors
 
 
@@ -107,7 +107,7 @@ def from_spacy(vocab: Any) -> WordsAndVectors:
     vocab = getattr(vocab, "vocab", vocab)
     vectors = getattr(vocab, "vectors", None)
     if vectors is None or not hasattr(vocab, "strings"):
-        raise SpaceError(f"{type(vocab).__name__} is no spaCy Vocab. Give nlp or nlp.vocab.")
+        raise SpaceError(f"{type(vocab).__name__} is not a spaCy Vocab. Give nlp or nlp.vocab.")
     if getattr(vectors.mode, "value", vectors.mode) != "default":
         raise SpaceError(
             "These spaCy vectors are made of hashed pieces: no row belongs to one word. "

@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, archives of arrays with a JSON header, kinds told by the first bytes."""
+"""Files: written whole or not at all, archives of arrays with a JSON header, kinds recognised by the first bytes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def atomic_write(path: Path, *, overwrite: bool) -> Iterator[Path]:
     if path.exists() and not overwrite:
         raise OutputError(f"{path} exists. Pass overwrite=True to replace it, or choose another name.")
     if path.exists() and not path.is_file():
-        raise OutputError(f"{path} is no regular file, and would be replaced by one. Choose another name.")
+        raise OutputError(f"{path} is not a regular file, and would be replaced by one. Choose another name.")
     temporary = path.with_name(f".{path.name[:64]}.{secrets.token_hex(6)}.part")
     try:
         yield temporary
@@ -188,7 +188,7 @@ _HEAD_BYTES = 1 << 15
 _LONGEST_TENSOR_HEADER_BYTES = 1 << 27
 #: From so many numbers after a word on, a line is a vector and not an entry of a table.
 _VECTOR_NUMBERS = 8
-_SAID = {
+_ADVICE = {
     "axis": "It is a saved axis, to be used on the space it was fitted on.",
     "space": "It holds word vectors, to be given as the space.",
     "parquet": "It is a parquet file: a word list is a text file, .tsv or .csv, or JSON.",
@@ -220,7 +220,7 @@ def is_safetensors(head: bytes) -> bool:
 def say_kind(path: str | PathLike[str]) -> str:
     """Return a sentence that says what a file is and where it belongs; nothing where that is not known."""
     kind = kind_of(path)
-    return "" if kind is None else _SAID[kind]
+    return "" if kind is None else _ADVICE[kind]
 
 
 def _kind_of_archive(path: Path) -> str | None:

@@ -34,7 +34,7 @@ def _npz_blocks(path: Path, labels: Any, rows: int, vectors: str | None) -> Iter
     matrix = open_archive(path, vectors=vectors)
     targets = matrix.column(labels) if isinstance(labels, str) and labels in matrix.columns else _labels_of(labels)
     _check_same_length(matrix.rows, len(targets))
-    return _beside(matrix.blocks(rows), targets)
+    return _with_labels(matrix.blocks(rows), targets)
 
 
 def _parquet_blocks(path: Path, labels: Any, rows: int, vectors: str | Sequence[str] | None) -> ArrayBlocks:
@@ -123,7 +123,7 @@ def labelled_blocks(
         )
     if hasattr(source, "shape"):
         return _array_blocks(source, _labels_of(labels), rows)
-    return _beside(source, labels)
+    return _with_labels(source, labels)
 
 
 def _file_blocks(
@@ -165,7 +165,7 @@ def _space_blocks(space: WordSpace, by_word: Mapping[str, float], rows: int) -> 
     return ArrayBlocks(lambda start, stop: space.vectors[at[start:stop]], labels, len(at), rows)
 
 
-def _beside(blocks: Iterable[Array], labels: Any) -> Iterator[Pair]:
+def _with_labels(blocks: Iterable[Array], labels: Any) -> Iterator[Pair]:
     """Yield blocks of vectors with their labels, which must last exactly as long."""
     remaining = _labels_of(labels)
     start = 0
@@ -244,7 +244,7 @@ def fit_blocks(
     rotation : DensRay or MeanDifference
         With plain differences, or with unit-length ones of sampled pairs (``n_partners``).
     blocks : iterable of (X, y) or (X, y, sample_weight)
-        See :func:`labelled_blocks` for arrays, files and spaces. A sequence is taken up after a stop without reading
+        See :func:`labelled_blocks` for arrays, files and spaces. A sequence is resumed after a stop without reading
         what was done; any other iterable is read again up to there.
     checkpoint : path, optional
         A file to keep the statistics in. If it exists, the fit goes on from there and ends with the same axes, to the
@@ -265,7 +265,7 @@ def fit_blocks(
     True
     """
     accumulator = BlockAccumulator.of(rotation, "a stream of blocks")
-    state, path = _take_up(rotation, accumulator, checkpoint)
+    state, path = _resume(rotation, accumulator, checkpoint)
     accumulator = replace(accumulator, seed=state.seed)
     total = getattr(blocks, "n_rows", None)
     written = time.monotonic()
@@ -294,7 +294,7 @@ def fit_blocks(
     return rotation
 
 
-def _take_up(
+def _resume(
     rotation: Rotation, accumulator: BlockAccumulator, checkpoint: str | Path | None
 ) -> tuple[Checkpoint, Path | None]:
     """Return how far the fit is, and where to keep that."""

@@ -232,7 +232,7 @@ def load_lexicon(
         return _READERS[entry.name](files_of(entry.name))
     path = existing_path(name_or_path, "lexicon")
     if kind_of(path) in ("axis", "space", "parquet"):
-        raise DataError(f"{path} is no word list. {say_kind(path)}")
+        raise DataError(f"{path} is not a word list. {say_kind(path)}")
     return Lexicon.read(
         path,
         word_column=word_column,
@@ -312,7 +312,7 @@ def _load_embedded(name: str, limit: int | None, words: Iterable[str] | None) ->
 def _read_file(path: str | PathLike[str], limit: int | None, words: Iterable[str] | None) -> WordSpace:
     existing = existing_path(path, "space")
     if kind_of(existing) in ("axis", "lexicon"):
-        raise DataError(f"{existing} is no space. {say_kind(existing)}")
+        raise DataError(f"{existing} is not a space. {say_kind(existing)}")
     from densray.formats import read_space
 
     return read_space(existing, limit=limit, words=words)

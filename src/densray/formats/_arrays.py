@@ -180,7 +180,7 @@ def _lines(path: Path, *, most: int) -> list[bytes]:
             lines += whole
             if len(rest) > BLOCK_BYTES:
                 raise FormatError(
-                    f"{path.name}, line {len(lines) + 1:,}: a line of more than {BLOCK_BYTES:,} bytes is no word."
+                    f"{path.name}, line {len(lines) + 1:,}: a line of more than {BLOCK_BYTES:,} bytes is not a word."
                 )
     if rest:
         lines.append(rest)

@@ -52,7 +52,7 @@ def _blocks(source: Source, options: ReadOptions, *, rows: int, width: int) -> I
         if not words and len(data) - 4 * width > _LONGEST_WORD:
             raise FormatError(
                 f"{source.path.name}, byte {begin:,}: no blank ends the word {data[:24]!r} … of row {row + 1:,}. "
-                f"The width {width:,} in the header is wrong, or this is no word2vec binary file."
+                f"The width {width:,} in the header is wrong, or this is not a word2vec binary file."
             )
         yield _block(data, words, starts, options, source=source, begin=begin, row=row, width=width)
         row += len(words)

@@ -75,7 +75,7 @@ def checked_blocks(stream: SpaceStream, name: str, options: ReadOptions, index: 
     for block in stream.blocks:
         good = _good_rows(block, stream.unit, name, options, index)
         if good is not None:
-            block = _taken(block, good)  # noqa: PLW2901
+            block = _select(block, good)  # noqa: PLW2901
         index.update(zip(block.words, range(len(index), len(index) + len(block.words)), strict=True))
         if block.words:
             yield block
@@ -111,7 +111,7 @@ def _good_rows(
     return np.array(good, dtype=np.int64)
 
 
-def _taken(block: Block, rows: NDArray[np.int64]) -> Block:
+def _select(block: Block, rows: NDArray[np.int64]) -> Block:
     chosen = rows.tolist()
     return Block([block.words[row] for row in chosen], block.vectors[rows], [block.positions[row] for row in chosen])
 
@@ -122,7 +122,7 @@ def select_rows(words: list[str], vectors: NDArray[np.float32], first: int, opti
     if options.words is None:
         return block
     kept = [row for row, word in enumerate(words) if word in options.words]
-    return _taken(block, np.array(kept, dtype=np.int64))
+    return _select(block, np.array(kept, dtype=np.int64))
 
 
 def warn_skipped(name: str, options: ReadOptions) -> None:

@@ -268,7 +268,7 @@ def _stream(source: Source, options: ReadOptions, *, width: int, rows: int | Non
 
 
 def _blocks(source: Source, parser: LineParser, options: ReadOptions, rows: int | None) -> Iterator[Block]:
-    """Yield the parsed blocks, and check at the end that the header told the truth."""
+    """Yield the parsed blocks, and check at the end that the header was right."""
     row, line = 0, 1 if rows is None else 2
     for text, offset in _line_blocks(source):
         allowed = None if options.limit is None else options.limit - row

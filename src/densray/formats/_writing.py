@@ -97,7 +97,7 @@ def rewrite(
     words_file: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Path:
-    """Write a file anew in another format, each block changed on the way, and return the new path.
+    """Write a file in another format, each block changed on the way, and return the new path.
 
     Memory holds one block and the vocabulary, never the matrix: three million words are converted, rotated or
     erased on a small machine. Where the source does not say how many rows it has (GloVe, or a choice of `words`),
@@ -203,6 +203,6 @@ def _write(path: Path, kind: str, pieces: Iterator[Any], *, shape: tuple[int, in
 
 def _write_npy(path: Path, file: IO[bytes], pieces: Pieces, *, shape: tuple[int, int], overwrite: bool) -> None:
     """Write the matrix, and its words into the file beside it."""
-    beside = words_path(path)
-    with atomic_write(beside, overwrite=overwrite) as temporary, temporary.open("wb") as words_file:
+    words_file_path = words_path(path)
+    with atomic_write(words_file_path, overwrite=overwrite) as temporary, temporary.open("wb") as words_file:
         write_npy(file, words_file, pieces, rows=shape[0], width=shape[1])
