@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from densray import WordSpace, load_space
-from densray._vocabulary import at_unit_length, unit_rows
+from densray._vocabulary import unit_rows
 from densray.alignment import Alignment
 from densray.axes._evidence import vocabulary_spread
 from densray.axes._model import AxisModel
@@ -113,6 +113,6 @@ def test_resampled_axes_spread_as_axes_of_new_samples_do() -> None:
         angles[size] = np.degrees(np.arccos(np.clip(axes @ rotation.components_[0], -1, 1))).mean()
     truth = np.eye(8)[0]
     fresh = [refit(make_rotation("mean-difference"), planted_seeds(200, 8, strength=2.0, seed=k)) for k in range(300)]
-    true_angle = np.degrees(np.arccos(np.clip(at_unit_length(np.array(fresh)) @ truth, -1, 1))).mean()
+    true_angle = np.degrees(np.arccos(np.clip(unit_rows(np.array(fresh)) @ truth, -1, 1))).mean()
     assert angles[200] == pytest.approx(true_angle, rel=0.15)
     assert angles[100] > 1.2 * angles[200]

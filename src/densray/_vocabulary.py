@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from densray.errors import DensRayError, SpaceError, UnknownWordError, VectorError, name_some
 from densray.moments import BLOCK_ROWS
+
+Number = TypeVar("Number", bound=np.floating[Any])
 
 
 def checked_words(words: Sequence[str]) -> tuple[str, ...]:
@@ -169,21 +171,15 @@ def row_lengths(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     return lengths
 
 
-def at_unit_length(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return rows scaled to unit length; rows of zeros stay zero.
+def unit_rows(rows: NDArray[Number]) -> NDArray[Number]:
+    """Return rows scaled to unit Euclidean length, in their own precision; rows of zeros stay zero.
 
-    >>> at_unit_length(np.array([[3.0, 4.0], [0.0, 0.0]]))
+    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]]))
     array([[0.6, 0.8],
            [0. , 0. ]])
     """
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.where(lengths > 0, lengths, 1.0))
-
-
-def unit_rows(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return float32 rows scaled to unit length in float32; rows of zeros stay zero."""
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-    return np.asarray(rows / np.where(lengths > 0, lengths, 1.0)[:, None], dtype=np.float32)
+    return np.asarray(rows / np.where(lengths > 0, lengths, 1.0)[:, None])
 
 
 def spread_rows(n_rows: int, most: int) -> NDArray[np.int64]:
@@ -258,8 +254,8 @@ def analogy_rows(
     barred : array, optional
         Rows that cannot be answers either.
     """
-    a, b, c = (at_unit_length(np.asarray(vectors[column], dtype=np.float64)) for column in questions.T)
-    targets = at_unit_length(b - a + c).astype(np.float32)
+    a, b, c = (unit_rows(np.asarray(vectors[column], dtype=np.float64)) for column in questions.T)
+    targets = unit_rows(b - a + c).astype(np.float32)
     others = np.empty(0, dtype=np.int64) if barred is None else barred
     return nearest_rows(vectors, targets, lengths=lengths, k=k, barred=[np.append(others, own) for own in questions])
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from densray._files import ArchiveKind, read_archive, write_archive
-from densray._vocabulary import at_unit_length, spread_rows
+from densray._vocabulary import spread_rows, unit_rows
 from densray.errors import PersistenceError, RotationNotFittedError, suggest
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def matches_sample(space: WordSpace, words: Sequence[str], coordinates: NDArray[
 
 
 def _first_coordinates(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    unit = at_unit_length(np.asarray(vectors, dtype=np.float64))
+    unit = unit_rows(np.asarray(vectors, dtype=np.float64))
     return np.ascontiguousarray(unit[:, :SAMPLED_COORDINATES], dtype=np.float32)
 
 

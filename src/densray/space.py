@@ -14,13 +14,13 @@ from densray import _conversions
 from densray._vocabulary import (
     Vocabulary,
     analogy_rows,
-    at_unit_length,
     checked_queries,
     checked_vectors,
     checked_words,
     nearest_rows,
     row_lengths,
     spread_rows,
+    unit_rows,
 )
 from densray.erasure import Erasure, HasAxes, Removal
 from densray.errors import RotationNotFittedError, SpaceError, VectorError, name_some
@@ -295,7 +295,7 @@ class WordSpace:
 
     def cosines(self, a: Queries, b: Queries) -> NDArray[np.float64]:
         """Return the cosine of every word (or vector) of `a` with every one of `b`."""
-        left, right = (at_unit_length(self._points(side)[0].astype(np.float64)) for side in (a, b))
+        left, right = (unit_rows(self._points(side)[0].astype(np.float64)) for side in (a, b))
         return left @ right.T
 
     def analogy(self, a: str, b: str, c: str, *, k: int = 10, exclude: Iterable[str] = ()) -> list[tuple[str, float]]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._files import kind_of
+from densray._vocabulary import unit_rows
 from densray.datasets import list_datasets, load_space, path_of
 from densray.errors import SpaceError
 from densray.formats import Change, name_of, rewrite, write_space
@@ -147,8 +148,7 @@ class _Steps:
 
     def __call__(self, words: Sequence[str], vectors: NDArray[np.float32]) -> NDArray[Any]:
         if self._normalize:
-            lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-            vectors = (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+            vectors = unit_rows(vectors)
         changed = vectors if self._change is None else self._change(words, vectors)
         self.words += len(words)
         if self.missing:

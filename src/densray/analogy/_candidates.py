@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._vocabulary import at_unit_length
+from densray._vocabulary import spread_rows, unit_rows
 from densray.analogy._fits import fold_axes
 from densray.analogy._pairs import Examples, Folds, UsablePair
 from densray.analogy._products import Rows, Vocabulary, extremes, mean_direction
@@ -66,7 +66,7 @@ class Relation:
         self.low, self.high = extremes(vocabulary, self.axes @ examples.basis.T, examples.basis)
         m = len(examples)
         self.left_seen, self.right_seen = keep[:, :m].astype(np.float64), keep[:, m:].astype(np.float64)
-        self.centroids = at_unit_length(self.right_seen @ examples.right)
+        self.centroids = unit_rows(self.right_seen @ examples.right)
         both = self.left_seen * self.right_seen
         self.offsets = both @ (examples.right - examples.left) / np.maximum(both.sum(axis=1, keepdims=True), 1.0)
 
@@ -83,7 +83,7 @@ class Relation:
         m = len(self.examples)
         pool = np.setdiff1d(np.union1d(near, self.examples.rows[m:]), barred)
         vectors = self.vocabulary.unit_rows(pool).astype(np.float32)
-        axes, target = self.axes[models], at_unit_length(query + self.offsets[models])
+        axes, target = self.axes[models], unit_rows(query + self.offsets[models])
         coordinate, shifted = _products(axes, vectors), _products(target, vectors)
         cosine = np.broadcast_to(_products(query[None, :], vectors), coordinate.shape)
         class_score = (coordinate - self.low[models, None]) / (self.high - self.low)[models, None]
@@ -162,7 +162,7 @@ class NestedQuestions:
     def __init__(self, vocabulary: Vocabulary, folds: Folds, rotation: str | Rotation) -> None:
         examples, keep = folds.examples, folds.keep
         own = Folds.leave_one_out(examples, examples.usable).keep
-        asked = _spread(len(examples), _MOST_EXAMPLES)
+        asked = spread_rows(len(examples), _MOST_EXAMPLES)
         nested = (keep[:, None, :] & own[None, asked, :]).reshape(-1, keep.shape[1])
         masks = np.concatenate([keep, nested])
         able = _both_classes(masks)
@@ -201,8 +201,3 @@ def find_nearest(vocabulary: Vocabulary, folds: Folds, queries: Matrix, pairs: S
 def _both_classes(masks: NDArray[np.bool_]) -> NDArray[np.bool_]:
     m = masks.shape[1] // 2
     return np.asarray(masks[:, :m].any(axis=1) & masks[:, m:].any(axis=1))
-
-
-def _spread(count: int, most: int) -> Rows:
-    """Return up to so many places, evenly spread."""
-    return np.unique(np.linspace(0, count - 1, num=min(count, most)).astype(np.int64))

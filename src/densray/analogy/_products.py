@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._arrays import Array, array_on, is_foreign, move, namespace, to_host
-from densray._vocabulary import at_unit_length, row_lengths
+from densray._vocabulary import row_lengths, unit_rows
 from densray.errors import VectorError
 from densray.moments import blocks_of
 from densray.space import WordSpace
@@ -53,7 +53,7 @@ class Vocabulary:
 
     def unit_rows(self, rows: Rows) -> Matrix:
         """Return a few rows as unit vectors in float64, on the host."""
-        return at_unit_length(np.asarray(to_host(self.take(rows)), dtype=np.float64))
+        return unit_rows(np.asarray(to_host(self.take(rows)), dtype=np.float64))
 
     def take(self, rows: Rows) -> Array:
         """Return a few rows, where the vectors lie."""

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import expit
 
 from densray._arrays import move, namespace
-from densray._vocabulary import at_unit_length
+from densray._vocabulary import unit_rows
 from densray.analogy._pairs import Folds, UsablePair
 from densray.analogy._products import Products, Ranges
 from densray.analogy._search import Parts, Scores, Trained
@@ -199,7 +199,7 @@ class ThreeCosAvg(Solver):
 
     def train(self, folds: Folds, queries: Matrix, pairs: Sequence[UsablePair]) -> Trained:
         """Return the shifted queries as probes."""
-        probes = {"query": queries, "target": at_unit_length(queries + folds.offsets)}
+        probes = {"query": queries, "target": unit_rows(queries + folds.offsets)}
         shown = {"along the mean difference": folds.offsets}
         return Trained(probes, fold_questions(pairs), _copy_of("target"), shown=shown)
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from densray._threads import Progress, map_parallel
-from densray._vocabulary import at_unit_length
+from densray._vocabulary import unit_rows
 from densray.alignment import Alignment
 from densray.axes._resampling import is_ridge, refit, ridge_without_each
 from densray.moments import Moments
@@ -59,7 +59,7 @@ def leave_one_out_axes(
     else:
         axes = _refitted_axes(rotation, seeds, first[:max_refits], progress)
     axes[_irreplaceable(seeds)] = np.nan
-    return at_unit_length(axes)
+    return unit_rows(axes)
 
 
 def _irreplaceable(seeds: Alignment) -> NDArray[np.intp]:
@@ -147,7 +147,7 @@ def top_axes(base: Matrix, vectors: tuple[Matrix, Matrix], gains: tuple[float, f
     inverse, (a, b, c) = small(high)
     upper = np.abs(a) + np.abs(b) > np.abs(b) + np.abs(c)  # the longer row of M gives its null vector
     z1, z2 = np.where(upper, -b, c), np.where(upper, a, -b)
-    return at_unit_length((inverse * (z1[:, None] * first + z2[:, None] * second)) @ basis.T)
+    return unit_rows((inverse * (z1[:, None] * first + z2[:, None] * second)) @ basis.T)
 
 
 def _refitted_axes(

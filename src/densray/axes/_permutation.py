@@ -19,7 +19,7 @@ from scipy.stats import rankdata
 from sklearn.exceptions import ConvergenceWarning
 
 from densray._threads import Progress, ignored_warnings, map_parallel
-from densray._vocabulary import at_unit_length
+from densray._vocabulary import unit_rows
 from densray.alignment import Alignment
 from densray.axes._resampling import count_folds, is_closed_form, is_ridge, refit, stratified_folds
 from densray.errors import SignalWarning, TaskError
@@ -108,7 +108,7 @@ class LinearFold:
         centred = labels - labels.mean(axis=0)
         covariance = self.training.T @ centred
         axes = self._ridge_axes(covariance, centred) if self.ridge else covariance
-        return np.asarray(self.unseen @ at_unit_length(axes.T).T)
+        return np.asarray(self.unseen @ unit_rows(axes.T).T)
 
     def _ridge_axes(self, covariance: Matrix, centred: Matrix) -> Matrix:
         rotated = self.vectors.T @ covariance

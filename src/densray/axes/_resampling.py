@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from densray._threads import Progress, ignored_warnings, map_parallel
-from densray._vocabulary import at_unit_length
+from densray._vocabulary import unit_rows
 from densray.alignment import Alignment
 from densray.axes._options import AxisOptions
 from densray.errors import SignalWarning, TaskError
@@ -80,15 +80,15 @@ def resampled_axes(
         Called with the resamples done and their number.
     """
     if is_mean_difference(rotation, seeds):
-        return at_unit_length(_mean_differences(seeds, counts))
+        return unit_rows(_mean_differences(seeds, counts))
     if is_ridge(rotation):
         coefficients, without = ridge_without_each(seeds, float(rotation.penalty_))
-        return at_unit_length(coefficients + (counts - 1.0) @ (coefficients - without))
+        return unit_rows(coefficients + (counts - 1.0) @ (coefficients - without))
 
     def find(weights: NDArray[np.int64]) -> Matrix:
         return refit(rotation, seeds, weights)
 
-    return at_unit_length(np.array(map_parallel(find, list(counts), progress=progress)))
+    return unit_rows(np.array(map_parallel(find, list(counts), progress=progress)))
 
 
 def refit(rotation: Rotation, seeds: Alignment, counts: NDArray[np.int64] | None = None) -> Matrix:

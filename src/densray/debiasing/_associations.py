@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from densray._threads import single_threaded_blas
-from densray._vocabulary import at_unit_length
+from densray._vocabulary import unit_rows
 from densray.datasets import AssociationTest
 from densray.debiasing._measurement import (
     Measurement,
     find_words,
     proportion_interval,
     require_words,
-    unit_rows,
+    unit_vectors,
 )
 from densray.errors import CoverageError, TaskError, name_some
 from densray.metrics import percentile_interval
@@ -227,9 +227,9 @@ def sentiment_bias(
     people, absent = find_words(space, identities, what="identity words", minimum=2)
     good, absent_good = find_words(space, pleasant, what="positive words", minimum=2)
     bad, absent_bad = find_words(space, unpleasant, what="negative words", minimum=2)
-    X = unit_rows(space, (*good, *bad))
+    X = unit_vectors(space, (*good, *bad))
     y = np.repeat([0, 1], [len(good), len(bad)])
-    Z = unit_rows(space, people)
+    Z = unit_vectors(space, people)
     with single_threaded_blas():
         shares = _shares(X, y, Z)
         resampled, shuffled = _repeated(X, y, Z, n_resamples, random_state)
@@ -360,5 +360,5 @@ def pair_choice(
 
 
 def _differences(space: WordSpace, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
-    first, second = (unit_rows(space, [pair[side] for pair in pairs]) for side in (0, 1))
-    return at_unit_length(first - second)
+    first, second = (unit_vectors(space, [pair[side] for pair in pairs]) for side in (0, 1))
+    return unit_rows(first - second)

@@ -8,8 +8,15 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from densray._vocabulary import at_unit_length
-from densray.debiasing._measurement import Measurement, find_pairs, find_words, mean_interval, require_words, unit_rows
+from densray._vocabulary import unit_rows
+from densray.debiasing._measurement import (
+    Measurement,
+    find_pairs,
+    find_words,
+    mean_interval,
+    require_words,
+    unit_vectors,
+)
 from densray.errors import CoverageError, TaskError
 from densray.rotations import PairDirection
 from densray.space import WordSpace
@@ -95,7 +102,7 @@ def pair_direction(space: WordSpace, pairs: Iterable[tuple[str, str]]) -> Vector
        Homemaker? Debiasing Word Embeddings. NeurIPS 2016.
     """
     found, _ = find_pairs(space, pairs, what="pairs that define the direction")
-    X = unit_rows(space, [word for pair in found for word in pair])
+    X = unit_vectors(space, [word for pair in found for word in pair])
     groups = np.repeat(np.arange(len(found)), 2)
     return np.asarray(PairDirection().fit(X, np.tile([1, -1], len(found)), groups=groups).components_[0])
 
@@ -121,7 +128,7 @@ def direct_bias(
     if strictness <= 0:
         raise TaskError(f"strictness={strictness} is given; a number above 0 is needed.")
     found, missing = find_words(space, words, what="words for direct bias")
-    values = np.abs(unit_rows(space, found) @ _axis(direction, space)) ** strictness
+    values = np.abs(unit_vectors(space, found) @ _axis(direction, space)) ** strictness
     interval = mean_interval(values)
     return Measurement("direct bias", float(values.mean()), interval, used=len(found), missing=missing)
 
@@ -144,9 +151,9 @@ def indirect_bias(space: WordSpace, pairs: Iterable[tuple[str, str]], direction:
     """
     found, missing = find_pairs(space, pairs, what="pairs for indirect bias")
     axis = _axis(direction, space)
-    first, second = (unit_rows(space, [pair[side] for pair in found]) for side in (0, 1))
+    first, second = (unit_vectors(space, [pair[side] for pair in found]) for side in (0, 1))
     similarity = np.einsum("ij,ij->i", first, second)
-    across = [at_unit_length(side - np.outer(side @ axis, axis)) for side in (first, second)]
+    across = [unit_rows(side - np.outer(side @ axis, axis)) for side in (first, second)]
     rest = np.einsum("ij,ij->i", across[0], across[1])
     usable = np.abs(similarity) >= 0.05
     if not usable.any():

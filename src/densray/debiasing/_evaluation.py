@@ -22,7 +22,7 @@ from densray.debiasing._associations import (
 )
 from densray.debiasing._concept import Concept, Pairs
 from densray.debiasing._direction import AnchorGap, anchor_gap, direct_bias, indirect_bias, pair_direction
-from densray.debiasing._measurement import Measurement, find_words, unit_rows
+from densray.debiasing._measurement import Measurement, find_words, unit_vectors
 from densray.debiasing._quality import analogy_accuracy, neighbor_overlap, similarity
 from densray.debiasing._recovery import (
     BiasedWords,
@@ -78,7 +78,7 @@ class Reference:
     def of(cls, space: WordSpace, concept: Concept, *, n_biased: int = MOST_BIASED) -> Reference:
         """Return the reference of an original space."""
         neutral, _ = find_words(space, concept.neutral, what="neutral words", minimum=3)
-        X = unit_rows(space, neutral)
+        X = unit_vectors(space, neutral)
         cosines = X @ X.T
         np.fill_diagonal(cosines, -np.inf)
         nearest = cosines.argmax(axis=1).tolist()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from densray._vocabulary import at_unit_length
+from densray._vocabulary import unit_rows
 from densray.errors import CoverageError, UnknownWordError, name_some
 from densray.metrics import Interval
 from densray.space import WordSpace
@@ -98,9 +98,9 @@ def require_words(space: WordSpace, words: Iterable[str], *, what: str) -> None:
         )
 
 
-def unit_rows(space: WordSpace, words: Sequence[str]) -> NDArray[np.float64]:
+def unit_vectors(space: WordSpace, words: Sequence[str]) -> NDArray[np.float64]:
     """Return the vectors of words at unit length; vectors of zeros stay zero."""
-    return at_unit_length(space[list(words)].astype(np.float64))
+    return unit_rows(space[list(words)].astype(np.float64))
 
 
 def mean_interval(values: ArrayLike) -> Interval:

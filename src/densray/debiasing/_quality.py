@@ -16,7 +16,7 @@ from densray.debiasing._measurement import (
     find_words,
     mean_interval,
     proportion_interval,
-    unit_rows,
+    unit_vectors,
 )
 from densray.errors import CoverageError, TaskError
 from densray.metrics import spearman
@@ -35,7 +35,7 @@ def similarity(space: WordSpace, ratings: SimilaritySet) -> Measurement:
             f"{ratings.name}: {len(pairs)} of {len(ratings)} pairs are in '{space.name}'; at least 3 are needed. "
             f"Check case and language."
         )
-    first, second = (unit_rows(space, [pair[side] for pair in pairs]) for side in (0, 1))
+    first, second = (unit_vectors(space, [pair[side] for pair in pairs]) for side in (0, 1))
     found = spearman(ratings.scores[np.array(known)], np.einsum("ij,ij->i", first, second))
     missing = space.absent(word for pair in ratings.pairs for word in pair)
     return Measurement(

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from densray._threads import single_threaded_blas
 from densray._vocabulary import nearest_rows
-from densray.debiasing._measurement import Measurement, find_words, proportion_interval, require_words, unit_rows
+from densray.debiasing._measurement import Measurement, find_words, proportion_interval, require_words, unit_vectors
 from densray.errors import CoverageError, TaskError
 from densray.lexicon import Lexicon
 from densray.metrics import Interval
@@ -102,7 +102,7 @@ def probe(
             f"a probe in {n_folds} folds needs {n_folds} words of each label; '{lexicon.name}' has {int(y.sum())} and "
             f"{int((~y).sum())} in '{space.name}'. Use fewer folds, or more words."
         )
-    X = unit_rows(space, [aligned.words[place] for place in chosen.tolist()])
+    X = unit_vectors(space, [aligned.words[place] for place in chosen.tolist()])
     accuracy = _cross_validated(model, X, y, n_folds, random_state)
     controls = [_cross_validated(model, X, random.permutation(y), n_folds, random_state) for _ in range(n_controls)]
     chance = float(np.mean(controls)) if controls else 0.5
@@ -201,7 +201,7 @@ def cluster_test(
 ) -> Measurement:
     """Return how well two clusters of the most biased words agree with their old bias; 0.5 would be chance."""
     words, sides = biased.top(count)
-    accuracy = cluster_accuracy(unit_rows(space, words), sides, random_state=random_state)
+    accuracy = cluster_accuracy(unit_vectors(space, words), sides, random_state=random_state)
     return Measurement("cluster accuracy", accuracy, proportion_interval(accuracy, len(words)), used=len(words))
 
 
@@ -233,7 +233,7 @@ def recovery_test(
     words, sides = biased.top(count)
     if not 2 <= n_train < len(words):
         raise TaskError(f"n_train={n_train} is given; 2 to {len(words) - 1} of {len(words)} words can be trained on.")
-    X = unit_rows(space, words)
+    X = unit_vectors(space, words)
     random = check_random_state(random_state)
     halves = [random.permutation(np.flatnonzero(sides == side))[: n_train // 2] for side in (False, True)]
     train = np.concatenate(halves)
