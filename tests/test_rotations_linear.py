@@ -12,7 +12,7 @@ from sklearn.svm import SVC, SVR, LinearSVC
 from densray import LinearRotation, MeanDifference
 from densray.errors import DensRayError, LabelError
 from densray.rotations import _linear
-from densray.rotations._linear import ANCHOR, RIDGE_PENALTIES, ridge_direction
+from densray.rotations._ridge import RIDGE_PENALTIES, log_prior, ridge_direction
 
 
 def cosine(a, b) -> float:
@@ -36,69 +36,98 @@ def refitted_scores(X, y, penalty):
     return np.array(scores)
 
 
-def jackknife_error(y, first, second):
-    """Standard error of the difference of two correlations: leave out one row after the other."""
-
-    def gap(rows):
-        t = y[rows] - y.mean()
-        return cosine(t, first[rows]) - cosine(t, second[rows])
-
-    gaps = np.array([gap(np.arange(len(y)) != row) for row in range(len(y))])
-    return float(np.sqrt(np.sum((gaps - gaps.mean()) ** 2)))
+def most_probable(correlations, count, explained):
+    """Return the number of the penalty of the highest posterior: likelihood of labels, log-normal prior."""
+    likelihood = -count / 2 * np.log(1 - np.maximum(correlations, 0.0) ** 2)
+    typical = (1 - explained) / explained
+    return int(np.argmax(likelihood - (np.log(RIDGE_PENALTIES) - np.log(typical)) ** 2 / 2))
 
 
-def test_ridge_takes_the_penalty_that_refitting_without_each_row_takes(scored):
+@pytest.mark.parametrize("two_classes", [False, True])
+def test_ridge_takes_the_penalty_that_refitting_without_each_row_takes(scored, two_classes):
     """The oracle: for every penalty of the grid, 80 fits with one row left out."""
     X, y = scored
-    largest = np.linalg.eigvalsh(np.cov(X.T, bias=True) * len(X))[-1]
-    scores = [refitted_scores(X, y, share * largest) for share in RIDGE_PENALTIES]
+    y = np.where(y > np.median(y), 1.0, -1.0) if two_classes else y
+    spread = np.mean(np.sum((X - X.mean(axis=0)) ** 2, axis=1))
+    scores = [refitted_scores(X, y, each * spread) for each in RIDGE_PENALTIES]
     correlations = np.array([cosine(y - y.mean(), s) for s in scores])
-    best = int(np.argmax(correlations))
-    errors = np.array([jackknife_error(y, s, scores[best]) for s in scores])
-    as_good = correlations >= correlations[best] - errors
-    expected = RIDGE_PENALTIES[as_good][np.argmin(np.abs(np.log(RIDGE_PENALTIES[as_good] / ANCHOR)))]
-    coefficients, penalty = ridge_direction(X, y, None)
-    assert penalty == pytest.approx(expected * largest)
+    expected = RIDGE_PENALTIES[most_probable(correlations, len(y), 1 / 8 if two_classes else 1 / 4)]
+    coefficients, penalty = ridge_direction(X, y, None, two_classes=two_classes)
+    assert penalty == pytest.approx(expected * spread)
+    assert LinearRotation("ridge").fit(X, y).penalty_ == penalty
     np.testing.assert_allclose(coefficients, Ridge(alpha=penalty).fit(X, y).coef_, rtol=1e-8)
 
 
 def test_a_row_with_a_mass_is_left_out_whole(scored):
-    """The oracle: weighted fits without each row, and what a row adds to their correlation with the labels."""
+    """The oracle: weighted fits without each row, and the weighted correlation of their scores with the labels."""
     X, y = (part[:25] for part in scored)
     mass = np.where(np.arange(len(y)) % 3 == 0, 2.0, 0.5)
     mean, t = np.average(X, axis=0, weights=mass), y - np.average(y, weights=mass)
-    largest = np.linalg.eigvalsh((X - mean).T @ (mass[:, None] * (X - mean)))[-1]
+    spread = np.sum(mass[:, None] * (X - mean) ** 2) / len(y)
     scores = np.empty((len(y), RIDGE_PENALTIES.size))
     for row in range(len(y)):
         keep = np.arange(len(y)) != row
-        for column, share in enumerate(RIDGE_PENALTIES):
-            model = Ridge(alpha=share * largest).fit(X[keep], y[keep], sample_weight=mass[keep])
-            left_out_mean = np.average(X[keep], axis=0, weights=mass[keep])
+        left_out_mean = np.average(X[keep], axis=0, weights=mass[keep])
+        for column, each in enumerate(RIDGE_PENALTIES):
+            model = Ridge(alpha=each * spread).fit(X[keep], y[keep], sample_weight=mass[keep])
             scores[row, column] = model.coef_ @ (X[row] - left_out_mean)
-    squares, total = mass @ scores**2, mass @ t**2
-    correlations = (mass * t) @ scores / np.sqrt(squares * total)
-    added = (t[:, None] * scores) / np.sqrt(squares * total)
-    added -= correlations * (scores**2 / squares + (t**2 / total)[:, None]) / 2
-    best = int(np.argmax(correlations))
-    errors = np.sqrt(np.sum((mass[:, None] * (added - added[:, [best]])) ** 2, axis=0))
-    as_good = correlations >= correlations[best] - errors
-    expected = RIDGE_PENALTIES[as_good][np.argmin(np.abs(np.log(RIDGE_PENALTIES[as_good] / ANCHOR)))]
-    coefficients, penalty = ridge_direction(X, y, None, mass=mass)
-    assert penalty == pytest.approx(expected * largest)
+    correlations = (mass * t) @ scores / np.sqrt((mass @ scores**2) * (mass @ t**2))
+    expected = RIDGE_PENALTIES[most_probable(correlations, len(y), 1 / 4)]
+    coefficients, penalty = ridge_direction(X, y, None, two_classes=False, mass=mass)
+    assert penalty == pytest.approx(expected * spread)
     np.testing.assert_allclose(coefficients, Ridge(alpha=penalty).fit(X, y, sample_weight=mass).coef_, rtol=1e-8)
 
 
-def test_ridge_penalty_falls_from_the_anchor_as_rows_grow():
-    rng = np.random.default_rng(3)
-    mixing, truth = rng.normal(size=(30, 30)), rng.normal(size=30)
-    shares = {40: [], 4000: []}
-    for size in [40, 4000] * 9:
-        X = rng.normal(size=(size, 30)) @ mixing
-        y = X @ truth + 0.5 * np.std(X @ truth) * rng.normal(size=size)
-        largest = np.linalg.eigvalsh(np.cov(X.T, bias=True) * size)[-1]
-        shares[size].append(LinearRotation("ridge").fit(X, y).penalty_ / largest)
-    assert 0.1 <= np.median(shares[40]) <= 1.0
-    assert np.median(shares[4000]) < 0.05
+def test_ridge_counts_a_weight_as_copies_of_its_row(scored):
+    X, y = scored
+    counts = 1 + np.arange(len(y)) % 3
+    repeated = LinearRotation("ridge").fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+    weighted = LinearRotation("ridge").fit(X, y, sample_weight=counts)
+    assert weighted.penalty_ == pytest.approx(repeated.penalty_)
+    np.testing.assert_allclose(weighted.components_, repeated.components_, atol=1e-10)
+
+
+def planted(size, noise, *, seed, classes=False):
+    """Return rows of uneven spread with labels along a fixed direction, and their mean squared distance."""
+    mixing, truth = np.random.default_rng(3).normal(size=(30, 30)), np.random.default_rng(4).normal(size=30)
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(size, 30)) @ mixing
+    y = X @ truth / np.std(X @ truth) + noise * rng.normal(size=size)
+    spread = np.mean(np.sum((X - X.mean(axis=0)) ** 2, axis=1))
+    return X, np.where(y > np.median(y), 1.0, -1.0) if classes else y, spread
+
+
+@pytest.mark.parametrize("classes", [False, True])
+def test_ridge_penalty_stays_near_its_prior_where_labels_have_no_meaning(classes):
+    typical, found = 7.0 if classes else 3.0, []
+    for seed in range(30):
+        X, y, spread = planted(40, 1e6, seed=seed, classes=classes)
+        found.append(LinearRotation("ridge").fit(X, y).penalty_ / spread)
+    assert typical / 3 <= np.median(found) <= 3 * typical
+    assert min(found) > 0.1  # far from least squares
+
+
+def test_ridge_penalty_falls_as_labels_have_less_noise():
+    medians = []
+    for noise in (10.0, 1.0, 0.1, 0.0):
+        draws = [planted(300, noise, seed=seed) for seed in range(9)]
+        medians.append(np.median([LinearRotation("ridge").fit(X, y).penalty_ / spread for X, y, spread in draws]))
+    assert medians == sorted(medians, reverse=True)
+    assert medians[0] > 1.0
+    assert medians[-1] < 0.01
+
+
+def test_scores_are_expected_to_be_explained_better_than_classes():
+    assert (
+        RIDGE_PENALTIES[log_prior(two_classes=False).argmax()] < RIDGE_PENALTIES[log_prior(two_classes=True).argmax()]
+    )
+
+
+def test_ridge_choice_does_not_depend_on_the_scale_of_the_rows(scored):
+    X, y = scored
+    small, large = LinearRotation("ridge").fit(X, y), LinearRotation("ridge").fit(1e3 * X, y)
+    assert large.penalty_ == pytest.approx(1e6 * small.penalty_)
+    np.testing.assert_allclose(large.components_, small.components_, atol=1e-9)
 
 
 def test_ridge_choice_does_not_depend_on_the_scale_of_the_labels(scored):
@@ -187,3 +216,52 @@ def test_models_that_do_not_fit_are_refused(scored):
         LinearRotation("lda").fit(X, y > 100, sample_weight=np.ones(80))
     with pytest.raises(LabelError, match="exactly two classes"):
         LinearRotation(LinearSVC()).fit(X, y)
+
+
+def scores_without_groups(X, y, groups, penalty):
+    """Each row's score on the direction of the rows of all other groups: one fit per group."""
+    scores = np.empty(len(y))
+    for group in np.unique(groups):
+        keep = groups != group
+        scores[~keep] = (X[~keep] - X.mean(axis=0)) @ Ridge(alpha=penalty).fit(X[keep], y[keep]).coef_
+    return scores
+
+
+def test_ridge_takes_the_penalty_that_refitting_without_each_group_takes(scored):
+    X, y = scored
+    groups = np.arange(len(y)) // 3
+    spread = np.mean(np.sum((X - X.mean(axis=0)) ** 2, axis=1))
+    scores = [scores_without_groups(X, y, groups, each * spread) for each in RIDGE_PENALTIES]
+    correlations = np.array([cosine(y - y.mean(), each) for each in scores])
+    expected = RIDGE_PENALTIES[most_probable(correlations, len(y), 1 / 4)]
+    _, penalty = ridge_direction(X, y, None, two_classes=False, groups=groups)
+    assert penalty == pytest.approx(expected * spread)
+    assert LinearRotation("ridge").fit(X, y, groups=groups.astype(str)).penalty_ == penalty
+
+
+def test_groups_of_one_row_are_no_groups(scored):
+    X, y = scored
+    alone = LinearRotation("ridge").fit(X, y, groups=np.random.default_rng(0).permutation(len(y)))
+    assert alone.penalty_ == LinearRotation("ridge").fit(X, y).penalty_
+    with pytest.raises(LabelError, match="one group per row"):
+        LinearRotation("ridge").fit(X, y, groups=[1, 2])
+
+
+def test_twins_do_not_give_each_other_away():
+    """Pairs that differ along the concept and a little noise: what a pair shares is large, and no concept."""
+    rng = np.random.default_rng(0)
+    n_groups, width = 60, 80
+    groups, y = np.repeat(np.arange(n_groups), 2), np.tile([1.0, -1.0], n_groups)
+    concept = rng.normal(size=width) / np.sqrt(width)
+
+    def pairs(count):
+        shared = np.repeat(rng.normal(size=(count, width)) * np.linspace(3, 0.05, width), 2, axis=0)
+        return (
+            shared + 0.35 * np.outer(np.tile([1.0, -1.0], count), concept) + 0.1 * rng.normal(size=(2 * count, width))
+        )
+
+    X, unseen = pairs(n_groups), pairs(200)
+    grouped, alone = LinearRotation("ridge").fit(X, y, groups=groups), LinearRotation("ridge").fit(X, y)
+    assert grouped.penalty_ > 3 * alone.penalty_  # left out alone, a row is read from its twin
+    assert abs(cosine(grouped.components_[0], concept)) > 0.3
+    assert grouped.transform(unseen).shape == (400, 1)

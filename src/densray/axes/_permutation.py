@@ -5,8 +5,9 @@ AUC), cross-validated, since in many dimensions any labels can be told apart on 
 (Ojala & Garriga 2010). :math:`p = (1 + \#\{t_\pi \ge t\}) / (1 + P)`, never zero (Phipson & Smyth 2010).
 
 Mean difference and ridge are linear in the labels: all permutations are columns of one matrix product. The ridge
-penalty is chosen for each permutation by generalised cross-validation (Golub, Heath & Wahba 1979), which needs no pass
-over the rows. Other methods are fitted again, on a sample of the seeds where there are many.
+penalty is chosen for each permutation with the prior of the method, and generalised cross-validation (Golub, Heath &
+Wahba 1979) in place of left-out scores, as it needs no pass over the rows. Other methods are fitted again, on a sample
+of the seeds where there are many.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from densray._vocabulary import unit_rows
 from densray.alignment import Alignment
 from densray.axes._resampling import count_folds, is_closed_form, is_ridge, refit, stratified_folds
 from densray.errors import SignalWarning, TaskError
-from densray.rotations import RIDGE_PENALTIES, Rotation
+from densray.rotations import RIDGE_PENALTIES, Rotation, log_prior
 
 Matrix = NDArray[np.float64]
 
@@ -80,7 +81,8 @@ def _by_products(rotation: Rotation, seeds: Alignment, count: int, random: np.ra
     orders = np.column_stack([np.arange(n), *(random.permutation(n) for _ in range(count))])
     ranks = rankdata(seeds.values)
     X = seeds.X.astype(np.float64)
-    parts = [LinearFold(X, folds == number, ridge=is_ridge(rotation)) for number in np.unique(folds)]
+    ridge, classes = is_ridge(rotation), seeds.is_binary
+    parts = [LinearFold(X, folds == number, ridge=ridge, two_classes=classes) for number in np.unique(folds)]
     found = []
     for start in range(0, orders.shape[1], COLUMNS):
         columns = orders[:, start : start + COLUMNS]
@@ -95,8 +97,8 @@ def _by_products(rotation: Rotation, seeds: Alignment, count: int, random: np.ra
 class LinearFold:
     """One split: scores of its test rows for any labels of its training rows."""
 
-    def __init__(self, X: Matrix, test: NDArray[np.bool_], *, ridge: bool) -> None:
-        self.test, self.ridge = test, ridge
+    def __init__(self, X: Matrix, test: NDArray[np.bool_], *, ridge: bool, two_classes: bool) -> None:
+        self.test, self.ridge, self.two_classes = test, ridge, two_classes
         origin = X[~test].mean(axis=0)
         self.training, self.unseen = X[~test] - origin, X[test] - origin
         if ridge:
@@ -114,13 +116,15 @@ class LinearFold:
         rotated = self.vectors.T @ covariance
         total = np.einsum("ij,ij->j", centred, centred)
         best, chosen = np.full(total.shape, np.inf), np.zeros_like(rotated)
-        for penalty in RIDGE_PENALTIES * self.eigenvalues[-1]:
+        count, tiny = len(centred), np.finfo(np.float64).tiny
+        penalties = RIDGE_PENALTIES * (np.sum(self.eigenvalues) / count)
+        for penalty, prior in zip(penalties, log_prior(two_classes=self.two_classes), strict=True):
             shrunk = 1.0 / (self.eigenvalues + penalty)
             # |y - Xβ|² = |y|² - Σ c² (2/(λ+α) - λ/(λ+α)²), c the covariance in the eigenbasis
             gain = 2.0 * shrunk - self.eigenvalues * shrunk**2
             residual = np.maximum(total - gain @ rotated**2, 0.0)
-            freedom = max(len(centred) - 1.0 - float(self.eigenvalues @ shrunk), 1e-8)
-            error = residual / freedom**2
+            freedom = max(count - 1.0 - float(self.eigenvalues @ shrunk), 1e-8)
+            error = 0.5 * count * np.log(np.maximum(residual, tiny) / freedom**2) - prior
             better = error < best
             best = np.where(better, error, best)
             chosen = np.where(better, rotated * shrunk[:, None], chosen)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -33,6 +34,7 @@ from densray.rotations._input import (
     drop_weightless,
     precision_of,
     read_block_labels,
+    read_groups,
     read_labels,
     read_signals,
 )
@@ -62,7 +64,7 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         """Return orthonormal axes as rows, the concept first, pointing to the higher label."""
         raise NotImplementedError
 
-    def fit(self, X: Array, y: Array, sample_weight: Array | None = None) -> Self:
+    def fit(self, X: Array, y: Array, sample_weight: Array | None = None, *, groups: Array | None = None) -> Self:
         """Find the axes of the concept that `y` labels.
 
         Parameters
@@ -73,14 +75,24 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             Two classes (the higher label is positive), or real scores.
         sample_weight : array of shape (n,), optional
             How much each row counts; an integer weight equals repeating the row.
+        groups : array of shape (n,), optional
+            Rows with the same value belong together (the halves of a pair, texts about one thing). Methods that choose
+            something by leaving rows out (ridge) leave out whole groups; :class:`PairDirection` takes its pairs within
+            them; others do not need them.
         """
         if is_dask(X):
+            if groups is not None:
+                raise DensRayError("groups are given with a Dask collection; they need rows in memory. Leave them out.")
             return fit_dask(self, X, y, sample_weight)
         namespace(X, y, sample_weight)  # all on one device
         X = check_rows(self, X, reset=True)
+        members = read_groups(groups, X.shape[0])
         weight = check_weights(sample_weight, X)
+        if members is not None:
+            _, members, _ = drop_weightless(X, members, weight)
         X, y, weight = drop_weightless(X, y, weight)
         labels = read_labels(y, X.shape[0], classes_only=self._classes_only).on_device_of(X)
+        labels = replace(labels, groups=members)
         n_components = self._count_axes(X.shape)
         self.classes_ = labels.classes
         self.components_ = self._find_axes(X, labels, n_components, weight)

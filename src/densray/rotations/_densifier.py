@@ -136,7 +136,7 @@ class Densifier(Rotation):
         self.random_state = random_state
         self.precision = precision
 
-    def fit(self, X: Array, y: Array, sample_weight: Array | None = None) -> Self:
+    def fit(self, X: Array, y: Array, sample_weight: Array | None = None, *, groups: Array | None = None) -> Self:
         """Find the axes.
 
         Parameters
@@ -146,11 +146,13 @@ class Densifier(Rotation):
             Two classes or real scores; with several columns one signal each, NaN where a word has no label.
         sample_weight : array of shape (n,), optional
             How much each row counts.
+        groups : array of shape (n,), optional
+            Taken as by every rotation; nothing here is chosen by leaving rows out.
         """
         self._check_parameters()
         shape = np.asarray(y).shape if not is_foreign(y) else tuple(y.shape)
         if len(shape) != 2 or shape[1] == 1:
-            return super().fit(X, y, sample_weight)
+            return super().fit(X, y, sample_weight, groups=groups)
         if self.solver == "exact":
             raise DensRayError(
                 f"solver='exact' was given {shape[1]} signals; it takes one. Use solver='sgd' for a joint rotation, "

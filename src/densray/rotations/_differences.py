@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from densray.moments import ClassMoments, MomentParts
 from densray.pairs import score_covariance, unlike_pair_matrix
 from densray.rotations._base import AdditiveRotation, Rotation, complete_basis, label_covariance, orient
 from densray.rotations._densray import principal_axes
-from densray.rotations._input import Labels, check_rows, check_weights, drop_weightless, precision_of, read_labels
+from densray.rotations._input import Labels, precision_of
 
 
 class MeanDifference(AdditiveRotation):
@@ -132,33 +132,13 @@ class PairDirection(Rotation):
         self.n_components = n_components
         self.precision = precision
 
-    def fit(self, X: Array, y: Array, sample_weight: Array | None = None, *, groups: Array | None = None) -> Self:
-        """Find the direction of the pairs.
-
-        Parameters
-        ----------
-        X : array of shape (n, d)
-        y : array of shape (n,)
-            Two classes: the two sides of the pairs.
-        sample_weight : array of shape (n,), optional
-            How much each row counts; a pair counts the product of its two weights.
-        groups : array of shape (n,), optional
-            Rows with the same value belong together: usually two, one per class. Absent: all rows belong together.
-        """
-        X = check_rows(self, X, reset=True)
-        weight = check_weights(sample_weight, X)
-        members = np.zeros(X.shape[0]) if groups is None else np.asarray(groups)
-        if members.shape != (X.shape[0],):
-            raise LabelError(f"groups has shape {members.shape}; one group per row is needed, shape ({X.shape[0]},).")
-        _, members, _ = drop_weightless(X, members, weight)
-        X, y, weight = drop_weightless(X, y, weight)
-        labels = read_labels(y, X.shape[0], classes_only=True).on_device_of(X)
-        n_components = self._count_axes(X.shape)
-        self.classes_ = labels.classes
-        A = _unlike_pairs_within(X, labels, weight, members)
+    def _find_axes(
+        self, X: Array, labels: Labels, n_components: int | None, sample_weight: Array | None
+    ) -> NDArray[np.float64]:
+        members = np.zeros(X.shape[0]) if labels.groups is None else labels.groups
+        A = _unlike_pairs_within(X, labels, sample_weight, members)
         self.eigenvalues_, axes, _ = principal_axes(A, n_components, precision_of(X))
-        self.components_ = orient(axes, label_covariance(X, labels, weight))
-        return self
+        return orient(axes, label_covariance(X, labels, sample_weight))
 
 
 def _unlike_pairs_within(X: Array, labels: Labels, weight: Array | None, members: NDArray[Any]) -> NDArray[np.float64]:

@@ -223,6 +223,7 @@ class Labels:
 
     values: Array  # (n,), float64
     classes: NDArray[Any] | None  # the two labels, lower first; None for scores
+    groups: NDArray[np.int64] | None = None  # the number of each row's group; None where every row stands alone
 
     @property
     def binary(self) -> bool:
@@ -231,12 +232,22 @@ class Labels:
 
     def on_device_of(self, rows: Array) -> Labels:
         """Return the labels in the array library and on the device of the rows."""
-        return Labels(float64_like(self.values, rows), self.classes)
+        return Labels(float64_like(self.values, rows), self.classes, self.groups)
 
     def class_rows(self) -> list[Array]:
         """Return the rows of the lower and of the higher class."""
         xp = namespace(self.values)
         return [xp.nonzero(self.values == sign)[0] for sign in (-1.0, 1.0)]
+
+
+def read_groups(groups: object, n_rows: int) -> NDArray[np.int64] | None:
+    """Return the number of each row's group, counted from 0; None where there are none."""
+    if groups is None:
+        return None
+    members = to_host(groups) if is_foreign(groups) else np.asarray(groups)
+    if members.shape != (n_rows,):
+        raise LabelError(f"groups has shape {members.shape}; one group per row is needed, shape ({n_rows},).")
+    return np.asarray(np.unique(members, return_inverse=True)[1], dtype=np.int64)
 
 
 def read_labels(y: object, n_rows: int, *, classes_only: bool = False) -> Labels:

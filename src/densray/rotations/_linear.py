@@ -1,4 +1,4 @@
-"""Linear models as rotations, ridge with its closed-form penalty among them."""
+"""Linear models as rotations: support vectors, logistic regression, ridge and their kin."""
 
 from __future__ import annotations
 
@@ -13,98 +13,13 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import has_fit_parameter
 
-from densray._arrays import Array, array_on, namespace, release_pages, to_host
+from densray._arrays import Array, to_host
 from densray._threads import ignored_warnings
 from densray.errors import DensRayError, suggest
-from densray.moments import Moments, block_rows, blocks_of
 from densray.rotations._base import Rotation, complete_basis, label_covariance, orient, repeat_in_complement
 from densray.rotations._differences import unit
 from densray.rotations._input import Labels
-
-#: Ridge penalties tried, as shares of the largest eigenvalue of the scatter.
-RIDGE_PENALTIES = np.logspace(-5, 2, 29)
-
-#: The penalty, as the same share, that is taken where leave-one-out cannot decide between several.
-ANCHOR = 0.5
-
-
-def ridge_direction(
-    X: Array, values: Array, weight: Array | None, *, mass: Array | None = None
-) -> tuple[NDArray[np.float64], float]:
-    """Return the ridge coefficients of `values` on the rows of `X`, and the penalty chosen.
-
-    A weight counts as that many copies of its row, of which leave-one-out leaves out one; the mass, one if absent, is
-    what each copy counts.
-    """
-    xp = namespace(X)
-    targets = xp.astype(values, xp.float64)
-    copies, masses = (xp.ones_like(targets) if part is None else xp.astype(part, xp.float64) for part in (weight, mass))
-    part = xp.where(copies < 1.0, copies, xp.ones_like(copies))  # less than one copy is left out whole
-    copies, masses = copies / part, masses * part
-    weights = copies * masses
-    total = float(xp.sum(weights))
-    targets = targets - xp.sum(weights * targets) / total
-    moments = _moments(X, None if weight is None and mass is None else xp.astype(weights, X.dtype))
-    mean = xp.astype(moments.mean, X.dtype)
-    covariance = _weighted_sum(X, mean, weights * targets)
-    eigenvalues, vectors = np.linalg.eigh(to_host(moments.scatter))
-    eigenvalues = np.maximum(eigenvalues, 0.0)
-    penalties = RIDGE_PENALTIES * eigenvalues[-1]
-    shrunk = 1.0 / (eigenvalues[:, None] + penalties[None, :])  # (d, penalties)
-    coefficients = (vectors.T @ covariance)[:, None] * shrunk
-    sums, products = np.zeros(1), np.zeros((1, 1))
-    basis = array_on(vectors, X, dtype=X.dtype)
-    tables = [array_on(table, X, dtype=X.dtype) for table in (coefficients, shrunk)]
-    for block in blocks_of(X.shape[0], block_rows(X)):
-        U = (X[block, :] - mean) @ basis
-        release_pages(X)
-        target, one = targets[block][:, None], masses[block][:, None]
-        residual = target - xp.astype(U @ tables[0], xp.float64)
-        leverage = one * (xp.astype((U * U) @ tables[1], xp.float64) + 1.0 / total)
-        # the label's own share in the mean of the others is taken off: n/(n-1) y - r/(1-h) = n/(n-1) w₋ᵢ(x - mean)
-        scores = target * (total / xp.clip(total - one, 1e-8, None)) - residual / xp.clip(1.0 - leverage, 1e-8, None)
-        features = one * xp.concat([target * scores, scores * scores, target * target], axis=1)
-        sums = sums + to_host(copies[block] @ features)
-        products = products + to_host((features * copies[block][:, None]).T @ features)
-    best = _choose(sums, products)
-    return vectors @ coefficients[:, best], float(penalties[best])
-
-
-def _choose(sums: NDArray[np.float64], products: NDArray[np.float64]) -> int:
-    """Return the number of the penalty to take, from sums over rows of ts, s², t² and of their products."""
-    count = RIDGE_PENALTIES.size
-    squares = np.maximum(sums[count:-1], np.finfo(np.float64).tiny)
-    scale = 1.0 / np.sqrt(squares * sums[-1])
-    correlations = sums[:count] * scale  # Σts / √(Σs² Σt²)
-    # what a row adds to a correlation, to first order: ts scale - r (s² / Σs² + t² / Σt²) / 2
-    slopes = np.vstack([np.diag(scale), np.diag(-correlations / squares / 2.0), -correlations / sums[-1] / 2.0])
-    best = int(np.argmax(correlations))
-    gaps = slopes - slopes[:, [best]]
-    errors = np.sqrt(np.maximum(np.einsum("ij,ij->j", gaps, products @ gaps), 0.0))
-    distance = np.abs(np.log(RIDGE_PENALTIES / ANCHOR))
-    return int(np.argmin(np.where(correlations >= correlations[best] - errors, distance, np.inf)))
-
-
-def _moments(X: Array, weight: Array | None) -> Moments:
-    total: Moments | None = None
-    for block in blocks_of(X.shape[0], block_rows(X)):
-        part = Moments.of(X[block, :], None if weight is None else weight[block])
-        total = part if total is None else total.merge(part)
-        release_pages(X)
-    assert total is not None
-    return total
-
-
-def _weighted_sum(X: Array, mean: Array, weights: Array) -> NDArray[np.float64]:
-    """Return Σ w (x - mean), in blocks."""
-    xp = namespace(X)
-    total = np.zeros(X.shape[1])
-    for block in blocks_of(X.shape[0], block_rows(X)):
-        part = xp.astype(weights[block], X.dtype) @ (X[block, :] - mean)
-        total += to_host(xp.astype(part, xp.float64))
-        release_pages(X)
-    return total
-
+from densray.rotations._ridge import ridge_direction
 
 #: From this many rows on, support vector machines are solved by liblinear, in linear time.
 LIBLINEAR_ROWS = 5000
@@ -125,8 +40,8 @@ class LinearRotation(Rotation):
     Parameters
     ----------
     estimator : str or scikit-learn estimator, default="ridge"
-        "ridge" (penalty by closed-form leave-one-out: nothing to set), "svm", "svr", "logistic", "linear", "lda",
-        "cca", or any linear estimator with ``coef_`` after ``fit``.
+        "ridge" (penalty from left-out scores, in closed form: nothing to set), "svm", "svr", "logistic", "linear",
+        "lda", "cca", or any linear estimator with ``coef_`` after ``fit``.
     n_components : int or None, default=1
         Axes to find; None finds one and completes it to a lossless rotation.
     precision : {None, "float32", "float64"}, default=None
@@ -138,7 +53,7 @@ class LinearRotation(Rotation):
     components_ : ndarray of shape (n_components, d)
         Orthonormal axes as rows; row 0 is the concept and points to the higher label.
     penalty_ : float or None
-        The penalty leave-one-out chose for axis 0 ("ridge"); None for other models.
+        The penalty chosen for axis 0 ("ridge"); None for other models.
 
     Notes
     -----
@@ -154,8 +69,8 @@ class LinearRotation(Rotation):
     --------
     >>> import numpy as np
     >>> from densray import LinearRotation
-    >>> X = np.array([[1.0, 0.0], [2.0, 1.0], [3.0, 0.0], [4.0, 1.0]])
-    >>> LinearRotation("ridge").fit(X, [10.0, 20.0, 30.0, 40.0]).components_.round(3)
+    >>> X = np.column_stack([np.arange(1.0, 21.0), np.arange(20) % 2])
+    >>> LinearRotation("ridge").fit(X, 10.0 * X[:, 0]).components_.round(3)
     array([[1., 0.]])
     """
 
@@ -188,7 +103,9 @@ class LinearRotation(Rotation):
     def _coefficients(self, X: Array, labels: Labels, sample_weight: Array | None) -> NDArray[np.float64]:
         known = LINEAR_MODELS[self.estimator] if isinstance(self.estimator, str) else None
         if known is not None and known.make is None:
-            coefficients, penalty = ridge_direction(X, labels.values, sample_weight)
+            coefficients, penalty = ridge_direction(
+                X, labels.values, sample_weight, two_classes=labels.binary, groups=labels.groups
+            )
             self.penalty_ = penalty if self.penalty_ is None else self.penalty_
             return coefficients
         X, y = to_host(X), to_host(labels.values)
@@ -297,7 +214,7 @@ class LinearModel:
 _ALL = (
     LinearModel(
         "ridge",
-        "ridge regression (the mean difference, whitened), penalty by closed-form leave-one-out",
+        "ridge regression (the mean difference, whitened), penalty from left-out scores in closed form",
         None,
     ),
     LinearModel("svm", "a linear support vector machine, C = 1", _svm, classes_only=True, slow_from=8_000),

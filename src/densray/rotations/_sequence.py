@@ -13,7 +13,7 @@ from densray._arrays import Array, array_on, is_foreign, namespace, to_host
 from densray.errors import DensRayError, LabelError
 from densray.rotations._base import Rotation, complete_basis, repeat_in_complement, score_signals
 from densray.rotations._densray import DensRay
-from densray.rotations._input import Labels, check_rows, check_weights, drop_weightless, read_signals
+from densray.rotations._input import Labels, check_rows, check_weights, drop_weightless, read_groups, read_signals
 
 
 class SequentialRotation(Rotation):
@@ -70,7 +70,7 @@ class SequentialRotation(Rotation):
         self.names = names
         self.precision = precision
 
-    def fit(self, X: Array, y: Array, sample_weight: Array | None = None) -> Self:
+    def fit(self, X: Array, y: Array, sample_weight: Array | None = None, *, groups: Array | None = None) -> Self:
         """Find one axis per concept.
 
         Parameters
@@ -79,9 +79,14 @@ class SequentialRotation(Rotation):
         y : array of shape (n,) or (n, n_concepts)
             One column per concept: two classes or real scores, NaN where a word has none.
         sample_weight : array of shape (n,), optional
+        groups : array of shape (n,), optional
+            Rows that belong together, as for every rotation.
         """
         X = check_rows(self, X, reset=True)
+        members = read_groups(groups, X.shape[0])
         weight = check_weights(sample_weight, X)
+        if members is not None:
+            _, members, _ = drop_weightless(X, members, weight)
         X, labels, weight = drop_weightless(X, _as_columns(y), weight)
         signals = read_signals(labels, X.shape[0])
         self._check_counts(len(signals), X.shape)
@@ -91,7 +96,8 @@ class SequentialRotation(Rotation):
             rows, signal = signals[len(self.rotations_)]  # each call is the next concept's
             index = array_on(rows, X)
             part = None if weight is None else weight[index]
-            self.rotations_.append(self._fitted(namespace(Z).take(Z, index, axis=0), signal, part))
+            together = None if members is None else members[rows]
+            self.rotations_.append(self._fitted(namespace(Z).take(Z, index, axis=0), signal, part, together))
             axis: NDArray[np.float64] = self.rotations_[-1].components_[0]
             return axis
 
@@ -101,11 +107,11 @@ class SequentialRotation(Rotation):
         self.components_ = complete_basis(axes)[: self.n_components]
         return self
 
-    def _fitted(self, Z: Array, signal: Labels, weight: Array | None) -> Rotation:
+    def _fitted(self, Z: Array, signal: Labels, weight: Array | None, groups: Array | None) -> Rotation:
         """Return the method fitted to one concept, in the coordinates of its complement."""
         rotation: Rotation = clone(self.rotation) if self.rotation is not None else DensRay(1)
         rotation.set_params(n_components=1)
-        return rotation.fit(Z, signal.values, weight)
+        return rotation.fit(Z, signal.values, weight, groups=groups)
 
     def score(self, X: Array, y: Array) -> float:
         """Return the mean over the concepts of Kendall's τ-b between labels and coordinates."""

@@ -11,7 +11,7 @@ from densray.pairs import unit_pair_matrix
 from densray.rotations._base import Rotation, complete_basis, label_covariance, orient, repeat_in_complement
 from densray.rotations._differences import unit
 from densray.rotations._input import Labels
-from densray.rotations._linear import ridge_direction
+from densray.rotations._ridge import ridge_direction
 
 
 class WhitenedDensRay(Rotation):
@@ -68,12 +68,12 @@ class WhitenedDensRay(Rotation):
 
     >>> import numpy as np
     >>> from densray import DensRay, WhitenedDensRay
-    >>> X = np.array([[9.0, 1.0], [-6.0, 1.2], [-9.0, -1.0], [5.0, -1.1], [8.0, 0.9], [-8.0, -0.9]])
-    >>> y = [1, 1, -1, -1, 1, -1]
+    >>> y = np.tile([1, -1], 20)
+    >>> X = np.column_stack([9 * np.random.default_rng(2).normal(size=40), y])
     >>> WhitenedDensRay().fit(X, y).components_[0].round(1)
     array([0., 1.])
     >>> DensRay(1).fit(X, y).components_[0].round(1)
-    array([1. , 0.3])
+    array([0.9, 0.4])
     """
 
     penalty_: float
@@ -93,7 +93,9 @@ class WhitenedDensRay(Rotation):
         penalties: list[float] = []
 
         def find(Z: Array) -> NDArray[np.float64]:
-            direction, penalty = ridge_direction(Z, labels.values, sample_weight, mass=mass)
+            direction, penalty = ridge_direction(
+                Z, labels.values, sample_weight, two_classes=labels.binary, mass=mass, groups=labels.groups
+            )
             penalties.append(penalty)
             return unit(self._unit_direction(Z, labels, weight, penalty) if self.normalize_differences else direction)
 

@@ -186,7 +186,7 @@ def compare_layers(
     def run(job: tuple[int, str]) -> _Read:
         layer, method = job
         X = np.asarray(states[layer], dtype=np.float32)
-        read = _read(X, y, folds, method)
+        read = _read(X, y, held, folds, method)
         return read if read.note else replace(read, p_value=_p_value(X, y, held, folds, method, orders))
 
     found = dict(zip(jobs, map_parallel(run, jobs, progress=progress), strict=True))
@@ -275,18 +275,20 @@ class _Read:
     p_value: float = 1.0
 
 
-def _read(X: NDArray[np.float32], y: NDArray[np.float64], folds: list[NDArray[np.int64]], method: str) -> _Read:
+def _read(
+    X: NDArray[np.float32], y: NDArray[np.float64], held: _Groups, folds: list[NDArray[np.int64]], method: str
+) -> _Read:
     """Return scores of every fold, and how the layer looks to somebody who has the other folds only."""
     n_folds = len(folds)
     try:
         axes: dict[tuple[int, ...], NDArray[np.float64]] = {}
         for one in range(n_folds):
-            axes[one,] = _axis_without(X, y, folds, (one,), method)
+            axes[one,] = _axis_without(X, y, held, folds, (one,), method)
         if n_folds > 2:  # an axis without two folds marks each of them for the other
             for one in range(n_folds):
                 for two in range(one + 1, n_folds):
-                    axes[one, two] = _axis_without(X, y, folds, (one, two), method)
-        whole = _axis_without(X, y, folds, (), method)
+                    axes[one, two] = _axis_without(X, y, held, folds, (one, two), method)
+        whole = _axis_without(X, y, held, folds, (), method)
     except DensRayError as error:
         return _Read(np.zeros(len(y)), np.full(n_folds, _CHANCE), None, _CHANCE, str(error))
     scores, inner = np.zeros(len(y)), np.full(n_folds, _CHANCE)
@@ -301,13 +303,14 @@ def _read(X: NDArray[np.float32], y: NDArray[np.float64], folds: list[NDArray[np
 def _axis_without(
     X: NDArray[np.float32],
     y: NDArray[np.float64],
+    held: _Groups,
     folds: list[NDArray[np.int64]],
     left_out: tuple[int, ...],
     method: str,
 ) -> NDArray[np.float64]:
     rows = np.concatenate([fold for number, fold in enumerate(folds) if number not in left_out])
     rows.sort()
-    axis = make_rotation(method, n_components=1).fit(X[rows], y[rows]).components_[0]
+    axis = make_rotation(method, n_components=1).fit(X[rows], y[rows], groups=held.numbers[rows]).components_[0]
     return np.asarray(axis, dtype=np.float64)
 
 
@@ -381,7 +384,7 @@ def _p_value(
     labels = np.column_stack([y, orders])
     rows, values = X.astype(np.float64), []
     for test in folds:
-        part = LinearFold(rows, np.isin(np.arange(len(y)), test), ridge=method in ("ridge", "auto"))
+        part = LinearFold(rows, np.isin(np.arange(len(y)), test), ridge=method in ("ridge", "auto"), two_classes=True)
         ranks = np.apply_along_axis(_ranks, 0, part.scores(labels[~part.test]))
         high = labels[part.test] > 0
         n_high, n_low = high.sum(axis=0), (~high).sum(axis=0)
