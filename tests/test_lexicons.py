@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from densray import lexicons
+from densray.datasets import load_lexicon
 from densray.errors import DensRayError, LexiconError
 from densray.lexicon import Lexicon
 
@@ -217,7 +218,7 @@ def test_whm_is_the_union_of_its_three_parts_without_their_conflicts(data_folder
     files = (folder / "mpqa/subjclueslen1-HLTEMNLP05.tff", folder / "nrc/NRC-Emotion-Lexicon-Wordlevel-v0.92.txt")
     parts = [lexicons.read_mpqa(files[0]), lexicons.read_nrc(files[1])]
     parts.append(lexicons.read_opinion_lexicon(folder / "hu_liu/opinion_lexicon"))
-    whm = lexicons.read_whm(folder / "hu_liu/opinion_lexicon", *files)
+    whm = load_lexicon("whm")
     for word, label in whm.items():
         assert {part[word] for part in parts if word in part} == {label}
     everything = {word for part in parts for word in (*part, *part.dropped.conflicts)}

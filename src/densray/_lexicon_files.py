@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from os import PathLike
-from pathlib import Path
 from typing import Literal, get_args
 
-from densray._text_files import Line, TextFile, shorten
+from densray._text_files import FilePath, JsonObject, Line, TextFile, delimiter_of, shorten
 from densray.errors import LexiconError, name_some, suggest
 
 _NAMED = {
@@ -199,9 +197,8 @@ class Table:
         self._label_names = label_names
         self._lines = list(file.lines())
         first = self._lines[0]
-        found = next((mark for mark in ("\t", ";", ",") if mark in first.text), None)
         self._split_all = False
-        self._delimiter = found if delimiter is None else (None if delimiter == " " else delimiter)
+        self._delimiter = delimiter_of(first.text) if delimiter is None else (None if delimiter == " " else delimiter)
         names = file.split(first, self._delimiter)
         self._names: list[str] | None = names if (_is_header(names) if header is None else header) else None
         if self._names is not None:
@@ -286,9 +283,6 @@ def _is_header(names: list[str]) -> bool:
     return all(named) or (any(named) and all(parse_label(name) is None for name in names))
 
 
-FilePath = str | PathLike[str]
-
-
 def read_entries(
     path: FilePath,
     *,
@@ -301,7 +295,7 @@ def read_entries(
 ) -> tuple[list[tuple[str, float]], str]:
     """Return the (word, label) entries of a file and the stem of its name; see `Lexicon.read`."""
     file = TextFile(path, encoding=encoding, error=LexiconError)
-    if _is_json(file):
+    if file.is_json:
         return list(_json_entries(file, label_names)), file.path.stem
     named = any(isinstance(column, str) and not column.isdecimal() for column in (word_column, label_column))
     header = True if named and header is None else header
@@ -309,82 +303,18 @@ def read_entries(
     return list(table.entries(word_column, label_column)), file.path.stem
 
 
-def read_words(source: FilePath | Sequence[str], *, comment: str | None = None, encoding: str = "utf-8") -> list[str]:
-    """Return the words of a list, or of a file with one per line."""
-    if not isinstance(source, str | PathLike):
-        return list(source)
-    file = TextFile(source, encoding=encoding, error=LexiconError)
-    words = [line.text.strip() for line in file.lines(comment=comment)]
-    if not words:
-        raise file.problem(f"there are only comments ('{comment}'). One word per line is needed.")
-    return words
-
-
-def read_pairs(source: FilePath | Iterable[Sequence[str]], *, encoding: str = "utf-8") -> list[tuple[str, str]]:
-    """Return the pairs of a list, of a file with one per line (tab, comma or blank between), or of JSON."""
-    if not isinstance(source, str | PathLike):
-        return [_checked_pair(pair) for pair in source]
-    file = TextFile(source, encoding=encoding, error=LexiconError)
-    if _is_json(file):
-        content = _json_content(file)
-        if not isinstance(content, list) or isinstance(content, _Members):
-            raise file.problem('a list of pairs is needed, as in [["she", "he"]].')
-        return [_checked_pair(pair, file) for pair in content]
-    pairs = []
-    for line in file.lines():
-        delimiter = next((mark for mark in ("\t", ";", ",") if mark in line.text), None)
-        fields = file.split(line, delimiter)
-        if len(fields) != 2 or not all(fields):
-            raise file.problem(
-                f"{shorten(line.text)} is not a pair. Two words are needed, with a tab between them.",
-                line.number,
-            )
-        pairs.append((fields[0], fields[1]))
-    return pairs
-
-
-def _checked_pair(pair: object, file: TextFile | None = None) -> tuple[str, str]:
-    if isinstance(pair, list | tuple) and len(pair) == 2:
-        left, right = pair
-        if isinstance(left, str) and isinstance(right, str) and left.strip() and right.strip():
-            return left, right
-    message = f"{shorten(str(pair))} is not a pair of words, as in ('she', 'he')."
-    raise file.problem(message) if file else LexiconError(message)
-
-
-def _is_json(file: TextFile) -> bool:
-    """Return whether a file is JSON, by its name, or by beginning as only JSON does."""
-    if Path(file.path).suffix.lower() == ".json":
-        return True
-    start = file.text.lstrip()[:400]
-    return start.startswith(('{"', '[["', "[{")) or start.split()[:1] == ["{"]
-
-
-class _Members(list[tuple[str, object]]):
-    """The members of a JSON object, repeated names included."""
-
-
-def _json_content(file: TextFile) -> object:
-    try:
-        return json.loads(file.text, parse_constant=str, object_pairs_hook=_Members)
-    except json.JSONDecodeError as error:
-        raise file.problem(f"not valid JSON ({error.msg}).", error.lineno) from None
-    except (RecursionError, ValueError) as error:
-        raise file.problem(f"not usable JSON ({error}).") from None
-
-
 def _json_entries(file: TextFile, names: tuple[str, str] | None) -> Iterator[tuple[str, float]]:
     """Yield the entries of {word: label}, {"positive": [words]}, [[word, label]] or [{"word", "label"}]."""
-    content = _json_content(file)
-    if isinstance(content, _Members):
+    content = file.json()
+    if isinstance(content, JsonObject):
         for key, value in content:
-            if isinstance(value, list) and not isinstance(value, _Members):
+            if isinstance(value, list) and not isinstance(value, JsonObject):
                 yield from (_json_entry(file, word, key, names) for word in value)
             else:
                 yield _json_entry(file, key, value, names)
     elif isinstance(content, list):
         for item in content:
-            if isinstance(item, _Members):
+            if isinstance(item, JsonObject):
                 record = dict(item)
                 fields: list[object] = [record.get("word"), record.get("label", record.get("score"))]
             else:

@@ -1,14 +1,17 @@
-"""Lines and fields of small text files, with errors that carry file, line and the text found."""
+"""Words, pairs, fields and JSON of small text files, with errors that carry file, line and the text found."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
 
-from densray.errors import DensRayError
+from densray.errors import DensRayError, LexiconError
+
+FilePath = str | PathLike[str]
 
 
 class Line(NamedTuple):
@@ -31,7 +34,7 @@ class TextFile:
         What is raised on bad input.
     """
 
-    def __init__(self, path: str | PathLike[str], *, encoding: str, error: type[DensRayError]) -> None:
+    def __init__(self, path: FilePath, *, encoding: str, error: type[DensRayError]) -> None:
         self.path = Path(path)
         self._error = error
         self.text = self._decoded(self._bytes(), encoding)
@@ -82,6 +85,78 @@ class TextFile:
             return split_fields(line.text, delimiter)
         except csv.Error as error:
             raise self.problem(f"{shorten(line.text)} is not a line of fields ({error}).", line.number) from error
+
+    def words(self, *, comment: str | None = None) -> list[str]:
+        """Return the words of the file, one per line; lines that begin with `comment` are none."""
+        words = [line.text.strip() for line in self.lines(comment=comment)]
+        if not words:
+            raise self.problem(f"there are only comments ('{comment}'). One word per line is needed.")
+        return words
+
+    def pairs(self, needed: str = "a pair. Two words") -> Iterator[tuple[Line, str, str]]:
+        """Yield the pairs of the file, each with its line: a tab, semicolon or comma between the words, else blanks."""
+        for line in self.lines():
+            fields = self.split(line, delimiter_of(line.text))
+            if len(fields) != 2 or not all(fields):
+                raise self.problem(
+                    f"{shorten(line.text)} is not {needed} are needed, with a tab between them.", line.number
+                )
+            yield line, fields[0], fields[1]
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the file is JSON, by its name, or by beginning as only JSON does."""
+        if self.path.suffix.lower() == ".json":
+            return True
+        start = self.text.lstrip()[:400]
+        return start.startswith(('{"', '[["', "[{")) or start.split()[:1] == ["{"]
+
+    def json(self) -> object:
+        """Return the content of a JSON file, its objects as :class:`JsonObject`."""
+        try:
+            return json.loads(self.text, parse_constant=str, object_pairs_hook=JsonObject)
+        except json.JSONDecodeError as error:
+            raise self.problem(f"not valid JSON ({error.msg}).", error.lineno) from None
+        except (RecursionError, ValueError) as error:
+            raise self.problem(f"not usable JSON ({error}).") from None
+
+
+class JsonObject(list[tuple[str, object]]):
+    """The members of a JSON object, repeated names included."""
+
+
+def read_words(source: FilePath | Iterable[str], *, comment: str | None = None, encoding: str = "utf-8") -> list[str]:
+    """Return the words of a list, or of a file with one per line."""
+    if not isinstance(source, str | PathLike):
+        return list(source)
+    return TextFile(source, encoding=encoding, error=LexiconError).words(comment=comment)
+
+
+def read_pairs(source: FilePath | Iterable[Sequence[str]], *, encoding: str = "utf-8") -> list[tuple[str, str]]:
+    """Return the pairs of a list, of a file with one per line (tab, comma or blank between), or of JSON."""
+    if not isinstance(source, str | PathLike):
+        return [_checked_pair(pair) for pair in source]
+    file = TextFile(source, encoding=encoding, error=LexiconError)
+    if not file.is_json:
+        return [(left, right) for _, left, right in file.pairs()]
+    content = file.json()
+    if not isinstance(content, list) or isinstance(content, JsonObject):
+        raise file.problem('a list of pairs is needed, as in [["she", "he"]].')
+    return [_checked_pair(pair, file) for pair in content]
+
+
+def _checked_pair(pair: object, file: TextFile | None = None) -> tuple[str, str]:
+    if isinstance(pair, list | tuple) and len(pair) == 2:
+        left, right = pair
+        if isinstance(left, str) and isinstance(right, str) and left.strip() and right.strip():
+            return left, right
+    message = f"{shorten(str(pair))} is not a pair of words, as in ('she', 'he')."
+    raise file.problem(message) if file else LexiconError(message)
+
+
+def delimiter_of(text: str) -> str | None:
+    """Return what stands between the fields of a line: a tab, else a semicolon, else a comma; None for white space."""
+    return next((mark for mark in ("\t", ";", ",") if mark in text), None)
 
 
 def split_fields(text: str, delimiter: str | None) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
-from densray._text_files import Line, TextFile, shorten
+from densray._text_files import FilePath, Line, TextFile, shorten
 from densray.errors import AnalogyError, suggest
 
 __all__ = [
@@ -161,8 +161,6 @@ def _checked_pair(pair: object) -> AnalogyPair:
     raise AnalogyError(f"{pair!r} is not a query and its answer, as in ('Peru', 'Lima').")
 
 
-FilePath = str | PathLike[str]
-
 _BATS_GROUPS = {"I": "Inflectional", "D": "Derivational", "E": "Encyclopedia", "L": "Lexicography"}
 
 # MSR (Mikolov et al. 2013) asks its relations in turn, part of speech by part of speech
@@ -195,7 +193,7 @@ def read_analogies(path: FilePath, *, encoding: str = "utf-8", name: str | None 
 
 
 def read_google(path: FilePath, *, encoding: str = "utf-8", name: str | None = None) -> AnalogySet:
-    """Return the Google analogies, or any file of four words a line under ``: section`` lines.
+    """Return the Google analogies, or any file of four words per line under ``: section`` lines.
 
     The pairs of a section are the distinct pairs of both halves of its questions, in order of appearance.
     """
@@ -224,10 +222,10 @@ def read_msr(path: FilePath, *, encoding: str = "utf-8", name: str | None = None
 
 
 def read_bats(folder: FilePath, *, encoding: str = "utf-8", name: str | None = None) -> AnalogySet:
-    """Return the analogies of a BATS 3.0 folder: a file per category, ``query TAB answer/answer`` a line."""
+    """Return the analogies of a BATS 3.0 folder: a file per category, ``query TAB answer/answer`` per line."""
     files = sorted(Path(folder).rglob("*.txt"), key=lambda file: (file.parent.name, file.name))
     if not files:
-        raise AnalogyError(f"{Path(folder)}: no .txt file in this folder. BATS has 40, a category each.")
+        raise AnalogyError(f"{Path(folder)}: no .txt file in this folder. BATS has 40, one per category.")
     categories = [
         AnalogyCategory(file.stem, _pair_lines(_open(file, encoding)), _BATS_GROUPS.get(file.name[0], ""))
         for file in files
@@ -288,16 +286,11 @@ def _pairs_of(questions: Iterable[Question]) -> tuple[AnalogyPair, ...]:
 
 
 def _pair_lines(file: TextFile) -> tuple[AnalogyPair, ...]:
-    """Return the pairs of a file, a line each: a query, then alternatives with slashes between them."""
+    """Return the pairs of a file, one per line: a query, then alternatives with slashes between them."""
     pairs: dict[AnalogyPair, None] = {}
-    for line in file.lines():
-        delimiter = next((mark for mark in ("\t", ",") if mark in line.text), None)
-        fields = file.split(line, delimiter)
-        answers = tuple(dict.fromkeys(filter(None, fields[1].split("/")))) if len(fields) == 2 else ()
-        if not answers or not fields[0]:
-            raise file.problem(
-                f"{shorten(line.text)} is not a query and its answer. Two words are needed, with a tab between them.",
-                line.number,
-            )
-        pairs[AnalogyPair(fields[0], answers)] = None
+    for line, query, listed in file.pairs(needed := "a query and its answer. Two words"):
+        answers = tuple(dict.fromkeys(filter(None, listed.split("/"))))
+        if not answers:
+            raise file.problem(f"{shorten(line.text)} is not {needed} are needed.", line.number)
+        pairs[AnalogyPair(query, answers)] = None
     return tuple(pairs)

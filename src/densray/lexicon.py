@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._lexicon_files import Conflicts, Dropped, Label, Neutral, merge_entries
+from densray._lexicon_files import Conflicts, Dropped, Label, Neutral, merge_entries, read_entries
+from densray._text_files import read_pairs, read_words
 from densray.alignment import Alignment, align_words, draw_test_words, sides_of, spelling_key
 from densray.errors import LexiconError, name_some
 
@@ -113,8 +114,6 @@ class Lexicon:
         conflicts, neutral
             As for `Lexicon`.
         """
-        from densray._lexicon_files import read_entries
-
         entries, stem = read_entries(
             path,
             word_column=word_column,
@@ -141,8 +140,6 @@ class Lexicon:
 
         Lines that begin with `comment` are skipped; nothing is a comment unless it is named.
         """
-        from densray._lexicon_files import read_words
-
         entries = [(word, 1.0) for word in read_words(positive, comment=comment, encoding=encoding)]
         entries += [(word, -1.0) for word in read_words(negative, comment=comment, encoding=encoding)]
         return cls(entries, name=name, conflicts=conflicts)
@@ -157,8 +154,6 @@ class Lexicon:
         conflicts: Conflicts = "drop",
     ) -> Lexicon:
         """Return the lexicon of pairs, left 1 and right -1: a file with a pair per line, JSON, or a list."""
-        from densray._lexicon_files import read_pairs
-
         entries = [
             entry for left, right in read_pairs(pairs, encoding=encoding) for entry in ((left, 1.0), (right, -1.0))
         ]

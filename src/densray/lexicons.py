@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 
 from densray._lexicon_files import parse_label
-from densray._text_files import Line, TextFile, shorten
+from densray._text_files import FilePath, Line, TextFile, shorten
 from densray.errors import LexiconError
 from densray.lexicon import Lexicon
 
@@ -23,10 +23,7 @@ __all__ = [
     "read_opinion_lexicon",
     "read_semeval2015",
     "read_sublex",
-    "read_whm",
 ]
-
-FilePath = str | PathLike[str]
 
 # "both" is a word with either polarity: it conflicts with itself
 _MPQA = {
@@ -88,11 +85,6 @@ def _nrc_entries(file: TextFile) -> Iterator[tuple[str, float]]:
         word, emotion, holds = fields
         if emotion in polarities:
             yield word, polarities[emotion] * int(holds)
-
-
-def read_whm(opinion_folder: FilePath, mpqa: FilePath, nrc: FilePath) -> Lexicon:
-    """Return WHM, the union of MPQA, the opinion lexicon and NRC: all words whose entries agree."""
-    return Lexicon.union(read_mpqa(mpqa), read_opinion_lexicon(opinion_folder), read_nrc(nrc), name="WHM")
 
 
 def read_semeval2015(path: FilePath) -> Lexicon:

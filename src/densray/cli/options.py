@@ -239,7 +239,7 @@ def words_of(given: str, option: str) -> list[str]:
     from densray.errors import LexiconError
 
     if isfile(given):
-        from densray._lexicon_files import read_words
+        from densray._text_files import read_words
 
         return read_words(given)
     if Path(given).suffix.lower() in _LIST_ENDINGS or "/" in given:

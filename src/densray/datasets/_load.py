@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from densray import lexicons
 from densray._files import kind_of, say_kind
-from densray._lexicon_files import read_pairs
+from densray._text_files import read_pairs
 from densray.analogies import AnalogySet
 from densray.datasets._registry import existing_path, files_of, find_dataset, is_dataset, path_of
 from densray.errors import DataError
@@ -84,7 +84,7 @@ def load_pairs(name_or_path: str | PathLike[str]) -> list[tuple[str, str]]:
     Parameters
     ----------
     name_or_path : str or path
-        ``"gender-definitional"``, ``"gender-equalize"``, or a file that :func:`densray.lexicons.read_pairs` reads.
+        ``"gender-definitional"``, ``"gender-equalize"``, or a file of pairs: see `Lexicon.from_pairs`.
 
     Examples
     --------

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from densray._text_files import TextFile
 from densray.analogies import AnalogySet
 from densray.datasets import (
     AssociationTest,
@@ -48,22 +49,21 @@ class _Lists:
         return TaskError(f"{self.path}: '{key}' is {found!r}; {needed} is needed.")
 
     def words(self, key: str, values: Any = None) -> tuple[str, ...]:
-        """Return a list of words, or the words of the file it names, one a line."""
+        """Return a list of words, or the words of the file it names, one per line."""
         value = self.values.get(key, []) if values is None else values
         if isinstance(value, str):
-            lines = self._text(key, value).splitlines()
-            return tuple(line.split("\t")[0].strip() for line in lines if line.strip() and line[0] != "#")
+            return tuple(line.split("\t")[0].strip() for line in self._file(key, value).words(comment="#"))
         if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
-            raise self.fail(key, value, "a list of words, or the name of a file with one a line")
+            raise self.fail(key, value, "a list of words, or the name of a file with one per line")
         return tuple(value)
 
     def pairs(self, key: str) -> Pairs:
-        """Return a list of pairs, or the pairs of the file it names, one a line."""
+        """Return a list of pairs, or the pairs of the file it names, one per line."""
         value = self.values.get(key, [])
         if isinstance(value, str):
-            value = [line.split() for line in self._text(key, value).splitlines() if line.strip()]
+            return tuple((first, second) for _, first, second in self._file(key, value).pairs())
         if not isinstance(value, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in value):
-            raise self.fail(key, value, "a list of pairs, or the name of a file with one a line")
+            raise self.fail(key, value, "a list of pairs, or the name of a file with one per line")
         return tuple((str(first), str(second)) for first, second in value)
 
     def couple(self, key: str) -> tuple[str, str]:
@@ -78,11 +78,11 @@ class _Lists:
             raise self.fail(key, value, "the name of a file or a data set")
         return load(str(self.beside(value)) if self.beside(value).exists() else value)
 
-    def _text(self, key: str, name: str) -> str:
+    def _file(self, key: str, name: str) -> TextFile:
         try:
-            return self.beside(name).read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise TaskError(f"{self.path}: '{key}' names the file {name}, which cannot be read: {error}.") from error
+            return TextFile(self.beside(name), encoding="utf-8", error=TaskError)
+        except TaskError as error:
+            raise TaskError(f"{self.path}: '{key}' names the file {name}, which cannot be read: {error}") from error
 
 
 def read_concept(path: str | Path) -> Concept:

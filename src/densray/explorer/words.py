@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from densray._text_files import delimiter_of
 from densray.analogies import AnalogySet
 from densray.axes._evidence import near_misses
 from densray.errors import DensRayError, LexiconError
@@ -19,7 +20,7 @@ MOST_WORDS, LONGEST_WORD = 20_000, 200
 MOST_PAIRS = 500
 _LONGEST_NAME = 80  # letters
 _MOST_BYTES = 200  # of a name: file systems take 255, and endings come to it
-_JOINTS = (r"\t", r"[,;]", r":", r"\s")
+_JOINTS = re.compile(r"[\t,;:\s]")
 _ENDINGS = (".tsv", ".csv", ".txt", ".json")
 
 
@@ -87,7 +88,7 @@ def lexicon_of_upload(file_name: str, content: bytes) -> Lexicon:
 
 
 def pairs_of_text(text: str) -> AnalogySet:
-    """Return pasted pairs, one a line, as a set of one category.
+    """Return pasted pairs, one per line, as a set of one category.
 
     Between the words stands a tab, a comma, a semicolon or a colon, with blanks or without; where there is none of
     them, blanks.
@@ -97,16 +98,16 @@ def pairs_of_text(text: str) -> AnalogySet:
     """
     lines = [(number, line.strip()) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
     if not lines:
-        raise LexiconError("no pair was typed. Give at least two, one a line, such as: man woman.")
+        raise LexiconError("no pair was typed. Give at least two, one per line, such as: man woman.")
     if len(lines) > MOST_PAIRS:
         raise LexiconError(f"{len(lines):,} pairs were pasted; {MOST_PAIRS:,} can be. Take fewer.")
     pairs: list[tuple[str, str]] = []
     for number, line in lines:
-        joint = next((joint for joint in _JOINTS if re.search(joint, line)), r"$")
-        words = [part for each in re.split(joint, line) if (part := each.strip())]
+        delimiter = delimiter_of(line) or (":" if ":" in line else None)
+        words = [word for word in line.split(delimiter) if word.strip()]
         if len(words) != 2 or max(map(len, words)) > LONGEST_WORD:
             raise LexiconError(f"line {number}, «{line[:60]}», is no pair: two words are needed on each line.")
-        pairs.append((words[0], words[1]))
+        pairs.append((words[0].strip(), words[1].strip()))
     return AnalogySet.from_pairs(pairs)
 
 
@@ -116,8 +117,7 @@ def text_of_pairs(pairs: Iterable[tuple[str, str]]) -> str:
     >>> text_of_pairs([("man", "woman"), ("New York", "USA")])
     'man woman\\nNew York\\tUSA'
     """
-    joints = re.compile("|".join(_JOINTS))
-    return "\n".join(("\t" if any(map(joints.search, pair)) else " ").join(pair) for pair in pairs)
+    return "\n".join(("\t" if any(map(_JOINTS.search, pair)) else " ").join(pair) for pair in pairs)
 
 
 def missing_word(word: str, space: WordSpace) -> str:
