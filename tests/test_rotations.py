@@ -11,10 +11,11 @@ import pytest
 from scipy.linalg import subspace_angles
 from scipy.stats import ortho_group
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+from densray import load_lexicon
 from densray.errors import DensRayError, LabelError, RotationNotFittedError, VectorError
 from densray.rotations import (
     METHODS,
@@ -395,3 +396,15 @@ def test_the_table_of_methods_cannot_be_changed():
 def test_partial_fit_says_what_it_takes():
     assert list(inspect.signature(DensRay().partial_fit).parameters) == ["X", "y", "sample_weight"]
     assert "one more block" in DensRay.partial_fit.__doc__
+
+
+@pytest.mark.parametrize("estimator", [DensRay(1), MeanDifference(), LinearRotation("ridge")], ids=str)
+def test_folds_of_what_align_returns_hold_both_classes(estimator, googlenews):
+    X, y, *_ = load_lexicon("hu-liu").align(googlenews.normalized())
+    assert (cross_val_score(estimator, X, y, cv=3) > 0.6).all()
+
+
+def test_a_grid_over_what_align_returns_has_numbers(googlenews):
+    X, y, *_ = load_lexicon("gender").align(googlenews.normalized())
+    search = GridSearchCV(DensRay(1), {"weights": ["balanced", (0.5, 0.5)]}, cv=3).fit(X, y)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()

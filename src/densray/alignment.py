@@ -28,7 +28,7 @@ class Alignment:
     Attributes
     ----------
     X : array of shape (n, d), float32
-        The vectors of the words found, in the order of the lexicon.
+        The vectors of the words found.
     y : array of shape (n,)
         Their labels as the lexicon gives them.
     words : tuple of str
@@ -94,6 +94,16 @@ class Alignment:
         words = tuple(self.words[place] for place in places.tolist())
         rows = self.rows[places] if self.rows.size else self.rows
         return replace(self, X=self.X[places], y=self.y[places], words=words, rows=rows)
+
+    def mixed(self) -> Alignment:
+        """Return the words with two classes spread evenly over the rows, each in its own order; scores as they are."""
+        if not self.is_binary:
+            return self
+        places = np.empty(len(self.y))
+        for label in np.unique(self.y):
+            rows = np.flatnonzero(self.y == label)
+            places[rows] = (np.arange(len(rows)) + 0.5) / len(rows)
+        return self.take(np.argsort(places, kind="stable"))
 
 
 def sides_of(labels: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -254,7 +254,13 @@ class Lexicon:
         return self._where(~in_test), self._where(in_test)
 
     def align(
-        self, space: WordSpace, *, any_case: bool = False, limit: int | None = None, minimum: int = 1
+        self,
+        space: WordSpace,
+        *,
+        any_case: bool = False,
+        limit: int | None = None,
+        minimum: int = 1,
+        order: Literal["mixed", "lexicon"] = "mixed",
     ) -> Alignment:
         """Return the vectors and labels of the words that are in the space, and the words that are not.
 
@@ -267,9 +273,14 @@ class Lexicon:
             Only the first words of the space count.
         minimum : int
             Fewer words found than this are an error that names the first missing ones and the likely cause.
+        order : "mixed" or "lexicon", default="mixed"
+            Lexicons list one class after the other. "mixed" spreads two classes evenly over the rows, each in its own
+            order, so that cross-validation without shuffling (``cv=5``) finds both in every fold; "lexicon" keeps the
+            order of the lexicon, as scores always do.
         """
         found = align_words(self.words, self.labels, space, any_case=any_case, limit=limit, minimum=minimum)
-        return replace(found, dropped=self.dropped.by_reason())
+        found = replace(found, dropped=self.dropped.by_reason())
+        return found.mixed() if order == "mixed" else found
 
     def to_polars(self) -> polars.DataFrame:
         """Return a polars frame with the columns ``word`` and ``label``."""

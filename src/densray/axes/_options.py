@@ -83,7 +83,7 @@ DEFAULTS = AxisOptions()
 
 def find_seeds(space: WordSpace, lexicon: Lexicon, options: AxisOptions = DEFAULTS) -> Alignment:
     """Return the words of a lexicon that are in a space, ready to find an axis; too few of them are a named error."""
-    found = lexicon.align(space, any_case=options.any_case, minimum=2)
+    found = lexicon.align(space, any_case=options.any_case, minimum=2, order="lexicon")
     if np.ptp(found.y) == 0.0:
         raise LexiconError(
             f"all {found.n_words} words of '{lexicon.name}' found in '{space.name}' have the label "

@@ -132,7 +132,7 @@ class TrainTest:
     @classmethod
     def _split(cls, space: WordSpace, lexicon: Lexicon, protocol: Protocol) -> TrainTest:
         # the words that are in the space are split, so that the share held out is the share asked for
-        found = lexicon.align(space, any_case=protocol.any_case)
+        found = lexicon.align(space, any_case=protocol.any_case, order="lexicon")
         _check_labels(found, lexicon.name, "usable")
         if found.n_words < 4:
             raise TaskError(
@@ -183,7 +183,7 @@ def fit_method(method: str, data: TrainTest, protocol: Protocol) -> tuple[Vector
 
 
 def _find(space: WordSpace, lexicon: Lexicon, protocol: Protocol, *, limit: int | None, role: str) -> Alignment:
-    found = lexicon.align(space, any_case=protocol.any_case, limit=limit)
+    found = lexicon.align(space, any_case=protocol.any_case, limit=limit, order="lexicon")
     _check_labels(found, lexicon.name, role)
     return found.unit() if protocol.normalize else found
 

@@ -93,7 +93,7 @@ def probe(
     """
     from scipy.stats import binomtest
 
-    aligned = lexicon.binarized().align(space, minimum=2 * n_folds)
+    aligned = lexicon.binarized().align(space, minimum=2 * n_folds, order="lexicon")
     random = check_random_state(random_state)
     chosen = np.sort(random.permutation(len(aligned.words))[:most])
     y = aligned.y[chosen] > 0

@@ -217,7 +217,7 @@ class Remover:
             Words that differ in the concept alone, higher label first; hard and double-hard debiasing learn from
             them. Pairs not wholly in the space are left out.
         """
-        aligned = lexicon.align(space, minimum=2)
+        aligned = lexicon.align(space, minimum=2, order="lexicon")
         rows = [tuple(space.locate(pair).tolist()) for pair in pairs]
         found = [(first, second) for first, second in rows if first >= 0 and second >= 0]
         return replace(self.find(aligned, space, found, self.n_axes), name=self.label)
