@@ -85,7 +85,7 @@ def _gender(space: WordSpace) -> Section:
 
 def _two_axes(space: WordSpace) -> Section:
     """Occupations in a plane whose two axes have names."""
-    sentiment, gender = (load_lexicon(name).align(space) for name in ("hu-liu", "gender"))
+    sentiment, gender = (load_lexicon(name).align(space, order="lexicon") for name in ("hu-liu", "gender"))
     axes = {
         "sentiment": LinearRotation("ridge").fit(sentiment.X, sentiment.y),
         "gender": DensRay(1, normalize_differences=True).fit(gender.X, gender.y),
@@ -140,7 +140,7 @@ def _analogies(space: WordSpace) -> Section:
 def _removal(space: WordSpace) -> Section:
     """Gender removed: what went and what stayed."""
     gender, occupations, men = (
-        load_lexicon("gender").align(space),
+        load_lexicon("gender").align(space, order="lexicon"),
         load_word_list("occupations"),
         load_similarity("men"),
     )

@@ -196,7 +196,7 @@ def occupation_gaps(space: WordSpace | None = None) -> dict[str, AnchorGap]:
     from densray.rotations import DensRay
 
     unit = (load_space("googlenews-26k") if space is None else space).normalized(zeros="keep")
-    gender = load_lexicon("gender").align(unit, minimum=2)
+    gender = load_lexicon("gender").align(unit, minimum=2, order="lexicon")
     rotation = DensRay(n_components=1, normalize_differences=True).fit(gender.X, gender.y)
     spaces = {"original": unit, "complement": unit.erased(rotation)}
     occupations = load_word_list("occupations")
