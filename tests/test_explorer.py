@@ -18,7 +18,7 @@ from browser import explorer
 from densray import Lexicon
 from densray.errors import DensRayError, LexiconError, MissingExtraError
 from densray.explorer.server import Guard, check_ready
-from densray.explorer.settings import DEFAULTS, LONGEST, AxisChoice, Settings
+from densray.explorer.settings import DEFAULTS, MAX_ADDRESS_LENGTH, AxisChoice, Settings
 from densray.explorer.words import file_stem, lexicon_of_lists, lexicon_of_upload, pairs_of_text, words_of_text
 from densray.explorer.workbench import Workbench
 from explorer_page import open_page, texts
@@ -43,7 +43,7 @@ class TestTheViewAsAnAddress:
             view["evil"] = "x"
 
     def test_what_is_too_long_for_an_address_is_left_out_and_named(self):
-        view = Settings({"high": "word " * LONGEST, "method": "svm"})
+        view = Settings({"high": "word " * MAX_ADDRESS_LENGTH, "method": "svm"})
         assert view.to_query() == {"method": "svm"}
         assert view.unshared == ["high"]
 
@@ -109,11 +109,18 @@ class TestWordsFromThePage:
             pairs_of_text(" \n")
 
 
+def test_a_page_shows_no_argument_of_python() -> None:
+    page = open_page("axis", high="Good Nice", low="Bad Nasty")
+    shown = texts(page.error)
+    assert "are in the space" in shown
+    assert "any_case" not in shown
+
+
 class TestTheWorkbench:
     def test_the_space_is_shared_and_never_copied(self, googlenews):
         bench = Workbench(googlenews)
         lexicon = Lexicon({"good": 1, "nice": 1, "bad": -1, "nasty": -1})
-        first, again = (bench.axis(lexicon, "ridge") for _ in range(2))
+        first, again = (bench.axis(lexicon, "ridge").run() for _ in range(2))
         assert bench.space is googlenews
         assert first.ranking is again.ranking
         assert first.ranking.words is googlenews.words
@@ -121,10 +128,10 @@ class TestTheWorkbench:
     def test_an_axis_depends_on_labels_and_method_alone(self, googlenews):
         bench = Workbench(googlenews)
         entries = {"good": 1, "nice": 1, "bad": -1, "nasty": -1}
-        axis = bench.axis(Lexicon(entries, name="one"), "ridge")
-        assert bench.axis(Lexicon(entries, name="two"), "ridge").ranking is axis.ranking
-        assert bench.axis(Lexicon(entries), "densray").ranking is not axis.ranking
-        flipped = bench.axis(Lexicon({word: -label for word, label in entries.items()}), "ridge")
+        axis = bench.axis(Lexicon(entries, name="one"), "ridge").run()
+        assert bench.axis(Lexicon(entries, name="two"), "ridge").run().ranking is axis.ranking
+        assert bench.axis(Lexicon(entries), "densray").run().ranking is not axis.ranking
+        flipped = bench.axis(Lexicon({word: -label for word, label in entries.items()}), "ridge").run()
         np.testing.assert_allclose(flipped.rotation.components_[0], -axis.rotation.components_[0], atol=1e-9)
 
 

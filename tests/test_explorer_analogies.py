@@ -79,9 +79,9 @@ class TestAsk:
     def test_many_pairs_are_learned_from_beside_the_page_with_the_same_answers(self, googlenews, monkeypatch):
         from densray.explorer.views import analogies
 
-        steps, long_step = [], analogies.long_step
+        steps, show_step = [], analogies.show_step
         monkeypatch.setattr(
-            analogies, "long_step", lambda *given, **more: steps.append(given) or long_step(*given, **more)
+            analogies, "show_step", lambda *given, **more: steps.append(given) or show_step(*given, **more)
         )
         monkeypatch.setitem(SOLVERS, "intcos-original", replace(SOLVERS["intcos-original"], slow_from=1))
         watched = open_page("analogies", pairs=f"{PAIRS}\nboy girl")
@@ -112,12 +112,12 @@ class TestAsk:
         ("address", "said"),
         [
             ({"pairs": ""}, "no pair was typed"),
-            ({"pairs": "man woman\nfather"}, "line 2, «father», is no pair"),
-            ({"pairs": "man woman girl\nfather mother"}, "line 1, «man woman girl», is no pair"),
+            ({"pairs": "man woman\nfather"}, "line 2, «father», is not a pair"),
+            ({"pairs": "man woman girl\nfather mother"}, "line 1, «man woman girl», is not a pair"),
             ({"pairs": "man woman"}, "at least 2 are needed"),
             ({"pairs": "qqqx zzzy\nman xqqy"}, "0 of 2 pairs have both words"),
             ({"pairs": "man woman\n" * (MOST_PAIRS + 1)}, f"{MOST_PAIRS + 1} pairs were pasted"),
-            ({"pairs": "a" * 300 + " b"}, "is no pair"),
+            ({"pairs": "a" * 300 + " b"}, "is not a pair"),
         ],
     )
     def test_bad_pairs_are_one_line_on_the_page(self, address, said):

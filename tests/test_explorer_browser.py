@@ -175,7 +175,7 @@ def test_zooming_in_names_more_words_none_over_another(visitor):
 
 def test_an_axis_put_aside_is_there_on_the_map(visitor):
     visitor.go().type("Words at the high end", "rich wealthy affluent").type("Words at the low end", "poor needy broke")
-    visitor.type("Name of the axis", "wealth").click("Keep this axis").follow("Map")
+    visitor.type("Name of the axis", "wealth").click("Pin this axis").follow("Map")
     visitor.page.get_by_test_id("stSelectbox").filter(has_text="Colour").click()
     assert visitor.page.get_by_role("option", name="wealth").count() >= 1
 

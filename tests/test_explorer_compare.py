@@ -101,7 +101,7 @@ class TestSteps:
                 time.sleep(0.3)
                 progress(done, total)
 
-            return bench.trial(lexicon, "mean-difference", slow)
+            return bench.trial(lexicon, "mean-difference").run(slow)
 
         job = bench.jobs.start("trial", find)
         assert begun.wait(10)
@@ -109,4 +109,4 @@ class TestSteps:
         assert job.watch(10)
         with pytest.raises(Abandoned):
             job.result()
-        assert not bench.knows_trial(lexicon, "mean-difference")
+        assert not bench.trial(lexicon, "mean-difference").is_known

@@ -13,7 +13,7 @@ from densray.errors import TaskError
 from densray.explorer import workbench as jobs_module
 from densray.explorer.settings import Settings
 from densray.explorer.sidebar import removed_seeds
-from densray.explorer.workbench import LEAST, Abandoned, Job, Jobs, Memory, Workbench, weigh
+from densray.explorer.workbench import RESULT_BYTES, Abandoned, Job, Jobs, Workbench, count_bytes
 from explorer_page import open_page, texts
 
 
@@ -70,7 +70,7 @@ class TestJobs:
         assert reached == []
 
     def test_a_step_nobody_looks_at_ends(self, monkeypatch):
-        monkeypatch.setattr(jobs_module, "PATIENCE", 0.05)
+        monkeypatch.setattr(jobs_module, "SECONDS_UNWATCHED", 0.05)
         steps = []
 
         def find(progress):
@@ -93,39 +93,39 @@ class TestJobs:
             finished(Job(find)).result()
 
 
-class TestMemory:
-    def test_results_are_kept_by_weight_and_the_oldest_go_first(self):
-        memory = Memory(most=3 * (LEAST + 8000))
-        for number in range(4):
-            memory.recall(number, lambda: np.zeros(1000))
-            if number == 2:
-                memory.recall(0, pytest.fail)  # looked at again: not the oldest any more
-        assert [memory.holds(number) for number in range(4)] == [True, False, True, True]
-        assert memory.weight <= memory.most
+class TestTheCache:
+    space = WordSpace(["a", "b"], np.eye(2))
 
-    def test_the_newest_result_is_kept_whatever_its_size(self):
-        memory = Memory(most=10)
-        memory.recall("a", lambda: np.zeros(1000))
-        memory.recall("b", lambda: np.zeros(1000))
-        assert not memory.holds("a")
-        assert memory.holds("b")
+    def test_results_are_kept_by_their_bytes_and_those_looked_at_longest_ago_go_first(self):
+        bench = Workbench(self.space, max_bytes=3 * (RESULT_BYTES + 8000))
+        for number in range(4):
+            bench.recall(number, lambda: np.zeros(1000))
+            if number == 2:
+                bench.recall(0, pytest.fail)  # looked at again: not the oldest any more
+        assert [bench.holds(number) for number in range(4)] == [True, False, True, True]
+
+    def test_a_result_too_large_to_keep_is_found_and_takes_the_place_of_none(self):
+        bench = Workbench(self.space, max_bytes=RESULT_BYTES + 8000)
+        bench.recall("a", lambda: np.zeros(1000))
+        assert len(bench.recall("b", lambda: np.zeros(2000))) == 2000
+        assert (bench.holds("a"), bench.holds("b")) == (True, False)
 
     def test_nothing_is_kept_of_what_failed(self):
-        memory = Memory()
+        bench = Workbench(self.space)
         with pytest.raises(ZeroDivisionError):
-            memory.recall("a", lambda: 1 / 0)
-        assert not memory.holds("a")
+            bench.recall("a", lambda: 1 / 0)
+        assert not bench.holds("a")
 
     def test_arrays_count_wherever_they_are_and_once_and_a_space_is_free(self):
         scores = np.zeros(10_000)
         space = WordSpace(["a", "b"], np.eye(2))
-        assert weigh([scores, {"again": scores}, space, "text"]) == LEAST + scores.nbytes
+        assert count_bytes([scores, {"again": scores}, space, "text"]) == RESULT_BYTES + scores.nbytes
 
     def test_an_axis_weighs_its_ranking_and_its_seeds(self, googlenews):
         bench = Workbench(googlenews)
-        axis = bench.axis(Lexicon({"good": 1, "nice": 1, "bad": -1, "nasty": -1}), "ridge")
+        axis = bench.axis(Lexicon({"good": 1, "nice": 1, "bad": -1, "nasty": -1}), "ridge").run()
         least = axis.ranking.scores.score.nbytes + axis.ranking.rank.nbytes + axis.seeds.X.nbytes
-        assert least <= weigh(axis) < least + googlenews.vectors.nbytes / 10
+        assert least <= count_bytes(axis) < least + googlenews.vectors.nbytes / 10
 
 
 class TestSteps:
@@ -138,9 +138,9 @@ class TestSteps:
         bench = Workbench(googlenews)
         entries = {"good": 1, "nice": 1, "excellent": 1, "bad": -1, "nasty": -1, "poor": -1}
         for name in ("one", "two"):
-            axis = bench.axis(Lexicon(entries, name=name), "ridge")
+            axis = bench.axis(Lexicon(entries, name=name), "ridge").run()
             assert axis.lexicon.name == name
-            assert bench.diagnosis(axis).lexicon == name
+            assert bench.diagnosis(axis).run().lexicon == name
 
     def test_a_seed_with_commas_and_blanks_is_taken_out_whole(self):
         assert removed_seeds(Settings({"without": "1,000\nNew York\n"})) == ["1,000", "New York"]

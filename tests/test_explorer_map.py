@@ -11,7 +11,7 @@ from charts import packed_rows, parts
 from densray import WordSpace
 from densray.datasets import load_space, load_word_list
 from densray.explorer.settings import DEFAULTS, AxisChoice
-from densray.explorer.sidebar import MOST
+from densray.explorer.sidebar import MAX_PINNED
 from densray.explorer.words import words_of_text
 from explorer_page import open_page, texts
 
@@ -39,7 +39,7 @@ def titles(page) -> list[str]:
 
 
 class TestTheMap:
-    def test_it_opens_with_the_axis_in_hand_and_gender(self):
+    def test_it_opens_with_the_current_axis_and_gender(self):
         page = open_page("map")
         assert not page.exception
         assert not page.error
@@ -109,7 +109,7 @@ class TestWhichWords:
         assert page.query_params["list"] in ("nurse\ndoctor\nnowordofthiskind", ["nurse\ndoctor\nnowordofthiskind"])
 
     def test_seeds_of_the_axes_are_shown(self):
-        found = set(points(open_page("map", shown="seeds", y="hand")))
+        found = set(points(open_page("map", shown="seeds", y="current")))
         assert found == {*words_of_text(DEFAULTS["high"]), *words_of_text(DEFAULTS["low"])}
 
     def test_fewer_words_than_asked_for_are_all_shown(self, monkeypatch):
@@ -117,16 +117,16 @@ class TestWhichWords:
 
         space = load_space("googlenews-26k").limit(1_200)
         monkeypatch.setattr(module, "_current", module.Workbench(space))
-        assert len(points(open_page("map", high="good great", low="bad poor", y="hand"))) == 1_200
+        assert len(points(open_page("map", high="good great", low="bad poor", y="current"))) == 1_200
 
 
 class TestAxesToChooseFrom:
     def test_an_axis_is_kept_while_the_next_is_made(self):
         page = open_page("map", points="500")
-        next(button for button in page.button if button.label == "Keep this axis").click().run()
+        next(button for button in page.button if button.label == "Pin this axis").click().run()
         page.text_area(key="setting high").set_value("king queen prince").run()
         page.text_area(key="setting low").set_value("farmer worker peasant").run()
-        page.selectbox(key="setting y").set_value("kept good – bad").run()
+        page.selectbox(key="setting y").set_value("pinned good – bad").run()
         assert not page.error
         across, up = titles(page)
         assert "king" in across
@@ -135,19 +135,19 @@ class TestAxesToChooseFrom:
         assert AxisChoice.from_text(line if isinstance(line, str) else line[0]).name == "good – bad"
 
     def test_a_kept_axis_comes_with_the_address_and_is_dropped_with_a_click(self):
-        page = open_page("map", axes=KEPT.to_text(), x="kept royal", points="500")
+        page = open_page("map", axes=KEPT.to_text(), x="pinned royal", points="500")
         assert "royal" in titles(page)[0]
-        page.button(key="take royal").click().run()
+        page.button(key="select royal").click().run()
         assert page.text_area(key="setting high").value == KEPT.high
         assert page.text_input(key="setting name").value == "royal"
-        page.button(key="drop royal").click().run()
-        assert page.selectbox(key="setting x").value == "hand"
+        page.button(key="unpin royal").click().run()
+        assert page.selectbox(key="setting x").value == "current"
         assert "axes" not in page.query_params
 
     def test_a_lexicon_is_taken_in_hand_again_without_touching_the_lists(self):
         kept = AxisChoice("gender", "lexicon", lexicon="gender", method="densray-unit", without="boy").to_text()
         page = open_page("map", axes=kept, high="kind warm gentle", points="500")
-        page.button(key="take gender").click().run()
+        page.button(key="select gender").click().run()
         found = {name: page.query_params[name] for name in ("source", "lexicon", "method", "without", "high")}
         assert {name: value if isinstance(value, str) else value[0] for name, value in found.items()} == {
             "source": "lexicon", "lexicon": "gender", "method": "densray-unit", "without": "boy",
@@ -157,25 +157,27 @@ class TestAxesToChooseFrom:
 
     def test_two_axes_of_one_name_are_told_apart(self):
         twin = AxisChoice("gender", "lists", high="king prince duke", low="queen princess duchess")
-        page = open_page("map", axes=twin.to_text(), x="kept gender", y="gender", points="500")
+        page = open_page("map", axes=twin.to_text(), x="pinned gender", y="gender", points="500")
         found = points(page)
         assert len({row["across"] - row["up"] for row in found.values()}) > 100
-        assert [kind in title for kind, title in zip(("(kept)", "(lexicon)"), titles(page), strict=True)] == [True] * 2
+        assert [kind in title for kind, title in zip(("(pinned)", "(lexicon)"), titles(page), strict=True)] == [
+            True
+        ] * 2
 
     def test_the_same_axis_twice_is_pointed_out(self):
         page = open_page("map", x="gender", y="gender", points="500")
-        assert "Both axes are the same one" in texts(page.info)
+        assert "Both axes are the same." in texts(page.info)
         assert "0° to each other" in texts(page.caption)
 
     def test_only_so_many_are_kept(self):
-        lines = "\n".join(AxisChoice(f"a{n}", "lists", high="good", low="bad").to_text() for n in range(MOST))
+        lines = "\n".join(AxisChoice(f"a{n}", "lists", high="good", low="bad").to_text() for n in range(MAX_PINNED))
         page = open_page("map", axes=lines, points="500")
-        next(button for button in page.button if button.label == "Keep this axis").click().run()
-        kept = [button.label for button in page.button if str(button.key).startswith("take ")]
-        assert len(kept) == MOST
+        next(button for button in page.button if button.label == "Pin this axis").click().run()
+        kept = [button.label for button in page.button if str(button.key).startswith("select ")]
+        assert len(kept) == MAX_PINNED
         assert "a0" not in kept
 
-    def test_an_axis_in_hand_that_is_none_does_not_spoil_others(self):
+    def test_an_current_axis_that_is_none_does_not_spoil_others(self):
         page = open_page("map", high="", x="hu-liu", y="gender", points="500")
         assert not page.error
         assert len(points(page)) == 500
@@ -187,13 +189,13 @@ class TestBadInput:
         page = open_page("map", x="nothing", y="../etc", color="rubbish", points="9999999", shown="x", axes="y\nz=1")
         assert not page.exception
         assert not page.error
-        assert page.selectbox(key="setting x").value == "hand"
+        assert page.selectbox(key="setting x").value == "current"
         assert len(points(page)) == 500
 
     def test_a_script_in_a_list_or_a_name_is_text(self):
         evil = "<script>alert(1)</script>"
         kept = AxisChoice(evil, "lists", high="good", low="bad").to_text()
-        page = open_page("map", mark=evil, axes=kept, x=f"kept {evil}", points="500")
+        page = open_page("map", mark=evil, axes=kept, x=f"pinned {evil}", points="500")
         assert f"«{evil}» is not in the space" in texts(page.warning)
         assert evil in titles(page)[0]
         assert not page.get("html")
@@ -207,7 +209,7 @@ class TestBadInput:
         monkeypatch.setattr(module, "_current", module.Workbench(WordSpace(words, vectors)))
         page = open_page("map", high="good great", low="bad poor")
         assert "gender" in texts(page.error)
-        page.selectbox(key="setting y").set_value("hand").run()
+        page.selectbox(key="setting y").set_value("current").run()
         assert len(points(page)) == len(words)
 
 

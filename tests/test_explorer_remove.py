@@ -123,9 +123,8 @@ class TestThePage:
             ("man", "woman"), ("lawyer", "teacher", "doctor"), ("man", "woman", "lawyer", "teacher", "doctor")
         )
         for remover in ("mean-difference", "random"):
-            original, erased = bench.removal(
-                lexicon, remover, words, lambda done, total: steps.append((done, total))
-            ).spaces
+            testing = bench.removal(lexicon, remover, words)
+            original, erased = testing.run(lambda done, total: steps.append((done, total))).spaces
             assert erased["anchor gap"].value == original["anchor gap"].value
             assert len(measured) == 1
         n_measures = len(original.removed) + len(original.kept)
@@ -137,7 +136,7 @@ class TestWhatIsTaken:
     def test_the_axes_are_a_file_that_erases_what_was_shown(self, tmp_path, googlenews, remover):
         """Fitted anew, the third axis of a support vector machine would be another, for rounding alone."""
         bench, lexicon = Workbench(googlenews), load_lexicon("gender")
-        erasure = bench.erasure(lexicon, remover).erasure
+        erasure = bench.erasure(lexicon, remover).run().erasure
         path = tmp_path / "axis.npz"
         path.write_bytes(remove._axis_file(bench, erasure.rotation, erasure.name, "axis.npz"))
         rotation = load_rotation(path)
@@ -163,8 +162,15 @@ class TestWhatIsTaken:
         monkeypatch.setattr(remove, "_LARGEST", 1000)
         page = open_page("remove", **GENDER, n_axes="3", keep="queen")
         assert "too large to go through the browser" in texts(page.markdown)
-        expected = "densray erase googlenews-26k gender-removed.npz --axes 3 --keep-list keep.txt -o gender-erased.bin"
+        expected = "densray erase googlenews-26k gender-removed.npz --n-axes 3 --keep queen -o gender-erased.bin"
         assert [code.value for code in page.code] == [expected]
+
+    def test_the_command_names_the_file_that_was_opened(self, googlenews, monkeypatch):
+        import densray.explorer.workbench as module
+
+        monkeypatch.setattr(module, "_current", Workbench(googlenews.limit(5000), source="my data/vectors.densray"))
+        page = open_page("remove", **GENDER)
+        assert page.code[0].value.startswith("densray erase 'my data/vectors.densray' gender-removed.npz --n-axes 1 ")
 
     def test_a_small_one_is_offered_whole(self):
         assert current().space.vectors.nbytes < remove._LARGEST

@@ -6,6 +6,7 @@ written for scikit-learn keeps working.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from sklearn.exceptions import NotFittedError
@@ -31,6 +32,13 @@ __all__ = [
     "name_some",
     "suggest",
 ]
+
+
+#: An argument as messages of the library name it: ``name=value``, or the name alone where it has a low line.
+ARGUMENT = re.compile(
+    r"(?<![\w.])(?:(?P<name>[a-z][a-z_]*)=(?P<value>'[^']*'|\([^()]*\)|[\w…]+(?:[.-][\w…]+)*)?|(?P<alone>[a-z]+(?:_[a-z]+)+))"
+    r"(?![\w=])"
+)
 
 
 class DensRayError(ValueError):

@@ -143,7 +143,7 @@ def explore(
 
     with progress_bar(f"Opening {space}", quiet=quiet):
         vectors = load_space(space, limit=limit)
-    launch(vectors, port=port, browser=not no_browser, ready=None if quiet else _say_where)
+    launch(vectors, source=space, port=port, browser=not no_browser, ready=None if quiet else _say_where)
 
 
 def _say_where(address: str) -> None:

@@ -14,11 +14,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-#: An argument as messages of the library name it: ``name=value``, or the name alone where it has a low line.
-ARGUMENT = re.compile(
-    r"(?<![\w.])(?:(?P<name>[a-z][a-z_]*)=(?P<value>'[^']*'|\([^()]*\)|[\w…]+(?:[.-][\w…]+)*)?|(?P<alone>[a-z]+(?:_[a-z]+)+))"
-    r"(?![\w=])"
-)
 BAD_INPUT = 2
 INTERRUPTED = 130
 DEFECT = 1
@@ -96,6 +91,7 @@ def in_options(message: str, arguments: Sequence[str] = ()) -> str:
     "Leave such rows out with densray convert --bad-rows skip."
     """
     from densray.cli.app import command, options_of, running
+    from densray.errors import ARGUMENT
 
     homes = options_of(command())
     here = running(arguments)

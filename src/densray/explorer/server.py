@@ -88,13 +88,14 @@ ADDRESS, PORT = "127.0.0.1", 8501
 #: Megabytes; a lexicon of a million words is smaller.
 LARGEST_UPLOAD = 20
 _SCRIPT = Path(__file__).parent / "app.py"
-_PATIENCE = 20.0
+_SECONDS_TO_START = 20.0
 
 
 def check_ready(port: int = PORT) -> None:
     """Refuse, before a space is read, what would keep the explorer from starting: a missing extra, a port in use."""
     try:
         import altair  # noqa: F401
+        import cachetools  # noqa: F401
         import streamlit  # noqa: F401
     except ImportError as error:
         raise MissingExtraError(
@@ -113,7 +114,12 @@ def check_ready(port: int = PORT) -> None:
 
 
 def launch(
-    space: WordSpace, *, port: int = PORT, browser: bool = True, ready: Callable[[str], None] | None = None
+    space: WordSpace,
+    *,
+    source: str | None = None,
+    port: int = PORT,
+    browser: bool = True,
+    ready: Callable[[str], None] | None = None,
 ) -> None:
     """Show a space in the browser, until interrupted.
 
@@ -121,6 +127,8 @@ def launch(
     ----------
     space : WordSpace
         Shared by all pages and visitors, never copied.
+    source : str, optional
+        The file or data set it was read from, for the commands that pages show; by default its name.
     port : int, default=8501
         On 127.0.0.1; nothing outside this machine can reach it.
     browser : bool, default=True
@@ -132,7 +140,7 @@ def launch(
     import streamlit
     from starlette.middleware import Middleware
 
-    use(Workbench(space))
+    use(Workbench(space, source=source))
     address = f"http://{ADDRESS}:{port}"
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
         logging.getLogger(name).setLevel(logging.WARNING)
@@ -165,7 +173,7 @@ def _configuration(port: int) -> dict[str, Any]:
 
 def _announce(port: int, address: str, browser: bool, ready: Callable[[str], None] | None) -> None:
     """Wait until the explorer answers, then say so and open the page."""
-    until = time.monotonic() + _PATIENCE
+    until = time.monotonic() + _SECONDS_TO_START
     while time.monotonic() < until:
         try:
             socket.create_connection((ADDRESS, port), timeout=1).close()

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlencode
 
 #: Every setting with its value when nothing was chosen; the address names those that differ.
 DEFAULTS: dict[str, str] = {
-    # the axis in hand; seeds of the first page: Turney & Littman (2003), table 1
+    # the current axis; seeds of the first page: Turney & Littman (2003), table 1
     "source": "lists",
     "high": "good nice excellent positive fortunate correct superior",
     "low": "bad nasty poor negative unfortunate wrong inferior",
@@ -17,10 +17,10 @@ DEFAULTS: dict[str, str] = {
     "name": "",
     "without": "",
     "word": "",
-    # axes put aside, one a line, for the map
+    # pinned axes, one per line, for the map
     "axes": "",
     # map
-    "x": "hand",
+    "x": "current",
     "y": "gender",
     "color": "",
     "shown": "frequent",
@@ -51,8 +51,8 @@ DEFAULTS: dict[str, str] = {
     "solvers": "intcos-original",
     "questions": "misses",
 }
-#: Characters an address may take; browsers and servers differ beyond.
-LONGEST = 6_000
+#: Characters; browsers and servers differ in what they take beyond.
+MAX_ADDRESS_LENGTH = 6_000
 
 
 class Settings(MutableMapping[str, str]):
@@ -69,12 +69,12 @@ class Settings(MutableMapping[str, str]):
     @classmethod
     def from_query(cls, query: Mapping[str, str]) -> Settings:
         """Return the settings of an address."""
-        return cls({name: str(value)[:LONGEST] for name, value in query.items() if name in DEFAULTS})
+        return cls({name: str(value)[:MAX_ADDRESS_LENGTH] for name, value in query.items() if name in DEFAULTS})
 
     def to_query(self) -> dict[str, str]:
         """Return what differs from the defaults; settings too long for an address are left out, the longest first."""
         found = {name: value for name, value in self._values.items() if value != DEFAULTS[name]}
-        while len(urlencode(found)) > LONGEST:
+        while len(urlencode(found)) > MAX_ADDRESS_LENGTH:
             del found[max(found, key=lambda name: len(found[name]))]
         return found
 
@@ -125,7 +125,7 @@ class AxisChoice:
 
     @classmethod
     def from_text(cls, text: str) -> AxisChoice | None:
-        """Return the axis of a line; None where it is none."""
+        """Return the axis of a line; None where it is not one."""
         found = {
             key: values[0]
             for key, values in parse_qs(text, keep_blank_values=True).items()

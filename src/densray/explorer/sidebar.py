@@ -1,4 +1,4 @@
-"""The sidebar: navigation, the choice of an axis, and the axes kept."""
+"""The sidebar: navigation, the choice of an axis, and the pinned axes."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from densray.datasets import list_datasets, load_lexicon
 from densray.errors import DensRayError, LexiconError
 from densray.explorer.server import LARGEST_UPLOAD
 from densray.explorer.settings import AxisChoice
-from densray.explorer.widgets import NotYet, bound, choice, long_step, plain, settings, write_setting
+from densray.explorer.widgets import NotYet, bound, choice, plain, settings, show_step, write_setting
 from densray.explorer.words import lexicon_of_lists, lexicon_of_upload, name_of_lists
-from densray.explorer.workbench import Axis, Workbench, identity
+from densray.explorer.workbench import Axis, Step, Workbench, current
 from densray.lexicon import Lexicon
 from densray.rotations import METHODS
 
-#: Axes kept at once: beyond, an address would be too long to share.
-MOST = 12
+#: Pinned axes; with more, an address would be too long to share.
+MAX_PINNED = 12
 
 
-def kept_axes() -> dict[str, AxisChoice]:
-    """Return the axes put aside, by name; lines of an address that are none are passed over."""
+def pinned_axes() -> dict[str, AxisChoice]:
+    """Return the pinned axes by name; lines of an address that are not an axis are ignored."""
     found = (AxisChoice.from_text(line) for line in settings()["axes"].splitlines())
     return {choice.name: choice for choice in found if choice is not None}
 
 
-def keep_axis(choice: AxisChoice) -> None:
-    """Put an axis aside; one of the same name gives way, and of too many the oldest."""
-    others = [kept for kept in kept_axes().values() if kept.name != choice.name]
-    _write([*others, choice][-MOST:])
+def pin_axis(choice: AxisChoice) -> None:
+    """Pin an axis; it replaces one of the same name, and of too many the oldest."""
+    others = [pinned for pinned in pinned_axes().values() if pinned.name != choice.name]
+    _write([*others, choice][-MAX_PINNED:])
 
 
-def drop_axis(name: str) -> None:
-    """Forget an axis that was put aside."""
-    _write([kept for kept in kept_axes().values() if kept.name != name])
+def unpin_axis(name: str) -> None:
+    """Remove a pinned axis."""
+    _write([pinned for pinned in pinned_axes().values() if pinned.name != name])
 
 
-def take_axis(name: str) -> None:
-    """Take an axis that was put aside in hand again."""
-    found = kept_axes().get(name)
+def select_axis(name: str) -> None:
+    """Make a pinned axis the current one."""
+    found = pinned_axes().get(name)
     if found is None:
         return
     for setting in ("source", "high", "low", "lexicon", "method"):
@@ -72,11 +72,11 @@ def show_navigation(bench: Workbench, pages: Sequence[Any], chosen: Any, icons: 
 
 
 def choose_axis() -> AxisChoice:
-    """Show the widgets of the axis in hand, and return what they say."""
+    """Show the widgets of the current axis, and return what they say."""
     with st.sidebar:
         st.divider()
-        current = settings()
-        if current["source"] not in _SOURCES:
+        given = settings()
+        if given["source"] not in _SOURCES:
             write_setting("source", "lists")
         source: str = st.radio("An axis from", list(_SOURCES), format_func=_SOURCES.__getitem__, horizontal=True,
                                **bound("source"))  # fmt: skip
@@ -86,40 +86,38 @@ def choose_axis() -> AxisChoice:
         elif source == "lexicon":
             choice("Lexicon", "lexicon", lexicon_names())
         else:
-            _take_upload()
+            _choose_upload()
         method = choice("Method", "method", list(METHODS))
         st.caption(plain(METHODS[method].summary))
         st.text_input("Name of the axis", placeholder=_name(source), **bound("name"))
         wanted = AxisChoice(
-            current["name"].strip() or _name(source),
+            given["name"].strip() or _name(source),
             source,
-            high=current["high"] if source == "lists" else "",
-            low=current["low"] if source == "lists" else "",
-            lexicon=current["lexicon"] if source == "lexicon" else "",
+            high=given["high"] if source == "lists" else "",
+            low=given["low"] if source == "lists" else "",
+            lexicon=given["lexicon"] if source == "lexicon" else "",
             method=method,
-            without=current["without"],
+            without=given["without"],
         )
-        _offer_to_keep(wanted)
+        _offer_to_pin(wanted)
         _show_removed()
     return wanted
 
 
-def _offer_to_keep(wanted: AxisChoice) -> None:
-    """Show the button that puts the axis in hand aside, and the axes put aside, each with the way out."""
+def _offer_to_pin(wanted: AxisChoice) -> None:
+    """Show the button that pins the current axis, and the pinned axes, each with a button to remove it."""
     st.button(
-        "Keep this axis", icon=":material/push_pin:", on_click=keep_axis, args=(wanted,),
-        disabled=wanted.source == "upload", help="For the map, beside other axes. A file cannot be kept.",
+        "Pin this axis", icon=":material/push_pin:", on_click=pin_axis, args=(wanted,),
+        disabled=wanted.source == "upload", help="For the map, beside other axes. A file cannot be pinned.",
     )  # fmt: skip
-    kept = kept_axes()
-    if kept:
-        st.caption("Axes kept; click one to take it in hand again")
-        for name in kept:
+    pinned = pinned_axes()
+    if pinned:
+        st.caption("Pinned axes; click one to make it the current one")
+        for name in pinned:
             with st.container(horizontal=True):
-                st.button(
-                    plain(name), key=f"take {name}", icon=":material/back_hand:", on_click=take_axis, args=(name,)
-                )
-                st.button("", key=f"drop {name}", icon=":material/close:", on_click=drop_axis, args=(name,),
-                          help="Drop this axis")  # fmt: skip
+                st.button(plain(name), key=f"select {name}", icon=":material/edit:", on_click=select_axis, args=(name,))
+                st.button("", key=f"unpin {name}", icon=":material/close:", on_click=unpin_axis, args=(name,),
+                          help="Remove this axis")  # fmt: skip
 
 
 def _name(source: str) -> str:
@@ -142,7 +140,7 @@ def lexicon_of(wanted: AxisChoice) -> Lexicon:
         found = lexicon_of_lists(wanted.high, wanted.low, name=wanted.name)
     elif wanted.source == "lexicon":
         if wanted.lexicon not in lexicon_names():
-            raise LexiconError(f"'{wanted.lexicon}' is no lexicon of the explorer. Choose one from the list.")
+            raise LexiconError(f"'{wanted.lexicon}' is not a lexicon of the explorer. Choose one from the list.")
         found = load_lexicon(wanted.lexicon)
     elif "upload" in st.session_state:
         found = st.session_state["upload"]
@@ -155,12 +153,12 @@ def lexicon_of(wanted: AxisChoice) -> Lexicon:
 
 
 def removed_seeds(wanted: Mapping[str, str] | AxisChoice) -> list[str]:
-    """Return the seeds taken out, one a line: a seed may hold commas and blanks."""
+    """Return the seeds taken out, one per line: a seed may hold commas and blanks."""
     text = wanted.without if isinstance(wanted, AxisChoice) else wanted["without"]
     return [word for word in text.splitlines() if word.strip()]
 
 
-def axis_in_hand(bench: Workbench) -> tuple[AxisChoice, Axis]:
+def current_axis(bench: Workbench) -> tuple[AxisChoice, Axis]:
     """Return the axis the sidebar describes: as it was asked for, and as it was found."""
     wanted = choose_axis()
     lexicon = lexicon_of(wanted)
@@ -175,12 +173,7 @@ def axis_in_hand(bench: Workbench) -> tuple[AxisChoice, Axis]:
 
 def find_axis(bench: Workbench, lexicon: Lexicon, method: str) -> Axis:
     """Return the axis of some labelled words; where it takes longer than a moment, it can be cancelled."""
-    found = long_step(
-        f"axis {hash(identity(lexicon, method))}",
-        f"Finding the axis of {len(lexicon):,} words",
-        lambda _: bench.axis(lexicon, method),
-        known=bench.knows_axis(lexicon, method),
-    )
+    found = show_step(bench.axis(lexicon, method), f"Finding the axis of {len(lexicon):,} words")
     if found is None:
         raise NotYet
     return found
@@ -197,7 +190,7 @@ def show_missing(bench: Workbench, missing: Sequence[str], n_found: int, *, what
         st.dataframe([{"missing": word, "the space has": instead.get(word, "")} for word in missing], hide_index=True)
 
 
-def _take_upload() -> None:
+def _choose_upload() -> None:
     """Show the uploader; keep the lexicon of the file for this visitor."""
     file = st.file_uploader(
         "Words and labels", type=["tsv", "csv", "txt", "json"], max_upload_size=LARGEST_UPLOAD, key="uploader",
@@ -214,12 +207,8 @@ def _read_upload(file: Any) -> None:
     for key in ("upload", "upload problem"):
         st.session_state.pop(key, None)
     try:
-        found = long_step(
-            f"upload {file.file_id}",
-            f"Reading {plain(file.name)}",
-            lambda _: lexicon_of_upload(file.name, file.getvalue()),
-            known=False,
-        )
+        reading = Step(current(), ("upload", file.file_id), lambda _: lexicon_of_upload(file.name, file.getvalue()))
+        found = show_step(reading, f"Reading {plain(file.name)}")
     except DensRayError as error:
         st.session_state["upload problem"] = str(error)
     else:
@@ -230,7 +219,7 @@ def _read_upload(file: Any) -> None:
 
 
 def without_seed(word: str) -> None:
-    """Take a seed out of the axis in hand."""
+    """Take a seed out of the current axis."""
     write_setting("without", "\n".join([*removed_seeds(settings()), word]))
 
 

@@ -11,18 +11,18 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from densray._threads import Progress
-from densray.errors import DensRayError
+from densray.errors import ARGUMENT, DensRayError
 from densray.explorer.settings import Settings
-from densray.explorer.workbench import Abandoned, Job, current
+from densray.explorer.workbench import Abandoned, Job, Step, current
 
 Found = TypeVar("Found")
 
-_MOMENT, _REFRESH = 0.4, 0.1  # seconds before a bar is shown, and between two looks at it
+_SECONDS_BEFORE_BAR, _SECONDS_BETWEEN_LOOKS = 0.4, 0.1
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~:$&])")
 #: Where Markdown would make a link, whatever is escaped; a word joiner there is not seen, and keeps it text.
 _LINKS = re.compile(r"(?<=http)(?=s?://)|(?<=www)(?=\.)|(?<=[\w.+-])(?=@[\w-]+\.)", re.IGNORECASE)
 _JOINER = "\u2060"
+_SENTENCE = re.compile(r"(?<=[.?!]) (?=[A-Z«])")
 
 
 def plain(text: str) -> str:
@@ -48,7 +48,7 @@ def follow_address() -> None:
     if not state.get("clicked") and state.get("address", asked) != asked:
         state["settings"] = Settings.from_query(asked)
         for key in [key for key in state if str(key).startswith("setting ")]:
-            del state[key]  # widgets take their values anew
+            del state[key]  # widgets take their values again
 
 
 def write_address() -> None:
@@ -112,7 +112,18 @@ def complain() -> Iterator[None]:
     try:
         yield
     except DensRayError as error:
-        st.error(plain(str(error)), icon=":material/error:")
+        st.error(plain(without_arguments(str(error))), icon=":material/error:")
+
+
+def without_arguments(message: str) -> str:
+    """Return a message of the library without the sentences that advise an argument of Python: a page has none.
+
+    >>> without_arguments("3 of 40 words are in the space. Use any_case=True.")
+    '3 of 40 words are in the space.'
+    """
+    sentences = _SENTENCE.split(message)
+    kept = [each for each in sentences if not ARGUMENT.search(each)]
+    return " ".join(kept or sentences)
 
 
 def chart(figure: Any, place: Any = st) -> None:
@@ -137,37 +148,32 @@ class NotYet(BaseException):
     """What the rest of a page needs is not there, cancelled or waiting for a click; no error, so that none is shown."""
 
 
-def long_step(
-    name: str, label: str, find: Callable[[Progress], Found], *, known: bool, start: str | None = None
-) -> Found | None:
+def show_step(step: Step[Found], label: str, *, start: str | None = None) -> Found | None:
     """Return what takes a while to find, with a bar and a way out; None while it is not there.
 
-    The step runs in a thread of its own and must show nothing: only the page can. A click elsewhere runs the page anew,
-    which then looks at the same step; one nobody looks at ends.
+    The step runs in a thread of its own and must show nothing: only the page can. A click elsewhere runs the page
+    again, which then looks at the same step; one that no page looks at ends. One that was cancelled stays so until it
+    is asked for again.
 
     Parameters
     ----------
-    name : str
-        Of the step, and of what it is about: a step that was cancelled stays so until it is asked for again.
+    step : Step
+        Nothing is shown of one that was found before.
     label : str
         Shown beside the bar.
-    find : callable
-        Given a function to call with the steps done and their number.
-    known : bool
-        Whether it was found before, so that nothing need be shown.
     start : str, optional
         The button that starts it; absent, it starts by itself.
     """
-    if known:
-        return find(_ignore)
+    if step.is_known:
+        return step.run()
     waiting = st.session_state.setdefault("steps", {})
-    if waiting.get(name, start is not None):
+    if waiting.get(step.name, start is not None):
         button = start or f"{label}: run again"
-        st.button(button, key=f"start {name}", on_click=waiting.update, args=({name: False},))
+        st.button(button, key=f"start {step.name}", on_click=waiting.update, args=({step.name: False},))
         return None
     while True:
-        job = current().jobs.start(name, find)
-        _watch(job, name, label)
+        job = current().jobs.start(step.name, step.run)
+        _watch(job, step.name, label)
         try:
             found: Found = job.result()
         except Abandoned:
@@ -177,13 +183,13 @@ def long_step(
 
 def _watch(job: Job, name: str, label: str) -> None:
     """Wait for a step; show how far it is, and the way out, if it takes longer than a moment."""
-    if job.watch(_MOMENT):
+    if job.watch(_SECONDS_BEFORE_BAR):
         return
     place = st.empty()
     with place.container(horizontal=True, vertical_alignment="center"):
         bar = st.progress(0.0, text=label)
         st.button("Cancel", key=f"cancel {name}", on_click=_cancel, args=(name,))
-    while not job.watch(_REFRESH):
+    while not job.watch(_SECONDS_BETWEEN_LOOKS):
         done, total = job.progress
         bar.progress(min(done / total, 1.0) if total else 0.0, text=label)  # also lets a click through
     place.empty()
@@ -192,7 +198,3 @@ def _watch(job: Job, name: str, label: str) -> None:
 def _cancel(name: str) -> None:
     st.session_state["steps"][name] = True
     current().jobs.cancel(name)
-
-
-def _ignore(done: int, total: int | None) -> None:
-    """Take note of nothing."""

@@ -1,16 +1,16 @@
-"""What the explorer computes: steps, kept results, running jobs."""
+"""What the explorer computes: the steps of its pages, a cache of what they found, and those that run."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import partial
-from typing import Any, TypeVar
+from contextlib import suppress
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any, Generic, TypeVar
 
 import numpy as np
+from cachetools import LRUCache
 
 from densray._threads import Progress, part_of
 from densray.alignment import Alignment
@@ -25,58 +25,18 @@ from densray.lexicon import Lexicon
 from densray.rotations import Rotation
 from densray.space import WordSpace
 
-Kept = TypeVar("Kept")
+Found = TypeVar("Found")
 
-#: Bytes of arrays kept at once, over all visitors.
-MOST = 1024 * 2**20
-#: What a result counts at least: words and numbers that are no arrays.
-LEAST = 64 * 2**10
-
-
-class Memory:
-    """Results by what decides them, as many as fit.
-
-    Parameters
-    ----------
-    most : int
-        Bytes; the newest result is kept whatever its size.
-    """
-
-    def __init__(self, *, most: int = MOST) -> None:
-        self.most = most
-        self._kept: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def recall(self, key: Hashable, find: Callable[[], Kept]) -> Kept:
-        """Return what is kept under a key; find and keep it where there is nothing."""
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                kept: Kept = self._kept[key][0]
-                return kept
-        found = find()  # not under the lock: others may look up meanwhile
-        with self._lock:
-            self._kept[key] = found, weigh(found)
-            self._kept.move_to_end(key)
-            while len(self._kept) > 1 and self.weight > self.most:
-                self._kept.popitem(last=False)
-        return found
-
-    def holds(self, key: Hashable) -> bool:
-        """Return whether something is kept under a key."""
-        with self._lock:
-            return key in self._kept
-
-    @property
-    def weight(self) -> int:
-        """The bytes of everything kept."""
-        return sum(weight for _, weight in self._kept.values())
+#: Bytes of results that are kept, over all visitors.
+CACHE_BYTES = 1024 * 2**20
+#: Bytes that a result counts for beside its arrays: words and single numbers.
+RESULT_BYTES = 64 * 2**10
 
 
-def weigh(found: Any) -> int:
+def count_bytes(found: Any) -> int:
     """Return about how many bytes a result takes: its arrays, wherever they are in it; a space is shared and free.
 
-    >>> weigh({"scores": np.zeros(100_000)}) >= 800_000
+    >>> count_bytes({"scores": np.zeros(100_000)}) >= 800_000
     True
     """
     seen: set[int] = set()
@@ -95,11 +55,11 @@ def weigh(found: Any) -> int:
             return sum(of(getattr(part, field.name)) for field in fields(part))
         return sum(map(of, vars(part).values())) if isinstance(part, Rotation) else 0
 
-    return LEAST + of(found)
+    return RESULT_BYTES + of(found)
 
 
-#: Seconds after which a step nobody looks at ends; a click runs the page anew, and it looks again well before.
-PATIENCE = 5.0
+#: Seconds after which a step that no page looks at ends; a click runs the page again, which looks well before.
+SECONDS_UNWATCHED = 5.0
 
 
 class Abandoned(BaseException):
@@ -154,7 +114,7 @@ class Job:
             self._finished.set()
 
     def _report(self, done: int, total: int | None) -> None:
-        if self._is_cancelled or time.monotonic() - self._seen > PATIENCE:
+        if self._is_cancelled or time.monotonic() - self._seen > SECONDS_UNWATCHED:
             raise Abandoned
         self.progress = done, total or 1
 
@@ -202,87 +162,127 @@ class RemovalWords:
     keep: tuple[str, ...] = ()
 
 
-class Workbench(Memory):
+@dataclass(frozen=True)
+class Step(Generic[Found]):
+    """Something a page needs: what decides it, how it is found, and how a kept one takes the names it is asked for by.
+
+    Attributes
+    ----------
+    bench : Workbench
+        Keeps what is found.
+    key : tuple
+        All that decides the result; it begins with the kind of step.
+    find : callable
+        Given a function to call with the steps done and their number, or None.
+    renamed : callable, optional
+        What decides a result does not include names: puts them in.
+    """
+
+    bench: Workbench
+    key: tuple[Hashable, ...]
+    find: Callable[[Progress | None], Found]
+    renamed: Callable[[Found], Found] = field(default=lambda found: found)
+
+    @property
+    def name(self) -> str:
+        """Tells this step from others while it runs."""
+        return f"{self.key[0]} {hash(self.key)}"
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it was found before and is kept."""
+        return self.bench.holds(self.key)
+
+    def run(self, progress: Progress | None = None) -> Found:
+        """Return the result: the one that is kept, or found now."""
+        return self.renamed(self.bench.recall(self.key, lambda: self.find(progress)))
+
+
+class Workbench:
     """A space, what was found in it, and the long steps that run.
 
     Parameters
     ----------
     space : WordSpace
+    source : str, optional
+        The file or data set the space was read from, for the commands that pages show; by default its name.
+    max_bytes : int
+        Of the results that are kept; those looked at longest ago go first, and a larger one is not kept at all.
     """
 
-    def __init__(self, space: WordSpace) -> None:
-        super().__init__()
+    def __init__(self, space: WordSpace, *, source: str | None = None, max_bytes: int = CACHE_BYTES) -> None:
         self.space = space
+        self.source = source or space.name
         self.jobs = Jobs()
+        self._results: LRUCache[Hashable, Any] = LRUCache(max_bytes, getsizeof=count_bytes)
+        self._lock = threading.Lock()
 
-    def axis(self, lexicon: Lexicon, method: str) -> Axis:
-        """Return the axis of some labelled words, and the vocabulary in its order."""
+    def recall(self, key: Hashable, find: Callable[[], Found]) -> Found:
+        """Return what is kept under a key; find and keep it where there is nothing."""
+        with self._lock:
+            if key in self._results:
+                kept: Found = self._results[key]
+                return kept
+        found = find()  # not under the lock: others may look up meanwhile
+        with self._lock, suppress(ValueError):  # larger than all that may be kept
+            self._results[key] = found
+        return found
 
-        def find() -> Axis:
+    def holds(self, key: Hashable) -> bool:
+        """Return whether something is kept under a key."""
+        with self._lock:
+            return key in self._results
+
+    def axis(self, lexicon: Lexicon, method: str) -> Step[Axis]:
+        """Find the axis of some labelled words, and the vocabulary in its order."""
+
+        def find(_: Progress | None) -> Axis:
             seeds = find_seeds(self.space, lexicon)
             rotation = fit_rotation(method, seeds)
             model = AxisModel(rotation.components_[0])
             ranking = score_vocabulary(self.space, model, method=method, seeds=seeds)
             return Axis(lexicon, method, seeds, rotation, model, ranking)
 
-        return replace(self.recall(("axis", *identity(lexicon, method)), find), lexicon=lexicon)
+        return Step(self, ("axis", *identity(lexicon, method)), find, lambda found: replace(found, lexicon=lexicon))
 
-    def knows_axis(self, lexicon: Lexicon, method: str) -> bool:
-        """Return whether an axis was found before."""
-        return self.holds(("axis", *identity(lexicon, method)))
+    def diagnosis(self, axis: Axis) -> Step[Diagnosis]:
+        """Find out how far an axis can be trusted."""
 
-    def diagnosis(self, axis: Axis, progress: Progress | None = None) -> Diagnosis:
-        """Return how far an axis can be trusted."""
-
-        def find() -> Diagnosis:
+        def find(progress: Progress | None) -> Diagnosis:
             return diagnose_axis(
                 self.space, axis.seeds, axis.rotation, method=axis.method, lexicon=axis.lexicon, progress=progress
             )
 
-        found = self.recall(("diagnosis", *identity(axis.lexicon, axis.method)), find)
-        return replace(found, lexicon=axis.lexicon.name)  # what decides it does not include its name
+        key = ("diagnosis", *identity(axis.lexicon, axis.method))
+        return Step(self, key, find, lambda found: replace(found, lexicon=axis.lexicon.name))
 
-    def knows_diagnosis(self, axis: Axis) -> bool:
-        """Return whether an axis was diagnosed before."""
-        return self.holds(("diagnosis", *identity(axis.lexicon, axis.method)))
+    def trial(self, lexicon: Lexicon, method: str) -> Step[MethodTrial | FailedTrial]:
+        """Find out how one method does on a concept."""
 
-    def trial(self, lexicon: Lexicon, method: str, progress: Progress | None = None) -> MethodTrial | FailedTrial:
-        """Return how one method does on a concept."""
-
-        def find() -> MethodTrial | FailedTrial:
+        def find(progress: Progress | None) -> MethodTrial | FailedTrial:
             return try_method(self.space, find_seeds(self.space, lexicon), method, progress=progress)
 
-        return self.recall(("trial", *identity(lexicon, method)), find)
+        return Step(self, ("trial", *identity(lexicon, method)), find)
 
-    def knows_trial(self, lexicon: Lexicon, method: str) -> bool:
-        """Return whether a method was tried on a concept before."""
-        return self.holds(("trial", *identity(lexicon, method)))
+    def comparison(self, lexicon: Lexicon, methods: Sequence[str]) -> Step[MethodComparison]:
+        """Put methods that were tried on a concept beside each other."""
 
-    def comparison(self, lexicon: Lexicon, methods: Sequence[str]) -> MethodComparison:
-        """Return methods that were tried on a concept beside each other."""
-
-        def find() -> MethodComparison:
-            trials = [self.trial(lexicon, method) for method in methods]
+        def find(_: Progress | None) -> MethodComparison:
+            trials = [self.trial(lexicon, method).run() for method in methods]
             return compare_trials(self.space, lexicon, find_seeds(self.space, lexicon), trials)
 
-        found = self.recall(("comparison", *identity(lexicon, ",".join(methods))), find)
-        return replace(found, lexicon=lexicon.name)
+        key = ("comparison", *identity(lexicon, ",".join(methods)))
+        return Step(self, key, find, lambda found: replace(found, lexicon=lexicon.name))
 
-    def erasure(self, lexicon: Lexicon, remover: str) -> FoundErasure:
-        """Return what a remover learns from a concept."""
-        find = partial(find_erasure, self.space, lexicon, remover)
-        return self.recall(("erasure", *identity(lexicon, remover)), find)
+    def erasure(self, lexicon: Lexicon, remover: str) -> Step[FoundErasure]:
+        """Find what a remover learns from a concept."""
+        key = ("erasure", *identity(lexicon, remover))
+        return Step(self, key, lambda _: find_erasure(self.space, lexicon, remover))
 
-    def knows_erasure(self, lexicon: Lexicon, remover: str) -> bool:
-        """Return whether a remover learned a concept before."""
-        return self.holds(("erasure", *identity(lexicon, remover)))
+    def removal(self, lexicon: Lexicon, remover: str, words: RemovalWords) -> Step[RemovalResult]:
+        """Test what a remover took from the space, and what it left."""
 
-    def removal(
-        self, lexicon: Lexicon, remover: str, words: RemovalWords, progress: Progress | None = None
-    ) -> RemovalResult:
-        """Return the tests of what a remover took from the space, and what it left."""
-
-        def find() -> RemovalResult:
+        def find(progress: Progress | None) -> RemovalResult:
             concept = concept_of(lexicon, words.anchors, words.neutral, keep=words.keep)
             original = self.recall(
                 ("original", *identity(lexicon, ""), words),  # the same for every remover
@@ -293,11 +293,8 @@ class Workbench(Memory):
             )
             return replace(result, removed_spaces=())  # as large as the space: not kept
 
-        return replace(self.recall(("removal", *identity(lexicon, remover), words), find), concept=lexicon.name)
-
-    def knows_removal(self, lexicon: Lexicon, remover: str, words: RemovalWords) -> bool:
-        """Return whether these tests were made before."""
-        return self.holds(("removal", *identity(lexicon, remover), words))
+        key = ("removal", *identity(lexicon, remover), words)
+        return Step(self, key, find, lambda found: replace(found, concept=lexicon.name))
 
 
 def identity(lexicon: Lexicon, method: str) -> tuple[Hashable, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,13 +21,13 @@ from densray.explorer.widgets import (
     choice,
     choose_several,
     complain,
-    long_step,
     plain,
     settings,
+    show_step,
     write_setting,
 )
 from densray.explorer.words import missing_word, pairs_of_text, text_of_pairs
-from densray.explorer.workbench import Workbench, current
+from densray.explorer.workbench import Step, Workbench, current
 from densray.figures import analogy_heat_map, answer_parts
 from densray.rotations import METHODS
 from densray.space import WordSpace
@@ -80,7 +80,7 @@ def _show_question(bench: Workbench) -> None:
 
 def _choose_question() -> tuple[str, str | None]:
     """Show the widgets of a question; return the solver and what finds its axis, where it has one."""
-    st.text_area("Example pairs, one a line", height=190, **bound("pairs"))
+    st.text_area("Example pairs, one per line", height=190, **bound("pairs"))
     st.text_input("Query", placeholder="a word whose partner is wanted", **bound("query"))
     st.text_input("Right answer", placeholder="if you know it: shown wherever it stands", **bound("expected"))
     name = choice("Solver", "solver", list(SOLVERS))
@@ -105,22 +105,17 @@ def _show_missing_pairs(bench: Workbench, pairs: AnalogySet) -> None:
 def _ask(bench: Workbench, pairs: AnalogyCategory, name: str, rotation: str | None, query: str) -> _Answered | None:
     """Return the answers to a query; None while many pairs are being learned from."""
     right = _right_answer(bench.space, query)
-    learned = ("solver", name, rotation, pairs)
+    learned: tuple[Hashable, ...] = ("solver", name, rotation, pairs)
     key = ("answers", *learned, query, right)
 
-    def find() -> _Answered:
+    def find(_: Progress | None = None) -> _Answered:
         solver = bench.recall(learned, lambda: make_solver(name, bench.space, rotation=rotation).fit(pairs))
         best = solver.predict(query, k=_SHOWN)
         return _Answered(best, solver.explain(query, right) if right else None, solver.skipped)
 
     if len(pairs) <= SOLVERS[name].slow_from:
         return bench.recall(key, find)
-    return long_step(
-        f"answers {hash(key)}",
-        f"Learning from {len(pairs)} pairs",
-        lambda _: bench.recall(key, find),
-        known=bench.holds(key),
-    )
+    return show_step(Step(bench, key, find), f"Learning from {len(pairs)} pairs")
 
 
 def _right_answer(space: WordSpace, query: str) -> str:
@@ -191,17 +186,15 @@ def show_benchmark(bench: Workbench) -> None:
         return
     key = ("benchmark", analogies.name, section, any_case, tuple(solvers))
 
-    def find(progress: Progress) -> list[AnalogyResult]:
+    def find(progress: Progress | None) -> list[AnalogyResult]:
         asked = analogies if section == _ALL else analogies.subset([section])
-        return bench.recall(key, lambda: compare_solvers(
-            bench.space, asked, solvers, any_case=any_case, predictions=section != _ALL, progress=progress,
-        ))  # fmt: skip
+        return compare_solvers(
+            bench.space, asked, solvers, any_case=any_case, predictions=section != _ALL, progress=progress
+        )
 
-    results = long_step(
-        repr(key),
+    results = show_step(
+        Step(bench, key, find),
         plain(f"Solving {section} of {analogies.name}"),
-        find,
-        known=bench.holds(key),
         start=f"Solve {section} of {analogies.name}" if section == _ALL else None,
     )
     if results is not None:

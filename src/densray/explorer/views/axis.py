@@ -15,10 +15,10 @@ from densray.axes._scoring import both_ends, look_up, score_vocabulary, seed_sco
 from densray.axes._views import axis_change
 from densray.errors import name_some
 from densray.explorer.settings import AxisChoice
-from densray.explorer.sidebar import axis_in_hand, find_axis, lexicon_of, removed_seeds, show_missing, without_seed
-from densray.explorer.widgets import bound, chart, complain, download, long_step, plain, settings, written
+from densray.explorer.sidebar import current_axis, find_axis, lexicon_of, removed_seeds, show_missing, without_seed
+from densray.explorer.widgets import bound, chart, complain, download, plain, settings, show_step, written
 from densray.explorer.words import file_stem, missing_word
-from densray.explorer.workbench import Axis, Workbench, current, identity
+from densray.explorer.workbench import Axis, Workbench, current
 from densray.figures import ranked_words, score_histogram, seed_influence
 from densray.rotations import name_method
 
@@ -29,9 +29,9 @@ _GRADES = {"good": "success", "fair": "info", "weak": "warning", "none": "error"
 
 
 def show() -> None:
-    """Show the axis in hand."""
+    """Show the current axis."""
     bench = current()
-    wanted, axis = axis_in_hand(bench)
+    wanted, axis = current_axis(bench)
     left, right = st.columns([3, 2], gap="large")
     with left:
         ends = st.empty()
@@ -86,13 +86,8 @@ def _show_word(bench: Workbench, axis: Axis, diagnosis: Diagnosis | None, place:
 def _diagnose(bench: Workbench, axis: Axis) -> Diagnosis | None:
     """Return the diagnosis; by itself where it is quick, else when asked."""
     quick = is_closed_form(axis.rotation, axis.seeds)
-    return long_step(
-        f"diagnosis {hash(identity(axis.lexicon, axis.method))}",
-        "Diagnosing the axis",
-        lambda progress: bench.diagnosis(axis, progress),
-        known=bench.knows_diagnosis(axis),
-        start=None if quick else f"Diagnose: «{axis.method}» is fitted anew for every resample, which takes a while",
-    )
+    slow = f"Diagnose: «{axis.method}» is fitted again for every resample, which takes a while"
+    return show_step(bench.diagnosis(axis), "Diagnosing the axis", start=None if quick else slow)
 
 
 def _show_diagnosis(diagnosis: Diagnosis) -> None:

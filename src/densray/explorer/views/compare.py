@@ -11,9 +11,9 @@ import streamlit as st
 
 from densray.axes._comparison import COMPARABLE, QUICK_METHODS, FailedTrial, MethodComparison, MethodTrial, trial_rows
 from densray.explorer.sidebar import choose_axis, lexicon_of
-from densray.explorer.widgets import chart, choice, choose_several, complain, download, long_step, plain, write_several
+from densray.explorer.widgets import chart, choice, choose_several, complain, download, plain, show_step, write_several
 from densray.explorer.words import file_stem
-from densray.explorer.workbench import Workbench, current, identity
+from densray.explorer.workbench import Workbench, current
 from densray.figures import agreement_scatter, angle_heat_map
 from densray.lexicon import Lexicon
 from densray.report import to_json
@@ -26,13 +26,14 @@ _SIDE_BY_SIDE = 7  # methods whose angles can be read in half the width
 
 
 def show() -> None:
-    """Show what the methods make of the concept in hand."""
+    """Show what the methods make of the current concept."""
     bench = current()
     wanted = choose_axis()
     lexicon = lexicon_of(wanted)
     methods = _choose_methods()
     place = st.empty()
-    tried = {method: bench.trial(lexicon, method) for method in methods if bench.knows_trial(lexicon, method)}
+    trials = {method: bench.trial(lexicon, method) for method in methods}
+    tried = {method: trial.run() for method, trial in trials.items() if trial.is_known}
     _show_methods(place, trial_rows(list(tried.values())), methods)
     for method in methods:
         trial = None if method in tried else _try(bench, lexicon, method)
@@ -40,7 +41,8 @@ def show() -> None:
             tried[method] = trial
             _show_methods(place, trial_rows(list(tried.values())), methods)
     if tried:
-        _show_differences(bench.comparison(lexicon, [method for method in methods if method in tried]), wanted.name)
+        comparison = bench.comparison(lexicon, [method for method in methods if method in tried])
+        _show_differences(comparison.run(), wanted.name)
 
 
 def _choose_methods() -> list[str]:
@@ -56,13 +58,8 @@ def _choose_methods() -> list[str]:
 def _try(bench: Workbench, lexicon: Lexicon, method: str) -> MethodTrial | FailedTrial | None:
     """Return the trial of one method; None where it was cancelled, or waits for a click."""
     slow = len(lexicon) > (METHODS[method].slow_from or math.inf)
-    return long_step(
-        f"trial {hash(identity(lexicon, method))}",
-        f"Trying {method}",
-        partial(bench.trial, lexicon, method),
-        known=False,
-        start=f"Try {method}: with {len(lexicon):,} words it takes a while" if slow else None,
-    )
+    start = f"Try {method}: with {len(lexicon):,} words it takes a while" if slow else None
+    return show_step(bench.trial(lexicon, method), f"Trying {method}", start=start)
 
 
 def _show_methods(place: Any, known: Sequence[dict[str, Any]], methods: Sequence[str]) -> None:

@@ -14,7 +14,7 @@ from densray.axes._views import axis_ends, axis_relation, map_frame, map_rows
 from densray.datasets import load_word_list
 from densray.errors import DensRayError, LexiconError
 from densray.explorer.settings import AxisChoice
-from densray.explorer.sidebar import choose_axis, find_axis, kept_axes, lexicon_names, lexicon_of, show_missing
+from densray.explorer.sidebar import choose_axis, find_axis, lexicon_names, lexicon_of, pinned_axes, show_missing
 from densray.explorer.widgets import bound, chart, choice, download, plain, settings
 from densray.explorer.words import file_stem, missing_word, name_of_lists, words_of_text
 from densray.explorer.workbench import Axis, Workbench, current
@@ -74,11 +74,11 @@ def show() -> None:
     _offer_downloads(sides, draw)
 
 
-def _offered(in_hand: AxisChoice) -> dict[str, AxisChoice]:
+def _offered(chosen: AxisChoice) -> dict[str, AxisChoice]:
     """Return the axes there are to choose from, by the value of the setting that names them."""
-    kept = {f"kept {name}": wanted for name, wanted in kept_axes().items()}
+    pinned = {f"pinned {name}": wanted for name, wanted in pinned_axes().items()}
     lexicons = {name: AxisChoice(name, "lexicon", lexicon=name) for name in lexicon_names()}
-    return {"hand": in_hand, **kept, **lexicons}
+    return {"current": chosen, **pinned, **lexicons}
 
 
 def _choose_axes(offered: Mapping[str, AxisChoice]) -> dict[str, AxisChoice]:
@@ -87,7 +87,7 @@ def _choose_axes(offered: Mapping[str, AxisChoice]) -> dict[str, AxisChoice]:
     def label(key: str) -> str:
         if not key:
             return "none"
-        kind = {"hand": "in hand", f"kept {offered[key].name}": "kept"}.get(key, "lexicon")
+        kind = {"current": "current", f"pinned {offered[key].name}": "pinned"}.get(key, "lexicon")
         return f"{offered[key].name} ({kind})"
 
     across, up, color = st.columns(3)
@@ -151,7 +151,7 @@ def _rows(bench: Workbench, sides: Mapping[str, _Side], shown: str) -> list[int]
     elif shown == "occupations":
         words = load_word_list("occupations")
     else:
-        st.text_area("The words", height=110, placeholder="one a line, or with commas between", **bound("list"))
+        st.text_area("The words", height=110, placeholder="one per line, or with commas between", **bound("list"))
         words = words_of_text(settings()["list"])
     rows: list[int] = [row for row in bench.space.locate(words).tolist() if row >= 0]
     if shown != "seeds":
@@ -176,7 +176,7 @@ def _show_relation(sides: Mapping[str, _Side], rows: Sequence[int]) -> None:
         )
     )
     if sides["x"].axis.ranking is sides["y"].axis.ranking:
-        st.info("Both axes are the same one. Choose another; an axis of your own can be kept while you make the next.")
+        st.info("Both axes are the same. Choose another; an axis of your own can be pinned while you make the next.")
 
 
 def _offer_downloads(sides: Mapping[str, _Side], draw: Callable[..., Any]) -> None:

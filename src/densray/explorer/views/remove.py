@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from functools import partial
 from typing import Any
 
@@ -23,9 +24,9 @@ from densray.debiasing._preview import common_words
 from densray.erasure import Erasure
 from densray.errors import LexiconError
 from densray.explorer.sidebar import choose_axis, lexicon_of
-from densray.explorer.widgets import bound, chart, choice, complain, download, long_step, plain, settings, written
+from densray.explorer.widgets import bound, chart, choice, complain, download, plain, settings, show_step, written
 from densray.explorer.words import file_stem, words_of_text
-from densray.explorer.workbench import RemovalWords, Workbench, current, identity
+from densray.explorer.workbench import RemovalWords, Workbench, current
 from densray.figures import anchor_scatter
 from densray.formats import write_space
 from densray.lexicon import Lexicon
@@ -39,7 +40,7 @@ _NEUTRAL = {"occupations": "320 occupations", "frequent": "500 frequent words", 
 _FREQUENT, _MOST_DRAWN = 500, 2000
 #: Bytes of vectors up to which the browser gets the whole space.
 _LARGEST = 200_000_000
-_FILES = {".densray": 1.0, ".bin": 1.0, ".vec": 3.1}  # and their size against four bytes a number
+_FILES = {".densray": 1.0, ".bin": 1.0, ".vec": 3.1}  # and their size against four bytes per number
 _HELP = {
     "anchor gap": "Mean distance between a word's cosines to the two: 0 is as near to either.",
     "direct bias": "Mean share of a word along the difference of the two: direct bias (Bolukbasi et al. 2016).",
@@ -48,18 +49,13 @@ _HELP = {
 
 
 def show() -> None:
-    """Show what becomes of the space without the concept in hand."""
+    """Show what becomes of the space without the current concept."""
     bench = current()
     wanted = choose_axis()
     lexicon = lexicon_of(wanted)
     remover = _choose_remover()
     words = _choose_words(bench, lexicon)
-    found = long_step(
-        f"erasure {hash(identity(lexicon, remover))}",
-        f"Learning from {len(lexicon):,} words what to remove",
-        lambda progress: bench.erasure(lexicon, remover),
-        known=bench.knows_erasure(lexicon, remover),
-    )
+    found = show_step(bench.erasure(lexicon, remover), f"Learning from {len(lexicon):,} words what to remove")
     if found is None:
         return
     if found.remark:
@@ -150,11 +146,9 @@ def _show_preview(preview: RemovalPreview) -> None:
 
 def _show_tests(bench: Workbench, lexicon: Lexicon, remover: str, words: RemovalWords) -> None:
     """Show what a closer look finds, when it is asked for."""
-    result = long_step(
-        f"removal {hash((*identity(lexicon, remover), words))}",
+    result = show_step(
+        bench.removal(lexicon, remover, words),
         "Testing what is left",
-        partial(bench.removal, lexicon, remover, words),
-        known=bench.knows_removal(lexicon, remover, words),
         start="Test what is left: clusters, classifiers, probes, neighbours, similarity, analogies",
     )
     if result is None:
@@ -204,9 +198,11 @@ def _offer_downloads(bench: Workbench, erasure: Erasure, words: RemovalWords, *,
     if size > _LARGEST:
         st.markdown(f"The space is {size / 1e6:,.0f} MB, too large to go through the browser.")
     if rotation is not None:
-        options = f"--axes {len(rotation.components_)}" + (" --keep-list keep.txt" if words.keep else "")
+        options = f"--n-axes {len(rotation.components_)}"
+        options += f" --keep {shlex.quote(','.join(words.keep))}" if words.keep else ""
+        source = shlex.quote(bench.source)
         st.caption("The same at the command line, block by block, for a space of any size:")
-        st.code(f"densray erase {bench.space.name} {stem}-removed.npz {options} -o {stem}-erased.bin", language=None)
+        st.code(f"densray erase {source} {stem}-removed.npz {options} -o {stem}-erased.bin", language=None)
 
 
 def _erased_file(bench: Workbench, erasure: Erasure, keep: tuple[str, ...], name: str) -> bytes:
