@@ -11,7 +11,7 @@ from scipy.stats import kendalltau
 from sklearn.svm import SVC
 
 from densray import Lexicon, WordSpace
-from densray.axes._lexicon_evaluation import LexiconInduction, evaluate_induction, evaluate_inductions
+from densray.axes._lexicon_evaluation import LexiconInduction, evaluate_induction
 from densray.axes._protocol import Protocol, TrainTest
 from densray.axes._stability import evaluate_stability
 from densray.datasets import load_lexicon
@@ -60,7 +60,7 @@ def test_the_result_says_what_was_used_and_what_was_missing() -> None:
     assert result.provenance.words_missing == ("zebra",)
     assert result.dropped_conflicts == 1
     assert result.provenance.words_set_aside == {"conflicting": ("odd",)}
-    survey = evaluate_inductions(space, [larger, lexicon], methods=["mean-difference"], protocol=QUICK)
+    survey = evaluate_induction(space, [larger, lexicon], methods=["mean-difference"], protocol=QUICK)
     assert survey.provenance.words_set_aside == {"conflicting": ("odd",)}
     assert result.n_training + result.n_test == result.provenance.words_used == 200
     assert result.score("mean-difference").seconds > 0
@@ -83,7 +83,7 @@ def test_the_interval_of_a_difference_is_paired() -> None:
 def test_the_macro_mean_counts_every_lexicon_once() -> None:
     space, lexicon = planted_space()
     small = Lexicon(list(lexicon.items())[:60], name="small")
-    survey = evaluate_inductions(space, [lexicon, small], methods=["ridge"], protocol=QUICK)
+    survey = evaluate_induction(space, [lexicon, small], methods=["ridge"], protocol=QUICK)
     taus = [result.score("ridge").tau for result in survey.results]
     assert survey.macro_means["ridge"] == pytest.approx(np.mean(taus))
     assert survey.tables()[0].rows[-1] == {"lexicon": "macro mean", "ridge": pytest.approx(np.mean(taus))}
@@ -96,7 +96,7 @@ def test_unknown_methods_and_no_lexicon_are_named() -> None:
     with pytest.raises(TaskError, match="no method"):
         evaluate_induction(space, lexicon, methods=[])
     with pytest.raises(TaskError, match="at least one"):
-        evaluate_inductions(space, [])
+        evaluate_induction(space, [])
     result = evaluate_induction(space, lexicon, methods=["ridge"], protocol=QUICK)
     with pytest.raises(TaskError, match="'svm' was not measured"):
         result.score("svm")

@@ -10,7 +10,6 @@ from densray.axes._comparison import (
     COMPARABLE,
     QUICK_METHODS,
     FailedTrial,
-    HeldOutAxis,
     MethodComparison,
     MethodTrial,
     compare_methods,
@@ -26,12 +25,12 @@ from densray.axes._files import SavedAxis, fit_axis, induce_by_axis, is_axis_fil
 from densray.axes._frames import induce_frame
 from densray.axes._lexicon_evaluation import (
     DEFAULT_METHODS,
+    HeldOutTau,
     InductionSurvey,
     LexiconInduction,
     MethodScore,
     check_methods,
     evaluate_induction,
-    evaluate_inductions,
 )
 from densray.axes._model import AxisModel
 from densray.axes._options import AxisOptions, find_seeds, fit_rotation
@@ -65,7 +64,7 @@ __all__ = [
     "Cone",
     "Diagnosis",
     "FailedTrial",
-    "HeldOutAxis",
+    "HeldOutTau",
     "Induction",
     "InductionSurvey",
     "LexiconInduction",
@@ -89,7 +88,6 @@ __all__ = [
     "diagnose",
     "diagnose_axis",
     "evaluate_induction",
-    "evaluate_inductions",
     "evaluate_stability",
     "find_seeds",
     "fit_axis",

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from densray._threads import Progress, part_of, run_in_thread
 from densray.alignment import Alignment
 from densray.axes._evidence import degrees_between
-from densray.axes._lexicon_evaluation import check_methods
+from densray.axes._lexicon_evaluation import HeldOutTau, check_methods, measure_tau
 from densray.axes._model import AxisModel
 from densray.axes._options import find_seeds, fit_rotation
 from densray.axes._resampling import count_folds, held_out_scores, stratified_folds
@@ -23,7 +23,6 @@ from densray.axes._scoring import Induction, score_vocabulary
 from densray.axes._views import AxisChange, axis_change, standardized
 from densray.errors import DensRayError, TaskError, suggest
 from densray.lexicon import Lexicon
-from densray.metrics import kendall_tau, percentile_interval, resampled_tau
 from densray.report import Column, Input, Provenance, Result, Table, best_cells
 from densray.rotations import METHODS
 from densray.space import WordSpace
@@ -41,44 +40,25 @@ QUICK_METHODS = ("ridge", "mean-difference", "densray", "logistic", "densray-uni
 _RESAMPLES = 500
 
 
-@dataclass(frozen=True)
-class HeldOutAxis:
-    """The axis a method finds, and how it orders seeds that it has not seen.
+@dataclass(frozen=True, kw_only=True)
+class MethodTrial(HeldOutTau):
+    """One method on one concept: its axis, how it orders seeds that it has not seen, and the vocabulary in its order.
 
     Attributes
     ----------
-    method : str
-    tau : float
-        Kendall's τ-b of the seeds' labels with the scores they get from axes found without them.
-    tau_low, tau_high : float
-        Its bootstrap interval over seeds.
-    seconds : float
-        Time of one fit on all seeds.
     total_seconds : float
-        Time of everything: that fit, those without each fold, the interval.
+        Time of everything: the fit on all seeds, those without each fold, the interval.
     split : bool
         Whether scores were split at their median, for a method of two classes.
     axis : array of shape (d,)
-    resamples : array
-        τ of every bootstrap resample of the seeds, the same for all methods: what differences are paired by.
+    ranking : Induction
+        The vocabulary along the axis.
     """
 
-    method: str
-    tau: float
-    tau_low: float
-    tau_high: float
-    seconds: float
     total_seconds: float = field(compare=False, metadata={"report": False})
     split: bool
-    axis: NDArray[np.float64] = field(repr=False, metadata={"report": False})
-    resamples: NDArray[np.float64] = field(repr=False, metadata={"report": False})
-
-
-@dataclass(frozen=True)
-class MethodTrial(HeldOutAxis):
-    """One method on one concept: its axis, held out, and the vocabulary in its order (`ranking`)."""
-
-    ranking: Induction = field(repr=False, metadata={"report": False})
+    axis: NDArray[np.float64] = field(repr=False, compare=False, metadata={"report": False})
+    ranking: Induction = field(repr=False, compare=False, metadata={"report": False})
 
 
 @dataclass(frozen=True)
@@ -115,17 +95,17 @@ def try_method(
     """
     check_methods([method])
     numbers = stratified_folds(seeds, count_folds(seeds, folds), np.random.default_rng(random_state))
-    found = run_in_thread(lambda: _held_out(seeds, method, numbers, random_state, progress))
-    if isinstance(found, FailedTrial):
-        return found
-    return MethodTrial(
-        **vars(found), ranking=score_vocabulary(space, AxisModel(found.axis), method=method, seeds=seeds)
-    )
+    return run_in_thread(lambda: _try_method(space, seeds, method, numbers, random_state, progress))
 
 
-def _held_out(
-    seeds: Alignment, method: str, folds: NDArray[np.int64], random_state: int, progress: Progress | None
-) -> HeldOutAxis | FailedTrial:
+def _try_method(
+    space: WordSpace,
+    seeds: Alignment,
+    method: str,
+    folds: NDArray[np.int64],
+    random_state: int,
+    progress: Progress | None,
+) -> MethodTrial | FailedTrial:
     split = METHODS[method].classes_only and not seeds.is_binary
     learned = replace(seeds, y=seeds.sides) if split else seeds
     start = time.perf_counter()
@@ -133,12 +113,14 @@ def _held_out(
         rotation = fit_rotation(method, learned)
         seconds = time.perf_counter() - start
         scores = held_out_scores(rotation, learned, folds, progress=progress)[:, 0]
-        resamples = resampled_tau(seeds.values, scores, n_resamples=_RESAMPLES, random_state=random_state)
-        tau = kendall_tau(seeds.values, scores)
+        measured = measure_tau(seeds.values, scores, n_resamples=_RESAMPLES, random_state=random_state)
     except DensRayError as error:
         return FailedTrial(method, str(error), time.perf_counter() - start)
-    ends, total = percentile_interval(resamples), time.perf_counter() - start
-    return HeldOutAxis(method, tau, *ends, seconds, total, split, rotation.components_[0], resamples)
+    total, axis = time.perf_counter() - start, rotation.components_[0]
+    ranking = score_vocabulary(space, AxisModel(axis), method=method, seeds=seeds)
+    return MethodTrial(
+        method=method, seconds=seconds, total_seconds=total, split=split, axis=axis, ranking=ranking, **measured
+    )
 
 
 def found_trials(trials: Sequence[MethodTrial | FailedTrial]) -> tuple[MethodTrial, ...]:
@@ -158,8 +140,7 @@ def trial_rows(trials: Sequence[MethodTrial | FailedTrial]) -> list[dict[str, An
 
 def _row(trial: MethodTrial, best: MethodTrial) -> dict[str, Any]:
     row = {key: getattr(trial, key) for key in ("method", "tau", "tau_low", "tau_high", "seconds")}
-    ends = percentile_interval(best.resamples - trial.resamples)
-    row |= {"behind": best.tau - trial.tau, "behind_low": ends.low, "behind_high": ends.high}
+    row |= dict(zip(("behind", "behind_low", "behind_high"), best.ahead_of(trial), strict=True))
     return {**row, "remark": "learned scores split at their median" if trial.split else ""}
 
 

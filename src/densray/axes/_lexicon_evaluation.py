@@ -1,11 +1,11 @@
-"""Lexicon induction: methods learn an axis from labelled words and are measured on words they have not seen."""
+"""Methods evaluated on lexicons: each learns an axis from labelled words and is measured on words it has not seen."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,9 +36,9 @@ DEFAULT_METHODS = (*PAPER_METHODS, "mean-difference", "ridge")
 Vector = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class MethodScore:
-    """How well the axis of one method orders the test words.
+@dataclass(frozen=True, kw_only=True)
+class HeldOutTau:
+    """How well the axis of one method orders words that it has not seen.
 
     Attributes
     ----------
@@ -46,24 +46,49 @@ class MethodScore:
     tau : float
         Kendall's τ-b between the coordinate on the axis and the gold label: the main score.
     tau_low, tau_high : float
-        Its bootstrap interval over test words.
-    spearman, pearson : float
-    auc, accuracy : float or None
-        For gold labels of two classes; the threshold is half-way between the class means of the training words.
+        Its bootstrap interval over words.
     seconds : float
         Time of the fit.
+    resamples : array
+        τ of every bootstrap resample of the words, the same for all methods: what differences are paired by.
     """
 
     method: str
     tau: float
     tau_low: float
     tau_high: float
+    seconds: float
+    resamples: Vector = field(repr=False, compare=False, metadata={"report": False})
+
+    def ahead_of(self, other: HeldOutTau, *, level: float = 0.95) -> tuple[float, float, float]:
+        """Return by how much τ is above another method's, and the ends of the paired interval."""
+        return self.tau - other.tau, *percentile_interval(self.resamples - other.resamples, level)
+
+
+def measure_tau(
+    gold: Vector, scores: Vector, *, n_resamples: int, random_state: int, level: float = 0.95
+) -> dict[str, Any]:
+    """Return τ of scores with gold labels, its interval and its resamples: those fields of :class:`HeldOutTau`."""
+    resamples = resampled_tau(gold, scores, n_resamples=n_resamples, random_state=random_state)
+    low, high = percentile_interval(resamples, level)
+    return {"tau": kendall_tau(gold, scores), "tau_low": low, "tau_high": high, "resamples": resamples}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodScore(HeldOutTau):
+    """All scores of one method on the test words.
+
+    Attributes
+    ----------
+    spearman, pearson : float
+    auc, accuracy : float or None
+        For gold labels of two classes; the threshold is half-way between the class means of the training words.
+    """
+
     spearman: float
     pearson: float
     auc: float | None
     accuracy: float | None
-    seconds: float
-    resamples: Vector = field(repr=False, compare=False, metadata={"report": False})
 
 
 @dataclass(frozen=True)
@@ -112,9 +137,7 @@ class LexiconInduction(Result):
 
     def difference(self, first: str, second: str) -> tuple[float, float, float]:
         """Return by how much the τ of one method is above another's, and the ends of its paired interval."""
-        one, other = self.score(first), self.score(second)
-        ends = percentile_interval(one.resamples - other.resamples, self.protocol.level)
-        return one.tau - other.tau, *ends
+        return self.score(first).ahead_of(self.score(second), level=self.protocol.level)
 
     def tables(self) -> list[Table]:
         """Return one row per method."""
@@ -178,33 +201,59 @@ def check_methods(methods: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(methods))
 
 
+@overload
 def evaluate_induction(
     space: WordSpace,
     lexicon: Lexicon,
+    *,
+    test: Lexicon | None = ...,
+    methods: Sequence[str] = ...,
+    protocol: Protocol | None = ...,
+    progress: Progress | None = ...,
+    journal: Journal | None = ...,
+) -> LexiconInduction: ...
+
+
+@overload
+def evaluate_induction(
+    space: WordSpace,
+    lexicon: Sequence[Lexicon],
+    *,
+    methods: Sequence[str] = ...,
+    protocol: Protocol | None = ...,
+    progress: Progress | None = ...,
+    journal: Journal | None = ...,
+) -> InductionSurvey: ...
+
+
+def evaluate_induction(
+    space: WordSpace,
+    lexicon: Lexicon | Sequence[Lexicon],
     *,
     test: Lexicon | None = None,
     methods: Sequence[str] = DEFAULT_METHODS,
     protocol: Protocol | None = None,
     progress: Progress | None = None,
     journal: Journal | None = None,
-) -> LexiconInduction:
+) -> LexiconInduction | InductionSurvey:
     """Return how well each method, trained on labelled words, orders words it has not seen.
 
     Parameters
     ----------
     space : WordSpace
-    lexicon : Lexicon
-        The training words; without `test` some of them are held out.
+    lexicon : Lexicon, or sequence of Lexicon
+        The training words; without `test` some of them are held out. Several lexicons are each split on their own, and
+        the result is a survey with the mean over them.
     test : Lexicon, optional
-        The gold labels.
+        The gold labels, for one lexicon.
     methods : sequence of str
         Names in `densray.rotations.METHODS`.
     protocol : Protocol, optional
         Every other choice; the paper's by default.
     progress : callable, optional
-        Told how many methods are done, and of how many.
+        Called with the methods done and their number, over all lexicons.
     journal : Journal, optional
-        Keeps the scores of each method until the run is done; see `densray.journal`.
+        Stores the scores of each method until the run is done; see `densray.journal`.
 
     Examples
     --------
@@ -215,6 +264,39 @@ def evaluate_induction(
     True
     """
     protocol, methods = protocol or Protocol(), check_methods(methods)
+    if isinstance(lexicon, Lexicon):
+        return _evaluate(space, lexicon, test, methods, protocol, progress, journal)
+    if test is not None or not lexicon:
+        raise TaskError(f"{len(lexicon)} lexicons are given{' with a test lexicon' if test else ''}; "
+                        "at least one lexicon is needed, and exactly one where a test lexicon is given.")  # fmt: skip
+    provenance = Provenance.begin(seed=protocol.random_state)
+    results: list[LexiconInduction] = []
+    for each in lexicon:
+        start = len(results) * len(methods)
+        step = part_of(progress, start, start + len(methods), len(lexicon) * len(methods))
+        results.append(_evaluate(space, each, None, methods, protocol, step, journal))
+    inputs = {each.name: each for result in results for each in result.provenance.inputs}
+    finished = provenance.finish(
+        inputs=list(inputs.values()),
+        used=sum(result.n_training + result.n_test for result in results),
+        missing=[word for result in results for word in result.provenance.words_missing],
+        set_aside=joined_reasons(result.provenance.words_set_aside for result in results),
+        resumed=sum(result.provenance.parts_resumed for result in results),
+    )
+    means = {method: macro_mean(result.score(method).tau for result in results) for method in methods}
+    return InductionSurvey(means, tuple(results), provenance=finished)
+
+
+def _evaluate(
+    space: WordSpace,
+    lexicon: Lexicon,
+    test: Lexicon | None,
+    methods: Sequence[str],
+    protocol: Protocol,
+    progress: Progress | None,
+    journal: Journal | None,
+) -> LexiconInduction:
+    """Return :func:`evaluate_induction` on one lexicon."""
     provenance = Provenance.begin(seed=protocol.random_state)
     data = TrainTest.of(space, lexicon, test, protocol=protocol)
     run = (journal or Journal()).run("lexicon induction", data, protocol)
@@ -249,55 +331,22 @@ def evaluate_induction(
     )
 
 
-def evaluate_inductions(
-    space: WordSpace,
-    lexicons: Sequence[Lexicon],
-    *,
-    methods: Sequence[str] = DEFAULT_METHODS,
-    protocol: Protocol | None = None,
-    progress: Progress | None = None,
-    journal: Journal | None = None,
-) -> InductionSurvey:
-    """Return `evaluate_induction` on several lexicons, each split on its own, and the macro means."""
-    if not lexicons:
-        raise TaskError("no lexicon was given; at least one is needed.")
-    provenance = Provenance.begin(seed=(protocol or Protocol()).random_state)
-    methods = check_methods(methods)
-    results: list[LexiconInduction] = []
-    for lexicon in lexicons:
-        start = len(results) * len(methods)
-        step = part_of(progress, start, start + len(methods), len(lexicons) * len(methods))
-        results.append(
-            evaluate_induction(space, lexicon, methods=methods, protocol=protocol, progress=step, journal=journal)
-        )
-    means = {method: macro_mean(result.score(method).tau for result in results) for method in methods}
-    inputs = {each.name: each for result in results for each in result.provenance.inputs}
-    used = sum(result.n_training + result.n_test for result in results)
-    missing = [word for result in results for word in result.provenance.words_missing]
-    resumed = sum(result.provenance.parts_resumed for result in results)
-    set_aside = joined_reasons(result.provenance.words_set_aside for result in results)
-    finished = provenance.finish(
-        inputs=list(inputs.values()), used=used, missing=missing, set_aside=set_aside, resumed=resumed
-    )
-    return InductionSurvey(means, tuple(results), provenance=finished)
-
-
 def _measure(method: str, data: TrainTest, protocol: Protocol) -> MethodScore:
     training_scores, scores, seconds = fit_method(method, data, protocol)
-    gold, resamples = data.test.y, protocol.n_resamples
-    taus = resampled_tau(gold, scores, n_resamples=resamples, random_state=protocol.random_state)
-    low, high = percentile_interval(taus, protocol.level)
+    gold, binary = data.test.y, data.test.is_binary
     threshold = midpoint(data.training.sides, training_scores)
-    binary = data.test.is_binary
     return MethodScore(
         method=method,
-        tau=kendall_tau(gold, scores),
-        tau_low=low,
-        tau_high=high,
+        seconds=seconds,
         spearman=spearman(gold, scores),
         pearson=pearson(gold, scores),
         auc=auc(gold, scores) if binary else None,
         accuracy=accuracy(gold, scores, threshold=threshold) if binary else None,
-        seconds=seconds,
-        resamples=taus,
+        **measure_tau(
+            gold,
+            scores,
+            n_resamples=protocol.n_resamples,
+            random_state=protocol.random_state,
+            level=protocol.level,
+        ),
     )

@@ -59,7 +59,7 @@ def evaluate_lexicon(
 
     Example: densray evaluate lexicon googlenews-26k hu-liu --methods densray-unit,svm,ridge
     """
-    from densray.axes._lexicon_evaluation import DEFAULT_METHODS, evaluate_induction, evaluate_inductions
+    from densray.axes._lexicon_evaluation import DEFAULT_METHODS, evaluate_induction
     from densray.axes._protocol import Protocol
     from densray.datasets import load_space
     from densray.errors import TaskError
@@ -81,7 +81,7 @@ def evaluate_lexicon(
             if len(loaded) == 1:
                 result = evaluate_induction(vectors, loaded[0], test=gold, **options)
             else:
-                result = evaluate_inductions(vectors, loaded, **options)
+                result = evaluate_induction(vectors, loaded, **options)
         show(result, as_json=answer.as_json, quiet=answer.quiet)
 
 
