@@ -1,146 +1,225 @@
-"""Make the table of ``docs/debiasing.md``: every remover, three word lists, what went and what stayed.
+"""Make the tables of ``docs/debiasing.md``: what removers leave of gender in words they have not seen.
 
-Runs ``evaluate_removal`` on ``googlenews-26k``; takes some minutes on two cores. LEACE needs ``pip install
-'densray[leace]'``, and SemBias the file of that name in the folder that ``DENSRAY_DATA`` names; each is left out
-where it is not at hand::
+On ``googlenews-26k``, with three lists to learn from. The 5,000 words with the strongest he/she bias are split into
+halves five times: removers learn from one half (or from the family words, or from he and she), and are tested on the
+other half alone. SemBias needs the file of that name in the folder that ``DENSRAY_DATA`` names, and is left out where
+it is not at hand::
 
     DENSRAY_DATA=… python scripts/build_removal_table.py
 
 Writes ``docs/removal.json`` (unrounded), the tables of ``docs/debiasing.md`` and ``docs/removal.svg``; with
-``--render`` the last two alone, from the numbers at hand.
+``--render`` the last two alone, from the numbers at hand. Some minutes on two cores.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from densray import Lexicon, WordSpace, load_space
-from densray.debiasing import Concept, MeasuredSpace, evaluate_removal, load_concept, make_remover, most_biased
+from densray.debiasing import (
+    BiasedWords,
+    Concept,
+    Reference,
+    anchor_gap,
+    association_test,
+    cluster_test,
+    direct_bias,
+    load_concept,
+    make_remover,
+    most_biased,
+    neighbor_overlap,
+    neighbor_test,
+    pair_choice,
+    recovery_test,
+    refitted_auc,
+    similarity,
+)
+from densray.errors import SignalWarning
 from densray.figures import removal_tradeoff, to_svg
-from densray.report import Column, Table, to_json, to_markdown
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 NUMBERS, PAGE = DOCS / "removal.json", DOCS / "debiasing.md"
-COUNT = 2500
+COUNT = 2500  # most biased words of either side, as in Gonen & Goldberg (2019)
+DRAWS = 5
+STUDENT = 2.7764451051977987  # the 97.5 % quantile of Student's t with four degrees of freedom
 
 FAMILY = [
-    "random", "mean-difference", "densray-unit", "densray-unit:2", "densray-unit:5", "densray-unit:10", "densifier",
-    "svm", "ridge", "ridge:10", "inlp:10", "inlp:30", "hard", "double-hard", "leace",
+    "random", "mean-difference", "densray-unit", "densray-unit:5", "densifier", "svm", "ridge", "ridge:10", "inlp:30",
+    "hard", "double-hard", "leace",
 ]  # fmt: skip
-BIASED = ["mean-difference", "densray-unit", "densifier", "svm", "ridge", "ridge:30", "inlp:10", "inlp:30", "leace"]
-HELD_OUT = ["mean-difference", "densray-unit", "ridge", "ridge:30", "inlp:10", "inlp:30", "leace"]
+BIASED = ["random", "mean-difference", "densray-unit", "densifier", "svm", "ridge", "ridge:30", "inlp:30", "leace"]
 
-#: Heading → the measure under it; a field of a measure stands after a dot.
-REMOVED = {
-    "clusters": "cluster accuracy", "linear": "recovery (linear)", "RBF": "recovery (rbf)",
-    "neighbours": "neighbour correlation", "gap": "anchor gap", "direct": "direct bias", "WEAT 7": "WEAT 7",
-    "WEAT 8": "WEAT 8", "stereotype": "SemBias stereotype", "definition": "SemBias stereotype.definition",
-    "RNSB": "RNSB",
-}  # fmt: skip
-KEPT = {
-    "MEN": "men", "SimLex": "simlex-999", "WS-353": "wordsim-353", "RG": "rg-65", "RW": "rare-words",
-    "analogies": "analogies", "overlap": "neighbour overlap",
-}  # fmt: skip
+HELD_OUT = ("ridge AUC", "linear", "RBF", "clusters")
+ELSEWHERE = ("neighbours", "gap", "direct", "WEAT 7", "WEAT 8", "stereotype", "definition", "MEN", "SimLex", "overlap")
 BEGIN, END = "% tables: begin", "% tables: end"
 
 
-def lists(space: WordSpace, concept: Concept) -> Iterator[tuple[str, Concept, list[str], int]]:
-    """Yield each word list: its name, the concept with it, the removers to try, and how many words are tested."""
-    yield "family pairs (43 words)", concept, FAMILY, COUNT
-    assert concept.poles is not None
-    yield "he – she", concept.with_lexicon(Lexicon.from_pairs([concept.poles])), ["mean-difference"], COUNT
-    words, sides = most_biased(space, concept.poles, exclude=concept.keep).top(COUNT)
-    labels = np.where(sides, 1.0, -1.0)
-    biased = Lexicon(zip(words, labels, strict=True), name="biased words")
-    yield "5,000 biased words", concept.with_lexicon(biased), BIASED, COUNT
-    random = np.random.RandomState(0)
-    half = np.concatenate([random.permutation(np.flatnonzero(sides == side))[: COUNT // 2] for side in (False, True)])
-    chosen = [words[place] for place in half]
-    learned = Lexicon(zip(chosen, labels[half], strict=True), name="half of the biased words")
-    held_out = replace(concept.with_lexicon(learned), keep=(*concept.keep, *chosen))
-    yield "half of them, tested on the other half", held_out, HELD_OUT, COUNT // 2
+class Gender:
+    """The space, the concept, and the words whose bias is asked for."""
+
+    def __init__(self) -> None:
+        self.space = load_space("googlenews-26k").normalized()
+        self.concept: Concept = load_concept("gender")
+        self.reference = Reference.of(self.space, self.concept)
+        assert self.concept.poles is not None
+        self.biased = most_biased(self.space, self.concept.poles, exclude=self.concept.keep)
+        words, sides = self.biased.top(COUNT)
+        self.words, self.labels = np.array(words), np.where(sides, 1.0, -1.0)
+        self.bias = np.concatenate([self.biased.bias[:COUNT], self.biased.bias[-COUNT:]])
+
+    def halves(self, draw: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """Return the words to learn from and the words to test on, as places, half of either side each."""
+        random = np.random.RandomState(draw)
+        learned = np.concatenate(
+            [random.permutation(np.flatnonzero(self.labels == side))[: COUNT // 2] for side in (-1.0, 1.0)]
+        )
+        return np.sort(learned), np.setdiff1d(np.arange(len(self.words)), learned)
+
+    def removed(self, remover: str, lexicon: Lexicon) -> tuple[WordSpace, int]:
+        """Return what a remover makes of the space, and how many dimensions it took."""
+        method = make_remover(remover)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SignalWarning)  # inlp stops early: the table says after how many axes
+            erasure = method.fit(self.space, lexicon, pairs=self.concept.pairs)
+        keep, equalize = (self.concept.keep, self.concept.equalize) if method.equalizes else ((), ())
+        return self.space.erased(erasure, keep=keep, equalize=equalize), erasure.rank
+
+    def held_out(self, space: WordSpace, places: np.ndarray[Any, Any]) -> dict[str, float]:
+        """Return what can be recovered of the bias of some words, by models that see those words alone."""
+        words = tuple(self.words[places].tolist())
+        part = BiasedWords(self.biased.poles, words, self.bias[places])
+        half = len(words) // 2
+        options = {"count": half, "n_train": len(words) // 5}
+        return {
+            "ridge AUC": float(np.mean(refitted_auc(space[list(words)].astype(np.float64), self.labels[places]))),
+            "linear": recovery_test(space, part, kernel="linear", **options).value,
+            "RBF": recovery_test(space, part, kernel="rbf", **options).value,
+            "clusters": cluster_test(space, part, count=500).value,
+        }
+
+    def elsewhere(self, space: WordSpace) -> dict[str, float]:
+        """Return the measures that do not look at those words."""
+        concept = self.concept
+        tests = {test.number: test for test in concept.associations}
+        ratings = {each.name: each for each in concept.similarities}
+        found = {
+            "neighbours": neighbor_test(space, self.biased, concept.neutral).value,
+            "gap": anchor_gap(space, concept.neutral, concept.anchors).value,
+            "direct": direct_bias(space, concept.neutral, self.reference.direction).value,
+            **{f"WEAT {number}": association_test(space, tests[number]).value for number in (7, 8)},
+            "MEN": similarity(space, ratings["men"]).value,
+            "SimLex": similarity(space, ratings["simlex-999"]).value,
+            "overlap": neighbor_overlap(space, self.space, most=500).value,
+        }
+        if concept.questions:
+            choice = pair_choice(space, concept.questions, self.biased.poles)
+            found |= {"stereotype": choice.stereotype, "definition": choice.definition}
+        return found
 
 
-def measured(space: WordSpace, concept: Concept, removers: Sequence[str], count: int) -> list[MeasuredSpace]:
-    """Return the original and what each remover makes of it; LEACE is left out where it is not installed."""
-    usable = [name for name in removers if make_remover(name).is_installed]
+def measured(gender: Gender) -> Iterator[dict[str, Any]]:
+    """Yield one row per list and remover: each measure's mean over the draws, its interval and its values."""
+    draws = [gender.halves(draw) for draw in range(DRAWS)]
 
-    def progress(done: int, total: int) -> None:
-        print(f"  {done} of {total} measures", flush=True)
+    def row(words: str, name: str, spaces: Sequence[tuple[WordSpace, int]]) -> dict[str, Any]:
+        values = [gender.held_out(spaces[draw % len(spaces)][0], tested) for draw, (_, tested) in enumerate(draws)]
+        fixed = [gender.elsewhere(space) for space, _ in spaces]
+        axes = [taken for _, taken in spaces]
+        print(f"{perf_counter() - STARTED:5.0f} s  {words}: {name}", flush=True)
+        means = {key: spread([each[key] for each in values]) for key in values[0]}
+        means |= {key: spread([each[key] for each in fixed]) for key in fixed[0]}
+        return {"list": words, "name": name, "axes": axes, "measures": means}
 
-    return list(evaluate_removal(space, concept, usable, n_biased=count, progress=progress).spaces)
+    yield row("nothing removed", "original", [(gender.space, 0)])
+    for name in FAMILY:
+        yield row("family words", name, [gender.removed(name, gender.concept.lexicon)])
+    poles = Lexicon.from_pairs([gender.biased.poles])
+    yield row("he – she", "mean-difference", [gender.removed("mean-difference", poles)])
+    for name in BIASED:
+        learned = [
+            Lexicon(dict(zip(gender.words[places].tolist(), gender.labels[places].tolist(), strict=True)))
+            for places, _ in draws
+        ]
+        yield row("half of the biased words", name, [gender.removed(name, each) for each in learned])
 
 
-def plain(results: dict[str, list[MeasuredSpace]]) -> list[dict[str, Any]]:
-    """Return one row a space, without the words that were missing."""
-    rows = []
-    for name, spaces in results.items():
-        for space in spaces:
-            row = json.loads(to_json(space))
-            for measure in (*row["removed"], *row["kept"]):
-                measure["missing"] = len(measure["missing"])
-            rows.append({"list": name, **row})
-    return rows
+def spread(values: Sequence[float]) -> dict[str, Any]:
+    """Return the mean of the draws, and its interval by Student's t where there are five."""
+    mean = float(np.mean(values))
+    half = STUDENT * float(np.std(values, ddof=1)) / DRAWS**0.5 if len(values) == DRAWS else None
+    low, high = (None, None) if half is None else (mean - half, mean + half)
+    return {"mean": mean, "low": low, "high": high, "values": [float(value) for value in values]}
 
 
 def rendered(rows: Sequence[dict[str, Any]]) -> str:
-    """Return the tables of every list: what was removed, what was kept."""
+    """Return the tables: what models find in held-out words, and the other measures."""
     parts = []
-    for name in dict.fromkeys(row["list"] for row in rows):
-        parts.append(f"### Learned from: {name}\n")
-        titles = ("What is left of gender (lower is less; of WEAT, its size)", "What was kept")
-        for title, measures in zip(titles, (REMOVED, KEPT), strict=True):
-            cells = [{"remover": row["name"], **_cells(row, measures)} for row in rows if row["list"] == name]
-            columns = ["remover", *(Column(key, decimals=3) for key in measures)]
-            parts.append(to_markdown(Table(title, columns, cells)))
+    for title, keys in (
+        ("Held-out words: what is left", HELD_OUT),
+        ("The other measures, and what was kept", ELSEWHERE),
+    ):
+        shown = [key for key in keys if key in rows[0]["measures"]]
+        lines = [f"**{title}**", "", f"| learned from | remover | axes | {' | '.join(shown)} |"]
+        lines.append("| --- | --- | ---: |" + " ---: |" * len(shown))
+        for row in rows:
+            cells = " | ".join(_cell(row["measures"][key], interval=keys is HELD_OUT) for key in shown)
+            lines.append(f"| {row['list']} | {_name(row)} | {_range(row['axes'])} | {cells} |")
+        parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
 
 
-def _cells(row: dict[str, Any], measures: dict[str, str]) -> dict[str, float | None]:
-    found = {each["name"]: each for each in (*row["removed"], *row["kept"])}
-    cells = {}
-    for heading, measure in measures.items():
-        name, _, part = measure.partition(".")
-        cells[heading] = found.get(name, {}).get(part or "value")
-    return cells
+def _name(row: dict[str, Any]) -> str:
+    base, _, most = row["name"].partition(":")
+    return f"inlp (at most {most}; stops after {_range(row['axes'])})" if base == "inlp" else str(row["name"])
+
+
+def _range(axes: Sequence[int]) -> str:
+    low, high = min(axes), max(axes)
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def _cell(found: dict[str, Any], *, interval: bool) -> str:
+    if not interval or found["low"] is None:
+        return f"{found['mean']:.3f}"
+    return f"{found['mean']:.3f} ± {found['high'] - found['mean']:.3f}"
 
 
 def drawn(rows: Sequence[dict[str, Any]]) -> str:
-    """Return the figure of the page: RBF recovery against MEN, for the family pairs and for the biased words."""
-    points = []
-    for row in rows:
-        short = next((word for word in ("family", "biased") if word in row["list"] and "half" not in row["list"]), None)
-        if short is not None and not (row["name"] == "original" and short == "biased"):
-            cells = _cells(row, {"recovery (rbf)": "recovery (rbf)", "men": "men"})
-            name = row["name"] if row["name"] == "original" else f"{row['name']} ({short})"
-            points.append({"space": name, **cells})
-    return to_svg(removal_tradeoff(points, title="Learned from family pairs, and from biased words"))
+    """Return the figure of the page: RBF recovery in held-out words against MEN."""
+    short = {"nothing removed": "", "family words": " (family)", "half of the biased words": " (biased)"}
+    points = [
+        {
+            "space": f"{row['name']}{short[row['list']]}",
+            "recovery (rbf)": row["measures"]["RBF"]["mean"],
+            "men": row["measures"]["MEN"]["mean"],
+        }
+        for row in rows
+        if row["list"] in short
+    ]
+    return to_svg(removal_tradeoff(points, title="Learned from family words, and from biased words"))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--render", action="store_true", help="only write the tables again, from the numbers at hand")
     if not parser.parse_args().render:
-        space, concept = load_space("googlenews-26k").normalized(), load_concept("gender")
-        results: dict[str, list[MeasuredSpace]] = {}
-        for name, lexicon_concept, removers, count in lists(space, concept):
-            print(name, flush=True)
-            results[name] = measured(space, lexicon_concept, removers, count)
-        NUMBERS.write_text(json.dumps(plain(results), indent=1, ensure_ascii=False) + "\n", "utf-8")
+        rows = list(measured(Gender()))
+        NUMBERS.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", "utf-8")
     page = PAGE.read_text("utf-8")
     before, after = page.split(BEGIN)[0], page.split(END)[1]
     rows = json.loads(NUMBERS.read_text("utf-8"))
     (DOCS / "removal.svg").write_text(drawn(rows), "utf-8")
-    tables = rendered(rows)
-    PAGE.write_text(f"{before}{BEGIN}\n\n{tables}\n{END}{after}", "utf-8")
+    PAGE.write_text(f"{before}{BEGIN}\n\n{rendered(rows)}\n{END}{after}", "utf-8")
 
 
+STARTED = perf_counter()
 if __name__ == "__main__":
     main()

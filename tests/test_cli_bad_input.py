@@ -176,11 +176,12 @@ def test_a_file_that_is_no_axis_is_called_just_that(
     content: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "list.txt").write_text(content)
-    line = refused(["erase", folder / "space.densray", folder / "list.txt", "-o", folder / "out.bin"], capsys)
-    assert "list.txt is no saved rotation" in line
+    line = refused(["rotate", folder / "space.densray", folder / "list.txt", "-o", folder / "out.bin"], capsys)
+    assert "list.txt is not a saved rotation" in line
     assert "pickle" not in line
 
 
+@pytest.mark.filterwarnings("default")  # the axis was fitted to predict: a line on stderr
 def test_words_to_keep_are_read_as_any_list_and_the_missing_are_named(
     axis: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

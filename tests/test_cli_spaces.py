@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from densray import DensRay, WordSpace, save_rotation
+from densray import DensRay, Lexicon, LinearRotation, WordSpace, load_space, save_rotation
 from densray.cli.entry import run
+from densray.debiasing import evaluate_removal, load_concept, plan_removal
 from densray.formats import read_space, write_space
 from planted import planted_space
 
@@ -36,8 +37,14 @@ def arguments(folder: Path, command: str, output: str, *more: str) -> list[str]:
 def test_a_space_goes_in_and_a_space_comes_out(command: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(arguments(folder, command, "out.bin", "--json")) == 0
     printed = capsys.readouterr()
-    missing: dict[str, list[str]] = {"words_missing": []} if command == "erase" else {}
-    assert json.loads(printed.out) == {"path": str(folder / "out.bin"), "words": 20, "width": 5, **missing}
+    told: dict[str, object] = {"path": str(folder / "out.bin"), "words": 20, "width": 5}
+    if command == "erase":
+        told |= {"words_missing": [], "words_changed": 20, "words_kept": 0, "remover": "DensRay", "axes": 1}
+        told |= {
+            "refit": None,
+            "remarks": ["What is left was not measured: give the labelled words in place of the axis."],
+        }
+    assert json.loads(printed.out) == told
     assert printed.err == ""
     wanted = {"convert": SPACE, "rotate": SPACE.rotated(ROTATION), "erase": SPACE.erased(ROTATION)}[command]
     written = read_space(folder / "out.bin")
@@ -165,3 +172,71 @@ def test_neighbors_are_those_of_the_library(folder: Path, capsys: pytest.Capture
     assert "cosine" in capsys.readouterr().out
     assert run(["neighbors", str(folder / "space.txt"), "Word1"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.fixture
+def labelled(tmp_path: Path) -> tuple[Path, WordSpace]:
+    """A folder with a space of 400 words, of which two classes differ along one dimension, and their labels."""
+    random = np.random.default_rng(0)
+    y = np.tile([1.0, -1.0], 200)
+    X = random.normal(size=(400, 12)) + 0.5
+    X[:, 0] += 2.0 * y
+    space = WordSpace([f"w{i}" for i in range(400)], X.astype(np.float32), name="labelled")
+    write_space(space, tmp_path / "space.densray")
+    lines = "".join(f"w{i}\t{label:g}\n" for i, label in enumerate(y.tolist()))
+    (tmp_path / "words.tsv").write_text(lines, "utf-8")
+    return tmp_path, space
+
+
+def test_erase_takes_labelled_words_and_says_what_is_left(
+    labelled: tuple[Path, WordSpace], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, space = labelled
+    monkeypatch.chdir(folder)
+    command = ["erase", "space.densray", "words.tsv", "-o", "out.densray"]
+    assert run([*command, "--keep", "w3,none", "--json"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    told = json.loads(printed.out)
+    assert (told["words_changed"], told["words_kept"], told["words_missing"]) == (399, 1, ["none"])
+    assert (told["remover"], told["axes"]) == ("mean-difference", 1)
+    assert told["refit"]["before"] > 0.95
+    assert told["refit"]["after"] < 0.65
+    plan = plan_removal(space, Lexicon.read("words.tsv"), keep=["w3"])
+    assert np.allclose(read_space("out.densray").vectors, plan.removal(space.words, space.vectors), atol=1e-6)
+    assert run([*command, "--overwrite"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1] == "mean-difference: 1 axis removed; 400 words changed, 0 kept as they are"
+    assert lines[2].startswith("Fitted again on words the removal has not seen, a ridge axis ranks them with AUC ")
+
+
+@pytest.mark.parametrize("remover", ["leace", "densray-unit:2", "inlp", "hard", "double-hard"])
+def test_erase_writes_what_evaluate_bias_measures(
+    remover: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    google, concept = load_space("googlenews-26k", limit=3000), load_concept("gender")
+    write_space(google, "space.densray")
+    assert run(["erase", "space.densray", "gender", "-r", remover, "--normalize", "-o", "out.densray", "-q"]) == 0
+    unit = google.normalized()
+    expected = evaluate_removal(unit, concept, [remover]).removed_spaces[0]
+    assert np.allclose(read_space("out.densray").vectors, expected.vectors, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("always::densray.errors.SignalWarning")
+def test_erasing_an_axis_that_predicts_warns_and_says_what_to_do(
+    labelled: tuple[Path, WordSpace], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, space = labelled
+    monkeypatch.chdir(folder)
+    X, y, *_ = Lexicon.read("words.tsv").align(space)
+    save_rotation(LinearRotation("ridge").fit(X, y), "ridge.npz", space=space)
+    for given in (["ridge.npz"], ["words.tsv", "-r", "ridge"]):
+        assert run(["erase", "space.densray", *given, "-o", "out.densray", "--overwrite", "--json"]) == 0
+        printed = capsys.readouterr()
+        assert "densray: warning: 'ridge' finds the axis that predicts the labels best" in printed.err
+        assert "Erase with mean-difference" in json.loads(printed.out)["remarks"][-1]
+    for wrong, line in ((["ridge.npz", "-r", "leace"], "labelled words"), (["words.tsv", "--n-axes", "2"], "unit:2")):
+        assert run(["erase", "space.densray", *wrong, "-o", "other.densray"]) == 2
+        assert line in capsys.readouterr().err
+    assert not Path("other.densray").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,10 @@ import pytest
 
 from densray import Lexicon, WordSpace, load_space
 from densray.cli.entry import run
+from densray.datasets import load_lexicon
 from densray.debiasing import (
     Concept,
+    Probe,
     RemovalResult,
     cluster_test,
     evaluate_removal,
@@ -20,6 +23,7 @@ from densray.debiasing import (
     measure_original,
     measure_space,
     most_biased,
+    plan_removal,
     similarity,
 )
 from densray.debiasing import _evaluation as evaluation
@@ -27,6 +31,7 @@ from densray.errors import DensRayError, SpaceError, TaskError
 from densray.figures import removal_tradeoff
 from densray.formats import write_space
 from densray.journal import Journal
+from densray.report import to_json
 
 PAIRS = [("er", "sie"), *((f"m{i}", f"f{i}") for i in range(12))]
 JOBS = [f"beruf{i}" for i in range(40)]
@@ -293,3 +298,95 @@ def test_removing_a_random_direction_changes_no_measure_significantly() -> None:
         interval = original[name].interval
         assert interval is not None
         assert removed[name].value < interval.low
+
+
+def test_a_remover_that_cannot_run_does_not_stop_the_others(space: WordSpace, concept_file: Path) -> None:
+    concept = replace(load_concept(concept_file), pairs=())
+    found = evaluate_removal(space, concept, ["hard", "mean-difference", "inlp"])
+    assert [each.name for each in found.spaces] == ["original", "mean-difference", "inlp:10"]
+    assert found.remarks[0].startswith("«hard» was left out. 'hard' debiasing learns from pairs")
+    assert found.remarks[1].startswith("«inlp:10» stopped after ")
+    assert set(found.remarks) <= set(found.overview().notes)
+    assert json.loads(to_json(found))["remarks"] == list(found.remarks)
+    with pytest.raises(TaskError, match="learns from pairs"):
+        evaluate_removal(space, concept, ["hard"])
+    with pytest.raises(DensRayError, match="is unknown"):
+        evaluate_removal(space, concept, ["hard", "mean"])
+
+
+def test_a_note_on_probes_is_there_where_one_is_below_chance(result: RemovalResult) -> None:
+    note = "A probe below 0.5"
+    below = any(each.value < 0.5 for space in result.spaces for each in space.removed if isinstance(each, Probe))
+    assert below == any(line.startswith(note) for line in result.overview().notes)
+    original = replace(result, spaces=result.spaces[:1])
+    assert not any(line.startswith(note) for line in original.overview().notes)
+
+
+def test_words_in_another_case_are_found_on_request(
+    space: WordSpace, concept_file: Path, result: RemovalResult
+) -> None:
+    upper = WordSpace([word.upper() for word in space.words], space.vectors, name="gross")
+    concept = load_concept(concept_file)
+    with pytest.raises(DensRayError, match="neutral words"):
+        evaluate_removal(upper, concept, ["densray-unit"])
+    found = evaluate_removal(upper, concept, ["densray-unit"], any_case=True)
+    for name in ("anchor gap", "direct bias", "recovery (linear)"):
+        assert found.spaces[1][name].value == pytest.approx(result.spaces[1][name].value, abs=1e-6)
+    gender = load_concept("gender").spelled_as(load_space("googlenews-26k"))
+    assert gender.anchors == ("man", "woman")
+    assert gender.analogies is not None
+
+
+def test_another_seed_draws_other_words_and_the_same_seed_the_same(space: WordSpace, concept_file: Path) -> None:
+    concept = load_concept(concept_file)
+    runs = [evaluate_removal(space, concept, [], random_state=seed).spaces[0].to_dict() for seed in (0, 1, 1)]
+    assert runs[1] == runs[2]
+    assert runs[0] != runs[1]
+
+
+def planted_words(count: int, seed: int = 0) -> tuple[WordSpace, Lexicon]:
+    """Words of two classes that differ along one direction, in a space of 20 dimensions."""
+    random = np.random.default_rng(seed)
+    y = np.tile([1.0, -1.0], count // 2)
+    X = random.normal(size=(count, 20)) + 0.5
+    X[:, 0] += 2.0 * y
+    words = [f"w{i}" for i in range(count)]
+    return WordSpace(words, X.astype(np.float32)), Lexicon(dict(zip(words, y.tolist(), strict=True)))
+
+
+def test_a_planned_removal_says_what_is_left_in_words_it_was_not_learned_from() -> None:
+    space, lexicon = planted_words(1000)
+    plan = plan_removal(space, lexicon, keep=["w0", "absent"])
+    assert plan.refit is not None
+    assert plan.refit.before.value > 0.95
+    assert plan.refit.after.value < 0.6
+    assert (plan.refit.learned_from, plan.refit.tested_on) == (500, 499)  # but for the word that stays
+    assert "(before: 0.9" in plan.refit.summary
+    assert not plan.remarks
+    assert not plan.warning
+    erased = plan.removal(space.words, space.vectors)
+    assert np.array_equal(erased[0], space.vectors[0])
+    assert np.abs(erased[1:] @ plan.removal.erasure.right[0]).max() < 1e-5
+    assert space.erased(plan.removal.erasure, keep=["w0"]).vectors == pytest.approx(erased)
+
+
+def test_a_planned_removal_names_what_is_wrong_with_a_method() -> None:
+    space, lexicon = planted_words(200)
+    assert "predicts the labels best" in plan_removal(space, lexicon, "ridge").warning
+    assert not plan_removal(space, lexicon, "ridge:5").warning
+    leace = plan_removal(space, lexicon, "leace")
+    assert leace.normalize
+    assert "unit length" in leace.remarks[-1]
+    small = plan_removal(space, Lexicon({f"w{i}": 1 - 2 * (i % 2) for i in range(6)}))
+    assert small.refit is None
+    assert "10 words of each side" in small.remarks[0]
+    with pytest.raises(TaskError, match="labelled words alone"):
+        plan_removal(space, lexicon, "hard")
+
+
+def test_erasing_a_predictive_axis_leaves_what_the_mean_difference_takes() -> None:
+    space, lexicon = load_space("googlenews-26k"), load_lexicon("hu-liu")
+    left = {name: plan_removal(space, lexicon, name).refit for name in ("mean-difference", "densray", "leace", "ridge")}
+    after = {name: found.after.value for name, found in left.items() if found is not None}
+    assert all(after[name] < 0.65 for name in ("mean-difference", "densray", "leace"))
+    assert after["ridge"] > 0.9

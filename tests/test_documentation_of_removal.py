@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from densray.debiasing import REMOVERS
+from densray.debiasing._measurement import correlation_interval
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "debiasing.md").read_text("utf-8")
@@ -34,25 +35,27 @@ def test_every_rival_is_in_the_table_and_on_the_page(rows: list[dict[str, Any]])
     assert all(f"`{name}" in PAGE for name in ("inlp", "hard", "double-hard", "leace"))
 
 
-def test_the_word_list_decides_more_than_the_method(rows: list[dict[str, Any]]) -> None:
-    def clusters(words: str, *removers: str) -> list[float]:
-        return [
-            measure["value"]
-            for row in rows
-            if row["list"].startswith(words) and row["name"] in removers
-            for measure in row["removed"]
-            if measure["name"] == "cluster accuracy"
-        ]
+def found(rows: list[dict[str, Any]], words: str, measure: str, *removers: str) -> list[float]:
+    chosen = [row for row in rows if row["list"].startswith(words) and row["name"] in removers]
+    assert len(chosen) == len(removers)
+    return [row["measures"][measure]["mean"] for row in chosen]
 
+
+def test_the_word_list_decides_more_than_the_method(rows: list[dict[str, Any]]) -> None:
     methods = ("mean-difference", "densray-unit", "leace")
-    family, biased = clusters("family", *methods), clusters("5,000", *methods)
-    assert len(family) == len(biased) == 3
+    family, biased = (found(rows, words, "clusters", *methods) for words in ("family", "half"))
     assert min(family) - max(biased) > 0.35
     assert max(family) - min(family) < 0.02
     assert max(biased) - min(biased) < 0.02
 
 
+def test_the_axis_that_predicts_leaves_most_and_every_draw_says_so(rows: list[dict[str, Any]]) -> None:
+    assert min(found(rows, "half", "ridge AUC", "ridge", "svm")) > 0.95
+    assert max(found(rows, "half", "ridge AUC", "mean-difference", "densray-unit", "leace")) < 0.65
+    draws = [row["measures"]["ridge AUC"] for row in rows]
+    assert all(len(each["values"]) == 5 and each["low"] <= each["mean"] <= each["high"] for each in draws)
+
+
 def test_similarity_stays_inside_its_interval(rows: list[dict[str, Any]]) -> None:
-    before = next(measure for measure in rows[0]["kept"] if measure["name"] == "men")
-    after = [measure["value"] for row in rows for measure in row["kept"] if measure["name"] == "men"]
-    assert all(before["low"] < value < before["high"] for value in after)
+    low, high = correlation_interval(rows[0]["measures"]["MEN"]["mean"], 3000)
+    assert all(low < value < high for row in rows for value in row["measures"]["MEN"]["values"])

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from densray.cli.options import (
+    AnyCase,
     Fresh,
     Json,
     Limit,
     LongAnswer,
     Overwrite,
     Quiet,
+    RandomState,
     ReportFile,
     Space,
     grouped,
@@ -102,6 +104,8 @@ def evaluate_bias(
     strength: Annotated[
         float, typer.Option("--strength", min=0.0, max=1.0, metavar="S", help="Share of the change to make.")
     ] = 1.0,
+    any_case: AnyCase = False,
+    random_state: RandomState = 0,
     report: ReportFile = None,
     limit: Limit = None,
     fresh: Fresh = False,
@@ -127,7 +131,14 @@ def evaluate_bias(
     with long_run(fresh=fresh, quiet=quiet) as run:
         with run.progress(f"Removing {lists.name}", by_parts=False) as progress:
             result = evaluate_removal(
-                vectors, lists, list(chosen), strength=strength, progress=progress, journal=run.journal
+                vectors,
+                lists,
+                chosen,
+                strength=strength,
+                any_case=any_case,
+                random_state=random_state,
+                progress=progress,
+                journal=run.journal,
             )
             if report is not None:
                 _write_report(report, result, overwrite=overwrite)

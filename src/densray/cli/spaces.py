@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from densray.cli.options import Answer, AnySpace, Json, Limit, Output, Overwrite, Quiet, Space, grouped, words_of
+from densray.cli.options import (
+    Answer,
+    AnyCase,
+    AnySpace,
+    Json,
+    Limit,
+    Output,
+    Overwrite,
+    Quiet,
+    RandomState,
+    Space,
+    grouped,
+    words_of,
+)
 from densray.cli.terminal import check_output, note, print_json, progress_bar, show
 
 if TYPE_CHECKING:
+    from densray.debiasing import PlannedRemoval
     from densray.formats import Change
+    from densray.streaming import Rewritten
 
 Axis: TypeAlias = Annotated[Path, typer.Argument(metavar="AXIS", help="A saved rotation.")]
 Format: TypeAlias = Annotated[
@@ -156,11 +172,32 @@ def rotate(
     _write(space, target, change=change, options=options, as_json=as_json, quiet=quiet)
 
 
+@grouped
 def erase(
     space: Space,
-    axis: Axis,
+    concept: Annotated[
+        str,
+        typer.Argument(
+            metavar="LEXICON",
+            help="Labelled words: a file, a data set, or a concept (gender, a TOML file of word lists); or a saved "
+            "axis.",
+        ),
+    ],
     output: Output,
-    n_axes: Annotated[int, typer.Option("--n-axes", min=1, metavar="N", help="How many axes to remove.")] = 1,
+    answer: Answer,
+    remover: Annotated[
+        str | None,
+        typer.Option(
+            "--remover",
+            "-r",
+            metavar="NAME[:AXES]",
+            help="What removes the concept of labelled words: mean-difference (the default), densray, leace, inlp:30, "
+            "hard, …; see docs/debiasing.",
+        ),
+    ] = None,
+    n_axes: Annotated[
+        int | None, typer.Option("--n-axes", min=1, metavar="N", help="How many axes of a saved axis to remove.")
+    ] = None,
     keep: Annotated[
         str | None,
         typer.Option("--keep", metavar="WORDS", help="Words to leave as they are: a file, or words between commas."),
@@ -168,27 +205,110 @@ def erase(
     strength: Annotated[
         float, typer.Option("--strength", min=0.0, max=1.0, metavar="S", help="Share of the concept to remove.")
     ] = 1.0,
+    any_case: AnyCase = False,
+    random_state: RandomState = 0,
     format: Format = None,
     limit: Limit = None,
     normalize: Normalize = False,
     any_space: AnySpace = False,
     overwrite: Overwrite = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
-    """Write a space without the concept of an axis, in its original coordinates.
+    """Write a space without a concept, in its original coordinates, and say how much a model still finds of it.
 
-    Example: densray erase vectors.bin gender.npz -o neutral.bin --keep queen,king
+    Example: densray erase vectors.bin hu-liu -o neutral.bin
     """
     target = _checked_target(output, format, overwrite=overwrite)
-    from densray.erasure import Removal
-    from densray.streaming import load_axis
+    from densray.axes._files import is_axis_file
+    from densray.errors import SignalWarning
 
     kept = [] if keep is None else words_of(keep, "--keep")
+    with progress_bar(f"Removing {concept}", quiet=answer.quiet):
+        if is_axis_file(concept):
+            _refuse_remover(remover, concept)
+            plan = _plan_of_axis(space, concept, n_axes or 1, kept, strength, any_space=any_space)
+        else:
+            _refuse_axes(n_axes, concept)
+            options = {"keep": kept, "strength": strength, "any_case": any_case, "random_state": random_state}
+            plan = _plan_of_words(space, concept, remover, limit, options)
+    if plan.warning:
+        warnings.warn(plan.warning, SignalWarning, stacklevel=2)
+    reading: dict[str, Any] = {"format": format, "limit": limit, "overwrite": overwrite}
+    reading["normalize"] = normalize or plan.normalize
+    note(f"Writing {target}", quiet=answer.quiet)
+    with progress_bar(f"Writing {target.name}", quiet=answer.quiet) as progress:
+        from densray.streaming import rewrite_space
+
+        written = rewrite_space(
+            space, target, change=plan.removal, progress=progress, expected=plan.removal.keep, **reading
+        )
+    _answer_erased(written, plan, kept, answer)
+
+
+def _refuse_remover(remover: str | None, axis: str) -> None:
+    from densray.errors import TaskError
+
+    if remover is not None:
+        raise TaskError(
+            f"--remover {remover} was given with the saved axis {axis}, which is removed as it is. Give labelled words "
+            "in its place, or leave --remover out."
+        )
+
+
+def _refuse_axes(n_axes: int | None, lexicon: str) -> None:
+    from densray.errors import TaskError
+
+    if n_axes is not None:
+        raise TaskError(
+            f"--n-axes {n_axes} was given with the labelled words of {lexicon}; it belongs to a saved axis. Name the "
+            f"axes after the remover: --remover densray-unit:{n_axes}."
+        )
+
+
+def _plan_of_axis(
+    space: str, axis: str, n_axes: int, keep: list[str], strength: float, *, any_space: bool
+) -> PlannedRemoval:
+    from densray.debiasing import plan_axis_removal
+    from densray.streaming import load_axis
+
     rotation = load_axis(axis, space, any_space=any_space).rotation
-    change = Removal.of(rotation, n_axes=n_axes, keep=kept, strength=strength)
-    options = {"format": format, "limit": limit, "normalize": normalize, "overwrite": overwrite, "expected": kept}
-    _write(space, target, change=change, options=options, as_json=as_json, quiet=quiet)
+    return plan_axis_removal(rotation, n_axes=n_axes, keep=keep, strength=strength)
+
+
+def _plan_of_words(
+    space: str, given: str, remover: str | None, limit: int | None, options: dict[str, Any]
+) -> PlannedRemoval:
+    """Plan the removal from the vectors of the words it needs; double-hard debiasing needs them all."""
+    from densray.datasets import load_space
+    from densray.debiasing import DEFAULT_REMOVER, load_labelled_words, make_remover, plan_removal, words_needed
+
+    method = make_remover(remover or DEFAULT_REMOVER)
+    concept = load_labelled_words(given)
+    needed = None if method.needs_space or options["any_case"] else words_needed(concept)
+    part = load_space(space, limit=limit, words=needed)
+    return plan_removal(part, concept, method, **options)
+
+
+def _answer_erased(written: Rewritten, plan: PlannedRemoval, asked: list[str], answer: Answer) -> None:
+    from densray.errors import name_some
+
+    unchanged = len(plan.removal.keep.difference(written.missing, plan.removal.replaced))
+    missing = sorted(set(asked).intersection(written.missing))
+    if answer.as_json:
+        told = {"path": written.path, "words": written.words, "width": written.width, "words_missing": missing}
+        told |= {"words_changed": written.words - unchanged, "words_kept": unchanged, "remover": plan.remover}
+        told |= {"axes": plan.removal.erasure.rank, "refit": plan.refit and plan.refit.to_dict()}
+        print_json({**told, "remarks": [*plan.remarks, plan.warning] if plan.warning else plan.remarks})
+    elif not answer.quiet:
+        typer.echo(f"{written.path}: {written.words:,} words, {written.width} dimensions")
+        axes = plan.removal.erasure.rank
+        counted = f"{written.words - unchanged:,} words changed, {unchanged:,} kept as they are"
+        typer.echo(f"{plan.remover}: {axes} {'axis' if axes == 1 else 'axes'} removed; {counted}")
+        if plan.refit is not None:
+            typer.echo(plan.refit.summary)
+        for remark in plan.remarks:
+            typer.echo(remark)
+        if missing:
+            typer.echo(f"To keep, and not in the space: {name_some(missing)}")
 
 
 def _checked_target(output: Path, format: str | None, *, overwrite: bool) -> Path:
@@ -203,16 +323,12 @@ def _checked_target(output: Path, format: str | None, *, overwrite: bool) -> Pat
 def _write(
     space: str, target: Path, *, change: Change | None, options: dict[str, Any], as_json: bool, quiet: bool
 ) -> None:
-    from densray.errors import name_some
     from densray.streaming import rewrite_space
 
     note(f"Writing {target}", quiet=quiet)
     with progress_bar(f"Writing {target.name}", quiet=quiet) as progress:
         written = rewrite_space(space, target, change=change, progress=progress, **options)
     if as_json:
-        missing = {"words_missing": written.missing} if "expected" in options else {}
-        print_json({"path": written.path, "words": written.words, "width": written.width, **missing})
+        print_json({"path": written.path, "words": written.words, "width": written.width})
     elif not quiet:
         typer.echo(f"{written.path}: {written.words:,} words, {written.width} dimensions")
-        if written.missing:
-            typer.echo(f"To keep, and not in the space: {name_some(written.missing)}")

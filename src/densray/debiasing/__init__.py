@@ -30,6 +30,15 @@ from densray.debiasing._evaluation import (
     summarize_recovery,
 )
 from densray.debiasing._measurement import Measurement
+from densray.debiasing._plan import (
+    DEFAULT_REMOVER,
+    PlannedRemoval,
+    RefitTest,
+    load_labelled_words,
+    plan_axis_removal,
+    plan_removal,
+    words_needed,
+)
 from densray.debiasing._preview import RemovalPreview, find_erasure, preview_removal, typical_anchors
 from densray.debiasing._quality import analogy_accuracy, neighbor_overlap, similarity
 from densray.debiasing._recovery import (
@@ -41,11 +50,13 @@ from densray.debiasing._recovery import (
     neighbor_test,
     probe,
     recovery_test,
+    refitted_auc,
 )
 from densray.debiasing._removers import REMOVERS, Remover, double_hard, inlp, make_remover
 from densray.erasure import Erasure, Removal, equalized
 
 __all__ = [
+    "DEFAULT_REMOVER",
     "REMOVERS",
     "AnchorGap",
     "Association",
@@ -55,8 +66,10 @@ __all__ = [
     "MeasuredSpace",
     "Measurement",
     "PairChoice",
+    "PlannedRemoval",
     "Probe",
     "Reference",
+    "RefitTest",
     "Removal",
     "RemovalPreview",
     "RemovalResult",
@@ -79,6 +92,7 @@ __all__ = [
     "inlp",
     "leace",
     "load_concept",
+    "load_labelled_words",
     "make_remover",
     "measure_original",
     "measure_space",
@@ -87,12 +101,16 @@ __all__ = [
     "neighbor_test",
     "pair_choice",
     "pair_direction",
+    "plan_axis_removal",
+    "plan_removal",
     "preview_removal",
     "probe",
     "read_sembias",
     "recovery_test",
+    "refitted_auc",
     "sentiment_bias",
     "similarity",
     "summarize_recovery",
     "typical_anchors",
+    "words_needed",
 ]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from densray._text_files import TextFile
-from densray.analogies import AnalogySet
+from densray.analogies import AnalogyCategory, AnalogyPair, AnalogySet
 from densray.datasets import (
     AssociationTest,
     SimilaritySet,
@@ -27,6 +27,7 @@ from densray.datasets import (
 from densray.debiasing._associations import SemBiasQuestion, read_sembias
 from densray.errors import DensRayError, TaskError, suggest
 from densray.lexicon import Lexicon
+from densray.space import WordSpace
 
 _PARTS = ("first_target", "second_target", "first_attribute", "second_attribute")
 _NEEDED = ("lexicon", "anchors", "neutral")
@@ -223,6 +224,43 @@ class Concept:
     def with_lexicon(self, lexicon: Lexicon) -> Concept:
         """Return the concept with other words for the removers to learn from."""
         return replace(self, lexicon=lexicon, probed=self.probed or self.lexicon)
+
+    def spelled_as(self, space: WordSpace) -> Concept:
+        """Return the concept with every word that a space lacks as the space spells it, where only case differs."""
+        changed: dict[str, Any] = {
+            name: _respelled(value, space)
+            for name, value in vars(self).items()
+            if name not in ("name", "lexicon", "probed") and value
+        }
+        for name in ("lexicon", "probed"):
+            lexicon = getattr(self, name)
+            if lexicon is not None:
+                words = _respelled(tuple(lexicon.words), space)
+                changed[name] = Lexicon(zip(words, lexicon.labels.tolist(), strict=True), name=lexicon.name)
+        return replace(self, **changed)
+
+
+#: The fields that hold words, of what lists are made of.
+_WORDS_OF: dict[type, tuple[str, ...]] = {
+    AssociationTest: _PARTS,
+    WordGroup: ("words",),
+    SemBiasQuestion: ("definition", "stereotype", "others"),
+    SimilaritySet: ("pairs",),
+    AnalogyCategory: ("pairs",),
+    AnalogyPair: ("query", "answers"),
+}
+
+
+def _respelled(value: Any, space: WordSpace) -> Any:
+    """Return words, or what is made of words, as a space spells them."""
+    if isinstance(value, str):
+        row = int(space.locate([value], any_case=True)[0])
+        return value if row < 0 else str(space.words[row])
+    if isinstance(value, tuple):
+        return tuple(_respelled(each, space) for each in value)
+    if isinstance(value, AnalogySet):
+        return AnalogySet([_respelled(category, space) for category in value], name=value.name)
+    return replace(value, **{name: _respelled(getattr(value, name), space) for name in _WORDS_OF[type(value)]})
 
 
 def load_concept(name_or_path: str | Path) -> Concept:

@@ -23,6 +23,7 @@ from densray.debiasing._associations import (
 from densray.debiasing._concept import Concept, Pairs
 from densray.debiasing._direction import AnchorGap, anchor_gap, direct_bias, indirect_bias, pair_direction
 from densray.debiasing._measurement import Measurement, find_words, unit_vectors
+from densray.debiasing._plan import fit_removers
 from densray.debiasing._quality import analogy_accuracy, neighbor_overlap, similarity
 from densray.debiasing._recovery import (
     BiasedWords,
@@ -33,7 +34,7 @@ from densray.debiasing._recovery import (
     probe,
     recovery_test,
 )
-from densray.debiasing._removers import Remover, make_remover
+from densray.debiasing._removers import Remover
 from densray.errors import CoverageError
 from densray.journal import Journal, Run
 from densray.metrics import Interval
@@ -94,7 +95,12 @@ class Reference:
 
 
 def measure_space(
-    space: WordSpace, concept: Concept, reference: Reference, *, progress: Progress | None = None
+    space: WordSpace,
+    concept: Concept,
+    reference: Reference,
+    *,
+    random_state: int | None = 0,
+    progress: Progress | None = None,
 ) -> tuple[tuple[Measurement, ...], tuple[Measurement, ...]]:
     """Return what a space holds of a concept, and what it kept of everything else.
 
@@ -105,11 +111,14 @@ def measure_space(
     concept : Concept
     reference : Reference
         Of the original space.
+    random_state : int or None
+        For permutations, resampling, folds, clusters and drawn questions.
     progress : callable, optional
         Called with the measures done, and of how many.
     """
-    removing = [*_gaps(space, concept, reference), *_recoveries(space, concept, reference), *_models(space, concept)]
-    planned = [*removing, *_kept(space, concept, reference)]
+    lists = (space, concept, reference, random_state)
+    removing = [*_gaps(*lists), *_recoveries(*lists), *_models(*lists)]
+    planned = [*removing, *_kept(*lists)]
     found = []
     for measure in planned:
         found.append(measure())
@@ -118,7 +127,7 @@ def measure_space(
     return tuple(found[: len(removing)]), tuple(found[len(removing) :])
 
 
-def _gaps(space: WordSpace, concept: Concept, reference: Reference) -> Iterator[Measure]:
+def _gaps(space: WordSpace, concept: Concept, reference: Reference, seed: int | None) -> Iterator[Measure]:
     yield partial(anchor_gap, space, concept.neutral, concept.anchors)
     yield partial(direct_bias, space, concept.neutral, reference.direction)
     indirect = partial(indirect_bias, space, reference.alike, reference.direction)
@@ -126,40 +135,41 @@ def _gaps(space: WordSpace, concept: Concept, reference: Reference) -> Iterator[
     for test in concept.associations:
         groups = (test.first_target, test.second_target, test.first_attribute, test.second_attribute)
         words = (word for group in groups for word in group.words)
-        yield _covered(f"WEAT {test.number}", partial(association_test, space, test), words, space)
+        yield _covered(f"WEAT {test.number}", partial(association_test, space, test, random_state=seed), words, space)
     if concept.questions:
         asked = (word for each in concept.questions for pair in each.pairs for word in pair)
         measure = partial(pair_choice, space, concept.questions, concept.poles or concept.anchors)
         yield _covered("SemBias stereotype", measure, asked, space)
 
 
-def _recoveries(space: WordSpace, concept: Concept, reference: Reference) -> Iterator[Measure]:
+def _recoveries(space: WordSpace, concept: Concept, reference: Reference, seed: int | None) -> Iterator[Measure]:
     count = reference.count
     n_train = max(2, round(2 * count * _TRAINED_ON))
-    yield partial(cluster_test, space, reference.biased, count=min(_CLUSTERED, count))
+    yield partial(cluster_test, space, reference.biased, count=min(_CLUSTERED, count), random_state=seed)
     for kernel in ("linear", "rbf"):
-        yield partial(recovery_test, space, reference.biased, kernel=kernel, count=count, n_train=n_train)
+        options: dict[str, Any] = {"kernel": kernel, "count": count, "n_train": n_train, "random_state": seed}
+        yield partial(recovery_test, space, reference.biased, **options)
     neighbors = partial(neighbor_test, space, reference.biased, concept.neutral, k=min(100, count))
     yield _covered("neighbour correlation", neighbors, concept.neutral, space)
 
 
-def _models(space: WordSpace, concept: Concept) -> Iterator[Measure]:
+def _models(space: WordSpace, concept: Concept, reference: Reference, seed: int | None) -> Iterator[Measure]:
     probed = (concept.probed or concept.lexicon).binarized()
     labels = probed.align(space).y
     if min(int(np.sum(labels > 0)), int(np.sum(labels < 0))) >= _FOLDS:
         for model in ("linear", "nonlinear"):
-            yield partial(probe, space, probed, model=model, n_folds=_FOLDS)
+            yield partial(probe, space, probed, model=model, n_folds=_FOLDS, random_state=seed)
     if concept.identities and concept.positive and concept.negative:
         words = (concept.identities, concept.positive, concept.negative)
-        measure = partial(sentiment_bias, space, *words, n_resamples=_SENTIMENT_MODELS)
+        measure = partial(sentiment_bias, space, *words, n_resamples=_SENTIMENT_MODELS, random_state=seed)
         yield _covered("RNSB", measure, chain(*words), space)
 
 
-def _kept(space: WordSpace, concept: Concept, reference: Reference) -> Iterator[Measure]:
+def _kept(space: WordSpace, concept: Concept, reference: Reference, seed: int | None) -> Iterator[Measure]:
     for ratings in concept.similarities:
         yield _covered(ratings.name, partial(similarity, space, ratings), chain(*ratings.pairs), space)
     if concept.analogies is not None:
-        measure = partial(analogy_accuracy, space, concept.analogies, most=_QUESTIONS)
+        measure = partial(analogy_accuracy, space, concept.analogies, most=_QUESTIONS, random_state=seed)
         yield _covered("analogies", measure, concept.analogies.words, space)
     yield partial(neighbor_overlap, space, reference.space, most=_OVERLAPPED)
 
@@ -221,6 +231,7 @@ class RemovalResult(Result):
     anchors: tuple[str, str]
     spaces: tuple[MeasuredSpace, ...]
     strength: float = 1.0
+    remarks: tuple[str, ...] = ()
     removed_spaces: tuple[WordSpace, ...] = field(default=(), repr=False, metadata={"report": False})
 
     def tables(self) -> list[Table]:
@@ -239,13 +250,20 @@ class RemovalResult(Result):
         notes = [
             "removed: lower is less of the concept (of WEAT its size: a negative one is a bias the other way round); "
             "kept: higher is better. Intervals and p-values are below.",
-            "A probe below 0.5 was tried on the words the removal was learned from: erased means mislead it.",
+            *self._probe_notes(),
+            *self.remarks,
             *(f"{each.name} has no number. {each.reason}" for each in (*first.removed, *first.kept) if each.reason),
         ]
         return Table(f"Concept «{self.concept}»: before and after", columns, rows, notes)
 
+    def _probe_notes(self) -> list[str]:
+        probes = [each for space in self.spaces for each in space.removed if isinstance(each, Probe)]
+        if all(each.value >= 0.5 for each in probes):
+            return []
+        return ["A probe below 0.5 was tried on the words the removal was learned from: erased means mislead it."]
+
     def details(self) -> Table:
-        """Return one row a space and measure, with interval, p-value and coverage."""
+        """Return one row per space and measure, with interval, p-value and coverage."""
         rows = [
             {"space": space.name, **_plain(measure)}
             for space in self.spaces
@@ -258,7 +276,7 @@ class RemovalResult(Result):
         return Table("Intervals (95 %), p-values and coverage", columns, rows, [note])
 
     def gap_rows(self) -> list[dict[str, Any]]:
-        """Return one row a neutral word and space, with its cosine to each anchor: what `anchor_scatter` draws."""
+        """Return one row per neutral word and space, with its cosine to each anchor: what `anchor_scatter` draws."""
         return [
             {"space": space.name, "word": word, gap.anchors[0]: float(first), gap.anchors[1]: float(second)}
             for space in self.spaces
@@ -275,6 +293,8 @@ def evaluate_removal(
     *,
     keep: Iterable[str] = (),
     strength: float = 1.0,
+    any_case: bool = False,
+    random_state: int | None = 0,
     n_biased: int = MOST_BIASED,
     original: MeasuredSpace | None = None,
     progress: Progress | None = None,
@@ -283,7 +303,8 @@ def evaluate_removal(
     """Return what removers take from a space and what they leave, beside the original.
 
     Vectors are brought to unit length first. Removers that equalise keep the words of the concept, as published; the
-    others change every word but those of `keep`.
+    others change every word but those of `keep`. A remover that cannot run is left out, and a remark says why; if none
+    can, that is an error.
 
     Parameters
     ----------
@@ -296,6 +317,10 @@ def evaluate_removal(
         Words that every remover leaves as they are.
     strength : float
         Share of the change to make.
+    any_case : bool
+        Whether a word the space lacks takes the first word that differs in case only.
+    random_state : int or None
+        For all that is drawn at random.
     n_biased : int
         How many words of either side count as biased in the tests of Gonen & Goldberg (2019).
     original : MeasuredSpace, optional
@@ -306,36 +331,44 @@ def evaluate_removal(
     journal : Journal, optional
         Keeps the measures of each space until the run is done, for removers given by name; see `densray.journal`.
     """
-    started = Provenance.begin(seed=0)
-    removers, always = list(removers), tuple(keep)
-    methods = [make_remover(each) if isinstance(each, str) else each for each in removers]
+    started = Provenance.begin(seed=random_state)
+    given, always = list(removers), tuple(keep)
     unit = space.normalized(zeros="keep")
+    concept = concept.spelled_as(unit) if any_case else concept
     reference = Reference.of(unit, concept, n_biased=n_biased)
-    erasures = [method.fit(unit, concept.lexicon, pairs=concept.pairs) for method in methods]  # what fails, fails early
-    run = (journal or Journal()).run("removal", unit, concept, always, strength, n_biased)
-    parts = [
-        part_of(progress, 100 * place, 100 * (place + 1), 100 * (1 + len(methods))) for place in range(1 + len(methods))
-    ]
-    measured = [original or _measured(run, ORIGINAL, unit, concept, reference, parts[0])]
+    fitted, remarks = fit_removers(unit, concept, given)
+    run = (journal or Journal()).run("removal", unit, concept, always, strength, n_biased, random_state)
+    total = 1 + len(fitted)
+    parts = [part_of(progress, 100 * place, 100 * (place + 1), 100 * total) for place in range(total)]
+    measured = [original or _measured(run, ORIGINAL, unit, concept, reference, parts[0], random_state)]
     spaces: list[WordSpace] = []
-    for done, (method, erasure) in enumerate(zip(methods, erasures, strict=True), start=1):
+    for done, (method, erasure, named) in enumerate(fitted, start=1):
         kept, equalize = (concept.keep, concept.equalize) if method.equalizes else ((), ())
         spaces.append(unit.erased(erasure, keep=(*kept, *always), equalize=equalize, strength=strength))
-        stored = run if isinstance(removers[done - 1], str) else None
-        measured.append(_measured(stored, method.label, spaces[-1], concept, reference, parts[done]))
+        stored = run if named else None
+        measured.append(_measured(stored, method.label, spaces[-1], concept, reference, parts[done], random_state))
     missing = sorted({word for each in measured[0].removed for word in each.missing})
     inputs = [Input.of("space", space), Input.of("lexicon", concept.lexicon)]
     used = len(concept.lexicon.align(unit).words)
     provenance = started.finish(inputs=inputs, used=used, missing=missing, resumed=run.n_reused)
-    return RemovalResult(concept.name, concept.anchors, tuple(measured), strength, tuple(spaces), provenance=provenance)
+    return RemovalResult(
+        concept.name, concept.anchors, tuple(measured), strength, remarks, tuple(spaces), provenance=provenance
+    )
 
 
 def measure_original(
-    space: WordSpace, concept: Concept, *, n_biased: int = MOST_BIASED, progress: Progress | None = None
+    space: WordSpace,
+    concept: Concept,
+    *,
+    n_biased: int = MOST_BIASED,
+    random_state: int | None = 0,
+    progress: Progress | None = None,
 ) -> MeasuredSpace:
     """Return the measures of a space from which nothing is removed: the first column of :func:`evaluate_removal`."""
     unit = space.normalized(zeros="keep")
-    return _measured(None, ORIGINAL, unit, concept, Reference.of(unit, concept, n_biased=n_biased), progress)
+    return _measured(
+        None, ORIGINAL, unit, concept, Reference.of(unit, concept, n_biased=n_biased), progress, random_state
+    )
 
 
 def _measured(
@@ -345,9 +378,11 @@ def _measured(
     concept: Concept,
     reference: Reference,
     progress: Progress | None,
+    random_state: int | None,
 ) -> MeasuredSpace:
     def measure() -> MeasuredSpace:
-        return MeasuredSpace(name, *measure_space(space, concept, reference, progress=progress))
+        options: dict[str, Any] = {"random_state": random_state, "progress": progress}
+        return MeasuredSpace(name, *measure_space(space, concept, reference, **options))
 
     aside = partial(run_in_thread, measure)
     return aside() if run is None else run.part(name, aside, MeasuredSpace, *_MEASURES)

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from densray._threads import single_threaded_blas
+from densray._threads import ignored_warnings, single_threaded_blas
 from densray._vocabulary import nearest_rows
 from densray.debiasing._measurement import Measurement, find_words, proportion_interval, require_words, unit_vectors
-from densray.errors import CoverageError, TaskError
+from densray.errors import CoverageError, SignalWarning, TaskError
 from densray.lexicon import Lexicon
-from densray.metrics import Interval
+from densray.metrics import Interval, auc
+from densray.rotations import LinearRotation
 from densray.space import WordSpace
 
 
@@ -287,3 +288,36 @@ def neighbor_test(space: WordSpace, biased: BiasedWords, words: Iterable[str], *
         used=len(found),
         missing=missing,
     )
+
+
+def refitted_auc(
+    X: NDArray[np.floating], y: NDArray[np.floating], *, n_folds: int = 5, random_state: int | None = 0
+) -> list[float]:
+    """Return the AUC of a ridge axis on words it has not seen, one number per fold; 0.5 is chance.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    y : array of shape (n,)
+        Two classes; at least `n_folds` rows of each.
+    n_folds : int
+    random_state : int or None
+        For the folds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> y = np.where(X[:, 1] > 0, 1.0, -1.0)
+    >>> bool(np.mean(refitted_auc(X, y)) > 0.95), bool(np.mean(refitted_auc(X[:, [0, 2]], y)) < 0.7)
+    (True, True)
+    """
+    from sklearn.model_selection import StratifiedKFold
+
+    folds = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
+    found = []
+    with single_threaded_blas(), ignored_warnings(SignalWarning):
+        for train, test in folds.split(X, y):
+            axis = LinearRotation("ridge").fit(X[train], y[train]).components_[0]
+            found.append(auc(y[test], X[test] @ axis))
+    return found

@@ -117,13 +117,7 @@ def inlp(X: NDArray[np.floating], y: NDArray[np.floating], n_axes: int = 10) -> 
        Iterative Nullspace Projection. ACL 2020.
     """
     with ignored_warnings(SignalWarning):  # said below
-        axes = LinearRotation("svm", n_components=n_axes).fit(X, y)
-        found = n_axes
-        for count in range(1, n_axes):
-            if not _is_above_chance(Erasure.of(axes, count).erase(X), y):
-                found = count
-                break
-        rotation = axes if found == n_axes else LinearRotation("svm", n_components=found).fit(X, y)
+        rotation, found = _axes_above_chance(X, y, n_axes)
     if found < n_axes:
         warnings.warn(
             f"inlp stopped after {found} of {n_axes} axes: in what is left a linear classifier tells unseen words "
@@ -132,6 +126,21 @@ def inlp(X: NDArray[np.floating], y: NDArray[np.floating], n_axes: int = 10) -> 
             stacklevel=2,
         )
     return Erasure.of(rotation, found, name="inlp")
+
+
+def _axes_above_chance(X: NDArray[np.floating], y: NDArray[np.floating], n_axes: int) -> tuple[LinearRotation, int]:
+    """Return SVM axes up to the first after which rows cannot be told apart, and how many they are."""
+    tried = 0
+    while True:
+        rotation = LinearRotation("svm", n_components=min(max(2 * tried, 2), n_axes)).fit(X, y)
+        for count in range(max(tried, 1), len(rotation.components_)):
+            if not _is_above_chance(Erasure.of(rotation, count).erase(X), y):
+                rotation.n_components = count
+                rotation.components_ = rotation.components_[:count]
+                return rotation, count
+        tried = len(rotation.components_)
+        if tried == n_axes:
+            return rotation, n_axes
 
 
 def _is_above_chance(X: NDArray[np.floating], y: NDArray[np.floating]) -> bool:
@@ -184,6 +193,8 @@ class Remover:
         Whether the method, as published, leaves the words of the concept as they are and equalises pairs.
     needs_pairs : bool
         Whether it learns from pairs of words, not from labelled words.
+    needs_space : bool
+        Whether it looks at all vectors of the space, not at those of these words alone.
 
     Examples
     --------
@@ -200,6 +211,7 @@ class Remover:
     n_axes: int = 1
     equalizes: bool = False
     needs_pairs: bool = False
+    needs_space: bool = False
 
     @property
     def label(self) -> str:
@@ -285,10 +297,14 @@ _ALL = (
         _double_hard,
         equalizes=True,
         needs_pairs=True,
+        needs_space=True,
     ),
     Remover("leace", "least-squares concept erasure (Belrose et al. 2023)", _leace),
     Remover("random", "random directions: the control, which should remove nothing", _random),
 )
+
+#: Methods whose first axis predicts the labels best, which is not the one to erase.
+PREDICTIVE = frozenset({"auto", "ridge", "svm", "svr", "logistic", "linear", "lda", "cca"})
 
 #: Every remover by its name.
 REMOVERS: dict[str, Remover] = {remover.name: remover for remover in _ALL}
