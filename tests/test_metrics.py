@@ -104,9 +104,9 @@ def test_interval_covers_the_planted_tau_at_its_nominal_rate() -> None:
 
 def test_bootstrap_of_3800_words_takes_no_minute() -> None:
     gold, scores = noisy_scores(3800, seed=8, decimals=3)
-    start = time.perf_counter()
+    start = time.process_time()  # of this process: a busy machine does not count
     tau_interval(gold, scores)
-    assert time.perf_counter() - start < 10.0
+    assert time.process_time() - start < 10.0
 
 
 def test_equal_gold_unequal_lengths_and_nan_are_named() -> None:

@@ -1,6 +1,6 @@
 """How well scores agree with gold labels, and how sure that is.
 
-Every function takes the gold labels first and the scores second, one number a word.
+Every function takes the gold labels first and the scores second, one number per word.
 """
 
 from __future__ import annotations
@@ -55,17 +55,16 @@ def kendall_tau(gold: ArrayLike, scores: ArrayLike) -> float:
 
 def spearman(gold: ArrayLike, scores: ArrayLike) -> float:
     """Return Spearman's rank correlation."""
-    from scipy.stats import rankdata
+    from scipy.stats import spearmanr
 
-    gold, scores = _checked(gold, scores)
-    return pearson(rankdata(gold), rankdata(scores))
+    return float(spearmanr(*_checked(gold, scores)).statistic)
 
 
 def pearson(gold: ArrayLike, scores: ArrayLike) -> float:
     """Return Pearson's correlation."""
-    gold, scores = _checked(gold, scores)
-    centred = gold - gold.mean(), scores - scores.mean()
-    return float(centred[0] @ centred[1] / np.sqrt((centred[0] @ centred[0]) * (centred[1] @ centred[1])))
+    from scipy.stats import pearsonr
+
+    return float(pearsonr(*_checked(gold, scores)).statistic)
 
 
 def auc(gold: ArrayLike, scores: ArrayLike) -> float:
@@ -79,7 +78,8 @@ def auc(gold: ArrayLike, scores: ArrayLike) -> float:
     gold, scores = _checked(gold, scores)
     high = _higher_class(gold)
     positives, negatives = int(high.sum()), int((~high).sum())
-    above = rankdata(scores)[high].sum() - positives * (positives + 1) / 2  # Mann and Whitney 1947
+    # Mann and Whitney 1947; scikit-learn's roc_auc_score gives the same bits in ten times the time
+    above = rankdata(scores)[high].sum() - positives * (positives + 1) / 2
     return float(above / (positives * negatives))
 
 
