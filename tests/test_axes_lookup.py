@@ -9,7 +9,7 @@ from densray import Lexicon
 from densray.axes._evidence import degrees_between
 from densray.axes._model import AxisModel
 from densray.axes._options import find_seeds, fit_rotation
-from densray.axes._scoring import both_ends, look_up, score_vocabulary, seed_scores
+from densray.axes._scoring import score_vocabulary
 from densray.axes._views import axis_change
 from densray.errors import TaskError
 
@@ -28,10 +28,10 @@ def bare(googlenews):
 def test_ends_and_words_carry_what_scoring_the_whole_vocabulary_gives(googlenews, bare):
     ranking, model, _ = bare
     whole = score_vocabulary(googlenews, model, method="ridge").to_polars()
-    ends = both_ends(googlenews, ranking, n_words=5, model=model)
+    ends = ranking.ends(5, space=googlenews, model=model)
     assert [entry["word"] for entry in ends] == [*whole["word"][:5], *whole["word"][-5:]]
     expected = {row["word"]: row for row in whole.iter_rows(named=True)}
-    for entry in [*ends, *look_up(googlenews, ranking, ["queen", "no such word", "good"], model=model)]:
+    for entry in [*ends, *ranking.lookup(["queen", "no such word", "good"], space=googlenews, model=model)]:
         row = expected[entry["word"]]
         assert (entry["rank"], entry["percentile"]) == (row["rank"], row["percentile"])
         for name in ("score", "probability", "standard_error"):
@@ -39,7 +39,7 @@ def test_ends_and_words_carry_what_scoring_the_whole_vocabulary_gives(googlenews
 
 
 def test_words_that_are_missing_are_left_out_and_a_bare_ranking_has_no_errors(googlenews, bare):
-    found = look_up(googlenews, bare[0], ["no such word", "queen"])
+    found = bare[0].lookup(["no such word", "queen"])
     assert [entry["word"] for entry in found] == ["queen"]
     assert "standard_error" not in found[0]
 
@@ -50,20 +50,20 @@ def test_a_small_vocabulary_is_shown_once(googlenews):
     ranking = score_vocabulary(
         space, AxisModel(fit_rotation("ridge", seeds).components_[0]), method="ridge", seeds=seeds
     )
-    assert len(both_ends(space, ranking, n_words=10)) == len(space)
+    assert len(ranking.ends(10)) == len(space)
     with pytest.raises(TaskError, match="n_words is 0"):
-        both_ends(space, ranking, n_words=0)
+        ranking.ends(0)
 
 
 def test_seeds_are_parted_by_label(googlenews, bare):
-    sides = seed_scores(bare[0])
+    sides = bare[0].seed_scores()
     assert sides["high seeds"].min() > sides["low seeds"].max()
     assert len(sides["high seeds"]) == len(sides["low seeds"]) == 3
     seeds = find_seeds(googlenews, Lexicon({"good": 3, "nice": 2, "fine": 1.5, "bad": 0.5}))
     ranking = score_vocabulary(
         googlenews, AxisModel(fit_rotation("ridge", seeds).components_[0]), method="r", seeds=seeds
     )
-    assert [len(side) for side in seed_scores(ranking).values()] == [2, 2]
+    assert [len(side) for side in ranking.seed_scores().values()] == [2, 2]
 
 
 def test_an_axis_that_did_not_move_has_not_changed(bare):

@@ -35,7 +35,7 @@ from densray.axes._lexicon_evaluation import (
 from densray.axes._model import AxisModel
 from densray.axes._options import AxisOptions, find_seeds, fit_rotation
 from densray.axes._protocol import PAPER_METHODS, Protocol, TrainTest, fit_method
-from densray.axes._scoring import WRITERS, Induction, both_ends, induce, look_up, score_vocabulary, seed_scores
+from densray.axes._scoring import WRITERS, Induction, induce, score_vocabulary
 from densray.axes._stability import DEFAULT_SIZES, STABILITY_METHODS, SizeScore, Stability, evaluate_stability
 from densray.axes._views import (
     AxisChange,
@@ -80,7 +80,6 @@ __all__ = [
     "axis_change",
     "axis_ends",
     "axis_relation",
-    "both_ends",
     "check_methods",
     "compare_methods",
     "compare_trials",
@@ -98,12 +97,10 @@ __all__ = [
     "induce_by_axis",
     "induce_frame",
     "is_axis_file",
-    "look_up",
     "map_frame",
     "map_rows",
     "save_axis",
     "score_vocabulary",
-    "seed_scores",
     "standardized",
     "trial_rows",
     "try_method",

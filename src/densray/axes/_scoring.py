@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from densray._arrays import is_dask
 from densray._files import atomic_write
 from densray._threads import Progress
-from densray.alignment import Alignment
+from densray._vocabulary import Vocabulary
+from densray.alignment import Alignment, sides_of
 from densray.axes._diagnosis import Verdict, judge
 from densray.axes._evidence import bootstrap_cone, reliability
 from densray.axes._model import AxisModel, WordScores
@@ -102,9 +103,61 @@ class Induction(Result):
             columns["label"] = polars.Series([self.labels.get(word) for word in self.words], dtype=polars.Float64)
         return polars.DataFrame(columns).sort("rank", maintain_order=True)
 
-    def entries(self, rows: Sequence[int]) -> list[dict[str, Any]]:
-        """Return what is known of the words in these rows: score, rank, percentile, and with seeds more."""
-        return [_entry(self.words, self.scores, self.rank, self.labels, row) for row in rows]
+    def entries(self, rows: Sequence[int], *, known: WordScores | None = None) -> list[dict[str, Any]]:
+        """Return what is known of the words in these rows: score, rank, percentile, and with seeds more.
+
+        `known` are the scores of these very rows by a model with errors, where the lexicon has none.
+        """
+        scores = self.scores if known is None else known
+        places = rows if known is None else range(len(rows))
+        percentile = self.percentile
+        entries = []
+        for row, place in zip(rows, places, strict=True):
+            entry: dict[str, Any] = {
+                "word": self.words[row],
+                "score": float(self.scores.score[row]),
+                "rank": int(self.rank[row]),
+                "percentile": float(percentile[row]),
+            }
+            for name in ("probability", "standard_error", "expected_label"):
+                values = getattr(scores, name)
+                if values is not None:
+                    entry[name] = float(values[place])
+            if self.labels:
+                entry["label"] = self.labels.get(self.words[row])
+            entries.append(entry)
+        return entries
+
+    def ends(
+        self, n_words: int = 15, *, space: WordSpace | None = None, model: AxisModel | None = None
+    ) -> list[dict[str, Any]]:
+        """Return the words at the two ends, so many of each, the highest first.
+
+        A `model` of the same axis and the `space` give errors and probabilities, found for the words returned alone.
+        """
+        if n_words < 1:
+            raise TaskError(f"n_words is {n_words}; it must be at least 1.")
+        order = np.argsort(self.rank, kind="stable")
+        rows = order if len(order) <= 2 * n_words else np.concatenate([order[:n_words], order[-n_words:]])
+        return self.entries(rows.tolist(), known=_score_rows(space, model, rows))
+
+    def lookup(
+        self, words: Sequence[str], *, space: WordSpace | None = None, model: AxisModel | None = None
+    ) -> list[dict[str, Any]]:
+        """Return where words stand; those that are not in the space are left out. `space`, `model`: as for `ends`."""
+        vocabulary = Vocabulary(self.words) if space is None else space
+        located = vocabulary.locate(words)
+        rows = located[located >= 0]
+        return self.entries(rows.tolist(), known=_score_rows(space, model, rows))
+
+    def seed_scores(self) -> dict[str, NDArray[np.float64]]:
+        """Return the scores of the seeds, those of the higher labels and those of the lower (see `sides_of`)."""
+        labels = np.array([self.labels.get(word, np.nan) for word in self.words])
+        known = ~np.isnan(labels)
+        if not known.any():
+            return {}
+        scores, sides = self.scores.score[known], sides_of(labels[known])
+        return {"high seeds": scores[sides > 0], "low seeds": scores[sides < 0]}
 
     def with_ends(self, n_words: int) -> Induction:
         """Return the same lexicon with so many words of each end in `highest` and `lowest`."""
@@ -272,83 +325,7 @@ def _join(blocks: list[WordScores]) -> WordScores:
     return WordScores(*(column(name) for name in ("score", "probability", "standard_error", "expected_label")))
 
 
-def _entry(
-    words: Sequence[str], scores: WordScores, rank: NDArray[np.int64], labels: dict[str, float], row: int
-) -> dict[str, Any]:
-    entry: dict[str, Any] = {"word": words[row], "score": float(scores.score[row]), "rank": int(rank[row])}
-    entry["percentile"] = 100.0 * (len(rank) - int(rank[row]) + 1) / len(rank)
-    for name in ("probability", "standard_error", "expected_label"):
-        values = getattr(scores, name)
-        if values is not None:
-            entry[name] = float(values[row])
-    if labels:
-        entry["label"] = labels.get(words[row])
-    return entry
-
-
-def both_ends(
-    space: WordSpace, ranking: Induction, *, n_words: int = 15, model: AxisModel | None = None
-) -> list[dict[str, Any]]:
-    """Return the words at the two ends of a ranking, the highest first.
-
-    Parameters
-    ----------
-    space : WordSpace
-    ranking : Induction
-        Of that space.
-    n_words : int, default=15
-        How many from each end.
-    model : AxisModel, optional
-        Knows errors and probabilities; they are found for the words returned alone.
-    """
-    if n_words < 1:
-        raise TaskError(f"n_words is {n_words}; it must be at least 1.")
-    order = np.argsort(ranking.rank, kind="stable")
-    rows = order if len(order) <= 2 * n_words else np.concatenate([order[:n_words], order[-n_words:]])
-    return _entries(space, ranking, rows, model)
-
-
-def look_up(
-    space: WordSpace, ranking: Induction, words: Sequence[str], *, model: AxisModel | None = None
-) -> list[dict[str, Any]]:
-    """Return where words stand in a ranking: score, rank, percentile, and with a model error and probability.
-
-    Words that are not in the space are left out.
-    """
-    rows = space.locate(words)
-    return _entries(space, ranking, rows[rows >= 0], model)
-
-
-def seed_scores(ranking: Induction) -> dict[str, NDArray[np.float64]]:
-    """Return the scores of the seeds of a ranking, those of the higher labels and those of the lower.
-
-    Of two classes each is a side; scores are parted at their median.
-    """
-    labels = np.array([ranking.labels.get(word, np.nan) for word in ranking.words])
-    known = labels[~np.isnan(labels)]
-    if not known.size:
-        return {}
-    cut = known.min() if len(np.unique(known)) == 2 else float(np.median(known))
-    scores = ranking.scores.score
-    return {"high seeds": scores[labels > cut], "low seeds": scores[labels <= cut]}
-
-
-def _entries(
-    space: WordSpace, ranking: Induction, rows: NDArray[np.int64], model: AxisModel | None
-) -> list[dict[str, Any]]:
-    found = None if model is None or not len(rows) else model.score(np.asarray(space.vectors[rows]))
-    percentile = ranking.percentile
-    entries = []
-    for place, row in enumerate(rows.tolist()):
-        entry: dict[str, Any] = {
-            "word": space.words[row],
-            "score": float(ranking.scores.score[row]),
-            "rank": int(ranking.rank[row]),
-            "percentile": float(percentile[row]),
-        }
-        for name in ("probability", "standard_error", "expected_label"):
-            values = None if found is None else getattr(found, name)
-            if values is not None:
-                entry[name] = float(values[place])
-        entries.append(entry)
-    return entries
+def _score_rows(space: WordSpace | None, model: AxisModel | None, rows: NDArray[np.int64]) -> WordScores | None:
+    if space is None or model is None or not len(rows):
+        return None
+    return model.score(np.asarray(space.vectors[rows]))

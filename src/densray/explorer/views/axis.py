@@ -11,7 +11,7 @@ from densray.axes import Diagnosis
 from densray.axes._files import save_axis
 from densray.axes._options import fit_rotation
 from densray.axes._resampling import is_closed_form
-from densray.axes._scoring import both_ends, look_up, score_vocabulary, seed_scores
+from densray.axes._scoring import score_vocabulary
 from densray.axes._views import axis_change
 from densray.errors import name_some
 from densray.explorer.settings import AxisChoice
@@ -58,13 +58,13 @@ def show() -> None:
 
 def _ends_chart(axis: Axis, name: str, diagnosis: Diagnosis | None = None) -> Any:
     model = None if diagnosis is None else diagnosis.model
-    rows = both_ends(current().space, axis.ranking, n_words=_SHOWN, model=model)
+    rows = axis.ranking.ends(_SHOWN, space=current().space, model=model)
     bars = "" if diagnosis is None else "; bars: two standard errors"
     return ranked_words(rows, n_words=_SHOWN, axis=f"coordinate on the axis «{name}»{bars}")
 
 
 def _histogram(axis: Axis, name: str) -> Any:
-    scores, seeds = axis.ranking.scores.score, seed_scores(axis.ranking)
+    scores, seeds = axis.ranking.scores.score, axis.ranking.seed_scores()
     return score_histogram(scores, seeds, axis=f"coordinate on the axis «{name}»")
 
 
@@ -76,7 +76,7 @@ def _show_word(bench: Workbench, axis: Axis, diagnosis: Diagnosis | None, place:
     if word not in bench.space:
         place.warning(plain(missing_word(word, bench.space)), icon=":material/search_off:")
         return
-    entry = look_up(bench.space, axis.ranking, [word], model=None if diagnosis is None else diagnosis.model)[0]
+    entry = axis.ranking.lookup([word], space=bench.space, model=None if diagnosis is None else diagnosis.model)[0]
     error = f" ± {entry['standard_error']:.3f}" if "standard_error" in entry else ""
     chance = f", probability of the high end {entry['probability']:.2f}" if "probability" in entry else ""
     line = f"«{word}»: rank {entry['rank']:,} of {len(bench.space):,}, score {entry['score']:.3f}{error}{chance}"
