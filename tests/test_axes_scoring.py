@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.isotonic import IsotonicRegression
 from densray import Lexicon, WordSpace, load_space
 from densray.axes import diagnose
 from densray.axes._model import AxisModel, Calibration
-from densray.axes._options import AxisOptions, find_seeds
+from densray.axes._options import AxisChoices, AxisOptions, find_seeds
 from densray.axes._scoring import induce, score_vocabulary
 from densray.datasets import load_lexicon
 from densray.errors import DensRayError, LexiconError, OutputError, TaskError, VectorError
@@ -246,3 +247,14 @@ def test_seeds_are_marked_and_no_probability_is_rounded_to_certainty() -> None:
 def test_a_seed_that_is_none_is_refused(ask: Callable[..., object]) -> None:
     with pytest.raises(DensRayError, match="random_state is -1"):
         ask(*planted_space(), random_state=-1)
+
+
+def test_every_option_can_be_given_by_its_name_and_no_other() -> None:
+    assert list(AxisChoices.__annotations__) == [each.name for each in fields(AxisOptions)]
+    space, lexicon = planted_space()
+    options = AxisOptions(normalize=False, folds=5, random_state=3)
+    both = [induce(space, lexicon, options=options), induce(space, lexicon, normalize=False, folds=5, random_state=3)]
+    assert both[0].to_polars().equals(both[1].to_polars())
+    assert not both[0].to_polars().equals(induce(space, lexicon, options=options, random_state=4).to_polars())
+    with pytest.raises(TypeError, match="match_case"):
+        induce(space, lexicon, match_case=False)  # type: ignore[call-arg]

@@ -140,7 +140,7 @@ def test_table1_says_what_is_missing_and_where_to_get_it(capsys: pytest.CaptureF
     french = next(row for row in rows if row["line"] == 4)
     assert "FR=FILE" in french["note"]
     assert "fasttext-fr" in french["note"]
-    with pytest.raises(DataError, match="'IT' is no embedding of table 1"):
+    with pytest.raises(DataError, match="'IT' is not an embedding of table 1"):
         table1({"IT": planted_space()[0]})
 
 

@@ -187,14 +187,14 @@ def align_words(
     missing = tuple(word for word, row in zip(words, rows, strict=True) if row < 0)
     if len(chosen) < max(minimum, 1):
         raise LexiconError(_too_few(len(words), missing, space, minimum=minimum, limit=limit))
-    kept = set(chosen.tolist())
+    chosen_places = set(chosen.tolist())
     return Alignment(
         X=np.array(space.vectors[rows[chosen]]),
         y=labels[chosen].copy(),
         rows=rows[chosen],
         words=tuple(space.words[row] for row in rows[chosen].tolist()),
         missing=missing,
-        repeated=tuple(words[place] for place in np.flatnonzero(rows >= 0).tolist() if place not in kept),
+        repeated=tuple(words[place] for place in np.flatnonzero(rows >= 0).tolist() if place not in chosen_places),
     )
 
 

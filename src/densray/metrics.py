@@ -132,7 +132,7 @@ def tau_interval(
 def auc_interval(gold: ArrayLike, scores: ArrayLike, *, level: float = 0.95) -> Interval:
     """Return the interval of the AUC over words, in closed form (DeLong, DeLong & Clarke-Pearson 1988).
 
-    On the scale of log-odds, so that it stays within 0 and 1. Classes told apart without a fault leave no variance to
+    On the scale of log-odds, so that it stays within 0 and 1. Classes separated without a fault leave no variance to
     see: there the interval ends at the AUC that would do so in half of what `level` leaves out (:func:`_faultless`).
 
     >>> auc_interval([1, 1, 1, -1, -1, -1], [6, 5, 2, 3, 1, 0]).low.__round__(2)
@@ -150,13 +150,13 @@ def auc_interval(gold: ArrayLike, scores: ArrayLike, *, level: float = 0.95) -> 
     if variance == 0.0:
         bound = _faultless(*sizes, chance=(1.0 - level) / 2.0)
         return Interval(bound, 1.0) if value > 0.5 else Interval(0.0, 1.0 - bound)
-    reach = float(norm.ppf((1.0 + level) / 2.0)) * np.sqrt(variance) / (value * (1.0 - value))
+    half_width = float(norm.ppf((1.0 + level) / 2.0)) * np.sqrt(variance) / (value * (1.0 - value))
     odds = np.log(value / (1.0 - value))
-    return Interval(*(float(1.0 / (1.0 + np.exp(-(odds + side * reach)))) for side in (-1, 1)))
+    return Interval(*(float(1.0 / (1.0 + np.exp(-(odds + side * half_width)))) for side in (-1, 1)))
 
 
 def _faultless(positives: int, negatives: int, *, chance: float) -> float:
-    """Return the AUC of classes that are told apart without a fault with this chance.
+    """Return the AUC of classes that are separated without a fault with this chance.
 
     For Lehmann alternatives, F₊ = F₋^θ, the AUC is θ / (1 + θ) and all words of the higher class lie above the other
     with the chance Γ(x+1) Γ(m+1) / Γ(x+m+1), where x = n₋/θ and m = n₊.

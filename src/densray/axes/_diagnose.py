@@ -31,9 +31,9 @@ from densray.rotations import DensRay, PairDirection, Rotation, name_method
 from densray.space import WordSpace
 
 #: Axes whose held-out agreement is measured, where each is cheap.
-AXES = 3
+MEASURED_AXES = 3
 #: So few seeds that they may not span as many axes.
-FEW = 100
+FEW_SEEDS = 100
 
 
 def diagnose(
@@ -167,12 +167,12 @@ def _count_axes(rotation: Rotation, seeds: Alignment, folds: NDArray[np.int64]) 
     """Return how many axes to look at: several where they come cheap, one where each takes long to fit."""
     if not isinstance(rotation, DensRay | PairDirection) and not is_closed_form(rotation, seeds):
         return 1
-    if seeds.n_words > FEW:
-        return min(AXES, int(seeds.X.shape[1]))
+    if seeds.n_words > FEW_SEEDS:
+        return min(MEASURED_AXES, int(seeds.X.shape[1]))
     trainings = (seeds.X[folds != number] for number in np.unique(folds))
     # an axis in the complement of the others needs rows that still differ there
     ranks = [int(np.linalg.matrix_rank(rows - rows.mean(axis=0))) for rows in trainings]
-    return max(min(AXES, *ranks), 1)
+    return max(min(MEASURED_AXES, *ranks), 1)
 
 
 def _agreement(seeds: Alignment, scores: NDArray[np.float64], axis: int) -> Agreement:

@@ -15,8 +15,8 @@ from densray.rotations import Rotation
 #: From worst to best.
 GRADES = ("none", "weak", "fair", "good")
 
-SIGNIFICANT = 0.05
-GOOD, FAIR = 0.8, 0.7
+SIGNIFICANT_P = 0.05
+GOOD_SHARE, FAIR_SHARE = 0.8, 0.7
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def judge(
     ('the held-out AUC may be as low as 0.60',)
     """
     marks = {
-        "shuffled labels do as well": "none" if p_value is not None and p_value > SIGNIFICANT else "good",
+        "shuffled labels do as well": "none" if p_value is not None and p_value > SIGNIFICANT_P else "good",
         f"the held-out AUC may be as low as {auc_low:.2f}": _grade(auc_low),
         f"other seeds would reproduce {reliability:.0%} of the differences between words": _grade(reliability),
     }
@@ -57,7 +57,7 @@ def judge(
 
 
 def _grade(value: float) -> str:
-    return "good" if value >= GOOD else "fair" if value >= FAIR else "weak"
+    return "good" if value >= GOOD_SHARE else "fair" if value >= FAIR_SHARE else "weak"
 
 
 @dataclass(frozen=True)

@@ -159,7 +159,7 @@ def pair_consistency(
 
 
 #: Shorter words have too many neighbours to mean one of them; longer ones are slips of another kind, and costly.
-SHORTEST, LONGEST = 6, 60
+SHORTEST_LETTERS, LONGEST_LETTERS = 6, 60
 #: Letters tried, besides those from a to z: the commonest of the missing words. Some scripts have thousands.
 _MOST_LETTERS = 100
 
@@ -207,7 +207,7 @@ def near_misses(missing: Sequence[str], space: WordSpace, *, most: int = 1000) -
 
 def _letters(words: Sequence[str]) -> list[str]:
     """Return the letters that may be missing from words, or wrong in them."""
-    counts = Counter(letter for word in words if len(word) <= LONGEST for letter in word.lower())
+    counts = Counter(letter for word in words if len(word) <= LONGEST_LETTERS for letter in word.lower())
     return sorted({letter for letter, _ in counts.most_common(_MOST_LETTERS)} | set("abcdefghijklmnopqrstuvwxyz"))
 
 
@@ -220,7 +220,7 @@ def _spellings(word: str, letters: Sequence[str]) -> Iterator[tuple[str, list[st
     forms = {plain, unicodedata.normalize("NFC", word), decomposed} - {word}
     if forms:
         yield "accent", sorted(forms)
-    if SHORTEST <= len(word) <= LONGEST:
+    if SHORTEST_LETTERS <= len(word) <= LONGEST_LETTERS:
         yield "one letter", _one_edit_away(word, letters)
 
 

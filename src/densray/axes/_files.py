@@ -57,7 +57,7 @@ def fit_axis(
     path : path
         The file to write.
     n_components : int, optional
-        How many axes are kept; all, a lossless rotation, if absent.
+        How many axes are saved; all, a lossless rotation, if absent.
     judge : bool, default=True
         Whether to diagnose the axis; without, the file has no errors, no calibration and no verdict.
     overwrite : bool, default=False

@@ -3,7 +3,7 @@ r"""What each seed does to the axis: the axis found without it, for every seed a
 Closed forms, exact, instead of n fits:
 
 - mean difference: one class mean moves by :math:`(x_i - \mu_c) / (n_c - 1)`;
-- ridge at the penalty chosen: Sherman–Morrison, :func:`densray.tasks.resampling.ridge_without_each`;
+- ridge at the penalty chosen: Sherman–Morrison, `ridge_without_each`;
 - DensRay, plain differences, classes: within a class all words leave the same matrix but for two rank-one terms,
   :math:`A_{-i} = B_c + g\, \delta_i \delta_i^\top - h\, u_i u_i^\top`. One eigendecomposition of :math:`B_c`, then the
   largest root of the secular equation of each word by bisection (Golub 1973 for one term; Sylvester's inertia for two).
@@ -137,8 +137,8 @@ def top_axes(base: Matrix, vectors: tuple[Matrix, Matrix], gains: tuple[float, f
         below = np.where(determinant < 0, 1, np.where(a + c < 0, 2, 0))  # negative eigenvalues of M
         return np.asarray(np.sum(values > mu[:, None], axis=1) + below - negative)
 
-    reach = max(g1, 0.0) * products[0].sum(axis=1) + max(g2, 0.0) * products[2].sum(axis=1)
-    high = values[-1] + reach + 1e-12
+    widest = max(g1, 0.0) * products[0].sum(axis=1) + max(g2, 0.0) * products[2].sum(axis=1)
+    high = values[-1] + widest + 1e-12
     low = values[0] - max(-g1, 0.0) * products[0].sum(axis=1) - max(-g2, 0.0) * products[2].sum(axis=1) - 1e-12
     for _ in range(64):
         middle = (low + high) / 2.0

@@ -76,31 +76,28 @@ class Calibration:
 
 
 def _fit_sigmoid(scores: Vector, targets: Vector) -> tuple[float, float]:
-    """Return slope and intercept of the log-odds of targets from 0 to 1, by Newton's method on standardised scores."""
+    """Return slope and intercept of the log-odds of targets from 0 to 1: a logistic regression without a penalty."""
+    from sklearn.linear_model import LogisticRegression
+
     mean, spread = float(scores.mean()), float(scores.std())
     level = float(np.log(targets.mean() / (1.0 - targets.mean())))
     if spread == 0.0:
         return 0.0, level
-    design = np.column_stack([(scores - mean) / spread, np.ones_like(scores)])
-    weights = np.array([0.0, level])
-    for _ in range(100):
-        chance = expit(design @ weights)
-        gradient = design.T @ (targets - chance)
-        curvature = (design * (chance * (1.0 - chance))[:, None]).T @ design
-        step = np.linalg.solve(curvature + 1e-9 * np.eye(2), gradient)
-        weights += step * min(1.0, 2.0 / float(np.abs(step).max() + 1e-300))  # short steps: no overshooting
-        if np.abs(step).max() < 1e-10:
-            break
-    if weights[0] <= 0.0:
+    standardised = np.tile((scores - mean) / spread, 2)[:, None]
+    sides, weights = np.repeat([1, 0], len(scores)), np.concatenate([targets, 1.0 - targets])
+    model = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-12)
+    model.fit(standardised, sides, sample_weight=weights)
+    slope, intercept = float(model.coef_[0, 0]), float(model.intercept_[0])
+    if slope <= 0.0:
         return 0.0, level
-    return float(weights[0] / spread), float(weights[1] - weights[0] * mean / spread)
+    return slope / spread, intercept - slope * mean / spread
 
 
 #: Resamples where each is a matrix product, and where each is a fit. A standard error from B resamples is itself known
 #: to 1/√(2B): 5 % and 10 % (Efron & Tibshirani 1993, section 6.4).
 RESAMPLES_CLOSED, RESAMPLES_REFIT = 200, 50
 #: The least cosine of a resampled axis with the axis that its length is corrected for: 78°.
-SHORTEST_REACH = 0.2
+LEAST_COSINE = 0.2
 #: Words whose mean is the average word.
 SAMPLED_WORDS = 16_384
 
@@ -194,7 +191,7 @@ class AxisModel:
             return WordScores(score.astype(np.float64), None, None, None)
         centred = score - self.offset
         axes = self._comparable_axes(self.resampled)
-        # a shift of all words alike is no error: on every axis coordinates are taken from the average word
+        # a shift of all words alike is not an error: on every axis coordinates are taken from the average word
         along = X @ axes.T.astype(X.dtype) - (axes @ self.center).astype(X.dtype)
         return WordScores(
             score.astype(np.float64),
@@ -216,16 +213,16 @@ class AxisModel:
         return self.offset - self.calibration.intercept / self.calibration.slope
 
     def _comparable_axes(self, axes: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return resampled axes at the length at which they reach as far along the axis as it does itself.
+        """Return resampled axes at the length at which their coordinate along the axis is that of the axis itself.
 
         An axis is signal plus the noise of its seeds, and a resample adds noise once more: brought back to unit length
         it would show the noise made small by its own length. Along the tangent it keeps its size.
         """
-        reach = np.clip(axes @ self.axis, SHORTEST_REACH, None)
-        return np.asarray(axes / reach[:, None])
+        cosines = np.clip(axes @ self.axis, LEAST_COSINE, None)
+        return np.asarray(axes / cosines[:, None])
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all but the axis itself as arrays, to be kept beside it in a file."""
+        """Return all but the axis itself as arrays, to be saved beside it."""
         arrays: dict[str, NDArray[Any]] = {"normalize": np.array(self.normalize), "scores": np.array(self.scores)}
         known = self.calibration
         if known is not None and self.origin is not None and self.center is not None and self.resampled is not None:

@@ -1,7 +1,7 @@
 r"""Could the axis be chance? The labels are shuffled, the method run again, the held-out agreement compared.
 
 The statistic is Spearman's rank correlation of label and held-out score (for two classes an increasing function of the
-AUC), cross-validated, since in many dimensions any labels can be told apart on the words an axis has seen
+AUC), cross-validated, since in many dimensions any labels can be separated on the words an axis has seen
 (Ojala & Garriga 2010). :math:`p = (1 + \#\{t_\pi \ge t\}) / (1 + P)`, never zero (Phipson & Smyth 2010).
 
 Mean difference and ridge are linear in the labels: all permutations are columns of one matrix product. The ridge
@@ -28,14 +28,14 @@ from densray.rotations import RIDGE_PENALTIES, Rotation, log_prior
 
 Matrix = NDArray[np.float64]
 
-#: Permutations where all of them are one product (fewer beyond `MANY` seeds), and where each is a few fits.
+#: Permutations where all of them are one product (fewer beyond `MANY_SEEDS` seeds), and where each is a few fits.
 PERMUTATIONS_CLOSED, PERMUTATIONS_MANY, PERMUTATIONS_REFIT = 999, 199, 99
-MANY = 5000
+MANY_SEEDS = 5000
 FOLDS_CLOSED, FOLDS_REFIT = 5, 3
 #: Seeds of a test by refitting, at most.
-SAMPLE = 400
+SAMPLED_SEEDS = 400
 #: Permutations held in memory at once.
-COLUMNS = 250
+PERMUTATIONS_AT_ONCE = 250
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def permutation_test(
     if n_permutations is not None and n_permutations < 1:
         raise TaskError(f"n_permutations={n_permutations} is given; a test takes at least 1, and 19 to reach p = 0.05.")
     if is_closed_form(rotation, seeds):
-        usual = PERMUTATIONS_CLOSED if seeds.n_words <= MANY else PERMUTATIONS_MANY
+        usual = PERMUTATIONS_CLOSED if seeds.n_words <= MANY_SEEDS else PERMUTATIONS_MANY
         count = usual if n_permutations is None else n_permutations
         found = _by_products(rotation, seeds, count, random)
     else:
@@ -84,8 +84,8 @@ def _by_products(rotation: Rotation, seeds: Alignment, count: int, random: np.ra
     ridge, classes = is_ridge(rotation), seeds.is_binary
     parts = [LinearFold(X, folds == number, ridge=ridge, two_classes=classes) for number in np.unique(folds)]
     found = []
-    for start in range(0, orders.shape[1], COLUMNS):
-        columns = orders[:, start : start + COLUMNS]
+    for start in range(0, orders.shape[1], PERMUTATIONS_AT_ONCE):
+        columns = orders[:, start : start + PERMUTATIONS_AT_ONCE]
         labels = seeds.values[columns]
         scores = np.empty_like(labels)
         for part in parts:
@@ -139,10 +139,10 @@ def _correlations(scores: Matrix, labels: Matrix) -> Matrix:
 
 
 def _sample(seeds: Alignment, random: np.random.Generator) -> Alignment:
-    """Return at most `SAMPLE` seeds, classes and scores in their shares."""
-    if seeds.n_words <= SAMPLE:
+    """Return at most `SAMPLED_SEEDS` seeds, classes and scores in their shares."""
+    if seeds.n_words <= SAMPLED_SEEDS:
         return seeds
-    parts = -(-seeds.n_words // SAMPLE)
+    parts = -(-seeds.n_words // SAMPLED_SEEDS)
     folds = stratified_folds(seeds, parts, random)
     return seeds.take(np.flatnonzero(folds == 0))
 

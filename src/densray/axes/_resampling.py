@@ -107,8 +107,8 @@ def _mean_differences(seeds: Alignment, counts: NDArray[np.int64]) -> Matrix:
     weights = counts.astype(np.float64)
     means = (weights @ seeds.values) / weights.sum(axis=1)
     # Σ w (l - l̄) = 0 for each resample, so the reference point of the rows is without effect
-    charges = weights * (seeds.values[None, :] - means[:, None])
-    return np.asarray(charges @ seeds.X.astype(np.float64))
+    row_weights = weights * (seeds.values[None, :] - means[:, None])
+    return np.asarray(row_weights @ seeds.X.astype(np.float64))
 
 
 def ridge_without_each(seeds: Alignment, penalty: float) -> tuple[Matrix, Matrix]:

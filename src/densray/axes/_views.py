@@ -55,7 +55,7 @@ def axis_change(
     *,
     n_words: int = 10,
 ) -> AxisChange:
-    """Return what became of a vocabulary's order when its axis was found anew.
+    """Return what became of a vocabulary's order when its axis was found again.
 
     Parameters
     ----------

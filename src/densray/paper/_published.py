@@ -65,7 +65,7 @@ def compare(ours: Iterable[Row], published: Sequence[Row], *, include_absent: bo
     ----------
     ours
         Rows with the keys of the published table and ``ours`` in place of ``paper``; further keys (such as
-        ``pairs``) are kept.
+        ``pairs``) stay.
     published
         What :func:`published` returned.
     include_absent

@@ -112,7 +112,7 @@ def _block_rows(block: str, results: dict[str, AnalogyResult], cells: list[dict[
 
 
 def _key(category: str) -> str:
-    """Return what names a category in every copy of BATS: its code; other names are kept."""
+    """Return what names a category in every copy of BATS: its code; other names stay."""
     first = category.split(" ", maxsplit=1)[0]
     return first if "[" in category else category
 
@@ -284,7 +284,7 @@ def table1(
     progress: Progress | None = None,
     journal: Journal | None = None,
 ) -> list[dict[str, Any]]:
-    """Return one row a line and method: ours, its interval, words used, coverage, and a note on what differs.
+    """Return one row per line and method: ours, its interval, words used, coverage, and a note on what differs.
 
     Parameters
     ----------
@@ -301,7 +301,7 @@ def table1(
     methods = check_methods(methods)
     unknown = [name for name in spaces if name not in EMBEDDINGS]
     if unknown:
-        raise DataError(f"'{unknown[0]}' is no embedding of table 1. Known: {', '.join(EMBEDDINGS)}.")
+        raise DataError(f"'{unknown[0]}' is not an embedding of table 1. Known: {', '.join(EMBEDDINGS)}.")
     found = {line: _lexicons(line, spaces.get(line.embedding)) for line in LINES}
     total = len(methods) * sum(not isinstance(lexicons, str) for lexicons in found.values())
     rows: list[dict[str, Any]] = []
