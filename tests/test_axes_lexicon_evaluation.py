@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,8 @@ from scipy.stats import kendalltau
 from sklearn.svm import SVC
 
 from densray import Lexicon, WordSpace
-from densray.axes._lexicon_evaluation import LexiconInduction, evaluate_induction
+from densray.axes._lexicon_evaluation import LexiconInduction, evaluate_induction, repeat_induction
+from densray.axes._options import fit_rotation
 from densray.axes._protocol import Protocol, TrainTest
 from densray.axes._stability import evaluate_stability
 from densray.datasets import load_lexicon
@@ -65,7 +67,7 @@ def test_the_result_says_what_was_used_and_what_was_missing() -> None:
     assert result.n_training + result.n_test == result.provenance.words_used == 200
     assert result.score("mean-difference").seconds > 0
     plain = json.loads(to_json(result))
-    assert plain["protocol"]["pair_weights"] == [0.5, 0.5]
+    assert plain["protocol"]["pair_weights"] == "balanced"
     assert plain["scores"][0]["tau"] == result.score("mean-difference").tau
     assert "resamples" not in plain["scores"][0]
     assert "25% held out" in to_markdown(result)
@@ -166,3 +168,43 @@ def _emotion(folder: Path, emotion: str) -> Lexicon:
     marked = [(word, name) for word, name, holds in fields if holds == "1" and name not in ("positive", "negative")]
     chosen = {word for word, name in marked if name == emotion}
     return Lexicon({word: 1.0 if word in chosen else -1.0 for word, _ in marked}, name=emotion)
+
+
+def test_several_splits_give_mean_and_spread() -> None:
+    space, lexicon = planted_space()
+    found = repeat_induction(space, lexicon, repeats=3, methods=["ridge", "mean-difference"], protocol=QUICK)
+    taus = [
+        evaluate_induction(space, lexicon, methods=["ridge"], protocol=replace(QUICK, random_state=seed))
+        .score("ridge")
+        .tau
+        for seed in range(3)
+    ]
+    ridge = found.splits[0]
+    assert ridge["method"] == "ridge"
+    assert ridge["mean"] == pytest.approx(np.mean(taus))
+    assert ridge["std"] == pytest.approx(np.std(taus, ddof=1))
+    assert (ridge["lowest"], ridge["highest"]) == (min(taus), max(taus))
+    with pytest.raises(TaskError, match="at least 2 splits"):
+        repeat_induction(space, lexicon, repeats=1)
+
+
+def test_the_notes_state_the_share_held_out_and_the_limit() -> None:
+    space, lexicon = planted_space()
+    result = evaluate_induction(
+        space, lexicon, methods=["mean-difference"], protocol=replace(QUICK, training_limit=300)
+    )
+    notes = " ".join(result.tables()[0].notes)
+    share = result.n_test / (result.n_training + result.n_test)
+    assert f"{share:.0%} held out" in notes
+    assert share > 0.26
+    assert "Training words come from the first 300 words of the space;" in notes
+
+
+def test_one_name_is_one_method_everywhere() -> None:
+    """The axis that an evaluation measures is the one that `fit` finds under the same name."""
+    space, lexicon = planted_space(strength=0.5)
+    for method in ("densray", "densray-unit", "densray-paper", "densifier"):
+        found = TrainTest.of(space, lexicon).training
+        fitted = fit_rotation(method, found).components_[0]
+        measured = Protocol().rotation(method).fit(found.X, found.y).components_[0]
+        np.testing.assert_allclose(fitted, measured)

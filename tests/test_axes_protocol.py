@@ -122,7 +122,11 @@ def test_only_binary_methods_see_scores_split_at_their_median() -> None:
 
 
 def test_pair_weights_reach_the_methods_that_have_them() -> None:
-    assert Protocol().rotation("densray-unit").get_params()["weights"] == (0.5, 0.5)
+    assert Protocol().rotation("densray-unit").get_params()["weights"] == "balanced"
+    for method in ("densray", "densray-unit", "densifier"):
+        assert Protocol.paper().rotation(method).get_params()["weights"] == (0.5, 0.5)
+    for protocol in (Protocol(), Protocol.paper()):  # a method that names its weights has them everywhere
+        assert protocol.rotation("densray-paper").get_params()["weights"] == (0.5, 0.5)
     assert Protocol(pair_weights="balanced").rotation("densifier").get_params()["weights"] == "balanced"
     assert "weights" not in Protocol().rotation("ridge").get_params()
 
@@ -148,3 +152,20 @@ def test_french_words_keep_case_and_accents() -> None:
 def test_a_seed_that_is_none_is_refused_when_the_protocol_is_made() -> None:
     with pytest.raises(DensRayError, match="random_state is -1"):
         Protocol(random_state=-1)
+
+
+def test_training_words_beyond_the_limit_are_neither_missing_nor_uncovered() -> None:
+    space, lexicon = planted_space()
+    larger = Lexicon([*lexicon.items(), ("zebra", 1)], name="larger")
+    data = TrainTest.of(space, larger, protocol=Protocol(training_limit=300))
+    everything = TrainTest.of(space, larger, protocol=Protocol(training_limit=None))
+    assert data.training.missing == everything.training.missing == ("zebra",)
+    assert data.coverage == everything.coverage
+    assert set(data.training.words) | set(data.beyond) == set(everything.training.words)
+    assert all(int(row) >= 300 for row in space.locate(data.beyond))
+    assert everything.beyond == ()
+    assert data.set_aside([larger]) == {"beyond the training limit": data.beyond}
+    training, test = lexicon.split(0.5, random_state=0)
+    apart = TrainTest.of(space, training, test, protocol=Protocol(training_limit=300))
+    assert apart.coverage == 1.0
+    assert apart.beyond

@@ -194,3 +194,17 @@ def test_columns_of_a_word_list_can_be_named(tmp_path: Path, capsys: pytest.Capt
     assert "--word-column, --label-column" in capsys.readouterr().err
     assert run([*arguments, "--word-column", "Begriff", "--label-column", "2", "--quiet"]) == 0
     assert "ridge" in capsys.readouterr().out
+
+
+def test_splits_can_be_repeated_and_the_training_limit_lifted(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    space, lexicon = files / "space.txt", files / "lexicon.tsv"
+    once = ["evaluate", "lexicon", space, lexicon, "--methods", "ridge"]
+    found = _json(capsys, *once, "--repeats", "3")
+    assert [row["method"] for row in found["splits"]] == ["ridge"]
+    assert len(found["results"]) == 3
+    assert found["results"][0]["scores"][0]["tau"] == _json(capsys, *once)["scores"][0]["tau"]
+    near, all_words = (_json(capsys, *once, "--training-limit", limit) for limit in ("300", "0"))
+    assert near["n_training"] < all_words["n_training"]
+    assert near["coverage"] == all_words["coverage"]
+    assert all_words["protocol"]["training_limit"] is None
+    assert "without --test" in _refusal(capsys, *once, "--repeats", "2", "--test", lexicon)

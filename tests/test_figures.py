@@ -34,6 +34,7 @@ ANSWERS = [
 ]
 ANGLES = [{"first": a, "second": b, "degrees": 0.0 if a == b else 37.51} for a in "xy" for b in "xy"]
 TRADED = [{"space": s, "recovery (rbf)": r, "men": 0.5} for s, r in (("original", 0.9), ("densray", 0.6))]
+LAYERS = [{"layer": n, "method": m, "auc": 0.8, "low": 0.7, "high": 0.9} for m in ("ridge", "svm") for n in range(3)]
 
 CHARTS: dict[str, Any] = {
     "training_size": lambda: figures.training_size(SIZES, title="τ"),
@@ -51,6 +52,7 @@ CHARTS: dict[str, Any] = {
     "agreement_scatter": lambda: figures.agreement_scatter(
         [{"word": word, "first": n, "second": n % 7} for n, word in enumerate(WORDS)], methods=("a.b", "svm")
     ),
+    "layer_curves": lambda: figures.layer_curves(LAYERS),
     "answer_parts": lambda: figures.answer_parts(ANSWERS, parts=["a.b: [c]", "cosine"], mark="word1"),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -89,7 +90,7 @@ def test_quotes_hashes_and_semicolons_are_words_in_a_tab_table(tmp_path: Path) -
     [
         ("good\t1\nbad\tpostive\n", r"lexicon\.tsv, line 2: label 'postive' is not a number\. Use 1/-1 or a score\."),
         ("good\tx\nbad\t1\n", "line 1: label 'x' .*header=True"),
-        ("good\t1\n\nbad\tnan\n", "line 3: label 'nan' is not a number"),
+        ("good\t1\n\nbad\tinf\n", "line 3: label 'inf' is not a number"),
         ("good\t1\nbad\tinf\n", "line 2: label 'inf' is not a number"),
         ("good\t1\nbad\n", "line 2: 'bad' has 1 of 2 columns"),
         ("good\t1\n\t1\n", "line 2: .* has no word before its label"),
@@ -277,3 +278,44 @@ def test_labels_of_the_files_own_can_be_named(tmp_path: Path) -> None:
     assert dict(lexicon.items()) == {"mansion": 1.0, "slum": -1.0, "villa": 1.0}
     with pytest.raises(LexiconError, match="label_names="):
         Lexicon.read(path)
+
+
+@pytest.mark.parametrize("empty", ["", "NA", "n/a", "NaN", "null"])
+def test_a_word_without_a_label_is_left_out_and_counted(tmp_path: Path, empty: str) -> None:
+    path = tmp_path / "ratings.csv"
+    path.write_text(f"word,score\ngood,3.1\nodd,{empty}\nbad,-2\n", encoding="utf-8")
+    lexicon = Lexicon.read(path)
+    assert dict(lexicon.items()) == {"good": 3.1, "bad": -2.0}
+    assert lexicon.dropped.unlabelled == ("odd",)
+    assert lexicon.dropped.by_reason() == {"unlabelled": ("odd",)}
+
+
+def test_a_column_of_a_frame_may_have_gaps() -> None:
+    frame = pl.DataFrame({"word": ["good", "odd", "bad"], "label": [1.0, None, -1.0]})
+    for each in (frame, frame.to_pandas()):
+        lexicon = Lexicon.from_frame(each)
+        assert lexicon.words == ("good", "bad")
+        assert lexicon.dropped.unlabelled == ("odd",)
+
+
+def test_a_decimal_comma_is_read_between_semicolons_and_nowhere_else(tmp_path: Path) -> None:
+    path = tmp_path / "valenz.csv"
+    path.write_text("Wort;Wert\ngut;2,25\nschlecht;−1,5\n", encoding="utf-8")
+    lexicon = Lexicon.read(path, word_column="Wort", label_column="Wert")
+    assert dict(lexicon.items()) == {"gut": 2.25, "schlecht": -1.5}
+    path.write_text("gut\t2,25\nschlecht\t-1,5\n", encoding="utf-8")
+    with pytest.raises(LexiconError, match="label '2,25' is not a number"):
+        Lexicon.read(path)
+
+
+def test_columns_by_number_find_the_line_that_names_them(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("Id;Begriff;Valence (M)\n1;gut;2\n2;schlecht;-2\n", encoding="utf-8")
+    for columns in ((1, 2), ("1", "2")):
+        lexicon = Lexicon.read(path, word_column=columns[0], label_column=columns[1])
+        assert dict(lexicon.items()) == {"gut": 2.0, "schlecht": -2.0}
+    with pytest.raises(LexiconError, match="line 1: label 'Valence"):
+        Lexicon.read(path, word_column=1, label_column=2, header=False)
+    path.write_text("1;gut;zwei\n2;schlecht;minus\n", encoding="utf-8")
+    with pytest.raises(LexiconError, match="line 1: label 'zwei'"):
+        Lexicon.read(path, word_column=1, label_column=2)

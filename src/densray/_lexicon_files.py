@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -54,6 +55,17 @@ def parse_label(label: object, names: tuple[str, str] | None = None) -> float | 
     return number if math.isfinite(number) else None
 
 
+def is_no_label(label: object) -> bool:
+    """Return whether a field says that there is no label: empty, NA, NaN, null or None.
+
+    >>> [is_no_label(label) for label in (" ", "NA", float("nan"), None, "0", "unknown")]
+    [True, True, True, True, False, False]
+    """
+    if label is None or isinstance(label, float):
+        return label is None or math.isnan(label)
+    return isinstance(label, str) and label.strip().lower() in ("", "na", "n/a", "nan", "null")
+
+
 def is_neutral_label(labels: Collection[float]) -> bool:
     """Return whether 0 means neutral among these labels: where the others are -1 and 1, both of them."""
     return set(labels) == {-1.0, 0.0, 1.0}
@@ -78,12 +90,15 @@ class Dropped:
         Words given more than once with one label, kept once.
     averaged : tuple of str
         Words with several labels, kept with their mean.
+    unlabelled : tuple of str
+        Words without a label: an empty field, NA or NaN.
     """
 
     conflicts: tuple[str, ...] = ()
     neutral: tuple[str, ...] = ()
     duplicates: tuple[str, ...] = ()
     averaged: tuple[str, ...] = ()
+    unlabelled: tuple[str, ...] = ()
 
     def by_reason(self) -> dict[str, tuple[str, ...]]:
         """Return the words by why they were set aside, the reasons that were met alone.
@@ -96,6 +111,7 @@ class Dropped:
             "neutral": self.neutral,
             "repeated": self.duplicates,
             "averaged": self.averaged,
+            "unlabelled": self.unlabelled,
         }
         return {reason: words for reason, words in reasons.items() if words}
 
@@ -166,6 +182,7 @@ def _without_neutral(
 
 
 _WORD_NAMES = ("word", "words", "term", "token", "lemma", "entry", "mot", "wort", "palabra", "slovo")
+_DECIMAL_COMMA = re.compile(r"[+−-]?\d+,\d+")
 _LABEL_NAMES = ("label", "score", "polarity", "valence", "rating", "value", "sentiment", "class", "conc.m")
 
 
@@ -193,7 +210,9 @@ class Table:
     ) -> None:
         if delimiter == "":
             raise LexiconError("delimiter is empty. Give a tab, semicolon, comma or blank, or leave it out.")
+        self.unlabelled: list[str] = []
         self._file = file
+        self._header = header
         self._label_names = label_names
         self._lines = list(file.lines())
         first = self._lines[0]
@@ -209,10 +228,13 @@ class Table:
     def entries(
         self, word_column: str | int | None = None, label_column: str | int | None = None
     ) -> Iterator[tuple[str, float]]:
-        """Yield each word with its label; a line that has none is an error with its number."""
+        """Yield each word with its label; a line that has neither a label nor none is an error with its number.
+
+        Words without a label (an empty field, NA) are gathered in `unlabelled`.
+        """
         self._split_all = word_column is not None or label_column is not None
         word_at, label_at = self._columns(word_column, label_column)
-        for line in self._lines:
+        for line in self._lines[self._begins_with_names(label_at) :]:
             fields = self._fields(line, label_last=label_at != 0)
             if max(word_at, label_at) >= len(fields):
                 raise self._file.problem(
@@ -220,10 +242,27 @@ class Table:
                     f"A word and its label are needed.",
                     line.number,
                 )
-            yield self._entry(fields[word_at], fields[label_at], line)
+            if is_no_label(fields[label_at]) and fields[word_at]:
+                self.unlabelled.append(fields[word_at])
+            else:
+                yield self._entry(fields[word_at], fields[label_at], line)
+
+    def _begins_with_names(self, label_at: int) -> bool:
+        """Return whether columns were given, and the first line has a name where the second has a label."""
+        if not self._split_all or self._names is not None or self._header is False or len(self._lines) < 2:
+            return False
+        fields = [self._fields(line, label_last=label_at != 0) for line in self._lines[:2]]
+        labels = [each[label_at] if label_at < len(each) else "" for each in fields]
+        return bool(labels[0]) and self._number(labels[0]) is None and self._number(labels[1]) is not None
+
+    def _number(self, label: str) -> float | None:
+        """Return the number a label stands for; between semicolons, a comma may be the decimal point."""
+        if self._delimiter == ";" and _DECIMAL_COMMA.fullmatch(label.strip()):
+            label = label.replace(",", ".")
+        return parse_label(label, self._label_names)
 
     def _entry(self, word: str, label: str, line: Line) -> tuple[str, float]:
-        number = parse_label(label, self._label_names)
+        number = self._number(label)
         if number is None:
             hint = "" if line.number > 1 else " If this line names the columns, say header=True."
             raise self._file.problem(f"label {shorten(label)} is not a number. {LABELS_NEEDED}{hint}", line.number)
@@ -292,15 +331,15 @@ def read_entries(
     header: bool | None = None,
     encoding: str = "utf-8",
     label_names: tuple[str, str] | None = None,
-) -> tuple[list[tuple[str, float]], str]:
-    """Return the (word, label) entries of a file and the stem of its name; see `Lexicon.read`."""
+) -> tuple[list[tuple[str, float]], tuple[str, ...], str]:
+    """Return the (word, label) entries of a file, the words without a label, and the stem of its name."""
     file = TextFile(path, encoding=encoding, error=LexiconError)
     if file.is_json:
-        return list(_json_entries(file, label_names)), file.path.stem
+        return list(_json_entries(file, label_names)), (), file.path.stem
     named = any(isinstance(column, str) and not column.isdecimal() for column in (word_column, label_column))
     header = True if named and header is None else header
     table = Table(file, delimiter=delimiter, header=header, label_names=label_names)
-    return list(table.entries(word_column, label_column)), file.path.stem
+    return list(table.entries(word_column, label_column)), tuple(table.unlabelled), file.path.stem
 
 
 def _json_entries(file: TextFile, names: tuple[str, str] | None) -> Iterator[tuple[str, float]]:

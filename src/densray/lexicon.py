@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._lexicon_files import Conflicts, Dropped, Label, Neutral, merge_entries, read_entries
+from densray._lexicon_files import Conflicts, Dropped, Label, Neutral, is_no_label, merge_entries, read_entries
 from densray._text_files import read_pairs, read_words
 from densray.alignment import Alignment, align_words, draw_test_words, sides_of, spelling_key
 from densray.errors import LexiconError, name_some
@@ -96,6 +96,9 @@ class Lexicon:
     ) -> Lexicon:
         """Return the lexicon of a file: TSV, CSV, space-separated (with or without a header), or JSON.
 
+        A word without a label (an empty field, NA) is left out and named in ``dropped``; between semicolons, labels may
+        have a decimal comma.
+
         Parameters
         ----------
         path : str or path
@@ -114,7 +117,7 @@ class Lexicon:
         conflicts, neutral
             As for `Lexicon`.
         """
-        entries, stem = read_entries(
+        entries, unlabelled, stem = read_entries(
             path,
             word_column=word_column,
             label_column=label_column,
@@ -123,7 +126,9 @@ class Lexicon:
             encoding=encoding,
             label_names=label_names,
         )
-        return cls(entries, name=name or stem, conflicts=conflicts, neutral=neutral)
+        found = cls(entries, name=name or stem, conflicts=conflicts, neutral=neutral)
+        found.dropped = replace(found.dropped, unlabelled=unlabelled)
+        return found
 
     @classmethod
     def from_word_lists(
@@ -163,14 +168,18 @@ class Lexicon:
     def from_frame(
         cls, frame: Any, *, word_column: str = "word", label_column: str = "label", **options: Any
     ) -> Lexicon:
-        """Return the lexicon of two columns of a pandas or polars frame."""
+        """Return the lexicon of two columns of a pandas or polars frame; words without a label are left out."""
         for column in (word_column, label_column):
             if column not in frame.columns:
                 raise LexiconError(
                     f"The frame has no column '{column}'; it has {name_some(frame.columns)}. "
                     f"Use word_column= and label_column=."
                 )
-        return cls(zip(frame[word_column], frame[label_column], strict=True), **options)
+        entries = list(zip(frame[word_column], frame[label_column], strict=True))
+        found = cls([entry for entry in entries if not is_no_label(entry[1])], **options)
+        unlabelled = tuple(str(word) for word, label in entries if is_no_label(label))
+        found.dropped = replace(found.dropped, unlabelled=unlabelled)
+        return found
 
     @classmethod
     def union(cls, *lexicons: Lexicon, name: str = "union", conflicts: Conflicts = "drop") -> Lexicon:

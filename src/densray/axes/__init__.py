@@ -29,8 +29,10 @@ from densray.axes._lexicon_evaluation import (
     InductionSurvey,
     LexiconInduction,
     MethodScore,
+    RepeatedInduction,
     check_methods,
     evaluate_induction,
+    repeat_induction,
 )
 from densray.axes._model import AxisModel
 from densray.axes._options import AxisOptions, find_seeds, fit_rotation
@@ -72,6 +74,7 @@ __all__ = [
     "MethodScore",
     "MethodTrial",
     "Protocol",
+    "RepeatedInduction",
     "SavedAxis",
     "SizeScore",
     "Stability",
@@ -99,6 +102,7 @@ __all__ = [
     "is_axis_file",
     "map_frame",
     "map_rows",
+    "repeat_induction",
     "save_axis",
     "score_vocabulary",
     "standardized",

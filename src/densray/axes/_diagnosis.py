@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from densray.axes._evidence import Cone, NearMiss, PairConsistency, VocabularySpread
 from densray.axes._model import AxisModel
 from densray.axes._permutation import PermutationTest
@@ -178,9 +180,12 @@ class Diagnosis(Result):
         return [f"{cased} of them differ in case only: {advice}."] if cased else []
 
     def _score_notes(self) -> list[str]:
-        even = self.model.even_odds
+        even, notes = self.model.even_odds, []
+        if self.labels == "scores":
+            median = np.median([row["label"] for row in self.seeds])
+            notes.append(f"Labels are split at their median, {median:g}: above it is the high side.")
         scale = "A score is a coordinate on the axis, as induce gives it"
-        return [] if even is None else [f"{scale}; 0 is not neutral: even odds lie at {even:.3f}."]
+        return [*notes, *([] if even is None else [f"{scale}; 0 is not neutral: even odds lie at {even:.3f}."])]
 
     def _figures(self) -> list[dict[str, str]]:
         first, test, spread = self.axes[0], self.permutation, self.vocabulary

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, overload
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._threads import Progress, part_of, run_in_thread
-from densray.axes._protocol import PAPER_METHODS, Protocol, TrainTest, fit_method
+from densray.axes._protocol import BEYOND_LIMIT, PAPER_METHODS, Protocol, TrainTest, fit_method
 from densray.errors import TaskError, suggest
 from densray.journal import Journal
 from densray.lexicon import Lexicon
@@ -158,7 +158,8 @@ class LexiconInduction(Result):
 
     def _notes(self) -> list[str]:
         kind = "scores" if self.continuous else "two classes"
-        held_out = f"{self.protocol.test_size:.0%} held out" if self.lexicon == self.test else f"tested on {self.test}"
+        share = self.n_test / (self.n_training + self.n_test)
+        held_out = f"{share:.0%} held out" if self.lexicon == self.test else f"tested on {self.test}"
         notes = [
             f"{self.n_training:,} training and {self.n_test:,} test words ({kind}, {held_out}); {self.coverage:.1%} of "
             f"the lexicon is in the space. Interval: {self.protocol.level:.0%}, bootstrap over test words."
@@ -166,6 +167,10 @@ class LexiconInduction(Result):
         if self.overlap:
             what = "taken out of" if self.protocol.disjoint else "left in"
             notes.append(f"{len(self.overlap)} test words were in the training lexicon and {what} it.")
+        beyond = len(self.provenance.words_set_aside.get(BEYOND_LIMIT, ()))
+        if beyond:
+            limit = f"the first {self.protocol.training_limit:,} words of the space"
+            notes.append(f"Training words come from {limit}; {beyond:,} that are further on were left out.")
         return notes
 
 
@@ -189,6 +194,39 @@ class InductionSurvey(Result):
         columns: list[Column | str] = ["lexicon", *(Column(method, decimals=3) for method in methods)]
         overview = Table("Kendall τ", columns, rows, best=best_cells(rows, methods))
         return [overview, *(table for result in self.results for table in result.tables())]
+
+
+@dataclass(frozen=True)
+class RepeatedInduction(Result):
+    """One lexicon, split several times: mean and spread of τ over the splits.
+
+    Attributes
+    ----------
+    lexicon, space : str
+    splits : list of dict
+        Per method: the mean τ, its standard deviation over splits, the lowest and the highest.
+    results : tuple of LexiconInduction
+        One per split; the first is what :func:`evaluate_induction` returns.
+    """
+
+    title: ClassVar[str] = "Lexicon induction, several splits"
+
+    lexicon: str
+    space: str
+    splits: list[dict[str, Any]]
+    results: tuple[LexiconInduction, ...]
+
+    def tables(self) -> list[Table]:
+        """Return one row per method."""
+        names = {"mean": "mean τ", "std": "spread"}
+        columns = [Column(key, names.get(key), decimals=3) for key in ("mean", "std", "lowest", "highest")]
+        first = self.results[0]
+        note = (
+            f"{len(self.results)} splits of {first.n_training:,} training and {first.n_test:,} test words; spread: "
+            "standard deviation of τ over splits, which share words: not the error of the mean."
+        )
+        best = best_cells(self.splits, ["mean"], within="column")
+        return [Table(f"{self.lexicon} on {self.space}", ["method", *columns], self.splits, [note], best)]
 
 
 def check_methods(methods: Sequence[str]) -> tuple[str, ...]:
@@ -325,7 +363,7 @@ def _evaluate(
             inputs=inputs,
             used=data.training.n_words + data.test.n_words,
             missing=(*data.training.missing, *data.test.missing),
-            set_aside=joined_reasons(each.dropped.by_reason() for each in lexicons),
+            set_aside=data.set_aside(lexicons),
             resumed=run.n_reused,
         ),
     )
@@ -348,5 +386,64 @@ def _measure(method: str, data: TrainTest, protocol: Protocol) -> MethodScore:
             n_resamples=protocol.n_resamples,
             random_state=protocol.random_state,
             level=protocol.level,
+        ),
+    )
+
+
+def repeat_induction(
+    space: WordSpace,
+    lexicon: Lexicon,
+    *,
+    repeats: int,
+    methods: Sequence[str] = DEFAULT_METHODS,
+    protocol: Protocol | None = None,
+    progress: Progress | None = None,
+    journal: Journal | None = None,
+) -> RepeatedInduction:
+    """Return :func:`evaluate_induction` over several splits of one lexicon: mean and spread of τ.
+
+    Parameters
+    ----------
+    space, lexicon, methods, journal
+        As for `evaluate_induction`.
+    repeats : int
+        Splits, at least 2; they are drawn with the random states that follow the protocol's.
+    protocol : Protocol, optional
+    progress : callable, optional
+        Called with the methods done and their number, over all splits.
+    """
+    if repeats < 2:
+        raise TaskError(f"repeats={repeats} is given; a spread takes at least 2 splits.")
+    protocol, methods = protocol or Protocol(), check_methods(methods)
+    provenance = Provenance.begin(seed=protocol.random_state)
+    results: list[LexiconInduction] = []
+    for number in range(repeats):
+        step = part_of(progress, number * len(methods), (number + 1) * len(methods), repeats * len(methods))
+        split = replace(protocol, random_state=protocol.random_state + number)
+        results.append(
+            evaluate_induction(space, lexicon, methods=methods, protocol=split, progress=step, journal=journal)
+        )
+    taus = {method: np.array([result.score(method).tau for result in results]) for method in methods}
+    first = results[0].provenance
+    return RepeatedInduction(
+        lexicon=lexicon.name,
+        space=space.name,
+        splits=[
+            {
+                "method": method,
+                "mean": float(each.mean()),
+                "std": float(each.std(ddof=1)),
+                "lowest": float(each.min()),
+                "highest": float(each.max()),
+            }
+            for method, each in taus.items()
+        ],
+        results=tuple(results),
+        provenance=provenance.finish(
+            inputs=list(first.inputs),
+            used=first.words_used,
+            missing=first.words_missing,
+            set_aside=lexicon.dropped.by_reason(),
+            resumed=sum(result.provenance.parts_resumed for result in results),
         ),
     )

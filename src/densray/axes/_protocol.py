@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -14,18 +15,23 @@ from densray._vocabulary import check_seed
 from densray.alignment import Alignment, draw_test_words, spelling_key
 from densray.errors import LexiconError, TaskError, name_some
 from densray.lexicon import Lexicon
+from densray.report import joined_reasons
 from densray.rotations import METHODS, Rotation, make_rotation
 from densray.space import WordSpace
 
 Vector = NDArray[np.float64]
 
+#: Why a training word that is in the space was left out.
+BEYOND_LIMIT = "beyond the training limit"
 #: The columns of the paper's table 1.
 PAPER_METHODS = ("densifier", "densray-unit", "svr", "svm")
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """How a lexicon is induced and measured; the defaults are those of Dufter & Schütze 2019, section 3.
+    """How a lexicon is induced and measured; all but the weights as in Dufter & Schütze 2019, section 3.
+
+    `Protocol.paper` has the weights of the paper too.
 
     Words with conflicting entries and neutral words are left out when a `Lexicon` is made; its ``dropped`` lists them.
 
@@ -40,11 +46,12 @@ class Protocol:
     any_case : bool
         Whether a lexicon word that is not in the space takes the first that equals it in lower case.
     training_limit : int or None
-        Training words come from the first words of the space only; the test may use all of it.
+        Training words come from the first words of the space only; the test may use all of it. None: from all.
     disjoint : bool
         Whether test words are taken out of the training lexicon.
     pair_weights : "balanced" or (float, float)
-        Weights of unlike and like pairs, for the methods that have them.
+        Weights of unlike and like pairs, for the methods that have them and do not name their own (densray-paper
+        does).
     densifier_solver : {"exact", "sgd"}
         "sgd" is the published one.
     split_at_median : tuple of str
@@ -59,8 +66,8 @@ class Protocol:
 
     Examples
     --------
-    >>> Protocol(test_size=0.5).pair_weights
-    (0.5, 0.5)
+    >>> Protocol(test_size=0.5).pair_weights, Protocol.paper().pair_weights
+    ('balanced', (0.5, 0.5))
     """
 
     test_size: float = 0.25
@@ -69,15 +76,20 @@ class Protocol:
     any_case: bool = False
     training_limit: int | None = 80_000
     disjoint: bool = True
-    pair_weights: str | tuple[float, float] = (0.5, 0.5)
+    pair_weights: str | tuple[float, float] = "balanced"
     densifier_solver: str = "exact"
-    split_at_median: tuple[str, ...] = ("densray", "densray-unit", "densifier")
+    split_at_median: tuple[str, ...] = ("densray", "densray-unit", "densray-paper", "densifier")
     least_coverage: float = 0.1
     level: float = 0.95
     n_resamples: int = 1000
 
     def __post_init__(self) -> None:
         check_seed(self.random_state)
+
+    @classmethod
+    def paper(cls, **choices: Any) -> Protocol:
+        """Return the protocol behind the published tables: pairs weigh 0.5, like or unlike, however many there are."""
+        return cls(**{"pair_weights": (0.5, 0.5), **choices})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the choices as reports name them: `seed` is `random_state`, `match_case` the reverse of `any_case`."""
@@ -90,6 +102,8 @@ class Protocol:
         rotation = make_rotation(method)
         chosen = {"weights": self.pair_weights, "solver": self.densifier_solver, "random_state": self.random_state}
         known = rotation.get_params(deep=False)
+        if known.get("weights") != "balanced":
+            del chosen["weights"]
         rotation.set_params(**{name: value for name, value in chosen.items() if name in known})
         return rotation
 
@@ -110,12 +124,20 @@ class TrainTest:
         Test words that were in the training lexicon too.
     coverage : float
         Share of the words of both lexicons that are in the space.
+    beyond : tuple of str
+        Training words that are in the space, but not among its first `Protocol.training_limit` words: left out.
     """
 
     training: Alignment
     test: Alignment
     overlap: tuple[str, ...]
     coverage: float
+    beyond: tuple[str, ...] = ()
+
+    def set_aside(self, lexicons: Sequence[Lexicon]) -> dict[str, tuple[str, ...]]:
+        """Return the words that the lexicons and the protocol left out, by reason."""
+        beyond = {BEYOND_LIMIT: self.beyond} if self.beyond else {}
+        return joined_reasons([*(each.dropped.by_reason() for each in lexicons), beyond])
 
     @classmethod
     def of(
@@ -126,8 +148,10 @@ class TrainTest:
         if test is None:
             return cls._split(space, lexicon, protocol)
         lexicon, overlap = _without_test_words(lexicon, test, protocol)
-        training = _find(space, lexicon, protocol, limit=protocol.training_limit, role="training")
-        return cls._checked(training, _find(space, test, protocol, limit=None, role="test"), overlap, protocol, space)
+        found = _find(space, lexicon, protocol, role="training")
+        training, beyond = _within_limit(found, np.zeros(found.n_words, dtype=bool), lexicon.name, protocol, space)
+        _check_labels(training, lexicon.name, "training")
+        return cls._checked(training, _find(space, test, protocol, role="test"), overlap, beyond, protocol, space)
 
     @classmethod
     def _split(cls, space: WordSpace, lexicon: Lexicon, protocol: Protocol) -> TrainTest:
@@ -141,25 +165,24 @@ class TrainTest:
                 "4. Add words, or give a test lexicon."
             )
         in_test = draw_test_words(found.words, found.y, protocol.test_size, protocol.random_state)
-        near = found.rows < (len(space) if protocol.training_limit is None else protocol.training_limit)
-        beyond = tuple(found.words[place] for place in np.flatnonzero(~in_test & ~near).tolist())
-        if not (~in_test & near).any():
-            raise LexiconError(
-                f"0 of {len(beyond)} training words of '{lexicon.name}' are among the first {protocol.training_limit} "
-                f"words of '{space.name}' (first missing: {name_some(beyond)}). Raise training_limit."
-            )
         found = found.unit() if protocol.normalize else found
-        training = replace(found.take(np.flatnonzero(~in_test & near)), missing=(*beyond, *found.missing))
+        training, beyond = _within_limit(found, in_test, lexicon.name, protocol, space)
         test = replace(found.take(np.flatnonzero(in_test)), missing=())
-        _check_labels(replace(training, missing=beyond), lexicon.name, "training")
+        _check_labels(training, lexicon.name, "training")
         _check_labels(test, lexicon.name, "test")
-        return cls._checked(training, test, (), protocol, space)
+        return cls._checked(training, test, (), beyond, protocol, space)
 
     @classmethod
     def _checked(
-        cls, training: Alignment, test: Alignment, overlap: tuple[str, ...], protocol: Protocol, space: WordSpace
+        cls,
+        training: Alignment,
+        test: Alignment,
+        overlap: tuple[str, ...],
+        beyond: tuple[str, ...],
+        protocol: Protocol,
+        space: WordSpace,
     ) -> TrainTest:
-        found = training.n_words + test.n_words
+        found = training.n_words + test.n_words + len(beyond)
         missing = (*training.missing, *test.missing)
         coverage = found / (found + len(missing))
         if coverage < protocol.least_coverage:
@@ -170,7 +193,7 @@ class TrainTest:
                 UserWarning,
                 stacklevel=5,
             )
-        return cls(training, test, overlap, coverage)
+        return cls(training, test, overlap, coverage, beyond)
 
 
 def fit_method(method: str, data: TrainTest, protocol: Protocol) -> tuple[Vector, Vector, float]:
@@ -182,8 +205,22 @@ def fit_method(method: str, data: TrainTest, protocol: Protocol) -> tuple[Vector
     return data.training.X @ axis, data.test.X @ axis, seconds
 
 
-def _find(space: WordSpace, lexicon: Lexicon, protocol: Protocol, *, limit: int | None, role: str) -> Alignment:
-    found = lexicon.align(space, any_case=protocol.any_case, limit=limit, order="lexicon")
+def _within_limit(
+    found: Alignment, in_test: NDArray[np.bool_], name: str, protocol: Protocol, space: WordSpace
+) -> tuple[Alignment, tuple[str, ...]]:
+    """Return the training words among the first words of the space, and those that are further on."""
+    near = found.rows < (len(space) if protocol.training_limit is None else protocol.training_limit)
+    beyond = tuple(found.words[place] for place in np.flatnonzero(~in_test & ~near).tolist())
+    if not (~in_test & near).any():
+        raise LexiconError(
+            f"0 of {len(beyond)} training words of '{name}' are among the first {protocol.training_limit:,} words of "
+            f"'{space.name}' (further on: {name_some(beyond)}). Raise training_limit."
+        )
+    return found.take(np.flatnonzero(~in_test & near)), beyond
+
+
+def _find(space: WordSpace, lexicon: Lexicon, protocol: Protocol, *, role: str) -> Alignment:
+    found = lexicon.align(space, any_case=protocol.any_case, order="lexicon")
     _check_labels(found, lexicon.name, role)
     return found.unit() if protocol.normalize else found
 

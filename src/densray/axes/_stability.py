@@ -17,7 +17,7 @@ from densray.errors import TaskError
 from densray.journal import Journal
 from densray.lexicon import Lexicon
 from densray.metrics import kendall_tau
-from densray.report import Column, Input, Provenance, Result, Table, best_cells, joined_reasons
+from densray.report import Column, Input, Provenance, Result, Table, best_cells
 from densray.space import WordSpace
 
 #: Sizes of the training lexicon: 2^7 to 2^12.
@@ -182,7 +182,7 @@ def evaluate_stability(
             inputs=[Input.of("space", space), *(Input.of("lexicon", each) for each in (lexicon, test) if each)],
             used=data.training.n_words + data.test.n_words,
             missing=(*data.training.missing, *data.test.missing),
-            set_aside=joined_reasons(each.dropped.by_reason() for each in (lexicon, test) if each),
+            set_aside=data.set_aside([each for each in (lexicon, test) if each]),
             resumed=run.n_reused,
         ),
     )

@@ -27,12 +27,17 @@ from densray.cli.options import (
 from densray.cli.terminal import check_figure, long_run, note, progress_bar, show
 
 if TYPE_CHECKING:
+    from densray.axes._protocol import Protocol
     from densray.axes._stability import Stability
 
 TestLexicon: TypeAlias = Annotated[
     str | None, typer.Option("--test", metavar="LEXICON", help="Gold words; without it some words are held out.")
 ]
 TestSize: TypeAlias = Annotated[float, typer.Option("--test-size", metavar="SHARE", help="Share of words held out.")]
+TrainingLimit: TypeAlias = Annotated[
+    int,
+    typer.Option("--training-limit", min=0, metavar="N", help="Train on the first N words of the space; 0: on all."),
+]
 Sizes: TypeAlias = Annotated[
     str | None, typer.Option("--sizes", metavar="NUMBERS", help="Words of a sample, separated by commas.")
 ]
@@ -50,17 +55,18 @@ def evaluate_lexicon(
     test: TestLexicon = None,
     methods: Methods = None,
     test_size: TestSize = 0.25,
+    training_limit: TrainingLimit = 80_000,
+    repeats: Annotated[int, typer.Option(min=1, metavar="N", help="Splits: mean and spread of τ over them.")] = 1,
     any_case: AnyCase = False,
     random_state: RandomState = 0,
 ) -> None:
     """Train every method on some words of a lexicon and measure how it orders the others.
 
-    Several lexicons give the macro mean as well.
+    Several lexicons give the macro mean as well, several splits (--repeats) mean and spread.
 
     Example: densray evaluate lexicon googlenews-26k hu-liu --methods densray-unit,svm,ridge
     """
-    from densray.axes._lexicon_evaluation import DEFAULT_METHODS, evaluate_induction
-    from densray.axes._protocol import Protocol
+    from densray.axes._lexicon_evaluation import DEFAULT_METHODS, evaluate_induction, repeat_induction
     from densray.datasets import load_space
     from densray.errors import TaskError
     from densray.report import Result
@@ -68,17 +74,21 @@ def evaluate_lexicon(
     names: Sequence[str | None] = lexicons or [None]
     if test is not None and len(names) > 1:
         raise TaskError(f"--test was given with {len(names)} training lexicons; it takes one.")
+    if repeats > 1 and (test is not None or len(names) > 1):
+        raise TaskError(f"--repeats {repeats} splits one lexicon again and again. Give one LEXICON, without --test.")
     loaded, gold = [seeds.load(name) for name in names], None if test is None else seeds.load_file(test)
     options: dict[str, Any] = {
         "methods": split_names(methods) or DEFAULT_METHODS,
-        "protocol": Protocol(test_size=test_size, random_state=random_state, any_case=any_case),
+        "protocol": _protocol(test_size, training_limit, any_case, random_state),
     }
     vectors = load_space(space, limit=answer.limit)
     result: Result
     with long_run(fresh=answer.fresh, quiet=answer.quiet) as run:
         with run.progress("Inducing") as progress:
             options |= {"progress": progress, "journal": run.journal}
-            if len(loaded) == 1:
+            if repeats > 1:
+                result = repeat_induction(vectors, loaded[0], repeats=repeats, **options)
+            elif len(loaded) == 1:
                 result = evaluate_induction(vectors, loaded[0], test=gold, **options)
             else:
                 result = evaluate_induction(vectors, loaded, **options)
@@ -96,6 +106,7 @@ def evaluate_stability(
     sizes: Sizes = None,
     n_samples: Samples = 40,
     test_size: TestSize = 0.25,
+    training_limit: TrainingLimit = 80_000,
     any_case: AnyCase = False,
     random_state: RandomState = 0,
     output: Figure = None,
@@ -107,7 +118,6 @@ def evaluate_stability(
     """
     check_figure(output, overwrite=overwrite, quiet=answer.quiet)
     from densray.axes import _stability
-    from densray.axes._protocol import Protocol
     from densray.datasets import load_space
 
     words, gold = seeds.load(lexicon), None if test is None else seeds.load_file(test)
@@ -120,12 +130,19 @@ def evaluate_stability(
                 methods=split_names(methods) or _stability.STABILITY_METHODS,
                 sizes=split_numbers(sizes) or _stability.DEFAULT_SIZES,
                 n_samples=n_samples,
-                protocol=Protocol(test_size=test_size, random_state=random_state, any_case=any_case),
+                protocol=_protocol(test_size, training_limit, any_case, random_state),
                 progress=progress,
                 journal=run.journal,
             )
         write_figure(result, output, overwrite=overwrite, quiet=answer.quiet)
         show(result, as_json=answer.as_json, quiet=answer.quiet)
+
+
+def _protocol(test_size: float, training_limit: int, any_case: bool, random_state: int) -> Protocol:
+    from densray.axes._protocol import Protocol
+
+    limit = training_limit or None
+    return Protocol(test_size=test_size, training_limit=limit, any_case=any_case, random_state=random_state)
 
 
 def write_figure(result: Stability, output: Path | None, *, overwrite: bool, quiet: bool) -> None:

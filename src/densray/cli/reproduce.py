@@ -168,7 +168,7 @@ def table1(
     from densray.paper import _tables
 
     spaces = _load_spaces([EN, *(space or [])], answer.limit)
-    chosen, protocol = split_names(methods) or PAPER_METHODS, Protocol(random_state=random_state)
+    chosen, protocol = split_names(methods) or PAPER_METHODS, Protocol.paper(random_state=random_state)
     with long_run(fresh=answer.fresh, quiet=answer.quiet) as run:
         with run.progress("Inducing") as progress:
             rows = _tables.table1(spaces, methods=chosen, protocol=protocol, progress=progress, journal=run.journal)
@@ -210,7 +210,7 @@ def figure1(
                 methods=split_names(methods) or STABILITY_METHODS,
                 sizes=split_numbers(sizes) or DEFAULT_SIZES,
                 n_samples=n_samples,
-                protocol=Protocol(random_state=random_state, densifier_solver=densifier_solver),
+                protocol=Protocol.paper(random_state=random_state, densifier_solver=densifier_solver),
                 progress=progress,
                 journal=run.journal,
             )

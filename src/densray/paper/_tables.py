@@ -298,7 +298,7 @@ def table1(
     journal : Journal, optional
         Keeps the cells until the table is done; see `densray.journal`.
     """
-    methods = check_methods(methods)
+    methods, protocol = check_methods(methods), protocol or Protocol.paper()
     unknown = [name for name in spaces if name not in EMBEDDINGS]
     if unknown:
         raise DataError(f"'{unknown[0]}' is not an embedding of table 1. Known: {', '.join(EMBEDDINGS)}.")
@@ -312,7 +312,13 @@ def table1(
         space, done = spaces[line.embedding], sum(row["ours"] is not None for row in rows)
         step = part_of(progress, done, done + len(methods), total)
         result = evaluate_induction(
-            space, lexicons[0], test=lexicons[1], methods=methods, protocol=protocol, progress=step, journal=journal
+            space,
+            lexicons[0],
+            test=lexicons[1],
+            methods=methods,
+            protocol=protocol or Protocol.paper(),
+            progress=step,
+            journal=journal,
         )
         rows += [_row(line, method, result, _note(line, space)) for method in methods]
     return rows + _macro_rows(rows, methods)

@@ -85,6 +85,8 @@ _SET_ASIDE = {
     "neutral": "words left out, neutral",
     "repeated": "words given more than once, kept once",
     "averaged": "words of several labels, averaged",
+    "unlabelled": "words left out, without a label",
+    "beyond the training limit": "words left out, beyond the training limit",
     "same vector": "words left out, spellings of one found",
 }
 

@@ -64,6 +64,12 @@ _ALL = (
         slow_from=8_000,
     ),
     Method(
+        "densray-paper",
+        "densray-unit with the weights of the paper's tables: 0.5 per pair, like or unlike, not balanced",
+        lambda n_components: DensRay(n_components, weights=(0.5, 0.5), normalize_differences=True),
+        slow_from=8_000,
+    ),
+    Method(
         "densray-whitened",
         "the pair matrix against the spread of all pairs, shrinkage by closed-form leave-one-out",
         WhitenedDensRay,
