@@ -20,6 +20,8 @@ import numpy as np
 from densray._files import atomic_write
 from densray.errors import DensRayError
 
+__all__ = ["Journal", "Run", "decode", "digest", "encode"]
+
 _PRESENTATION = {"cli", "explorer", "figures", "report"}  # packages that decide how a result looks, not what it is
 _BLOCK_ROWS = 16_384
 
