@@ -35,8 +35,9 @@ if TYPE_CHECKING:
 
     Pool = str | Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
-#: Texts that are read, written and recorded as finished together.
+#: Texts that are read, written and recorded as finished together; a device needs more of them to be busy.
 TEXTS_PER_BLOCK = 512
+TEXTS_PER_DEVICE_BLOCK = 8_192
 #: Tokens of one batch on a processor and on a device; halved where memory does not hold them.
 TOKENS_PER_BATCH = {"cpu": 4_096, "device": 131_072}
 _POOLS = ("last", "mean", "word")
@@ -122,9 +123,10 @@ def read_states(
         "texts": list(texts),
     }
     target = StatesInFolder(Path(out), header) if out is not None else StatesInMemory(header)
+    size = TEXTS_PER_BLOCK if _device(model).type == "cpu" else TEXTS_PER_DEVICE_BLOCK
     with target, torch.inference_mode():
-        for start in range(target.finished, len(texts), TEXTS_PER_BLOCK):
-            stop = min(start + TEXTS_PER_BLOCK, len(texts))
+        for start in range(target.finished, len(texts), size):
+            stop = min(start + size, len(texts))
             target.write(start, reader.read(start, stop))
             if progress is not None:
                 progress(stop, len(texts))

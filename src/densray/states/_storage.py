@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 FORMAT_VERSION = 1
 DTYPES: dict[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "float16": np.dtype("<f2"), "bfloat16": np.dtype("<u2")}
 _HEADER = "states.json"
+_FINISHED = "finished.json"
 
 
 @dataclass(frozen=True)
@@ -165,6 +166,8 @@ class StatesInFolder:
         for layer in self.header["layers"]:
             self.files[layer] = os.open(_file_of(self.folder, layer), os.O_RDWR | os.O_CREAT, 0o666)
         if not self.finished:
+            with atomic_write(self.folder / _HEADER, overwrite=True) as temporary:
+                temporary.write_text(json.dumps(self.header), encoding="utf-8")
             self._record(0)
         return self
 
@@ -187,8 +190,8 @@ class StatesInFolder:
             ) from None
 
     def _record(self, finished: int) -> None:
-        with atomic_write(self.folder / _HEADER, overwrite=True) as temporary:
-            temporary.write_text(json.dumps({**self.header, "finished": finished}), encoding="utf-8")
+        with atomic_write(self.folder / _FINISHED, overwrite=True) as temporary:
+            temporary.write_text(json.dumps({"texts": finished}), encoding="utf-8")
 
     def states(self) -> States:
         return _states_of(self.header, self.folder)
@@ -234,6 +237,7 @@ def _read_header(folder: Path) -> dict[str, Any]:
     try:
         header = json.loads(path.read_text(encoding="utf-8"))
         whole = header["format"] == "densray-states" and header["format_version"] == FORMAT_VERSION
+        header["finished"] = json.loads((folder / _FINISHED).read_text(encoding="utf-8"))["texts"]
         rows = [header["finished"] * header["width"] * DTYPES[header["dtype"]].itemsize for _ in header["layers"]]
         whole = whole and 0 <= header["finished"] <= len(header["texts"]) and len(rows) > 0
     except FileNotFoundError:
