@@ -236,7 +236,7 @@ def _read_header(folder: Path) -> dict[str, Any]:
     path = folder / _HEADER
     try:
         header = json.loads(path.read_text(encoding="utf-8"))
-        whole = header["format"] == "densray-states" and header["format_version"] == FORMAT_VERSION
+        whole = header["format_version"] == FORMAT_VERSION and header["format"] == "densray-states"
         header["finished"] = json.loads((folder / _FINISHED).read_text(encoding="utf-8"))["texts"]
         rows = [header["finished"] * header["width"] * DTYPES[header["dtype"]].itemsize for _ in header["layers"]]
         whole = whole and 0 <= header["finished"] <= len(header["texts"]) and len(rows) > 0
