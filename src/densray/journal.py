@@ -24,15 +24,13 @@ __all__ = ["Journal", "Run", "decode", "digest", "encode"]
 
 _PRESENTATION = {"cli", "explorer", "figures", "report"}  # packages that decide how a result looks, not what it is
 _BLOCK_ROWS = 16_384
-
 Value = TypeVar("Value")
 log = logging.getLogger(__name__)
 
 
 def digest(*inputs: object) -> str:
     """Return a digest of values, of densray's code and of the libraries below it; a function, say, is a TypeError."""
-    found = hashlib.sha256(_program().encode())
-    _hash(found, inputs)
+    _hash(found := hashlib.sha256(_program().encode()), inputs)
     return found.hexdigest()
 
 
