@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.cross_decomposition import CCA
@@ -10,7 +12,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.svm import SVC, SVR, LinearSVC
 
 from densray import LinearRotation, MeanDifference
-from densray.errors import DensRayError, LabelError
+from densray.errors import DensRayError, LabelError, SignalWarning
 from densray.rotations import _linear
 from densray.rotations._ridge import RIDGE_PENALTIES, log_prior, ridge_direction
 
@@ -265,3 +267,32 @@ def test_twins_do_not_give_each_other_away():
     assert grouped.penalty_ > 3 * alone.penalty_  # left out alone, a row is read from its twin
     assert abs(cosine(grouped.components_[0], concept)) > 0.3
     assert grouped.transform(unseen).shape == (400, 1)
+
+
+@pytest.mark.parametrize("estimator", ["svm", "svr", "logistic", "linear", "ridge"])
+def test_axes_up_to_the_stop_do_not_depend_on_the_order_of_rows(googlenews, estimator):
+    """On 43 family words the SVM's solution vanishes after two axes: further ones would be rounding."""
+    from densray.datasets import load_lexicon
+
+    found = load_lexicon("gender").align(googlenews.normalized())
+    X, y = found.X.astype(np.float64), found.y
+    order = np.random.default_rng(0).permutation(len(y))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SignalWarning)
+        here, there = (LinearRotation(estimator, n_components=6).fit(X[rows], y[rows]) for rows in (slice(None), order))
+        single = LinearRotation(estimator, n_components=6).fit(X.astype(np.float32), y)
+    assert here.n_signal_axes_ == there.n_signal_axes_ == single.n_signal_axes_
+    cosines = np.abs(np.sum(here.components_ * there.components_, axis=1))
+    assert cosines[: here.n_signal_axes_].min() > 0.999
+    assert np.abs(np.sum(here.components_ * single.components_, axis=1))[:2].min() > 0.999 or estimator == "linear"
+    assert (here.n_signal_axes_ == 2) == (estimator == "svm")
+
+
+def test_axes_beyond_the_signal_are_warned_of_and_complete_the_basis(googlenews):
+    from densray.datasets import load_lexicon
+
+    found = load_lexicon("gender").align(googlenews.normalized())
+    with pytest.warns(SignalWarning, match="after 2 a model of 'svm' is at chance"):
+        rotation = LinearRotation("svm", n_components=6).fit(found.X, found.y)
+    np.testing.assert_allclose(rotation.components_ @ rotation.components_.T, np.eye(6), atol=1e-9)
+    assert rotation.n_signal_axes_ == 2

@@ -216,12 +216,20 @@ def _reflect(axis: NDArray[np.float64]) -> NDArray[np.float64]:
     return H
 
 
-def repeat_in_complement(X: Array, count: int, find: Callable[[Array], NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Return `count` orthonormal axes, each what `find` returns inside the complement of the earlier ones."""
+def repeat_in_complement(
+    X: Array, count: int, find: Callable[[Array], NDArray[np.float64] | None]
+) -> NDArray[np.float64]:
+    """Return `count` orthonormal axes, each what `find` returns inside the complement of the earlier ones.
+
+    Fewer where `find` returns None: it found nothing there.
+    """
     axes = np.empty((0, X.shape[1]))
     for _ in range(count):
         basis = complete_basis(axes)[len(axes) :] if len(axes) else None
-        axis = find(X) if basis is None else find(X @ move(basis, X).T) @ basis
+        found = find(X) if basis is None else find(X @ move(basis, X).T)
+        if found is None:
+            return axes
+        axis = found if basis is None else found @ basis
         axis = axis - (axes @ axis) @ axes  # orthogonal to the last digit
         axes = np.vstack([axes, axis / np.linalg.norm(axis)])
     return axes

@@ -22,7 +22,14 @@ from densray.rotations._base import (
     repeat_in_complement,
     score_signals,
 )
-from densray.rotations._densifier_solvers import ORTHOGONALIZATIONS, PairDescent, Signal, SpreadObjective, ascend
+from densray.rotations._densifier_solvers import (
+    ORTHOGONALIZATIONS,
+    PairDescent,
+    Signal,
+    SpreadObjective,
+    ascend,
+    polish,
+)
 from densray.rotations._densray import densray_axes
 from densray.rotations._differences import unit
 from densray.rotations._input import Labels, check_rows, check_weights, drop_weightless, read_signals
@@ -35,6 +42,8 @@ FEW_ROWS = 600
 FEWEST_ROWS = 100
 #: Leading axes of each form of DensRay, and random directions, to start from.
 LEADING_STARTS, RANDOM_STARTS = 6, 16
+#: How many of the best axes found on the fewest rows are climbed further, along the corners of the objective.
+POLISHED_AXES = 6
 
 
 class Densifier(Rotation):
@@ -54,10 +63,10 @@ class Densifier(Rotation):
         signal, completed to a lossless rotation.
     solver : {"auto", "exact", "sgd"}, default="auto"
         "exact" climbs the full objective over all pairs through rank sums, one axis after the other: deterministic, no
-        learning rate. Exact is the objective, not its maximum: on thousands of words every start ends in one value; on
-        fewer than about a hundred there are many, some at corners of the objective, and the best of some 30 starts is
-        taken. "sgd" is the published one: mini-batches of pairs, several signals jointly. "auto" is
-        "exact" for one signal and "sgd" for several.
+        learning rate. On thousands of words every start ends in one maximum; on few there are several, and the best of
+        some 30 starts is taken, up to 100 rows after a climb along the corners of the objective: the best maximum
+        known, without a proof that there is no better one. "sgd" is the published one: mini-batches of pairs, several
+        signals jointly. "auto" is "exact" for one signal and "sgd" for several.
     weights : "balanced" or (float, float), default="balanced"
         :math:`(\alpha_{\neq}, \alpha_{=})`. Without effect for scores.
     center_labels : bool, default=True
@@ -194,12 +203,17 @@ class Densifier(Rotation):
         return complete_basis(axes) if n_components is None else axes
 
     def _climb(self, X: NDArray[np.floating], labels: Labels, weight: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the best axis found from some deterministic starts."""
-        objective = self._objective(X, labels, weight)
-        best, value, self.n_iter_, converged = max(
-            (ascend(objective, q, max_iter=self.max_iter, tol=self.tol) for q in self._starts(X, labels, weight)),
-            key=lambda reached: reached[1],
-        )
+        """Return the best axis found from some deterministic starts: the maximum, or on few rows the best known."""
+        few = float(weight.sum()) <= FEWEST_ROWS
+        rows, basis = _in_row_space(X, weight) if few else (X, None)  # no other direction changes the objective
+        objective = self._objective(rows, labels, weight)
+        starts = self._starts(rows, labels, weight)
+        found = [ascend(objective, q, max_iter=self.max_iter, tol=self.tol) for q in starts]
+        found.sort(key=lambda each: -each[1])
+        best, value, self.n_iter_, converged = found[0]
+        if few:
+            polished = [polish(objective, q) for q, *_ in found[:POLISHED_AXES]]
+            best, value = max(polished, key=lambda each: each[1])
         self.loss_history_ = np.append(self.loss_history_, -value)
         if not converged:
             warnings.warn(
@@ -207,7 +221,7 @@ class Densifier(Rotation):
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        return best
+        return best if basis is None else unit(best @ basis)
 
     def _starts(
         self, X: NDArray[np.floating], labels: Labels, weight: NDArray[np.float64]
@@ -306,3 +320,13 @@ class Densifier(Rotation):
             if not number or isinstance(value, bool) or value < 0 or (value == 0 and name != "tol"):
                 needed = "a whole number above 0" if kind is int else "a number above 0"
                 raise DensRayError(f"{name}={value!r} is given; {needed} is needed.")
+
+
+def _in_row_space(
+    X: NDArray[np.floating], weight: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """Return the coordinates of rows, from their mean, in an orthonormal basis of their differences, and the basis."""
+    centred = X - np.average(X, axis=0, weights=weight)
+    _, sizes, axes = np.linalg.svd(centred * np.sqrt(weight)[:, None], full_matrices=False)
+    axes = axes[sizes > 1e-9 * sizes[0]] if sizes[0] > 0 else axes[:1]
+    return centred @ axes.T, axes

@@ -1,4 +1,9 @@
-"""The two solvers of Densifier: ascent on the full objective, and descent on batches of pairs."""
+"""The two solvers of Densifier: ascent on the full objective, and descent on batches of pairs.
+
+The objective is linear between orders of the words and has a corner wherever two words are level. Where like words are
+level the corner points upwards, and an ascent along the gradient stops on such a ridge below the maximum. Thousands of
+words make the corners too small to matter; on few words :func:`polish` climbs along the ridges.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +17,7 @@ from densray.pairs import PairWeights
 from densray.rotations._input import Labels
 
 Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
 
 
 def spread(s: Vector, u: Vector) -> Vector:
@@ -79,7 +85,7 @@ def ascend(objective: SpreadObjective, q: Vector, *, max_iter: int, tol: float) 
                 break
             angle /= 2.0
         else:
-            return q, value, count, True  # no step along the steepest circle helps: a maximum, or a corner of f
+            return q, value, count, True  # no step along the steepest circle helps: a maximum, or a ridge
         gain = reached - value
         q, value, gradient = step, reached, slope
         if gain <= tol * abs(value):
@@ -87,7 +93,79 @@ def ascend(objective: SpreadObjective, q: Vector, *, max_iter: int, tol: float) 
     return q, value, max_iter, False
 
 
-Matrix = NDArray[np.float64]
+#: Smoothing lengths of :func:`polish`, as shares of a third of the longest projected difference.
+SMOOTHING_SHARES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
+#: How close like words must be to be held level, in the same unit.
+LEVEL_SHARES = (3e-2, 1e-2, 3e-3, 1e-3, 1e-4)
+
+
+def polish(objective: SpreadObjective, q: Vector) -> tuple[Vector, float]:
+    r"""Return a better axis near `q` and its objective, for few rows: corners are rounded off, then followed.
+
+    First :math:`|s|` is replaced by :math:`\sqrt{s^2 + \epsilon^2}` over all pairs and ε lowered step by step; then
+    like words that have become almost level are held level, and the ascent goes on in the directions that keep them so.
+    """
+    P, c = _pairs(objective)
+    best, value = q, objective(q)[0]
+    for start in (_climb_smoothed(P, c, q), q):
+        axis, reached, _, _ = ascend(objective, start, max_iter=100, tol=1e-12)
+        axis, reached = _climb_ridges(objective, axis, reached, P[c < 0.0])
+        if reached > value:
+            best, value = axis, reached
+    return best, value
+
+
+def _pairs(objective: SpreadObjective) -> tuple[Matrix, Vector]:
+    """Return the differences of all pairs of rows and what their lengths count in the objective."""
+    X, values, weight = objective.X.astype(np.float64), objective.labels.values, objective.row_weight
+    v, w = np.triu_indices(len(X), 1)
+    if objective.weights is None:
+        counts = -values[v] * values[w]
+    else:
+        counts = np.where(values[v] != values[w], objective.weights.unlike, -objective.weights.like)
+    differences = X[v] - X[w]
+    apart = np.any(differences != 0.0, axis=1)  # copies of a row are level on every axis
+    return differences[apart], (2.0 * counts * weight[v] * weight[w])[apart]
+
+
+def _climb_smoothed(P: Matrix, c: Vector, q: Vector) -> Vector:
+    """Return the axis reached from `q` while the corners of the objective grow sharper."""
+    from scipy.optimize import minimize
+
+    unit_length = float(np.max(np.abs(P @ q))) / 3.0
+    for share in SMOOTHING_SHARES if unit_length > 0.0 else ():
+        epsilon = share * unit_length
+
+        def descent(z: Vector, epsilon: float = epsilon) -> tuple[float, Vector]:
+            length = float(np.linalg.norm(z))
+            axis = z / length
+            s = P @ axis
+            rounded = np.sqrt(s * s + epsilon * epsilon)
+            slope = (c * s / rounded) @ P
+            return -float(c @ (rounded - epsilon)), -(slope - (slope @ axis) * axis) / length
+
+        q = minimize(descent, q, jac=True, method="L-BFGS-B", options={"maxiter": 60}).x
+        q = q / np.linalg.norm(q)
+    return q
+
+
+def _climb_ridges(objective: SpreadObjective, q: Vector, value: float, like: Matrix) -> tuple[Vector, float]:
+    """Return the axis reached from `q` in the directions that keep level those like words that almost are."""
+    for share in LEVEL_SHARES:
+        lengths = np.abs(like @ q)
+        level = like[lengths < share * lengths.max() / 3.0] if len(like) else like
+        if not len(level):
+            continue
+        _, sizes, directions = np.linalg.svd(level, full_matrices=True)
+        free = directions[int(np.sum(sizes > 1e-9 * sizes[0])) :]
+        inside = free @ q
+        if not len(free) or np.linalg.norm(inside) == 0.0:
+            continue
+        within = SpreadObjective(objective.X @ free.T, objective.labels, objective.weights, objective.row_weight)
+        axis, reached, _, _ = ascend(within, inside / np.linalg.norm(inside), max_iter=200, tol=1e-12)
+        if reached > value:
+            q, value = axis @ free, reached
+    return q, value
 
 
 def _polar(Q: Matrix) -> Matrix:

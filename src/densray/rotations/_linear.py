@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -13,9 +14,9 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import has_fit_parameter
 
-from densray._arrays import Array, to_host
+from densray._arrays import Array, move, to_host
 from densray._threads import ignored_warnings
-from densray.errors import DensRayError, suggest
+from densray.errors import DensRayError, SignalWarning, suggest
 from densray.rotations._base import Rotation, complete_basis, label_covariance, orient, repeat_in_complement
 from densray.rotations._differences import unit
 from densray.rotations._input import Labels
@@ -23,6 +24,10 @@ from densray.rotations._ridge import ridge_direction
 
 #: From this many rows on, support vector machines are solved by liblinear, in linear time.
 LIBLINEAR_ROWS = 5000
+
+#: Scores that spread less than this share of the labels, and rows that spread less than this share of those given, are
+#: what rounding left.
+ROUNDING_SHARE = 1e-5
 
 #: Steps libsvm may take towards a solution of nine digits before three are enough.
 LIBSVM_STEPS = 100_000
@@ -35,7 +40,8 @@ class LinearRotation(Rotation):
         q = w / \|w\|, \qquad w \text{ the coefficients of the fitted model},
 
     completed to an orthogonal basis by one Householder reflection. More axes come from repeating the fit inside the
-    complement of those found.
+    complement of those found, until the model is at chance there: its coefficients vanish, or the rows no longer
+    differ. Axes beyond complete the basis, with a warning.
 
     Parameters
     ----------
@@ -52,6 +58,8 @@ class LinearRotation(Rotation):
     ----------
     components_ : ndarray of shape (n_components, d)
         Orthonormal axes as rows; row 0 is the concept and points to the higher label.
+    n_signal_axes_ : int
+        Leading axes that a model found; the others complete the basis.
     penalty_ : float or None
         The penalty chosen for axis 0 ("ridge"); None for other models.
 
@@ -74,6 +82,7 @@ class LinearRotation(Rotation):
     array([[1., 0.]])
     """
 
+    n_signal_axes_: int
     penalty_: float | None
 
     def __init__(self, estimator: Any = "ridge", *, n_components: int | None = 1, precision: str | None = None) -> None:
@@ -92,13 +101,34 @@ class LinearRotation(Rotation):
     ) -> NDArray[np.float64]:
         self._check_model(sample_weight)
         self.penalty_ = None
+        rows = X
+        if n_components not in (None, 1) and isinstance(X, np.ndarray) and X.shape[0] < LIBLINEAR_ROWS:
+            rows = X.astype(np.float64)  # complements must not be rounded by more than a model without penalty cuts off
+        spread = float(np.std(to_host(labels.values)))
+        width, whole = X.shape[1], 0.0 if n_components in (None, 1) else _spread_of(X)
 
-        def find(Z: Array) -> NDArray[np.float64]:
-            return unit(self._coefficients(Z, labels, sample_weight))
+        def find(Z: Array) -> NDArray[np.float64] | None:
+            first = Z.shape[1] == width
+            if not first and _spread_of(Z) <= ROUNDING_SHARE * whole:
+                return None
+            coefficients = self._coefficients(X if first else Z, labels, sample_weight)
+            if not first and float(np.std(to_host(Z @ move(coefficients, Z)))) <= ROUNDING_SHARE * spread:
+                return None
+            return unit(coefficients)
 
-        axes = repeat_in_complement(X, 1 if n_components is None else n_components, find)
+        axes = repeat_in_complement(rows, 1 if n_components is None else n_components, find)
+        self.n_signal_axes_ = len(axes)
         axes = orient(axes, label_covariance(X, labels, sample_weight))
-        return complete_basis(axes) if n_components is None else axes
+        if n_components is None or len(axes) == n_components:
+            return complete_basis(axes) if n_components is None else axes
+        warnings.warn(
+            f"n_components={n_components} axes were asked for, but after {len(axes)} a model of {self.estimator!r} is "
+            "at chance: what it would find is rounding. The others complete the basis and tell nothing apart. "
+            "Lower n_components, or give more rows.",
+            SignalWarning,
+            stacklevel=3,
+        )
+        return complete_basis(axes)[:n_components]
 
     def _coefficients(self, X: Array, labels: Labels, sample_weight: Array | None) -> NDArray[np.float64]:
         known = LINEAR_MODELS[self.estimator] if isinstance(self.estimator, str) else None
@@ -140,6 +170,12 @@ class LinearRotation(Rotation):
             raise DensRayError(
                 f"sample_weight was given, but {self.estimator!r} takes none. Leave it out, or use 'ridge' or 'svm'."
             )
+
+
+def _spread_of(X: Array) -> float:
+    """Return the root mean square distance of rows from their mean."""
+    rows = to_host(X)
+    return float(np.sqrt(rows.var(axis=0, dtype=np.float64).sum()))
 
 
 def _coefficients_of(model: Any, width: int) -> NDArray[np.float64]:
