@@ -93,7 +93,11 @@ def _differing(ours: AnalogyResult, theirs: AnalogyResult) -> float:
 
 def _solve(space: WordSpace, sets: list[AnalogySet], vectors: Any = None) -> list[AnalogyResult]:
     """Return the results of every column on every set."""
-    return [result for one in sets for result in compare_solvers(space, one, _columns(space), k=1, vectors=vectors)]
+    return [
+        result
+        for one in sets
+        for result in compare_solvers(space, one, _columns(space), protocol="paper", k=1, vectors=vectors)
+    ]
 
 
 def main() -> list[Measurement]:

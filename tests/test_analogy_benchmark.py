@@ -158,7 +158,7 @@ def test_categories_that_cannot_be_asked_are_named_and_the_others_go_on(tiny: Wo
         }
     )
     for solver in SOLVERS:
-        result = evaluate_analogies(tiny, analogies, solver, predictions=True)
+        result = evaluate_analogies(tiny, analogies, solver, protocol="paper", predictions=True)
         precision = {one.category: one.precision for one in result.categories}
         assert precision["whole"] is not None
         assert precision["itself"] == 0.0  # the query is barred, so nothing is right
@@ -193,23 +193,23 @@ def test_reproduced_tables_show_the_best_in_bold(google_cells: dict[tuple[str, s
 
 
 def test_the_command_prints_the_summary(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["evaluate", "analogy", "--set", "google", "--category", "family", "--solver", "lrcos", "--json"]
+    arguments = ["evaluate", "analogy", "--set", "google", "--categories", "family", "--solver", "lrcos", "--json"]
     assert run(arguments) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert list(answer) == ["solver", "micro", "macro", "categories"]
+    assert list(answer) == ["solver", "protocol", "micro", "macro", "categories"]
     assert answer["solver"] == "lrcos"
     assert list(answer["categories"][0]) == ["category", "pairs", "pairs_total", "precision"]
     assert answer["categories"][0]["pairs_total"] == 23
 
 
 def test_means_say_what_they_leave_out_and_columns_what_they_are(capsys: pytest.CaptureFixture[str]) -> None:
-    some = ["evaluate", "analogy", "--category", "family", "--category", "currency"]
+    some = ["evaluate", "analogy", "--categories", "family,currency"]
     assert run([*some, "--quiet"]) == 0
     shown = capsys.readouterr().out
     assert "rest on 21 of 53 pairs, 1 of 2 categories; no number for currency." in shown
     assert "Inter: mean cosine of the pairs" in shown
     assert "versions" not in shown
-    assert run(["evaluate", "analogy", "--category", "gram7-past-tense"]) == 0
+    assert run(["evaluate", "analogy", "--categories", "gram7-past-tense"]) == 0
     assert "rest on" not in capsys.readouterr().out  # all of it is covered
     assert run([*some, "--full"]) == 0
     assert {"micro", "provenance"} <= json.loads(capsys.readouterr().out).keys()
@@ -219,7 +219,8 @@ def test_the_command_refuses_bad_input_in_one_line(tmp_path: Path, capsys: pytes
     empty, single = tmp_path / "empty.txt", tmp_path / "single.tsv"
     empty.write_text("")
     single.write_text("king\tqueen\nprince\n")
-    for arguments in (["--set", str(empty)], ["--set", str(single)], ["--solver", "nothing"], ["--set", "nowhere.txt"]):
+    wrong = (["--set", str(empty)], ["--set", str(single)], ["--solver", "nothing"], ["--set", "nowhere.txt"])
+    for arguments in (*wrong, ["--protocol", "papers"]):
         assert run(["evaluate", "analogy", *arguments]) == 2
         assert capsys.readouterr().err.count("\n") == 1
 

@@ -81,11 +81,20 @@ def test_a_question_was_asked_with_the_pairs_that_share_no_word_with_it(googlene
     )
     category = analogies.categories[0]
     by_query = {
-        one.query: one.examples_of(category)
-        for one in evaluate_analogies(googlenews, analogies, "3cosavg", predictions=True).predictions
+        one.query: one.examples_of(category, protocol="paper")
+        for one in evaluate_analogies(googlenews, analogies, "3cosavg", protocol="paper", predictions=True).predictions
     }
     assert [pair.query for pair in by_query["man"]] == ["boy", "king"]
     assert [pair.query for pair in by_query["boy"]] == ["king", "grandfather"]
+
+
+def test_a_user_asks_with_all_other_pairs(googlenews: WordSpace) -> None:
+    analogies = AnalogySet.from_pairs([("man", "woman"), ("boy", "girl"), ("king", "woman"), ("uncle", "aunt")])
+    question = evaluate_analogies(googlenews, analogies, "intcos-original", predictions=True).predictions[0]
+    examples = question.examples_of(analogies.categories[0])
+    assert [pair.query for pair in examples] == ["boy", "king", "uncle"]
+    again = make_solver("intcos-original", googlenews).fit(examples).predict(question.query)
+    assert tuple(answer.word for answer in again) == question.words
 
 
 def test_a_method_of_one_example_was_asked_with_that_one(googlenews: WordSpace) -> None:

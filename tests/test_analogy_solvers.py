@@ -56,7 +56,8 @@ def columns(space: WordSpace) -> dict[str, Solver]:
 
 
 def answers(space: WordSpace, category: AnalogyCategory, column: str) -> list[list[str]]:
-    result = compare_solvers(space, AnalogySet([category]), [columns(space)[column]], k=3, predictions=True)[0]
+    asked = [columns(space)[column]]
+    result = compare_solvers(space, AnalogySet([category]), asked, protocol="paper", k=3, predictions=True)[0]
     return [list(prediction.words) for prediction in result.predictions]
 
 
@@ -88,7 +89,7 @@ def test_small_blocks_without_kept_products_change_nothing(small: WordSpace, mon
 def test_fold_axes_are_those_of_the_estimators(small: WordSpace) -> None:
     category = usable(small, "family")
     examples = Examples(Vocabulary(small), category.pairs)
-    folds = Folds.leave_one_out(examples, category.pairs).only(np.array([True, *[False] * 19, True]))
+    folds = Folds.leave_one_out(examples, "paper").only(np.array([True, *[False] * 19, True]))
     for rotation, estimator in (
         ("densray-unit", DensRay(1, normalize_differences=True)),
         ("svm", LinearRotation("svm")),
@@ -104,7 +105,7 @@ def test_fold_axes_are_those_of_the_estimators(small: WordSpace) -> None:
 def test_fold_regressions_are_those_of_scikit_learn(small: WordSpace) -> None:
     category = usable(small, "family")
     examples = Examples(Vocabulary(small), category.pairs)
-    folds = Folds.leave_one_out(examples, category.pairs)
+    folds = Folds.leave_one_out(examples, "paper")
     coefficients, intercepts = folds.logistic
     for fold in (0, 5):
         kept = folds.keep[fold]
@@ -142,7 +143,7 @@ def test_no_word_of_the_pair_asked_is_trained_on() -> None:
     space = WordSpace(["a", "b", "c", "d", "A"], np.eye(5, dtype=np.float32))
     analogies = AnalogySet.from_pairs([("a", "b"), ("c", ("d", "a")), ("A", "d")])
     pairs = find_usable(space, analogies, any_case=True)[0].pairs
-    folds = Folds.leave_one_out(Examples(Vocabulary(space), pairs), pairs)
+    folds = Folds.leave_one_out(Examples(Vocabulary(space), pairs), "paper")
     # rows: a c A | b d d; asking (a, b) bars a, A and b; asking (c, d/a) bars a, A, c and d
     np.testing.assert_array_equal(folds.keep[0], [False, True, False, False, True, True])
     np.testing.assert_array_equal(folds.keep[1], [False, False, False, True, False, False])

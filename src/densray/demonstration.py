@@ -113,7 +113,7 @@ def _analogies(space: WordSpace) -> Section:
         "intcos-complement-densray": make_solver("intcos-complement", space),
         "lrcos": make_solver("lrcos", space),
     }
-    results = compare_solvers(space, chosen, list(columns.values()), k=1)
+    results = compare_solvers(space, chosen, list(columns.values()), protocol="paper", k=1)
     paper = {
         (row["category"], row["column"]): row["paper"]
         for table in ("table5", "table6")

@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from densray.analogy._benchmark import compare_solvers, evaluate_analogies
 from densray.analogy._intrank import IntRank
-from densray.analogy._result import AnalogyResult, CategoryResult, GroupResult, PairedTest, Prediction, compare_paired
+from densray.analogy._result import (
+    AnalogyResult,
+    CategoryResult,
+    CategoryTest,
+    GroupResult,
+    PairedTest,
+    Prediction,
+    compare_categories,
+    compare_paired,
+)
 from densray.analogy._solver import Answer, Solver
 from densray.analogy._solvers import (
     SOLVERS,
@@ -27,6 +36,7 @@ __all__ = [
     "AnalogyResult",
     "Answer",
     "CategoryResult",
+    "CategoryTest",
     "GroupResult",
     "IntCos",
     "IntRank",
@@ -39,6 +49,7 @@ __all__ = [
     "ThreeCosAdd",
     "ThreeCosAvg",
     "ThreeCosMul",
+    "compare_categories",
     "compare_paired",
     "compare_solvers",
     "evaluate_analogies",

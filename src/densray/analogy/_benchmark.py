@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 from densray._arrays import Array, is_foreign
 from densray._threads import Progress, map_parallel
 from densray.analogies import AnalogySet
-from densray.analogy._pairs import Examples, Folds, SkippedPair, UsableCategory, case_matters, find_usable
+from densray.analogy._pairs import (
+    BenchmarkProtocol,
+    Examples,
+    Folds,
+    SkippedPair,
+    UsableCategory,
+    case_matters,
+    checked_protocol,
+    find_usable,
+)
 from densray.analogy._products import Vocabulary
 from densray.analogy._result import AnalogyResult, CategoryResult, GroupResult, Prediction, weighted_mean
 from densray.analogy._search import Found, Questions, Trained, search
@@ -61,11 +70,18 @@ class Outcome:
         )
 
 
-def ask_category(vocabulary: Vocabulary, category: UsableCategory, solvers: Sequence[Solver], k: int) -> list[Outcome]:
+def ask_category(
+    vocabulary: Vocabulary,
+    category: UsableCategory,
+    solvers: Sequence[Solver],
+    k: int,
+    *,
+    protocol: BenchmarkProtocol = "user",
+) -> list[Outcome]:
     """Return what each solver makes of a category; fewer than two usable pairs cannot be asked."""
     examples = Examples(vocabulary, category.pairs)
     cosines = _mean_cosines(examples)
-    asked, folds, queries = _askable(category, Folds.leave_one_out(examples, category.pairs))
+    asked, folds, queries = _askable(category, Folds.leave_one_out(examples, protocol))
     trained = [solver.train(folds, queries, asked.pairs) for solver in solvers if len(asked)]
     if not trained:
         return [Outcome(_unasked(category, asked, cosines), category) for _ in solvers]
@@ -151,6 +167,7 @@ def evaluate_analogies(
     analogies: AnalogySet,
     solver: str | Solver = "intcos-original",
     *,
+    protocol: BenchmarkProtocol = "user",
     k: int = 10,
     any_case: bool | None = None,
     predictions: bool = False,
@@ -167,6 +184,9 @@ def evaluate_analogies(
     analogies : AnalogySet
     solver : str or Solver
         A name of `SOLVERS`, or a solver of this space.
+    protocol : "user" or "paper"
+        What is trained on while a pair is asked: all other pairs (``"user"``), or what is left of them without every
+        word of the pair (``"paper"``); see the notes.
     k : int
         How many answers are kept for each question, and the k of precision@k.
     any_case : bool, optional
@@ -184,14 +204,19 @@ def evaluate_analogies(
 
     Notes
     -----
-    The protocol of Dufter & Schütze (2019), section 4: a pair counts if its query and first answer are in the
-    vocabulary; training uses the first answers of all other pairs, less every word of the pair asked; only the query
-    itself (in any case) is barred as an answer; any listed answer is right.
+    Both protocols: a pair counts if its query and first answer are in the vocabulary; only the query itself (in any
+    case) is barred as an answer; any listed answer is right.
+
+    ``"user"`` gives what ``solver.fit(all other pairs).predict(query)`` gives. ``"paper"`` is the protocol of Dufter &
+    Schütze (2019), section 4: training uses the first answers of all other pairs, less every word of the pair asked.
+    Where answers repeat, this takes the right answer, and no other, out of the examples, so that its absence can be
+    recognised: do not compare methods that count the words of the examples, such as `IntRank`, by it.
     """
     return compare_solvers(
         space,
         analogies,
         [solver],
+        protocol=protocol,
         k=k,
         any_case=any_case,
         predictions=predictions,
@@ -206,6 +231,7 @@ def compare_solvers(
     analogies: AnalogySet,
     solvers: Sequence[str | Solver],
     *,
+    protocol: BenchmarkProtocol = "user",
     k: int = 10,
     any_case: bool | None = None,
     predictions: bool = False,
@@ -218,14 +244,15 @@ def compare_solvers(
     Parameters are those of `evaluate_analogies`.
     """
     provenance = Provenance.begin()
+    protocol = checked_protocol(protocol)
     vocabulary = Vocabulary(space, vectors)
     made = [_checked(solver, space) for solver in solvers]
     any_case = not case_matters(analogies) if any_case is None else any_case
     usable = find_usable(space, analogies, any_case=any_case)
     _check_any(space, analogies, usable)
-    ask = partial(_solve, vocabulary, solvers=made, k=k, predictions=predictions)
+    ask = partial(_solve, vocabulary, solvers=made, protocol=protocol, k=k, predictions=predictions)
     settings = [_settings(solver) for solver in made]
-    run = (journal or Journal()).run("analogies", space, vectors, usable, settings, k, predictions)
+    run = (journal or Journal()).run("analogies", space, vectors, usable, settings, protocol, k, predictions)
     threads = _DEVICE_THREADS if is_foreign(vocabulary.vectors) else None
     solved = _solve_all(ask, usable, run, threads, progress)
     inputs = [Input.of("space", space), Input("analogies", analogies.name, size=sum(map(len, analogies)))]
@@ -235,7 +262,7 @@ def compare_solvers(
     words = space.absent(word for pair in missing for word in (pair.query, pair.answer))
     done = provenance.finish(inputs=inputs, used=sum(map(len, usable)), missing=words, resumed=run.n_reused)
     return [
-        _result(space, analogies.name, solver.name, [one[place] for one in solved], k, done)
+        _result(space, analogies.name, solver.name, protocol, [one[place] for one in solved], k, done)
         for place, solver in enumerate(made)
     ]
 
@@ -267,9 +294,15 @@ def _settings(solver: Solver) -> object:
 
 
 def _solve(
-    vocabulary: Vocabulary, category: UsableCategory, *, solvers: Sequence[Solver], k: int, predictions: bool
+    vocabulary: Vocabulary,
+    category: UsableCategory,
+    *,
+    solvers: Sequence[Solver],
+    protocol: BenchmarkProtocol,
+    k: int,
+    predictions: bool,
 ) -> list[Solved]:
-    outcomes = ask_category(vocabulary, category, solvers=solvers, k=k)
+    outcomes = ask_category(vocabulary, category, solvers=solvers, k=k, protocol=protocol)
     return [(outcome.result, outcome.predictions(vocabulary.space) if predictions else []) for outcome in outcomes]
 
 
@@ -290,6 +323,7 @@ def _result(
     space: WordSpace,
     analogies: str,
     solver: str,
+    protocol: BenchmarkProtocol,
     solved: Sequence[Solved],
     k: int,
     provenance: Provenance,
@@ -301,6 +335,7 @@ def _result(
         solver,
         space.name,
         analogies,
+        protocol,
         k,
         micro=weighted_mean(asked, attrgetter("precision")),
         macro=float(np.mean(precisions)) if asked else None,

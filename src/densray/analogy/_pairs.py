@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from densray.analogies import AnalogyCategory, AnalogyPair, AnalogySet
 from densray.analogy._fits import fold_axes, fold_logistic
 from densray.analogy._products import Vocabulary
+from densray.errors import TaskError, suggest
 from densray.rotations import Rotation
 from densray.space import WordSpace
 
@@ -30,7 +31,7 @@ class UsablePair:
     barred
         Rows that may not answer: the query, in upper or lower case.
     words
-        Query and answers in lower case: while this pair is asked, none of them is trained on.
+        Query and answers in lower case: while this pair is asked under the paper's protocol, none is trained on.
     """
 
     pair: AnalogyPair
@@ -105,6 +106,16 @@ def _usable(space: WordSpace, category: AnalogyCategory, any_case: bool) -> Usab
 Matrix = NDArray[np.float64]
 Found = TypeVar("Found")
 
+#: What a fold leaves out: "user" the pair that is asked, "paper" every example row that is one of its words.
+BenchmarkProtocol = Literal["user", "paper"]
+
+
+def checked_protocol(name: str) -> BenchmarkProtocol:
+    """Return the protocol of this name."""
+    if name not in get_args(BenchmarkProtocol):
+        raise TaskError(f"protocol '{name}' is unknown. {suggest(name, get_args(BenchmarkProtocol))}")
+    return cast("BenchmarkProtocol", name)
+
 
 class Examples:
     """The rows of m pairs: m left words, then their m right words, as unit vectors.
@@ -166,10 +177,17 @@ class Folds:
         self._remembered: dict[str, Any] = {}
 
     @classmethod
-    def leave_one_out(cls, examples: Examples, pairs: Sequence[UsablePair]) -> Folds:
-        """Return a fold for each pair: all examples but those that are a word of the pair."""
-        keep = np.array([[word not in pair.words for word in examples.words] for pair in pairs], dtype=bool)
-        return cls(examples, keep.reshape(len(pairs), len(examples.words)))
+    def leave_one_out(cls, examples: Examples, protocol: BenchmarkProtocol = "user") -> Folds:
+        """Return a fold for each example pair.
+
+        Under ``"user"`` it sees all other pairs, whatever words they share with this one: what `Solver.fit` sees when a
+        user gives it all other pairs. Under ``"paper"`` it sees no row that is a word of the pair.
+        """
+        m = len(examples)
+        if protocol == "user":
+            return cls(examples, np.tile(~np.eye(m, dtype=bool), 2))
+        keep = [[word not in pair.words for word in examples.words] for pair in examples.usable]
+        return cls(examples, np.array(keep, dtype=bool).reshape(m, 2 * m))
 
     @classmethod
     def whole(cls, examples: Examples) -> Folds:

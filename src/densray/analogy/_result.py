@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binomtest
+from scipy.stats import binomtest, wilcoxon
 
 from densray.analogies import AnalogyCategory, AnalogyPair
-from densray.analogy._pairs import SkippedPair
+from densray.analogy._pairs import BenchmarkProtocol, SkippedPair
 from densray.errors import TaskError
 from densray.report import Column, Result, Table
 
@@ -63,6 +63,84 @@ def compare_paired(
 
 
 @dataclass(frozen=True)
+class CategoryTest:
+    """Two solvers on the same categories, each of which is one observation.
+
+    Pairs of one category succeed and fail together, so that tests over pairs (`PairedTest`) take a difference for surer
+    than it is.
+
+    Attributes
+    ----------
+    up, down
+        Categories in which the first, and the second, has the higher precision.
+    difference, low, high
+        Micro precision of the first less that of the second, with the 95 % interval of a bootstrap over categories.
+    p_value
+        Wilcoxon's signed-rank test of the differences in precision; 1 where no category differs.
+    """
+
+    categories: int
+    pairs: int
+    up: int
+    down: int
+    difference: float
+    low: float
+    high: float
+    p_value: float
+
+
+def compare_categories(
+    first: AnalogyResult,
+    second: AnalogyResult,
+    *,
+    at_least: int = 2,
+    names: Collection[str] | None = None,
+    n_resamples: int = 10_000,
+    random_state: int = 0,
+) -> CategoryTest:
+    """Return how two results on the same set differ, category by category.
+
+    Parameters
+    ----------
+    first, second : AnalogyResult
+    at_least : int
+        Usable pairs a category needs to count.
+    names : collection of str, optional
+        The categories that count; all by default.
+    n_resamples, random_state : int
+        Of the bootstrap.
+    """
+    ours, theirs = (_counted(one, at_least, names) for one in (first, second))
+    sizes = [one.pairs for one in ours]
+    if first.analogies != second.analogies or sizes != [one.pairs for one in theirs] or not sizes:
+        raise TaskError(
+            f"{len(ours)} categories of '{first.analogies}' and {len(theirs)} of '{second.analogies}' cannot be "
+            "paired. Compare two results on the same set and space."
+        )
+    weights = np.array(sizes, dtype=float)
+    change = np.array(
+        [(one.precision or 0.0) - (other.precision or 0.0) for one, other in zip(ours, theirs, strict=True)]
+    )
+    random = np.random.default_rng(random_state)
+    drawn = random.integers(len(sizes), size=(n_resamples, len(sizes)))
+    low, high = np.quantile((change * weights)[drawn].sum(axis=1) / weights[drawn].sum(axis=1), [0.025, 0.975])
+    return CategoryTest(
+        len(sizes),
+        sum(sizes),
+        int(np.sum(change > 0)),
+        int(np.sum(change < 0)),
+        float(change @ weights / weights.sum()),
+        float(low),
+        float(high),
+        float(wilcoxon(change).pvalue) if change.any() else 1.0,
+    )
+
+
+def _counted(result: AnalogyResult, at_least: int, names: Collection[str] | None) -> list[CategoryResult]:
+    return [one for one in result.asked(at_least=at_least) if names is None or one.category in names]
+
+
+@dataclass(frozen=True)
 class Prediction:
     """One question and the words given for it.
 
@@ -85,10 +163,12 @@ class Prediction:
     right: bool
     rank: int | None
 
-    def examples_of(self, category: AnalogyCategory) -> list[AnalogyPair]:
-        """Return the pairs of its category it was asked with: the one example, or all that share no word with it."""
+    def examples_of(self, category: AnalogyCategory, *, protocol: BenchmarkProtocol = "user") -> list[AnalogyPair]:
+        """Return the pairs of its category it was asked with: the one example, or all that the protocol leaves."""
         if self.example is not None:
             return [AnalogyPair(self.example[0], (self.example[1],))]
+        if protocol == "user":
+            return [pair for pair in category if (pair.query, pair.answers) != (self.query, self.answers)]
         own = {word.lower() for word in (self.query, *self.answers)}
         return [pair for pair in category if own.isdisjoint((pair.query.lower(), pair.answer.lower()))]
 
@@ -150,6 +230,8 @@ class AnalogyResult(Result):
 
     Attributes
     ----------
+    protocol
+        What was left out while a pair was asked: "user" or "paper", see `evaluate_analogies`.
     micro, macro, macro_std
         Precision over pairs; mean and population standard deviation over categories. Categories with fewer than two
         usable pairs do not count.
@@ -162,6 +244,7 @@ class AnalogyResult(Result):
     solver: str
     space: str
     analogies: str
+    protocol: BenchmarkProtocol
     k: int
     micro: float | None
     macro: float | None
@@ -196,6 +279,7 @@ class AnalogyResult(Result):
         """Return the solver, its means, and pairs and precision of each category."""
         return {
             "solver": self.solver,
+            "protocol": self.protocol,
             "micro": self.micro,
             "macro": self.macro,
             "categories": [

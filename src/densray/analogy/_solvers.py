@@ -285,11 +285,19 @@ def _intrank(space: WordSpace, rotation: str | Rotation = "densray-unit") -> Sol
     return IntRank(space, rotation=rotation)
 
 
+def _intrank_of_vectors(space: WordSpace, rotation: str | Rotation = "densray-unit") -> Solver:
+    from densray.analogy._candidates import SPACE_FEATURES
+    from densray.analogy._intrank import IntRank
+
+    return IntRank(space, rotation=rotation, features=SPACE_FEATURES)
+
+
 _ALL = (
     NamedSolver("intcos-original", "class score on the axis times cosine to the query", _original, "densray-unit"),
     NamedSolver("intcos-complement", "the same, with the cosine off the axis", _complement, "densray-unit"),
     NamedSolver("lrcos", "probability of a logistic regression times cosine to the query", LRCos),
-    NamedSolver("intrank", "a ranker on top of IntCos, learned from the examples", _intrank, "densray-unit", 20),
+    NamedSolver("intrank", "a ranker of vectors and spelling, learned from the examples", _intrank, "densray-unit", 20),
+    NamedSolver("intrank-space", "the same, of vectors alone", _intrank_of_vectors, "densray-unit", 20),
     NamedSolver("3cosadd", "nearest to b - a + a', one example at a time", ThreeCosAdd),
     NamedSolver("3cosmul", "cosines multiplied, one example at a time", ThreeCosMul),
     NamedSolver("3cosavg", "nearest to the query plus the mean difference of the pairs", ThreeCosAvg),

@@ -39,11 +39,21 @@ def evaluate_analogy(
         str,
         typer.Option(
             metavar="NAME",
-            help="intcos-original, intcos-complement, lrcos, intrank, 3cosadd, 3cosmul, 3cosavg, pairdistance or "
-            "similartob.",
+            help="intcos-original, intcos-complement, lrcos, intrank, intrank-space, 3cosadd, 3cosmul, 3cosavg, "
+            "pairdistance or similartob.",
         ),
     ] = "intcos-original",
-    rotation: Annotated[str | None, typer.Option(metavar="METHOD", help="What finds the axis of IntCos.")] = None,
+    rotation: Annotated[
+        str | None, typer.Option(metavar="METHOD", help="What finds the axis of IntCos and IntRank.")
+    ] = None,
+    protocol: Annotated[
+        str,
+        typer.Option(
+            metavar="user|paper",
+            help="While a pair is asked, train on all other pairs (user), or on them without any word of the pair "
+            "(paper).",
+        ),
+    ] = "user",
     categories: Annotated[
         str | None, typer.Option(metavar="NAMES", help="Only these categories or groups, separated by commas.")
     ] = None,
@@ -60,8 +70,10 @@ def evaluate_analogy(
     Example: densray evaluate analogy googlenews-26k --set google --solver lrcos
     """
     from densray.analogy import evaluate_analogies, make_solver
+    from densray.analogy._pairs import checked_protocol
     from densray.datasets import load_analogies, load_space
 
+    chosen = checked_protocol(protocol)
     asked = load_analogies(analogies)
     if categories:
         asked = asked.subset(split_names(categories))
@@ -70,7 +82,14 @@ def evaluate_analogy(
     with long_run(fresh=answer.fresh, quiet=answer.quiet) as run:
         with run.progress(f"Solving {asked.name}") as progress:
             result = evaluate_analogies(
-                vectors, asked, made, k=k, predictions=predictions, progress=progress, journal=run.journal
+                vectors,
+                asked,
+                made,
+                protocol=chosen,
+                k=k,
+                predictions=predictions,
+                progress=progress,
+                journal=run.journal,
             )
         if full or predictions:
             print_json(result)

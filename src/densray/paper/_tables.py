@@ -81,7 +81,7 @@ def reproduce_analogies(
         cells = [row for row in wanted if row["block"] == block]
         step = part_of(progress, done, done + len(one.categories), total)
         asked = [solvers[name] for name in names]
-        results = compare_solvers(space, one, asked, k=1, progress=step, journal=journal)
+        results = compare_solvers(space, one, asked, protocol="paper", k=1, progress=step, journal=journal)
         done += len(one.categories)
         rows += _block_rows(block, dict(zip(names, results, strict=True)), cells)
     return compare(rows, wanted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -37,6 +38,7 @@ TITLE, ICON = "Analogies", ":material/join_right:"
 _PARTS = {"ask": "Ask", "benchmark": "Benchmark"}
 _ROTATIONS = sorted(METHODS, key=lambda name: name != "densray-unit")  # the paper's first: what others fall back to
 _SHOWN = 10  # answers
+_DRAWN = 8  # parts of a score, beside the score
 
 
 @dataclass(frozen=True)
@@ -139,16 +141,26 @@ def _show_answers(space: WordSpace, query: str, found: _Answered) -> None:
         st.caption(plain(f"«{right.word}» is answer {right.rank:,} of {len(space):,}."))
     if right is not None and right.rank > len(answers):
         answers.append(right)
-    chart(_drawn(answers, right.word if right else ""))
+    parts = _drawn_parts(answers)
+    chart(_drawn(answers, parts, right.word if right else ""))
+    if len(parts) == _DRAWN < len(answers[0].parts):
+        st.caption(f"Drawn: the {_DRAWN} parts in which these answers lie furthest apart. The table has all.")
     _show_table(answers)
     if found.skipped:
         named = name_some([f"{pair.query} : {pair.answer}" for pair in found.skipped])
         st.caption(plain(f"Left out, for a word that is not in the space: {named}."))
 
 
-def _drawn(answers: Sequence[Answer], expected: str) -> object:
-    """Return the chart of the parts; those that are nought for all answers are left out."""
-    parts = [name for name in answers[0].parts if any(answer.parts[name] for answer in answers)]
+def _drawn_parts(answers: Sequence[Answer]) -> list[str]:
+    """Return the parts in which the answers lie furthest apart, in their order; not those that are nought for all."""
+    numbers = {name: [answer.parts[name] for answer in answers] for name in answers[0].parts}
+    known = {name: [one for one in each if math.isfinite(one)] for name, each in numbers.items() if any(each)}
+    apart = sorted(known, key=lambda name: min(known[name], default=0.0) - max(known[name], default=0.0))
+    return [name for name in numbers if name in apart[:_DRAWN]]
+
+
+def _drawn(answers: Sequence[Answer], parts: Sequence[str], expected: str) -> object:
+    """Return the chart of some parts of the scores."""
     rows = [{"word": answer.word, "score": answer.score, **answer.parts} for answer in answers]
     return answer_parts(rows, parts=parts, mark=expected)
 
