@@ -208,3 +208,16 @@ def test_one_name_is_one_method_everywhere() -> None:
         fitted = fit_rotation(method, found).components_[0]
         measured = Protocol().rotation(method).fit(found.X, found.y).components_[0]
         np.testing.assert_allclose(fitted, measured)
+
+
+def test_the_median_at_which_scores_are_split_is_told():
+    generator = np.random.default_rng(0)
+    words = [f"w{number}" for number in range(60)]
+    scores = generator.normal(size=60)
+    space = WordSpace(words, (np.outer(scores, np.ones(4)) + generator.normal(size=(60, 4))).astype(np.float32))
+    result = evaluate_induction(space, Lexicon(dict(zip(words, scores, strict=True))), methods=["svm", "ridge"])
+    note = next(note for note in result.tables()[0].notes if "median" in note)
+    assert f"{result.median:g}" in note
+    assert note.endswith("for svm.")
+    classes = Lexicon({word: 1 if score > 0 else -1 for word, score in zip(words, scores, strict=True)})
+    assert evaluate_induction(space, classes, methods=["svm"]).median is None

@@ -111,6 +111,8 @@ class LexiconInduction(Result):
     continuous : bool
         Whether the gold labels are scores.
     protocol : Protocol
+    median : float or None
+        Where training scores are split for methods of two classes; None for labels of two classes.
     """
 
     title: ClassVar[str] = "Lexicon induction"
@@ -127,6 +129,7 @@ class LexiconInduction(Result):
     dropped_neutral: int
     continuous: bool
     protocol: Protocol
+    median: float | None = None
 
     def score(self, method: str) -> MethodScore:
         """Return the scores of one method."""
@@ -164,6 +167,9 @@ class LexiconInduction(Result):
             f"{self.n_training:,} training and {self.n_test:,} test words ({kind}, {held_out}); {self.coverage:.1%} of "
             f"the lexicon is in the space. Interval: {self.protocol.level:.0%}, bootstrap over test words."
         ]
+        split = [each.method for each in self.scores if self.protocol.splits(each.method)]
+        if self.median is not None and split:
+            notes.append(f"Training scores are split at their median, {self.median:g}, for {', '.join(split)}.")
         if self.overlap:
             what = "taken out of" if self.protocol.disjoint else "left in"
             notes.append(f"{len(self.overlap)} test words were in the training lexicon and {what} it.")
@@ -359,6 +365,7 @@ def _evaluate(
         dropped_neutral=sum(len(each.dropped.neutral) for each in lexicons),
         continuous=not data.test.is_binary,
         protocol=protocol,
+        median=None if data.training.is_binary else float(np.median(data.training.y)),
         provenance=provenance.finish(
             inputs=inputs,
             used=data.training.n_words + data.test.n_words,

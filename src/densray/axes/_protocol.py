@@ -109,8 +109,11 @@ class Protocol:
 
     def labels(self, method: str, seeds: Alignment) -> Vector:
         """Return the labels a method sees: scores, or the two sides of their median."""
-        split = method in self.split_at_median or METHODS[method].classes_only
-        return seeds.sides if split else seeds.y
+        return seeds.sides if self.splits(method) else seeds.y
+
+    def splits(self, method: str) -> bool:
+        """Return whether a method sees scores as two classes."""
+        return method in self.split_at_median or METHODS[method].classes_only
 
 
 @dataclass(frozen=True)
