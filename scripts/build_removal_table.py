@@ -7,8 +7,8 @@ it is not at hand::
 
     DENSRAY_DATA=… python scripts/build_removal_table.py
 
-Writes ``docs/removal.json`` (unrounded), the tables of ``docs/debiasing.md`` and ``docs/removal.svg``; with
-``--render`` the last two alone, from the numbers at hand. Some minutes on two cores.
+Writes ``docs/removal.json`` (unrounded) and ``docs/removal.svg``; with ``--render`` the figure alone, from the numbers
+at hand. `write_results.py` puts the tables on the page. Some minutes on two cores.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from densray.errors import SignalWarning
 from densray.figures import removal_tradeoff, to_svg
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-NUMBERS, PAGE = DOCS / "removal.json", DOCS / "debiasing.md"
+NUMBERS = DOCS / "removal.json"
 COUNT = 2500  # most biased words of either side, as in Gonen & Goldberg (2019)
 DRAWS = 5
 STUDENT = 2.7764451051977987  # the 97.5 % quantile of Student's t with four degrees of freedom
@@ -59,7 +59,6 @@ BIASED = ["random", "mean-difference", "densray-unit", "densifier", "svm", "ridg
 
 HELD_OUT = ("ridge AUC", "linear", "RBF", "clusters")
 ELSEWHERE = ("neighbours", "gap", "direct", "WEAT 7", "WEAT 8", "stereotype", "definition", "MEN", "SimLex", "overlap")
-BEGIN, END = "% tables: begin", "% tables: end"
 
 
 class Gender:
@@ -176,6 +175,11 @@ def rendered(rows: Sequence[dict[str, Any]]) -> str:
     return "\n".join(parts)
 
 
+def tables() -> dict[str, str]:
+    """Return the tables by the name the page gives them, from the numbers at hand."""
+    return {"removal": rendered(json.loads(NUMBERS.read_text("utf-8")))}
+
+
 def _name(row: dict[str, Any]) -> str:
     base, _, most = row["name"].partition(":")
     return f"inlp (at most {most}; stops after {_range(row['axes'])})" if base == "inlp" else str(row["name"])
@@ -209,15 +213,11 @@ def drawn(rows: Sequence[dict[str, Any]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--render", action="store_true", help="only write the tables again, from the numbers at hand")
+    parser.add_argument("--render", action="store_true", help="only draw the figure again, from the numbers at hand")
     if not parser.parse_args().render:
         rows = list(measured(Gender()))
         NUMBERS.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    page = PAGE.read_text("utf-8")
-    before, after = page.split(BEGIN)[0], page.split(END)[1]
-    rows = json.loads(NUMBERS.read_text("utf-8"))
-    (DOCS / "removal.svg").write_text(drawn(rows), "utf-8")
-    PAGE.write_text(f"{before}{BEGIN}\n\n{rendered(rows)}\n{END}{after}", "utf-8")
+    (DOCS / "removal.svg").write_text(drawn(json.loads(NUMBERS.read_text("utf-8"))), "utf-8")
 
 
 STARTED = perf_counter()

@@ -1,11 +1,10 @@
 """IntRank beside IntCos and LRCos, each pair asked as a user asks it: the tables of docs/analogies.md.
 
-`run` writes to docs/intrank.json which pairs of each category come out right; `tables` writes the tables of the page
-from that file alone. The prior of IntRank was learned from one half of the categories (`learn_intrank_prior.py` states
-the rule), so that the other half, and MSR as a whole, come first. BATS is read from the folder that DENSRAY_DATA names.
+Writes to docs/intrank.json which pairs of each category come out right; `write_results.py` puts the tables on the page.
+The prior of IntRank was learned from one half of the categories (`learn_intrank_prior.py` states the rule), so that the
+other half, and MSR as a whole, come first. BATS is read from the folder that DENSRAY_DATA names.
 
-    python scripts/compare_intrank.py run bats google msr
-    python scripts/compare_intrank.py tables
+    python scripts/compare_intrank.py bats google msr   about five minutes of one core
 """
 
 from __future__ import annotations
@@ -26,12 +25,11 @@ from densray.datasets import load_analogies
 from densray.report import Provenance
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-NUMBERS, PAGE = DOCS / "intrank.json", DOCS / "analogies.md"
+NUMBERS = DOCS / "intrank.json"
 SETS = {"bats": "BATS", "msr": "MSR", "google": "Google"}
 SOLVERS = ("intcos-original", "intcos-complement", "lrcos", "intrank-space", "intrank")
 UNKNOWN = "intrank-space without known answers"
 FEWER = ("intcos-original", "intrank-space", "intrank")
-BEGIN, END = "% tables: begin", "% tables: end"
 
 #: A category: its set and name, whether it is held out, and for each solver a text of 1 (right) and 0 (wrong).
 Category = dict[str, Any]
@@ -143,25 +141,24 @@ def rendered(categories: Iterable[Category]) -> str:
     return "\n".join(lines)
 
 
+def tables() -> dict[str, str]:
+    """Return the tables by the name the page gives them, from the numbers at hand."""
+    return {"intrank": rendered(json.loads(NUMBERS.read_text("utf-8"))["categories"])}
+
+
 def main() -> None:
-    """Measure, or write the tables."""
+    """Measure the sets that the command line names, and write the file after each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("task", choices=["run", "tables"])
     parser.add_argument("sets", nargs="*", help="of bats, google and msr; all by default")
     asked = parser.parse_args()
-    if asked.task == "run":
-        space = load_space(SPACE)
-        for name in asked.sets or list(SETS):
-            found = measure(space, name)
-            known = json.loads(NUMBERS.read_text("utf-8"))["categories"] if NUMBERS.exists() else []
-            categories = [one for one in known if one["set"] != name] + found
-            content = {"space": SPACE, "protocol": "user", "least_pairs": LEAST_PAIRS, "categories": categories}
-            NUMBERS.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
-            print(f"{name}: {len(found)} categories", flush=True)
-    page = PAGE.read_text("utf-8")
-    before, after = page.split(BEGIN)[0], page.split(END)[1]
-    tables = rendered(json.loads(NUMBERS.read_text("utf-8"))["categories"])
-    PAGE.write_text(f"{before}{BEGIN}\n\n{tables}\n\n{END}{after}", "utf-8")
+    space = load_space(SPACE)
+    for name in asked.sets or list(SETS):
+        found = measure(space, name)
+        known = json.loads(NUMBERS.read_text("utf-8"))["categories"] if NUMBERS.exists() else []
+        categories = [one for one in known if one["set"] != name] + found
+        content = {"space": SPACE, "protocol": "user", "least_pairs": LEAST_PAIRS, "categories": categories}
+        NUMBERS.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
+        print(f"{name}: {len(found)} categories", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,13 @@
 """Measure how far DensRay is from the mean difference, on every lexicon and BATS category at hand and where they part.
 
-    python scripts/compare_with_mean_difference.py          measure, write docs/mean_difference.json and the tables
-    python scripts/compare_with_mean_difference.py --show   render docs/mathematics.md from the JSON alone
+    python scripts/compare_with_mean_difference.py   writes docs/mean_difference.json, in about a minute
 
-Data sets that are not in the package come from ``DENSRAY_DATA``.
+Data sets that are not in the package come from ``DENSRAY_DATA``. `write_results.py` puts the tables on the page.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +20,6 @@ from densray.datasets import is_at_hand, list_datasets, load_analogies
 
 ROOT = Path(__file__).parents[1]
 NUMBERS = ROOT / "docs" / "mean_difference.json"
-PAGE = ROOT / "docs" / "mathematics.md"
-BEGIN, END = "<!-- mean difference: begin -->\n", "<!-- mean difference: end -->"
 
 Matrix = NDArray[np.floating]
 Row = dict[str, Any]
@@ -154,14 +150,10 @@ def rendered(numbers: dict[str, list[Row]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main() -> None:
-    """Measure unless told to show only, and write the tables."""
-    if "--show" not in sys.argv:
-        NUMBERS.write_text(json.dumps(measure(), indent=1) + "\n", "utf-8")
-    before, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
-    after = rest.partition(END)[2]
-    PAGE.write_text(before + BEGIN + rendered(json.loads(NUMBERS.read_text("utf-8"))) + END + after, "utf-8")
+def tables() -> dict[str, str]:
+    """Return the tables by the name the page gives them, from the numbers at hand."""
+    return {"mean-difference": rendered(json.loads(NUMBERS.read_text("utf-8")))}
 
 
 if __name__ == "__main__":
-    main()
+    NUMBERS.write_text(json.dumps(measure(), indent=1) + "\n", "utf-8")

@@ -1,83 +1,109 @@
-"""Writes docs/results.md: the published tables computed on the embedded space, every number by the library.
+"""Put the measured tables on the pages, each between ``<!-- results: NAME -->`` and ``<!-- end -->``.
 
-Run it as ``python scripts/write_results.py``; lexicons and BATS are looked for as everywhere (``DENSRAY_DATA``).
+    python scripts/write_results.py           write every table again, from the data at hand
+    python scripts/write_results.py --check   change nothing; name the pages that differ from their data
+
+A source is a script with a function ``tables()``, which returns Markdown by name from the data it keeps in ``docs/``;
+the script itself measures. ``make results`` measures all, then writes.
 """
 
 from __future__ import annotations
 
+import re
+import runpy
+import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from densray import WordSpace, load_space
-from densray.axes._protocol import PAPER_METHODS
-from densray.datasets import load_analogies
-from densray.paper import compare, comparison_table, published
-from densray.paper._tables import analogy_tables, occupation_gaps, reproduce_analogies, table1, table3
-from densray.report import Column, Table, best_cells, to_markdown
-
-PAGE = Path(__file__).parents[1] / "docs" / "results.md"
-METHODS = (*PAPER_METHODS, "mean-difference", "ridge")
-
-HEAD = """# Results
-
-The published tables on `googlenews-26k`, computed by the library and written by `scripts/write_results.py`. It is a
-slice of the paper's vocabulary, so coverage differs and cells with it; the number of pairs or words beside each says
-how far. On the full vectors the same commands take `--space`. {doc}`protocol` says what was run.
-"""
-
-LEXICONS = """## Lexicon induction
-
-Kendall's τ on held-out words, as in table 1 of the paper (`densray reproduce table1`), for the lines whose vectors
-are in part at hand. Behind our numbers: the published ones, on the paper's vocabulary. `mean-difference` and `ridge`
-are not in the paper. {doc}`lexicon_induction` has more, with intervals.
-"""
-
-REMOVAL = """## Gender removed
-
-Table 3: cosines of the occupations to *man* and *woman* (`densray reproduce table3`); *listed* says whether a word is
-among our own five and five.
-"""
-
-ANALOGIES = """## Analogies
-
-Precision of IntCos and LRCos by category, as in tables 5 (cosine in the complement) and 6 (original space) of the
-paper; *Inter*, *IntraL* and *IntraR* are mean cosines. The best of a line is bold.
-"""
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = (
+    "scripts/measure_tables.py",
+    "scripts/compare_with_mean_difference.py",
+    "scripts/compare_intrank.py",
+    "scripts/build_removal_table.py",
+    "benchmarks/compare_methods.py",
+)
+SPEED = ROOT / "benchmarks" / "RESULTS.md"  # what `python -m benchmarks NAME --write` appends to
+MARKED = re.compile(r"(?<=<!-- results: )([\w-]+) -->\n.*?(?=<!-- end -->)", re.DOTALL)
 
 
-def induction_table(space: WordSpace) -> Table:
-    """Return the lines of table 1 that the embedded space can answer, a column a method."""
-    rows = compare(table1({"EN": space}, methods=METHODS), published("table1"))
-    lines: dict[int, dict[str, object]] = {}
-    for row in rows:
-        if row["ours"] is None:
-            continue
-        words = f"{row['n_training']:,} / {row['n_test']:,}"
-        line = lines.setdefault(row["line"], {"line": row["line"], "lexicon": row["train"], "words": words})
-        line[row["method"]] = row["ours"]
-        line[f"{row['method']} paper"] = row["paper"]
-    methods = [name.removesuffix("-unit") for name in METHODS]
-    columns: list[Column | str] = ["line", "lexicon", Column("words", "training / test words")]
-    for method in methods:
-        columns.append(Column(method, decimals=3))
-        if method in PAPER_METHODS or method == "densray":
-            columns.append(Column(f"{method} paper", "paper", decimals=3))
-    return Table("", columns, list(lines.values()), best=best_cells(list(lines.values()), methods))
+def pages() -> Iterator[Path]:
+    """Yield the pages that have measured tables."""
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        if "_build" not in page.parts and MARKED.search(page.read_text("utf-8")):
+            yield page
 
 
-def removal_table(space: WordSpace) -> Table:
-    """Return table 3, ours beside the paper's."""
-    return comparison_table("table3", compare(table3(occupation_gaps(space)), published("table3")))
+def tables() -> dict[str, str]:
+    """Return every table in Markdown by its name, from the data at hand."""
+    sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]  # what the sources import
+    try:
+        found = [runpy.run_path(str(ROOT / source))["tables"]() for source in SOURCES]
+    finally:
+        del sys.path[:2]
+    return {name: table for one in found for name, table in one.items()} | {"plan": plan(), "clicks": clicks()}
 
 
-def main() -> None:
-    """Write the page."""
-    space = load_space("googlenews-26k")
-    sets = [load_analogies("google"), load_analogies("bats")]
-    parts = [HEAD, LEXICONS, to_markdown(induction_table(space)), REMOVAL, to_markdown(removal_table(space)), ANALOGIES]
-    for table in ("table5", "table6"):
-        parts += [to_markdown(block) for block in analogy_tables(table, reproduce_analogies(table, space, sets))]
-    PAGE.write_text("\n".join(parts), encoding="utf-8")
+def speed(what: str, machine: str = "") -> tuple[str, str]:
+    """Return the last figure of that name in the results of the benchmarks, and the note beside it."""
+    parts = [part for part in SPEED.read_text("utf-8").split("\n## ") if part.startswith(machine)]
+    lines = [line.split(" | ") for part in parts for line in part.splitlines() if line.startswith(f"| {what} |")]
+    return lines[-1][1], lines[-1][4].removesuffix(" |")
+
+
+def plan() -> str:
+    """Return what a fit of very many vectors would take, by the rates measured."""
+    lines = ["| vectors | reading | 64 × 16 cores | 64 GPUs |", "| ---: | ---: | ---: | ---: |"]
+    for power in (9, 10, 11, 12):
+        processor, note = speed(f"plan: 10^{power} vectors, processor: arithmetic", "GPU")
+        gpu, _ = speed(f"plan: 10^{power} vectors, GPU, PyTorch: arithmetic", "GPU")
+        reading = re.search(r"reading (\S+ s)", note)
+        assert reading
+        times = " | ".join(duration(each) for each in (reading[1], processor, gpu))
+        lines.append(f"| $10^{{{power}}}$ | {times} |")
+    return "\n".join(lines)
+
+
+def duration(seconds: str) -> str:
+    """Return a time in the unit that suits it."""
+    value = float(seconds.removesuffix(" s"))
+    size, unit = next(each for each in ((3600, "h"), (60, "min"), (0, "s")) if value >= each[0])
+    return f"{value / (size or 1):.2g} {unit}"
+
+
+def clicks() -> str:
+    """Return the seconds from a click to the changed chart in the explorer."""
+    spaces = {"the embedded space": "embedded space, 26,423 × 300", "400,000 × 300": "400,000 × 300, memory-mapped"}
+    names = {
+        "two lists typed until the chart has changed": "two word lists typed, until the ends of the axis have changed",
+        "the map with other points": "other points on the map",
+        "a removal seen from other anchors": "other anchors of a removal",
+        "another query of an analogy": "another query of an analogy",
+    }
+    lines = [f"| click | {' | '.join(spaces.values())} |", "| --- | ---: | ---: |"]
+    for what, title in names.items():
+        found = [float(speed(f"explorer, {space}: {what}")[0].removesuffix(" s")) for space in spaces]
+        lines.append(f"| {title} | " + " | ".join(f"{value:.2f} s" for value in found) + " |")
+    return "\n".join(lines)
+
+
+def filled(page: str, known: Mapping[str, str]) -> str:
+    """Return the text of a page with its tables written again."""
+    return MARKED.sub(lambda match: f"{match[1]} -->\n\n{known[match[1]].strip()}\n\n", page)
+
+
+def main() -> int:
+    """Write the pages, or check them."""
+    known, differing = tables(), []
+    for page in pages():
+        text = page.read_text("utf-8")
+        if filled(text, known) != text:
+            differing.append(str(page.relative_to(ROOT)))
+            if "--check" not in sys.argv:
+                page.write_text(filled(text, known), "utf-8")
+    print("\n".join(differing) or "every page shows its data")
+    return int("--check" in sys.argv and bool(differing))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -107,15 +107,28 @@ def find_lead(
     return comparison.lead_over(results, first, second, size, lexicons, comparison.SPACES)
 
 
-def test_the_page_shows_what_the_raw_results_give(
-    comparison: ModuleType, results: dict[str, Any], capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("rival", "space", "size", "lead", "behind"),
+    [
+        ("logistic-tuned", "glove-6b-100d", "all", -0.0007, 11),
+        ("lda", "smollm2-input", "20", -0.007, 10),
+        ("lda", "smollm2-input", "50", -0.011, 10),
+    ],
+)
+def test_ridge_is_behind_where_the_page_says_so(
+    comparison: ModuleType, results: dict[str, Any], rival: str, space: str, size: str, lead: float, behind: int
 ) -> None:
-    comparison.tables(results)
-    page = (ROOT / "docs" / "lexicon_induction.md").read_text(encoding="utf-8")
-    printed = [block.strip() for block in capsys.readouterr().out.split("\n\n**")]
-    titles = ("Classes: mean", "Classes, lexicons not used", "Classes, all lexicons", "Scores: mean", "Scores: lead")
-    shown = [block for block in printed if block.removeprefix("**").startswith(titles)]
-    assert len(shown) == len(titles)
-    for block in shown:
-        table = block.split("\n\n", 1)[1]
-        assert table in page, block[:60]
+    found = comparison.lead_over(results, "ridge", rival, size, comparison.CLASS_LEXICONS, [space])
+    assert found.mean == pytest.approx(lead, abs=5e-4 if size != "all" else 5e-5)
+    assert found.lexicons - found.ahead == behind
+
+
+def test_a_split_computed_again_is_the_one_of_the_raw_results(comparison: ModuleType, results: dict[str, Any]) -> None:
+    space = comparison.read_space("googlenews-26k", Path())
+    found = comparison.read_lexicon("hu-liu").align(space, order="lexicon")
+    methods = ["ridge", "mean-difference", "logistic"]
+    cell: dict[str, Any] = {}
+    comparison._measure(cell, found.X, found.y, 0, methods)
+    for size, entry in cell.items():
+        kept = results["googlenews-26k"]["hu-liu"][size]["tau"]
+        assert entry["tau"] == {method: [pytest.approx(kept[method][0], abs=10)] for method in methods}  # 0.0001 of τ

@@ -23,11 +23,6 @@ def numbers() -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def test_the_tables_are_rendered_from_the_numbers(numbers: dict[str, list[dict[str, Any]]]) -> None:
-    page = (ROOT / "docs" / "mathematics.md").read_text("utf-8")
-    assert page.split(SCRIPT["BEGIN"])[1].split(SCRIPT["END"])[0] == SCRIPT["rendered"](numbers)
-
-
 def test_the_numbers_are_what_the_library_computes(
     numbers: dict[str, list[dict[str, Any]]], googlenews: WordSpace
 ) -> None:

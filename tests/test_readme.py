@@ -1,4 +1,4 @@
-"""What the README claims is true: its example runs, its commands and links exist."""
+"""What the README claims is true: its example runs, its commands exist, and so do the proofs of claims."""
 
 from __future__ import annotations
 
@@ -26,13 +26,11 @@ def test_the_example_runs_and_its_assertions_hold():
     assert names["tau"] < 0.75  # a number of unseen words, not of the training
 
 
-@pytest.mark.parametrize(
-    "line", [line for block in blocks("") for line in block.splitlines() if line.startswith("densray")]
-)
-def test_every_command_of_the_readme_exists_with_its_options(line):
+def check_command(line: str) -> None:
+    """Fail where the command line has no such command, or the command no such option."""
     from densray.cli.app import app
 
-    words = line.split("#")[0].split()
+    words = line.split("#", maxsplit=1)[0].split()
     command = get_command(app)
     position = 1
     while hasattr(command, "commands") and position < len(words):
@@ -40,6 +38,39 @@ def test_every_command_of_the_readme_exists_with_its_options(line):
         position += 1
     options = {option for parameter in command.params for option in parameter.opts}
     assert {word for word in words if word.startswith("-")} <= options
+
+
+@pytest.mark.parametrize(
+    "line", [line for block in blocks("") for line in block.splitlines() if line.startswith("densray")]
+)
+def test_every_command_of_the_readme_exists_with_its_options(line):
+    check_command(line)
+
+
+def claims() -> list[tuple[str, list[str]]]:
+    """Each claim of the page of claims with its proofs."""
+    page = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (.*) \| (.*) \|$", page, flags=re.MULTILINE)
+    return [(claim, re.findall(r"`([^`]+)`", proof)) for claim, proof in rows if claim not in ("claim", "---")]
+
+
+@pytest.mark.parametrize("proof", sorted({proof for _, proofs in claims() for proof in proofs}))
+def test_every_proof_of_a_claim_exists(proof):
+    if proof.startswith("densray "):
+        check_command(proof)
+    elif proof.startswith("make "):
+        target = proof.removeprefix("make ")
+        assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    elif proof.startswith("python -m benchmarks "):
+        assert (ROOT / "benchmarks" / f"bench_{proof.split()[-1]}.py").exists()
+    else:
+        path, _, name = proof.partition("::")
+        assert re.search(rf"^ *def {name}\(", (ROOT / path).read_text(encoding="utf-8"), flags=re.MULTILINE)
+
+
+def test_every_claim_has_a_proof():
+    assert len(claims()) > 25
+    assert [claim for claim, proofs in claims() if not proofs] == []
 
 
 def test_the_two_commands_are_targets_of_make():

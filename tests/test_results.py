@@ -1,0 +1,89 @@
+"""Every table of the pages shows the data beside it, and a small part of the data is computed again."""
+
+from __future__ import annotations
+
+import json
+import re
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+WRITER = runpy.run_path(str(ROOT / "scripts" / "write_results.py"))
+PAGES = list(WRITER["pages"]())
+#: Pages whose tables have numbers that are not measured here: sizes of data sets, and claims with their proofs.
+OTHERS = {"docs/data.md", "docs/claims.md"}
+
+
+@pytest.fixture(scope="module")
+def tables() -> dict[str, str]:
+    found: dict[str, str] = WRITER["tables"]()
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_page_shows_its_data(page: Path, tables: dict[str, str]) -> None:
+    text = page.read_text("utf-8")
+    assert WRITER["filled"](text, tables) == text, "run python scripts/write_results.py"
+
+
+def test_a_page_that_differs_from_its_data_is_found(tables: dict[str, str]) -> None:
+    text = (ROOT / "docs" / "results.md").read_text("utf-8")
+    changed = text.replace("0.667", "0.767", 1)
+    assert changed != text
+    assert WRITER["filled"](changed, tables) == text
+
+
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))], ids=lambda page: page.stem
+)
+def test_no_page_has_a_table_of_measured_numbers_without_data(page: Path) -> None:
+    if page.relative_to(ROOT).as_posix() in OTHERS or {"_build", "generated", "gallery"} & set(page.parts):
+        return
+    rest = WRITER["MARKED"].sub("", page.read_text("utf-8"))
+    rows = [line for line in rest.splitlines() if line.startswith("|") and len(re.findall(r"\d\.\d\d", line)) > 1]
+    assert rows == []
+
+
+def test_every_measured_data_file_is_shown(tables: dict[str, str]) -> None:
+    shown = {name for page in PAGES for name in WRITER["MARKED"].findall(page.read_text("utf-8"))}
+    assert shown <= tables.keys()
+    more = tables.keys() - shown  # the comparison of methods has more tables than its page
+    assert all(name.startswith(("class-leads-", "score-leads-")) for name in more), more
+
+
+@pytest.mark.parametrize("name", ["table3", "weat"])
+def test_the_data_are_what_the_library_computes(name: str) -> None:
+    measured = runpy.run_path(str(ROOT / "scripts" / "measure_tables.py"))["MEASURED"][name]()
+    kept = json.loads((ROOT / "docs" / "tables.json").read_text("utf-8"))[name]
+    assert len(measured) == len(kept)
+    for found, row in zip(measured, kept, strict=True):
+        assert found == {key: _near(value) for key, value in row.items()}
+
+
+def test_a_removal_computed_again_is_the_one_of_the_data() -> None:
+    gender = runpy.run_path(str(ROOT / "scripts" / "build_removal_table.py"))["Gender"]()
+    rows = json.loads((ROOT / "docs" / "removal.json").read_text("utf-8"))
+    row = next(row for row in rows if (row["list"], row["name"]) == ("family words", "mean-difference"))
+    space, rank = gender.removed("mean-difference", gender.concept.lexicon)
+    assert rank == row["axes"][0]
+    found = gender.held_out(space, gender.halves(0)[1])
+    assert found == {key: _near(row["measures"][key]["values"][0]) for key in found}
+
+
+def test_covered_analogies_are_within_two_queries_of_the_paper() -> None:
+    kept = json.loads((ROOT / "docs" / "tables.json").read_text("utf-8"))
+    cells = {
+        (row["category"], row["column"]): row
+        for row in kept["table5"] + kept["table6"]
+        if row["pairs"] >= 0.95 * row["pairs_total"] and row["column"] not in ("inter", "intraL", "intraR")
+    }
+    # half a unit of the printed decimal is half a query for a hundred pairs
+    near = [abs(row["ours"] - row["paper"]) <= 2 / row["pairs"] + 0.005 for row in cells.values()]
+    assert (sum(near), len(near)) == (64, 65)
+
+
+def _near(value: Any) -> Any:
+    return pytest.approx(value, abs=2e-3) if isinstance(value, float) else value
