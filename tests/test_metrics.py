@@ -97,12 +97,12 @@ def test_interval_covers_the_planted_tau_at_its_nominal_rate() -> None:
     for _ in range(trials):
         gold = random.normal(size=150)
         scores = correlation * gold + np.sqrt(1 - correlation**2) * random.normal(size=150)
-        low, high = tau_interval(gold, scores, level=0.9, n_resamples=300, random_state=0)
+        low, high = tau_interval(gold, scores, level=0.9)
         hits += low <= truth <= high
     assert 0.85 <= hits / trials <= 0.95  # 0.9 ± 3 standard errors of 300 trials
 
 
-def test_bootstrap_of_3800_words_takes_no_minute() -> None:
+def test_the_tau_interval_of_3800_words_takes_no_minute() -> None:
     gold, scores = noisy_scores(3800, seed=8, decimals=3)
     start = time.process_time()  # of this process: a busy machine does not count
     tau_interval(gold, scores)
@@ -137,3 +137,43 @@ def test_the_auc_interval_of_faultless_scores_is_wider_the_fewer_words_there_are
     assert many.low > 0.95
     upside_down = auc_interval(np.repeat([1, -1], 4), np.arange(8))
     assert upside_down == pytest.approx((0.0, 1.0 - few.low))
+
+
+def test_the_tau_interval_of_two_classes_is_that_of_the_auc() -> None:
+    random = np.random.default_rng(3)
+    gold = np.repeat([1.0, -1.0], [12, 25])
+    scores = random.normal(size=37) + gold
+    scale = kendall_tau(gold, scores) / (2 * auc(gold, scores) - 1)
+    expected = [(2 * end - 1) * scale for end in auc_interval(gold, scores, inflation=1.2)]
+    assert tau_interval(gold, scores, inflation=1.2) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("size", [12, 30])
+def test_intervals_of_few_words_cover_at_their_nominal_rate(size: int) -> None:
+    """Binormal scores of known AUC, and normal pairs of known τ."""
+    from scipy.stats import norm
+
+    random, hits = np.random.default_rng(4), np.zeros(2)
+    gold, truth = np.repeat([1.0, -1.0], size // 2), norm.cdf(1.0 / np.sqrt(2))
+    for _ in range(400):
+        low, high = auc_interval(gold, random.normal(size=size) + (gold > 0))
+        first = random.normal(size=size)
+        ends = tau_interval(first, 0.6 * first + 0.8 * random.normal(size=size))
+        hits += low <= truth <= high, ends.low <= 2 / np.pi * np.arcsin(0.6) <= ends.high
+    assert (hits / 400 >= 0.92).all()
+    assert (hits / 400 <= 0.995).all()
+
+
+def test_faultless_order_and_inflation_widen_the_tau_interval() -> None:
+    order = np.arange(10.0)
+    assert 0.0 < tau_interval(order, order).low < 0.9
+    assert tau_interval(order, order).high == 1.0
+    scores = order + np.random.default_rng(5).normal(size=10, scale=3.0)
+    narrow, wide = tau_interval(order, scores), tau_interval(order, scores, inflation=1.5)
+    assert wide.low < narrow.low < narrow.high < wide.high
+
+
+def test_the_auc_interval_of_a_class_of_one_word_is_wide() -> None:
+    low, high = auc_interval([1, -1, -1], [2.0, 1.0, 0.0])
+    assert 0.0 < low < 0.5
+    assert high == 1.0

@@ -137,7 +137,7 @@ def _figures(
     return {
         "verdict": verdict,
         "axes": axes,
-        "tau_interval": tau_interval(seeds.y, held_out[:, 0], n_resamples=200 if seeds.n_words > 5000 else 1000),
+        "tau_interval": tau_interval(seeds.y, held_out[:, 0]),
         "n_signal_axes": _count_leading(axis.auc_interval.low > 0.5 for axis in axes),
         "permutation": test,
         "cone": cone,
