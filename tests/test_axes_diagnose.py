@@ -314,3 +314,15 @@ def test_a_seed_that_contradicts_and_moves_the_axis_is_listed_once() -> None:
     assert f"{len(contradicting)} of 200 seeds contradict the rest" in moving.notes[0]
     assert f"; {len(above)} of them" in moving.notes[0]
     assert {row["word"] for row in others.rows} <= set(contradicting)
+
+
+def test_a_permutation_test_by_refits_takes_400_seeds_of_401() -> None:
+    from densray.axes._permutation import SAMPLED_SEEDS, _sample
+
+    for size, share in ((401, 0.5), (799, 0.2), (2000, 0.35)):
+        seeds = planted_seeds(size, 3, share=share)
+        drawn = _sample(seeds, np.random.default_rng(0))
+        assert drawn.n_words == len(set(drawn.words)) == SAMPLED_SEEDS
+        assert np.mean(drawn.y > 0) == pytest.approx(share, abs=0.005)
+    scores = _sample(planted_seeds(1000, 3, scores=True), np.random.default_rng(0))
+    assert np.median(scores.y) == pytest.approx(np.median(planted_seeds(1000, 3, scores=True).y), abs=0.05)

@@ -45,7 +45,7 @@ def test_an_axis_that_is_not_judged_needs_few_seeds_and_carries_no_errors(
     assert saved.diagnosis is None
     assert (saved.seeds.n_words, list(saved.seeds.missing)) == (2, ["nowhere to be found"])
     file = AxisFile.read(saved.path)
-    assert set(file.attachments).isdisjoint({"resampled", "calibration"})
+    assert set(file.attachments).isdisjoint({"deviations", "calibration"})
     assert AxisModel.from_file(file).score(googlenews.vectors[:3]).standard_error is None
     with pytest.raises(OutputError, match="exists"):
         fit_axis(googlenews, seeds, saved.path, method="mean-difference", judge=False)

@@ -13,7 +13,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from densray import Lexicon, WordSpace, load_space
 from densray.axes import diagnose
-from densray.axes._model import AxisModel, Calibration
+from densray.axes._model import AxisModel, Calibration, SeedLikeness
 from densray.axes._options import AxisChoices, AxisOptions, find_seeds
 from densray.axes._scoring import induce, score_vocabulary
 from densray.datasets import load_lexicon
@@ -258,3 +258,44 @@ def test_every_option_can_be_given_by_its_name_and_no_other() -> None:
     assert not both[0].to_polars().equals(induce(space, lexicon, options=options, random_state=4).to_polars())
     with pytest.raises(TypeError, match="match_case"):
         induce(space, lexicon, match_case=False)  # type: ignore[call-arg]
+
+
+def test_words_unlike_the_seeds_get_the_share_of_the_higher_class() -> None:
+    """Words of age: most of a vocabulary is about something else, whichever side of the axis it lies on."""
+    old = [
+        "old",
+        "elderly",
+        "aged",
+        "grandfather",
+        "grandmother",
+        "retired",
+        "pensioner",
+        "geriatric",
+        "elder",
+        "senile",
+    ]
+    young = ["young", "youth", "teen", "teenager", "child", "kid", "boy", "girl", "baby", "infant", "toddler"]
+    space = load_space("googlenews-26k")
+    found = induce(space, Lexicon({**dict.fromkeys(old, 1), **dict.fromkeys(young, -1)}))
+    scores = found.scores
+    assert np.median(scores.probability) == pytest.approx(0.5, abs=0.05)
+    table = list(space.words).index("table")
+    assert scores.like_seeds[table] < 0.3
+    assert abs(scores.probability[table] - 0.5) < 0.1
+    frame = found.to_polars()
+    seeds = frame.filter(frame["label"].is_not_null())
+    assert (seeds["like_seeds"] == 1.0).mean() > 0.85
+    assert seeds.filter(seeds["label"] > 0)["probability"].median() > 0.85
+    assert "like_seeds" in found.text()
+
+
+def test_seeds_as_varied_as_the_vocabulary_leave_every_probability_as_it_is() -> None:
+    random = np.random.default_rng(0)
+    X = random.normal(size=(400, 5))
+    likeness = SeedLikeness.of(X[:200], X.mean(axis=0))
+    assert likeness.least <= 0.0
+    assert (likeness(X) == 1.0).all()
+    narrow = SeedLikeness.of(X[:200] + 6.0, X.mean(axis=0))
+    assert (narrow(X[:200] + 6.0) == 1.0).mean() > 0.9
+    assert narrow(X).mean() < 0.1
+    assert narrow(X.mean(axis=0)[None, :])[0] == pytest.approx(0.0, abs=1e-9)

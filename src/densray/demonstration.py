@@ -58,7 +58,7 @@ def _sentiment(space: WordSpace) -> Section:
     return Section(
         "A sentiment axis",
         "Kendall's τ with the labels of words the axis has not seen, for four methods; then the vocabulary along the "
-        "ridge axis, with standard errors from resampled seeds.",
+        "ridge axis, with standard errors from axes without each seed.",
         [measured.tables()[0], *induced.tables()],
         [figure(chart, "The two ends of the sentiment axis.")],
         measured.provenance,

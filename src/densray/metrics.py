@@ -120,7 +120,7 @@ def tau_interval(gold: ArrayLike, scores: ArrayLike, *, level: float = 0.95, inf
     level : float, default=0.95
         The share of intervals that cover the true τ.
     inflation : float, default=1.0
-        By how much the standard error exceeds that of fixed scores: 1.2 for held-out scores (see «How far to trust it»).
+        By how much the standard error exceeds that of fixed scores; 1.2 for held-out ones (docs/trust.md).
     """
     from scipy.stats import t as t_distribution
 
@@ -175,7 +175,7 @@ def auc_interval(gold: ArrayLike, scores: ArrayLike, *, level: float = 0.95, inf
     level : float, default=0.95
         The share of intervals that cover the true AUC.
     inflation : float, default=1.0
-        By how much the standard error exceeds that of fixed scores: 1.2 for held-out scores (see «How far to trust it»).
+        By how much the standard error exceeds that of fixed scores; 1.2 for held-out ones (docs/trust.md).
 
     Examples
     --------

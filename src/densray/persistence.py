@@ -160,7 +160,7 @@ def save_rotation(
     label_names : pair of str, optional
         What the low and the high end of axis 0 are called.
     attachments : mapping of str to array, optional
-        Arrays that belong to the rotation and are no part of it, such as axes of resampled seeds.
+        Arrays that belong to the rotation and are no part of it, such as the errors of an axis.
     notes : mapping, optional
         What else is to be known of it, as JSON can write it; in the header under ``notes``.
     overwrite : bool, default=False

@@ -20,7 +20,7 @@ from densray.axes._comparison import (
 )
 from densray.axes._diagnose import diagnose, diagnose_axis
 from densray.axes._diagnosis import Agreement, Diagnosis, Verdict
-from densray.axes._evidence import Cone, degrees_between
+from densray.axes._evidence import degrees_between
 from densray.axes._files import SavedAxis, fit_axis, induce_by_axis, is_axis_file, save_axis
 from densray.axes._frames import induce_frame
 from densray.axes._lexicon_evaluation import (
@@ -37,6 +37,7 @@ from densray.axes._lexicon_evaluation import (
 from densray.axes._model import AxisModel
 from densray.axes._options import AxisOptions, find_seeds, fit_rotation
 from densray.axes._protocol import PAPER_METHODS, Protocol, TrainTest, fit_method
+from densray.axes._resampling import AxisErrors, Cone
 from densray.axes._scoring import WRITERS, Induction, induce, score_vocabulary
 from densray.axes._stability import DEFAULT_SIZES, STABILITY_METHODS, SizeScore, Stability, evaluate_stability
 from densray.axes._views import (
@@ -60,6 +61,7 @@ __all__ = [
     "WRITERS",
     "Agreement",
     "AxisChange",
+    "AxisErrors",
     "AxisModel",
     "AxisOptions",
     "AxisRelation",

@@ -12,7 +12,6 @@ from densray._threads import Progress, part_of
 from densray.alignment import Alignment
 from densray.axes._diagnosis import Agreement, Diagnosis, judge
 from densray.axes._evidence import (
-    bootstrap_cone,
     degrees_between,
     eigenvalues_of,
     near_misses,
@@ -23,7 +22,13 @@ from densray.axes._influence import leave_one_out_axes
 from densray.axes._model import AxisModel
 from densray.axes._options import DEFAULTS, AxisChoices, AxisOptions, find_seeds, fit_rotation
 from densray.axes._permutation import PermutationTest, permutation_test
-from densray.axes._resampling import count_folds, held_out_scores, is_closed_form, stratified_folds
+from densray.axes._resampling import (
+    HELD_OUT_INFLATION,
+    count_folds,
+    held_out_scores,
+    is_closed_form,
+    stratified_folds,
+)
 from densray.lexicon import Lexicon
 from densray.metrics import auc, auc_interval, kendall_tau, tau_interval
 from densray.report import Input, Provenance
@@ -125,19 +130,21 @@ def _figures(
 ) -> dict[str, Any]:
     """Return the verdict and the figures it is made of."""
     axes = [_agreement(seeds, scores, number) for number, scores in enumerate(held_out.T)]
-    cone, spread = bootstrap_cone(model), vocabulary_spread(space, model)
+    spread = vocabulary_spread(space, model)
+    assert model.errors is not None
+    cone = model.errors.cone
     verdict = judge(
         auc=axes[0].auc,
         auc_low=axes[0].auc_interval.low,
         auc_high=axes[0].auc_interval.high,
         p_value=test.p_value,
         reliability=spread.reliability,
-        cone=cone.median,
+        cone=cone.upper,
     )
     return {
         "verdict": verdict,
         "axes": axes,
-        "tau_interval": tau_interval(seeds.y, held_out[:, 0]),
+        "tau_interval": tau_interval(seeds.y, held_out[:, 0], inflation=HELD_OUT_INFLATION),
         "n_signal_axes": _count_leading(axis.auc_interval.low > 0.5 for axis in axes),
         "permutation": test,
         "cone": cone,
@@ -179,7 +186,7 @@ def _agreement(seeds: Alignment, scores: NDArray[np.float64], axis: int) -> Agre
     return Agreement(
         axis,
         auc(seeds.sides, scores),
-        auc_interval(seeds.sides, scores),
+        auc_interval(seeds.sides, scores, inflation=HELD_OUT_INFLATION),
         kendall_tau(seeds.y, scores),
     )
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from densray.axes._evidence import Cone, NearMiss, PairConsistency, VocabularySpread
+from densray.axes._evidence import NearMiss, PairConsistency, VocabularySpread
 from densray.axes._model import AxisModel
 from densray.axes._permutation import PermutationTest
+from densray.axes._resampling import Cone
 from densray.metrics import Interval
 from densray.report import Column, Result, Table
 from densray.rotations import Rotation
@@ -33,12 +34,12 @@ class Verdict:
 def judge(
     *, auc: float, auc_low: float, auc_high: float, p_value: float | None, reliability: float, cone: float
 ) -> Verdict:
-    """Return the verdict on an axis from its held-out AUC, permutation p, reliability and bootstrap cone (degrees).
+    """Return the verdict on an axis from its held-out AUC, permutation p, reliability and confidence cone (degrees).
 
     Where no permutation test was made (``p_value=None``) the other two answers decide, and the line says so.
 
     >>> judge(auc=0.91, auc_low=0.88, auc_high=0.93, p_value=0.001, reliability=0.9, cone=12.3).line
-    'Trust: good: held-out AUC 0.91 [0.88, 0.93], permutation p = 0.001, reliability 0.90, cone 12°.'
+    'Trust: good: held-out AUC 0.91 [0.88, 0.93], permutation p = 0.001, reliability 0.90, 95 % cone 12°.'
     >>> judge(auc=0.75, auc_low=0.6, auc_high=0.85, p_value=0.004, reliability=0.9, cone=12.3).limits
     ('the held-out AUC may be as low as 0.60',)
     """
@@ -52,7 +53,7 @@ def judge(
     test = "no permutation test" if p_value is None else f"permutation p = {p_value:.2g}"
     figures = (
         f"held-out AUC {auc:.2f} [{auc_low:.2f}, {auc_high:.2f}], {test}, "
-        f"reliability {reliability:.2f}, cone {cone:.0f}°"
+        f"reliability {reliability:.2f}, 95 % cone {cone:.0f}°"
     )
     why = f" ({'; '.join(limits)})" if limits else ""
     return Verdict(grade, limits, f"Trust: {grade}{why}: {figures}.")
@@ -190,6 +191,7 @@ class Diagnosis(Result):
     def _figures(self) -> list[dict[str, str]]:
         first, test, spread = self.axes[0], self.permutation, self.vocabulary
         low, high = self.label_names or ("lower", "higher")
+        penalized = "" if getattr(self.rotation, "penalty_", None) is None else ", at this penalty per word"
         rows = [
             ("seeds", f"{self.n_seeds}", f"{self.n_high} {high}, {self.n_low} {low}; {self.coverage:.0%} found"),
             (
@@ -199,8 +201,8 @@ class Diagnosis(Result):
             ),
             ("held-out τ", _with_interval(first.tau, self.tau_interval), f"Kendall τ-b with the {self.labels}"),
             ("permutation p", f"{test.p_value:.3g}", f"{test.n_permutations} shuffles of {test.n_seeds} seeds"),
-            ("cone", f"{self.cone.median:.1f}°", f"median of {self.cone.n_resamples} resamples; 95 %: "
-             f"{self.cone.upper:.1f}°"),
+            ("95 % cone", f"{self.cone.upper:.1f}°", f"holds the axis of all words like the seeds{penalized}; "
+             f"estimate {self.cone.median:.1f}°"),
             ("reliability", f"{spread.reliability:.3f}", "of the vocabulary's scores, against other seeds"),
             ("standard error", f"{spread.standard_error:.4f}", "median over the vocabulary"),
             ("variance", f"{spread.variance_share:.2%}", f"of the space along the axis; even: {1 / self._width:.2%}"),

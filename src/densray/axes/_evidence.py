@@ -1,4 +1,4 @@
-"""Evidence about an axis: its cone, its spread, its pairs, near misses in spelling."""
+"""Evidence about an axis: its spread, its pairs, near misses in spelling."""
 
 from __future__ import annotations
 
@@ -29,22 +29,6 @@ def degrees_between(axes: NDArray[np.float64], axis: NDArray[np.float64]) -> NDA
     """
     chord = np.linalg.norm(axes - axis, axis=-1)
     return np.asarray(np.degrees(2.0 * np.arcsin(np.clip(chord / 2.0, 0.0, 1.0))))
-
-
-@dataclass(frozen=True)
-class Cone:
-    """Angles in degrees between the axis and axes of resampled seeds."""
-
-    median: float
-    upper: float  # 95 % of the resamples lie within
-    n_resamples: int
-
-
-def bootstrap_cone(model: AxisModel) -> Cone:
-    """Return how far the axes of resampled seeds lie from the axis."""
-    assert model.resampled is not None
-    angles = degrees_between(model.resampled, model.axis)
-    return Cone(float(np.median(angles)), float(np.quantile(angles, 0.95)), len(angles))
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ def induce_frame(
     Returns
     -------
     dask.dataframe.DataFrame
-        Columns word, score, probability, standard_error, and expected_label where the labels are scores.
+        Columns word, score, probability, like_seeds, standard_error, and expected_label where the labels are scores.
     """
     options = options.changed(**choices)
     if words is not None:
@@ -152,7 +152,7 @@ def _score(part: pandas.DataFrame, word: str, columns: list[str], model: AxisMod
     empty = len(vectors) == 0
     scores = model.score(np.zeros((1, len(columns)), dtype=np.float32) if empty else vectors)
     found = {"word": part[word].to_numpy()}
-    for name in ("score", "probability", "standard_error", "expected_label"):
+    for name in ("score", "probability", "like_seeds", "standard_error", "expected_label"):
         values = getattr(scores, name)
         if values is not None:
             found[name] = values[:0] if empty else values

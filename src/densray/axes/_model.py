@@ -1,4 +1,8 @@
-"""An axis with its errors: standard errors, reliability, calibrated probabilities."""
+"""An axis with its errors: standard errors, reliability, calibrated probabilities.
+
+Probabilities are calibrated for words drawn like the seeds. What they say of others is drawn towards what is known
+without their score, the share of the higher class: by how little they are like the seeds; see :class:`SeedLikeness`.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +17,7 @@ from densray._threads import Progress
 from densray._vocabulary import spread_rows, unit_rows
 from densray.alignment import Alignment
 from densray.axes._options import DEFAULTS, AxisOptions
-from densray.axes._resampling import (
-    draw_counts,
-    draw_folds,
-    held_out_scores,
-    is_closed_form,
-    resampled_axes,
-)
-from densray.errors import TaskError
+from densray.axes._resampling import AxisErrors, Cone, axis_errors, draw_folds, held_out_scores
 from densray.persistence import AxisFile
 from densray.rotations import Rotation
 from densray.space import WordSpace
@@ -40,6 +37,8 @@ class Calibration:
         Of the log-odds of the expected label's place between `lowest` and `highest`; of use for scores.
     lowest, highest : float
         The range of the labels.
+    share, mean_label : float
+        The share of the higher class and the mean label of the seeds: what words unlike them get.
     """
 
     slope: float
@@ -48,6 +47,8 @@ class Calibration:
     label_intercept: float
     lowest: float
     highest: float
+    share: float
+    mean_label: float
 
     @classmethod
     def of(cls, scores: Vector, sides: Vector, labels: Vector) -> Calibration:
@@ -63,16 +64,61 @@ class Calibration:
         lowest, highest = float(labels.min()), float(labels.max())
         # ratings stop at the ends of their scale: a sigmoid between them (Papke & Wooldridge 1996)
         places = (labels - lowest) / (highest - lowest)
-        return cls(*_fit_sigmoid(scores, targets), *_fit_sigmoid(scores, places), lowest, highest)
+        sigmoids = (*_fit_sigmoid(scores, targets), *_fit_sigmoid(scores, places))
+        return cls(*sigmoids, lowest, highest, float(high.mean()), float(labels.mean()))
 
-    def probability(self, scores: NDArray[np.floating]) -> Vector:
-        """Return the probability of the higher class."""
-        return np.asarray(expit(self.slope * scores + self.intercept), dtype=np.float64)
+    def probability(self, scores: NDArray[np.floating], likeness: NDArray[np.floating] | float = 1.0) -> Vector:
+        """Return the probability of the higher class; at likeness 0 the share of that class among the seeds."""
+        chance = expit(self.slope * scores + self.intercept)
+        return np.asarray(self.share + likeness * (chance - self.share), dtype=np.float64)
 
-    def expected_label(self, scores: NDArray[np.floating]) -> Vector:
-        """Return the expected label, in the units of the lexicon."""
+    def expected_label(self, scores: NDArray[np.floating], likeness: NDArray[np.floating] | float = 1.0) -> Vector:
+        """Return the expected label, in the units of the lexicon; at likeness 0 the mean label of the seeds."""
         place = expit(self.label_slope * scores + self.label_intercept)
-        return np.asarray(self.lowest + (self.highest - self.lowest) * place, dtype=np.float64)
+        label = self.lowest + (self.highest - self.lowest) * place
+        return np.asarray(self.mean_label + likeness * (label - self.mean_label), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class SeedLikeness:
+    r"""How like the seeds a word is, from 0 (as the average word) to 1 (as 95 of 100 seeds, or more).
+
+    The coordinate of a word on the way from the average word c to the mean of the seeds,
+    :math:`t = (x - c)^\top m / |m|^2` with :math:`m = \bar x - c`, is 0 for the average word and 1 on average for
+    words drawn like the seeds. The likeness is :math:`t / t_{0.05}` within 0 and 1, :math:`t_{0.05}` being the value
+    that 5 % of the seeds stay below, each measured without itself. Seeds as varied as the vocabulary have no such
+    value above 0: then every word is like them.
+
+    Attributes
+    ----------
+    center : array of shape (d,)
+        The average word.
+    origin : array of shape (d,)
+        The mean of the seeds.
+    least : float
+        :math:`t_{0.05}`; 0 or less where every word is like the seeds.
+    """
+
+    center: Vector
+    origin: Vector
+    least: float
+
+    @classmethod
+    def of(cls, X: NDArray[np.floating], center: Vector) -> SeedLikeness:
+        """Return the likeness to seeds with these vectors."""
+        n, parts = len(X), X.astype(np.float64) - center
+        others = (parts.sum(axis=0) - parts) / max(n - 1, 1)  # m without each seed
+        places = np.einsum("ij,ij->i", parts, others) / np.maximum(np.einsum("ij,ij->i", others, others), 1e-300)
+        return cls(center, center + parts.mean(axis=0), float(np.quantile(places, 0.05)))
+
+    def __call__(self, X: NDArray[np.floating]) -> Vector:
+        """Return the likeness of rows."""
+        toward = self.origin - self.center
+        length = float(toward @ toward)
+        if self.least <= 0.0 or length == 0.0:
+            return np.ones(len(X))
+        places = (X @ toward.astype(X.dtype)).astype(np.float64) - float(self.center @ toward)
+        return np.asarray(np.clip(places / length / self.least, 0.0, 1.0))
 
 
 def _fit_sigmoid(scores: Vector, targets: Vector) -> tuple[float, float]:
@@ -93,28 +139,27 @@ def _fit_sigmoid(scores: Vector, targets: Vector) -> tuple[float, float]:
     return slope / spread, intercept - slope * mean / spread
 
 
-#: Resamples where each is a matrix product, and where each is a fit. A standard error from B resamples is itself known
-#: to 1/√(2B): 5 % and 10 % (Efron & Tibshirani 1993, section 6.4).
-RESAMPLES_CLOSED, RESAMPLES_REFIT = 200, 50
-#: The least cosine of a resampled axis with the axis that its length is corrected for: 78°.
-LEAST_COSINE = 0.2
-#: Words whose mean is the average word.
+#: Words whose mean is the average word, and whose scores say in which direction scores vary.
 SAMPLED_WORDS = 16_384
 
 
 @dataclass(frozen=True)
 class WordScores:
-    """Scores of some words: coordinate, probability of the higher class, standard error, expected label."""
+    """Scores of some words: coordinate, probability of the higher class, standard error, expected label, likeness.
+
+    `like_seeds` is how like the seeds a word is, from 0 to 1; see :class:`SeedLikeness`.
+    """
 
     score: NDArray[np.float64]
     probability: NDArray[np.float64] | None
     standard_error: NDArray[np.float64] | None
     expected_label: NDArray[np.float64] | None
+    like_seeds: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)
 class AxisModel:
-    """An axis, and where seeds were given its resamples and calibration.
+    """An axis, and where seeds were given its errors and calibration.
 
     Attributes
     ----------
@@ -126,20 +171,23 @@ class AxisModel:
         The mean of the seeds; the calibration is measured from it.
     center : array of shape (d,), optional
         The average word; errors are measured from it.
-    resampled : array of shape (n_resamples, d), optional
-        Axes of resampled seeds.
+    errors : AxisErrors, optional
+        What other seeds of the same kind would change.
     calibration : Calibration, optional
     scores : bool
         Whether the labels were scores, so that an expected label means something.
+    least_likeness : float
+        See :class:`SeedLikeness`.
     """
 
     axis: NDArray[np.float64]
     normalize: bool = True
     origin: NDArray[np.float64] | None = None
     center: NDArray[np.float64] | None = None
-    resampled: NDArray[np.float64] | None = None
+    errors: AxisErrors | None = None
     calibration: Calibration | None = None
     scores: bool = False
+    least_likeness: float = 0.0
 
     @classmethod
     def of(
@@ -166,38 +214,46 @@ class AxisModel:
         held_out : array of shape (n,), optional
             Held-out scores of the seeds, where they are known already.
         progress : callable, optional
-            Called with the resamples done and their number.
+            Called with the fits done and their number.
         """
         if held_out is None:
             held_out = held_out_scores(rotation, seeds, draw_folds(seeds, options))[:, 0]
-        # a generator of its own: the errors are the same whether or not held-out scores were known
-        random = np.random.default_rng(options.random_state)
-        counts = draw_counts(seeds, count_resamples(rotation, seeds, options.n_resamples), random)
+        errors = axis_errors(
+            rotation, seeds, n_groups=options.n_resamples, random_state=options.random_state, progress=progress
+        )
+        axis = rotation.components_[0]
+        center, slope = _average_word(space, axis, normalize=options.normalize)
+        likeness = SeedLikeness.of(seeds.X, center)
+        # an axis has no scale: what changes all scores by one factor is not an error
+        free = errors.deviations - np.outer(errors.deviations @ slope, axis)
         return cls(
-            axis=rotation.components_[0],
+            axis=axis,
             normalize=options.normalize,
-            origin=seeds.X.mean(axis=0, dtype=np.float64),
-            center=_average_word(space, normalize=options.normalize),
-            resampled=resampled_axes(rotation, seeds, counts, progress=progress),
+            origin=likeness.origin,
+            center=center,
+            errors=AxisErrors(free, errors.cone),
             calibration=Calibration.of(held_out, seeds.sides, seeds.y),
             scores=not seeds.is_binary,
+            least_likeness=likeness.least,
         )
 
     def score(self, X: NDArray[np.float32]) -> WordScores:
         """Return the scores of rows of a space."""
         X = unit_rows(X) if self.normalize else X
         score = X @ self.axis.astype(X.dtype)
-        if self.origin is None or self.center is None or self.calibration is None or self.resampled is None:
+        if self.origin is None or self.center is None or self.calibration is None or self.errors is None:
             return WordScores(score.astype(np.float64), None, None, None)
         centred = score - self.offset
-        axes = self._comparable_axes(self.resampled)
-        # a shift of all words alike is not an error: on every axis coordinates are taken from the average word
-        along = X @ axes.T.astype(X.dtype) - (axes @ self.center).astype(X.dtype)
+        roots = self.errors.deviations
+        # a shift of all words alike is not an error: coordinates are taken from the average word
+        along = X @ roots.T.astype(X.dtype) - (roots @ self.center).astype(X.dtype)
+        likeness = SeedLikeness(self.center, self.origin, self.least_likeness)(X)
         return WordScores(
             score.astype(np.float64),
-            self.calibration.probability(centred),
-            along.std(axis=1, ddof=1).astype(np.float64),
-            self.calibration.expected_label(centred) if self.scores else None,
+            self.calibration.probability(centred, likeness),
+            np.sqrt(np.einsum("ij,ij->i", along, along, dtype=np.float64)),
+            self.calibration.expected_label(centred, likeness) if self.scores else None,
+            likeness,
         )
 
     @property
@@ -212,23 +268,16 @@ class AxisModel:
             return None
         return self.offset - self.calibration.intercept / self.calibration.slope
 
-    def _comparable_axes(self, axes: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return resampled axes at the length at which their coordinate along the axis is that of the axis itself.
-
-        An axis is signal plus the noise of its seeds, and a resample adds noise once more: brought back to unit length
-        it would show the noise made small by its own length. Along the tangent it keeps its size.
-        """
-        cosines = np.clip(axes @ self.axis, LEAST_COSINE, None)
-        return np.asarray(axes / cosines[:, None])
-
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return all but the axis itself as arrays, to be saved beside it."""
         arrays: dict[str, NDArray[Any]] = {"normalize": np.array(self.normalize), "scores": np.array(self.scores)}
         known = self.calibration
-        if known is not None and self.origin is not None and self.center is not None and self.resampled is not None:
+        if known is not None and self.origin is not None and self.center is not None and self.errors is not None:
             arrays["origin"], arrays["center"] = self.origin, self.center
-            arrays["resampled"] = self.resampled.astype(np.float32)
+            arrays["deviations"] = self.errors.deviations.astype(np.float32)
+            arrays["cone"] = np.array(astuple(self.errors.cone), dtype=np.float64)
             arrays["calibration"] = np.array(astuple(known), dtype=np.float64)
+            arrays["least_likeness"] = np.array(self.least_likeness)
         return arrays
 
     @classmethod
@@ -236,26 +285,30 @@ class AxisModel:
         """Return the first axis of a file with what :meth:`to_arrays` gave; without it, it scores words and no more."""
         axis, arrays = file.rotation.components_[0], file.attachments
         normalize = bool(arrays.get("normalize", True))
-        if not {"origin", "center", "resampled", "calibration"} <= arrays.keys():
+        if not {"origin", "center", "deviations", "cone", "calibration"} <= arrays.keys():
             return cls(axis, normalize)
-        calibration = Calibration(*(float(value) for value in arrays["calibration"]))
-        resampled = arrays["resampled"].astype(np.float64)
-        origin, center = arrays["origin"], arrays["center"]
-        return cls(axis, normalize, origin, center, resampled, calibration, bool(arrays["scores"]))
+        median, upper, count = arrays["cone"].tolist()
+        return cls(
+            axis,
+            normalize,
+            arrays["origin"],
+            arrays["center"],
+            AxisErrors(arrays["deviations"].astype(np.float64), Cone(median, upper, int(count))),
+            Calibration(*arrays["calibration"].tolist()),
+            bool(arrays["scores"]),
+            float(arrays["least_likeness"]),
+        )
 
 
-def _average_word(space: WordSpace, *, normalize: bool) -> NDArray[np.float64]:
-    """Return the mean of rows spread evenly over the space: a point of reference, any near it would do."""
+def _average_word(
+    space: WordSpace, axis: NDArray[np.float64], *, normalize: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the mean of rows spread evenly over the space, and the slope of their coordinates on their scores."""
     vectors = np.asarray(space.vectors[spread_rows(len(space), SAMPLED_WORDS)])
-    return np.asarray((unit_rows(vectors) if normalize else vectors).mean(axis=0, dtype=np.float64))
-
-
-def count_resamples(rotation: Rotation, seeds: Alignment, wanted: int | None) -> int:
-    """Return how many resamples to draw: what was asked for, or what the method's cost allows."""
-    if wanted is not None:
-        if wanted < 2:
-            raise TaskError(
-                f"n_resamples={wanted} is given; an error takes at least 2 resamples, 50 or more to be of use."
-            )
-        return wanted
-    return RESAMPLES_CLOSED if is_closed_form(rotation, seeds) else RESAMPLES_REFIT
+    vectors = unit_rows(vectors) if normalize else vectors
+    center = vectors.mean(axis=0, dtype=np.float64)
+    along = vectors @ axis.astype(vectors.dtype)
+    along = along - along.mean()
+    squares = float(along @ along)
+    slope = (along @ vectors).astype(np.float64) / squares if squares > 0 else np.zeros_like(center)
+    return np.asarray(center), np.asarray(slope)

@@ -44,13 +44,13 @@ class AxisOptions:
     folds : int, default=10
         Of the cross-validation behind held-out figures and probabilities; fewer where the seeds are few.
     n_resamples : int, optional
-        Resampled axes behind the standard errors; 200 where they have a closed form, else 50.
+        Fits without a group of seeds behind the standard errors, where each takes a fit; 50.
     n_permutations : int, optional
         Of the permutation test: 999, or 99 on a sample of the seeds.
     max_refits : int, default=50
-        Alignment left out one by one where that has no closed form.
+        Seeds left out one by one where that has no closed form.
     random_state : int, default=0
-        Draws folds, resamples and permutations.
+        Draws folds, groups of seeds and permutations.
     label_names : pair of str, optional
         What the low and the high end of the axis are called.
 

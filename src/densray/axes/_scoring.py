@@ -16,10 +16,10 @@ from densray._threads import Progress
 from densray._vocabulary import Vocabulary
 from densray.alignment import Alignment, sides_of
 from densray.axes._diagnosis import Verdict, judge
-from densray.axes._evidence import bootstrap_cone, reliability
+from densray.axes._evidence import reliability
 from densray.axes._model import AxisModel, WordScores
 from densray.axes._options import DEFAULTS, AxisChoices, AxisOptions, find_seeds, fit_rotation
-from densray.axes._resampling import draw_folds, held_out_scores
+from densray.axes._resampling import HELD_OUT_INFLATION, draw_folds, held_out_scores
 from densray.errors import OutputError, TaskError
 from densray.lexicon import Lexicon
 from densray.metrics import auc, auc_interval
@@ -47,7 +47,8 @@ class Induction(Result):
         The words at the two ends.
     words : sequence of str
     scores : WordScores
-        Coordinate, probability, standard error and, for lexicons of scores, expected label of each word.
+        Coordinate, probability, likeness to the seeds, standard error and, for lexicons of scores, expected label of
+        each word.
     rank : array of int
         1 is the highest score; equal scores share a rank.
     labels : dict
@@ -85,8 +86,9 @@ class Induction(Result):
         """Return a polars frame, the highest score first.
 
         Columns: word, score, rank, percentile; with seeds also probability (of the higher class, or of a score above
-        the seeds' median), standard_error, expected_label (lexicons of scores only) and label (of the seeds
-        themselves, empty elsewhere).
+        the seeds' median, among words like the seeds; drawn to the share of that class for others), like_seeds (1: as
+        like the seeds as most of them, 0: as the average word), standard_error, expected_label (lexicons of scores
+        only) and label (of the seeds themselves, empty elsewhere).
         """
         import polars
 
@@ -96,7 +98,7 @@ class Induction(Result):
             "rank": self.rank,
             "percentile": self.percentile,
         }
-        for name in ("probability", "standard_error", "expected_label"):
+        for name in ("probability", "like_seeds", "standard_error", "expected_label"):
             if getattr(self.scores, name) is not None:
                 columns[name] = getattr(self.scores, name)
         if self.labels:
@@ -119,7 +121,7 @@ class Induction(Result):
                 "rank": int(self.rank[row]),
                 "percentile": float(percentile[row]),
             }
-            for name in ("probability", "standard_error", "expected_label"):
+            for name in ("probability", "like_seeds", "standard_error", "expected_label"):
                 values = getattr(scores, name)
                 if values is not None:
                     entry[name] = float(values[place])
@@ -190,6 +192,12 @@ class Induction(Result):
         said = [] if self.verdict is None else [self.verdict.line]
         if self.verdict is not None and self.n_seeds is not None:
             said.append("diagnose makes that test, and names the seeds to look at.")
+        if self.scores.like_seeds is not None:
+            alike = float(np.mean(self.scores.like_seeds >= 1.0))
+            others = (
+                " For others they are drawn towards the share of the higher class (like_seeds)." if alike < 1.0 else ""
+            )
+            said.append(f"Probabilities hold for words like the seeds: {alike:.0%} of the vocabulary.{others}")
         if self.even_odds is not None:
             said.append(f"Scores are coordinates on the axis; 0 is not neutral: even odds lie at {self.even_odds:.3f}.")
         return "\n".join(said)
@@ -224,7 +232,7 @@ def induce(
         calibration.
     options : AxisOptions, optional
     progress : callable, optional
-        Called with the resamples done and their number.
+        Called with the fits done and their number.
     **choices
         Fields of :class:`densray.axes.AxisOptions` by name, such as ``any_case=True`` or ``folds=5``.
 
@@ -305,15 +313,16 @@ def score_vocabulary(
 
 def _judge(scores: WordScores, model: AxisModel, seeds: Alignment, held_out: NDArray[np.float64]) -> Verdict:
     """Return the verdict that what was computed anyway allows: without a permutation test."""
-    interval = auc_interval(seeds.sides, held_out)
+    interval = auc_interval(seeds.sides, held_out, inflation=HELD_OUT_INFLATION)
     assert scores.standard_error is not None
+    assert model.errors is not None
     return judge(
         auc=auc(seeds.sides, held_out),
         auc_low=interval.low,
         auc_high=interval.high,
         p_value=None,
         reliability=reliability(scores.score, scores.standard_error),
-        cone=bootstrap_cone(model).median,
+        cone=model.errors.cone.upper,
     )
 
 
@@ -322,7 +331,9 @@ def _join(blocks: list[WordScores]) -> WordScores:
         parts = [getattr(block, name) for block in blocks]
         return None if parts[0] is None else np.concatenate(parts)
 
-    return WordScores(*(column(name) for name in ("score", "probability", "standard_error", "expected_label")))
+    return WordScores(
+        *(column(name) for name in ("score", "probability", "standard_error", "expected_label", "like_seeds"))
+    )
 
 
 def _score_rows(space: WordSpace | None, model: AxisModel | None, rows: NDArray[np.int64]) -> WordScores | None:

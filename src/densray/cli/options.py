@@ -154,7 +154,8 @@ class AxisOptions:
     ] = True
     folds: Folds = 10
     n_resamples: Annotated[
-        int | None, typer.Option(min=2, metavar="N", help="Resampled axes; 200, or 50 if each is a fit.")
+        int | None,
+        typer.Option(min=2, metavar="N", help="Fits without some seeds, where errors take fits; 50."),
     ] = None
     random_state: RandomState = 0
 

@@ -86,7 +86,7 @@ def _show_word(bench: Workbench, axis: Axis, diagnosis: Diagnosis | None, place:
 def _diagnose(bench: Workbench, axis: Axis) -> Diagnosis | None:
     """Return the diagnosis; by itself where it is quick, else when asked."""
     quick = is_closed_form(axis.rotation, axis.seeds)
-    slow = f"Diagnose: «{axis.method}» is fitted again for every resample, which takes a while"
+    slow = f"Diagnose: «{axis.method}» is fitted again without each group of seeds, which takes a while"
     return show_step(bench.diagnosis(axis), "Diagnosing the axis", start=None if quick else slow)
 
 
