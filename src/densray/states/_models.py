@@ -237,12 +237,12 @@ def padded(rows: Sequence[Sequence[int]], filler: int, device: Any) -> tuple[tor
     """Return token numbers padded on the right to one length, and the mask of the true ones."""
     torch = load_torch()
     longest = max(len(row) for row in rows)
-    ids = torch.full((len(rows), longest), filler, dtype=torch.long)
-    mask = torch.zeros((len(rows), longest), dtype=torch.long)
+    ids = np.full((len(rows), longest), filler, dtype=np.int64)
+    mask = np.zeros((len(rows), longest), dtype=np.int64)
     for number, row in enumerate(rows):
-        ids[number, : len(row)] = torch.tensor(row)
+        ids[number, : len(row)] = row
         mask[number, : len(row)] = 1
-    return ids.to(device), mask.to(device)
+    return torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device)
 
 
 def filler_of(tokenizer: Any) -> int:

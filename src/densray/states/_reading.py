@@ -202,9 +202,10 @@ class _Reader:
         torch = load_torch()
         found: dict[int, Any] = {}
         for rows in self._batches(sorted(range(start, stop), key=lambda number: len(self.tokens[number]))):
+            places = torch.from_numpy(np.asarray(rows) - start).to(_device(self.model))
             for layer, states in self._run_within_memory(rows).items():
                 whole = found.setdefault(layer, torch.empty(stop - start, states.shape[1], device=states.device))
-                whole[torch.tensor([number - start for number in rows], device=states.device)] = states
+                whole[places] = states
         return found
 
     def _batches(self, rows: list[int]) -> Iterator[list[int]]:
@@ -237,10 +238,10 @@ class _Reader:
         torch = load_torch()
         device = _device(self.model)
         ids, mask = padded([self.tokens[number] for number in rows], self.filler, device)
-        weights = torch.zeros(mask.shape, dtype=torch.float32)
+        shares = np.zeros(tuple(mask.shape), dtype=np.float32)
         for row, number in enumerate(rows):
-            weights[row, : len(self.weights.rows[number])] = torch.from_numpy(self.weights.rows[number])
-        weights = weights.to(device)
+            shares[row, : len(self.weights.rows[number])] = self.weights.rows[number]
+        weights = torch.from_numpy(shares).to(device)
         found: dict[int, Any] = {}
 
         def keep(layer: int, output: Any) -> None:
