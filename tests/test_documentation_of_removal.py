@@ -52,3 +52,12 @@ def test_the_axis_that_predicts_leaves_most_and_every_draw_says_so(rows: list[di
 def test_similarity_stays_inside_its_interval(rows: list[dict[str, Any]]) -> None:
     low, high = correlation_interval(rows[0]["measures"]["MEN"]["mean"], 3000)
     assert all(low < value < high for row in rows for value in row["measures"]["MEN"]["values"])
+
+
+def test_the_ranges_of_the_page_are_those_of_the_numbers(rows: list[dict[str, Any]]) -> None:
+    similarity = [row["measures"]["MEN"]["mean"] for row in rows]
+    best = found(rows, "half", "RBF", "mean-difference", "densray-unit", "leace", "ridge:30")
+    (overlap,) = found(rows, "half", "overlap", "ridge:30")
+    assert f"MEN stays within {min(similarity):.3f}–{max(similarity):.3f}" in PAGE
+    assert f"still recovers {min(best):.2f}–{max(best):.2f} at best" in PAGE
+    assert f"{overlap:.2f} after thirty" in PAGE
