@@ -88,7 +88,7 @@ def in_options(message: str, arguments: Sequence[str] = ()) -> str:
     >>> in_options("Use any_case=True, or limit=5.", ["induce"])
     'Use --any-case, or --limit 5.'
     >>> in_options("Leave such rows out with bad_rows='skip'.", ["induce"])
-    "Leave such rows out with densray convert --bad-rows skip."
+    'Leave such rows out with densray convert --bad-rows skip.'
     """
     from densray.cli.app import command, options_of, running
     from densray.errors import ARGUMENT
