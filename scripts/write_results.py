@@ -22,6 +22,7 @@ SOURCES = (
     "scripts/compare_intrank.py",
     "scripts/build_removal_table.py",
     "benchmarks/compare_methods.py",
+    "benchmarks/error_bars.py",
 )
 SPEED = ROOT / "benchmarks" / "RESULTS.md"  # what `python -m benchmarks NAME --write` appends to
 MARKED = re.compile(r"(?<=<!-- results: )([\w-]+) -->\n.*?(?=<!-- end -->)", re.DOTALL)

@@ -8,7 +8,12 @@ import runpy
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+
+from densray import load_space
+from densray.axes import find_seeds
+from densray.datasets import load_lexicon
 
 ROOT = Path(__file__).parents[1]
 WRITER = runpy.run_path(str(ROOT / "scripts" / "write_results.py"))
@@ -71,6 +76,22 @@ def test_a_removal_computed_again_is_the_one_of_the_data() -> None:
     assert rank == row["axes"][0]
     found = gender.held_out(space, gender.halves(0)[1])
     assert found == {key: _near(row["measures"][key]["values"][0]) for key in found}
+
+
+def test_error_bars_computed_again_are_those_of_the_data() -> None:
+    from benchmarks import error_bars
+
+    space = load_space("googlenews-26k")
+    vocabulary = error_bars.Vocabulary(space.normalized().vectors.astype(np.float64))
+    kept = json.loads(error_bars.DATA.read_text("utf-8"))["errors"]
+    row = next(
+        row for row in kept if (row["lexicon"], row["method"], row["seeds"]) == ("hu-liu", "mean-difference", 20)
+    )
+    seeds = find_seeds(space, load_lexicon("hu-liu"))
+    found = error_bars.measure_errors(
+        "hu-liu", seeds, vocabulary, "mean-difference", 20, row["pairs"], even=row["even"]
+    )
+    assert found == {key: _near(row[key]) for key in found}
 
 
 def test_covered_analogies_are_within_two_queries_of_the_paper() -> None:
