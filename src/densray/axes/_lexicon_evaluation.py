@@ -151,11 +151,8 @@ class LexiconInduction(Result):
             {"method": score.method, **{key: getattr(score, key) for key in [*keys, "seconds"]}}
             for score in self.scores
         ]
-        columns: list[Column | str] = [
-            "method",
-            *(Column(key, titles.get(key), decimals=3) for key in keys),
-            Column("seconds", decimals=2),
-        ]
+        measures = [Column(key, titles.get(key), decimals=3) for key in keys]
+        columns: list[Column | str] = ["method", *measures, Column("seconds", decimals=2)]
         best = best_cells(rows, [key for key in keys if key not in ("tau_low", "tau_high")], within="column")
         return [Table(f"{self.lexicon} on {self.space}", columns, rows, self._notes(), best)]
 
@@ -380,6 +377,9 @@ def _measure(method: str, data: TrainTest, protocol: Protocol) -> MethodScore:
     training_scores, scores, seconds = fit_method(method, data, protocol)
     gold, binary = data.test.y, data.test.is_binary
     threshold = midpoint(data.training.sides, training_scores)
+    measured = measure_tau(
+        gold, scores, n_resamples=protocol.n_resamples, random_state=protocol.random_state, level=protocol.level
+    )
     return MethodScore(
         method=method,
         seconds=seconds,
@@ -387,13 +387,7 @@ def _measure(method: str, data: TrainTest, protocol: Protocol) -> MethodScore:
         pearson=pearson(gold, scores),
         auc=auc(gold, scores) if binary else None,
         accuracy=accuracy(gold, scores, threshold=threshold) if binary else None,
-        **measure_tau(
-            gold,
-            scores,
-            n_resamples=protocol.n_resamples,
-            random_state=protocol.random_state,
-            level=protocol.level,
-        ),
+        **measured,
     )
 
 
