@@ -54,7 +54,7 @@ FIRST_WORDS = 80_000  # of a space; lexicon words beyond them are left out
 MOST_TRAINING, MOST_TEST = 4_000, 3_000  # words
 
 #: Methods of the library that see two classes; of scores, the two sides of their median.
-LIBRARY_METHODS = ("densray", "densray-unit", "mean-difference", "densifier", "ridge", "logistic", "lda")
+LIBRARY_METHODS = ("densray", "densray-unit", "mean-difference", "ridge", "logistic", "lda")
 TUNED_METHODS = ("svm", "svm-tuned", "svm-squared-tuned", "logistic-tuned")
 #: Methods that see scores as they are.
 SCORE_METHODS = ("mean-difference-scores", "ridge-scores", "svr", "svr-tuned")

@@ -123,6 +123,7 @@ def test_ridge_is_behind_where_the_page_says_so(
     assert found.lexicons - found.ahead == behind
 
 
+@pytest.mark.usefixtures("data_folder")
 def test_a_split_computed_again_is_the_one_of_the_raw_results(comparison: ModuleType, results: dict[str, Any]) -> None:
     space = comparison.read_space("googlenews-26k", Path())
     found = comparison.read_lexicon("hu-liu").align(space, order="lexicon")
