@@ -156,7 +156,7 @@ class Vocabulary:
     def _hint(self, word: str) -> str:
         spellings = (word.replace(" ", "_"), word.replace("_", " "))
         row = int(self.locate(spellings, any_case=True).max())
-        return f" Did you mean '{self.words[row]}'?" if row >= 0 else " Ask with `word in space` first."
+        return f" Did you mean '{self.words[row]}'?" if row >= 0 else " Words count as they are spelled in the space."
 
 
 _QUERIES = 512

@@ -162,7 +162,7 @@ class Diagnosis(Result):
         notes = [f"{said}; {above} of them {'is' if above == 1 else 'are'} above."] if contradicting else []
         tables.append(Table(title, seed_columns, moving, [*notes, *self._score_notes()]))
         if others:
-            title = f"{'Other seeds' if above else 'Alignment'} that contradict the rest, the clearest first"
+            title = f"{'Other seeds' if above else 'Seeds'} that contradict the rest, the clearest first"
             tables.append(Table(title, seed_columns, others[:10]))
         if self.near_misses:
             rows = [{"missing": m.word, "in the space": m.found, "difference": m.difference} for m in self.near_misses]
