@@ -122,21 +122,27 @@ class SeedLikeness:
 
 
 def _fit_sigmoid(scores: Vector, targets: Vector) -> tuple[float, float]:
-    """Return slope and intercept of the log-odds of targets from 0 to 1: a logistic regression without a penalty."""
-    from sklearn.linear_model import LogisticRegression
+    """Return slope and intercept of the log-odds of targets from 0 to 1, by Newton's method on standardised scores.
 
+    scikit-learn's solvers warn of scores that part the targets nearly without a fault, which is usual here.
+    """
     mean, spread = float(scores.mean()), float(scores.std())
     level = float(np.log(targets.mean() / (1.0 - targets.mean())))
     if spread == 0.0:
         return 0.0, level
-    standardised = np.tile((scores - mean) / spread, 2)[:, None]
-    sides, weights = np.repeat([1, 0], len(scores)), np.concatenate([targets, 1.0 - targets])
-    model = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-12)
-    model.fit(standardised, sides, sample_weight=weights)
-    slope, intercept = float(model.coef_[0, 0]), float(model.intercept_[0])
-    if slope <= 0.0:
+    design = np.column_stack([(scores - mean) / spread, np.ones_like(scores)])
+    weights = np.array([0.0, level])
+    for _ in range(100):
+        chance = expit(design @ weights)
+        gradient = design.T @ (targets - chance)
+        curvature = (design * (chance * (1.0 - chance))[:, None]).T @ design
+        step = np.linalg.solve(curvature + 1e-9 * np.eye(2), gradient)
+        weights += step * min(1.0, 2.0 / float(np.abs(step).max() + 1e-300))  # short steps: no overshooting
+        if np.abs(step).max() < 1e-10:
+            break
+    if weights[0] <= 0.0:
         return 0.0, level
-    return slope / spread, intercept - slope * mean / spread
+    return float(weights[0] / spread), float(weights[1] - weights[0] * mean / spread)
 
 
 #: Words whose mean is the average word, and whose scores say in which direction scores vary.
