@@ -49,7 +49,7 @@ def text_width(text: str, *, font_size: float) -> float:
 def _ems(character: str) -> float:
     if unicodedata.east_asian_width(character) in "WF":
         return 1.0
-    return 0.32 if character in _NARROW else 0.86 if character in _BROAD else 0.57
+    return 0.32 if character in _NARROW else 0.95 if character in _BROAD else 0.63
 
 
 def place_labels(
