@@ -14,7 +14,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import has_fit_parameter
 
-from densray._arrays import Array, move, to_host
+from densray._arrays import Array, move, namespace, to_host
 from densray._threads import ignored_warnings
 from densray.errors import DensRayError, SignalWarning, suggest
 from densray.rotations._base import Rotation, complete_basis, label_covariance, orient, repeat_in_complement
@@ -104,7 +104,7 @@ class LinearRotation(Rotation):
         rows = X
         if n_components not in (None, 1) and isinstance(X, np.ndarray) and X.shape[0] < LIBLINEAR_ROWS:
             rows = X.astype(np.float64)  # complements must not be rounded by more than a model without penalty cuts off
-        spread = float(np.std(to_host(labels.values)))
+        spread = _spread_of(labels.values)
         width, whole = X.shape[1], 0.0 if n_components in (None, 1) else _spread_of(X)
 
         def find(Z: Array) -> NDArray[np.float64] | None:
@@ -112,7 +112,7 @@ class LinearRotation(Rotation):
             if not first and _spread_of(Z) <= ROUNDING_SHARE * whole:
                 return None
             coefficients = self._coefficients(X if first else Z, labels, sample_weight)
-            if not first and float(np.std(to_host(Z @ move(coefficients, Z)))) <= ROUNDING_SHARE * spread:
+            if not first and _spread_of(Z @ move(coefficients, Z)) <= ROUNDING_SHARE * spread:
                 return None
             return unit(coefficients)
 
@@ -173,9 +173,11 @@ class LinearRotation(Rotation):
 
 
 def _spread_of(X: Array) -> float:
-    """Return the root mean square distance of rows from their mean."""
-    rows = to_host(X)
-    return float(np.sqrt(rows.var(axis=0, dtype=np.float64).sum()))
+    """Return the root of the total variance of rows, computed where they lie; of numbers, their standard deviation."""
+    if isinstance(X, np.ndarray):
+        return float(np.sqrt(X.var(axis=0, dtype=np.float64).sum()))
+    xp = namespace(X)
+    return float(xp.sqrt(xp.sum(xp.var(X, axis=0))))
 
 
 def _coefficients_of(model: Any, width: int) -> NDArray[np.float64]:
