@@ -8,8 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
 
 from densray._threads import Progress, map_parallel
+from densray.axes._evidence import degrees_between
 from densray.axes._permutation import LinearFold
 from densray.errors import DensRayError, TaskError
 from densray.metrics import Interval, auc, auc_interval
@@ -187,7 +189,7 @@ def compare_layers(
         layer, method = job
         X = np.asarray(states[layer], dtype=np.float32)
         read = _read(X, y, held, folds, method)
-        return read if read.note else replace(read, p_value=_p_value(X, y, held, folds, method, orders))
+        return read if read.note else replace(read, p_value=_p_value(X, y, folds, method, orders))
 
     found = dict(zip(jobs, map_parallel(run, jobs, progress=progress), strict=True))
     scores = []
@@ -316,8 +318,6 @@ def _axis_without(
 
 def _ranked(scores: NDArray[np.float64], folds: list[NDArray[np.int64]]) -> NDArray[np.float64]:
     """Return scores as shares of their fold that lie below: folds have axes, and so scales, of their own."""
-    from scipy.stats import rankdata
-
     found = np.zeros(len(scores))
     for test in folds:
         found[test] = (rankdata(scores[test]) - 0.5) / len(test)
@@ -371,7 +371,6 @@ def weighted_auc(
 def _p_value(
     X: NDArray[np.float32],
     y: NDArray[np.float64],
-    held: _Groups,
     folds: list[NDArray[np.int64]],
     method: str,
     orders: NDArray[np.float64],
@@ -385,7 +384,7 @@ def _p_value(
     rows, values = X.astype(np.float64), []
     for test in folds:
         part = LinearFold(rows, np.isin(np.arange(len(y)), test), ridge=method in ("ridge", "auto"), two_classes=True)
-        ranks = np.apply_along_axis(_ranks, 0, part.scores(labels[~part.test]))
+        ranks = rankdata(part.scores(labels[~part.test]), axis=0)
         high = labels[part.test] > 0
         n_high, n_low = high.sum(axis=0), (~high).sum(axis=0)
         won = (ranks * high).sum(axis=0) - n_high * (n_high + 1) / 2
@@ -393,12 +392,6 @@ def _p_value(
         values.append(np.divide(won, pairs, out=np.full(len(pairs), _CHANCE), where=pairs > 0))
     means = np.mean(values, axis=0)
     return float((1 + np.sum(means[1:] >= means[0] - 1e-12)) / len(means))
-
-
-def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    from scipy.stats import rankdata
-
-    return np.asarray(rankdata(values), dtype=np.float64)
 
 
 def _permuted(y: NDArray[np.float64], held: _Groups, count: int, generator: np.random.Generator) -> NDArray[np.float64]:
@@ -443,6 +436,5 @@ def _angles(axes: Sequence[NDArray[np.float64] | None]) -> NDArray[np.float64]:
     for one, first in enumerate(axes):
         for two, second in enumerate(axes):
             if first is not None and second is not None and first.shape == second.shape:
-                cosine = first @ second / (np.linalg.norm(first) * np.linalg.norm(second))
-                found[one, two] = np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0)))
+                found[one, two] = float(degrees_between(first, second))
     return found

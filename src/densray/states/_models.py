@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from densray._vocabulary import spread_rows
 from densray.errors import MissingExtraError, TaskError
 
 if TYPE_CHECKING:
@@ -126,8 +127,7 @@ def model_checksum(model: Any) -> str:
         flat = values.detach().reshape(-1)
         if not flat.numel() or not torch.is_floating_point(flat):
             continue
-        places = np.linspace(0, flat.numel() - 1, min(_VALUES_PER_PARAMETER, flat.numel())).astype(np.int64)
-        rows = torch.from_numpy(places)
+        rows = torch.from_numpy(spread_rows(flat.numel(), _VALUES_PER_PARAMETER))
         sample = flat[rows.to(flat.device)].to("cpu", torch.float32).to(torch.bfloat16).to(torch.float32)
         digest.update(sample.numpy().tobytes())
     return digest.hexdigest()

@@ -28,7 +28,7 @@ from densray.states._models import (
     padded,
     resolve_layers,
 )
-from densray.states._storage import DTYPES, FORMAT_VERSION, States, StatesInFolder, StatesInMemory
+from densray.states._storage import DTYPES, States, StatesInFolder, StatesInMemory, states_header
 
 if TYPE_CHECKING:
     import torch
@@ -109,19 +109,17 @@ def read_states(
         tokens_per_batch=tokens_per_batch or TOKENS_PER_BATCH["cpu" if _device(model).type == "cpu" else "device"],
     )
     width = reader.width()
-    header = {
-        "format": "densray-states",
-        "format_version": FORMAT_VERSION,
-        "model": model_name(model),
-        "checksum": model_checksum(model),
-        "layers": list(chosen),
-        "width": width,
-        "dtype": dtype,
-        "pool": pool if isinstance(pool, str) else getattr(pool, "__name__", "function"),
-        "tokens": _digest(encoded.tokens),
-        "added_first_token": encoded.added_first_token,
-        "texts": list(texts),
-    }
+    header = states_header(
+        model=model_name(model),
+        checksum=model_checksum(model),
+        layers=list(chosen),
+        width=width,
+        dtype=dtype,
+        pool=pool if isinstance(pool, str) else getattr(pool, "__name__", "function"),
+        tokens=_digest(encoded.tokens),
+        added_first_token=encoded.added_first_token,
+        texts=list(texts),
+    )
     target = StatesInFolder(Path(out), header) if out is not None else StatesInMemory(header)
     size = TEXTS_PER_BLOCK if _device(model).type == "cpu" else TEXTS_PER_DEVICE_BLOCK
     with target, torch.inference_mode():
@@ -276,19 +274,17 @@ def _read_encoder(encoder: Any, texts: Sequence[str], *, dtype: str, out: str | 
     if out is None:
         return states
     torch = load_torch()
-    header = {
-        "format": "densray-states",
-        "format_version": FORMAT_VERSION,
-        "model": states.model,
-        "checksum": "",
-        "layers": [0],
-        "width": states.width,
-        "dtype": dtype,
-        "pool": "encoder",
-        "tokens": "",
-        "added_first_token": False,
-        "texts": list(texts),
-    }
+    header = states_header(
+        model=states.model,
+        checksum="",
+        layers=[0],
+        width=states.width,
+        dtype=dtype,
+        pool="encoder",
+        tokens="",
+        added_first_token=False,
+        texts=list(texts),
+    )
     with StatesInFolder(Path(out), header) as folder:
         folder.write(0, {0: torch.from_numpy(rows)})
     return folder.states()

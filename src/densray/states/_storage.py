@@ -115,6 +115,22 @@ class States:
         return WordSpace(names, np.asarray(self[layer], dtype=np.float32), name=f"{self.model} layer {layer}")
 
 
+def states_header(
+    *,
+    model: str,
+    checksum: str,
+    layers: list[int],
+    width: int,
+    dtype: str,
+    pool: str,
+    tokens: str,
+    added_first_token: bool,
+    texts: list[str],
+) -> dict[str, Any]:
+    """Return what is written beside states: all that decides them, so that a run is only continued by its like."""
+    return {"format": "densray-states", "format_version": FORMAT_VERSION, **locals()}
+
+
 class StatesInMemory:
     """States kept in memory."""
 
