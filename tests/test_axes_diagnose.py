@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
+from io import StringIO
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from rich.console import Console
 from scipy.stats import kstest
 from sklearn.linear_model import Ridge
 
 from densray import Lexicon, WordSpace, load_space
 from densray.alignment import Alignment
 from densray.axes import Diagnosis, diagnose
-from densray.axes._diagnosis import judge
+from densray.axes._diagnosis import judge, seeds_wanted
 from densray.axes._evidence import near_misses, pair_consistency
 from densray.axes._influence import leave_one_out_axes, top_axes
 from densray.axes._options import AxisOptions
@@ -200,6 +204,10 @@ def test_parallel_pairs_are_consistent_and_random_ones_are_not() -> None:
         pair_consistency([("x", "y")], parallel, np.eye(30)[0], options)
 
 
+GOOD = {"auc": 0.95, "auc_low": 0.9, "auc_high": 0.97, "p_value": 0.001, "reliability": 0.9, "cone": 10.0,
+        "n_high": 7, "n_low": 7}  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("figures", "grade", "limits"),
     [
@@ -211,11 +219,48 @@ def test_parallel_pairs_are_consistent_and_random_ones_are_not() -> None:
     ],
 )
 def test_the_worst_answer_gives_the_verdict(figures: dict[str, float], grade: str, limits: int) -> None:
-    good = {"auc": 0.95, "auc_low": 0.9, "auc_high": 0.97, "p_value": 0.001, "reliability": 0.9, "cone": 10.0}
-    verdict = judge(**{**good, **figures})
+    verdict = judge(**{**GOOD, **figures})
     assert verdict.grade == grade
     assert len(verdict.limits) == limits
     assert verdict.line.startswith(f"Trust: {grade}")
+    assert verdict.sentence.startswith(f"Trust: {grade}: 14 seeds; ")
+
+
+@pytest.mark.parametrize(
+    ("figures", "advice"),
+    [
+        ({"reliability": 0.6}, "add about 10 more"),  # 0.7 takes 14/9 of the seeds: 8 more
+        ({"reliability": 0.75, "n_high": 3, "n_low": 11}, "add about 10 more, first at the high end"),
+        ({"reliability": 0.5, "n_high": 60, "n_low": 60}, "add about 200 more"),
+        ({"reliability": 0.1}, "add about 10 more"),  # so few do not say that more would not do
+        ({"reliability": 0.1, "n_high": 20, "n_low": 20}, "more words like them would not do"),
+        ({"p_value": 0.2}, "shuffled labels do as well; add about 10 more"),
+        ({"p_value": 0.2, "n_high": 20, "n_low": 20}, "choose words that differ in nothing else"),
+        ({"auc": 0.6, "auc_low": 0.45}, "it may order unseen words no better than chance"),
+        ({"reliability": 0.6, "contradicting": ["a"]}, "more; «a» pulls the other way."),
+        ({"reliability": 0.6, "contradicting": ["a", "b"]}, "«a» and «b» pull the other way."),
+        ({"reliability": 0.6, "contradicting": ["a", "b", "c"]}, "3 seeds pull the other way, «a» most clearly."),
+        ({}, "it orders 95 of 100 pairs of unseen words rightly."),
+    ],
+)
+def test_the_sentence_says_what_to_do(figures: dict[str, Any], advice: str) -> None:
+    assert advice in judge(**{**GOOD, **figures}).sentence
+
+
+@pytest.mark.parametrize("seed", [0, 1, 3])
+def test_the_advised_number_of_seeds_brings_an_axis_to_the_next_grade(seed: int) -> None:
+    space, lexicon = planted_space(1000, 40, strength=2.0, seed=seed)
+
+    def found(count: int) -> Diagnosis:
+        words = Lexicon(dict(list(lexicon.items())[:count]))
+        return diagnose(space, words, method="mean-difference", n_permutations=19)
+
+    few = found(30)
+    assert few.verdict.grade == "weak"
+    first = few.axes[0]
+    times = seeds_wanted(first.auc, first.auc_interval.low, few.vocabulary.reliability, 0.7)
+    assert times is not None
+    assert found(math.ceil(30 * times * 1.25)).verdict.grade in ("fair", "good")
 
 
 @pytest.fixture(scope="module")
@@ -242,6 +287,9 @@ def test_the_gender_axis_is_there_and_random_words_have_none(gender: Diagnosis) 
     assert found.vocabulary.reliability < 0.5
 
 
+GRADE_COLORS = {"good": 2, "fair": 6, "weak": 3, "none": 1}  # green, cyan, yellow, red
+
+
 def test_all_figures_are_in_json_and_the_verdict_leads_on_the_terminal(gender: Diagnosis) -> None:
     plain = json.loads(to_json(gender))
     assert plain["verdict"]["line"] == gender.verdict.line
@@ -249,8 +297,10 @@ def test_all_figures_are_in_json_and_the_verdict_leads_on_the_terminal(gender: D
     assert plain["axes"][0]["auc"] == gender.axes[0].auc
     assert plain["provenance"]["words_missing"] == list(gender.provenance.words_missing)
     assert "model" not in plain
-    assert to_terminal(gender) is not None
-    assert gender.tables()[0].title == gender.verdict.line
+    drawn = StringIO()
+    Console(file=drawn, force_terminal=True, color_system="standard").print(to_terminal(gender))
+    assert f"\x1b[1;3{GRADE_COLORS[gender.verdict.grade]}mTrust: {gender.verdict.grade}\x1b[0m: " in drawn.getvalue()
+    assert gender.text() == gender.verdict.sentence
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -99,9 +99,10 @@ def diagnose_axis(
     model = AxisModel.of(rotation, seeds, space, options, held_out=held_out[:, 0], progress=resampling)
     test = permutation_test(rotation, seeds, n_permutations=options.n_permutations, random=random, progress=permuting)
     rows, how = _seed_rows(rotation, seeds, model, held_out[:, 0], options.max_refits, leaving_out)
+    about = _about_seeds(space, seeds, rows)
     return Diagnosis(
-        **_figures(space, seeds, model, held_out, test, eigenvalues_of(rotation, seeds)),
-        **_about_seeds(space, seeds, rows),
+        **_figures(space, seeds, model, held_out, test, eigenvalues_of(rotation, seeds), about["contradictions"]),
+        **about,
         method=method,
         lexicon=lexicon.name,
         folds=n_folds,
@@ -127,6 +128,7 @@ def _figures(
     held_out: NDArray[np.float64],
     test: PermutationTest,
     eigenvalues: NDArray[np.float64] | None,
+    contradictions: Sequence[dict[str, Any]],
 ) -> dict[str, Any]:
     """Return the verdict and the figures it is made of."""
     axes = [_agreement(seeds, scores, number) for number, scores in enumerate(held_out.T)]
@@ -140,6 +142,9 @@ def _figures(
         p_value=test.p_value,
         reliability=spread.reliability,
         cone=cone.upper,
+        n_high=int(np.sum(seeds.sides > 0)),
+        n_low=int(np.sum(seeds.sides < 0)),
+        contradicting=[row["word"] for row in contradictions],
     )
     return {
         "verdict": verdict,

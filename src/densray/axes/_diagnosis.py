@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,31 +24,66 @@ SIGNIFICANT_P = 0.05
 GOOD_SHARE, FAIR_SHARE = 0.8, 0.7
 
 
+#: More seeds than so many times those there are is no advice: other words are needed.
+MOST_TIMES = 10.0
+#: So few seeds that they cannot say whether more would do.
+FEW_SEEDS = 20
+
+
 @dataclass(frozen=True)
 class Verdict:
-    """The grade of an axis, what limits it, and both in one line."""
+    """The grade of an axis, what limits it, all figures in a line, and a sentence with what to do.
+
+    Attributes
+    ----------
+    grade : str
+        "good", "fair", "weak" or "none".
+    limits : tuple of str
+        Why it is no better.
+    line : str
+        The grade with its figures.
+    sentence : str
+        The grade in plain words, with advice: what terminal, reports and explorer show first.
+    """
 
     grade: str
     limits: tuple[str, ...]
     line: str
+    sentence: str = ""
 
 
 def judge(
-    *, auc: float, auc_low: float, auc_high: float, p_value: float | None, reliability: float, cone: float
+    *,
+    auc: float,
+    auc_low: float,
+    auc_high: float,
+    p_value: float | None,
+    reliability: float,
+    cone: float,
+    n_high: int,
+    n_low: int,
+    contradicting: Sequence[str] = (),
 ) -> Verdict:
     """Return the verdict on an axis from its held-out AUC, permutation p, reliability and confidence cone (degrees).
 
-    Where no permutation test was made (``p_value=None``) the other two answers decide, and the line says so.
+    Where no permutation test was made (``p_value=None``) the other two answers decide, and the line says so. The advice
+    comes from the number of seeds of either side and from those that score on the wrong side when left out.
 
-    >>> judge(auc=0.91, auc_low=0.88, auc_high=0.93, p_value=0.001, reliability=0.9, cone=12.3).line
-    'Trust: good: held-out AUC 0.91 [0.88, 0.93], permutation p = 0.001, reliability 0.90, 95 % cone 12°.'
-    >>> judge(auc=0.75, auc_low=0.6, auc_high=0.85, p_value=0.004, reliability=0.9, cone=12.3).limits
-    ('the held-out AUC may be as low as 0.60',)
+    >>> seeds = {"n_high": 7, "n_low": 7, "cone": 12.3, "p_value": 0.004}
+    >>> judge(auc=0.91, auc_low=0.88, auc_high=0.93, reliability=0.9, **seeds).line
+    'Trust: good: held-out AUC 0.91 [0.88, 0.93], permutation p = 0.004, reliability 0.90, 95 % cone 12°.'
+    >>> judge(auc=0.95, auc_low=0.88, auc_high=1.0, reliability=0.6, contradicting=["correct"], **seeds).sentence
+    'Trust: weak: 14 seeds; other seeds would keep 60% of the differences between words; add about 10 more; «correct» \
+pulls the other way.'
     """
     marks = {
         "shuffled labels do as well": "none" if p_value is not None and p_value > SIGNIFICANT_P else "good",
-        f"the held-out AUC may be as low as {auc_low:.2f}": _grade(auc_low),
-        f"other seeds would reproduce {reliability:.0%} of the differences between words": _grade(reliability),
+        (
+            f"it may order no more than {100 * auc_low:.0f} of 100 pairs of unseen words rightly"
+            if auc_low > 0.5
+            else "it may order unseen words no better than chance"
+        ): _grade(auc_low),
+        f"other seeds would keep {reliability:.0%} of the differences between words": _grade(reliability),
     }
     grade = min(marks.values(), key=GRADES.index)
     limits = tuple(reason for reason, mark in marks.items() if mark == grade and grade != GRADES[-1])
@@ -56,7 +93,58 @@ def judge(
         f"reliability {reliability:.2f}, 95 % cone {cone:.0f}°"
     )
     why = f" ({'; '.join(limits)})" if limits else ""
-    return Verdict(grade, limits, f"Trust: {grade}{why}: {figures}.")
+    said = [f"{n_high + n_low:,} seeds", *limits]
+    if grade == GRADES[-1]:
+        said.append(f"it orders {100 * auc:.0f} of 100 pairs of unseen words rightly")
+    else:
+        wanted = GOOD_SHARE if grade == "fair" else FAIR_SHARE
+        times = seeds_wanted(auc, auc_low, reliability, wanted) if grade != "none" else None
+        said += [_say_more(n_high, n_low, times), *_say_contradictions(contradicting)]
+    return Verdict(grade, limits, f"Trust: {grade}{why}: {figures}.", f"Trust: {grade}: {'; '.join(said)}.")
+
+
+def seeds_wanted(auc: float, auc_low: float, reliability: float, wanted: float) -> float | None:
+    r"""Return how many times the seeds there are would bring both figures to a share; None where no number would.
+
+    The error variance of scores falls with the number of seeds, so that k times as many have the reliability
+    :math:`r_k = k r / (1 + (k - 1) r)` (Spearman 1910, Brown 1910). The same error is part of the spread of either
+    class, so that the distance of their means, in standard deviations, grows with :math:`\sqrt{r_k / r}`, and with it
+    :math:`\Phi^{-1}` of the AUC; the interval of the AUC narrows with :math:`\sqrt{k}`.
+
+    >>> seeds_wanted(0.95, 0.9, 0.5, 0.8)
+    4.0
+    >>> seeds_wanted(0.55, 0.3, 0.9, 0.8) is None
+    True
+    """
+    from scipy.special import ndtr, ndtri
+
+    if reliability <= 0.0:
+        return None
+    times = np.linspace(1.0, MOST_TIMES, 181)
+    reliabilities = times * reliability / (1.0 + (times - 1.0) * reliability)
+    risen = ndtr(ndtri(min(auc, 0.999)) * np.sqrt(reliabilities / reliability))
+    enough = (reliabilities >= wanted - 1e-9) & (risen - (auc - auc_low) / np.sqrt(times) >= wanted)
+    return float(times[np.argmax(enough)]) if enough.any() else None
+
+
+def _say_more(n_high: int, n_low: int, times: float | None) -> str:
+    """Return how many seeds to add, and at which end where one has less than half of the other."""
+    n_seeds = n_high + n_low
+    if times is None and n_seeds >= FEW_SEEDS:
+        return "more words like them would not do: choose words that differ in nothing else"
+    more = FEW_SEEDS - n_seeds if times is None else n_seeds * (times - 1.0)
+    step = 10 if more < 100 else 100
+    fewer = "high" if 2 * n_high < n_low else "low" if 2 * n_low < n_high else None
+    return f"add about {max(math.ceil(more / step), 1) * step:,} more" + (f", first at the {fewer} end" if fewer else "")
+
+
+def _say_contradictions(words: Sequence[str]) -> list[str]:
+    if not words:
+        return []
+    if len(words) <= 2:
+        verb = "pulls" if len(words) == 1 else "pull"
+        return [f"{' and '.join(f'«{word}»' for word in words)} {verb} the other way"]
+    return [f"{len(words):,} seeds pull the other way, «{words[0]}» most clearly"]
 
 
 def _grade(value: float) -> str:
@@ -146,7 +234,7 @@ class Diagnosis(Result):
 
     def tables(self) -> list[Table]:
         """Return the figures behind the verdict, the seeds that matter, and the words missing."""
-        tables = [Table(self.verdict.line, ["figure", "value", "meaning"], self._figures())]
+        tables = [Table("The figures behind it", ["figure", "value", "meaning"], self._figures())]
         seed_columns: list[Column | str] = [
             "word",
             Column("label"),
@@ -158,8 +246,10 @@ class Diagnosis(Result):
         moving = self.influential[:10]
         others = [row for row in self.contradictions if row not in moving]
         contradicting, above = len(self.contradictions), len(self.contradictions) - len(others)
-        said = f"{contradicting} of {self.n_seeds} seeds contradict the rest: their label has a probability below 0.5"
-        notes = [f"{said}; {above} of them {'is' if above == 1 else 'are'} above."] if contradicting else []
+        verb = "contradicts the rest: its" if contradicting == 1 else "contradict the rest: their"
+        said = f"{contradicting:,} of {self.n_seeds:,} seeds {verb} label has a probability below 0.5"
+        among = f"; {above} of them {'is' if above == 1 else 'are'} in this table" if others else ""
+        notes = [f"{said}{among}."] if contradicting else []
         tables.append(Table(title, seed_columns, moving, [*notes, *self._score_notes()]))
         if others:
             title = f"{'Other seeds' if above else 'Seeds'} that contradict the rest, the clearest first"
@@ -169,6 +259,10 @@ class Diagnosis(Result):
             title = f"Missing words the space may have otherwise: {len(rows)}"
             tables.append(Table(title, ["missing", "in the space", "difference"], rows[:10], self._case_notes()))
         return tables
+
+    def text(self) -> str:
+        """Return the verdict in plain words, with advice."""
+        return self.verdict.sentence
 
     @property
     def influential(self) -> list[dict[str, Any]]:

@@ -131,7 +131,7 @@ def induce_by_axis(
         space,
         AxisModel.from_file(axis),
         method=axis.method,
-        verdict=None if verdict is None else Verdict(verdict["grade"], tuple(verdict["limits"]), verdict["line"]),
+        verdict=None if verdict is None else Verdict(**{**verdict, "limits": tuple(verdict["limits"])}),
         label_names=label_names or axis.label_names,
         provenance=provenance,
         inputs=[Input.of("space", space), Input("axis", axis.path.name, axis.sha256)],

@@ -189,9 +189,9 @@ class Induction(Result):
 
     def text(self) -> str:
         """Return the verdict, and what a score of 0 is not."""
-        said = [] if self.verdict is None else [self.verdict.line]
+        said = [] if self.verdict is None else [self.verdict.sentence or self.verdict.line]
         if self.verdict is not None and self.n_seeds is not None:
-            said.append("diagnose makes that test, and names the seeds to look at.")
+            said.append("Without a permutation test: diagnose makes one, and names the seeds to look at.")
         if self.scores.like_seeds is not None:
             alike = float(np.mean(self.scores.like_seeds >= 1.0))
             others = (
@@ -323,6 +323,8 @@ def _judge(scores: WordScores, model: AxisModel, seeds: Alignment, held_out: NDA
         p_value=None,
         reliability=reliability(scores.score, scores.standard_error),
         cone=model.errors.cone.upper,
+        n_high=int(np.sum(seeds.sides > 0)),
+        n_low=int(np.sum(seeds.sides < 0)),
     )
 
 

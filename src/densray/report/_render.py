@@ -15,10 +15,12 @@ from densray.report._table import Table
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, Group, RenderableType
     from rich.table import Table as RichTable
+    from rich.text import Text
 
 #: Letters of a word beyond which it is folded where a column is narrow.
 _LONGEST_WORD = 16
 _UNLIMITED = 10_000  # characters of a line
+_GRADES = {"good": "green", "fair": "cyan", "weak": "yellow", "none": "red"}
 
 
 def to_terminal(shown: Report | Section | Result | Table, *, provenance: bool = True) -> Group:
@@ -35,7 +37,7 @@ def to_terminal(shown: Report | Section | Result | Table, *, provenance: bool = 
         ]
     for section in sections_of(shown):
         parts += [Text(section.title, style="bold")] if section.title else []
-        parts += [Text(section.text)] if section.text else []
+        parts += [_coloured(section.text)] if section.text else []
         for table in section.tables:
             # not the title of the drawing, which would be folded at the width of the columns
             parts += [Text(table.title, style="italic")] if table.title else []
@@ -43,6 +45,16 @@ def to_terminal(shown: Report | Section | Result | Table, *, provenance: bool = 
         parts += [Text(f"Figure: {figure.caption}", style="dim") for figure in section.figures]
         parts += [Text(_footer(section), style="dim"), Text()] if section.provenance and provenance else []
     return Group(*parts)
+
+
+def _coloured(text: str) -> Text:
+    """Return what is said before the tables, a verdict on how far an axis can be trusted in the colour of its grade."""
+    from rich.text import Text
+
+    said = Text(text)
+    for grade, color in _GRADES.items():
+        said.highlight_regex(rf"(?m)^Trust: {grade}\b", f"bold {color}")
+    return said
 
 
 class _Drawing:
