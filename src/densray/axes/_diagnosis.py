@@ -135,7 +135,8 @@ def _say_more(n_high: int, n_low: int, times: float | None) -> str:
     more = FEW_SEEDS - n_seeds if times is None else n_seeds * (times - 1.0)
     step = 10 if more < 100 else 100
     fewer = "high" if 2 * n_high < n_low else "low" if 2 * n_low < n_high else None
-    return f"add about {max(math.ceil(more / step), 1) * step:,} more" + (f", first at the {fewer} end" if fewer else "")
+    where = f", first at the {fewer} end" if fewer else ""
+    return f"add about {max(math.ceil(more / step), 1) * step:,} more{where}"
 
 
 def _say_contradictions(words: Sequence[str]) -> list[str]:
