@@ -53,18 +53,18 @@ clean:
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.ready: pyproject.toml | $(VENV)/bin/python
-	$(PIP) --editable '.[figures]'
+$(VENV)/.ready: pyproject.toml densray-data/pyproject.toml | $(VENV)/bin/python
+	$(PIP) --editable ./densray-data --editable '.[figures]'
 	touch $@
 
-$(VENV)/.ready-explore: pyproject.toml | $(VENV)/bin/python
-	$(PIP) --editable '.[explore]'
+$(VENV)/.ready-explore: pyproject.toml densray-data/pyproject.toml | $(VENV)/bin/python
+	$(PIP) --editable ./densray-data --editable '.[explore]'
 	touch $@ $(VENV)/.ready
 
-$(VENV)/.ready-dev: pyproject.toml | $(VENV)/bin/python
-	$(PIP) --editable '.[dev]'
+$(VENV)/.ready-dev: pyproject.toml densray-data/pyproject.toml | $(VENV)/bin/python
+	$(PIP) --editable ./densray-data --editable '.[dev]'
 	touch $@ $(VENV)/.ready $(VENV)/.ready-explore
 
-$(VENV)/.ready-docs: pyproject.toml | $(VENV)/bin/python
-	$(PIP) --editable '.[docs]'
+$(VENV)/.ready-docs: pyproject.toml densray-data/pyproject.toml | $(VENV)/bin/python
+	$(PIP) --editable ./densray-data --editable '.[docs]'
 	touch $@ $(VENV)/.ready

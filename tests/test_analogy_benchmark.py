@@ -176,7 +176,7 @@ def test_a_set_without_any_usable_pair_names_what_is_missing(tiny: WordSpace) ->
         evaluate_analogies(tiny, AnalogySet.from_pairs([("Rome", "Italy")]), "lrcos")
 
 
-def test_group_lines_are_means_over_pairs(space: WordSpace) -> None:
+def test_group_lines_are_means_over_pairs(space: WordSpace, data_folder: Path) -> None:
     result = evaluate_analogies(space, load_analogies("msr").subset(["JJ_JJR", "JJ_JJS", "NN_NNS"]), "3cosavg")
     adjectives = [one for one in result.categories if one.group == "Adjectives"]
     expected = sum(one.precision * one.pairs for one in adjectives) / sum(one.pairs for one in adjectives)

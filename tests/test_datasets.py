@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import subprocess
 import sys
 import zipfile
@@ -26,7 +27,7 @@ from densray.datasets import (
     path_of,
 )
 from densray.datasets._load import _READERS
-from densray.datasets._registry import EMBEDDED_FOLDER, embedded_checksums, find_dataset
+from densray.datasets._registry import embedded_checksums, embedded_folder, find_dataset
 from densray.errors import DataError
 from densray.paper import published
 from densray.paper._tables import LINES
@@ -41,18 +42,41 @@ def space() -> WordSpace:
 
 
 def test_every_embedded_file_has_the_checksum_the_build_wrote() -> None:
+    folder = embedded_folder()
     found = {
-        path.relative_to(EMBEDDED_FOLDER).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in EMBEDDED_FOLDER.rglob("*")
-        if path.is_file() and path.name != "SHA256SUMS"
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != "SHA256SUMS" and path.suffix not in (".py", ".pyc")
     }
     assert found == embedded_checksums()
+
+
+def test_without_the_package_of_data_each_of_its_sets_says_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = """
+import sys
+sys.modules["densray_data"] = None  # as where a distributor left it out
+import densray.datasets as datasets, densray.datasets._registry as registry
+registry.find_spec = lambda name: None
+assert not datasets.is_at_hand("hu-liu") and len(datasets.list_datasets()) > 20
+for ask in (datasets.load_lexicon, datasets.fetch):
+    try:
+        ask("hu-liu")
+    except datasets._registry.DataError as error:
+        print(error)
+"""
+    environment = {**os.environ, "DENSRAY_DATA": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
+    said = subprocess.check_output([sys.executable, "-c", code], text=True, env=environment).splitlines()
+    assert said == 2 * [
+        "The data set 'hu-liu' is not on this machine. The package densray-data carries it: `pip install densray-data`."
+    ]
 
 
 def test_every_embedded_file_belongs_to_a_data_set_and_is_named_in_the_notice() -> None:
     named = {file.path for entry in list_datasets() if entry.embedded for file in entry.files}
     assert named == set(embedded_checksums())
-    notice = (ROOT / "NOTICE").read_text("utf-8")
+    notice = (ROOT / "densray-data" / "NOTICE").read_text("utf-8")
     for path in named:
         folder, stem = path.split("/")[0], path.rsplit("/", 1)[-1].split(".")[0]
         assert f"{folder}/*" in notice or stem in notice or path.rsplit("/", 1)[0] + "/*" in notice, path
@@ -132,7 +156,7 @@ def test_a_repeated_word_in_a_published_space_is_left_out_with_a_warning(
         (load_lexicon, "hu_liu", r"neither a file nor a data set \(lexicon\).*Did you mean 'hu-liu'"),
         (load_lexicon, "occupations", r"is of the kind words; needed is lexicon"),
         (load_analogies, "gogle", r"neither a file nor a data set \(analogies\).*Did you mean 'google'"),
-        (load_similarity, "simlex", r"no data set called 'simlex'. Did you mean 'simlex-999'"),
+        (load_similarity, "simlex", r"'simlex' is neither a file nor a data set.*Did you mean 'simlex-999'"),
         (path_of, "bat", r"no data set called 'bat'. Did you mean 'bats'"),
         (list_datasets, "spaces", r"no kind of data set called 'spaces'. Did you mean 'space'"),
     ],
@@ -162,10 +186,10 @@ def test_the_embedded_analogies_are_whole_and_the_gender_lexicon_is_their_family
     gender = load_lexicon("gender")
     assert {(gender[left], gender[right]) for left, right in family} == {(1, -1)}
     assert {word for pair in family for word in pair} == set(gender.words)
+
+
+def test_bats_and_msr_are_read_from_the_data_folder(data_folder: Path) -> None:
     assert len(load_analogies("msr").words) > 500
-
-
-def test_bats_is_read_from_the_data_folder(data_folder: Path) -> None:
     bats = load_analogies("bats")
     assert (len(bats), {len(category) for category in bats}) == (40, {50})
 
@@ -194,7 +218,7 @@ def test_the_ten_association_tests_have_groups_of_equal_size() -> None:
     assert "failure" in tests[9].second_attribute.words
 
 
-def test_similar_words_have_higher_cosines_in_the_slice(space: WordSpace) -> None:
+def test_similar_words_have_higher_cosines_in_the_slice(space: WordSpace, data_folder: Path) -> None:
     from scipy.stats import spearmanr
 
     sizes = {}
@@ -247,14 +271,14 @@ def test_a_union_is_at_hand_where_all_its_parts_are(
 
 def test_files_placed_by_hand_have_the_checksums_of_the_registry(data_folder: Path) -> None:
     checked = 0
-    for entry in list_datasets("lexicon"):
+    for entry in (*list_datasets("lexicon"), *list_datasets("similarity"), find_dataset("msr")):
         for path, checksum in entry.checksums.items():
             if not entry.embedded:
                 content = (data_folder / path).read_bytes()
                 assert f"sha256:{hashlib.sha256(content).hexdigest()}" == checksum
                 assert len(content) == next(file.size for file in entry.files if file.path == path)
                 checked += 1
-    assert checked == 11
+    assert checked == 15
     assert path_of("bats").is_dir()
 
 

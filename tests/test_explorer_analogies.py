@@ -198,7 +198,7 @@ class TestTheBenchmark:
         page.multiselect(key="setting solvers").set_value([]).run()
         assert "No solver is chosen" in texts(page.info)
 
-    def test_another_set_starts_at_its_first_section(self):
+    def test_another_set_starts_at_its_first_section(self, data_folder):
         page = open_page("analogies", part="benchmark")
         page.selectbox(key="setting set").set_value("msr").run()
         assert page.selectbox(key="setting section").value == "JJ_JJR"

@@ -96,23 +96,44 @@ def load_pairs(name_or_path: str | PathLike[str]) -> list[tuple[str, str]]:
     return read_pairs(existing_path(name_or_path, "pairs"))
 
 
-def load_similarity(name: str) -> SimilaritySet:
-    """Return word pairs with human similarity scores.
+def load_similarity(name_or_path: str | PathLike[str]) -> SimilaritySet:
+    """Return word pairs with human similarity scores: a data set, or a file.
 
     Parameters
     ----------
-    name : {"men", "mturk-771", "rare-words", "rg-65", "simlex-999", "wordsim-353"}
+    name_or_path : str or path
+        ``"men"``, ``"rg-65"`` or ``"wordsim-353"``, which come with densray; ``"mturk-771"``, ``"rare-words"`` or
+        ``"simlex-999"``, which `fetch` brings; or a file of two words and a score per line, blanks or tabs between,
+        where lines that begin with ``#`` and a heading are passed over.
 
     Examples
     --------
-    >>> ratings = load_similarity("simlex-999")
+    >>> ratings = load_similarity("men")
     >>> len(ratings), ratings.pairs[0], float(ratings.scores[0])
-    (999, ('old', 'new'), 1.58)
+    (2997, ('stairs', 'staircase'), 49.0)
     """
-    rows = _read_rows(name, "similarity")[1:]
-    scores = np.array([float(score) for _, _, score in rows])
-    scores.flags.writeable = False
-    return SimilaritySet(name, tuple((first, second) for first, second, _ in rows), scores)
+    if is_dataset(name_or_path):
+        name = find_dataset(str(name_or_path), "similarity").name
+        path = path_of(name)
+    else:
+        path = existing_path(name_or_path, "similarity")
+        name = path.stem
+    pairs: list[tuple[str, str]] = []
+    scores = []
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        try:
+            first, second, score = line.split("\t") if line.count("\t") == 2 else line.split()
+            scores.append(float(score))
+        except ValueError:
+            if number > 1:
+                raise DataError(f"{path}, line {number}: {line!r} is not two words and a score.") from None
+            continue  # a heading
+        pairs.append((first, second))
+    values = np.array(scores)
+    values.flags.writeable = False
+    return SimilaritySet(name, tuple(pairs), values)
 
 
 def load_weat() -> tuple[AssociationTest, ...]:
@@ -145,7 +166,7 @@ def load_analogies(name_or_path: str | PathLike[str]) -> AnalogySet:
     Parameters
     ----------
     name_or_path : str or path
-        ``"google"`` or ``"msr"``, which the package carries, ``"bats"``, or a file or folder that
+        ``"google"``, which comes with densray, ``"msr"``, ``"bats"``, or a file or folder that
         :meth:`densray.analogies.AnalogySet.read` reads.
 
     Returns

@@ -7,6 +7,7 @@ import os
 import tomllib
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -15,7 +16,6 @@ from densray._threads import Progress
 from densray.datasets._fetch import download, extract_member, unpack
 from densray.errors import DataError, suggest
 
-EMBEDDED_FOLDER = Path(__file__).parent / "embedded"
 _REGISTRY = Path(__file__).with_name("registry.toml")
 
 
@@ -60,7 +60,7 @@ class DataSet:
     files : tuple of DataFile
         Its files; for a set that comes as an archive, the archive; none for a union.
     embedded : bool
-        Whether the package carries it.
+        Whether the package ``densray-data``, which is installed with this one, carries it.
     unpacked : bool
         Whether its one file is a zip archive that is unpacked into the folder `path`.
     strip : str
@@ -158,14 +158,24 @@ def _read_entry(name: str, table: dict[str, Any]) -> DataSet:
 
 
 def _embedded_file(path: str) -> DataFile:
-    checksum = embedded_checksums()[path]
-    return DataFile(path, size=(EMBEDDED_FOLDER / path).stat().st_size, checksum=f"sha256:{checksum}")
+    folder = embedded_folder()
+    if folder is None:
+        return DataFile(path)
+    return DataFile(path, size=(folder / path).stat().st_size, checksum=f"sha256:{embedded_checksums()[path]}")
+
+
+@cache
+def embedded_folder() -> Path | None:
+    """Return where the files of the package ``densray-data`` lie; None where a distributor left it out."""
+    package = find_spec("densray_data")
+    return None if package is None or package.origin is None else Path(package.origin).parent
 
 
 @cache
 def embedded_checksums() -> dict[str, str]:
     """Return the sha256 of each embedded file, as the build wrote it down."""
-    lines = (EMBEDDED_FOLDER / "SHA256SUMS").read_text("utf-8").splitlines()
+    folder = embedded_folder()
+    lines = [] if folder is None else (folder / "SHA256SUMS").read_text("utf-8").splitlines()
     return {path: digest for digest, path in (line.split("  ", 1) for line in lines)}
 
 
@@ -204,8 +214,7 @@ def path_of(name: str) -> Path:
     entry = _with_files(name)
     found = _find(entry)
     if not found:
-        fetching = f"Run `densray data fetch {name}`. " if entry.downloadable else ""
-        raise DataError(f"The data set '{name}' is not on this machine. {fetching}{_by_hand(entry)}")
+        raise DataError(f"The data set '{name}' is not on this machine. {_how_to_get(entry)}")
     return found[0] if entry.path == entry.files[0].path or entry.unpacked else found[0].parent
 
 
@@ -230,7 +239,7 @@ def fetch(name: str, *, progress: Progress | None = None) -> Path:
         hand; the message says which file to place where. A cut download is resumed by the next call.
     """
     entry = _with_files(name)
-    if not _find(entry):
+    if not _find(entry) and not entry.embedded:
         folder = data_folder()
         for file in entry.files:
             path = _find_file(file, folder) or _fetch_file(entry, file, folder, progress)
@@ -288,8 +297,9 @@ def _fetch_file(entry: DataSet, file: DataFile, folder: Path, progress: Progress
 
 def _find(entry: DataSet) -> list[Path]:
     """Return the files of the set (the folder of an unpacked one) in the first place that has all of them."""
-    if entry.embedded:
-        return [EMBEDDED_FOLDER / file.path for file in entry.files]
+    carried = embedded_folder()
+    if entry.embedded and carried is not None:
+        return [carried / file.path for file in entry.files]
     for folder in dict.fromkeys((data_folder(), cache_folder())):
         if entry.unpacked:
             found = _find_unpacked(entry, folder)
@@ -326,6 +336,13 @@ def _matches(path: Path, checksum: str | None) -> bool:
         return True
     algorithm, _, digest = checksum.partition(":")
     return bool(file_hash(str(path), alg=algorithm) == digest)
+
+
+def _how_to_get(entry: DataSet) -> str:
+    if entry.embedded:
+        return "The package densray-data carries it: `pip install densray-data`."
+    fetching = f"Run `densray data fetch {entry.name}`. " if entry.downloadable else ""
+    return fetching + _by_hand(entry)
 
 
 def _by_hand(entry: DataSet) -> str:

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from densray._text_files import TextFile
 from densray.analogies import AnalogyCategory, AnalogyPair, AnalogySet
 from densray.datasets import (
@@ -17,6 +15,7 @@ from densray.datasets import (
     SimilaritySet,
     WordGroup,
     data_folder,
+    is_at_hand,
     load_analogies,
     load_lexicon,
     load_pairs,
@@ -25,7 +24,7 @@ from densray.datasets import (
     load_word_list,
 )
 from densray.debiasing._associations import SemBiasQuestion, read_sembias
-from densray.errors import DensRayError, TaskError, suggest
+from densray.errors import TaskError, suggest
 from densray.lexicon import Lexicon
 from densray.space import WordSpace
 
@@ -115,7 +114,9 @@ def read_concept(path: str | Path) -> Concept:
         positive=lists.words("positive"),
         negative=lists.words("negative"),
         questions=tuple(lists.named("sembias", values["sembias"], read_sembias)) if "sembias" in values else (),
-        similarities=tuple(lists.named("similarities", each, _similarity) for each in values.get("similarities", [])),
+        similarities=tuple(
+            lists.named("similarities", each, load_similarity) for each in values.get("similarities", [])
+        ),
         analogies=lists.named("analogies", values["analogies"], load_analogies) if "analogies" in values else None,
     )
 
@@ -143,25 +144,6 @@ def _association(lists: _Lists, number: int, value: Any) -> AssociationTest:
         raise lists.fail("associations", value, f"a table with {', '.join(_PARTS)}")
     groups = (WordGroup(part.replace("_", " "), lists.words(part, value[part])) for part in _PARTS)
     return AssociationTest(number, *groups)
-
-
-def _similarity(name: str) -> SimilaritySet:
-    """Return a similarity set by name, or from a file: two words and a score a line, tabs between."""
-    path = Path(name)
-    if not path.is_file():
-        return load_similarity(name)
-    pairs, scores = [], []
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
-        cells = line.split("\t")
-        try:
-            pairs.append((cells[0], cells[1]))
-            scores.append(float(cells[2]))
-        except (IndexError, ValueError):
-            if number == 1:
-                pairs.clear()  # a heading
-                continue
-            raise DensRayError(f"{path}, line {number}: {line!r} is not two words and a score, tabs between.") from None
-    return SimilaritySet(path.stem, tuple(pairs), np.array(scores))
 
 
 Pairs = tuple[tuple[str, str], ...]
@@ -312,11 +294,15 @@ def concept_of(
         if set(known.lexicon.words) == set(lexicon.words):
             kept = (*known.keep, *kept)
             return replace(known, lexicon=lexicon, anchors=anchors, neutral=tuple(neutral), poles=None, keep=kept)
-    similarities = tuple(load_similarity(name) for name in _SIMILARITIES)
-    analogies = load_analogies("google")
+    similarities, analogies = _ratings_at_hand(), load_analogies("google")
     return Concept(
         lexicon.name, lexicon, anchors, tuple(neutral), keep=kept, similarities=similarities, analogies=analogies
     )
+
+
+def _ratings_at_hand() -> tuple[SimilaritySet, ...]:
+    """Return the similarity sets of this machine: those that come with densray, and those fetched."""
+    return tuple(load_similarity(name) for name in _SIMILARITIES if is_at_hand(name))
 
 
 def _gender() -> Concept:
@@ -342,7 +328,7 @@ def _gender() -> Concept:
         positive=positive,
         negative=negative,
         questions=_published_questions(),
-        similarities=tuple(load_similarity(name) for name in _SIMILARITIES),
+        similarities=_ratings_at_hand(),
         analogies=load_analogies("google"),
     )
 
