@@ -237,9 +237,9 @@ def test_the_worst_answer_gives_the_verdict(figures: dict[str, float], grade: st
         ({"p_value": 0.2}, "shuffled labels do as well; add about 10 more"),
         ({"p_value": 0.2, "n_high": 20, "n_low": 20}, "choose words that differ in nothing else"),
         ({"auc": 0.6, "auc_low": 0.45}, "it may order unseen words no better than chance"),
-        ({"reliability": 0.6, "contradicting": ["a"]}, "more; «a» pulls the other way."),
-        ({"reliability": 0.6, "contradicting": ["a", "b"]}, "«a» and «b» pull the other way."),
-        ({"reliability": 0.6, "contradicting": ["a", "b", "c"]}, "3 seeds pull the other way, «a» most clearly."),
+        ({"reliability": 0.6, "contradicting": ["a"]}, "more; “a” pulls the other way."),
+        ({"reliability": 0.6, "contradicting": ["a", "b"]}, "“a” and “b” pull the other way."),
+        ({"reliability": 0.6, "contradicting": ["a", "b", "c"]}, "3 seeds pull the other way, “a” most clearly."),
         ({}, "it orders 95 of 100 pairs of unseen words rightly."),
     ],
 )

@@ -189,7 +189,7 @@ def test_induce_says_how_far_the_axis_can_be_trusted(
     by_axis = _json(capsys, "induce", *_paths(files, "space.txt", "axis.npz"), *output)
     fitted = _json(capsys, "diagnose", *_paths(files, "space.txt", "lexicon.tsv"), *QUICK)
     assert by_axis["verdict"] == fitted["verdict"]
-    untested = fitted["verdict"]["line"].replace("permutation p = 0.05", "no permutation test")
+    untested = fitted["verdict"]["line"].replace("permutation p = 0.050", "no permutation test")
     assert by_words["verdict"]["line"] == untested != fitted["verdict"]["line"]
     assert by_axis["even_odds"] == pytest.approx(by_words["even_odds"])
 
@@ -201,7 +201,7 @@ def test_the_names_of_the_ends_are_in_every_answer(
     assert run(["fit", *_paths(files, "space.txt", "lexicon.tsv"), "-o", target, *ends, *QUICK]) == 0
     assert re.search(r"\d+ fair, \d+ foul; 99% found", capsys.readouterr().out)
     assert run(["diagnose", *_paths(files, "space.txt", "lexicon.tsv"), *ends, *QUICK]) == 0
-    assert "word of 'fair' scores above one of 'foul'" in capsys.readouterr().out
+    assert "word of “fair” scores above one of “foul”" in capsys.readouterr().out
     induce = ["induce", str(files / "space.txt")]
     assert run([*induce, target, "-o", str(tmp_path / "a.csv"), "-q"]) == 0
     by_axis = capsys.readouterr().out

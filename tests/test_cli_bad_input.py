@@ -131,6 +131,15 @@ def test_an_ascii_terminal_shows_tables_and_keeps_json_whole(folder: Path) -> No
     assert b"densifier" in ended.stdout
 
 
+def test_an_ascii_terminal_shows_a_minus_before_what_is_negative(folder: Path) -> None:
+    fitted = densray("fit", folder / "space.densray", folder / "seeds.tsv", "-o", folder / "axis.npz", "--no-judge")
+    assert fitted.returncode == 0
+    ended = densray("score", folder / "space.densray", folder / "axis.npz", *WORDS, PYTHONIOENCODING="ascii")
+    assert ended.returncode == 0
+    assert b" -0." in ended.stdout
+    assert b"?0." not in ended.stdout
+
+
 def test_what_a_terminal_would_obey_is_shown_escaped(capsys: pytest.CaptureFixture[str]) -> None:
     assert r"'a\x1b[31mb\x00'" in refused(["data", "path", "a\x1b[31mb\0"], capsys)
 

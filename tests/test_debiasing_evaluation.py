@@ -304,8 +304,8 @@ def test_a_remover_that_cannot_run_does_not_stop_the_others(space: WordSpace, co
     concept = replace(load_concept(concept_file), pairs=())
     found = evaluate_removal(space, concept, ["hard", "mean-difference", "inlp"])
     assert [each.name for each in found.spaces] == ["original", "mean-difference", "inlp:10"]
-    assert found.remarks[0].startswith("«hard» was left out. 'hard' debiasing learns from pairs")
-    assert found.remarks[1].startswith("«inlp:10» stopped after ")
+    assert found.remarks[0].startswith("“hard” was left out. 'hard' debiasing learns from pairs")
+    assert found.remarks[1].startswith("“inlp:10” stopped after ")
     assert set(found.remarks) <= set(found.overview().notes)
     assert json.loads(to_json(found))["remarks"] == list(found.remarks)
     with pytest.raises(TaskError, match="learns from pairs"):

@@ -285,12 +285,12 @@ class TestTheAxisPage:
     def test_a_word_is_found_with_its_rank_and_error(self, googlenews):
         page = open_page(word="wonderful")
         line = texts(page.info)
-        assert "«wonderful»: rank " in line
+        assert "“wonderful”: rank " in line
         assert f"of {len(googlenews):,}" in line
         assert "±" in line
 
     def test_a_word_that_is_missing_gets_the_nearest_spelling(self):
-        assert "It has «queen»" in texts(open_page(word="queenn").warning)
+        assert "It has “queen”" in texts(open_page(word="queenn").warning)
 
     def test_taking_a_seed_out_turns_the_axis_and_can_be_undone(self):
         page = open_page()

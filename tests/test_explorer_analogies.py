@@ -66,7 +66,7 @@ class TestAsk:
         page = open_page("analogies", expected="niece", query="king", pairs=PAIRS)
         rank = make_solver("intcos-original", googlenews).fit(pairs_of_text(PAIRS).categories[0]).rank("king", "niece")
         assert rank > 10
-        assert f"«niece» is answer {rank:,} of" in texts(page.caption)
+        assert f"“niece” is answer {rank:,} of" in texts(page.caption)
         last = page.dataframe[0].value.iloc[-1]
         assert (last["rank"], last["word"]) == (rank, "niece")
 
@@ -74,7 +74,7 @@ class TestAsk:
         page = open_page("analogies", expected="uncle")
         assert "is the query itself" in texts(page.warning)
         assert page.subheader[0].value == "uncle → aunt"
-        assert "«auntt» is not in the space" in texts(open_page("analogies", expected="auntt").warning)
+        assert "“auntt” is not in the space" in texts(open_page("analogies", expected="auntt").warning)
 
     def test_many_pairs_are_learned_from_beside_the_page_with_the_same_answers(self, googlenews, monkeypatch):
         from densray.explorer.views import analogies
@@ -112,8 +112,8 @@ class TestAsk:
         ("address", "said"),
         [
             ({"pairs": ""}, "no pair was typed"),
-            ({"pairs": "man woman\nfather"}, "line 2, «father», is not a pair"),
-            ({"pairs": "man woman girl\nfather mother"}, "line 1, «man woman girl», is not a pair"),
+            ({"pairs": "man woman\nfather"}, "line 2, “father”, is not a pair"),
+            ({"pairs": "man woman girl\nfather mother"}, "line 1, “man woman girl”, is not a pair"),
             ({"pairs": "man woman"}, "at least 2 are needed"),
             ({"pairs": "qqqx zzzy\nman xqqy"}, "0 of 2 pairs have both words"),
             ({"pairs": "man woman\n" * (MOST_PAIRS + 1)}, f"{MOST_PAIRS + 1} pairs were pasted"),
@@ -127,7 +127,7 @@ class TestAsk:
         assert not page.subheader
 
     def test_a_missing_query_gets_the_nearest_spelling(self):
-        assert "It has «uncles»" in texts(open_page("analogies", query="unclees").warning)
+        assert "It has “uncles”" in texts(open_page("analogies", query="unclees").warning)
         assert "Type a query" in texts(open_page("analogies", query=" ").info)
 
     def test_script_and_markup_are_shown_as_text(self):
@@ -225,7 +225,7 @@ class TestAskingAgain:
         analogy_benchmark.ask_again(googlenews, google["family"], name, miss)
         page = open_page("analogies", **written)
         assert page.subheader[0].value == f"{miss.query} → {miss.words[0]}"
-        assert f"«{miss.answers[0]}» is answer {miss.rank} of" in texts(page.caption)
+        assert f"“{miss.answers[0]}” is answer {miss.rank} of" in texts(page.caption)
 
     def test_pairs_of_phrases_survive_as_text(self):
         pairs = [("man", "woman"), ("New York", "the U.S."), ("a,b", "c:d")]

@@ -56,7 +56,7 @@ def test_axis_ranks_the_vocabulary_and_says_how_far_to_trust_it(visitor):
     visitor.go("?word=wonderful")
     visitor.picture("axis")
     assert "Trust:" in visitor.text
-    assert "«wonderful»: rank" in visitor.text
+    assert "“wonderful”: rank" in visitor.text
     assert visitor.page.get_by_test_id("stVegaLiteChart").count() >= 3
 
 
@@ -203,7 +203,7 @@ def test_a_missed_analogy_goes_back_into_ask_with_its_pairs(visitor):
     visitor.page.mouse.click(table["x"] + 20, table["y"] + 53)  # the box of the first row: tables are drawn, not built
     visitor.settle().picture("analogies-missed")
     assert "certain → undesirable" in visitor.text
-    assert "«uncertain» is answer 122 of 26,423." in visitor.text
+    assert "“uncertain” is answer 122 of 26,423." in visitor.text
     assert "query=certain" in visitor.page.url
 
 

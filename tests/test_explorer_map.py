@@ -80,7 +80,7 @@ class TestTheMap:
 
     def test_a_marked_word_the_space_lacks_is_named_with_what_it_has(self):
         page = open_page("map", mark="bussinessman", points="500")
-        assert "«bussinessman» is not in the space. It has «businessman»." in texts(page.warning)
+        assert "“bussinessman” is not in the space. It has “businessman”." in texts(page.warning)
 
     def test_many_missing_words_to_mark_are_listed(self):
         page = open_page("map", mark="king qqqa qqqb qqqc qqqd", points="500")
@@ -196,7 +196,7 @@ class TestBadInput:
         evil = "<script>alert(1)</script>"
         kept = AxisChoice(evil, "lists", high="good", low="bad").to_text()
         page = open_page("map", mark=evil, axes=kept, x=f"pinned {evil}", points="500")
-        assert f"«{evil}» is not in the space" in texts(page.warning)
+        assert f"“{evil}” is not in the space" in texts(page.warning)
         assert evil in titles(page)[0]
         assert not page.get("html")
         assert all("<script>" not in element.value.replace("\\<", "") for element in page.warning)

@@ -83,8 +83,8 @@ def test_any_word_can_be_drawn_and_stand_in_a_title(word: str) -> None:
     rows = [{"word": each, "score": n, "label": n % 2, "influence": n} for n, each in enumerate(words)]
     shown = word.replace("<", "&lt;").replace(">", "&gt;")
     for chart in (
-        figures.ranked_words(rows, axis=f"«{word}»"),
-        figures.seed_influence(rows, measure=f"«{word}»"),
+        figures.ranked_words(rows, axis=f"“{word}”"),
+        figures.seed_influence(rows, measure=f"“{word}”"),
         figures.answer_parts(rows, parts=["label"], mark=word),
     ):
         assert f">{shown}</text>" in figures.to_svg(chart)

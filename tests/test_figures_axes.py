@@ -84,7 +84,7 @@ def test_the_colours_are_in_order_in_grey_too():
 def test_hovering_shows_coordinates_and_ranks():
     spec = axis_scatter(ROWS, axes=("good", "he"), color="old").to_dict()
     (shown,) = [part["tooltip"] for part in parts(spec) if isinstance(part.get("tooltip"), list)]
-    assert [each["title"] for each in shown] == ["word", "«good»", "«good», rank", "«he»", "«he», rank", "«old»"]
+    assert [each["title"] for each in shown] == ["word", "“good”", "“good”, rank", "“he”", "“he”, rank", "“old”"]
     assert {each.get("format") for each in shown if "rank" not in each["title"]} == {None, ".3f"}
 
 

@@ -26,11 +26,14 @@ from densray.report import (
     Section,
     Table,
     best_cells,
+    show_number,
+    show_share,
     to_html,
     to_json,
     to_markdown,
     to_plain,
     to_terminal,
+    typeset,
 )
 
 THIRD = 1 / 3
@@ -94,6 +97,47 @@ def test_json_keeps_every_digit_and_turns_nan_into_null(result: Agreement) -> No
 def test_plain_values_survive_json(value: object, plain: object) -> None:
     assert to_plain(value) == plain
     assert json.loads(to_json(value)) == plain
+
+
+@pytest.mark.parametrize(
+    ("value", "decimals", "shown"),
+    [
+        (-0.0004, 3, "0.000"),
+        (-0.0006, 3, "−0.001"),
+        (-1234.5, 1, "−1,234.5"),
+        (0.0, None, "0"),
+        (-2.5, None, "−2.5"),
+        (1234.4, None, "1,234"),
+        (-1e-9, None, "−1.000 × 10⁻⁹"),
+        (float("nan"), 3, "–"),
+        (None, 3, "–"),
+    ],
+)
+def test_numbers_are_written_in_one_way(value: float | None, decimals: int | None, shown: str) -> None:
+    assert show_number(value, decimals) == shown
+    assert Column("x", decimals=decimals).show(value) == shown
+
+
+def test_what_is_not_quite_none_or_all_is_not_shown_as_such() -> None:
+    assert [show_share(each) for each in (0.0, 1e-5, 0.999, 1.0)] == ["0%", "<1%", ">99%", "100%"]
+    assert [Column("p", decimals=3, open_ends=True).show(p) for p in (2.568e-56, 0.04762, 1.0)] == [
+        "<0.001",
+        "0.048",
+        "1.000",
+    ]
+
+
+def test_counts_have_separators_and_seeds_do_not() -> None:
+    table = Provenance.begin(seed=12345).finish(used=3881).table()
+    shown = dict(tuple(row) for row in table.shown())
+    assert (shown["words used"], shown["seed"]) == ("3,881", "12345")
+
+
+def test_a_page_sets_the_quotation_marks_of_a_message() -> None:
+    message = "'a' is not in 'b'. Leave rows out with bad_rows='skip', or pip install 'densray[figures]'."
+    assert (
+        typeset(message) == "“a” is not in “b”. Leave rows out with bad_rows='skip', or pip install 'densray[figures]'."
+    )
 
 
 def test_what_has_no_plain_form_is_named() -> None:
@@ -247,7 +291,7 @@ def test_text_is_folded_between_words_and_no_number_is_split() -> None:
     lines = _drawn(table, 44)
     assert lines[0].rstrip() == "A title that is longer than any of the"
     text = " ".join(" ".join(lines).split())
-    for word in ("non-commercial", "research,", "redistributed", "1743.6"):
+    for word in ("non-commercial", "research,", "redistributed", "1,743.6"):
         assert word in text
 
 

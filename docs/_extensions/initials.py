@@ -1,4 +1,4 @@
-"""Keeps «P. Dufter» at the start of a reference from being read as item P of a list."""
+"""Keeps “P. Dufter” at the start of a reference from being read as item P of a list."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class ArchiveKind:
     version : int
         The only format version that is read.
     noun : str
-        What an error calls the content: «is not a readable rotation».
+        What an error calls the content: “is not a readable rotation”.
     remedy : str
         The last sentence of every error: what to do about a file that cannot be used.
     """

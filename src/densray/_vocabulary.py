@@ -240,7 +240,7 @@ def analogy_rows(
     k: int,
     barred: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return the rows of the k best answers to «a is to b as c is to …» by 3CosAdd, and their cosines.
+    """Return the rows of the k best answers to “a is to b as c is to …” by 3CosAdd, and their cosines.
 
     The highest cosines with b − a + c over unit vectors (Mikolov et al. 2013). The solver of the analogy benchmark has
     an implementation of its own, since it scores all solvers from the same products.

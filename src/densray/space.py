@@ -299,7 +299,7 @@ class WordSpace:
         return left @ right.T
 
     def analogy(self, a: str, b: str, c: str, *, k: int = 10, exclude: Iterable[str] = ()) -> list[tuple[str, float]]:
-        """Return the words d for which «a is to b as c is to d», by 3CosAdd (Mikolov et al. 2013).
+        """Return the words d for which “a is to b as c is to d”, by 3CosAdd (Mikolov et al. 2013).
 
         The k words with the highest cosine to b − a + c over unit vectors; a, b and c cannot be answers.
         """

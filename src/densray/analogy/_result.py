@@ -14,7 +14,7 @@ from scipy.stats import binomtest, wilcoxon
 from densray.analogies import AnalogyCategory, AnalogyPair
 from densray.analogy._pairs import BenchmarkProtocol, SkippedPair
 from densray.errors import TaskError
-from densray.report import Column, Result, Table
+from densray.report import Column, Result, Table, show_number
 
 
 @dataclass(frozen=True)
@@ -306,8 +306,8 @@ class AnalogyResult(Result):
         if self.micro is None or self.macro is None or self.macro_std is None:
             return ["No category has two usable pairs."]
         notes = [
-            f"Micro mean {self.micro:.3f} (over pairs), macro mean {self.macro:.3f} (over categories; std "
-            f"{self.macro_std:.3f}).",
+            f"Micro mean {show_number(self.micro)} (over pairs), macro mean {show_number(self.macro)} (over "
+            f"categories; std {show_number(self.macro_std)}).",
             *self._coverage_notes(),
         ]
         reasons: dict[str, int] = {}

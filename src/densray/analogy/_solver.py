@@ -32,7 +32,7 @@ class Answer:
 
 
 class Solver:
-    """Base of all solvers of «a is to a' as b is to ?», given example pairs.
+    """Base of all solvers of “a is to a' as b is to ?”, given example pairs.
 
     A subclass says in `train` how folds and queries become probes and scores; asking one query is a single fold that
     sees every example, the benchmark asks all folds of a category at once.
@@ -155,7 +155,7 @@ def _as_category(pairs: Pairs) -> AnalogyCategory:
 
 
 class ExampleSolver(Solver):
-    """Base of the solvers of «a is to a' as b is to ?» with one example (a, a').
+    """Base of the solvers of “a is to a' as b is to ?” with one example (a, a').
 
     In the benchmark every other pair is the example once, and a, a' and b are barred, as those methods were published;
     the precision of a pair is the share of its questions answered right. A user who fits several pairs gets the mean

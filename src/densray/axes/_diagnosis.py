@@ -14,7 +14,7 @@ from densray.axes._model import AxisModel
 from densray.axes._permutation import PermutationTest
 from densray.axes._resampling import Cone
 from densray.metrics import Interval
-from densray.report import Column, Result, Table
+from densray.report import Column, Result, Table, show_count, show_estimate, show_number, show_p, show_share
 from densray.rotations import Rotation
 
 #: From worst to best.
@@ -71,31 +71,31 @@ def judge(
 
     >>> seeds = {"n_high": 7, "n_low": 7, "cone": 12.3, "p_value": 0.004}
     >>> judge(auc=0.91, auc_low=0.88, auc_high=0.93, reliability=0.9, **seeds).line
-    'Trust: good: held-out AUC 0.91 [0.88, 0.93], permutation p = 0.004, reliability 0.90, 95 % cone 12°.'
+    'Trust: good: held-out AUC 0.91 [0.88, 0.93], permutation p = 0.004, reliability 0.90, 95% cone 12°.'
     >>> judge(auc=0.95, auc_low=0.88, auc_high=1.0, reliability=0.6, contradicting=["correct"], **seeds).sentence
-    'Trust: weak: 14 seeds; other seeds would keep 60% of the differences between words; add about 10 more; «correct» \
+    'Trust: weak: 14 seeds; other seeds would keep 60% of the differences between words; add about 10 more; “correct” \
 pulls the other way.'
     """
     marks = {
         "shuffled labels do as well": "none" if p_value is not None and p_value > SIGNIFICANT_P else "good",
         (
-            f"it may order no more than {100 * auc_low:.0f} of 100 pairs of unseen words rightly"
+            f"it may order no more than {show_number(100 * auc_low, 0)} of 100 pairs of unseen words rightly"
             if auc_low > 0.5
             else "it may order unseen words no better than chance"
         ): _grade(auc_low),
-        f"other seeds would keep {reliability:.0%} of the differences between words": _grade(reliability),
+        f"other seeds would keep {show_share(reliability)} of the differences between words": _grade(reliability),
     }
     grade = min(marks.values(), key=GRADES.index)
     limits = tuple(reason for reason, mark in marks.items() if mark == grade and grade != GRADES[-1])
-    test = "no permutation test" if p_value is None else f"permutation p = {p_value:.2g}"
+    test = "no permutation test" if p_value is None else f"permutation {show_p(p_value)}"
     figures = (
-        f"held-out AUC {auc:.2f} [{auc_low:.2f}, {auc_high:.2f}], {test}, "
-        f"reliability {reliability:.2f}, 95 % cone {cone:.0f}°"
+        f"held-out AUC {show_estimate(auc, auc_low, auc_high, 2)}, {test}, "
+        f"reliability {show_number(reliability, 2)}, 95% cone {show_number(cone, 0)}°"
     )
     why = f" ({'; '.join(limits)})" if limits else ""
     said = [f"{n_high + n_low:,} seeds", *limits]
     if grade == GRADES[-1]:
-        said.append(f"it orders {100 * auc:.0f} of 100 pairs of unseen words rightly")
+        said.append(f"it orders {show_number(100 * auc, 0)} of 100 pairs of unseen words rightly")
     else:
         wanted = GOOD_SHARE if grade == "fair" else FAIR_SHARE
         times = seeds_wanted(auc, auc_low, reliability, wanted) if grade != "none" else None
@@ -144,8 +144,8 @@ def _say_contradictions(words: Sequence[str]) -> list[str]:
         return []
     if len(words) <= 2:
         verb = "pulls" if len(words) == 1 else "pull"
-        return [f"{' and '.join(f'«{word}»' for word in words)} {verb} the other way"]
-    return [f"{len(words):,} seeds pull the other way, «{words[0]}» most clearly"]
+        return [f"{' and '.join(f'“{word}”' for word in words)} {verb} the other way"]
+    return [f"{len(words):,} seeds pull the other way, “{words[0]}” most clearly"]
 
 
 def _grade(value: float) -> str:
@@ -281,34 +281,43 @@ class Diagnosis(Result):
             median = np.median([row["label"] for row in self.seeds])
             notes.append(f"Labels are split at their median, {median:g}: above it is the high side.")
         scale = "A score is a coordinate on the axis, as induce gives it"
-        return [*notes, *([] if even is None else [f"{scale}; 0 is not neutral: even odds lie at {even:.3f}."])]
+        return [
+            *notes,
+            *([] if even is None else [f"{scale}; 0 is not neutral: even odds lie at {show_number(even)}."]),
+        ]
 
     def _figures(self) -> list[dict[str, str]]:
         first, test, spread = self.axes[0], self.permutation, self.vocabulary
         low, high = self.label_names or ("lower", "higher")
         penalized = "" if getattr(self.rotation, "penalty_", None) is None else ", at this penalty per word"
         rows = [
-            ("seeds", f"{self.n_seeds}", f"{self.n_high} {high}, {self.n_low} {low}; {self.coverage:.0%} found"),
+            ("seeds", show_count(self.n_seeds),
+             f"{self.n_high:,} {high}, {self.n_low:,} {low}; {show_share(self.coverage)} found"),
             (
                 "held-out AUC",
                 _with_interval(first.auc, first.auc_interval),
                 f"an unseen {_pair_of(self.label_names)}",
             ),
             ("held-out τ", _with_interval(first.tau, self.tau_interval), f"Kendall τ-b with the {self.labels}"),
-            ("permutation p", f"{test.p_value:.3g}", f"{test.n_permutations} shuffles of {test.n_seeds} seeds"),
-            ("95 % cone", f"{self.cone.upper:.1f}°", f"holds the axis of all words like the seeds{penalized}; "
-             f"estimate {self.cone.median:.1f}°"),
-            ("reliability", f"{spread.reliability:.3f}", "of the vocabulary's scores, against other seeds"),
-            ("standard error", f"{spread.standard_error:.4f}", "median over the vocabulary"),
-            ("variance", f"{spread.variance_share:.2%}", f"of the space along the axis; even: {1 / self._width:.2%}"),
+            ("permutation p", show_number(test.p_value, open_ends=True),
+             f"{test.n_permutations:,} shuffles of {test.n_seeds:,} seeds"),
+            ("95% cone", f"{show_number(self.cone.upper, 1)}°", f"holds the axis of all words like the seeds"
+             f"{penalized}; estimate {show_number(self.cone.median, 1)}°"),
+            ("reliability", show_number(spread.reliability), "of the vocabulary's scores, against other seeds"),
+            ("standard error", show_number(spread.standard_error, 4), "median over the vocabulary"),
+            ("variance", show_share(spread.variance_share, 2),
+             f"of the space along the axis; even: {show_share(1 / self._width, 2)}"),
             ("signal axes", f"{self.n_signal_axes}", f"of the first {len(self.axes)} tell unseen words apart"),
         ]  # fmt: skip
         if self.eigenvalue_gap is not None:
-            rows.append(("eigenvalue gap", f"{self.eigenvalue_gap:.3f}", "from the first to the second, relative"))
+            rows.append(("eigenvalue gap", show_number(self.eigenvalue_gap), "from the first to the second, relative"))
         if self.pairs is not None:
             pairs = self.pairs
-            rows.append(("pairs", f"{pairs.parallelism:.3f}", f"mean cosine of {pairs.n_pairs} differences (PairDir)"))
-            rows.append(("pairs ordered", f"{pairs.ordered:.0%}", f"mean cosine with the axis {pairs.alignment:.3f}"))
+            rows.append(
+                ("pairs", show_number(pairs.parallelism), f"mean cosine of {pairs.n_pairs} differences (PairDir)")
+            )
+            alignment = show_number(pairs.alignment)
+            rows.append(("pairs ordered", show_share(pairs.ordered), f"mean cosine with the axis {alignment}"))
         return [dict(zip(("figure", "value", "meaning"), row, strict=True)) for row in rows]
 
     @property
@@ -319,8 +328,8 @@ class Diagnosis(Result):
 def _pair_of(label_names: tuple[str, str] | None) -> str:
     if label_names is None:
         return "higher word scores above a lower one"
-    return f"word of '{label_names[1]}' scores above one of '{label_names[0]}'"
+    return f"word of “{label_names[1]}” scores above one of “{label_names[0]}”"
 
 
 def _with_interval(value: float, interval: Interval) -> str:
-    return f"{value:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
+    return show_estimate(value, interval.low, interval.high)

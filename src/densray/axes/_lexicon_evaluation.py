@@ -26,7 +26,7 @@ from densray.metrics import (
     resampled_tau,
     spearman,
 )
-from densray.report import Column, Input, Provenance, Result, Table, best_cells, joined_reasons
+from densray.report import Column, Input, Provenance, Result, Table, best_cells, joined_reasons, show_share
 from densray.rotations import METHODS
 from densray.space import WordSpace
 
@@ -158,11 +158,11 @@ class LexiconInduction(Result):
 
     def _notes(self) -> list[str]:
         kind = "scores" if self.continuous else "two classes"
-        share = self.n_test / (self.n_training + self.n_test)
-        held_out = f"{share:.0%} held out" if self.lexicon == self.test else f"tested on {self.test}"
+        share, covered = show_share(self.n_test / (self.n_training + self.n_test)), show_share(self.coverage, 1)
+        held_out = f"{share} held out" if self.lexicon == self.test else f"tested on {self.test}"
         notes = [
-            f"{self.n_training:,} training and {self.n_test:,} test words ({kind}, {held_out}); {self.coverage:.1%} of "
-            f"the lexicon is in the space. Interval: {self.protocol.level:.0%}, bootstrap over test words."
+            f"{self.n_training:,} training and {self.n_test:,} test words ({kind}, {held_out}); {covered} of the "
+            f"lexicon is in the space. Interval: {show_share(self.protocol.level)}, bootstrap over test words."
         ]
         split = [each.method for each in self.scores if self.protocol.splits(each.method)]
         if self.median is not None and split:

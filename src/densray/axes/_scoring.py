@@ -23,7 +23,7 @@ from densray.axes._resampling import HELD_OUT_INFLATION, draw_folds, held_out_sc
 from densray.errors import OutputError, TaskError
 from densray.lexicon import Lexicon
 from densray.metrics import auc, auc_interval
-from densray.report import Column, Input, Provenance, Result, Table
+from densray.report import Column, Input, Provenance, Result, Table, show_number, show_share
 from densray.rotations import Rotation, name_method
 from densray.space import WordSpace
 
@@ -197,9 +197,11 @@ class Induction(Result):
             others = (
                 " For others they are drawn towards the share of the higher class (like_seeds)." if alike < 1.0 else ""
             )
-            said.append(f"Probabilities hold for words like the seeds: {alike:.0%} of the vocabulary.{others}")
+            said.append(f"Probabilities hold for words like the seeds: {show_share(alike)} of the vocabulary.{others}")
         if self.even_odds is not None:
-            said.append(f"Scores are coordinates on the axis; 0 is not neutral: even odds lie at {self.even_odds:.3f}.")
+            said.append(
+                f"Scores are coordinates on the axis; 0 is not neutral: even odds lie at {show_number(self.even_odds)}."
+            )
         return "\n".join(said)
 
 

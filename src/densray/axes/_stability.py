@@ -17,7 +17,7 @@ from densray.errors import TaskError
 from densray.journal import Journal
 from densray.lexicon import Lexicon
 from densray.metrics import kendall_tau
-from densray.report import Column, Input, Provenance, Result, Table, best_cells
+from densray.report import Column, Input, Provenance, Result, Table, best_cells, show_share
 from densray.space import WordSpace
 
 #: Sizes of the training lexicon: 2^7 to 2^12.
@@ -88,7 +88,7 @@ class Stability(Result):
         methods = list(dict.fromkeys(score.method for score in self.scores))
         note = (
             f"{self.n_samples} samples of each size from {self.n_training:,} training words of {self.lexicon}; "
-            f"{self.n_test:,} test words; {self.coverage:.1%} of the lexicon is in {self.space}."
+            f"{self.n_test:,} test words; {show_share(self.coverage, 1)} of the lexicon is in {self.space}."
         )
         return [
             self._table("Mean of Kendall τ", "mean", methods, [note], lowest=False),

@@ -207,7 +207,7 @@ def score(
     axis, asked = (None, [source, *(words or [])]) if seeds.has_lists else (source, words or [])
     from densray.axes._evidence import near_misses
     from densray.errors import SpaceError, name_some
-    from densray.report import Column, Table
+    from densray.report import Column, Table, show_number
 
     if not asked:
         raise SpaceError("no word was given. Name the words to look up after the axis.")
@@ -227,7 +227,7 @@ def score(
     columns += [Column("probability", decimals=3, open_ends=True), Column("rank"), Column("percentile", decimals=1)]
     notes = [f"Not in the space: {_name_missing(missing, instead)}."] if missing else []
     if induced.even_odds is not None:
-        notes.append(f"Even odds lie at {induced.even_odds:.3f}.")
+        notes.append(f"Even odds lie at {show_number(induced.even_odds)}.")
     shown = [column for column in columns if column.key in entries[0]]
     title = f"{len(entries)} of {induced.n_words:,} words, by {induced.method}"
     show(Table(title, shown, entries, notes), as_json=False, quiet=answer.quiet)

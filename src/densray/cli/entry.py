@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import functools
 import io
 import os
@@ -51,11 +52,24 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _prepare_streams() -> None:
-    """Let no stream fail on what is printed: a closed one swallows it, a narrow encoding shows ``?``."""
+    """Let no stream fail on what is printed: a closed one swallows it, a narrow encoding shows the nearest sign."""
     sys.stdout = sys.stdout or io.StringIO()
     sys.stderr = sys.stderr or io.StringIO()
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
+    for stream, otherwise in ((sys.stdout, "replace"), (sys.stderr, "backslashreplace")):
+        name = f"nearest sign or {otherwise}"
+        codecs.register_error(name, functools.partial(_nearest_sign, codecs.lookup_error(otherwise)))
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=name)
+
+
+def _nearest_sign(otherwise: Any, error: UnicodeEncodeError) -> tuple[str | bytes, int]:
+    """Return what is printed for a sign that an encoding does not have: ``-`` for a true minus; how far that goes."""
+    from densray.report._numbers import PLAIN_SIGNS
+
+    error.end = error.start + 1
+    nearest = PLAIN_SIGNS.get(error.object[error.start])
+    found: tuple[str | bytes, int] = otherwise(error) if nearest is None else (nearest, error.end)
+    return found
 
 
 def _explain(error: Exception, arguments: Sequence[str]) -> int:

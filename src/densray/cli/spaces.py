@@ -44,7 +44,7 @@ def info(space: Space, answer: Answer, limit: Limit = None) -> None:
     """
     from densray.datasets import load_space
     from densray.errors import name_some
-    from densray.report import Table
+    from densray.report import Table, show_number, show_share
 
     with progress_bar(f"Reading {space}", quiet=answer.quiet):
         found = load_space(space, limit=limit)
@@ -70,10 +70,12 @@ def info(space: Space, answer: Answer, limit: Limit = None) -> None:
     said = {
         "words": f"{len(found):,}",
         "dimensions": f"{found.width:,}",
-        "in memory": f"{known['bytes'] / 1e6:,.1f} MB ({known['dtype']})",
-        "lengths": "unit" if known["unit_length"] else f"{known['shortest']:.3f} to {known['longest']:.3f}",
+        "in memory": f"{show_number(known['bytes'] / 1e6, 1)} MB ({known['dtype']})",
+        "lengths": "unit"
+        if known["unit_length"]
+        else f"{show_number(known['shortest'])} to {show_number(known['longest'])}",
         "zero vectors": f"{known['zero_vectors']:,}",
-        "lower case": f"{lowered:.1%} of the words",
+        "lower case": f"{show_share(lowered, 1)} of the words",
         "first words": name_some(first, most=10),
     }
     rows = [{"what": what, "value": value} for what, value in said.items()]

@@ -38,7 +38,7 @@ from densray.debiasing._removers import Remover
 from densray.errors import CoverageError
 from densray.journal import Journal, Run
 from densray.metrics import Interval
-from densray.report import Column, Input, Provenance, Result, Table
+from densray.report import Column, Input, Provenance, Result, Table, show_share
 from densray.space import WordSpace
 
 MOST_BIASED = 2500  # of either side, as in Gonen & Goldberg (2019)
@@ -254,7 +254,7 @@ class RemovalResult(Result):
             *self.remarks,
             *(f"{each.name} has no number. {each.reason}" for each in (*first.removed, *first.kept) if each.reason),
         ]
-        return Table(f"Concept «{self.concept}»: before and after", columns, rows, notes)
+        return Table(f"Concept “{self.concept}”: before and after", columns, rows, notes)
 
     def _probe_notes(self) -> list[str]:
         probes = [each for space in self.spaces for each in space.removed if isinstance(each, Probe)]
@@ -270,7 +270,13 @@ class RemovalResult(Result):
             for measure in (*space.removed, *space.kept)
         ]
         numbers = [Column(key, decimals=3) for key in ("value", "low", "high")]
-        columns: list[Column | str] = ["space", Column("name", "measure"), *numbers, Column("p_value", "p"), "used"]
+        columns: list[Column | str] = [
+            "space",
+            Column("name", "measure"),
+            *numbers,
+            Column("p_value", "p", decimals=3, open_ends=True),
+            "used",
+        ]
         absent = sorted({word for space in self.spaces for each in space.removed for word in each.missing})
         note = f"{len(absent)} words of the lists are not in the space." if absent else "All words were found."
         return Table("Intervals (95 %), p-values and coverage", columns, rows, [note])
@@ -431,10 +437,10 @@ def summarize_recovery(result: RemovalResult) -> str:
         else "hardly any of the concept is left to these tests"
     )
     first, second = result.anchors
-    words = f"the {erased[test].used:,} words that leaned most to «{first}» or «{second}»"
+    words = f"the {erased[test].used:,} words that leaned most to “{first}” or “{second}”"
     how = (
-        f"two clusters of {words} still match the side of {value:.0%} of them"
+        f"two clusters of {words} still match the side of {show_share(value)} of them"
         if test == _TESTS[-1]
-        else f"a classifier that has seen a fifth of {words} still tells the side of {value:.0%} of the others"
+        else f"a classifier that has seen a fifth of {words} still tells the side of {show_share(value)} of the others"
     )
-    return f"After «{erased.name}» {how} (before: {original[test].value:.0%}; chance: 50%): {verdict}."
+    return f"After “{erased.name}” {how} (before: {show_share(original[test].value)}; chance: 50%): {verdict}."

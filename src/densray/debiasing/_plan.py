@@ -20,6 +20,7 @@ from densray.erasure import Erasure, Removal
 from densray.errors import DensRayError, SignalWarning, TaskError
 from densray.lexicon import Lexicon
 from densray.metrics import Interval
+from densray.report import show_estimate, show_number
 from densray.rotations import LinearRotation, Rotation
 from densray.space import WordSpace
 
@@ -63,8 +64,9 @@ class RefitTest:
             else "little of it is left to a linear model"
         )
         return (
-            f"Fitted again on words the removal has not seen, a ridge axis ranks them with AUC {value:.2f} "
-            f"[{max(low, 0.0):.2f}, {min(high, 1.0):.2f}] (before: {self.before.value:.2f}; chance: 0.50): {verdict}."
+            "Fitted again on words the removal has not seen, a ridge axis ranks them with AUC "
+            f"{show_estimate(value, max(low, 0.0), min(high, 1.0), 2)} "
+            f"(before: {show_number(self.before.value, 2)}; chance: 0.50): {verdict}."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -224,7 +226,7 @@ def fit_removers(
                 erasure = method.fit(unit, concept.lexicon, pairs=concept.pairs)
         except DensRayError as error:
             failed.append(error)
-            remarks.append(f"«{method.label}» was left out. {error}")
+            remarks.append(f"“{method.label}” was left out. {error}")
             continue
         remarks += _stopped(method, erasure)
         fitted.append((method, erasure, isinstance(each, str)))
@@ -239,7 +241,7 @@ def _stopped(method: Remover, erasure: Erasure) -> list[str]:
         return []
     axes = "1 axis" if erasure.rank == 1 else f"{erasure.rank} axes"
     return [
-        f"«{method.label}» stopped after {axes}: in what is left a linear classifier tells unseen words apart no "
+        f"“{method.label}” stopped after {axes}: in what is left a linear classifier tells unseen words apart no "
         "better than chance."
     ]
 

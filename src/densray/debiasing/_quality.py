@@ -46,7 +46,7 @@ def similarity(space: WordSpace, ratings: SimilaritySet) -> Measurement:
 def analogy_accuracy(
     space: WordSpace, analogies: AnalogySet, *, most: int = 200, random_state: int | None = 0
 ) -> Measurement:
-    """Return the share of «a is to b as c is to …» questions that 3CosAdd answers right (Mikolov et al. 2013).
+    """Return the share of “a is to b as c is to …” questions that 3CosAdd answers right (Mikolov et al. 2013).
 
     Of each category at most `most` questions are asked, drawn once and the same for every space.
 

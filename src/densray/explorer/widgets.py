@@ -14,6 +14,7 @@ import streamlit as st
 from densray.errors import ARGUMENT, DensRayError
 from densray.explorer.settings import Settings
 from densray.explorer.workbench import Abandoned, Job, Step, current
+from densray.report import typeset
 
 Found = TypeVar("Found")
 
@@ -22,7 +23,7 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~:$&])")
 #: Where Markdown would make a link, whatever is escaped; a word joiner there is not seen, and keeps it text.
 _LINKS = re.compile(r"(?<=http)(?=s?://)|(?<=www)(?=\.)|(?<=[\w.+-])(?=@[\w-]+\.)", re.IGNORECASE)
 _JOINER = "\u2060"
-_SENTENCE = re.compile(r"(?<=[.?!]) (?=[A-Z«])")
+_SENTENCE = re.compile(r"(?<=[.?!]) (?=[A-Z“])")
 
 
 def plain(text: str) -> str:
@@ -112,7 +113,7 @@ def complain() -> Iterator[None]:
     try:
         yield
     except DensRayError as error:
-        st.error(plain(without_arguments(str(error))), icon=":material/error:")
+        st.error(plain(typeset(without_arguments(str(error)))), icon=":material/error:")
 
 
 def without_arguments(message: str) -> str:

@@ -106,7 +106,7 @@ def pairs_of_text(text: str) -> AnalogySet:
         delimiter = delimiter_of(line) or (":" if ":" in line else None)
         words = [word for word in line.split(delimiter) if word.strip()]
         if len(words) != 2 or max(map(len, words)) > LONGEST_WORD:
-            raise LexiconError(f"line {number}, «{line[:60]}», is not a pair: two words are needed on each line.")
+            raise LexiconError(f"line {number}, “{line[:60]}”, is not a pair: two words are needed on each line.")
         pairs.append((words[0].strip(), words[1].strip()))
     return AnalogySet.from_pairs(pairs)
 
@@ -123,5 +123,5 @@ def text_of_pairs(pairs: Iterable[tuple[str, str]]) -> str:
 def missing_word(word: str, space: WordSpace) -> str:
     """Return the line that says a word is missing, and which one the space has instead."""
     instead = near_misses([word], space)
-    hint = f" It has «{instead[0].found}»." if instead else ""
-    return f"«{word[:60]}» is not in the space.{hint}"
+    hint = f" It has “{instead[0].found}”." if instead else ""
+    return f"“{word[:60]}” is not in the space.{hint}"

@@ -112,7 +112,7 @@ def tooltip_title(text: str) -> str:
 def word_order(words: Sequence[str]) -> dict[str, Any]:
     """Return the arguments that put words on an axis in their order.
 
-    A list to sort by would break on «constructor» and other names that JavaScript's objects bring along.
+    A list to sort by would break on “constructor” and other names that JavaScript's objects bring along.
     """
     return {"sort": None, "scale": altair().Scale(domain=list(dict.fromkeys(words)))}
 

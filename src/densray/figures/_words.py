@@ -210,7 +210,7 @@ def _tooltip(rows: Sequence[Row], first: str, second: str, color: str | None) ->
     alt = altair()
     shown = [alt.Tooltip("word:N", title="word")]
     for name, axis in ((ACROSS, first), (UP, second), (SHADE, color)):
-        title = tooltip_title(f"«{axis}»")  # in quotes: as a bare title, «image» or «constructor» would be a command
+        title = tooltip_title(f"“{axis}”")  # in quotes: as a bare title, “image” or “constructor” would be a command
         if name in rows[0]:
             shown.append(alt.Tooltip(f"{name}:Q", title=title, format=".3f"))
         if f"{name}_rank" in rows[0]:

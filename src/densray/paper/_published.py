@@ -9,7 +9,7 @@ from importlib import resources
 from typing import Any
 
 from densray.errors import DataError, suggest
-from densray.report import Column, Table
+from densray.report import Column, Table, show_number
 
 TABLES = ("table1", "table3", "table4", "table5", "table6")
 
@@ -138,7 +138,7 @@ def comparison_table(table: str, rows: Sequence[Row]) -> Table:
     found = agreement(rows, decimals=decimals)
     note = f"{found['equal']} of {found['compared']} cells equal the paper's to {decimals} decimals"
     if found["compared"]:
-        note += f"; the largest difference is {found['largest_difference']:.{decimals + 1}f}"
+        note += f"; the largest difference is {show_number(found['largest_difference'], decimals + 1)}"
     notes = [f"{note}.", *(said for key, said in _EXPLAINED.items() if key in keys)]
     columns: list[Column | str] = [*keys, *(Column(key, decimals=decimals) for key in numbers[:2])]
     title = f"{table[:-1].capitalize()} {table[-1]}: ours beside the paper's"

@@ -7,6 +7,18 @@ one self-contained HTML page; they are the only place where a number is rounded.
 
 from __future__ import annotations
 
+from densray.report._numbers import (
+    CHART_CHANGE,
+    CHART_COUNT,
+    CHART_NUMBER,
+    CHART_SHARE,
+    show_count,
+    show_estimate,
+    show_number,
+    show_p,
+    show_share,
+    typeset,
+)
 from densray.report._render import to_html, to_markdown, to_terminal
 from densray.report._result import (
     Figure,
@@ -23,6 +35,10 @@ from densray.report._result import (
 from densray.report._table import Column, Table, best_cells
 
 __all__ = [
+    "CHART_CHANGE",
+    "CHART_COUNT",
+    "CHART_NUMBER",
+    "CHART_SHARE",
     "Column",
     "Figure",
     "Input",
@@ -34,9 +50,15 @@ __all__ = [
     "best_cells",
     "file_digest",
     "joined_reasons",
+    "show_count",
+    "show_estimate",
+    "show_number",
+    "show_p",
+    "show_share",
     "to_html",
     "to_json",
     "to_markdown",
     "to_plain",
     "to_terminal",
+    "typeset",
 ]

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from densray._version import __version__
+from densray.report._numbers import show_number
 from densray.report._table import Column, Table
 
 
@@ -220,9 +221,9 @@ class Provenance:
             ("words missing", None if self.words_used is None else _some(self.words_missing)),
             *((_SET_ASIDE.get(why, f"words {why}"), _some(words)) for why, words in self.words_set_aside.items()),
             ("method", self.method),
-            ("seed", self.seed),
+            ("seed", None if self.seed is None else str(self.seed)),
             ("started", self.started),
-            ("seconds", None if self.seconds is None else f"{self.seconds:.2f}"),
+            ("seconds", None if self.seconds is None else show_number(self.seconds, 2)),
             ("parts taken from an interrupted run", self.parts_resumed or None),
             ("versions", ", ".join(f"{name} {version}" for name, version in self.versions.items())),
             ("platform", self.platform),

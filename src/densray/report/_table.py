@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
+from densray.report._numbers import MISSING, show_count, show_number
+
 Row = Mapping[str, Any]
 Cell = tuple[int, str]
 
@@ -30,21 +32,19 @@ class Column:
         return self.key if self.title is None else self.title
 
     def show(self, value: object) -> str:
-        """Return the cell as text; the only place where numbers are rounded.
+        """Return the cell as text; numbers are rounded here and in :mod:`densray.report._numbers` only.
 
         >>> Column("tau", decimals=2).show(0.6784), Column("n").show(26423), Column("tau").show(None)
         ('0.68', '26,423', '–')
         """
-        if value is None or (isinstance(value, Real) and not math.isfinite(value)):
-            return "–"
+        if value is None:
+            return MISSING
         if isinstance(value, bool):
             return "yes" if value else "no"
         if isinstance(value, Integral) and self.decimals is None:
-            return f"{int(value):,}" if abs(int(value)) >= 10_000 else str(int(value))
-        if isinstance(value, Real) and self.open_ends and 0.0 < float(value) < 1.0:
-            return _share_within(float(value), self.decimals or 0)
+            return show_count(int(value))
         if isinstance(value, Real):
-            return f"{float(value):.4g}" if self.decimals is None else f"{float(value):.{self.decimals}f}"
+            return show_number(float(value), self.decimals, open_ends=self.open_ends)
         return str(value)
 
 
@@ -107,18 +107,6 @@ class Table:
 
     def _columns(self) -> list[Column]:
         return [Column(column) if isinstance(column, str) else column for column in self.columns]
-
-
-def _share_within(value: float, decimals: int) -> str:
-    """Return a share as text that does not reach the ends of its range.
-
-    >>> _share_within(0.9999, 3), _share_within(0.0001, 3), _share_within(0.25, 3)
-    ('>0.999', '<0.001', '0.250')
-    """
-    least = 10.0**-decimals
-    if value < least / 2:
-        return f"<{least:.{decimals}f}"
-    return f">{1 - least:.{decimals}f}" if value > 1 - least / 2 else f"{value:.{decimals}f}"
 
 
 def _is_number(value: object) -> bool:

@@ -126,7 +126,7 @@ def _right_answer(space: WordSpace, query: str) -> str:
     if not word or not _is_known(space, word):
         return ""
     if word.lower() == query.lower():
-        st.warning(plain(f"«{word}» is the query itself, which cannot answer."), icon=":material/search_off:")
+        st.warning(plain(f"“{word}” is the query itself, which cannot answer."), icon=":material/search_off:")
         return ""
     return space.words[int(space.locate([word], any_case=True)[0])]
 
@@ -138,7 +138,7 @@ def _show_answers(space: WordSpace, query: str, found: _Answered) -> None:
         return
     st.subheader(plain(f"{query} → {answers[0].word}"), anchor=False)
     if right is not None and right.rank > 1:
-        st.caption(plain(f"«{right.word}» is answer {right.rank:,} of {len(space):,}."))
+        st.caption(plain(f"“{right.word}” is answer {right.rank:,} of {len(space):,}."))
     if right is not None and right.rank > len(answers):
         answers.append(right)
     parts = _drawn_parts(answers)

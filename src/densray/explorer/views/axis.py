@@ -20,6 +20,7 @@ from densray.explorer.widgets import bound, chart, complain, download, plain, se
 from densray.explorer.words import file_stem, missing_word
 from densray.explorer.workbench import Axis, Workbench, current
 from densray.figures import ranked_words, score_histogram, seed_influence
+from densray.report import show_number
 from densray.rotations import name_method
 
 TITLE, ICON = "Axis", ":material/straighten:"
@@ -60,12 +61,12 @@ def _ends_chart(axis: Axis, name: str, diagnosis: Diagnosis | None = None) -> An
     model = None if diagnosis is None else diagnosis.model
     rows = axis.ranking.ends(_SHOWN, space=current().space, model=model)
     bars = "" if diagnosis is None else "; bars: two standard errors"
-    return ranked_words(rows, n_words=_SHOWN, axis=f"coordinate on the axis «{name}»{bars}")
+    return ranked_words(rows, n_words=_SHOWN, axis=f"coordinate on the axis “{name}”{bars}")
 
 
 def _histogram(axis: Axis, name: str) -> Any:
     scores, seeds = axis.ranking.scores.score, axis.ranking.seed_scores()
-    return score_histogram(scores, seeds, axis=f"coordinate on the axis «{name}»")
+    return score_histogram(scores, seeds, axis=f"coordinate on the axis “{name}”")
 
 
 def _show_word(bench: Workbench, axis: Axis, diagnosis: Diagnosis | None, place: Any) -> None:
@@ -77,16 +78,18 @@ def _show_word(bench: Workbench, axis: Axis, diagnosis: Diagnosis | None, place:
         place.warning(plain(missing_word(word, bench.space)), icon=":material/search_off:")
         return
     entry = axis.ranking.lookup([word], space=bench.space, model=None if diagnosis is None else diagnosis.model)[0]
-    error = f" ± {entry['standard_error']:.3f}" if "standard_error" in entry else ""
-    chance = f", probability of the high end {entry['probability']:.2f}" if "probability" in entry else ""
-    line = f"«{word}»: rank {entry['rank']:,} of {len(bench.space):,}, score {entry['score']:.3f}{error}{chance}"
+    error = f" ± {show_number(entry['standard_error'])}" if "standard_error" in entry else ""
+    chance = f", probability of the high end {show_number(entry['probability'], 2)}" if "probability" in entry else ""
+    line = (
+        f"“{word}”: rank {entry['rank']:,} of {len(bench.space):,}, score {show_number(entry['score'])}{error}{chance}"
+    )
     place.info(plain(line), icon=":material/search:")
 
 
 def _diagnose(bench: Workbench, axis: Axis) -> Diagnosis | None:
     """Return the diagnosis; by itself where it is quick, else when asked."""
     quick = is_closed_form(axis.rotation, axis.seeds)
-    slow = f"Diagnose: «{axis.method}» is fitted again without each group of seeds, which takes a while"
+    slow = f"Diagnose: “{axis.method}” is fitted again without each group of seeds, which takes a while"
     return show_step(bench.diagnosis(axis), "Diagnosing the axis", start=None if quick else slow)
 
 
@@ -99,12 +102,11 @@ def _show_diagnosis(diagnosis: Diagnosis) -> None:
         "Held-out AUC": (first.auc, first.auc_interval),
     }
     for place, (name, (value, interval)) in zip(st.columns(4), figures.items(), strict=False):
-        place.metric(name, f"{value:.3f}", f"{interval.low:.3f} to {interval.high:.3f}", delta_color="off",
-                     delta_arrow="off")  # fmt: skip
+        reach = f"{show_number(interval.low)} to {show_number(interval.high)}"
+        place.metric(name, show_number(value), reach, delta_color="off", delta_arrow="off")
     if diagnosis.model.even_odds is not None:
-        st.caption(
-            f"A score of 0 is not neutral: even odds between the two ends lie at {diagnosis.model.even_odds:.3f}."
-        )
+        even = show_number(diagnosis.model.even_odds)
+        st.caption(f"A score of 0 is not neutral: even odds between the two ends lie at {even}.")
     with st.expander("All figures"):
         _show_table(diagnosis.tables()[0])
     left, right = st.columns([3, 2], gap="large")
@@ -142,8 +144,10 @@ def _show_change(bench: Workbench, wanted: AxisChoice, axis: Axis) -> None:
     axes = before.rotation.components_[0], axis.rotation.components_[0]
     change = axis_change(before.ranking, axis.ranking, axes)
     st.subheader("What changed")
-    without = f"Without {', '.join(removed[:10])} the axis turned by {change.degrees:.1f}°; "
-    st.markdown(plain(f"{without}the order of the vocabulary correlates at {change.spearman:.3f} with what it was."))
+    without = f"Without {', '.join(removed[:10])} the axis turned by {show_number(change.degrees, 1)}°; "
+    st.markdown(
+        plain(f"{without}the order of the vocabulary correlates at {show_number(change.spearman)} with what it was.")
+    )
     for place, title, rows in zip(st.columns(2), ("Risen most", "Fallen most"), (change.risen, change.fallen),
                                   strict=True):  # fmt: skip
         place.caption(title)

@@ -16,7 +16,7 @@ from densray.explorer.words import file_stem
 from densray.explorer.workbench import Workbench, current
 from densray.figures import agreement_scatter, angle_heat_map
 from densray.lexicon import Lexicon
-from densray.report import to_json
+from densray.report import show_number, to_json
 from densray.rotations import METHODS
 
 TITLE, ICON = "Compare methods", ":material/compare_arrows:"
@@ -125,8 +125,8 @@ def _show_pair(comparison: MethodComparison, names: Sequence[str]) -> None:
     change = comparison.between(first, second, n_words=12)
     st.markdown(
         plain(
-            f"{first} and {second}: {change.degrees:.1f}° apart; their orders of the vocabulary correlate at "
-            f"{change.spearman:.3f}."
+            f"{first} and {second}: {show_number(change.degrees, 1)}° apart; their orders of the vocabulary correlate "
+            f"at {show_number(change.spearman)}."
         )
     )
     left, right = st.columns([3, 2], gap="large")

@@ -20,6 +20,7 @@ from densray.explorer.words import file_stem, missing_word, name_of_lists, words
 from densray.explorer.workbench import Axis, Workbench, current
 from densray.figures import axis_scatter
 from densray.figures._style import to_bytes
+from densray.report import show_number
 
 TITLE, ICON = "Map", ":material/scatter_plot:"
 
@@ -113,7 +114,7 @@ def _sides(bench: Workbench, chosen: Mapping[str, AxisChoice]) -> dict[str, _Sid
         try:
             axis = find_axis(bench, lexicon_of(wanted), wanted.method)
         except DensRayError as error:
-            raise LexiconError(f"there is no axis «{wanted.name[:60]}»: {error}") from error
+            raise LexiconError(f"there is no axis “{wanted.name[:60]}”: {error}") from error
         low, high = (", ".join(word[:24] for word in words) for words in axis_ends(bench.space, axis.seeds))
         is_named = wanted.source != "lists" or wanted.name != name_of_lists(wanted.high, wanted.low)
         found[role] = _Side(wanted.name, axis, low, high, is_named)
@@ -166,13 +167,13 @@ def _show_relation(sides: Mapping[str, _Side], rows: Sequence[int]) -> None:
     first, second = ((side.axis.rotation.components_[0], side.axis.ranking) for side in (sides["x"], sides["y"]))
     relation = axis_relation(first, second, rows)
     correlated = "" if relation.correlation is None else (
-        f" The coordinates of these words correlate at {relation.correlation:.2f}."
+        f" The coordinates of these words correlate at {show_number(relation.correlation, 2)}."
     )  # fmt: skip
     st.caption(
         plain(
-            f"{len(rows):,} words at unit length. The axes stand at {relation.degrees:.0f}° to each other (90° is "
-            f"independent).{correlated} The wheel zooms in, and more words are named; drag to move; double click to go "
-            "back."
+            f"{len(rows):,} words at unit length. The axes stand at {show_number(relation.degrees, 0)}° to each other "
+            f"(90° is independent).{correlated} The wheel zooms in, and more words are named; drag to move; double "
+            "click to go back."
         )
     )
     if sides["x"].axis.ranking is sides["y"].axis.ranking:

@@ -30,6 +30,7 @@ from densray.explorer.workbench import RemovalWords, Workbench, current
 from densray.figures import anchor_scatter
 from densray.formats import write_space
 from densray.lexicon import Lexicon
+from densray.report import show_number
 from densray.rotations import Rotation
 
 TITLE, ICON = "Remove", ":material/ink_eraser:"
@@ -131,15 +132,15 @@ def _show_preview(preview: RemovalPreview) -> None:
         if math.isnan(row["before"]):
             place.metric(name, "–", help=f"{help} {plain(row['reason'])}")
             continue
-        change = f"{row['after'] - row['before']:+.3f}, from {row['before']:.3f}"
-        place.metric(name, f"{row['after']:.3f}", change, delta_color="off", help=help)
+        change = f"{show_number(row['after'] - row['before'], signed=True)}, from {show_number(row['before'])}"
+        place.metric(name, show_number(row["after"]), change, delta_color="off", help=help)
     chart(anchor_scatter(preview.scatter(), anchors=preview.names))
     missing = preview.before.missing
     if missing:
         named = ", ".join(missing[:10]) + (" …" if len(missing) > 10 else "")
         st.caption(plain(f"{len(missing):,} of these words are not in the space: {named}."))
     with st.expander("Every word"):
-        st.caption(plain(f"How much nearer to «{first}» than to «{second}», by cosine; what changed most comes first."))
+        st.caption(plain(f"How much nearer to “{first}” than to “{second}”, by cosine; what changed most comes first."))
         number = partial(st.column_config.NumberColumn, format="%.3f")
         st.dataframe(preview.words(), hide_index=True, column_config={"before": number(), "after": number()})
 
@@ -190,13 +191,13 @@ def _offer_downloads(bench: Workbench, erasure: Erasure, words: RemovalWords, *,
             for ending, share in _FILES.items():
                 if share * size <= _LARGEST:
                     content = partial(_erased_file, bench, erasure, words.keep, f"{stem}-erased{ending}")
-                    label = f"Erased space {ending} ({share * size / 1e6:,.0f} MB)"
+                    label = f"Erased space {ending} ({show_number(share * size / 1e6, 0)} MB)"
                     download(label, f"{stem}-erased{ending}", content)
         if rotation is not None:
             content = partial(_axis_file, bench, rotation, erasure.name, f"{stem}.npz")
             download("Axes .npz", f"{stem}-removed.npz", content, help="For densray erase.")
     if size > _LARGEST:
-        st.markdown(f"The space is {size / 1e6:,.0f} MB, too large to go through the browser.")
+        st.markdown(f"The space is {show_number(size / 1e6, 0)} MB, too large to go through the browser.")
     if rotation is not None:
         options = f"--n-axes {len(rotation.components_)}"
         options += f" --keep {shlex.quote(','.join(words.keep))}" if words.keep else ""
