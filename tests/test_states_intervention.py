@@ -9,7 +9,7 @@ import pytest
 
 from densray.erasure import Erasure
 from densray.errors import FormatError, OutputError, TaskError
-from densray.states import Intervention, LayerChange, find_blocks, model_checksum, read_states
+from densray.states import Intervention, LayerChange, States, find_blocks, generate_texts, model_checksum, read_states
 from tiny_models import FAMILIES, N_BLOCKS, WIDTH, make_model, make_tokenizer, torch
 
 TEXTS = ["the nurse said that she was tired", "good film", "the doctor said that he was never tired again"]
@@ -201,6 +201,55 @@ def test_a_control_vector_is_written_for_additions_only(tmp_path: Path):
         Intervention("project", {1: LayerChange.along(AXIS)}).save(tmp_path / "no.gguf")
     with pytest.raises(TaskError, match="is needed"):
         steering.save(tmp_path / "mood.bin")
+
+
+def classes(n_layers=9, count=60):
+    """Layers of texts of two classes, apart by 4 along the first dimension and far from zero."""
+    generator = np.random.default_rng(0)
+    y = np.tile([1.0, -1.0], count // 2)
+    rows = [generator.normal(size=(count, WIDTH)) + 2.0 * np.outer(y, np.eye(WIDTH)[0]) + 50.0 for _ in range(n_layers)]
+    return States.of_arrays(rows, [f"text {n}" for n in range(count)]).labelled(y), y
+
+
+def test_an_intervention_is_fitted_to_the_classes_of_texts():
+    states, y = classes()
+    removal = Intervention.fit(states)
+    assert (removal.operation, removal.layers) == ("project", (6,))  # of the last third every second, not the last
+    change, X = removal.changes[6], np.asarray(states[6])
+    erased = X - (X - change.origin) @ change.left @ change.right
+    assert np.linalg.norm(erased[y > 0].mean(axis=0) - erased[y < 0].mean(axis=0)) < 1e-3
+    for method in ("ridge", "mean-difference"):
+        clamp = Intervention.fit(states, operation="clamp", method=method, strength=0.5)
+        assert clamp.layers == (6,)
+        change = clamp.changes[6]
+        read = (X - change.origin) @ change.left
+        assert read[y > 0].mean() == pytest.approx(0.5, abs=1e-3)  # half a step from the middle: the mean of a class
+        assert read[y < 0].mean() == pytest.approx(-0.5, abs=1e-3)
+    assert Intervention.fit(states, 1 - y, operation="add", layers=[2]).layers == (2,)
+    assert Intervention.fit(States.of_arrays([X], states.texts).labelled(y)).layers == (0,)
+    with pytest.raises(TaskError, match="60 labels of 1 kinds"):
+        Intervention.fit(states, np.ones(60))
+    with pytest.raises(TaskError, match="0 labels of 0 kinds"):
+        Intervention.fit(States.of_arrays([X], states.texts))
+    with pytest.raises(TaskError, match="layer 9 is not among"):
+        Intervention.fit(states, layers=[9])
+    with pytest.raises(TaskError, match="'leace' removes"):
+        Intervention.fit(states, operation="add", method="leace")
+
+
+def test_texts_are_generated_under_an_intervention_and_without():
+    model, tokenizer = make_model("llama"), make_tokenizer()
+    prompts = ["the nurse said that", "a"]
+    plain = generate_texts(model, tokenizer, prompts, max_new_tokens=6)
+    with torch.inference_mode():
+        ids = torch.tensor([tokenizer(prompts[0])["input_ids"]])
+        expected = model.generate(ids, max_new_tokens=6, do_sample=False, pad_token_id=0)[0, ids.shape[1] :]
+    assert plain[0] == tokenizer.decode(expected, skip_special_tokens=True)
+    steered = Intervention("add", {1: LayerChange.along(AXIS)}, 50.0)
+    assert generate_texts(model, tokenizer, prompts, steered, max_new_tokens=6) != plain
+    assert generate_texts(model, tokenizer, prompts, steered.at(0.0), max_new_tokens=6) == plain
+    with pytest.raises(TaskError, match="does not generate"):
+        generate_texts(make_model("bert"), tokenizer, prompts)
 
 
 def test_bad_interventions_are_named():

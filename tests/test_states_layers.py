@@ -36,21 +36,44 @@ def test_the_planted_layer_is_chosen_inside_the_folds():
         assert set(chosen.layers) == {1}
         assert chosen.layer == 1
         assert chosen.auc == pytest.approx(by_layer[1, method].auc)
+        assert chosen.p_value <= 0.02
     assert result.angles["ridge"][1, 1] == pytest.approx(0.0, abs=1e-4)
 
 
 def test_without_a_concept_the_chosen_layer_reads_at_chance():
     """The best of twenty layers looks good with hindsight; the layer chosen inside the folds does not."""
-    hindsight, honest, p_values = [], [], []
+    hindsight, honest, p_values, p_of_best = [], [], [], []
     for seed in range(6):
         states, y, groups = planted([0.0] * 20, seed=seed)
         result = compare_layers(states, y, groups=groups, methods=["mean-difference"], n_permutations=99)
         hindsight.append(max(score.auc for score in result.scores))
         honest.append(result.chosen[0].auc)
         p_values += [score.p_value for score in result.scores]
+        p_of_best.append(result.chosen[0].p_value)
     assert np.mean(hindsight) > 0.58
     assert abs(np.mean(honest) - 0.5) < 0.06
     assert 0.01 <= np.mean(np.array(p_values) <= 0.05) <= 0.10
+    assert np.min(p_of_best) > 0.02  # though the best of twenty p is smaller than that
+    assert np.min(p_values) <= 0.02
+
+
+def test_every_text_has_a_score_of_an_axis_that_has_not_seen_it():
+    states, y, groups = planted([0.0, 3.0])
+    states = states.labelled(["man" if label > 0 else "boy" for label in y], groups)
+    result = compare_layers(states, methods=["mean-difference"], n_permutations=9)  # labels and groups of the states
+    assert result.ends == ("boy", "man")
+    assert result.n_groups == 40
+    rows = result.ranked_texts(states, 1, "mean-difference")
+    assert [row["held_out"] for row in rows] == sorted((row["held_out"] for row in rows), reverse=True)
+    assert np.mean([row["right"] for row in rows]) > 0.95
+    assert rows[0]["label"] == "man"
+    assert abs(np.mean([row["right"] for row in result.ranked_texts(states, 0, "mean-difference")]) - 0.5) < 0.2
+    assert abs(result.axes[1, "mean-difference"][0]) > 0.9
+    assert "held_out" not in result.to_dict()
+    with pytest.raises(TaskError, match="no axis was fitted"):
+        result.ranked_texts(states, 7, "ridge")
+    with pytest.raises(TaskError, match="hold no labels"):
+        compare_layers(planted([1.0])[0])
 
 
 def test_a_group_is_held_out_whole():

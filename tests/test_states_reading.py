@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from densray.errors import DensRayError, FormatError, OutputError, TaskError
-from densray.states import States, find_blocks, model_checksum, read_states
+from densray.errors import DensRayError, FormatError, MissingExtraError, OutputError, TaskError
+from densray.states import LabelledTexts, States, find_blocks, load_model, model_checksum, read_states, read_tokens
 from densray.states import _reading as reading
 from densray.states import _storage as storage
 from tiny_models import FAMILIES, N_BLOCKS, WIDTH, make_model, make_tokenizer, torch
@@ -200,6 +201,124 @@ def test_an_encoder_has_one_layer(tmp_path: Path):
     states = read_states(Encoder(), None, TEXTS, out=tmp_path / "states")
     assert states.layers == (0,)
     assert np.array_equal(States.open(tmp_path / "states")[0][:, 0], [len(text) for text in TEXTS])
+
+
+def test_an_encoder_goes_on_where_it_was_interrupted(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(reading, "TEXTS_PER_BLOCK", 2)
+    asked = []
+
+    class Encoder:
+        def encode(self, texts):
+            asked.extend(texts)
+            if len(asked) == 4:  # one text for the width, two of the first block, one more
+                raise OSError(5, "unplugged")
+            return np.array([[len(text), 1.0] for text in texts])
+
+    with pytest.raises(OSError, match="unplugged"):
+        read_states(Encoder(), None, TEXTS[:3], out=tmp_path / "states")
+    asked[:] = [""] * 9
+    states = read_states(Encoder(), None, TEXTS[:3], out=tmp_path / "states")
+    assert asked[9:] == [TEXTS[0], TEXTS[2]]
+    assert states[0][:, 0].tolist() == [len(text) for text in TEXTS[:3]]
+
+
+def test_tokens_have_the_states_and_the_text_of_the_whole():
+    model, tokenizer = make_model("gpt2"), make_tokenizer(first=True)
+    found = read_tokens(model, tokenizer, TEXTS[0], first_token=True, layers=[-1])
+    assert found.tokens[0] == "[BOS]"
+    assert "".join(found.tokens[1:]) == TEXTS[0]
+    whole = read_states(model, tokenizer, TEXTS[:1], first_token=True)
+    assert found.rows[N_BLOCKS - 1].shape == (len(found.tokens), WIDTH)
+    assert found.rows[N_BLOCKS - 1][-1] == pytest.approx(whole[N_BLOCKS - 1][0], abs=1e-5)
+
+
+class TestTextsInFiles:
+    def test_lines_columns_and_objects_are_read_alike(self, tmp_path: Path):
+        files = {
+            "t.csv": 'text,label,group\n"Good, I said.",1,a\n\nBad.,0,b\n',
+            "t.tsv": "text\tlabel\tgroup\nGood, I said.\t1\ta\nBad.\t0\tb\n",
+            "t.jsonl": '{"text": "Good, I said.", "label": 1, "group": "a"}\n'
+            '{"text": "Bad.", "label": 0, "group": "b"}',
+        }
+        for name, content in files.items():
+            (tmp_path / name).write_text(content, encoding="utf-8")
+            found = LabelledTexts.read(tmp_path / name)
+            assert found == LabelledTexts(("Good, I said.", "Bad."), (1.0, 0.0), ("a", "b")), name
+        (tmp_path / "t.txt").write_text("Good, I said.\nBad.\n\n", encoding="utf-8")
+        assert LabelledTexts.read(tmp_path / "t.txt") == LabelledTexts(("Good, I said.", "Bad."))
+        (tmp_path / "labels.txt").write_text("true\nfalse\n", encoding="utf-8")
+        assert LabelledTexts.read_labels(tmp_path / "labels.txt") == (("true", "false"), None)
+
+    @pytest.mark.parametrize(
+        ("name", "content", "said"),
+        [
+            ("t.txt", "", "empty"),
+            ("t.txt", "one\n\ntwo\n", "t.txt, line 2: the text is empty"),
+            ("t.csv", "text,label\none,\n", "line 2: the label is empty"),
+            ("t.csv", "text,label\none\n", "1 fields are given; there are 2 columns"),
+            ("t.csv", "text,label\n", "no row below"),
+            ("t.csv", "sentence,label\none,1\n", "no column 'text' among sentence, label.*text_column="),
+            ("t.jsonl", "{", "line 1: '{' is not JSON"),
+            ("t.jsonl", "[1]", "not an object"),
+        ],
+    )
+    def test_what_is_wrong_is_named_with_its_line(self, tmp_path: Path, name, content, said):
+        (tmp_path / name).write_text(content, encoding="utf-8")
+        with pytest.raises(TaskError, match=said):
+            LabelledTexts.read(tmp_path / name)
+
+    def test_labels_lie_beside_the_states(self, tmp_path: Path):
+        model, tokenizer = make_model("gpt2"), make_tokenizer()
+        labels, groups = ["low", "high", "low", "high", "low"], list("aabbc")
+        made = read_states(model, tokenizer, TEXTS, out=tmp_path / "s", labels=labels, groups=groups)
+        opened = States.open(tmp_path / "s")
+        assert made.labels == opened.labels == tuple(labels)
+        assert opened.groups == tuple(groups)
+        opened.labelled([1, 0, 1, 0, 1])
+        assert States.open(tmp_path / "s").labels == (1.0, 0.0, 1.0, 0.0, 1.0)
+        with pytest.raises(TaskError, match="2 labels are given for 5 texts"):
+            read_states(model, tokenizer, TEXTS, labels=[1, 0])
+        for content in ("{", '{"labels": [1], "groups": null}'):
+            (tmp_path / "s" / "labels.json").write_text(content)
+            with pytest.raises(FormatError, match=r"labels\.json"):
+                States.open(tmp_path / "s")
+
+
+class TestLoading:
+    @pytest.mark.parametrize("family", ["gpt2", "bert"])
+    def test_a_saved_model_comes_back_with_its_head_and_its_tokenizer(self, tmp_path: Path, capfd, family):
+        model, tokenizer = make_model(family), make_tokenizer(first=True)
+        model.save_pretrained(tmp_path)
+        tokenizer.save_pretrained(tmp_path)
+        capfd.readouterr()
+        loaded = load_model(tmp_path, device="cpu")
+        assert type(loaded.model) is type(model)
+        assert loaded.name == str(tmp_path.resolve())
+        assert model_checksum(loaded.model) == model_checksum(model)
+        assert capfd.readouterr() == ("", "")  # no bars and remarks of other libraries
+        again = read_states(loaded.model, loaded.tokenizer, TEXTS)
+        assert np.array_equal(again[1], read_states(model, tokenizer, TEXTS)[1])
+
+    def test_what_is_no_model_is_named(self, tmp_path: Path, monkeypatch):
+        (tmp_path / "model.bin").write_bytes(b"x")
+        (tmp_path / "model.gguf").write_bytes(b"not one")
+        (tmp_path / "broken").mkdir()
+        (tmp_path / "broken" / "config.json").write_text("{")
+        for name, said in {
+            "model.bin": "model.bin is a file",
+            "": "no config.json",
+            "model.gguf": "cannot be loaded",
+            "broken": "cannot be loaded",
+            "nothing/here/at/all": "cannot be loaded from this machine",
+        }.items():
+            with pytest.raises(TaskError, match=said):
+                load_model(tmp_path / name)
+        monkeypatch.setitem(sys.modules, "transformers.utils.logging", None)
+        with pytest.raises(MissingExtraError, match=r"pip install 'densray\[models\]'"):
+            load_model(tmp_path / "broken")
+        monkeypatch.setitem(sys.modules, "torch", None)
+        with pytest.raises(MissingExtraError, match=r"pip install 'densray\[models\]'"):
+            load_model(tmp_path / "broken")
 
 
 def test_a_layer_is_a_space():

@@ -17,10 +17,16 @@ from densray.states._evaluation import (
 )
 from densray.states._intervention import OPERATIONS, Intervention, LayerChange
 from densray.states._layers import ChosenLayer, LayerComparison, LayerScore, compare_layers
-from densray.states._measures import Continuations, continuation_log_odds, log_perplexity, sentence_log_likelihoods
-from densray.states._models import find_blocks, model_checksum
-from densray.states._reading import read_states
-from densray.states._storage import States
+from densray.states._measures import (
+    Continuations,
+    continuation_log_odds,
+    generate_texts,
+    log_perplexity,
+    sentence_log_likelihoods,
+)
+from densray.states._models import LoadedModel, find_blocks, load_model, model_checksum
+from densray.states._reading import TokenStates, read_states, read_tokens
+from densray.states._storage import LabelledTexts, States
 
 __all__ = [
     "OPERATIONS",
@@ -30,18 +36,24 @@ __all__ = [
     "InterventionResult",
     "InterventionRow",
     "InterventionTests",
+    "LabelledTexts",
     "LayerChange",
     "LayerComparison",
     "LayerScore",
+    "LoadedModel",
     "States",
     "SweepPoint",
+    "TokenStates",
     "compare_layers",
     "continuation_log_odds",
     "evaluate_intervention",
     "find_blocks",
+    "generate_texts",
+    "load_model",
     "log_perplexity",
     "model_checksum",
     "read_states",
+    "read_tokens",
     "sentence_log_likelihoods",
     "sweep_interventions",
 ]

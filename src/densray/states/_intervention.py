@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._files import atomic_write
+from densray._leace import leace
 from densray.erasure import Erasure
 from densray.errors import FormatError, MissingExtraError, TaskError
+from densray.rotations import make_rotation
 from densray.states._models import (
     find_blocks,
     hidden_of,
@@ -128,6 +130,64 @@ class Intervention:
             raise TaskError("no layer is given; at least one is needed.")
         if not np.isfinite(self.strength):
             raise TaskError(f"strength {self.strength} is given; a finite number is needed.")
+
+    @classmethod
+    def fit(
+        cls,
+        states: States,
+        labels: Sequence[Any] | None = None,
+        *,
+        operation: str = "project",
+        layers: Sequence[int] | None = None,
+        method: str | None = None,
+        groups: Sequence[Any] | None = None,
+        strength: float = 1.0,
+        name: str = "",
+    ) -> Intervention:
+        """Return the intervention on the concept that labels two classes of texts.
+
+        It reads states about the point half-way between the means of the two classes. One step along the direction is
+        the distance of the two means along it, so that an addition of strength 1 moves a state as far as from one
+        class to the other, and a clamp of strength 0.5 puts it where the higher class has its mean.
+
+        Parameters
+        ----------
+        states : States
+        labels, groups : sequence, optional
+            By default those stored with the states.
+        operation : "project", "add", "scale" or "clamp"
+        layers : sequence of int, optional
+            By default, for a projection every second layer of the last third, else the layer two thirds up.
+        method : str, optional
+            ``"leace"`` (projections; the default there, about the mean of all texts), or a method as for
+            :func:`densray.fit_axis` (``"ridge"`` by default).
+        strength : float
+        name : str
+            What it is about.
+        """
+        given = np.asarray(labels if labels is not None else states.labels or ())
+        kinds = np.unique(given)
+        if len(given) != len(states) or len(kinds) != 2:
+            raise TaskError(
+                f"{len(given):,} labels of {len(kinds)} kinds are given for {len(states):,} texts; one per text, of "
+                f"two kinds, is needed."
+            )
+        y = np.where(given == kinds[1], 1.0, -1.0)
+        together = states.groups if groups is None else groups
+        removes = operation == "project"
+        if layers is None:
+            third = states.layers[2 * len(states.layers) // 3 :]
+            layers = (third[:-1:2] or third) if removes else third[:1]
+        how = method or ("leace" if removes else "ridge")
+        if how == "leace" and not removes:
+            raise TaskError(
+                f"'leace' removes a concept; to {operation}, name a method that finds a direction: 'ridge'."
+            )
+        changes = {}
+        for layer in layers:
+            X = np.asarray(states[layer], dtype=np.float64)
+            changes[layer] = LayerChange.of(leace(X, y)) if how == "leace" else _along_axis(X, y, how, together)
+        return cls(operation, changes, strength, model=states.model, checksum=states.checksum, name=name)
 
     @classmethod
     def removing(
@@ -283,6 +343,13 @@ class Intervention:
             raise
         except (KeyError, ValueError, TypeError, OSError, library.SafetensorError) as error:
             raise FormatError(f"{path} is not a whole file of an intervention ({type(error).__name__}).") from None
+
+
+def _along_axis(X: NDArray[np.float64], y: NDArray[np.float64], method: str, groups: Any) -> LayerChange:
+    """Return the change along the axis of a method, one step being the distance of the class means along it."""
+    axis = make_rotation(method).fit(X, y, groups=groups).components_[0]
+    high, low = X[y > 0].mean(axis=0), X[y < 0].mean(axis=0)
+    return LayerChange.along(axis * float((high - low) @ axis), (high + low) / 2)
 
 
 def _check_shapes(changes: Mapping[int, LayerChange], path: str | Path) -> None:

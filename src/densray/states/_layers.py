@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,9 +12,9 @@ from scipy.stats import rankdata
 
 from densray._threads import Progress, map_parallel
 from densray.axes._evidence import degrees_between
-from densray.axes._permutation import LinearFold
+from densray.axes._permutation import permuted_aucs
 from densray.errors import DensRayError, TaskError
-from densray.metrics import Interval, auc, auc_interval
+from densray.metrics import Interval, auc, auc_interval, weighted_auc
 from densray.report import Column, Input, Provenance, Result, Table
 from densray.rotations import make_rotation
 from densray.states._storage import States
@@ -65,6 +65,8 @@ class ChosenLayer:
         The layer chosen in each fold.
     layer : int
         The layer that all texts choose: the one to use.
+    p_value : float
+        Share of label permutations whose best layer is read as well as the best one here.
     """
 
     method: str
@@ -72,6 +74,7 @@ class ChosenLayer:
     interval: Interval
     layers: tuple[int, ...]
     layer: int
+    p_value: float
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,13 @@ class LayerComparison(Result):
     angles : mapping of str to array
         Degrees between the axes of each two layers, per method; None where the widths differ.
     n_texts, n_groups, n_folds : int
+    ends : tuple of str
+        The labels of the low and of the high end.
+    held_out : mapping of (int, str) to array
+        The score of each text at a layer by a method, from an axis that has not seen it: the share of its fold that
+        lies below it. Missing where no axis could be fitted.
+    axes : mapping of (int, str) to array
+        The axis of all texts, of unit length.
     """
 
     title: ClassVar[str] = "A concept, layer by layer"
@@ -96,6 +106,24 @@ class LayerComparison(Result):
     n_groups: int
     n_folds: int
     grouped: str
+    ends: tuple[str, str]
+    held_out: Mapping[tuple[int, str], NDArray[np.float64]] = field(repr=False, metadata={"report": False})
+    axes: Mapping[tuple[int, str], NDArray[np.float64]] = field(repr=False, metadata={"report": False})
+
+    def ranked_texts(self, states: States, layer: int, method: str) -> list[dict[str, Any]]:
+        """Return the texts from the high end to the low one: ``text``, ``label``, ``held_out``, ``right``.
+
+        ``right`` says whether a text lies in the half of its fold that its label names.
+        """
+        if (layer, method) not in self.held_out:
+            raise TaskError(f"no axis was fitted at layer {layer} by {method}.")
+        scores, labels = self.held_out[layer, method], states.labels or ("",) * len(states)
+        rows = []
+        for place in np.argsort(-scores, kind="stable").tolist():
+            label, score = str(labels[place]), float(scores[place])
+            right = label in self.ends and (label == self.ends[1]) == (score > _CHANCE)
+            rows.append({"text": states.texts[place], "label": label, "held_out": score, "right": right})
+        return rows
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one mapping per layer and method: ``layer``, ``method``, ``auc``, ``low``, ``high``, ``p``."""
@@ -119,13 +147,16 @@ class LayerComparison(Result):
         for score in self.scores:
             by_layer.setdefault(score.layer, {"layer": score.layer})[score.method] = score.auc
         note = f"{self.n_texts:,} texts in {self.n_groups:,} groups ({self.grouped}), {self.n_folds} folds."
+        low, high = self.ends
+        notes = [note, f"Above 0.5 the label {high} scores higher than {low}; p is that of the best of all layers."]
         chosen = [
             {"method": c.method, "AUROC": c.auc, "low": c.interval.low, "high": c.interval.high, "layer": c.layer}
+            | {"p": c.p_value}
             for c in self.chosen
         ]
-        numbers = [Column(name, decimals=3) for name in ("AUROC", "low", "high")]
+        numbers = [Column(name, decimals=3) for name in ("AUROC", "low", "high", "p")]
         return [
-            Table("The layer chosen inside the folds", ["method", *numbers, "layer"], chosen, [note]),
+            Table("The layer chosen inside the folds", ["method", *numbers, "layer"], chosen, notes),
             Table(
                 "Held-out AUROC by layer",
                 ["layer", *(Column(method, decimals=3) for method in methods)],
@@ -143,7 +174,7 @@ class LayerComparison(Result):
 
 def compare_layers(
     states: States,
-    labels: ArrayLike,
+    labels: ArrayLike | None = None,
     *,
     groups: Sequence[Any] | None = None,
     methods: Sequence[str] = DEFAULT_METHODS,
@@ -158,11 +189,11 @@ def compare_layers(
     Parameters
     ----------
     states : States
-    labels : array of shape (n,)
-        Two classes, one label per text.
+    labels : array of shape (n,), optional
+        Two classes, one label per text; by default those stored with the states.
     groups : sequence, optional
-        What texts share (an occupation, a city, the two halves of a pair): a group is held out whole. Without groups,
-        texts that are equal but for their label's words count alone.
+        What texts share (an occupation, a city, the two halves of a pair): a group is held out whole. By default the
+        groups stored with the states, else each text is a group of its own.
     methods : sequence of str
         Names of methods, as for :func:`densray.fit_axis`.
     layers : sequence of int, optional
@@ -176,8 +207,10 @@ def compare_layers(
         Called with the number of fits done and their total.
     """
     began = Provenance.begin(seed=random_state)
-    y = _classes(labels, len(states))
-    held = _Groups.of(groups, len(states))
+    if labels is None and states.labels is None:
+        raise TaskError("the states hold no labels. Give one label per text, or read texts that have a label column.")
+    y, ends = _classes(states.labels if labels is None else labels, len(states))
+    held = _Groups.of(states.groups if groups is None else groups, len(states))
     folds = held.folds(y, n_folds, random_state)
     chosen_layers = tuple(layers) if layers is not None else states.layers
     jobs = [(layer, method) for layer in chosen_layers for method in methods]
@@ -189,14 +222,16 @@ def compare_layers(
         layer, method = job
         X = np.asarray(states[layer], dtype=np.float32)
         read = _read(X, y, held, folds, method)
-        return read if read.note else replace(read, p_value=_p_value(X, y, folds, method, orders))
+        if not read.note:
+            read.permuted = permuted_aucs(X, y, folds, orders, ridge=method in ("ridge", "auto"))
+        return read
 
     found = dict(zip(jobs, map_parallel(run, jobs, progress=progress), strict=True))
     scores = []
     for layer, method in jobs:
         read = found[layer, method]
         interval = Interval(0.0, 1.0) if read.note else _interval(y, read.scores, held, folds, generator)
-        scores.append(LayerScore(layer, method, read.whole, interval, read.p_value, read.note))
+        scores.append(LayerScore(layer, method, read.whole, interval, _p_value(read.permuted), read.note))
     chosen = tuple(_choose(method, chosen_layers, found, y, held, folds, generator) for method in methods)
     angles = {method: _angles([found[layer, method].axis for layer in chosen_layers]) for method in methods}
     return LayerComparison(
@@ -207,6 +242,9 @@ def compare_layers(
         n_groups=held.count,
         n_folds=len(folds),
         grouped=held.said,
+        ends=ends,
+        held_out={job: _ranked(read.scores, folds) for job, read in found.items() if not read.note},
+        axes={job: read.axis for job, read in found.items() if read.axis is not None},
         provenance=began.finish(
             inputs=[Input("states", states.model or "states", states.checksum or None, len(states))],
             used=len(states),
@@ -215,14 +253,14 @@ def compare_layers(
     )
 
 
-def _classes(labels: ArrayLike, count: int) -> NDArray[np.float64]:
+def _classes(labels: Any, count: int) -> tuple[NDArray[np.float64], tuple[str, str]]:
     values = np.asarray(labels)
     if values.shape != (count,):
         raise TaskError(f"{values.shape} labels are given for {count:,} texts; one per text is needed.")
     kinds = np.unique(values)
     if len(kinds) != 2:
         raise TaskError(f"{len(kinds)} different labels are given; two classes are needed to read a concept.")
-    return np.where(values == kinds[1], 1.0, -1.0)
+    return np.where(values == kinds[1], 1.0, -1.0), (str(kinds[0]), str(kinds[1]))
 
 
 @dataclass(frozen=True)
@@ -265,7 +303,7 @@ class _Groups:
         return rows
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Read:
     """Held-out scores of one method at one layer, and what choosing it needs."""
 
@@ -274,7 +312,7 @@ class _Read:
     axis: NDArray[np.float64] | None
     whole: float
     note: str = ""
-    p_value: float = 1.0
+    permuted: NDArray[np.float64] | None = None
 
 
 def _read(
@@ -354,44 +392,9 @@ def _one_row_per_group(
     return keys[:, 1], np.bincount(rows, weights=scores) / np.bincount(rows)
 
 
-def weighted_auc(
-    y: NDArray[np.float64], scores: NDArray[np.float64], weights: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return the AUROC of scores under each column of weights; ties count half, NaN where a class has no weight."""
-    _, place = np.unique(scores, return_inverse=True)
-    size = int(place.max()) + 1
-    above, below = np.zeros((size, weights.shape[1])), np.zeros((size, weights.shape[1]))
-    np.add.at(above, place[y > 0], weights[y > 0])
-    np.add.at(below, place[y < 0], weights[y < 0])
-    won = (above * (np.cumsum(below, axis=0) - 0.5 * below)).sum(axis=0)
-    total = above.sum(axis=0) * below.sum(axis=0)
-    return np.asarray(np.divide(won, total, out=np.full(total.shape, np.nan), where=total > 0))
-
-
-def _p_value(
-    X: NDArray[np.float32],
-    y: NDArray[np.float64],
-    folds: list[NDArray[np.int64]],
-    method: str,
-    orders: NDArray[np.float64],
-) -> float:
-    """Return the share of permuted labels that are read as well on texts held out, every fold fitted again.
-
-    Ridge and the mean difference are linear in the labels, so that all permutations are columns of one product; other
-    methods are tested by the mean difference.
-    """
-    labels = np.column_stack([y, orders])
-    rows, values = X.astype(np.float64), []
-    for test in folds:
-        part = LinearFold(rows, np.isin(np.arange(len(y)), test), ridge=method in ("ridge", "auto"), two_classes=True)
-        ranks = rankdata(part.scores(labels[~part.test]), axis=0)
-        high = labels[part.test] > 0
-        n_high, n_low = high.sum(axis=0), (~high).sum(axis=0)
-        won = (ranks * high).sum(axis=0) - n_high * (n_high + 1) / 2
-        pairs = n_high * n_low  # none where a permutation gave a fold one class
-        values.append(np.divide(won, pairs, out=np.full(len(pairs), _CHANCE), where=pairs > 0))
-    means = np.mean(values, axis=0)
-    return float((1 + np.sum(means[1:] >= means[0] - 1e-12)) / len(means))
+def _p_value(aucs: NDArray[np.float64] | None) -> float:
+    """Return the share of permutations that are read as well as the labels, which come first."""
+    return 1.0 if aucs is None else float((1 + np.sum(aucs[1:] >= aucs[0] - 1e-12)) / len(aucs))
 
 
 def _permuted(y: NDArray[np.float64], held: _Groups, count: int, generator: np.random.Generator) -> NDArray[np.float64]:
@@ -425,9 +428,11 @@ def _choose(
         scores[test] = found[best, method].scores[test]
     overall = max(layers, key=lambda layer: (found[layer, method].whole, -layer))
     if not scores.any():
-        return ChosenLayer(method, _CHANCE, Interval(0.0, 1.0), tuple(picked), overall)
+        return ChosenLayer(method, _CHANCE, Interval(0.0, 1.0), tuple(picked), overall, 1.0)
     interval = _interval(y, scores, held, folds, generator)
-    return ChosenLayer(method, _mean_auc(y, scores, folds), interval, tuple(picked), overall)
+    tested = [aucs for layer in layers if (aucs := found[layer, method].permuted) is not None]
+    p_value = _p_value(np.max(tested, axis=0))
+    return ChosenLayer(method, _mean_auc(y, scores, folds), interval, tuple(picked), overall, p_value)
 
 
 def _angles(axes: Sequence[NDArray[np.float64] | None]) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Numbers of a causal model as it is, or under an intervention: preferences, likelihoods, divergence."""
+"""What a causal model says, as it is or under an intervention: texts, preferences, likelihoods, divergence."""
 
 from __future__ import annotations
 
@@ -112,3 +112,40 @@ def log_perplexity(model: Any, tokenizer: Any, texts: Sequence[str], change: Int
     """Return the mean loss per token of texts, in nats."""
     losses, _ = token_costs(model, tokenizer, texts, change, divergence=False)
     return float(losses[:, 0].sum() / losses[:, 1].sum())
+
+
+def generate_texts(
+    model: Any,
+    tokenizer: Any,
+    prompts: Sequence[str],
+    change: Intervention | None = None,
+    *,
+    max_new_tokens: int = 40,
+    any_model: bool = False,
+) -> list[str]:
+    """Return how a model goes on after each prompt, always with the likeliest token, as it is or under an intervention.
+
+    Parameters
+    ----------
+    model, tokenizer
+        A causal language model of Hugging Face and its tokenizer.
+    prompts : sequence of str
+    change : Intervention, optional
+    max_new_tokens : int, default=40
+    any_model : bool, default=False
+        Whether to apply an intervention that was made for another model.
+    """
+    if not getattr(model, "can_generate", lambda: False)():
+        raise TaskError(f"{type(model).__name__} does not generate text: it has no head for next tokens.")
+    torch = load_torch()
+    device, found = next(model.parameters()).device, []
+    greedy = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
+    context = nullcontext(model) if change is None else change.applied(model, any_model=any_model)
+    with context, torch.inference_mode():
+        for row in encode_texts(model, tokenizer, prompts).tokens:
+            ids = torch.tensor([row], device=device)
+            mask, filler = torch.ones_like(ids), filler_of(tokenizer)
+            more = {"attention_mask": mask, "max_new_tokens": max_new_tokens, "pad_token_id": filler}
+            made = model.generate(ids, **more, **greedy)[0, len(row) :]
+            found.append(str(tokenizer.decode(made, skip_special_tokens=True)))
+    return found

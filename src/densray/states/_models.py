@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import io
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from densray._threads import ignored_warnings
 from densray._vocabulary import spread_rows
 from densray.errors import MissingExtraError, TaskError
 
@@ -33,6 +36,90 @@ def load_torch() -> Any:
         raise MissingExtraError(
             "hidden states are read with PyTorch, which is not installed. Run: pip install 'densray[models]'"
         ) from None
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A model as it was loaded: its name, itself, and its tokenizer (None for a sentence encoder)."""
+
+    name: str
+    model: Any
+    tokenizer: Any
+
+
+def load_model(name: str | Path, *, device: str | None = None, sentence_encoder: bool | None = None) -> LoadedModel:
+    """Load a model and its tokenizer from this machine; nothing is downloaded, and no code of theirs is run.
+
+    Parameters
+    ----------
+    name : str or path
+        A folder or name that Hugging Face loads, a ``.gguf`` file, or the folder of a sentence encoder (it has a
+        ``modules.json``; needs the package sentence-transformers).
+    device : str, optional
+        Where to run it: ``"cpu"``, ``"cuda"`` …; by default a GPU where there is one.
+    sentence_encoder : bool, optional
+        Whether to load a sentence encoder as one; False: as the transformer inside it, with all its blocks.
+    """
+    path = Path(name)
+    if path.is_file() and path.suffix.lower() != ".gguf":
+        raise TaskError(f"{path.name} is a file; a model is a .gguf file, or a folder or name that Hugging Face loads.")
+    if path.is_dir() and not (path / "config.json").is_file() and not (path / "modules.json").is_file():
+        raise TaskError(f"{path} has no config.json: it is not the folder of a model.")
+    torch = load_torch()
+    chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    said = str(path.resolve()) if path.exists() else str(name)
+    as_encoder = (path / "modules.json").is_file() if sentence_encoder is None else sentence_encoder
+    with _quiet_loading():
+        try:
+            found = _load_encoder(path, chosen) if as_encoder else _load_transformer(path, str(name), chosen)
+        except ImportError as error:
+            extra = "sentence-transformers" if as_encoder else "'densray[models]'"
+            reason = str(error).strip().splitlines()[0]
+            raise MissingExtraError(f"{name} cannot be loaded: {reason} Run: pip install {extra}") from None
+        except Exception as error:  # whatever a foreign file makes a foreign library raise
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise TaskError(
+                f"{name} cannot be loaded from this machine ({reason}). Give a folder or a name in the cache of "
+                f"Hugging Face, or a .gguf file."
+            ) from None
+    return LoadedModel(said, *found)
+
+
+def _load_encoder(path: Path, device: str) -> tuple[Any, None]:
+    library = importlib.import_module("sentence_transformers")
+    return library.SentenceTransformer(str(path), device=device, local_files_only=True, trust_remote_code=False), None
+
+
+def _load_transformer(path: Path, name: str, device: str) -> tuple[Any, Any]:
+    library = importlib.import_module("transformers")
+    known: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    place, causal = name, True
+    if path.is_file():
+        place, known["gguf_file"] = str(path.parent), path.name
+    else:
+        made = library.AutoConfig.from_pretrained(place, **known).architectures or [""]
+        causal = any(part in made[0] for part in ("CausalLM", "LMHead", "ConditionalGeneration"))
+    kind = library.AutoModelForCausalLM if causal else library.AutoModel
+    tokenizer = library.AutoTokenizer.from_pretrained(place, **known)
+    return kind.from_pretrained(place, **known).to(device).eval(), tokenizer
+
+
+@contextmanager
+def _quiet_loading() -> Iterator[None]:
+    """Keep the libraries of models from writing bars and remarks of their own."""
+    try:
+        logging = importlib.import_module("transformers.utils.logging")
+    except ImportError:
+        raise MissingExtraError(
+            "models are loaded with transformers, which is not installed. Run: pip install 'densray[models]'"
+        ) from None
+    before = logging.get_verbosity()
+    logging.set_verbosity_error()
+    try:
+        with redirect_stderr(io.StringIO()), ignored_warnings(Warning):
+            yield
+    finally:
+        logging.set_verbosity(before)
 
 
 def find_blocks(model: Any) -> Sequence[Any]:
@@ -167,7 +254,7 @@ def encode_texts(
     if long and not truncate:
         raise TaskError(
             f"text {long[0] + 1} has {len(tokens[long[0]]):,} tokens; the model takes {longest:,} ({len(long):,} of "
-            f"{len(texts):,} texts are too long). Shorten them, or have them cut (truncate=True)."
+            f"{len(texts):,} texts are too long). Shorten them, or have them cut with truncate=True."
         )
     tokens = [row[:longest] for row in tokens]
     empty = [number for number, row in enumerate(tokens) if not row]

@@ -28,7 +28,7 @@ from densray.states._models import (
     padded,
     resolve_layers,
 )
-from densray.states._storage import DTYPES, States, StatesInFolder, StatesInMemory, states_header
+from densray.states._storage import DTYPES, States, StatesInFolder, StatesInMemory, check_columns, states_header
 
 if TYPE_CHECKING:
     import torch
@@ -57,6 +57,9 @@ def read_states(
     truncate: bool = False,
     blocks: Sequence[Any] | None = None,
     tokens_per_batch: int | None = None,
+    labels: Sequence[Any] | None = None,
+    groups: Sequence[Any] | None = None,
+    name: str | None = None,
     progress: Progress | None = None,
 ) -> States:
     """Return the hidden states of texts after each block of a model: the residual stream, one row per text.
@@ -89,13 +92,19 @@ def read_states(
         The blocks in their order, for a model in which they are not found.
     tokens_per_batch : int, optional
         Tokens that are run at once, padding included; fewer are tried where memory does not hold them.
+    labels, groups : sequence, optional
+        The label of each text and the group it belongs to: kept beside the states.
+    name : str, optional
+        What the model is called; by default what it was loaded by.
     progress : callable, optional
         Called with the number of texts done and their total.
     """
     if dtype not in DTYPES:
         raise TaskError(f"dtype {dtype!r} is given; one of {', '.join(DTYPES)} is needed.")
+    check_columns(labels, groups, len(texts))
     if tokenizer is None and hasattr(model, "encode"):
-        return _read_encoder(model, texts, dtype=dtype, out=out)
+        found = _read_encoder(model, texts, name or type(model).__name__, dtype=dtype, out=out, progress=progress)
+        return found.labelled(labels, groups)
     torch = load_torch()
     modules = list(blocks) if blocks is not None else find_blocks(model)
     chosen = resolve_layers(layers, len(modules))
@@ -110,7 +119,7 @@ def read_states(
     )
     width = reader.width()
     header = states_header(
-        model=model_name(model),
+        model=name or model_name(model),
         checksum=model_checksum(model),
         layers=list(chosen),
         width=width,
@@ -128,7 +137,59 @@ def read_states(
             target.write(start, reader.read(start, stop))
             if progress is not None:
                 progress(stop, len(texts))
-    return target.states()
+    return target.states().labelled(labels, groups)
+
+
+@dataclass(frozen=True)
+class TokenStates:
+    """Hidden states of one text, token by token.
+
+    Attributes
+    ----------
+    tokens : tuple of str
+        The text of each token, with the blank before it; joined they are the text.
+    rows : mapping of int to array of shape (tokens, width)
+        By layer.
+    """
+
+    tokens: tuple[str, ...]
+    rows: dict[int, NDArray[np.float32]]
+
+
+def read_tokens(
+    model: Any,
+    tokenizer: Any,
+    text: str,
+    *,
+    layers: str | Sequence[int] = "all",
+    first_token: str | bool = "auto",
+    blocks: Sequence[Any] | None = None,
+) -> TokenStates:
+    """Return the hidden states of every token of one text, after each of some blocks (see :func:`read_states`)."""
+    torch = load_torch()
+    modules = list(blocks) if blocks is not None else find_blocks(model)
+    encoded = encode_texts(model, tokenizer, [text], first_token=first_token)
+    found: dict[int, Any] = {}
+
+    def keep(layer: int, output: Any) -> None:
+        found[layer] = hidden_of(output)[0].float().cpu().numpy()
+
+    ids, mask = padded(encoded.tokens, filler_of(tokenizer), _device(model))
+    with hooked({n: modules[n] for n in resolve_layers(layers, len(modules))}, keep), torch.inference_mode():
+        model(input_ids=ids, attention_mask=mask)
+    return TokenStates(tuple(_pieces(encoded, tokenizer, text)), found)
+
+
+def _pieces(encoded: Encoded, tokenizer: Any, text: str) -> Iterator[str]:
+    """Yield the text of each token; what lies between two tokens goes to the second, what is added has its name."""
+    names = [str(name) for name in tokenizer.convert_ids_to_tokens(encoded.tokens[0])]
+    if encoded.offsets is None:
+        yield from names
+        return
+    done = 0
+    for name, (start, stop) in zip(names, encoded.offsets[0], strict=True):
+        yield name if start == stop else text[done:stop]
+        done = max(done, stop)
 
 
 @dataclass(frozen=True)
@@ -262,29 +323,38 @@ def _device(model: Any) -> Any:
     return next(model.parameters()).device
 
 
-def _read_encoder(encoder: Any, texts: Sequence[str], *, dtype: str, out: str | Path | None) -> States:
+def _read_encoder(
+    encoder: Any, texts: Sequence[str], name: str, *, dtype: str, out: str | Path | None, progress: Progress | None
+) -> States:
     """Return what an encoder makes of texts, as states of one layer."""
     check_texts(texts)
-    rows = np.asarray(encoder.encode(list(texts)), dtype=np.float32)
-    if rows.ndim != 2 or len(rows) != len(texts):
-        raise TaskError(f"the encoder returned an array of shape {rows.shape} for {len(texts)} texts.")
-    states = States.of_arrays(
-        [rows.astype(np.float16) if dtype == "float16" else rows], texts, model=type(encoder).__name__
-    )
-    if out is None:
-        return states
-    torch = load_torch()
+    torch = load_torch() if out is not None or dtype == "bfloat16" else None
+
+    def encode(part: Sequence[str]) -> NDArray[np.float32]:
+        rows = np.asarray(encoder.encode(list(part)), dtype=np.float32)
+        if rows.ndim != 2 or len(rows) != len(part):
+            raise TaskError(f"the encoder returned an array of shape {rows.shape} for {len(part)} texts.")
+        return rows
+
+    if torch is None:  # an encoder of NumPy needs no PyTorch
+        rows = encode(texts)
+        return States.of_arrays([rows.astype(np.float16) if dtype == "float16" else rows], texts, model=name)
     header = states_header(
-        model=states.model,
-        checksum="",
+        model=name,
+        checksum=model_checksum(encoder) if isinstance(encoder, torch.nn.Module) else "",
         layers=[0],
-        width=states.width,
+        width=int(encode(texts[:1]).shape[1]),
         dtype=dtype,
         pool="encoder",
         tokens="",
         added_first_token=False,
         texts=list(texts),
     )
-    with StatesInFolder(Path(out), header) as folder:
-        folder.write(0, {0: torch.from_numpy(rows)})
-    return folder.states()
+    target = StatesInFolder(Path(out), header) if out is not None else StatesInMemory(header)
+    with target:
+        for start in range(target.finished, len(texts), TEXTS_PER_BLOCK):
+            stop = min(start + TEXTS_PER_BLOCK, len(texts))
+            target.write(start, {0: torch.from_numpy(encode(texts[start:stop]))})
+            if progress is not None:
+                progress(stop, len(texts))
+    return target.states()

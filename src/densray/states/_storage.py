@@ -1,11 +1,13 @@
-"""Hidden states in files: one matrix per layer, written block by block, opened memory-mapped."""
+"""Texts with labels, and their hidden states in files: one matrix per layer, written block by block, memory-mapped."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._files import atomic_write
+from densray._lexicon_files import parse_label
+from densray._text_files import TextFile, shorten
 from densray.errors import FormatError, OutputError, TaskError
 from densray.space import WordSpace
 from densray.states._models import load_torch
@@ -24,6 +28,123 @@ FORMAT_VERSION = 1
 DTYPES: dict[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "float16": np.dtype("<f2"), "bfloat16": np.dtype("<u2")}
 _HEADER = "states.json"
 _FINISHED = "finished.json"
+_LABELS = "labels.json"
+
+Labels = tuple[str | float, ...]
+Groups = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LabelledTexts:
+    """Texts, the label of each and the group it belongs to; labels and groups are None where there are none.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "texts.csv"
+    ...     _ = path.write_text("text,label\\nA fine film.,1\\nA bad film.,0\\n", encoding="utf-8")
+    ...     LabelledTexts.read(path)
+    LabelledTexts(texts=('A fine film.', 'A bad film.'), labels=(1.0, 0.0), groups=None)
+    """
+
+    texts: tuple[str, ...]
+    labels: Labels | None = None
+    groups: Groups | None = None
+
+    @classmethod
+    def read(
+        cls,
+        path: str | Path,
+        *,
+        text_column: str | None = None,
+        label_column: str | None = None,
+        group_column: str | None = None,
+    ) -> LabelledTexts:
+        """Read texts: one per line (``.txt``), or a column ``text`` (``.csv``, ``.tsv``, ``.jsonl``).
+
+        Columns ``label`` and ``group`` are read too, where the file has them; `text_column`, `label_column` and
+        `group_column` name others.
+        """
+        table = _TextTable(path, "text")
+        texts = table.column("text", text_column, needed="text_column")
+        for line, text in zip(table.lines, texts, strict=True):
+            if not text.strip():
+                raise table.file.problem("the text is empty. Leave the line out, with its label.", line)
+        return cls(tuple(texts), *table.labels(label_column, group_column))
+
+    @classmethod
+    def read_labels(
+        cls, path: str | Path, *, label_column: str | None = None, group_column: str | None = None
+    ) -> tuple[Labels, Groups | None]:
+        """Read the labels of texts, and their groups where there are some: one label per line, or columns."""
+        table = _TextTable(path, "label")
+        table.column("label", label_column, needed="label_column")
+        labels, groups = table.labels(label_column, group_column)
+        return labels or (), groups
+
+
+class _TextTable:
+    """The columns of a small file of texts, each with the line its rows begin at."""
+
+    def __init__(self, path: str | Path, only: str) -> None:
+        self.file = TextFile(path, encoding="utf-8", error=TaskError)
+        ending = self.file.path.suffix.lower()
+        self.lines: list[int] = []
+        if ending == ".jsonl":
+            rows = [self._object(line.number, line.text) for line in self.file.lines()]
+        elif ending in (".csv", ".tsv"):
+            rows = self._fields("," if ending == ".csv" else "\t")
+        else:
+            whole = self.file.text.rstrip().splitlines()
+            self.lines, rows = list(range(1, len(whole) + 1)), [{only: text} for text in whole]
+        self.columns = {name: [row.get(name, "") for row in rows] for name in dict.fromkeys(n for r in rows for n in r)}
+
+    def _object(self, number: int, text: str) -> dict[str, str]:
+        try:
+            row = json.loads(text)
+        except ValueError as error:
+            raise self.file.problem(f"{shorten(text)} is not JSON ({error}).", number) from None
+        if not isinstance(row, dict):
+            raise self.file.problem(f"{shorten(text)} is not an object with a text.", number)
+        self.lines.append(number)
+        return {str(name): "" if value is None else str(value) for name, value in row.items()}
+
+    def _fields(self, delimiter: str) -> list[dict[str, str]]:
+        quoted: dict[str, Any] = {"quoting": csv.QUOTE_MINIMAL if delimiter == "," else csv.QUOTE_NONE}
+        reader = csv.reader(io.StringIO(self.file.text, newline=""), delimiter=delimiter, **quoted)
+        names, rows, before = next(reader), [], reader.line_num
+        for fields in reader:
+            if any(fields):
+                if len(fields) != len(names):
+                    raise self.file.problem(
+                        f"{len(fields)} fields are given; there are {len(names)} columns.", before + 1
+                    )
+                self.lines.append(before + 1)
+                rows.append(dict(zip(names, fields, strict=True)))
+            before = reader.line_num
+        if not rows:
+            raise self.file.problem("there is a line of names and no row below it.")
+        return rows
+
+    def column(self, usual: str, name: str | None, *, needed: str = "") -> list[str]:
+        """Return a column by its name, or the usual one; empty where that is not there and not needed."""
+        if (name or usual) in self.columns:
+            return self.columns[name or usual]
+        if name is None and not needed:
+            return []
+        listed = ", ".join(self.columns)
+        raise self.file.problem(f"there is no column '{name or usual}' among {listed}. Name one with {needed}='…'.")
+
+    def labels(self, label_column: str | None, group_column: str | None) -> tuple[Labels | None, Groups | None]:
+        labels = self.column("label", label_column, needed="label_column" if label_column else "")
+        groups = self.column("group", group_column, needed="group_column" if group_column else "")
+        for line, label in zip(self.lines, labels, strict=False):
+            if not label.strip():
+                raise self.file.problem("the label is empty. Leave the line out, or give it a label.", line)
+        numbers = [parse_label(label) for label in labels]
+        found = labels if any(number is None for number in numbers) else numbers
+        return tuple(found) or None, tuple(groups) or None  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -42,6 +163,8 @@ class States:
         The name of the model, and a digest of its weights.
     pool : str
         Which tokens a row stands for.
+    labels, groups : tuple, optional
+        The label of each text and the group it belongs to, where they were given.
     folder : Path, optional
         Where the files lie; None for states in memory.
 
@@ -60,6 +183,8 @@ class States:
     model: str = ""
     checksum: str = ""
     pool: str = "last"
+    labels: Labels | None = None
+    groups: Groups | None = None
     folder: Path | None = None
     _arrays: dict[int, NDArray[Any]] = field(default_factory=dict, repr=False, compare=False)
 
@@ -85,9 +210,18 @@ class States:
                 f"{folder} holds the states of {header['finished']:,} of {len(header['texts']):,} texts: its run was "
                 f"interrupted. Run the same command again, and it goes on from there."
             )
-        names = ("width", "dtype", "model", "checksum", "pool")
-        known = {name: header[name] for name in names}
-        return cls(tuple(header["layers"]), tuple(header["texts"]), folder=Path(folder), **known)
+        return _states_of(header, Path(folder))
+
+    def labelled(self, labels: Sequence[Any] | None, groups: Sequence[Any] | None = None) -> States:
+        """Return the states with other labels and groups, which are written to their folder where there is one."""
+        check_columns(labels, groups, len(self))
+        kept = None if labels is None else tuple(_plain_label(label) for label in labels)
+        found = replace(self, labels=kept, groups=None if groups is None else tuple(str(group) for group in groups))
+        if self.folder is not None and (labels is not None or groups is not None):
+            content = json.dumps({"labels": found.labels, "groups": found.groups})
+            with atomic_write(self.folder / _LABELS, overwrite=True) as temporary:
+                temporary.write_text(content, encoding="utf-8")
+        return found
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -241,7 +375,38 @@ def _from_bfloat16(stored: NDArray[Any]) -> NDArray[Any]:
 def _states_of(header: dict[str, Any], folder: Path | None) -> States:
     names = ("width", "dtype", "model", "checksum", "pool")
     known = {name: header[name] for name in names}
+    known |= _read_labels(folder, len(header["texts"]))
     return States(tuple(header["layers"]), tuple(header["texts"]), folder=folder, **known)
+
+
+def check_columns(labels: Sequence[Any] | None, groups: Sequence[Any] | None, count: int) -> None:
+    """Raise unless there are as many labels and groups as texts, where there are any."""
+    for given, what in ((labels, "labels"), (groups, "groups")):
+        if given is not None and len(given) != count:
+            raise TaskError(f"{len(given):,} {what} are given for {count:,} texts; one per text is needed.")
+
+
+def _plain_label(label: Any) -> str | float:
+    return label if isinstance(label, str) else float(label)
+
+
+def _read_labels(folder: Path | None, count: int) -> dict[str, Any]:
+    """Return the labels and groups beside states, where they were stored."""
+    if folder is None or not (folder / _LABELS).exists():
+        return {}
+    try:
+        stored = json.loads((folder / _LABELS).read_text(encoding="utf-8"))
+        found = {name: None if stored[name] is None else tuple(stored[name]) for name in ("labels", "groups")}
+    except (ValueError, KeyError, TypeError):
+        raise FormatError(f"{folder / _LABELS} does not hold labels. Remove it, or read the states again.") from None
+    if any(values is not None and len(values) != count for values in found.values()):
+        raise FormatError(f"{folder / _LABELS} holds labels of other texts. Remove it, or read the states again.")
+    return found
+
+
+def is_states_folder(path: str | Path) -> bool:
+    """Return whether a folder holds hidden states, finished or not."""
+    return (Path(path) / _HEADER).is_file()
 
 
 def _file_of(folder: Path, layer: int) -> Path:
