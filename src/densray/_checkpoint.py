@@ -120,7 +120,7 @@ def _encode(statistics: BlockStatistics) -> tuple[dict[str, Any], dict[str, NDAr
     return header, arrays
 
 
-_SUMS = ("reference", "rows", "scored_rows", "scored_squares")
+_SUMS = ("reference", "rows", "scored_rows", "scored_squares", "squared_rows")
 _COLUMNS = ("priorities", "rows", "values", "weights")
 
 

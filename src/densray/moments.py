@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._arrays import Array, is_foreign, namespace, release_pages, to_host
+from densray._arrays import Array, array_on, is_foreign, namespace, release_pages, to_host
 from densray.errors import LabelError
 
 __all__ = [
     "BLOCK_ROWS",
     "ClassMoments",
+    "ColumnScaling",
     "LabelMoments",
     "MomentParts",
     "Moments",
@@ -159,6 +160,7 @@ class ScoreMoments:
     scored_rows: Array  # Σ w (l - o) (x - r)
     scored_squares: Array | None  # Σ w l (x - r)(x - r)ᵀ; only the uncentred form needs it, and there o = 0
     origin: float = 0.0  # o, near the mean score: scores may be far from zero
+    squared_rows: Array | None = None  # Σ w (x - r)², column by column; only scaled columns need it
 
     @property
     def classes(self) -> NDArray[Any] | None:
@@ -166,7 +168,9 @@ class ScoreMoments:
         return None
 
     @classmethod
-    def of(cls, X: Array, y: Array, weight: Array | None = None, *, squares: bool) -> ScoreMoments:
+    def of(
+        cls, X: Array, y: Array, weight: Array | None = None, *, squares: bool, spread: bool = False
+    ) -> ScoreMoments:
         """Return the moments of the rows of `X` with scores `y`, read in blocks."""
         xp = namespace(X)
         total: ScoreMoments | None = None
@@ -175,14 +179,16 @@ class ScoreMoments:
             part = X[block, :]
             scores = xp.astype(xp.astype(y[block], xp.float64) - origin, X.dtype)
             weights = xp.ones(part.shape[0], dtype=X.dtype, device=X.device) if weight is None else weight[block]
-            moments = cls._of_block(part, scores, weights, origin, squares=squares)
+            moments = cls._of_block(part, scores, weights, origin, squares=squares, spread=spread)
             total = moments if total is None else total.merge(moments)
             release_pages(X)
         assert total is not None  # the caller checked that there are rows
         return total
 
     @classmethod
-    def _of_block(cls, X: Array, scores: Array, weights: Array, origin: float, *, squares: bool) -> ScoreMoments:
+    def _of_block(
+        cls, X: Array, scores: Array, weights: Array, origin: float, *, squares: bool, spread: bool
+    ) -> ScoreMoments:
         xp = namespace(X)
         reference = xp.mean(X, axis=0)
         centred = X - reference
@@ -197,6 +203,7 @@ class ScoreMoments:
             both[1, :],
             second,
             origin,
+            xp.astype(weights @ (centred * centred), xp.float64) if spread else None,
         )
 
     @classmethod
@@ -213,6 +220,7 @@ class ScoreMoments:
                 zero,
                 zero,
                 score * group.scatter if squares and group.scatter is not None else None,
+                squared_rows=None if group.scatter is None else namespace(group.scatter).linalg.diagonal(group.scatter),
             )
             total = part if total is None else total.merge(part)
         assert total is not None
@@ -227,7 +235,10 @@ class ScoreMoments:
         if squares is not None:
             cross = self.scored_rows[:, None] * shift[None, :]
             squares = squares + cross + cross.T + self.score * shift[:, None] * shift[None, :]
-        return ScoreMoments(self.weight, self.score, reference, rows, scored, squares, self.origin)
+        squared = self.squared_rows
+        if squared is not None:
+            squared = squared + 2.0 * shift * self.rows + self.weight * shift * shift
+        return ScoreMoments(self.weight, self.score, reference, rows, scored, squares, self.origin, squared)
 
     def counted_from(self, origin: float) -> ScoreMoments:
         """Return the same sums with scores counted from another number."""
@@ -242,6 +253,7 @@ class ScoreMoments:
             self.scored_rows + shift * self.rows,
             None,  # would need the squares without scores
             origin,
+            self.squared_rows,
         )
 
     def merge(self, other: ScoreMoments) -> ScoreMoments:
@@ -250,6 +262,9 @@ class ScoreMoments:
         squares = None
         if self.scored_squares is not None and moved.scored_squares is not None:
             squares = self.scored_squares + moved.scored_squares
+        squared = None
+        if self.squared_rows is not None and moved.squared_rows is not None:
+            squared = self.squared_rows + moved.squared_rows
         return ScoreMoments(
             self.weight + moved.weight,
             self.score + moved.score,
@@ -258,6 +273,7 @@ class ScoreMoments:
             self.scored_rows + moved.scored_rows,
             squares,
             self.origin,
+            squared,
         )
 
 
@@ -281,13 +297,14 @@ def on_host(moments: LabelMoments) -> LabelMoments:
                 for value, one in moments.groups.items()
             }
         )
-    squares = moments.scored_squares
+    squares, squared = moments.scored_squares, moments.squared_rows
     return replace(
         moments,
         reference=to_host(moments.reference),
         rows=to_host(moments.rows),
         scored_rows=to_host(moments.scored_rows),
         scored_squares=None if squares is None else to_host(squares),
+        squared_rows=None if squared is None else to_host(squared),
     )
 
 
@@ -307,6 +324,7 @@ class MomentParts(NamedTuple):
 
     scatter: bool  # of the rows of each class
     squares: bool  # of the rows, times their scores
+    spread: bool = False  # of each column, for classes from their scatter
 
 
 def distinct_labels(labels: Array) -> NDArray[Any]:
@@ -330,7 +348,7 @@ def moments_of_labels(X: Array, labels: Array, weight: Array | None, parts: Mome
         return ClassMoments.of(X, labels, distinct, weight, scatter=parts.scatter)
     if isinstance(distinct[0], str):
         raise LabelError(f"y holds {len(distinct)} different text labels. Use two classes, or numbers.")
-    return ScoreMoments.of(X, labels, weight, squares=parts.squares)
+    return ScoreMoments.of(X, labels, weight, squares=parts.squares, spread=parts.spread)
 
 
 def merge_moments(first: LabelMoments, second: LabelMoments, parts: MomentParts) -> LabelMoments:
@@ -353,6 +371,67 @@ def _as_scores(moments: LabelMoments, parts: MomentParts) -> ScoreMoments:
             f"more than two labels were seen, the text {texts[0]!r} among them. Use two classes, or numbers."
         )
     return ScoreMoments.from_classes(moments, squares=parts.squares)
+
+
+@dataclass(frozen=True)
+class ColumnScaling:
+    r"""Columns counted from their mean, in their standard deviations: :math:`z = (x - \mu) / \sigma`.
+
+    A constant column has no deviation to divide by and stays as it is (σ = 1), as in scikit-learn's StandardScaler.
+    """
+
+    mean: NDArray[np.float64]  # (d,)
+    spread: NDArray[np.float64]  # (d,): σ
+
+    @classmethod
+    def of_moments(cls, moments: LabelMoments, precision: float) -> ColumnScaling:
+        """Return the scaling of the rows that moments are of; `precision` is the rounding unit of those rows."""
+        if isinstance(moments, ClassMoments):  # what the classes are called does not matter
+            moments = ScoreMoments.from_classes(ClassMoments(dict(enumerate(moments.groups.values()))), squares=False)
+        assert moments.squared_rows is not None  # moment_parts asked for it
+        shift = to_host(moments.rows) / moments.weight
+        mean = to_host(moments.reference) + shift
+        spread = np.sqrt(np.maximum(to_host(moments.squared_rows) / moments.weight - shift * shift, 0.0))
+        spread[spread <= 8.0 * precision * np.abs(mean)] = 1.0  # what rounding leaves of a constant
+        return cls(mean, spread)
+
+    @classmethod
+    def of_rows(cls, X: Array, weight: Array | None, precision: float) -> ColumnScaling:
+        """Return the scaling of rows, read in blocks."""
+        unlabelled = namespace(X).zeros(X.shape[0], dtype=X.dtype, device=X.device)
+        return cls.of_moments(ScoreMoments.of(X, unlabelled, weight, squares=False, spread=True), precision)
+
+    def rows(self, X: Array) -> Array:
+        """Return scaled rows, in their own precision."""
+        mean, spread = (array_on(part, X, dtype=X.dtype) for part in (self.mean, self.spread))
+        return (X - mean) / spread
+
+    def moments(self, moments: LabelMoments) -> LabelMoments:
+        """Return the moments that the scaled rows have; their origin is not moved, which no difference feels."""
+        if isinstance(moments, ClassMoments):
+            return ClassMoments({value: self._of_group(group) for value, group in moments.groups.items()})
+        spread = array_on(self.spread, moments.rows)
+        squares = moments.scored_squares
+        return replace(
+            moments,
+            reference=moments.reference / spread,
+            rows=moments.rows / spread,
+            scored_rows=moments.scored_rows / spread,
+            scored_squares=None if squares is None else squares / (spread[:, None] * spread[None, :]),
+        )
+
+    def _of_group(self, group: Moments) -> Moments:
+        spread = array_on(self.spread, group.mean)
+        return Moments(group.weight, group.mean / spread, group.scatter / (spread[:, None] * spread[None, :]))
+
+    def axes(self, axes: NDArray[np.float64]) -> NDArray[np.float64]:
+        r"""Return axes of the scaled columns as orthonormal axes of the columns as they are.
+
+        A coordinate :math:`w^\top z` is :math:`(w / \sigma)^\top x` less a constant, so that :math:`w / \sigma` reads
+        the rows in the same order; later axes are made orthogonal to earlier ones, in their own half-space.
+        """
+        Q, R = np.linalg.qr((axes / self.spread).T)
+        return np.ascontiguousarray((Q * np.where(np.diag(R) < 0, -1.0, 1.0)).T)
 
 
 def blocks_of(n_rows: int, size: int = BLOCK_ROWS) -> Iterator[slice]:

@@ -77,6 +77,7 @@ def try_method(
     *,
     folds: int = 10,
     random_state: int = 0,
+    scale: str | None = None,
     progress: Progress | None = None,
 ) -> MethodTrial | FailedTrial:
     """Return one method on the seeds of a concept; what goes wrong with a known method is returned, not raised.
@@ -90,12 +91,14 @@ def try_method(
         Of the cross-validation; fewer where the seeds are few.
     random_state : int, default=0
         Draws the folds and the resamples of the interval.
+    scale : {None, "columns"}
+        Whether axes are found in columns divided by their standard deviations.
     progress : callable, optional
         Called with the folds done and their number.
     """
     check_methods([method])
     numbers = stratified_folds(seeds, count_folds(seeds, folds), np.random.default_rng(random_state))
-    return run_in_thread(lambda: _try_method(space, seeds, method, numbers, random_state, progress))
+    return run_in_thread(lambda: _try_method(space, seeds, method, numbers, random_state, scale, progress))
 
 
 def _try_method(
@@ -104,13 +107,14 @@ def _try_method(
     method: str,
     folds: NDArray[np.int64],
     random_state: int,
+    scale: str | None,
     progress: Progress | None,
 ) -> MethodTrial | FailedTrial:
     split = METHODS[method].classes_only and not seeds.is_binary
     learned = replace(seeds, y=seeds.sides) if split else seeds
     start = time.perf_counter()
     try:
-        rotation = fit_rotation(method, learned)
+        rotation = fit_rotation(method, learned, scale=scale)
         seconds = time.perf_counter() - start
         scores = held_out_scores(rotation, learned, folds, progress=progress)[:, 0]
         measured = measure_tau(seeds.values, scores, n_resamples=_RESAMPLES, random_state=random_state)
@@ -238,6 +242,7 @@ def compare_methods(
     folds: int = 10,
     random_state: int = 0,
     n_words: int = 20,
+    scale: str | None = None,
     progress: Progress | None = None,
 ) -> MethodComparison:
     """Return how methods do on one concept: held-out τ, angles between their axes, words they disagree on.
@@ -258,6 +263,8 @@ def compare_methods(
         Draws the folds and the resamples of the intervals.
     n_words : int, default=20
         How many words are named that the methods disagree on.
+    scale : {None, "columns"}
+        Whether axes are found in columns divided by their standard deviations.
     progress : callable, optional
         Called with the folds done and their number, over all methods.
 
@@ -275,7 +282,7 @@ def compare_methods(
     n_folds = count_folds(seeds, folds)
     steps = [n_folds * place for place in range(len(chosen) + 1)]
     trials = [
-        try_method(space, seeds, method, folds=folds, random_state=random_state,
+        try_method(space, seeds, method, folds=folds, random_state=random_state, scale=scale,
                    progress=part_of(progress, start, stop, steps[-1]))
         for method, (start, stop) in zip(chosen, pairwise(steps), strict=True)
     ]  # fmt: skip

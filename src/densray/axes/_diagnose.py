@@ -70,7 +70,7 @@ def diagnose(
     """
     options = options.changed(**choices)
     seeds = find_seeds(space, lexicon, options)
-    rotation = fit_rotation(method, seeds)
+    rotation = fit_rotation(method, seeds, scale=options.scale)
     named = name_method(method)
     return diagnose_axis(
         space, seeds, rotation, method=named, lexicon=lexicon, pairs=pairs, options=options, progress=progress

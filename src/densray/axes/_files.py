@@ -67,7 +67,8 @@ def fit_axis(
     """
     options = options.changed(**choices)
     seeds = find_seeds(space, lexicon, options)
-    rotation, named = fit_rotation(method, seeds, n_components=n_components), name_method(method)
+    rotation = fit_rotation(method, seeds, n_components=n_components, scale=options.scale)
+    named = name_method(method)
     diagnosis = None
     if judge:
         diagnosis = diagnose_axis(

@@ -65,7 +65,7 @@ def induce_frame(
     columns = _number_columns(frame, word)
     seeds_table, spread = _gather(frame, lexicon, word, columns, any_case=options.any_case)
     seeds = find_seeds(_space(seeds_table, word, columns), lexicon, options)
-    rotation = fit_rotation(method, seeds)
+    rotation = fit_rotation(method, seeds, scale=options.scale)
     model = AxisModel.of(rotation, seeds, _space(spread, word, columns), options)
     meta = _score(frame._meta.iloc[:0], word, columns, model)
     return frame.map_partitions(_score, word, columns, model, meta=meta)

@@ -49,7 +49,9 @@ def leave_one_out_axes(
     progress : callable, optional
     """
     plain = isinstance(rotation, DensRay) and not rotation.normalize_differences
-    if isinstance(rotation, MeanDifference) or (plain and not seeds.is_binary and rotation.center_labels):
+    if rotation.scale is not None:  # which a seed left out changes
+        axes = _refitted_axes(rotation, seeds, first[:max_refits], progress)
+    elif isinstance(rotation, MeanDifference) or (plain and not seeds.is_binary and rotation.center_labels):
         axes = _mean_difference_axes(seeds)
     elif is_ridge(rotation):
         axes = ridge_without_each(seeds, float(rotation.penalty_))[1]

@@ -27,6 +27,7 @@ class AxisChoices(TypedDict, total=False):
     max_refits: int
     random_state: int
     label_names: tuple[str, str] | None
+    scale: str | None
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,9 @@ class AxisOptions:
         Draws folds, groups of seeds and permutations.
     label_names : pair of str, optional
         What the low and the high end of the axis are called.
+    scale : {None, "columns"}
+        Whether the axis is found in columns divided by their standard deviations; see
+        :class:`densray.rotations.Rotation`.
 
     Examples
     --------
@@ -68,6 +72,7 @@ class AxisOptions:
     max_refits: int = 50
     random_state: int = 0
     label_names: tuple[str, str] | None = None
+    scale: str | None = None
 
     def __post_init__(self) -> None:
         check_seed(self.random_state)
@@ -96,12 +101,17 @@ def find_seeds(space: WordSpace, lexicon: Lexicon, options: AxisOptions = DEFAUL
     return found.unit() if options.normalize else found
 
 
-def fit_rotation(method: str | Rotation, seeds: Alignment, *, n_components: int | None = 1) -> Rotation:
-    """Return a rotation fitted on the seeds, by name or as given; one that is fitted already is returned as it is."""
-    if isinstance(method, str):
-        return make_rotation(method, n_components).fit(seeds.X, seeds.y)
-    if not hasattr(method, "components_"):
-        unfitted: Rotation = clone(method)
+def fit_rotation(
+    method: str | Rotation, seeds: Alignment, *, n_components: int | None = 1, scale: str | None = None
+) -> Rotation:
+    """Return a rotation fitted on the seeds, by name or as given; one that is fitted already is returned as it is.
+
+    `scale` is what the rotation scales by, unless it is given with a scale of its own.
+    """
+    if isinstance(method, str) or not hasattr(method, "components_"):
+        unfitted: Rotation = make_rotation(method, n_components) if isinstance(method, str) else clone(method)
+        if scale is not None and unfitted.scale is None:
+            unfitted.set_params(scale=scale)
         return unfitted.fit(seeds.X, seeds.y)
     if method.components_.shape[1] != seeds.X.shape[1]:
         raise VectorError(

@@ -23,8 +23,9 @@ from sklearn.exceptions import ConvergenceWarning
 from densray._threads import Progress, ignored_warnings, map_parallel
 from densray._vocabulary import unit_rows
 from densray.alignment import Alignment
-from densray.axes._resampling import count_folds, is_closed_form, is_ridge, refit, stratified_folds
+from densray.axes._resampling import count_folds, is_linear_in_labels, is_ridge, refit, stratified_folds
 from densray.errors import SignalWarning, TaskError
+from densray.moments import ColumnScaling
 from densray.rotations import RIDGE_PENALTIES, Rotation, log_prior
 
 Matrix = NDArray[np.float64]
@@ -61,7 +62,7 @@ def permutation_test(
     """Return how often labels without meaning do as well as the real ones."""
     if n_permutations is not None and n_permutations < 1:
         raise TaskError(f"n_permutations={n_permutations} is given; a test takes at least 1, and 19 to reach p = 0.05.")
-    if is_closed_form(rotation, seeds):
+    if is_linear_in_labels(rotation, seeds):
         usual = PERMUTATIONS_CLOSED if seeds.n_words <= MANY_SEEDS else PERMUTATIONS_MANY
         count = usual if n_permutations is None else n_permutations
         found = _by_products(rotation, seeds, count, random)
@@ -83,7 +84,10 @@ def _by_products(rotation: Rotation, seeds: Alignment, count: int, random: np.ra
     ranks = rankdata(seeds.values)
     X = seeds.X.astype(np.float64)
     ridge, classes = is_ridge(rotation), seeds.is_binary
-    parts = [LinearFold(X, folds == number, ridge=ridge, two_classes=classes) for number in np.unique(folds)]
+    parts = [
+        LinearFold(X, folds == number, ridge=ridge, two_classes=classes, scale=rotation.scale)
+        for number in np.unique(folds)
+    ]
     found = []
     for start in range(0, orders.shape[1], PERMUTATIONS_AT_ONCE):
         columns = orders[:, start : start + PERMUTATIONS_AT_ONCE]
@@ -98,10 +102,16 @@ def _by_products(rotation: Rotation, seeds: Alignment, count: int, random: np.ra
 class LinearFold:
     """One split: scores of its test rows for any labels of its training rows."""
 
-    def __init__(self, X: Matrix, test: NDArray[np.bool_], *, ridge: bool, two_classes: bool) -> None:
+    def __init__(
+        self, X: Matrix, test: NDArray[np.bool_], *, ridge: bool, two_classes: bool, scale: str | None = None
+    ) -> None:
         self.test, self.ridge, self.two_classes = test, ridge, two_classes
-        origin = X[~test].mean(axis=0)
-        self.training, self.unseen = X[~test] - origin, X[test] - origin
+        if scale is None:
+            origin = X[~test].mean(axis=0)
+            self.training, self.unseen = X[~test] - origin, X[test] - origin
+        else:  # no label has a part in it
+            scaling = ColumnScaling.of_rows(X[~test], None, float(np.finfo(np.float64).eps))
+            self.training, self.unseen = scaling.rows(X[~test]), scaling.rows(X[test])
         if ridge:
             values, vectors = np.linalg.eigh(self.training.T @ self.training)
             self.eigenvalues = np.maximum(values, 0.0)

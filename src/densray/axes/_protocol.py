@@ -52,6 +52,8 @@ class Protocol:
     pair_weights : "balanced" or (float, float)
         Weights of unlike and like pairs, for the methods that have them and do not name their own (densray-paper
         does).
+    scale : {None, "columns"}
+        Whether axes are found in columns divided by their standard deviations.
     densifier_solver : {"exact", "sgd"}
         "sgd" is the published one.
     split_at_median : tuple of str
@@ -82,6 +84,7 @@ class Protocol:
     least_coverage: float = 0.1
     level: float = 0.95
     n_resamples: int = 1000
+    scale: str | None = None
 
     def __post_init__(self) -> None:
         check_seed(self.random_state)
@@ -100,7 +103,8 @@ class Protocol:
     def rotation(self, method: str) -> Rotation:
         """Return an unfitted rotation of one axis, with those choices of the protocol that the method knows."""
         rotation = make_rotation(method)
-        chosen = {"weights": self.pair_weights, "solver": self.densifier_solver, "random_state": self.random_state}
+        chosen = {"weights": self.pair_weights, "solver": self.densifier_solver, "random_state": self.random_state,
+                  "scale": self.scale}  # fmt: skip
         known = rotation.get_params(deep=False)
         if known.get("weights") != "balanced":
             del chosen["weights"]

@@ -109,9 +109,9 @@ def axis_errors(
     if n_groups is not None and n_groups < 2:
         raise TaskError(f"n_resamples={n_groups} is given; an error takes at least 2 fits, 50 or more to be of use.")
     axis, random = np.asarray(rotation.components_[0], dtype=np.float64), np.random.default_rng(random_state)
-    if is_mean_difference(rotation, seeds):
+    if is_closed_form(rotation, seeds) and is_mean_difference(rotation, seeds):
         deviations = _mean_difference_deviations(seeds)
-    elif is_ridge(rotation):
+    elif is_closed_form(rotation, seeds):
         deviations = _ridge_deviations(seeds, float(rotation.penalty_))
     else:
         deviations = _refit_deviations(rotation, seeds, n_groups or MOST_GROUPS, random, progress)
@@ -259,7 +259,12 @@ def is_ridge(rotation: Rotation) -> bool:
 
 
 def is_closed_form(rotation: Rotation, seeds: Alignment) -> bool:
-    """Return whether axes without a seed, and of shuffled labels, need no fit each."""
+    """Return whether axes without a seed need no fit each: where leaving it out rescales no column."""
+    return rotation.scale is None and is_linear_in_labels(rotation, seeds)
+
+
+def is_linear_in_labels(rotation: Rotation, seeds: Alignment) -> bool:
+    """Return whether the axes of shuffled labels need no fit each."""
     return is_mean_difference(rotation, seeds) or is_ridge(rotation)
 
 

@@ -256,7 +256,7 @@ def induce(
     options = options.changed(**choices)
     provenance = Provenance.begin(seed=options.random_state)
     seeds = find_seeds(space, lexicon, options)
-    rotation = fit_rotation(method, seeds)
+    rotation = fit_rotation(method, seeds, scale=options.scale)
     held_out = held_out_scores(rotation, seeds, draw_folds(seeds, options))[:, 0]
     model = AxisModel.of(rotation, seeds, space, options, held_out=held_out, progress=progress)
     induced = score_vocabulary(

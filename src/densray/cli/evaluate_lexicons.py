@@ -18,6 +18,7 @@ from densray.cli.options import (
     Methods,
     Overwrite,
     RandomState,
+    Scale,
     Space,
     SpaceAnswer,
     grouped,
@@ -58,6 +59,7 @@ def evaluate_lexicon(
     training_limit: TrainingLimit = 80_000,
     repeats: Annotated[int, typer.Option(min=1, metavar="N", help="Splits: mean and spread of τ over them.")] = 1,
     any_case: AnyCase = False,
+    scale: Scale = None,
     random_state: RandomState = 0,
 ) -> None:
     """Train every method on some words of a lexicon and measure how it orders the others.
@@ -79,7 +81,7 @@ def evaluate_lexicon(
     loaded, gold = [seeds.load(name) for name in names], None if test is None else seeds.load_file(test)
     options: dict[str, Any] = {
         "methods": split_names(methods) or DEFAULT_METHODS,
-        "protocol": _protocol(test_size, training_limit, any_case, random_state),
+        "protocol": _protocol(test_size, training_limit, any_case, random_state, scale),
     }
     vectors = load_space(space, limit=answer.limit)
     result: Result
@@ -108,6 +110,7 @@ def evaluate_stability(
     test_size: TestSize = 0.25,
     training_limit: TrainingLimit = 80_000,
     any_case: AnyCase = False,
+    scale: Scale = None,
     random_state: RandomState = 0,
     output: Figure = None,
     overwrite: Overwrite = False,
@@ -130,7 +133,7 @@ def evaluate_stability(
                 methods=split_names(methods) or _stability.STABILITY_METHODS,
                 sizes=split_numbers(sizes) or _stability.DEFAULT_SIZES,
                 n_samples=n_samples,
-                protocol=_protocol(test_size, training_limit, any_case, random_state),
+                protocol=_protocol(test_size, training_limit, any_case, random_state, scale),
                 progress=progress,
                 journal=run.journal,
             )
@@ -138,11 +141,13 @@ def evaluate_stability(
         show(result, as_json=answer.as_json, quiet=answer.quiet)
 
 
-def _protocol(test_size: float, training_limit: int, any_case: bool, random_state: int) -> Protocol:
+def _protocol(test_size: float, training_limit: int, any_case: bool, random_state: int, scale: str | None) -> Protocol:
     from densray.axes._protocol import Protocol
 
     limit = training_limit or None
-    return Protocol(test_size=test_size, training_limit=limit, any_case=any_case, random_state=random_state)
+    return Protocol(
+        test_size=test_size, training_limit=limit, any_case=any_case, random_state=random_state, scale=scale
+    )
 
 
 def write_figure(result: Stability, output: Path | None, *, overwrite: bool, quiet: bool) -> None:
@@ -164,6 +169,7 @@ def evaluate_methods(
     lexicon: LexiconName = None,
     methods: Methods = None,
     folds: Folds = 10,
+    scale: Scale = None,
     n_words: Annotated[int, typer.Option(min=1, metavar="N", help="Words named that methods disagree on.")] = 20,
     random_state: RandomState = 0,
 ) -> None:
@@ -181,6 +187,7 @@ def evaluate_methods(
             words,
             methods=split_names(methods) or QUICK_METHODS,
             folds=folds,
+            scale=scale,
             random_state=random_state,
             n_words=n_words,
             progress=progress,

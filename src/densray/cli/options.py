@@ -55,6 +55,10 @@ AnyCase: TypeAlias = Annotated[
     bool, typer.Option("--any-case", help="A word the space lacks takes the first that differs in case only.")
 ]
 AnySpace: TypeAlias = Annotated[bool, typer.Option("--any-space", help="Use an axis that was fitted on another space.")]
+Scale: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--scale", metavar="columns", help="Find axes in columns divided by their standard deviations."),
+]
 Folds: TypeAlias = Annotated[int, typer.Option("--folds", min=2, metavar="N", help="Folds of the cross-validation.")]
 
 
@@ -152,6 +156,7 @@ class AxisOptions:
     normalize: Annotated[
         bool, typer.Option("--normalize/--no-normalize", help="Take vectors at unit length, or as they are.")
     ] = True
+    scale: Scale = None
     folds: Folds = 10
     n_resamples: Annotated[
         int | None,

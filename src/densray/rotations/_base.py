@@ -18,6 +18,7 @@ from densray.erasure import Erasure
 from densray.errors import DensRayError, LabelError, NotAdditiveError, RotationNotFittedError, VectorError
 from densray.moments import (
     ClassMoments,
+    ColumnScaling,
     LabelMoments,
     MomentParts,
     ScoreMoments,
@@ -44,16 +45,23 @@ if TYPE_CHECKING:
     from densray.rotations.blocks import BlockStatistics
 
 
+#: What columns may be divided by before an axis is found: nothing, or their standard deviations.
+SCALES = (None, "columns")
+
+
 class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of all rotations: `fit` finds ``components_``, orthonormal rows whose first is the concept.
 
-    A subclass stores its parameters and implements ``_find_axes``.
+    A subclass stores its parameters and implements ``_find_axes``. With ``scale="columns"`` the axes are found in
+    columns divided by their standard deviations σ; an axis w found there is returned as w / σ at unit length, which
+    reads rows as they are in the same order, and further ones are made orthogonal to it.
     """
 
     #: Whether the method needs exactly two classes.
     _classes_only = False
 
     n_components: int | None
+    scale: str | None = None
     components_: NDArray[np.float64]
     classes_: NDArray[Any] | None
     n_features_in_: int
@@ -95,8 +103,22 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         labels = replace(labels, groups=members)
         n_components = self._count_axes(X.shape)
         self.classes_ = labels.classes
-        self.components_ = self._find_axes(X, labels, n_components, weight)
+        self.components_ = self._find_scaled_axes(X, labels, n_components, weight)
         return self
+
+    def _find_scaled_axes(
+        self, X: Array, labels: Labels, n_components: int | None, weight: Array | None
+    ) -> NDArray[np.float64]:
+        """Return what `_find_axes` finds, in scaled columns where that was asked for, as axes of the columns given."""
+        if not self._scales_columns():
+            return self._find_axes(X, labels, n_components, weight)
+        scaling = ColumnScaling.of_rows(X, weight, precision_of(X))
+        return scaling.axes(self._find_axes(scaling.rows(X), labels, n_components, weight))
+
+    def _scales_columns(self) -> bool:
+        if self.scale not in SCALES:
+            raise DensRayError(f"scale={self.scale!r} is given; one of {', '.join(map(repr, SCALES))} is needed.")
+        return self.scale is not None
 
     def transform(self, X: Array) -> Array:
         """Return the coordinates of `X` along the axes; the first column is the concept."""
@@ -283,14 +305,29 @@ class AdditiveRotation(Rotation):
 
     moments_: LabelMoments | None
 
-    def _axes_from_moments(self, n_components: int | None, precision: float) -> NDArray[np.float64]:
-        """Return the axes from ``moments_``."""
+    def _axes_from_moments(
+        self, moments: LabelMoments, n_components: int | None, precision: float
+    ) -> NDArray[np.float64]:
+        """Return the axes of rows with these moments."""
         raise NotImplementedError
+
+    def _axes_at(self, n_components: int | None) -> NDArray[np.float64]:
+        """Return the axes from ``moments_``, in scaled columns where that was asked for: their moments scale too."""
+        assert self.moments_ is not None
+        if not self._scales_columns():
+            return self._axes_from_moments(self.moments_, n_components, self._rounding)
+        scaling = ColumnScaling.of_moments(self.moments_, self._rounding)
+        return scaling.axes(self._axes_from_moments(scaling.moments(self.moments_), n_components, self._rounding))
+
+    def _find_scaled_axes(
+        self, X: Array, labels: Labels, n_components: int | None, weight: Array | None
+    ) -> NDArray[np.float64]:
+        return self._find_axes(X, labels, n_components, weight)  # which scales the moments
 
     @property
     def moment_parts(self) -> MomentParts:
         """The second moments that the axes depend on."""
-        return MomentParts(scatter=True, squares=False)
+        return MomentParts(scatter=True, squares=False, spread=self.scale is not None)
 
     def _check_additive(self, what: str) -> None:
         """Raise where the parameters make a form that does not add up over blocks."""
@@ -353,7 +390,7 @@ class AdditiveRotation(Rotation):
         self.moments_ = statistics.moments
         self.classes_ = self.moments_.classes
         self._rounding = statistics.precision
-        self.components_ = self._axes_from_moments(n_components, self._rounding)
+        self.components_ = self._axes_at(n_components)
         return self
 
     def _find_axes(
@@ -361,13 +398,13 @@ class AdditiveRotation(Rotation):
     ) -> NDArray[np.float64]:
         parts = self.moment_parts
         if labels.classes is None:
-            self.moments_ = ScoreMoments.of(X, labels.values, sample_weight, squares=parts.squares)
+            self.moments_ = ScoreMoments.of(X, labels.values, sample_weight, squares=parts.squares, spread=parts.spread)
         else:
             by_sign = ClassMoments.of(X, labels.values, (-1.0, 1.0), sample_weight, scatter=parts.scatter).groups
             low, high = labels.classes.tolist()
             self.moments_ = ClassMoments({low: by_sign[-1.0], high: by_sign[1.0]})
         self._rounding = precision_of(X)
-        return self._axes_from_moments(n_components, self._rounding)
+        return self._axes_at(n_components)
 
     def _refresh(self) -> Self:
         assert self.moments_ is not None
@@ -375,5 +412,5 @@ class AdditiveRotation(Rotation):
         if self.classes_ is not None and len(self.classes_) < 2:
             return self  # one label so far: no axis yet
         width = self.n_features_in_
-        self.components_ = self._axes_from_moments(self._count_axes((width, width)), self._rounding)
+        self.components_ = self._axes_at(self._count_axes((width, width)))
         return self

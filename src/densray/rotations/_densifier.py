@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 
 from densray._arrays import Array, is_foreign, to_host
 from densray.errors import DensRayError
+from densray.moments import ColumnScaling
 from densray.pairs import PairWeights
 from densray.rotations._base import (
     Rotation,
@@ -32,7 +33,7 @@ from densray.rotations._densifier_solvers import (
 )
 from densray.rotations._densray import densray_axes
 from densray.rotations._differences import unit
-from densray.rotations._input import Labels, check_rows, check_weights, drop_weightless, read_signals
+from densray.rotations._input import Labels, check_rows, check_weights, drop_weightless, precision_of, read_signals
 
 SOLVERS = ("auto", "exact", "sgd")
 
@@ -87,6 +88,9 @@ class Densifier(Rotation):
     precision : {None, "float32", "float64"}, default=None
         Convert the rows to this first; None multiplies float32 and float64 rows as they are and refuses half
         precision.
+    scale : {None, "columns"}, default=None
+        "columns" finds the axes in columns divided by their standard deviations σ, which those of language models
+        need; an axis w found there is returned as the one that reads rows as they are, w / σ at unit length.
 
     Attributes
     ----------
@@ -132,6 +136,7 @@ class Densifier(Rotation):
         tol: float = 1e-10,
         random_state: int | np.random.RandomState | None = None,
         precision: str | None = None,
+        scale: str | None = None,
     ) -> None:
         self.n_components = n_components  # type: ignore[assignment]
         self.solver = solver
@@ -144,6 +149,7 @@ class Densifier(Rotation):
         self.tol = tol
         self.random_state = random_state
         self.precision = precision
+        self.scale = scale
 
     def fit(self, X: Array, y: Array, sample_weight: Array | None = None, *, groups: Array | None = None) -> Self:
         """Find the axes.
@@ -174,7 +180,9 @@ class Densifier(Rotation):
         counts = self._axes_of_signals(len(signals), X.shape[1])
         self.classes_ = None
         self.objective_ = None
-        axes = self._descend(X, signals, counts, weight)
+        scaling = ColumnScaling.of_rows(X, weight, precision_of(X)) if self._scales_columns() else None
+        axes = self._descend(X if scaling is None else scaling.rows(X), signals, counts, weight)
+        axes = axes if scaling is None else scaling.axes(axes)
         self.components_ = complete_basis(axes) if self.n_components is None else axes
         return self
 

@@ -13,7 +13,7 @@ from scipy.linalg import eigh
 
 from densray._arrays import Array, array_on, is_memory_mapped, namespace, to_host
 from densray.errors import NotAdditiveError, SignalWarning
-from densray.moments import ClassMoments, MomentParts
+from densray.moments import ClassMoments, ColumnScaling, LabelMoments, MomentParts
 from densray.pair_sampling import (
     SAMPLE_ROWS,
     PairEstimate,
@@ -177,6 +177,9 @@ class DensRay(AdditiveRotation):
     precision : {None, "float32", "float64"}, default=None
         Convert the rows to this first; None multiplies float32 and float64 rows as they are and refuses half
         precision.
+    scale : {None, "columns"}, default=None
+        "columns" finds the axes in columns divided by their standard deviations σ, which those of language models
+        need; an axis w found there is returned as the one that reads rows as they are, w / σ at unit length.
     n_partners : int or None, default=None
         Acts with ``normalize_differences=True`` only. Compare each row with about this many random others instead of
         all: an unbiased estimate of A in :math:`O(n\,n_\text{partners}\,d)` work. ``axis_error_`` says how far off the
@@ -245,6 +248,7 @@ class DensRay(AdditiveRotation):
         normalize_differences: bool = False,
         center_labels: bool = True,
         precision: str | None = None,
+        scale: str | None = None,
         n_partners: int | None = None,
         sample_rows: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -254,6 +258,7 @@ class DensRay(AdditiveRotation):
         self.normalize_differences = normalize_differences
         self.center_labels = center_labels
         self.precision = precision
+        self.scale = scale
         self.n_partners = n_partners
         self.sample_rows = sample_rows
         self.random_state = random_state
@@ -269,19 +274,42 @@ class DensRay(AdditiveRotation):
         if self.n_partners is None:
             check_all_pairs(X)
         pairs = pairs_of_rows(X, labels, sample_weight, self.weights, center=self.center_labels)
+        scaling = ColumnScaling.of_rows(X, sample_weight, precision_of(X)) if self._scales_columns() else None
         if self.n_partners is None:
-            return self._solve(pairs.matrix(), toward, n_components, precision_of(X))
+            return self._solve_pairs(pairs, scaling, toward, n_components, precision_of(X))
         random = check_random_generator(self.random_state)
         limit = self.sample_rows or (SAMPLE_ROWS if is_memory_mapped(X) else X.shape[0])
-        estimate = pairs.sample(limit, random).estimate(self.n_partners, random)
-        axes = self._solve(estimate.matrix, toward, n_components, precision_of(X))
-        self.axis_error_ = estimate.axis_error()
-        return axes
+        return self._solve_pairs(pairs.sample(limit, random), scaling, toward, n_components, precision_of(X), random)
+
+    def _solve_pairs(
+        self,
+        pairs: UnitPairs,
+        scaling: ColumnScaling | None,
+        toward: NDArray[np.float64],
+        n_components: int | None,
+        precision: float,
+        random: np.random.Generator | None = None,
+    ) -> NDArray[np.float64]:
+        """Return the axes from all pairs, or with `random` from some of each row; of a sample only its rows scale."""
+        if scaling is not None:
+            pairs, toward = replace(pairs, X=scaling.rows(pairs.X)), toward / scaling.spread
+        error = None
+        if random is None:
+            A = pairs.matrix()
+        else:
+            estimate = pairs.estimate(int(self.n_partners or 0), random)
+            A, error = estimate.matrix, estimate.axis_error()
+        axes = self._solve(A, toward, n_components, precision)
+        self.axis_error_ = error
+        return axes if scaling is None else scaling.axes(axes)
 
     @property
     def moment_parts(self) -> MomentParts:
         """The second moments that the axes depend on; of unit-length differences none: their pairs are sampled."""
-        return MomentParts(scatter=not self.normalize_differences, squares=not self.center_labels)
+        scaled = self.scale is not None
+        return MomentParts(
+            scatter=scaled or not self.normalize_differences, squares=not self.center_labels, spread=scaled
+        )
 
     def _check_additive(self, what: str) -> None:
         if self.normalize_differences:
@@ -298,20 +326,20 @@ class DensRay(AdditiveRotation):
         self.n_features_in_ = statistics.width
         n_components = self._count_axes((statistics.n_rows, statistics.width))
         pairs, toward = pairs_of_sample(statistics, self.weights, center=self.center_labels)
-        estimate = pairs.estimate(int(self.n_partners or 0), check_random_generator(self.random_state))
+        scaling = ColumnScaling.of_moments(statistics.moments, statistics.precision) if self._scales_columns() else None
         self.moments_ = None
         self.classes_ = statistics.moments.classes
-        self.components_ = self._solve(estimate.matrix, toward, n_components, statistics.precision)
-        self.axis_error_ = estimate.axis_error()
+        random = check_random_generator(self.random_state)
+        self.components_ = self._solve_pairs(pairs, scaling, toward, n_components, statistics.precision, random)
         return self
 
-    def _axes_from_moments(self, n_components: int | None, precision: float) -> NDArray[np.float64]:
-        moments = self.moments_
+    def _axes_from_moments(
+        self, moments: LabelMoments, n_components: int | None, precision: float
+    ) -> NDArray[np.float64]:
         if isinstance(moments, ClassMoments):
             low, high = (moments.groups[value] for value in sorted(moments.groups))
             A = class_pair_matrix(moments, PairWeights.resolve(self.weights, high.weight, low.weight))
             return self._solve(A, to_host(high.mean - low.mean), n_components, precision)
-        assert moments is not None
         A = score_pair_matrix(moments, center=self.center_labels)
         return self._solve(A, score_covariance(moments), n_components, precision)
 
@@ -360,4 +388,4 @@ def densray_axes(
 ) -> NDArray[np.float64]:
     """Return all axes that DensRay finds in checked rows, as another method's starting points."""
     rotation = DensRay(weights=weights, normalize_differences=normalize, center_labels=center)  # type: ignore[arg-type]
-    return rotation._find_axes(X, labels, None, weight)
+    return rotation._find_axes(X, labels, None, weight)  # of rows as they are

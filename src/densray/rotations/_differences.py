@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from densray._arrays import Array, array_on, namespace, to_host
 from densray.errors import LabelError, VectorError
-from densray.moments import ClassMoments, MomentParts
+from densray.moments import ClassMoments, LabelMoments, MomentParts
 from densray.pairs import score_covariance, unlike_pair_matrix
 from densray.rotations._base import AdditiveRotation, Rotation, complete_basis, label_covariance, orient
 from densray.rotations._densray import principal_axes
@@ -29,6 +29,9 @@ class MeanDifference(AdditiveRotation):
     precision : {None, "float32", "float64"}, default=None
         Convert the rows to this first; None multiplies float32 and float64 rows as they are and refuses half
         precision.
+    scale : {None, "columns"}, default=None
+        "columns" finds the axes in columns divided by their standard deviations σ, which those of language models
+        need; an axis w found there is returned as the one that reads rows as they are, w / σ at unit length.
 
     Attributes
     ----------
@@ -51,22 +54,23 @@ class MeanDifference(AdditiveRotation):
     array([[1., 0.]])
     """
 
-    def __init__(self, n_components: int | None = 1, *, precision: str | None = None) -> None:
+    def __init__(self, n_components: int | None = 1, *, precision: str | None = None, scale: str | None = None) -> None:
         self.n_components = n_components
         self.precision = precision
+        self.scale = scale
 
     @property
     def moment_parts(self) -> MomentParts:
-        """The second moments that the axes depend on: none."""
-        return MomentParts(scatter=False, squares=False)
+        """The second moments that the axes depend on: none, or for scaled columns their spread."""
+        return MomentParts(scatter=self.scale is not None, squares=False, spread=self.scale is not None)
 
-    def _axes_from_moments(self, n_components: int | None, precision: float) -> NDArray[np.float64]:
-        moments = self.moments_
+    def _axes_from_moments(
+        self, moments: LabelMoments, n_components: int | None, precision: float
+    ) -> NDArray[np.float64]:
         if isinstance(moments, ClassMoments):
             low, high = (moments.groups[value] for value in sorted(moments.groups))
             direction = to_host(high.mean - low.mean)
         else:
-            assert moments is not None
             direction = score_covariance(moments)
         axes = unit(direction)[None, :]
         return axes if n_components == 1 else complete_basis(axes)[:n_components]
@@ -102,6 +106,9 @@ class PairDirection(Rotation):
     precision : {None, "float32", "float64"}, default=None
         Convert the rows to this first; None multiplies float32 and float64 rows as they are and refuses half
         precision.
+    scale : {None, "columns"}, default=None
+        "columns" finds the axes in columns divided by their standard deviations σ, which those of language models
+        need; an axis w found there is returned as the one that reads rows as they are, w / σ at unit length.
 
     Attributes
     ----------
@@ -128,9 +135,10 @@ class PairDirection(Rotation):
 
     eigenvalues_: NDArray[np.float64]
 
-    def __init__(self, n_components: int | None = 1, *, precision: str | None = None) -> None:
+    def __init__(self, n_components: int | None = 1, *, precision: str | None = None, scale: str | None = None) -> None:
         self.n_components = n_components
         self.precision = precision
+        self.scale = scale
 
     def _find_axes(
         self, X: Array, labels: Labels, n_components: int | None, sample_weight: Array | None

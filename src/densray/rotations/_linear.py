@@ -53,6 +53,9 @@ class LinearRotation(Rotation):
     precision : {None, "float32", "float64"}, default=None
         Convert the rows to this first; None multiplies float32 and float64 rows as they are and refuses half
         precision.
+    scale : {None, "columns"}, default=None
+        "columns" finds the axes in columns divided by their standard deviations σ, which those of language models
+        need; an axis w found there is returned as the one that reads rows as they are, w / σ at unit length.
 
     Attributes
     ----------
@@ -85,10 +88,18 @@ class LinearRotation(Rotation):
     n_signal_axes_: int
     penalty_: float | None
 
-    def __init__(self, estimator: Any = "ridge", *, n_components: int | None = 1, precision: str | None = None) -> None:
+    def __init__(
+        self,
+        estimator: Any = "ridge",
+        *,
+        n_components: int | None = 1,
+        precision: str | None = None,
+        scale: str | None = None,
+    ) -> None:
         self.estimator = estimator
         self.n_components = n_components
         self.precision = precision
+        self.scale = scale
 
     @property
     def _classes_only(self) -> bool:  # type: ignore[override]

@@ -11,9 +11,18 @@ from sklearn.base import clone
 
 from densray._arrays import Array, array_on, is_foreign, namespace, to_host
 from densray.errors import DensRayError, LabelError
+from densray.moments import ColumnScaling
 from densray.rotations._base import Rotation, complete_basis, repeat_in_complement, score_signals
 from densray.rotations._densray import DensRay
-from densray.rotations._input import Labels, check_rows, check_weights, drop_weightless, read_groups, read_signals
+from densray.rotations._input import (
+    Labels,
+    check_rows,
+    check_weights,
+    drop_weightless,
+    precision_of,
+    read_groups,
+    read_signals,
+)
 
 
 class SequentialRotation(Rotation):
@@ -33,6 +42,9 @@ class SequentialRotation(Rotation):
     precision : {None, "float32", "float64"}, default=None
         Convert the rows to this first; None multiplies float32 and float64 rows as they are and refuses half
         precision.
+    scale : {None, "columns"}, default=None
+        "columns" finds the axes in columns divided by their standard deviations σ, which those of language models
+        need; an axis w found there is returned as the one that reads rows as they are, w / σ at unit length.
 
     Attributes
     ----------
@@ -64,11 +76,13 @@ class SequentialRotation(Rotation):
         n_components: int | None = None,
         names: Sequence[str] | None = None,
         precision: str | None = None,
+        scale: str | None = None,
     ) -> None:
         self.rotation = rotation
         self.n_components = n_components
         self.names = names
         self.precision = precision
+        self.scale = scale
 
     def fit(self, X: Array, y: Array, sample_weight: Array | None = None, *, groups: Array | None = None) -> Self:
         """Find one axis per concept.
@@ -101,7 +115,9 @@ class SequentialRotation(Rotation):
             axis: NDArray[np.float64] = self.rotations_[-1].components_[0]
             return axis
 
-        axes = repeat_in_complement(X, len(signals), find)
+        scaling = ColumnScaling.of_rows(X, weight, precision_of(X)) if self._scales_columns() else None
+        axes = repeat_in_complement(X if scaling is None else scaling.rows(X), len(signals), find)
+        axes = axes if scaling is None else scaling.axes(axes)
         self.n_concepts_ = len(axes)
         self.classes_ = signals[0][1].classes
         self.components_ = complete_basis(axes)[: self.n_components]
@@ -110,6 +126,11 @@ class SequentialRotation(Rotation):
     def _fitted(self, Z: Array, signal: Labels, weight: Array | None, groups: Array | None) -> Rotation:
         """Return the method fitted to one concept, in the coordinates of its complement."""
         rotation: Rotation = clone(self.rotation) if self.rotation is not None else DensRay(1)
+        if rotation.scale is not None:
+            raise DensRayError(
+                f"the rotation of a sequence has scale={rotation.scale!r}, and the columns of a complement are not "
+                "those of X. Give scale to the SequentialRotation instead."
+            )
         rotation.set_params(n_components=1)
         return rotation.fit(Z, signal.values, weight, groups=groups)
 

@@ -37,6 +37,9 @@ class WhitenedDensRay(Rotation):
     precision : {None, "float32", "float64"}, default=None
         Convert the rows to this first; None multiplies float32 and float64 rows as they are and refuses half
         precision.
+    scale : {None, "columns"}, default=None
+        "columns" finds the axes in columns divided by their standard deviations σ, which those of language models
+        need; an axis w found there is returned as the one that reads rows as they are, w / σ at unit length.
 
     Attributes
     ----------
@@ -79,11 +82,17 @@ class WhitenedDensRay(Rotation):
     penalty_: float
 
     def __init__(
-        self, n_components: int | None = 1, *, normalize_differences: bool = False, precision: str | None = None
+        self,
+        n_components: int | None = 1,
+        *,
+        normalize_differences: bool = False,
+        precision: str | None = None,
+        scale: str | None = None,
     ) -> None:
         self.n_components = n_components
         self.normalize_differences = normalize_differences
         self.precision = precision
+        self.scale = scale
 
     def _find_axes(
         self, X: Array, labels: Labels, n_components: int | None, sample_weight: Array | None
