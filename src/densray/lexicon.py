@@ -244,6 +244,22 @@ class Lexicon:
         barred = {spelling_key(word, any_case=any_case) for word in words}
         return self._where(np.array([spelling_key(word, any_case=any_case) not in barred for word in self.words]))
 
+    def spelled_as(self, space: WordSpace) -> Lexicon:
+        """Return the lexicon with every word that a space lacks as the space spells it, where only case differs.
+
+        >>> from densray import WordSpace
+        >>> Lexicon({"Good": 1, "bad": -1}).spelled_as(WordSpace(["good", "bad"], [[1, 0], [0, 1]])).words
+        ('good', 'bad')
+        """
+        rows = space.locate(self.words, any_case=True).tolist()
+        words = tuple(word if row < 0 else space.words[row] for word, row in zip(self.words, rows, strict=True))
+        if words == self.words:
+            return self
+        found = self._with(words, self.labels)
+        lists = {name: (*getattr(self.dropped, name), *getattr(found.dropped, name)) for name in vars(self.dropped)}
+        found.dropped = replace(found.dropped, **lists)
+        return found
+
     def split(
         self, test_size: float = 0.2, *, random_state: int | np.random.RandomState | None = None
     ) -> tuple[Lexicon, Lexicon]:

@@ -39,6 +39,7 @@ from densray.axes._options import AxisOptions, find_seeds, fit_rotation
 from densray.axes._protocol import PAPER_METHODS, Protocol, TrainTest, fit_method
 from densray.axes._resampling import AxisErrors, Cone
 from densray.axes._scoring import WRITERS, Induction, induce, score_vocabulary
+from densray.axes._spaces import SpaceComparison, compare_spaces
 from densray.axes._stability import DEFAULT_SIZES, STABILITY_METHODS, SizeScore, Stability, evaluate_stability
 from densray.axes._views import (
     AxisChange,
@@ -79,6 +80,7 @@ __all__ = [
     "RepeatedInduction",
     "SavedAxis",
     "SizeScore",
+    "SpaceComparison",
     "Stability",
     "TrainTest",
     "Verdict",
@@ -87,6 +89,7 @@ __all__ = [
     "axis_relation",
     "check_methods",
     "compare_methods",
+    "compare_spaces",
     "compare_trials",
     "degrees_between",
     "diagnose",

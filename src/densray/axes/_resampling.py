@@ -109,14 +109,23 @@ def axis_errors(
     if n_groups is not None and n_groups < 2:
         raise TaskError(f"n_resamples={n_groups} is given; an error takes at least 2 fits, 50 or more to be of use.")
     axis, random = np.asarray(rotation.components_[0], dtype=np.float64), np.random.default_rng(random_state)
-    if is_closed_form(rotation, seeds) and is_mean_difference(rotation, seeds):
-        deviations = _mean_difference_deviations(seeds)
-    elif is_closed_form(rotation, seeds):
-        deviations = _ridge_deviations(seeds, float(rotation.penalty_))
-    else:
+    deviations = seed_deviations(rotation, seeds)
+    if deviations is None:
         deviations = _refit_deviations(rotation, seeds, n_groups or MOST_GROUPS, random, progress)
     tangent = deviations - np.outer(deviations @ axis, axis)
-    return AxisErrors(_with_fewer_rows(deviations, random), confidence_cone(tangent))
+    return AxisErrors(with_fewer_rows(deviations, random), confidence_cone(tangent))
+
+
+def seed_deviations(rotation: Rotation, seeds: Alignment) -> Matrix | None:
+    """Return the deviation of axis 0 without each seed, one row per seed, so that squares add up to its variance.
+
+    None where the method has no closed form for it.
+    """
+    if not is_closed_form(rotation, seeds):
+        return None
+    if is_mean_difference(rotation, seeds):
+        return _mean_difference_deviations(seeds)
+    return _ridge_deviations(seeds, float(rotation.penalty_))
 
 
 def confidence_cone(tangent: Matrix, level: float = 0.95) -> Cone:
@@ -228,7 +237,7 @@ def _refit_deviations(
     return np.asarray((axes / cosines[:, None] - axis) * np.array(factors)[:, None])
 
 
-def _with_fewer_rows(deviations: Matrix, random: np.random.Generator) -> Matrix:
+def with_fewer_rows(deviations: Matrix, random: np.random.Generator) -> Matrix:
     """Return a matrix of few rows with the same covariance: exact up to the width, in expectation beyond."""
     if len(deviations) > deviations.shape[1]:
         deviations = np.asarray(np.linalg.qr(deviations, mode="r"), dtype=np.float64)

@@ -217,8 +217,7 @@ class Concept:
         for name in ("lexicon", "probed"):
             lexicon = getattr(self, name)
             if lexicon is not None:
-                words = _respelled(tuple(lexicon.words), space)
-                changed[name] = Lexicon(zip(words, lexicon.labels.tolist(), strict=True), name=lexicon.name)
+                changed[name] = lexicon.spelled_as(space)
         return replace(self, **changed)
 
 

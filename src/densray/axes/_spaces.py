@@ -1,0 +1,360 @@
+"""One axis in two spaces: which words moved along it, in units of their error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray._vocabulary import unit_rows
+from densray.alignment import Alignment, locate_spellings
+from densray.axes._options import DEFAULTS, AxisChoices, AxisOptions, find_seeds, fit_rotation
+from densray.axes._resampling import axis_errors, seed_deviations, with_fewer_rows
+from densray.errors import LexiconError, TaskError
+from densray.lexicon import Lexicon
+from densray.report import Column, Input, Provenance, Result, Table, show_count, show_number
+from densray.space import WordSpace
+
+#: Words that are compared, at most: the first that both spaces have.
+MOST_COMPARED = 100_000
+#: Words of about one frequency whose differences say how far words that did not move lie apart.
+WORDS_PER_GROUP = 500
+#: A normal distribution's standard deviation, in median distances from its median.
+_NORMAL = 1.4826
+
+
+@dataclass(frozen=True)
+class SpaceComparison(Result):
+    """One axis in two spaces: which words moved along it, in units of their error.
+
+    Scores are standardised over the words that are compared, so that spaces of any kind have one scale.
+
+    Attributes
+    ----------
+    spaces : pair of str
+    n_words : int
+        Words compared: those of both spaces, or the pairs given.
+    n_seeds : pair of int
+    is_paired : bool
+        Whether both axes have the same seeds, so that what other seeds would change in both alike is no error of the
+        difference; else the errors of the two axes count as independent.
+    correlation : float
+        Of the two scores over the words compared (Pearson).
+    n_moved : int
+        Words that moved, at a false discovery rate of 5% (Benjamini & Hochberg 1995).
+    risen, fallen : lists of dict
+        The words that moved most from the first space to the second; see :meth:`entries`.
+    words : tuple of pairs of str
+        Each word as either space spells it.
+    first, second : arrays of shape (n_words,)
+        Standardised scores.
+    first_error, second_error : arrays of shape (n_words,)
+        Their standard errors, over seeds.
+    seed_error : array of shape (n_words,)
+        Standard error of the difference, over seeds.
+    noise : array of shape (n_words,)
+        How far words as frequent as this one lie apart beyond that in the middle of their distribution (from median
+        distances): what corpora and training change in words that did not move.
+    moved : array of bool
+    """
+
+    title = "One axis in two spaces"
+
+    spaces: tuple[str, str]
+    n_words: int
+    n_seeds: tuple[int, int]
+    is_paired: bool
+    correlation: float
+    n_moved: int
+    risen: list[dict[str, Any]]
+    fallen: list[dict[str, Any]]
+    words: tuple[tuple[str, str], ...] = field(repr=False, metadata={"report": False})
+    first: NDArray[np.float64] = field(repr=False, metadata={"report": False})
+    second: NDArray[np.float64] = field(repr=False, metadata={"report": False})
+    first_error: NDArray[np.float64] = field(repr=False, metadata={"report": False})
+    second_error: NDArray[np.float64] = field(repr=False, metadata={"report": False})
+    seed_error: NDArray[np.float64] = field(repr=False, metadata={"report": False})
+    noise: NDArray[np.float64] = field(repr=False, metadata={"report": False})
+    moved: NDArray[np.bool_] = field(repr=False, metadata={"report": False})
+
+    @property
+    def difference(self) -> NDArray[np.float64]:
+        """The standardised score in the second space less that in the first."""
+        return np.asarray(self.second - self.first)
+
+    @property
+    def error(self) -> NDArray[np.float64]:
+        """The joint standard error of the difference: of seeds and of words that did not move."""
+        return np.asarray(np.hypot(self.seed_error, self.noise))
+
+    @property
+    def ratio(self) -> NDArray[np.float64]:
+        """The difference in units of its joint standard error; 0 where there is neither."""
+        error = self.error
+        return np.asarray(np.divide(self.difference, error, out=np.zeros_like(error), where=error > 0.0))
+
+    def entries(self, rows: Sequence[int]) -> list[dict[str, Any]]:
+        """Return what is known of some of the words compared, by their places."""
+        difference, error, ratio = self.difference, self.error, self.ratio
+        return [
+            {
+                "word": " – ".join(dict.fromkeys(self.words[row])),
+                "first": float(self.first[row]),
+                "first_error": float(self.first_error[row]),
+                "second": float(self.second[row]),
+                "second_error": float(self.second_error[row]),
+                "difference": float(difference[row]),
+                "error": float(error[row]),
+                "ratio": float(ratio[row]),
+                "moved": bool(self.moved[row]),
+            }
+            for row in rows
+        ]
+
+    def lookup(self, words: Sequence[str]) -> list[dict[str, Any]]:
+        """Return what is known of words of either space; those that are not compared are left out."""
+        places: dict[str, int] = {}
+        for place, pair in enumerate(self.words):
+            for word in pair:
+                places.setdefault(word, place)
+        return self.entries(list(dict.fromkeys(places[word] for word in words if word in places)))
+
+    def text(self) -> str:
+        """Return how alike the two orders are, and how many words moved."""
+        first, second = self.spaces
+        errors = "the same seeds, left out in both spaces at once" if self.is_paired else "independent errors"
+        return (
+            f"{show_count(self.n_words)} words of “{first}” and “{second}” correlate at {show_number(self.correlation, 2)} along this axis; "
+            f"{show_count(self.n_moved)} of them moved (false discovery rate 5%).\n"
+            f"Errors are those of the seeds ({errors}) and of words as frequent that did not move."
+        )
+
+    def tables(self) -> list[Table]:
+        """Return the words that rose, and those that fell."""
+        columns = [
+            Column("word"),
+            Column("first", self.spaces[0], decimals=2),
+            Column("second", self.spaces[1], decimals=2),
+            Column("difference", decimals=2),
+            Column("error", "±", decimals=2),
+            Column("ratio", "in errors", decimals=1),
+        ]
+        note = (
+            "Scores are standardised over the words compared. A difference beyond 2 errors is no finding by itself: of "
+        )
+        note += "20 words that did not move, one lies there."
+        return [Table("Risen most", columns, self.risen, [note]), Table("Fallen most", columns, self.fallen)]
+
+
+def compare_spaces(
+    first: WordSpace,
+    second: WordSpace,
+    lexicon: Lexicon,
+    *,
+    other_lexicon: Lexicon | None = None,
+    pairs: Iterable[tuple[str, str]] | None = None,
+    method: str = "auto",
+    n_words: int = 20,
+    options: AxisOptions = DEFAULTS,
+    **choices: Unpack[AxisChoices],
+) -> SpaceComparison:
+    r"""Return which words moved along an axis from one space to another: decades, domains, models, languages.
+
+    With the axes :math:`w, w'` of the two spaces a word x, x' has the standardised scores z, z' (over the words
+    compared). To first order the seeds change z by
+
+    .. math:: (x - c)^\top(\delta - (b^\top\delta) w) / s
+
+    with the error δ of the axis, the mean c of the words, the standard deviation s of their scores and the slope b of
+    vectors on scores; the jackknife without each seed gives δ. Where both axes have the same seeds, each is left out
+    of both at once. What corpora and training change in words that did not move is the spread of differences in the
+    middle of their distribution beyond the errors of the seeds, among words as frequent.
+
+    Parameters
+    ----------
+    first, second : WordSpace
+        Of any widths.
+    lexicon : Lexicon
+        The seeds. Where there are no others for the second space, those that both spaces have.
+    other_lexicon : Lexicon, optional
+        The seeds of the second space, as of another language.
+    pairs : pairs of str, optional
+        The words to compare, of the first space and of the second; by default the words that both have, at most
+        100,000, the first in the first space.
+    method : str, default="auto"
+    n_words : int, default=20
+        How many words are named either way.
+    options : AxisOptions, optional
+    **choices
+        Fields of :class:`densray.axes.AxisOptions` by name.
+    """
+    from scipy.stats import false_discovery_control, norm
+
+    options = options.changed(**choices)
+    provenance = Provenance.begin(seed=options.random_state)
+    seeds = _seeds_of_both((first, second), lexicon, other_lexicon, options)
+    rows = _compared_rows(first, second, pairs)
+    parts = [
+        _StandardScores.of(space, place, found, method, options)
+        for space, place, found in zip((first, second), rows, seeds, strict=True)
+    ]
+    is_paired = other_lexicon is None and all(part.by_seed for part in parts)
+    joint = _joint_deviations(parts, is_paired=is_paired, random=np.random.default_rng(options.random_state))
+    seed_error = _lengths([part.centred for part in parts], joint)
+    difference = parts[1].scores - parts[0].scores
+    noise = _noise(difference, seed_error, np.maximum(*rows))
+    error = np.hypot(seed_error, noise)
+    ratio = np.divide(difference, error, out=np.zeros_like(error), where=error > 0.0)
+    moved = false_discovery_control(2.0 * norm.sf(np.abs(ratio))) <= _FALSE_DISCOVERIES
+    places = zip(*(each.tolist() for each in rows), strict=True)
+    found = SpaceComparison(
+        spaces=(first.name, second.name),
+        n_words=len(ratio),
+        n_seeds=(seeds[0].n_words, seeds[1].n_words),
+        is_paired=is_paired,
+        correlation=float(np.corrcoef(parts[0].scores, parts[1].scores)[0, 1]),
+        n_moved=int(moved.sum()),
+        risen=[],
+        fallen=[],
+        words=tuple((first.words[one], second.words[other]) for one, other in places),
+        first=parts[0].scores,
+        second=parts[1].scores,
+        first_error=parts[0].errors,
+        second_error=parts[1].errors,
+        seed_error=seed_error,
+        noise=noise,
+        moved=moved,
+        provenance=provenance.finish(
+            inputs=[Input.of("space", first), Input.of("other space", second), Input.of("lexicon", lexicon)],
+            used=len(ratio),
+            method=method,
+        ),
+    )
+    order = np.argsort(ratio, kind="stable")
+    ends = [end for end in (order[::-1], order) if len(end)]
+    risen, fallen = ([row for row in end[:n_words].tolist() if sign * ratio[row] > 0.0]
+                     for end, sign in zip(ends, (1.0, -1.0), strict=True))  # fmt: skip
+    return replace(found, risen=found.entries(risen), fallen=found.entries(fallen))
+
+
+_FALSE_DISCOVERIES = 0.05
+_FEWEST_COMPARED = 10
+
+
+@dataclass(frozen=True)
+class _StandardScores:
+    """Words of one space along its axis: standardised scores, their errors, and what these are made of.
+
+    `deviations` of the axis are per unit of the standard deviation of scores; `by_seed` says whether there is one row
+    per seed.
+    """
+
+    scores: NDArray[np.float64]
+    errors: NDArray[np.float64]
+    centred: NDArray[np.float32]
+    deviations: NDArray[np.float64]
+    by_seed: bool
+
+    @classmethod
+    def of(
+        cls, space: WordSpace, rows: NDArray[np.int64], seeds: Alignment, method: str, options: AxisOptions
+    ) -> _StandardScores:
+        rotation = fit_rotation(method, seeds)
+        axis = np.asarray(rotation.components_[0], dtype=np.float64)
+        X = np.asarray(space.vectors[rows])
+        X = unit_rows(X) if options.normalize else X
+        centred = X - X.mean(axis=0, dtype=np.float64).astype(X.dtype)
+        along = (centred @ axis.astype(X.dtype)).astype(np.float64)
+        spread = float(along.std())
+        if spread == 0.0:
+            raise TaskError(f"the words compared all have the same score in '{space.name}'. Compare other words.")
+        found = seed_deviations(rotation, seeds)
+        deviations = (
+            axis_errors(rotation, seeds, random_state=options.random_state).deviations if found is None else found
+        )
+        slope = (along @ centred).astype(np.float64) / float(along @ along)
+        # an axis has no scale: what changes all scores by one factor is not an error
+        free = (deviations - np.outer(deviations @ slope, axis)) / spread
+        return cls(along / spread, _lengths([centred], free), centred, free, found is not None)
+
+
+def _seeds_of_both(
+    spaces: tuple[WordSpace, WordSpace], lexicon: Lexicon, other: Lexicon | None, options: AxisOptions
+) -> tuple[Alignment, Alignment]:
+    """Return the seeds of either space: its own, or those of one lexicon that both spaces have, in one order."""
+    first, second = spaces
+    if other is not None:
+        return find_seeds(first, lexicon, options), find_seeds(second, other, options)
+    located = [locate_spellings(lexicon.words, space, any_case=options.any_case)[0] for space in spaces]
+    shared = (located[0] >= 0) & (located[1] >= 0)
+    if shared.sum() < 2:
+        raise LexiconError(
+            f"{int(shared.sum())} of {len(lexicon)} lexicon words are in both '{first.name}' and '{second.name}'; at "
+            "least two are needed. Are they of two languages? Then give words of its own for the second space "
+            "(other_lexicon=)."
+        )
+    missing = [word for word, both in zip(lexicon.words, shared.tolist(), strict=True) if not both]
+    kept = lexicon.without(missing) if missing else lexicon
+    return find_seeds(first, kept, options), find_seeds(second, kept, options)
+
+
+def _compared_rows(
+    first: WordSpace, second: WordSpace, pairs: Iterable[tuple[str, str]] | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rows of the words compared, in the first space and in the second."""
+    if pairs is None:
+        found = second.locate(first.words[: 4 * MOST_COMPARED])
+        rows = np.flatnonzero(found >= 0)[:MOST_COMPARED], found[found >= 0][:MOST_COMPARED]
+    else:
+        listed = list(dict.fromkeys(pairs))
+        both = first.locate([pair[0] for pair in listed]), second.locate([pair[1] for pair in listed])
+        known = (both[0] >= 0) & (both[1] >= 0)
+        rows = both[0][known], both[1][known]
+    if len(rows[0]) < _FEWEST_COMPARED:
+        raise TaskError(
+            f"{len(rows[0])} words are in both '{first.name}' and '{second.name}'; {_FEWEST_COMPARED} are needed to "
+            "compare them. Give pairs of words of the two spaces (pairs=), as from a dictionary."
+        )
+    return rows
+
+
+def _joint_deviations(
+    parts: Sequence[_StandardScores], *, is_paired: bool, random: np.random.Generator
+) -> NDArray[np.float64]:
+    """Return a root of the covariance of the two axes, the first with its sign turned: rows over both widths."""
+    first, second = (part.deviations for part in parts)
+    if is_paired:
+        return with_fewer_rows(np.hstack([-first, second]), random)
+    apart = np.zeros((len(first) + len(second), first.shape[1] + second.shape[1]))
+    apart[: len(first), : first.shape[1]], apart[len(first) :, first.shape[1] :] = -first, second
+    return apart
+
+
+def _lengths(parts: Sequence[NDArray[np.float32]], roots: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the lengths of roots times the rows of some matrices side by side."""
+    lengths = np.empty(len(parts[0]))
+    for start in range(0, len(lengths), _BLOCK):
+        rows = np.hstack([part[start : start + _BLOCK] for part in parts])
+        along = rows @ roots.T.astype(rows.dtype)
+        lengths[start : start + _BLOCK] = np.sqrt(np.einsum("ij,ij->i", along, along, dtype=np.float64))
+    return lengths
+
+
+_BLOCK = 4096
+_ROUNDING = 1e-5  # of a standardised score in single precision, and more
+
+
+def _noise(
+    difference: NDArray[np.float64], seed_error: NDArray[np.float64], rank: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return how far words of about one rank lie apart beyond the errors of seeds, from the middle half of them."""
+    noise = np.empty_like(difference)
+    order = np.argsort(rank, kind="stable")
+    for group in np.array_split(order, max(len(order) // WORDS_PER_GROUP, 1)):
+        apart = difference[group]
+        middle = _NORMAL * float(np.median(np.abs(apart - np.median(apart))))
+        noise[group] = np.sqrt(max(middle**2 - float(np.median(seed_error[group] ** 2)), _ROUNDING**2))
+    return noise

@@ -1,0 +1,115 @@
+"""One axis in two spaces: errors spread as over other seeds, words that moved are found, and no others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from densray import Lexicon, WordSpace
+from densray.axes import compare_spaces
+from densray.errors import LexiconError, TaskError
+
+WORDS = [f"word{number}" for number in range(1500)]
+MOVED = WORDS[100:110]
+
+
+def two_spaces(*, noise: float = 0.3, moved: float = 0.0, width: int = 20) -> tuple[WordSpace, WordSpace]:
+    """One vocabulary in two spaces of different widths: rows, and the same turned; with noise, and some words moved."""
+    random = np.random.default_rng(3)
+    rows = random.normal(size=(len(WORDS), width))
+    rows[:, 0] *= 1.5
+    turned = rows.copy()
+    turned[100:110, 0] += moved
+    turned = turned + noise * random.normal(size=rows.shape)
+    basis, _ = np.linalg.qr(random.normal(size=(width + 5, width)))
+    return (
+        WordSpace(WORDS, rows + noise * random.normal(size=rows.shape), name="then"),
+        WordSpace(WORDS, turned @ basis.T, name="now"),
+    )
+
+
+def seeds_of(space: WordSpace, count: int, seed: int = 0) -> Lexicon:
+    """Words drawn from those with a clear first coordinate."""
+    random = np.random.default_rng(seed)
+    clear = [row for row in range(200, len(WORDS)) if abs(space.vectors[row, 0]) > 1.0]
+    drawn = random.choice(clear, size=count, replace=False).tolist()
+    return Lexicon({WORDS[row]: float(np.sign(space.vectors[row, 0])) for row in drawn})
+
+
+@pytest.mark.parametrize("method", ["mean-difference", "ridge"])
+def test_the_error_of_a_difference_is_its_spread_over_other_seeds(method: str) -> None:
+    first, second = two_spaces()
+    found = [compare_spaces(first, second, seeds_of(first, 60, seed), method=method) for seed in range(40)]
+    assert all(each.is_paired for each in found)
+    spread = np.std([each.difference for each in found], axis=0, ddof=1)
+    stated = np.sqrt(np.mean([each.seed_error**2 for each in found], axis=0))
+    assert np.median(stated / spread) == pytest.approx(1.0, abs=0.15)
+
+
+def test_seeds_left_out_of_both_spaces_at_once_leave_less_error() -> None:
+    first, second = two_spaces()
+    lexicon = seeds_of(first, 60)
+    paired = compare_spaces(first, second, lexicon)
+    apart = compare_spaces(first, second, lexicon, other_lexicon=lexicon)
+    np.testing.assert_allclose(paired.difference, apart.difference)
+    np.testing.assert_allclose(apart.seed_error, np.hypot(apart.first_error, apart.second_error), rtol=1e-4)
+    assert np.median(paired.seed_error / apart.seed_error) < 0.9
+
+
+def test_words_that_moved_are_found_and_no_others() -> None:
+    first, second = two_spaces(moved=4.0)
+    found = compare_spaces(first, second, seeds_of(first, 100))
+    assert {row["word"] for row in found.risen[:10]} == set(MOVED)
+    assert all(row["moved"] for row in found.lookup(MOVED))
+    assert found.n_moved <= 15  # one in twenty may be wrong, and they are told apart by one noise
+    others = np.array([word not in MOVED for word, _ in found.words])
+    assert np.std(found.ratio[others]) == pytest.approx(1.0, abs=0.15)
+
+
+def test_where_nothing_moved_hardly_any_word_is_said_to_have() -> None:
+    first, second = two_spaces()
+    assert compare_spaces(first, second, seeds_of(first, 100)).n_moved <= 2
+
+
+def test_a_space_turned_and_stretched_is_the_same_space() -> None:
+    first, _ = two_spaces()
+    basis, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(20, 20)))
+    turned = WordSpace(WORDS, 3.0 * first.vectors @ basis, name="turned")
+    found = compare_spaces(first, turned, seeds_of(first, 60), method="mean-difference")
+    assert found.correlation == pytest.approx(1.0)
+    np.testing.assert_allclose(found.difference, 0.0, atol=1e-4)
+    np.testing.assert_allclose(found.seed_error, 0.0, atol=1e-4)
+    assert found.n_moved == 0
+
+
+def test_two_languages_are_compared_with_lists_and_pairs_of_their_own() -> None:
+    first, second = two_spaces(moved=4.0)
+    foreign = WordSpace([f"mot{number}" for number in range(len(WORDS))], second.vectors, name="foreign")
+    lexicon = seeds_of(first, 100)
+    theirs = Lexicon({word.replace("word", "mot"): label for word, label in lexicon.items()})
+    pairs = [(word, word.replace("word", "mot")) for word in WORDS]
+    found = compare_spaces(first, foreign, lexicon, other_lexicon=theirs, pairs=pairs)
+    assert not found.is_paired
+    assert {row["word"] for row in found.risen[:10]} == {f"{word} – {word.replace('word', 'mot')}" for word in MOVED}
+    assert found.lookup(["mot105", "nothing"])[0]["word"] == "word105 – mot105"
+    with pytest.raises(LexiconError, match="0 of 100 lexicon words are in both 'then' and 'foreign'"):
+        compare_spaces(first, foreign, lexicon)
+    with pytest.raises(TaskError, match="0 words are in both"):
+        compare_spaces(first, foreign, lexicon, other_lexicon=theirs)
+
+
+def test_only_seeds_of_both_spaces_count_where_one_list_serves_both() -> None:
+    first, second = two_spaces()
+    lexicon = seeds_of(first, 60)
+    part = second.subset([word for word in WORDS if word != lexicon.words[0]])
+    found = compare_spaces(first, part, lexicon)
+    assert found.n_seeds == (59, 59)
+    assert found.n_words == len(WORDS) - 1
+
+
+def test_it_is_told_in_words_and_in_tables() -> None:
+    first, second = two_spaces(moved=4.0)
+    found = compare_spaces(first, second, seeds_of(first, 100), n_words=5)
+    assert "1,500 words of “then” and “now” correlate at 0.9" in found.text()
+    assert [len(table.rows) for table in found.tables()] == [5, 5]
+    assert found.to_dict()["n_moved"] == found.n_moved
