@@ -127,7 +127,8 @@ class SpaceComparison(Result):
         first, second = self.spaces
         errors = "the same seeds, left out in both spaces at once" if self.is_paired else "independent errors"
         return (
-            f"{show_count(self.n_words)} words of “{first}” and “{second}” correlate at {show_number(self.correlation, 2)} along this axis; "
+            f"{show_count(self.n_words)} words of “{first}” and “{second}” correlate at "
+            f"{show_number(self.correlation, 2)} along this axis; "
             f"{show_count(self.n_moved)} of them moved (false discovery rate 5%).\n"
             f"Errors are those of the seeds ({errors}) and of words as frequent that did not move."
         )
@@ -262,7 +263,7 @@ class _StandardScores:
     def of(
         cls, space: WordSpace, rows: NDArray[np.int64], seeds: Alignment, method: str, options: AxisOptions
     ) -> _StandardScores:
-        rotation = fit_rotation(method, seeds)
+        rotation = fit_rotation(method, seeds, scale=options.scale)
         axis = np.asarray(rotation.components_[0], dtype=np.float64)
         X = np.asarray(space.vectors[rows])
         X = unit_rows(X) if options.normalize else X
