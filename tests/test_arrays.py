@@ -115,10 +115,10 @@ def test_blocks_of_tensors_add_up(kind, sample):
 
 
 def test_small_device_blocks_change_nothing(kind, sample, monkeypatch):
-    from densray import moments, pairs
+    from densray import _arrays, pairs
 
     X, y = sample
-    monkeypatch.setattr(moments, "DEVICE_BLOCK_ENTRIES", 300)
+    monkeypatch.setattr(_arrays, "DEVICE_BLOCK_ENTRIES", 300)
     monkeypatch.setattr(pairs, "DEVICE_BLOCK_ROWS", 32)
     for rotation in (DensRay(), DensRay(normalize_differences=True), LinearRotation("ridge")):
         found = clone(rotation).fit(kind(X), kind(y)).components_[0]
@@ -143,26 +143,6 @@ def test_bad_arrays_are_named(kind, sample):
         DensRay().fit(kind(X), kind(np.where(y > 0, np.nan, y)))
     with pytest.raises(LabelError, match=r"shape \(200, 1\)"):
         DensRay().fit(kind(X), kind(y[:, None]))
-
-
-def test_half_precision_needs_to_be_asked_for(sample):
-    torch = pytest.importorskip("torch", reason="torch is not installed")
-    X, y = (torch.asarray(part) for part in sample)
-    for half in (torch.float16, torch.bfloat16):
-        with pytest.raises(VectorError, match="precision='float32'"):
-            DensRay().fit(X.to(half), y)
-        rotation = DensRay(1, precision="float32").fit(X.to(half), y)
-        assert rotation.transform(X.to(half)).dtype == torch.float32
-        assert rotation.components_[0] @ DensRay(1).fit(X, y).components_[0] > 0.9999
-
-
-def test_half_precision_coordinates_need_to_be_asked_for_too(sample):
-    torch = pytest.importorskip("torch", reason="torch is not installed")
-    X, y = (torch.asarray(part) for part in sample)
-    with pytest.raises(VectorError, match="precision='float32'"):
-        DensRay().fit(X, y).inverse_transform(X.to(torch.float16))
-    rotation = DensRay(precision="float32").fit(X, y)
-    assert rotation.inverse_transform(X.to(torch.float16)).dtype == torch.float32
 
 
 def test_arrays_on_different_devices_are_refused(sample):

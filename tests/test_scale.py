@@ -283,8 +283,6 @@ def test_bad_blocks_are_named(rows: Rows) -> None:
         fit_blocks(DensRay(), [(X[:9], np.ones(9)), (X[9:20], np.ones(11))])
     with pytest.raises(DensRayError, match="block 0 is a ndarray"):
         fit_blocks(DensRay(), (X, y))
-    with pytest.raises(VectorError, match="block 0: X is float16"):
-        fit_blocks(DensRay(), _cut(X.astype(np.float16), y))
     with pytest.warns(RuntimeWarning, match="5 of 2000 rows of X are zero"):
         fit_blocks(DensRay(), _cut(np.vstack([np.zeros((5, 12)), X[5:]]), y))
 
@@ -293,13 +291,6 @@ def test_bad_blocks_are_named(rows: Rows) -> None:
 def test_fit_sends_files_and_streams_where_they_belong(source: object) -> None:
     with pytest.raises(VectorError, match=r"densray.scale.fit_blocks"):
         DensRay().fit(source, [1, -1])
-
-
-def test_half_precision_blocks_are_taken_when_asked_for(rows: Rows) -> None:
-    X, y = rows
-    half = X.astype(np.float16)
-    found = fit_blocks(DensRay(precision="float32"), _cut(half, y)).components_
-    np.testing.assert_allclose(found, DensRay().fit(half.astype(np.float64), y).components_, atol=1e-4)
 
 
 def test_labels_and_vectors_must_last_equally_long(rows: Rows, tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ from sklearn.preprocessing import StandardScaler
 from densray import Densifier, DensRay, Lexicon, LinearRotation, MeanDifference, SequentialRotation, WordSpace
 from densray.axes import compare_methods, diagnose
 from densray.errors import DensRayError
-from densray.moments import ColumnScaling
 from densray.persistence import load_rotation, save_rotation
 from densray.rotations import METHODS, PairDirection, Rotation, make_rotation
+from densray.rotations._basis import ColumnScaling
 from densray.scale import fit_blocks, labelled_blocks
 
 WIDTH, ROWS = 6, 80

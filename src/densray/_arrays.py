@@ -1,22 +1,104 @@
-"""NumPy, PyTorch and CuPy arrays alike, and memory-mapped files."""
+"""NumPy, PyTorch and CuPy arrays alike, memory-mapped files, and rows in blocks."""
 
 from __future__ import annotations
 
 import mmap
 import sys
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from densray.errors import VectorError
+from densray.errors import DeviceMemoryError, VectorError
 
 #: A NumPy, PyTorch or CuPy array (or any other that follows the array API standard).
 Array: TypeAlias = Any
 
 
+#: Rows handled at once: large enough for a matrix product to run at full speed, small enough to stay in cache.
+BLOCK_ROWS = 16_384
+#: Entries handled at once on a device, where starting a product costs more than its memory: 1 GiB of float32.
+DEVICE_BLOCK_ENTRIES = 2**28
+#: The same for rows that are converted: their copy in float32 is what half precision was meant to save. 128 MiB.
+CONVERTED_BLOCK_ENTRIES = 2**25
+#: Rows below which smaller blocks do not help a device that is out of memory.
+FEWEST_BLOCK_ROWS = 1024
+
+#: Types of two bytes, kept but never multiplied in.
+HALF_TYPES = ("float16", "bfloat16")
+
+
+Part = TypeVar("Part")
+
+
+def type_name(array: object) -> str:
+    """Return the name of an array's type of number, the same for every library; empty where it has none."""
+    return str(getattr(array, "dtype", "")).removeprefix("torch.")
+
+
+class ConvertedRows:
+    """Rows whose blocks are converted when they are read: of the whole only what was given is ever held.
+
+    Attributes
+    ----------
+    source : array of shape (n, d)
+        The rows as they were given.
+    dtype : type
+        What a block is converted to.
+    out : type
+        What rows made of these are returned in.
+    change : callable, optional
+        What else is done to a block, such as scaling its columns.
+    """
+
+    ndim = 2
+
+    def __init__(
+        self, source: Array, dtype: object, out: object, change: Callable[[Array], Array] | None = None
+    ) -> None:
+        of_numpy = isinstance(source, np.ndarray)
+        self.source, self.out, self.change = source, out, change
+        self.dtype: Any = np.dtype(dtype) if of_numpy else dtype  # type: ignore[call-overload]
+        self.shape: tuple[int, int] = tuple(source.shape)
+        self.device = getattr(source, "device", "cpu")
+
+    def __getitem__(self, key: Any) -> Array:
+        convert = namespace(self.source).astype
+        if self.change is None:
+            return convert(self.source[key], self.dtype)
+        return self.change(convert(self.source[key[0], :], self.dtype))[:, key[1]]
+
+    def take(self, index: Array) -> ConvertedRows:
+        """Return the rows at these places, not converted yet."""
+        rows = namespace(self.source).take(self.source, index, axis=0)
+        return ConvertedRows(rows, self.dtype, self.out, self.change)
+
+
+def given_rows(X: Array) -> Array:
+    """Return rows as they were given, in the type they came in."""
+    return X.source if isinstance(X, ConvertedRows) else X
+
+
+def unconverted_rows(X: Array) -> Array:
+    """Return rows as they were given where nothing but their type was to change, else all of them changed."""
+    return X.source if isinstance(X, ConvertedRows) and X.change is None else whole_rows(X)
+
+
+def whole_rows(X: Array) -> Array:
+    """Return rows as one array that can be multiplied, for methods that need all of them at once."""
+    return X[:, :] if isinstance(X, ConvertedRows) else X
+
+
+def take_rows(X: Array, index: Array) -> Array:
+    """Return the rows at these places; those that are converted by blocks still are."""
+    return X.take(index) if isinstance(X, ConvertedRows) else namespace(X).take(X, index, axis=0)
+
+
 def is_foreign(array: object) -> bool:
     """Return whether an array lives outside NumPy: a torch tensor, a CuPy array, any array-API array."""
+    if isinstance(array, ConvertedRows):
+        return is_foreign(array.source)
     if isinstance(array, np.ndarray | np.generic | list | tuple):
         return False
     return hasattr(array, "__array_namespace__") or _is_torch(array) or _is_cupy(array)
@@ -29,7 +111,7 @@ def is_dask(array: object) -> bool:
 
 def namespace(*arrays: Array) -> Any:
     """Return the array-API namespace the arrays share, NumPy itself for NumPy arrays and lists."""
-    foreign = [array for array in arrays if is_foreign(array)]
+    foreign = [given_rows(array) for array in arrays if is_foreign(array)]
     if not foreign:
         return np
     from array_api_compat import array_namespace, device
@@ -53,7 +135,7 @@ def array_on(values: object, like: Array, *, dtype: object = None) -> Array:
     from array_api_compat import device
 
     xp = namespace(like)
-    return xp.asarray(values, dtype=dtype, device=device(like))
+    return xp.asarray(values, dtype=dtype, device=device(given_rows(like)))
 
 
 def move(matrix: NDArray[Any], like: Array) -> Array:
@@ -81,9 +163,11 @@ def assign(matrix: Array, rows: Array, columns: Array, value: float) -> None:
 
 def to_host(array: Array) -> NDArray[Any]:
     """Return an array as a NumPy array; meant for d × d matrices, never for the rows."""
+    array = whole_rows(array)
     if isinstance(array, np.ndarray):
         return array
     if _is_torch(array):
+        array = array.float() if type_name(array) == "bfloat16" else array  # NumPy has no such type
         host: NDArray[Any] = array.detach().cpu().numpy()
         return host
     if _is_cupy(array):
@@ -125,8 +209,101 @@ def release_pages(array: object) -> None:
 
 def _mapped(array: object) -> np.memmap | None:
     """Return the memory map an array is a view of."""
+    array = given_rows(array)
     while isinstance(array, np.ndarray):
         if isinstance(array, np.memmap):
             return array if array.base is not None else None
         array = array.base
     return None
+
+
+def block_rows(X: Array) -> int:
+    """Return how many rows of `X` to handle at once."""
+    if not is_foreign(X):
+        return BLOCK_ROWS
+    entries = CONVERTED_BLOCK_ENTRIES if isinstance(X, ConvertedRows) else DEVICE_BLOCK_ENTRIES
+    return max(1, entries // int(X.shape[1]))
+
+
+def in_blocks(
+    X: Array, act: Callable[[slice], Part], *, n_rows: int | None = None, most: int | None = None
+) -> Iterator[Part]:
+    """Yield what `act` returns for each block of rows; a device that runs out of memory gets smaller ones.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        The rows, whose width and place say how many to take at once.
+    act : callable
+        Takes a slice.
+    n_rows : int, optional
+        How many rows the slices cover; absent: all of `X`.
+    most : int, optional
+        The largest block.
+    """
+    total = int(X.shape[0]) if n_rows is None else n_rows
+    size, start = block_rows(X) if most is None else min(block_rows(X), most), 0
+    while start < total:
+        block = slice(start, min(start + size, total))
+        try:
+            part = act(block)
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            if size <= FEWEST_BLOCK_ROWS:
+                raise DeviceMemoryError(
+                    f"the device of X has too little memory for {block.stop - block.start:,} rows of width "
+                    f"{X.shape[1]:,} at a time, beside what it holds. Free some of it, or pass fewer rows at a time "
+                    "(partial_fit, densray.scale.fit_blocks)."
+                ) from error
+            size = max(FEWEST_BLOCK_ROWS, size // 4)
+            continue
+        yield part
+        release_pages(X)
+        start = block.stop
+
+
+def map_rows(
+    X: Array, act: Callable[[Array], Array], width: int, *, check: Callable[[Array, slice], None] | None = None
+) -> Array:
+    """Return the rows that `act` makes of `X`, `width` numbers each, in the type that was given.
+
+    Rows that are converted by blocks are made block by block; a number that does not fit into float16 again is an
+    error. `check` sees what was made of each block before.
+    """
+    if not isinstance(X, ConvertedRows):
+        made = act(X)
+        if check is not None:
+            check(made, slice(0, int(X.shape[0])))
+        return made
+    xp = namespace(X)
+    out = xp.empty((X.shape[0], width), dtype=X.out, device=X.device)
+
+    def of_block(block: slice) -> None:
+        made = act(X[block, :])
+        if check is not None:
+            check(made, block)
+        with np.errstate(over="ignore"):
+            out[block, :] = xp.astype(made, X.out)
+        if type_name(out) == "float16":
+            beyond = xp.nonzero(~xp.all(xp.isfinite(out[block, :]), axis=1))[0]
+            if beyond.shape[0]:
+                raise VectorError(
+                    f"row {block.start + int(beyond[0])} of the result has a number beyond 65,504, the largest of "
+                    "float16. Convert X to float32, or set precision='float32', which returns it."
+                )
+
+    for _ in in_blocks(X, of_block):
+        pass
+    return out
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Return whether an error of PyTorch or CuPy says that a device has no memory left."""
+    return type(error).__name__ == "OutOfMemoryError"
+
+
+def blocks_of(n_rows: int, size: int = BLOCK_ROWS) -> Iterator[slice]:
+    """Yield slices that cover `n_rows` rows, `size` at a time."""
+    for start in range(0, n_rows, size):
+        yield slice(start, min(start + size, n_rows))

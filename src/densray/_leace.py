@@ -5,10 +5,20 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from densray._arrays import Array, array_on, is_foreign, namespace, release_pages, to_host
+from densray._arrays import (
+    HALF_TYPES,
+    Array,
+    ConvertedRows,
+    array_on,
+    in_blocks,
+    is_foreign,
+    namespace,
+    to_host,
+    type_name,
+)
 from densray.erasure import Erasure
 from densray.errors import LabelError, VectorError
-from densray.moments import Moments, block_rows, blocks_of
+from densray.moments import Moments
 
 #: Correlations of a label with the whitened vectors below this are taken for rounding, as in concept-erasure.
 SMALLEST_CORRELATION = 0.01
@@ -93,20 +103,24 @@ def _label_moments(
     """Return the mean, the scatter, and the sum of centred rows times labels, each over blocks of rows."""
     if not is_foreign(X):
         X = np.asarray(X)
-        X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+        X = X if X.dtype in (np.float32, np.float64) or type_name(X) in HALF_TYPES else X.astype(np.float64)
     if X.ndim != 2 or X.shape[0] < 2:
         raise VectorError(f"X has shape {tuple(X.shape)}; at least two rows of vectors are needed.")
     xp = namespace(X)
+    X = ConvertedRows(X, xp.float32, X.dtype) if type_name(X) in HALF_TYPES else X
     moments: Moments | None = None
     cross = np.zeros((X.shape[1], labels.shape[1]))
-    for block in blocks_of(X.shape[0], block_rows(X)):
+
+    def of_block(block: slice) -> tuple[Moments, Array]:
         part = Moments.of(X[block, :])
         rows = X[block, :] - xp.astype(part.mean, X.dtype)
         weights = array_on(labels[block], X, dtype=X.dtype)
         sums = to_host(xp.astype(rows.T @ weights, xp.float64))
-        cross += sums + np.outer(to_host(part.mean), labels[block].sum(axis=0))
+        return part, sums + np.outer(to_host(part.mean), labels[block].sum(axis=0))
+
+    for part, sums in in_blocks(X, of_block):
+        cross += sums
         moments = part if moments is None else moments.merge(part)
-        release_pages(X)
     assert moments is not None  # there are rows
     return to_host(moments.mean), to_host(moments.scatter), cross
 

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from densray._arrays import BLOCK_ROWS
 from densray.errors import DensRayError, SpaceError, UnknownWordError, VectorError, name_some
-from densray.moments import BLOCK_ROWS
 
 Number = TypeVar("Number", bound=np.floating[Any])
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from densray._arrays import Array, move, namespace, to_host
+from densray._arrays import HALF_TYPES, Array, ConvertedRows, map_rows, move, namespace, to_host, type_name
 from densray.errors import (
     CoverageError,
     DensRayError,
@@ -171,6 +171,9 @@ class Erasure:
                 f"X has shape {tuple(X.shape)}; the erasure '{self.name}' was fitted on vectors of width {self.width}. "
                 f"Fit it on this space, or use that one."
             )
+        if type_name(X) in HALF_TYPES:
+            rows = ConvertedRows(X, namespace(X).float32, X.dtype)
+            return map_rows(rows, lambda block: self.erase(block, strength=strength), self.width)
         if namespace(X) is np and X.dtype not in (np.float32, np.float64):
             X = X.astype(np.float64)
         left, right = move(self.left, X), move(self.right, X)

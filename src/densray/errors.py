@@ -16,6 +16,7 @@ __all__ = [
     "CoverageError",
     "DataError",
     "DensRayError",
+    "DeviceMemoryError",
     "FormatError",
     "LabelError",
     "LexiconError",
@@ -47,6 +48,10 @@ class DensRayError(ValueError):
 
 class VectorError(DensRayError):
     """Vectors that cannot be used: NaN, infinite, zero, of the wrong width or too few."""
+
+
+class DeviceMemoryError(VectorError):
+    """A device has too little memory, even for a few rows at a time."""
 
 
 class LabelError(DensRayError):

@@ -6,39 +6,48 @@ rows, so blocks of a file, workers of a cluster and calls of ``partial_fit`` can
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._arrays import Array, array_on, is_foreign, namespace, release_pages, to_host
+from densray._arrays import (
+    BLOCK_ROWS,
+    HALF_TYPES,
+    Array,
+    blocks_of,
+    given_rows,
+    in_blocks,
+    is_foreign,
+    namespace,
+    take_rows,
+    to_host,
+    type_name,
+)
 from densray.errors import LabelError
 
 __all__ = [
-    "BLOCK_ROWS",
     "ClassMoments",
-    "ColumnScaling",
     "LabelMoments",
     "MomentParts",
     "Moments",
     "ScoreMoments",
-    "block_rows",
-    "blocks_of",
     "distinct_labels",
+    "is_finite",
     "merge_moments",
     "moments_of_labels",
     "on_common_device",
     "on_host",
 ]
 
-#: Rows handled at once: large enough for a matrix product to run at full speed, small enough to stay in cache.
-BLOCK_ROWS = 16_384
 #: Rows whose mean is near enough to that of a block to count from.
 REFERENCE_ROWS = 512
-#: Entries handled at once on a device, where starting a product costs more than its memory: 2 GiB of float32.
-DEVICE_BLOCK_ENTRIES = 2**29
+#: Rows whose plain sum is rounded by no more than :func:`_means` reckons with.
+SUMMED_ROWS = 65_536
+#: How much larger than the rounding unit the error of a mean difference may be before rows are centred first.
+LARGEST_AMPLIFICATION = 200.0
 
 
 @dataclass(frozen=True)
@@ -50,14 +59,10 @@ class Moments:
     scatter: Array  # (d, d): sum of weight * (x - mean)(x - mean)ᵀ; None where only the mean is wanted
 
     @classmethod
-    def of(cls, X: Array, weight: Array | None = None, *, scratch: bool = False) -> Moments:
-        """Return the moments of the rows of `X`; products run in the precision of `X`, sums in float64.
-
-        With `scratch` the rows may be overwritten.
-        """
+    def of(cls, X: Array, weight: Array | None = None) -> Moments:
+        """Return the moments of the rows of `X`; products run in the precision of `X`, sums in float64."""
         xp = namespace(X)
         total = float(X.shape[0]) if weight is None else float(xp.sum(weight))
-        ones = xp.ones(X.shape[0], dtype=X.dtype, device=X.device) if weight is None else weight
         if total == 0.0:  # rows that weigh nothing
             shape = X.shape[1]
             zero = xp.zeros((shape, shape), dtype=xp.float64, device=X.device)
@@ -65,10 +70,9 @@ class Moments:
         # Any reference point gives the exact scatter once the leftover mean is taken off again:
         # S = Σ w (x-r)(x-r)ᵀ - W δδᵀ with δ = mean - r; r ≈ mean, of some rows, keeps float32 from cancelling.
         reference = _reference(X)
-        if scratch:
-            X -= reference
-        centred = X if scratch else X - reference
+        centred = _minus(X, reference)
         weighted = centred if weight is None else centred * weight[:, None]
+        ones = xp.ones(X.shape[0], dtype=X.dtype, device=X.device) if weight is None else weight
         rest = xp.astype(ones @ centred, xp.float64) / total
         scatter = xp.astype(weighted.T @ centred, xp.float64) - total * rest[:, None] * rest[None, :]
         return cls(total, xp.astype(reference, xp.float64) + rest, scatter)
@@ -100,12 +104,13 @@ class ClassMoments:
     @classmethod
     def of(cls, X: Array, y: Array, classes: Any, weight: Array | None = None, *, scatter: bool = True) -> ClassMoments:
         """Return the moments of the rows of each class, read in blocks; without `scatter`, weights and means only."""
-        of_block = _scatters if scatter else _means
+        if not scatter:
+            found = _sums(X, y, classes, weight, centred=False)
+            return found if _is_exact(found, X) else _sums(X, y, classes, weight, centred=True)
         total = cls({})
-        for block in blocks_of(X.shape[0], block_rows(X)):
-            weights = None if weight is None else weight[block]
-            total = total.merge(cls(of_block(X[block, :], y[block], classes, weights)))
-            release_pages(X)
+        for value, members in _class_members(X, y, classes):
+            for part in in_blocks(X, _moments_of_members(X, weight, members), n_rows=members.shape[0]):
+                total = total.merge(cls({value: part}))
         return total
 
     def merge(self, other: ClassMoments) -> ClassMoments:
@@ -116,37 +121,76 @@ class ClassMoments:
         return ClassMoments(groups)
 
 
-def _scatters(X: Array, y: Array, classes: Any, weight: Array | None) -> dict[Any, Moments]:
-    """Return the moments of each class of a block, from a copy of its rows."""
+def _class_members(X: Array, y: Array, classes: Any) -> Iterator[tuple[Any, Array]]:
+    """Yield labels with the places of their rows: on a device of all, else block by block, as files are read."""
     xp = namespace(X)
-    groups: dict[Any, Moments] = {}
-    for value in classes:
-        rows = xp.nonzero(y == value)[0]
-        if rows.shape[0]:
-            weights = None if weight is None else xp.take(weight, rows, axis=0)
-            groups[value] = Moments.of(xp.take(X, rows, axis=0), weights, scratch=True)
-    return groups
+    for block in blocks_of(X.shape[0], X.shape[0] if is_foreign(X) else BLOCK_ROWS):
+        for value in classes:
+            members = xp.nonzero(y[block] == value)[0]
+            if members.shape[0]:
+                yield value, members + block.start
 
 
-def _means(X: Array, y: Array, classes: Any, weight: Array | None) -> dict[Any, Moments]:
-    """Return weight and mean of each class of a block: sums of all classes in one product with the rows."""
+def _moments_of_members(X: Array, weight: Array | None, members: Array) -> Callable[[slice], Moments]:
     xp = namespace(X)
-    shares = xp.stack([xp.astype(y == value, X.dtype) for value in classes])
-    if weight is not None:
-        shares = shares * weight
-    reference = _reference(X)
-    sums = xp.astype(shares @ (X - reference), xp.float64)
-    totals = to_host(xp.sum(shares, axis=1, dtype=xp.float64)).tolist()
-    return {
-        value: Moments(total, xp.astype(reference, xp.float64) + sums[row, :] / total, None)
-        for row, (value, total) in enumerate(zip(classes, totals, strict=True))
-        if total > 0.0
-    }
+
+    def of_block(block: slice) -> Moments:
+        rows = members[block]
+        return Moments.of(take_rows(X, rows), None if weight is None else xp.take(weight, rows, axis=0))
+
+    return of_block
+
+
+def _sums(X: Array, y: Array, classes: Any, weight: Array | None, *, centred: bool) -> ClassMoments:
+    """Return weight and mean of each class: sums of all classes in one product with the rows, centred first or not."""
+    xp = namespace(X)
+
+    def of_block(block: slice) -> ClassMoments:
+        rows = X[block, :]
+        shares = xp.stack([xp.astype(y[block] == value, X.dtype) for value in classes])
+        if weight is not None:
+            shares = shares * weight[block]
+        reference = _reference(rows) if centred else None
+        sums = xp.astype(shares @ (rows if reference is None else rows - reference), xp.float64)
+        origin = 0.0 if reference is None else xp.astype(reference, xp.float64)
+        totals = to_host(xp.sum(shares, axis=1, dtype=xp.float64)).tolist()
+        return ClassMoments(
+            {
+                value: Moments(total, origin + sums[row, :] / total, None)
+                for row, (value, total) in enumerate(zip(classes, totals, strict=True))
+                if total > 0.0
+            }
+        )
+
+    total = ClassMoments({})
+    for part in in_blocks(X, of_block, most=SUMMED_ROWS):
+        total = total.merge(part)
+    return total
+
+
+def _is_exact(moments: ClassMoments, X: Array) -> bool:
+    """Return whether plain sums give the difference of means to the last digits: not where a common mean cancels.
+
+    The sum of K rows is rounded by about √K units of its own size, and the difference may be much smaller.
+    """
+    means = [to_host(one.mean) for one in moments.groups.values()]
+    if len(means) != 2:
+        return False
+    largest, difference = max(map(np.linalg.norm, means)), np.linalg.norm(means[1] - means[0])
+    rounding = np.sqrt(min(X.shape[0], SUMMED_ROWS)) * largest
+    return bool(rounding <= LARGEST_AMPLIFICATION * difference)
 
 
 def _reference(X: Array) -> Array:
     """Return the mean of some rows: a point to count all of them from, so that float32 does not cancel."""
     return namespace(X).mean(X[: min(X.shape[0], REFERENCE_ROWS), :], axis=0)
+
+
+def _minus(X: Array, reference: Array) -> Array:
+    """Return rows less a point; half precision is widened in the same pass."""
+    if type_name(unconverted := given_rows(X)) in HALF_TYPES and X.change is None:
+        return unconverted - reference
+    return X[:, :] - reference
 
 
 @dataclass(frozen=True)
@@ -174,14 +218,16 @@ class ScoreMoments:
         """Return the moments of the rows of `X` with scores `y`, read in blocks."""
         xp = namespace(X)
         total: ScoreMoments | None = None
-        origin = 0.0 if squares else float(xp.mean(xp.astype(y[: min(block_rows(X), X.shape[0])], xp.float64)))
-        for block in blocks_of(X.shape[0], block_rows(X)):
+        origin = 0.0 if squares else float(xp.mean(xp.astype(y[: min(BLOCK_ROWS, X.shape[0])], xp.float64)))
+
+        def of_block(block: slice) -> ScoreMoments:
             part = X[block, :]
             scores = xp.astype(xp.astype(y[block], xp.float64) - origin, X.dtype)
             weights = xp.ones(part.shape[0], dtype=X.dtype, device=X.device) if weight is None else weight[block]
-            moments = cls._of_block(part, scores, weights, origin, squares=squares, spread=spread)
+            return cls._of_block(part, scores, weights, origin, squares=squares, spread=spread)
+
+        for moments in in_blocks(X, of_block):
             total = moments if total is None else total.merge(moments)
-            release_pages(X)
         assert total is not None  # the caller checked that there are rows
         return total
 
@@ -281,9 +327,13 @@ class ScoreMoments:
 LabelMoments = ClassMoments | ScoreMoments
 
 
-def block_rows(X: Array) -> int:
-    """Return how many rows of `X` to handle at once."""
-    return max(1, DEVICE_BLOCK_ENTRIES // int(X.shape[1])) if is_foreign(X) else BLOCK_ROWS
+def is_finite(moments: LabelMoments) -> bool:
+    """Return whether all sums are finite; a number that is not makes its sums so."""
+    if isinstance(moments, ScoreMoments):
+        sums = [moments.reference, moments.rows, moments.scored_rows, moments.scored_squares]
+    else:
+        sums = [part for one in moments.groups.values() for part in (one.mean, one.scatter)]
+    return all(np.isfinite(float(namespace(part).sum(part))) for part in sums if part is not None)
 
 
 def on_host(moments: LabelMoments) -> LabelMoments:
@@ -328,8 +378,8 @@ class MomentParts(NamedTuple):
 
 
 def distinct_labels(labels: Array) -> NDArray[Any]:
-    """Return the distinct labels in order; of more than two on a device, three: the others stay there."""
-    if not is_foreign(labels):
+    """Return the distinct labels in order; of more than two numbers, three: nothing is sorted."""
+    if not is_foreign(labels) and labels.dtype.kind not in "fiu":
         return np.unique(labels)
     if labels.shape[0] == 0:
         return np.array([])
@@ -371,70 +421,3 @@ def _as_scores(moments: LabelMoments, parts: MomentParts) -> ScoreMoments:
             f"more than two labels were seen, the text {texts[0]!r} among them. Use two classes, or numbers."
         )
     return ScoreMoments.from_classes(moments, squares=parts.squares)
-
-
-@dataclass(frozen=True)
-class ColumnScaling:
-    r"""Columns counted from their mean, in their standard deviations: :math:`z = (x - \mu) / \sigma`.
-
-    A constant column has no deviation to divide by and stays as it is (σ = 1), as in scikit-learn's StandardScaler.
-    """
-
-    mean: NDArray[np.float64]  # (d,)
-    spread: NDArray[np.float64]  # (d,): σ
-
-    @classmethod
-    def of_moments(cls, moments: LabelMoments, precision: float) -> ColumnScaling:
-        """Return the scaling of the rows that moments are of; `precision` is the rounding unit of those rows."""
-        if isinstance(moments, ClassMoments):  # what the classes are called does not matter
-            moments = ScoreMoments.from_classes(ClassMoments(dict(enumerate(moments.groups.values()))), squares=False)
-        assert moments.squared_rows is not None  # moment_parts asked for it
-        shift = to_host(moments.rows) / moments.weight
-        mean = to_host(moments.reference) + shift
-        spread = np.sqrt(np.maximum(to_host(moments.squared_rows) / moments.weight - shift * shift, 0.0))
-        spread[spread <= 8.0 * precision * np.abs(mean)] = 1.0  # what rounding leaves of a constant
-        return cls(mean, spread)
-
-    @classmethod
-    def of_rows(cls, X: Array, weight: Array | None, precision: float) -> ColumnScaling:
-        """Return the scaling of rows, read in blocks."""
-        unlabelled = namespace(X).zeros(X.shape[0], dtype=X.dtype, device=X.device)
-        return cls.of_moments(ScoreMoments.of(X, unlabelled, weight, squares=False, spread=True), precision)
-
-    def rows(self, X: Array) -> Array:
-        """Return scaled rows, in their own precision."""
-        mean, spread = (array_on(part, X, dtype=X.dtype) for part in (self.mean, self.spread))
-        return (X - mean) / spread
-
-    def moments(self, moments: LabelMoments) -> LabelMoments:
-        """Return the moments that the scaled rows have; their origin is not moved, which no difference feels."""
-        if isinstance(moments, ClassMoments):
-            return ClassMoments({value: self._of_group(group) for value, group in moments.groups.items()})
-        spread = array_on(self.spread, moments.rows)
-        squares = moments.scored_squares
-        return replace(
-            moments,
-            reference=moments.reference / spread,
-            rows=moments.rows / spread,
-            scored_rows=moments.scored_rows / spread,
-            scored_squares=None if squares is None else squares / (spread[:, None] * spread[None, :]),
-        )
-
-    def _of_group(self, group: Moments) -> Moments:
-        spread = array_on(self.spread, group.mean)
-        return Moments(group.weight, group.mean / spread, group.scatter / (spread[:, None] * spread[None, :]))
-
-    def axes(self, axes: NDArray[np.float64]) -> NDArray[np.float64]:
-        r"""Return axes of the scaled columns as orthonormal axes of the columns as they are.
-
-        A coordinate :math:`w^\top z` is :math:`(w / \sigma)^\top x` less a constant, so that :math:`w / \sigma` reads
-        the rows in the same order; later axes are made orthogonal to earlier ones, in their own half-space.
-        """
-        Q, R = np.linalg.qr((axes / self.spread).T)
-        return np.ascontiguousarray((Q * np.where(np.diag(R) < 0, -1.0, 1.0)).T)
-
-
-def blocks_of(n_rows: int, size: int = BLOCK_ROWS) -> Iterator[slice]:
-    """Yield slices that cover `n_rows` rows, `size` at a time."""
-    for start in range(0, n_rows, size):
-        yield slice(start, min(start + size, n_rows))

@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._arrays import Array, is_foreign, namespace, to_host
+from densray._arrays import Array, blocks_of, is_foreign, namespace, to_host
 from densray.errors import DensRayError, NotAdditiveError
-from densray.moments import ClassMoments, ScoreMoments, blocks_of
+from densray.moments import ClassMoments, ScoreMoments
 
 __all__ = ["PairWeights", "class_pair_matrix", "score_pair_matrix", "unit_pair_matrix", "unlike_pair_matrix"]
 

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._arrays import Array, release_pages
+from densray._arrays import BLOCK_ROWS, Array, release_pages
 from densray._checkpoint import Checkpoint, block_digest
 from densray.errors import DensRayError, FormatError, LabelError, LexiconError, PersistenceError, VectorError, name_some
-from densray.formats import open_archive, open_table, read_space
-from densray.moments import BLOCK_ROWS
+from densray.formats import MatrixFile, open_archive, open_table, read_space
 from densray.rotations import Rotation
 from densray.rotations.blocks import BlockAccumulator, check_block, check_width
 
@@ -45,6 +44,13 @@ def _parquet_blocks(path: Path, labels: Any, rows: int, vectors: str | Sequence[
         raise LabelError(f"{path.name} has no column '{column}'; its columns are {name_some(table.columns)}.")
     targets = _labels_of(labels) if column is None else table.column(column)
     return ArrayBlocks(table.read, targets, table.rows, rows)
+
+
+def _safetensors_blocks(path: Path, labels: Any, rows: int, vectors: str | None) -> ArrayBlocks:
+    """Return blocks of a matrix of any precision, mapped; labels may be another tensor of the file."""
+    matrix = MatrixFile.open(path, vectors)
+    named = isinstance(labels, str) and labels in matrix.columns
+    return ArrayBlocks(matrix.read, matrix.columns[labels] if named else _labels_of(labels), matrix.rows, rows)
 
 
 Pair = tuple[Array, Array]
@@ -97,16 +103,17 @@ def labelled_blocks(
     Parameters
     ----------
     source : array, path, WordSpace or iterable of arrays
-        An array or memory map; a file ``.npy`` (mapped), ``.npz`` or ``.parquet``; a space, or a file of one in any
-        format (native, text, …); or blocks of vectors that come without labels.
+        An array or memory map; a file ``.npy`` or ``.safetensors`` (mapped, of any precision), ``.npz`` or
+        ``.parquet``; a space, or a file of one in any format (native, text, …); or blocks of vectors that come without
+        labels.
     labels : array, path, str, Lexicon or mapping
-        One label per row (or a ``.npy`` file of them); the name of an array of the ``.npz``, or of a column of the
-        ``.parquet``; or, for spaces, words and their labels: all other words are left out.
+        One label per row (or a ``.npy`` file of them); the name of an array of the ``.npz`` or ``.safetensors``, or of
+        a column of the ``.parquet``; or, for spaces, words and their labels: all other words are left out.
     rows : int, default=16384
         Rows per block.
     vectors : str or list of str, optional
-        The array of the ``.npz``; the column of lists, or the columns of numbers, of the ``.parquet``. By default the
-        only one that can be meant.
+        The array of the ``.npz`` or ``.safetensors``; the column of lists, or the columns of numbers, of the
+        ``.parquet``. By default the only one that can be meant.
     """
     if rows < 1:
         raise DensRayError(f"rows={rows} is given; blocks need at least one row.")
@@ -140,6 +147,8 @@ def _file_blocks(
         return _npz_blocks(path, labels, rows, vectors if isinstance(vectors, str) else None)
     if path.suffix == ".parquet":
         return _parquet_blocks(path, labels, rows, vectors)
+    if path.suffix == ".safetensors":
+        return _safetensors_blocks(path, labels, rows, vectors if isinstance(vectors, str) else None)
     return _array_blocks(read_space(path).vectors, _labels_of(labels), rows)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from densray import _conversions
+from densray._arrays import BLOCK_ROWS
 from densray._vocabulary import (
     Vocabulary,
     analogy_rows,
@@ -24,7 +25,6 @@ from densray._vocabulary import (
 )
 from densray.erasure import Erasure, HasAxes, Removal
 from densray.errors import RotationNotFittedError, SpaceError, VectorError, name_some
-from densray.moments import BLOCK_ROWS
 
 if TYPE_CHECKING:
     import polars

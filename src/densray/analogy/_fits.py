@@ -10,8 +10,7 @@ from scipy.linalg import eigh
 from scipy.special import expit
 from sklearn.base import clone
 
-from densray._arrays import Array, array_on, is_foreign, namespace, to_host
-from densray.moments import blocks_of
+from densray._arrays import Array, array_on, blocks_of, is_foreign, namespace, to_host
 from densray.pairs import PairWeights
 from densray.rotations import Rotation, make_rotation
 

@@ -11,10 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._arrays import Array, array_on, is_foreign, move, namespace, to_host
+from densray._arrays import Array, array_on, blocks_of, is_foreign, move, namespace, to_host
 from densray._vocabulary import row_lengths, unit_rows
 from densray.errors import VectorError
-from densray.moments import blocks_of
 from densray.space import WordSpace
 
 Matrix = NDArray[np.float64]

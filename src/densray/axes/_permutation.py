@@ -25,8 +25,8 @@ from densray._vocabulary import unit_rows
 from densray.alignment import Alignment
 from densray.axes._resampling import count_folds, is_linear_in_labels, is_ridge, refit, stratified_folds
 from densray.errors import SignalWarning, TaskError
-from densray.moments import ColumnScaling
 from densray.rotations import RIDGE_PENALTIES, Rotation, log_prior
+from densray.rotations._basis import ColumnScaling
 
 Matrix = NDArray[np.float64]
 

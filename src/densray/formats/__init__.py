@@ -10,13 +10,14 @@ from densray.formats._arrays import open_archive
 from densray.formats._bytes import FORMATS
 from densray.formats._parquet import open_table
 from densray.formats._reading import name_of, read_space
-from densray.formats._safetensors import check_native
+from densray.formats._safetensors import MatrixFile, check_native
 from densray.formats._writing import ENDINGS, Change, format_for, rewrite, write_space
 
 __all__ = [
     "ENDINGS",
     "FORMATS",
     "Change",
+    "MatrixFile",
     "check_native",
     "format_for",
     "name_of",

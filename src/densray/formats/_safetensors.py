@@ -13,6 +13,7 @@ import hashlib
 import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any, NamedTuple, overload
@@ -20,6 +21,7 @@ from typing import IO, Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from densray._arrays import release_pages
 from densray.errors import FormatError, name_some
 from densray.formats._arrays import read_words_beside, to_float32
 from densray.formats._blocks import Block, Pieces, ReadOptions, SpaceStream, check_shape, rows_per_block, select_rows
@@ -95,11 +97,7 @@ def read_safetensors(source: Source, options: ReadOptions, words_file: Path | No
     """Return the stream of a safetensors file with one matrix of floats."""
     name = source.path.name
     _, tensors = read_tensors(source.path)
-    matrices = [key for key, (dtype, array) in tensors.items() if array.ndim == 2 and dtype in _FLOATS]
-    chosen = next((key for key in _VECTORS if key in matrices), matrices[0] if len(matrices) == 1 else None)
-    if chosen is None:
-        raise FormatError(f"{name}: {name_some(tensors)} in the file; one matrix of floats 'vectors' is needed.")
-    dtype, matrix = tensors[chosen]
+    dtype, matrix = _matrix_of(name, tensors)
     rows, width = matrix.shape
     check_shape(name, rows, width)
     if {key: tensors[key].dtype for key in ("words", "word_offsets") if key in tensors} == _WORDS:
@@ -112,10 +110,67 @@ def read_safetensors(source: Source, options: ReadOptions, words_file: Path | No
         step = rows_per_block(width, itemsize=max(4, matrix.dtype.itemsize))
         for start in range(0, len(words), step):
             piece = matrix[start : min(start + step, len(words))]
-            numbers = (piece.astype(np.uint32) << 16).view(np.float32) if dtype == "BF16" else to_float32(piece)
+            numbers = _from_bfloat16(piece) if dtype == "BF16" else to_float32(piece)
             yield select_rows(words[start : start + step], numbers, start, options)
 
     return SpaceStream(width, rows, blocks())
+
+
+def _matrix_of(name: str, tensors: Mapping[str, Tensor], vectors: str | None = None) -> Tensor:
+    """Return the matrix of floats that is named, or the only one that can be meant."""
+    matrices = [key for key, (dtype, array) in tensors.items() if array.ndim == 2 and dtype in _FLOATS]
+    known = _VECTORS if vectors is None else (vectors,)
+    only = matrices[0] if len(matrices) == 1 and vectors is None else None
+    chosen = next((key for key in known if key in matrices), only)
+    if chosen is None:
+        needed = vectors or "vectors"
+        raise FormatError(f"{name}: {name_some(tensors)} in the file; one matrix of floats '{needed}' is needed.")
+    return tensors[chosen]
+
+
+def _from_bfloat16(bits: NDArray[np.uint16]) -> NDArray[np.float32]:
+    """Return numbers from the upper halves of their float32 bits."""
+    return (bits.astype(np.uint32) << 16).view(np.float32)
+
+
+@dataclass(frozen=True)
+class MatrixFile:
+    """The matrix of a safetensors file, on disk until rows of it are asked for; no words are needed.
+
+    Attributes
+    ----------
+    path : Path
+    matrix : Tensor
+    columns : mapping
+        The file's other tensors of one number per row, such as labels.
+    """
+
+    path: Path
+    matrix: Tensor
+    columns: Mapping[str, NDArray[Any]]
+
+    @classmethod
+    def open(cls, path: Path, vectors: str | None = None) -> MatrixFile:
+        """Return the matrix that is named, or the only one that can be meant."""
+        _, tensors = read_tensors(path)
+        matrix = _matrix_of(path.name, tensors, vectors)
+        check_shape(path.name, *matrix.array.shape)
+        columns = {key: each for key, each in tensors.items() if each.array.shape == matrix.array.shape[:1]}
+        return cls(path, matrix, {key: each.array for key, each in columns.items() if each.dtype != "BF16"})
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self.matrix.array)
+
+    def read(self, start: int, stop: int) -> NDArray[Any]:
+        """Return some rows in the type of the file; BF16, which NumPy does not know, as float32."""
+        piece = self.matrix.array[start:stop]
+        if self.matrix.dtype != "BF16":
+            return piece
+        numbers = _from_bfloat16(piece)
+        release_pages(piece)
+        return numbers
 
 
 _WORDS = {"words": "U8", "word_offsets": "I64"}

@@ -8,30 +8,34 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import qr
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 
-from densray._arrays import Array, float64_like, is_dask, is_foreign, move, namespace, release_pages, to_host
+from densray._arrays import (
+    Array,
+    ConvertedRows,
+    float64_like,
+    in_blocks,
+    is_dask,
+    is_foreign,
+    map_rows,
+    move,
+    namespace,
+    to_host,
+    type_name,
+)
 from densray.erasure import Erasure
 from densray.errors import DensRayError, LabelError, NotAdditiveError, RotationNotFittedError, VectorError
-from densray.moments import (
-    ClassMoments,
-    ColumnScaling,
-    LabelMoments,
-    MomentParts,
-    ScoreMoments,
-    block_rows,
-    blocks_of,
-    merge_moments,
-    moments_of_labels,
-)
+from densray.moments import ClassMoments, LabelMoments, MomentParts, ScoreMoments, merge_moments, moments_of_labels
+from densray.rotations._basis import ColumnScaling, product
 from densray.rotations._input import (
     Labels,
     at_precision,
+    check_finite,
     check_rows,
     check_weights,
+    checked_moments,
     drop_weightless,
     precision_of,
     read_block_labels,
@@ -39,7 +43,7 @@ from densray.rotations._input import (
     read_labels,
     read_signals,
 )
-from densray.rotations.blocks import fit_dask, map_rows, score_dask
+from densray.rotations.blocks import fit_dask, map_dask, score_dask
 
 if TYPE_CHECKING:
     from densray.rotations.blocks import BlockStatistics
@@ -59,6 +63,8 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
     #: Whether the method needs exactly two classes.
     _classes_only = False
+    #: Whether the method begins with sums over all rows, which tell whether one is not finite.
+    _sums_rows = False
 
     n_components: int | None
     scale: str | None = None
@@ -93,7 +99,7 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
                 raise DensRayError("groups are given with a Dask collection; they need rows in memory. Leave them out.")
             return fit_dask(self, X, y, sample_weight)
         namespace(X, y, sample_weight)  # all on one device
-        X = check_rows(self, X, reset=True)
+        X = check_rows(self, X, reset=True, finite=not self._sums_rows)
         members = read_groups(groups, X.shape[0])
         weight = check_weights(sample_weight, X)
         if members is not None:
@@ -123,18 +129,20 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     def transform(self, X: Array) -> Array:
         """Return the coordinates of `X` along the axes; the first column is the concept."""
         if is_dask(X):
-            return map_rows(self, "transform", X)
+            return map_dask(self, "transform", X)
         X = self._check_fitted_rows(X)
-        return X @ move(self.components_, X).T
+        axes = move(self.components_, X).T
+        return _map_checked(X, lambda rows: rows @ axes, int(axes.shape[1]))
 
     def inverse_transform(self, X: Array) -> Array:
         """Return vectors in the original coordinates from coordinates along the axes."""
         if is_dask(X):
-            return map_rows(self, "inverse_transform", X)
+            return map_dask(self, "inverse_transform", X)
         self._check_fitted()
-        X = at_precision(X, getattr(self, "precision", None))
+        Z = at_precision(X, getattr(self, "precision", None))
         xp = namespace(X)
-        Z = X if xp is not np else np.asarray(X)
+        if xp is np and not isinstance(Z, ConvertedRows):
+            Z = np.asarray(Z)
         if xp is np and Z.dtype.kind not in "fiub":
             raise VectorError(f"coordinates are {Z.dtype}; numbers are needed. Pass what transform returned.")
         if Z.ndim != 2 or Z.shape[1] != self.components_.shape[0]:
@@ -144,7 +152,8 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             )
         if xp is np and Z.dtype.kind != "f":
             Z = Z.astype(np.float64)
-        return Z @ move(self.components_, Z)
+        axes = move(self.components_, Z)
+        return _map_checked(Z, lambda rows: rows @ axes, int(axes.shape[1]))
 
     def erase(self, X: Array, n_axes: int = 1, *, strength: float = 1.0) -> Array:
         """Return `X` without the concept, in the original coordinates.
@@ -158,9 +167,10 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             Share of each coordinate to remove; 1 removes it wholly.
         """
         if is_dask(X):
-            return map_rows(self, "erase", X, n_axes=n_axes, strength=strength)
+            return map_dask(self, "erase", X, n_axes=n_axes, strength=strength)
         X = self._check_fitted_rows(X)
-        return Erasure.of(self, n_axes).erase(X, strength=strength)
+        erasure = Erasure.of(self, n_axes)
+        return _map_checked(X, lambda rows: erasure.erase(rows, strength=strength), int(X.shape[1]))
 
     def score(self, X: Array, y: Array) -> float:
         """Return Kendall's τ-b between the labels and the coordinate on axis 0."""
@@ -170,7 +180,7 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
         X = self._check_fitted_rows(X)
         labels = read_labels(y, X.shape[0])
-        coordinate = X @ move(self.components_[0], X)
+        coordinate = product(X, move(self.components_[:1], X).T)[:, 0]
         return float(kendalltau(to_host(coordinate), to_host(labels.values)).statistic)
 
     @property
@@ -195,7 +205,7 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
     def _check_fitted_rows(self, X: Array) -> Array:
         self._check_fitted()
-        return check_rows(self, X, reset=False)
+        return check_rows(self, X, reset=False, finite=not is_foreign(X))
 
     def _count_axes(self, shape: tuple[int, int]) -> int | None:
         """Return the number of axes asked for, None for all, checked against the data."""
@@ -216,56 +226,25 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         return int(asked)
 
 
-def complete_basis(axes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the axes followed by further orthonormal rows that make them a full basis.
+def _map_checked(X: Array, act: Callable[[Array], Array], width: int) -> Array:
+    """Return the rows that `act` makes of `X`, `width` numbers each, in the type that was given.
 
-    One Householder reflection per axis; the added rows do not depend on the signs of the given ones.
+    On a device a row that is not finite makes a row that is not, so the first column of the result tells.
     """
-    count, width = axes.shape
-    if count == width:
-        return axes
-    signs = np.sign(axes[np.arange(count), np.argmax(np.abs(axes), axis=1)])
-    sign_fixed = axes * signs[:, None]
-    rest = _reflect(sign_fixed[0])[1:] if count == 1 else qr(sign_fixed.T, mode="full")[0][:, count:].T
-    return np.vstack([axes, rest])
+    return map_rows(X, act, width, check=lambda made, block: _check_made(X, made, block))
 
 
-def _reflect(axis: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the rows of the Householder reflection that takes the first unit vector to ± `axis`."""
-    v = axis.copy()
-    v[0] += 1.0 if axis[0] >= 0.0 else -1.0
-    H: NDArray[np.float64] = np.eye(axis.size) - (2.0 / (v @ v)) * np.outer(v, v)
-    return H
-
-
-def repeat_in_complement(
-    X: Array, count: int, find: Callable[[Array], NDArray[np.float64] | None]
-) -> NDArray[np.float64]:
-    """Return `count` orthonormal axes, each what `find` returns inside the complement of the earlier ones.
-
-    Fewer where `find` returns None: it found nothing there.
-    """
-    axes = np.empty((0, X.shape[1]))
-    for _ in range(count):
-        basis = complete_basis(axes)[len(axes) :] if len(axes) else None
-        found = find(X) if basis is None else find(X @ move(basis, X).T)
-        if found is None:
-            return axes
-        axis = found if basis is None else found @ basis
-        axis = axis - (axes @ axis) @ axes  # orthogonal to the last digit
-        axes = np.vstack([axes, axis / np.linalg.norm(axis)])
-    return axes
-
-
-def orient(axes: NDArray[np.float64], toward: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the axes with fixed signs: the first along `toward`, the others by their largest entry."""
-    pivots = np.argmax(np.abs(axes), axis=1)
-    signs = np.sign(axes[np.arange(len(axes)), pivots])
-    along = axes[0] @ toward
-    if abs(along) > 1e-12 * np.linalg.norm(toward):
-        signs[0] = np.sign(along)
-    oriented: NDArray[np.float64] = axes * signs[:, None]
-    return oriented
+def _check_made(X: Array, made: Array, block: slice) -> None:
+    """Raise if a row made of another is not finite, naming the row that was given where that is not either."""
+    xp = namespace(X)
+    if xp is np or not made.shape[1]:
+        return  # a product by NumPy may leave out what it multiplies by zero: its rows were checked themselves
+    column = made[:, 0]
+    if bool(xp.all(xp.isfinite(column))):
+        return
+    check_finite(X)
+    row = block.start + int(xp.nonzero(~xp.isfinite(column))[0][0])
+    raise VectorError(f"row {row} of X is too large: its coordinates overflow {type_name(made)}. Scale the vectors.")
 
 
 def score_signals(rotation: Rotation, X: Array, table: NDArray[Any], axes: list[int]) -> float:
@@ -291,9 +270,8 @@ def label_covariance(X: Array, labels: Labels, weight: Array | None) -> NDArray[
     centred = values - xp.sum(weights * values) / xp.sum(weights)  # in double: scores may be far from zero
     weighted_labels = xp.astype(weights * centred, X.dtype)
     total = np.zeros(X.shape[1])
-    for block in blocks_of(X.shape[0], block_rows(X)):
-        total += to_host(xp.astype(weighted_labels[block] @ X[block, :], xp.float64))
-        release_pages(X)
+    for part in in_blocks(X, lambda block: xp.astype(weighted_labels[block] @ X[block, :], xp.float64)):
+        total += to_host(part)
     return total
 
 
@@ -304,6 +282,7 @@ class AdditiveRotation(Rotation):
     """
 
     moments_: LabelMoments | None
+    _sums_rows = True
 
     def _axes_from_moments(
         self, moments: LabelMoments, n_components: int | None, precision: float
@@ -353,12 +332,12 @@ class AdditiveRotation(Rotation):
             raise NotAdditiveError(
                 "this rotation carries no statistics to add to (a saved file keeps the axes only). Fit it again."
             )
-        X = check_rows(self, X, reset=not hasattr(self, "moments_"), fewest=1)
+        X = check_rows(self, X, reset=not hasattr(self, "moments_"), fewest=1, finite=False)
         weight = check_weights(sample_weight, X)
         values = read_block_labels(y, X.shape[0])
         X, values, weight = drop_weightless(X, values, weight)
         values = float64_like(values, X) if is_foreign(X) or is_foreign(values) else values
-        moments = moments_of_labels(X, values, weight, self.moment_parts)
+        moments = checked_moments(X, lambda: moments_of_labels(X, values, weight, self.moment_parts))
         known = getattr(self, "moments_", None)
         self.moments_ = moments if known is None else merge_moments(known, moments, self.moment_parts)
         self._rounding = max(getattr(self, "_rounding", 0.0), precision_of(X))
@@ -396,15 +375,17 @@ class AdditiveRotation(Rotation):
     def _find_axes(
         self, X: Array, labels: Labels, n_components: int | None, sample_weight: Array | None
     ) -> NDArray[np.float64]:
-        parts = self.moment_parts
-        if labels.classes is None:
-            self.moments_ = ScoreMoments.of(X, labels.values, sample_weight, squares=parts.squares, spread=parts.spread)
-        else:
-            by_sign = ClassMoments.of(X, labels.values, (-1.0, 1.0), sample_weight, scatter=parts.scatter).groups
-            low, high = labels.classes.tolist()
-            self.moments_ = ClassMoments({low: by_sign[-1.0], high: by_sign[1.0]})
+        self.moments_ = checked_moments(X, lambda: self._gather(X, labels, sample_weight))
         self._rounding = precision_of(X)
         return self._axes_at(n_components)
+
+    def _gather(self, X: Array, labels: Labels, sample_weight: Array | None) -> LabelMoments:
+        """Return the moments of rows whose labels were read."""
+        parts = self.moment_parts
+        if labels.classes is None:
+            return ScoreMoments.of(X, labels.values, sample_weight, squares=parts.squares, spread=parts.spread)
+        by_sign = ClassMoments.of(X, labels.values, (-1.0, 1.0), sample_weight, scatter=parts.scatter).groups
+        return ClassMoments(dict(zip(labels.classes.tolist(), (by_sign[-1.0], by_sign[1.0]), strict=True)))
 
     def _refresh(self) -> Self:
         assert self.moments_ is not None

@@ -13,16 +13,9 @@ from sklearn.utils import check_random_state
 
 from densray._arrays import Array, is_foreign, to_host
 from densray.errors import DensRayError
-from densray.moments import ColumnScaling
 from densray.pairs import PairWeights
-from densray.rotations._base import (
-    Rotation,
-    complete_basis,
-    label_covariance,
-    orient,
-    repeat_in_complement,
-    score_signals,
-)
+from densray.rotations._base import Rotation, label_covariance, score_signals
+from densray.rotations._basis import ColumnScaling, complete_basis, orient, repeat_in_complement
 from densray.rotations._densifier_solvers import (
     ORTHOGONALIZATIONS,
     PairDescent,
@@ -86,8 +79,8 @@ class Densifier(Rotation):
     random_state : int, RandomState or None, default=None
         Acts for "sgd" only: seed of the pairs drawn and of the start.
     precision : {None, "float32", "float64"}, default=None
-        Convert the rows to this first; None multiplies float32 and float64 rows as they are and refuses half
-        precision.
+        Convert the rows to this, block by block, and return rows in it; None multiplies float32 and float64 rows as
+        they are, half precision in float32, and returns the type it was given.
     scale : {None, "columns"}, default=None
         "columns" finds the axes in columns divided by their standard deviations σ, which those of language models
         need; an axis w found there is returned as the one that reads rows as they are, w / σ at unit length.

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 
-from densray._arrays import Array, array_on, is_memory_mapped, namespace, to_host
+from densray._arrays import Array, array_on, is_memory_mapped, namespace, take_rows, to_host, whole_rows
 from densray.errors import NotAdditiveError, SignalWarning
-from densray.moments import ClassMoments, ColumnScaling, LabelMoments, MomentParts
+from densray.moments import ClassMoments, LabelMoments, MomentParts
 from densray.pair_sampling import (
     SAMPLE_ROWS,
     PairEstimate,
@@ -23,7 +22,8 @@ from densray.pair_sampling import (
     too_many_rows,
 )
 from densray.pairs import PairWeights, class_pair_matrix, score_covariance, score_pair_matrix, unit_pair_matrix
-from densray.rotations._base import AdditiveRotation, complete_basis, label_covariance, orient
+from densray.rotations._base import AdditiveRotation, label_covariance
+from densray.rotations._basis import ColumnScaling, orient, principal_axes
 from densray.rotations._input import Labels, precision_of
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class UnitPairs:
         """Return at most `n_rows` random rows, as evenly from the classes as their sizes allow."""
         sizes = [int(rows.shape[0]) for rows in self.groups]
         if sum(sizes) <= n_rows:
-            return self
+            return replace(self, X=whole_rows(self.X))
         xp = namespace(self.X)
         drawn = [
             np.sort(random.choice(size, count, replace=False, shuffle=False))
@@ -85,7 +85,7 @@ class UnitPairs:
         )
         ends = np.cumsum([len(part) for part in drawn]).tolist()
         groups = [array_on(np.arange(end - len(part), end), self.X) for end, part in zip(ends, drawn, strict=True)]
-        X, row_weight = (xp.take(values, rows, axis=0) for values in (self.X, self.row_weight))
+        X, row_weight = whole_rows(take_rows(self.X, rows)), xp.take(self.row_weight, rows, axis=0)
         return UnitPairs(X, row_weight, groups, self.couplings, self.population or sizes)
 
 
@@ -175,8 +175,8 @@ class DensRay(AdditiveRotation):
     center_labels : bool, default=True
         Subtract the mean of real scores first. A depends on it; False is the formula as printed.
     precision : {None, "float32", "float64"}, default=None
-        Convert the rows to this first; None multiplies float32 and float64 rows as they are and refuses half
-        precision.
+        Convert the rows to this, block by block, and return rows in it; None multiplies float32 and float64 rows as
+        they are, half precision in float32, and returns the type it was given.
     scale : {None, "columns"}, default=None
         "columns" finds the axes in columns divided by their standard deviations σ, which those of language models
         need; an axis w found there is returned as the one that reads rows as they are, w / σ at unit length.
@@ -236,6 +236,10 @@ class DensRay(AdditiveRotation):
     True
     """
 
+    @property
+    def _sums_rows(self) -> bool:  # type: ignore[override]
+        return not self.normalize_differences
+
     eigenvalues_: NDArray[np.float64]
     n_signal_axes_: int
     axis_error_: float | None
@@ -270,6 +274,7 @@ class DensRay(AdditiveRotation):
             return super()._find_axes(X, labels, n_components, sample_weight)
         self.moments_ = None
         toward = label_covariance(X, labels, sample_weight)
+        X = whole_rows(X) if self.n_partners is None else X
         check_partners(self.n_partners, self.sample_rows)
         if self.n_partners is None:
             check_all_pairs(X)
@@ -357,30 +362,6 @@ class DensRay(AdditiveRotation):
                 stacklevel=4,
             )
         return orient(axes, toward)
-
-
-def principal_axes(
-    A: Array, n_components: int | None, precision: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
-    """Return eigenvalues (descending), eigenvectors as rows, and how many eigenvalues are positive beyond rounding.
-
-    Where eigenvalues vanish their eigenvectors are arbitrary: they are replaced by the completion of the others,
-    which is a function of the data and not of rounding.
-    """
-    width = A.shape[0]
-    count = width if n_components is None else n_components
-    xp = namespace(A)
-    tolerance = 8.0 * precision * np.sqrt(width) * float(xp.linalg.matrix_norm(A))
-    if count <= width // 4 and xp is np:  # few axes: no need for the whole decomposition
-        values, vectors = eigh(A, subset_by_index=(width - count, width - 1))
-        if np.all(np.abs(values) > tolerance):
-            return values[::-1].copy(), vectors.T[::-1].copy(), int(np.sum(values > tolerance))
-    values, vectors = eigh(A) if xp is np else (to_host(part) for part in xp.linalg.eigh(A))
-    values, axes = values[::-1].copy(), vectors.T[::-1].copy()
-    null = np.abs(values) <= tolerance
-    if null[:count].any() and not null.all():
-        axes[null] = complete_basis(axes[~null])[int(np.sum(~null)) :]
-    return values[:count], axes[:count], int(np.sum(values > tolerance))
 
 
 def densray_axes(

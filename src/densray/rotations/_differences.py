@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._arrays import Array, array_on, namespace, to_host
+from densray._arrays import Array, array_on, namespace, take_rows, to_host
 from densray.errors import LabelError, VectorError
 from densray.moments import ClassMoments, LabelMoments, MomentParts
 from densray.pairs import score_covariance, unlike_pair_matrix
-from densray.rotations._base import AdditiveRotation, Rotation, complete_basis, label_covariance, orient
-from densray.rotations._densray import principal_axes
+from densray.rotations._base import AdditiveRotation, Rotation, label_covariance
+from densray.rotations._basis import complete_basis, orient, principal_axes
 from densray.rotations._input import Labels, precision_of
 
 
@@ -27,8 +27,8 @@ class MeanDifference(AdditiveRotation):
     n_components : int or None, default=1
         Axes to keep; the method has one, further ones complete the basis. None keeps all: a lossless rotation.
     precision : {None, "float32", "float64"}, default=None
-        Convert the rows to this first; None multiplies float32 and float64 rows as they are and refuses half
-        precision.
+        Convert the rows to this, block by block, and return rows in it; None multiplies float32 and float64 rows as
+        they are, half precision in float32, and returns the type it was given.
     scale : {None, "columns"}, default=None
         "columns" finds the axes in columns divided by their standard deviations σ, which those of language models
         need; an axis w found there is returned as the one that reads rows as they are, w / σ at unit length.
@@ -104,8 +104,8 @@ class PairDirection(Rotation):
     n_components : int or None, default=1
         Axes to keep; None keeps all: a lossless rotation.
     precision : {None, "float32", "float64"}, default=None
-        Convert the rows to this first; None multiplies float32 and float64 rows as they are and refuses half
-        precision.
+        Convert the rows to this, block by block, and return rows in it; None multiplies float32 and float64 rows as
+        they are, half precision in float32, and returns the type it was given.
     scale : {None, "columns"}, default=None
         "columns" finds the axes in columns divided by their standard deviations σ, which those of language models
         need; an axis w found there is returned as the one that reads rows as they are, w / σ at unit length.
@@ -163,7 +163,7 @@ def _unlike_pairs_within(X: Array, labels: Labels, weight: Array | None, members
         if bool(xp.all(signs == signs[0])):
             continue  # a word whose partner is missing
         weights = None if weight is None else xp.take(weight, rows, axis=0)
-        A += unlike_pair_matrix(ClassMoments.of(xp.take(X, rows, axis=0), signs, (-1.0, 1.0), weights))
+        A += unlike_pair_matrix(ClassMoments.of(take_rows(X, rows), signs, (-1.0, 1.0), weights))
         pairs += 1
     if pairs == 0:
         raise LabelError("no group holds rows of both classes, so there is no pair. Check groups against y.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,19 +12,44 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from densray._arrays import Array, array_on, float64_like, is_dask, is_foreign, namespace, release_pages, to_host
+from densray._arrays import (
+    HALF_TYPES,
+    Array,
+    ConvertedRows,
+    array_on,
+    block_rows,
+    blocks_of,
+    float64_like,
+    given_rows,
+    in_blocks,
+    is_dask,
+    is_foreign,
+    namespace,
+    take_rows,
+    to_host,
+    type_name,
+)
 from densray.errors import LabelError, NotAdditiveError, VectorError, name_some
-from densray.moments import block_rows, blocks_of, distinct_labels
+from densray.moments import LabelMoments, distinct_labels, is_finite
 
-#: What rows may be converted to before any product; None leaves float32 and float64 as they are.
+#: What rows may be converted to before any product; None converts half precision to float32, and nothing else.
 PRECISIONS = (None, "float32", "float64")
 
 
-def check_rows(estimator: Any, X: Array, *, reset: bool, fewest: int = 2, warn_of_zeros: bool | None = None) -> Array:
-    """Return `X` as a checked 2-D float array; on `reset` its width becomes the estimator's.
+def check_rows(
+    estimator: Any,
+    X: Array,
+    *,
+    reset: bool,
+    fewest: int = 2,
+    warn_of_zeros: bool | None = None,
+    finite: bool = True,
+) -> Array:
+    """Return `X` as checked 2-D rows of floats; on `reset` its width becomes the estimator's.
 
-    An estimator with a parameter ``precision`` converts the rows to it; half precision is refused without.
-    Rows must be finite; zero vectors have no direction and are warned of when fitting, or as `warn_of_zeros` says.
+    Half precision is converted to float32 block by block, other rows to the estimator's ``precision`` where it has
+    one. Rows must be finite, unless `finite` leaves that to what the caller makes of them (`checked_moments`);
+    zero vectors have no direction and are warned of when fitting, or as `warn_of_zeros` says.
     """
     if is_dask(X):
         raise NotAdditiveError(
@@ -37,29 +62,30 @@ def check_rows(estimator: Any, X: Array, *, reset: bool, fewest: int = 2, warn_o
         )
     fewest = fewest if reset else 1
     X = at_precision(X, getattr(estimator, "precision", None))
-    if is_foreign(X):
-        X = _check_foreign(estimator, X, reset=reset, fewest=fewest)
+    if is_foreign(X) or isinstance(X, ConvertedRows):
+        _check_shape(estimator, X, reset=reset, fewest=fewest)
     else:
         X = _check_numpy(estimator, X, reset=reset, fewest=fewest)
-    _check_lengths(X, warn_of_zeros=reset if warn_of_zeros is None else warn_of_zeros)
+    if finite:
+        check_finite(X)
+    if reset if warn_of_zeros is None else warn_of_zeros:
+        check_zeros(zero_rows(X), X.shape[0], stacklevel=4)
+        _check_variety(X)
     return X
 
 
 def at_precision(X: Array, precision: str | None) -> Array:
-    """Return the rows converted to a precision, as they are where it is None; half precision is refused then."""
+    """Return rows that are converted to a precision as they are read, half precision to float32 where it is None."""
     if precision not in PRECISIONS:
         raise VectorError(f"precision={precision!r} is given; one of {', '.join(map(repr, PRECISIONS))} is needed.")
-    name = str(getattr(X, "dtype", "")).removeprefix("torch.")
-    if name in ("float16", "bfloat16") and precision is None:
-        raise VectorError(
-            f"X is {name}, too coarse to multiply in. Convert it to float32, or opt in with precision='float32'."
-        )
-    if precision is None or name == precision:
+    name = type_name(X)
+    half = name in HALF_TYPES
+    if name == precision or (precision is None and not half):
         return X
-    if is_foreign(X):
-        xp = namespace(X)
-        return xp.astype(X, getattr(xp, precision))
-    return X.astype(precision) if isinstance(X, np.ndarray) and X.dtype.kind in "fiub" else X
+    if not (is_foreign(X) or half or (isinstance(X, np.ndarray) and X.dtype.kind in "fiub")):
+        return X
+    dtype = getattr(namespace(X), precision or "float32")
+    return ConvertedRows(X, dtype, X.dtype if precision is None else dtype)
 
 
 def precision_of(X: Array) -> float:
@@ -84,12 +110,14 @@ def _check_numpy(estimator: Any, X: object, *, reset: bool, fewest: int) -> NDAr
     return rows
 
 
-def _check_foreign(estimator: Any, X: Array, *, reset: bool, fewest: int) -> Array:
-    xp = namespace(X)
-    if X.ndim != 2:
-        raise VectorError(f"X has shape {tuple(X.shape)}; one vector per row is needed. Reshape it to 2-D.")
+def _check_shape(estimator: Any, X: Array, *, reset: bool, fewest: int) -> None:
+    xp, given = namespace(X), given_rows(X)
+    if given.ndim != 2:
+        raise VectorError(f"X has shape {tuple(given.shape)}; one vector per row is needed. Reshape it to 2-D.")
     if X.dtype not in (xp.float32, xp.float64):
-        raise VectorError(f"X is {X.dtype}; float32 or float64 is needed. Convert it first.")
+        raise VectorError(f"X is {X.dtype}; float16, bfloat16, float32 or float64 is needed. Convert it first.")
+    if X.shape[1] == 0:
+        raise VectorError(f"X has shape {tuple(X.shape)}: its rows are empty. Vectors need at least one number.")
     if X.shape[0] < fewest:
         raise VectorError(f"X has {X.shape[0]} rows; at least {fewest} are needed.")
     if reset:
@@ -99,23 +127,41 @@ def _check_foreign(estimator: Any, X: Array, *, reset: bool, fewest: int) -> Arr
             f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting "
             f"{estimator.n_features_in_} features as input. Use vectors of the space it was fitted on."
         )
-    return X
 
 
-def _check_lengths(X: Array, *, warn_of_zeros: bool) -> None:
-    """Raise if a row is not finite, warn if one is zero: one pass over the data, in blocks."""
-    bad, zero = RowCount(), RowCount()
-    for block in blocks_of(X.shape[0], block_rows(X)):
-        count_bad_rows(X[block, :], bad, zero, start=block.start)
-        release_pages(X)
+def check_finite(X: Array) -> None:
+    """Raise if a row is not finite, or too large to be squared: one pass over the data, in blocks."""
+    xp = namespace(X)
+    bad = RowCount()
+
+    def of_block(block: slice) -> None:
+        rows = X[block, :]
+        lengths = np.einsum("ij,ij->i", rows, rows) if xp is np else xp.linalg.vector_norm(rows, axis=1)
+        if bool(xp.all(xp.isfinite(lengths))):
+            return
+        broken = xp.nonzero(xp.any(~xp.isfinite(rows), axis=1))[0]
+        bad.add(broken, block.start)
+        if broken.shape[0] == 0:
+            raise VectorError(_extreme("large", block.start + int(xp.argmax(lengths)), X))
+
+    for _ in in_blocks(X, of_block):
+        pass
     if bad.count:
         raise VectorError(
             f"Input X contains NaN or infinity in {bad.count} of {X.shape[0]} rows (first: row {bad.first}). "
             "Drop or repair those rows."
         )
-    if warn_of_zeros:
-        check_zeros(zero, X.shape[0], stacklevel=5)
-        _check_variety(X)
+
+
+def checked_moments(X: Array, gather: Callable[[], LabelMoments]) -> LabelMoments:
+    """Return moments of the rows; a row that is not finite is an error, told by the sums themselves."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        moments = gather()
+        finite = is_finite(moments)
+    if not finite:
+        check_finite(X)
+        raise VectorError(f"sums over the rows of X overflow {type_name(X)}. Scale the vectors, e.g. to unit length.")
+    return moments
 
 
 @dataclass
@@ -132,27 +178,35 @@ class RowCount:
         self.count += int(rows.shape[0])
 
 
-def count_bad_rows(X: Array, bad: RowCount, zero: RowCount, *, start: int) -> None:
-    """Count the rows of a block that are not finite, and those that are zero."""
+def zero_rows(X: Array) -> RowCount:
+    """Return how many rows are zero; ones too small to be squared are an error.
+
+    Only rows whose first number is zero are looked at whole: one column is read of the others.
+    """
     xp = namespace(X)
-    lengths = np.einsum("ij,ij->i", X, X) if xp is np else xp.linalg.vector_norm(X, axis=1)
-    if not bool(xp.all(xp.isfinite(lengths))):
-        rows = xp.nonzero(xp.any(~xp.isfinite(X), axis=1))[0]
-        bad.add(rows, start)
-        if rows.shape[0] == 0:
-            raise VectorError(_extreme("large", start + int(xp.argmax(lengths)), X))
-    empty = xp.nonzero(lengths == 0)[0]
-    if empty.shape[0]:
-        rows = xp.take(X, empty, axis=0)
-        if bool(xp.any(rows != 0)):
-            raise VectorError(_extreme("small", start + int(empty[0]), X))
-    zero.add(empty, start)
+    zero = RowCount()
+
+    def of_block(block: slice) -> None:
+        first = X[block, 0]
+        with np.errstate(over="ignore"):
+            places = xp.nonzero(first * first == 0)[0]
+        if not places.shape[0]:
+            return
+        rows = take_rows(X, places + block.start)[:, :]
+        lengths = np.einsum("ij,ij->i", rows, rows) if xp is np else xp.linalg.vector_norm(rows, axis=1)
+        empty = xp.nonzero(lengths == 0)[0]
+        if empty.shape[0] and bool(xp.any(xp.take(rows, empty, axis=0) != 0)):
+            raise VectorError(_extreme("small", block.start + int(places[int(empty[0])]), X))
+        zero.add(xp.take(places, empty, axis=0), block.start)
+
+    for _ in in_blocks(X, of_block):
+        pass
+    return zero
 
 
 def _extreme(size: str, row: int, X: Array) -> str:
     return (
-        f"row {row} of X is too {size} to be squared in {str(X.dtype).removeprefix('torch.')}. Scale the vectors, for "
-        "example to unit length."
+        f"row {row} of X is too {size} to be squared in {type_name(X)}. Scale the vectors, for example to unit length."
     )
 
 
@@ -209,7 +263,7 @@ def drop_weightless(X: Array, y: Array, weight: Array | None) -> tuple[Array, Ar
     keep = xp.nonzero(weight > 0)[0]
     if keep.shape[0] == X.shape[0]:
         return X, y, weight
-    rows, weights = (xp.take(part, keep, axis=0) for part in (X, weight))
+    rows, weights = take_rows(X, keep), xp.take(weight, keep, axis=0)
     return rows, xp.take(labels, keep, axis=0) if is_foreign(y) else labels[to_host(keep)], weights
 
 

@@ -14,10 +14,11 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import has_fit_parameter
 
-from densray._arrays import Array, move, namespace, to_host
+from densray._arrays import Array, is_foreign, move, namespace, to_host, whole_rows
 from densray._threads import ignored_warnings
 from densray.errors import DensRayError, SignalWarning, suggest
-from densray.rotations._base import Rotation, complete_basis, label_covariance, orient, repeat_in_complement
+from densray.rotations._base import Rotation, label_covariance
+from densray.rotations._basis import complete_basis, orient, repeat_in_complement
 from densray.rotations._differences import unit
 from densray.rotations._input import Labels
 from densray.rotations._ridge import ridge_direction
@@ -51,8 +52,8 @@ class LinearRotation(Rotation):
     n_components : int or None, default=1
         Axes to find; None finds one and completes it to a lossless rotation.
     precision : {None, "float32", "float64"}, default=None
-        Convert the rows to this first; None multiplies float32 and float64 rows as they are and refuses half
-        precision.
+        Convert the rows to this, block by block, and return rows in it; None multiplies float32 and float64 rows as
+        they are, half precision in float32, and returns the type it was given.
     scale : {None, "columns"}, default=None
         "columns" finds the axes in columns divided by their standard deviations σ, which those of language models
         need; an axis w found there is returned as the one that reads rows as they are, w / σ at unit length.
@@ -113,10 +114,12 @@ class LinearRotation(Rotation):
         self._check_model(sample_weight)
         self.penalty_ = None
         rows = X
-        if n_components not in (None, 1) and isinstance(X, np.ndarray) and X.shape[0] < LIBLINEAR_ROWS:
-            rows = X.astype(np.float64)  # complements must not be rounded by more than a model without penalty cuts off
+        if n_components not in (None, 1) and not is_foreign(X) and X.shape[0] < LIBLINEAR_ROWS:
+            rows = to_host(X).astype(
+                np.float64
+            )  # complements must not be rounded by more than a model without penalty cuts off
         spread = _spread_of(labels.values)
-        width, whole = X.shape[1], 0.0 if n_components in (None, 1) else _spread_of(X)
+        width, whole = X.shape[1], 0.0 if n_components in (None, 1) else _spread_of(whole_rows(X))
 
         def find(Z: Array) -> NDArray[np.float64] | None:
             first = Z.shape[1] == width

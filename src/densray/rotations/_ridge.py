@@ -26,8 +26,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._arrays import Array, array_on, namespace, release_pages, to_host
-from densray.moments import Moments, block_rows, blocks_of
+from densray._arrays import Array, array_on, in_blocks, namespace, take_rows, to_host, whole_rows
+from densray.moments import Moments
 
 #: Penalties tried, in units of the mean squared distance of a row from the mean.
 RIDGE_PENALTIES = np.logspace(-4, 4, 33)
@@ -99,12 +99,12 @@ class _Rows:
     def covariance(self) -> NDArray[np.float64]:
         """Return Σ w t (x - mean)."""
         xp = namespace(self.X)
-        total = np.zeros(self.X.shape[1])
-        for block in blocks_of(self.X.shape[0], block_rows(self.X)):
+
+        def of_block(block: slice) -> Array:
             factors = xp.astype(self.weights[block] * self.targets[block], self.X.dtype)
-            total += to_host(xp.astype(factors @ (self.X[block, :] - self.mean), xp.float64))
-            release_pages(self.X)
-        return total
+            return xp.astype(factors @ (self.X[block, :] - self.mean), xp.float64)
+
+        return np.asarray(sum(to_host(part) for part in in_blocks(self.X, of_block)))
 
     def left_out_correlations(
         self, vectors: NDArray[np.float64], coefficients: NDArray[np.float64], shrunk: NDArray[np.float64]
@@ -115,17 +115,19 @@ class _Rows:
             array_on(each, self.X, dtype=self.X.dtype) for each in (vectors, coefficients, shrunk)
         )
         products, squares = np.zeros(1), np.zeros(1)  # Σ w t s and Σ w s²
-        for block in blocks_of(self.X.shape[0], block_rows(self.X)):
+
+        def of_block(block: slice) -> tuple[Array, Array]:
             U = (self.X[block, :] - self.mean) @ basis
-            release_pages(self.X)
             target, one = self.targets[block][:, None], self.masses[block][:, None]
             residual = target - xp.astype(U @ slopes, xp.float64)
             leverage = one * (xp.astype((U * U) @ inverse, xp.float64) + 1.0 / total)
             # the label's own share in the mean of the others is taken off: n/(n-1) y - r/(1-h) = n/(n-1) w₋ᵢ(x - mean)
             own = target * (total / xp.clip(total - one, 1e-8, None))
             scores = own - residual / xp.clip(1.0 - leverage, 1e-8, None)
-            products = products + to_host((self.weights[block] * self.targets[block]) @ scores)
-            squares = squares + to_host(self.weights[block] @ (scores * scores))
+            return (self.weights[block] * self.targets[block]) @ scores, self.weights[block] @ (scores * scores)
+
+        for product, square in in_blocks(self.X, of_block):
+            products, squares = products + to_host(product), squares + to_host(square)
         return self._correlations(products, squares)
 
     def correlations_without_groups(
@@ -141,7 +143,7 @@ class _Rows:
         products, squares = np.zeros(1), np.zeros(1)
         order = np.argsort(groups, kind="stable")
         for members in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1):
-            rows = namespace(self.X).take(self.X, array_on(members, self.X), axis=0) - self.mean
+            rows = whole_rows(take_rows(self.X, array_on(members, self.X))) - self.mean
             U = np.asarray(to_host(rows), dtype=np.float64) @ vectors
             w, t, root = weights[members], targets[members], np.sqrt(weights[members])
             residual = root[:, None] * (t[:, None] - U @ coefficients)  # (members, penalties)
@@ -171,9 +173,7 @@ def _choose(correlations: NDArray[np.float64], count: float, *, two_classes: boo
 
 def _moments(X: Array, weight: Array | None) -> Moments:
     total: Moments | None = None
-    for block in blocks_of(X.shape[0], block_rows(X)):
-        part = Moments.of(X[block, :], None if weight is None else weight[block])
+    for part in in_blocks(X, lambda block: Moments.of(X[block, :], None if weight is None else weight[block])):
         total = part if total is None else total.merge(part)
-        release_pages(X)
     assert total is not None
     return total

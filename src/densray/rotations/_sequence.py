@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from densray._arrays import Array, array_on, is_foreign, namespace, to_host
+from densray._arrays import Array, array_on, is_foreign, take_rows, to_host, unconverted_rows
 from densray.errors import DensRayError, LabelError
-from densray.moments import ColumnScaling
-from densray.rotations._base import Rotation, complete_basis, repeat_in_complement, score_signals
+from densray.rotations._base import Rotation, score_signals
+from densray.rotations._basis import ColumnScaling, complete_basis, repeat_in_complement
 from densray.rotations._densray import DensRay
 from densray.rotations._input import (
     Labels,
@@ -40,8 +40,8 @@ class SequentialRotation(Rotation):
     names : sequence of str or None, default=None
         Names of the concepts, one per column of `y`; they become the names of the features.
     precision : {None, "float32", "float64"}, default=None
-        Convert the rows to this first; None multiplies float32 and float64 rows as they are and refuses half
-        precision.
+        Convert the rows to this, block by block, and return rows in it; None multiplies float32 and float64 rows as
+        they are, half precision in float32, and returns the type it was given.
     scale : {None, "columns"}, default=None
         "columns" finds the axes in columns divided by their standard deviations σ, which those of language models
         need; an axis w found there is returned as the one that reads rows as they are, w / σ at unit length.
@@ -111,7 +111,7 @@ class SequentialRotation(Rotation):
             index = array_on(rows, X)
             part = None if weight is None else weight[index]
             together = None if members is None else members[rows]
-            self.rotations_.append(self._fitted(namespace(Z).take(Z, index, axis=0), signal, part, together))
+            self.rotations_.append(self._fitted(take_rows(Z, index), signal, part, together))
             axis: NDArray[np.float64] = self.rotations_[-1].components_[0]
             return axis
 
@@ -132,7 +132,7 @@ class SequentialRotation(Rotation):
                 "those of X. Give scale to the SequentialRotation instead."
             )
         rotation.set_params(n_components=1)
-        return rotation.fit(Z, signal.values, weight, groups=groups)
+        return rotation.fit(unconverted_rows(Z), signal.values, weight, groups=groups)
 
     def score(self, X: Array, y: Array) -> float:
         """Return the mean over the concepts of Kendall's τ-b between labels and coordinates."""

@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from densray._arrays import Array, namespace
+from densray._arrays import Array, namespace, whole_rows
 from densray.pairs import unit_pair_matrix
-from densray.rotations._base import Rotation, complete_basis, label_covariance, orient, repeat_in_complement
+from densray.rotations._base import Rotation, label_covariance
+from densray.rotations._basis import complete_basis, orient, repeat_in_complement
 from densray.rotations._differences import unit
 from densray.rotations._input import Labels
 from densray.rotations._ridge import ridge_direction
@@ -35,8 +36,8 @@ class WhitenedDensRay(Rotation):
     normalize_differences : bool, default=False
         Scale every difference to unit length first, as in section 2.4 of [1]_.
     precision : {None, "float32", "float64"}, default=None
-        Convert the rows to this first; None multiplies float32 and float64 rows as they are and refuses half
-        precision.
+        Convert the rows to this, block by block, and return rows in it; None multiplies float32 and float64 rows as
+        they are, half precision in float32, and returns the type it was given.
     scale : {None, "columns"}, default=None
         "columns" finds the axes in columns divided by their standard deviations σ, which those of language models
         need; an axis w found there is returned as the one that reads rows as they are, w / σ at unit length.
@@ -115,6 +116,7 @@ class WhitenedDensRay(Rotation):
 
     def _unit_direction(self, X: Array, labels: Labels, weight: Array, penalty: float) -> NDArray[np.float64]:
         """Return the leading generalised eigenvector for differences of unit length."""
+        X = whole_rows(X)
         xp = namespace(X)
         total = xp.sum(weight)
         scores = xp.astype(labels.values, X.dtype)

@@ -25,9 +25,11 @@ from densray.rotations._input import (
     check_rows,
     check_weights,
     check_zeros,
+    checked_moments,
     drop_weightless,
     precision_of,
     read_block_labels,
+    zero_rows,
 )
 
 __all__ = [
@@ -39,7 +41,7 @@ __all__ = [
     "check_block",
     "check_width",
     "fit_dask",
-    "map_rows",
+    "map_dask",
     "score_dask",
 ]
 
@@ -199,17 +201,18 @@ class BlockAccumulator:
         if weight is not None and not (weight != 0).any():
             return None
         try:
-            X = check_rows(clone(self.rotation), X, reset=True, fewest=1, warn_of_zeros=False)
+            X = check_rows(clone(self.rotation), X, reset=True, fewest=1, warn_of_zeros=False, finite=False)
             labels = read_block_labels(y, X.shape[0])
             weights = None if weight is None else check_weights(weight, X)
             X, labels, weights = drop_weightless(X, labels, weights)
             labels = float64_like(labels, X) if is_foreign(X) or is_foreign(labels) else labels
-            moments = on_host(moments_of_labels(X, labels, weights, self.parts))
+            moments = on_host(checked_moments(X, lambda: moments_of_labels(X, labels, weights, self.parts)))
+            zero = zero_rows(X)
         except (VectorError, LabelError) as error:
             raise type(error)(f"block {number}: {error}") from error
         sample = None
         if self.sample_rows:
-            rows = to_host(X) if is_foreign(X) else np.asarray(X)
+            rows = to_host(X)
             row_weights = np.ones(len(rows)) if weights is None else to_host(weights).astype(np.float64)
             sample = RowSample.of(
                 rows,
@@ -220,7 +223,7 @@ class BlockAccumulator:
                 cutoffs=self.cutoffs,
             )
         n_rows, width = (int(length) for length in X.shape)
-        return BlockStatistics(n_rows, _count_zeros(X), width, precision_of(X), moments, sample)
+        return BlockStatistics(n_rows, zero.count, width, precision_of(X), moments, sample)
 
     def merge(self, first: BlockStatistics | None, second: BlockStatistics | None) -> BlockStatistics | None:
         """Return the statistics of both sets of rows together."""
@@ -266,12 +269,6 @@ class BlockAccumulator:
         # A block of scores may happen to hold two of them only.
         cutoffs.setdefault(None, max(cutoffs.values()))
         return replace(self, cutoffs=cutoffs)
-
-
-def _count_zeros(X: Array) -> int:
-    if is_foreign(X):
-        return 0
-    return int(len(X) - np.count_nonzero(np.any(X, axis=1)))
 
 
 def check_width(number: int, width: int, expected: int | None) -> None:
@@ -322,7 +319,7 @@ def fit_dask(rotation: AnyRotation, X: Any, y: Any, sample_weight: Any = None) -
     return rotation
 
 
-def map_rows(rotation: BaseEstimator, method: str, X: Any, **options: Any) -> Any:
+def map_dask(rotation: BaseEstimator, method: str, X: Any, **options: Any) -> Any:
     """Return the Dask array of what a method returns for the rows of `X`, block by block, when it is computed."""
     X = as_rows(X)
     light: Any = copy(rotation)
@@ -345,7 +342,7 @@ def score_dask(rotation: BaseEstimator, X: Any, y: Any) -> float:
     from scipy.stats import kendalltau
 
     X = as_rows(X)
-    coordinates, labels = _dask().compute(map_rows(rotation, "transform", X)[:, 0], _column(y, X, "y"))
+    coordinates, labels = _dask().compute(map_dask(rotation, "transform", X)[:, 0], _column(y, X, "y"))
     values = read_block_labels(labels, len(coordinates))
     ranks = np.unique(values, return_inverse=True)[1]
     return float(kendalltau(coordinates, ranks).statistic)
