@@ -20,9 +20,9 @@ OPTIONS = options_of(command())
 SPOKEN = re.compile(r"(?<![\w-])--[a-z]|densray (fit|diagnose|induce|rotate|erase|convert|evaluate|explore)\b")
 #: Arguments that only Python has: no command sets them, so no run of a command meets their messages.
 PYTHON_ALONE = {
-    "anchors", "any_model", "binary", "bytes", "center_labels", "cosine", "dtype", "estimator", "labels", "level",
-    "max_iter", "model", "n_partners", "n_train", "normalize_differences", "pool", "precision", "rows", "strictness",
-    "truncate", "vector_column", "vectors", "weights", "zeros",
+    "anchors", "binary", "bytes", "center_labels", "cosine", "estimator", "labels", "level",
+    "max_iter", "model", "n_partners", "n_train", "normalize_differences", "precision", "rows", "strictness",
+    "vector_column", "vectors", "weights", "zeros",
 }  # fmt: skip
 
 

@@ -120,4 +120,4 @@ def test_bad_labels_and_groups_are_named():
     with pytest.raises(TaskError, match="one group"):
         compare_layers(states, y, groups=[1] * len(y))
     with pytest.raises(TaskError, match="one class only"):
-        compare_layers(states, y, groups=(y > 0).astype(int), n_folds=2)
+        compare_layers(states, y, groups=(y > 0).astype(int), folds=2)

@@ -274,7 +274,7 @@ class TestTextsInFiles:
         opened = States.open(tmp_path / "s")
         assert made.labels == opened.labels == tuple(labels)
         assert opened.groups == tuple(groups)
-        opened.labelled([1, 0, 1, 0, 1])
+        opened.labelled([1, 0, 1, 0, 1], store=True)
         assert States.open(tmp_path / "s").labels == (1.0, 0.0, 1.0, 0.0, 1.0)
         with pytest.raises(TaskError, match="2 labels are given for 5 texts"):
             read_states(model, tokenizer, TEXTS, labels=[1, 0])

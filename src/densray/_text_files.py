@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from densray.errors import DensRayError, LexiconError
 
@@ -119,6 +120,74 @@ class TextFile:
             raise self.problem(f"not valid JSON ({error.msg}).", error.lineno) from None
         except (RecursionError, ValueError) as error:
             raise self.problem(f"not usable JSON ({error}).") from None
+
+
+class TextTable:
+    """The columns of a small file: ``.csv``, ``.tsv`` and ``.jsonl`` name them, of any other file each line is a row.
+
+    Parameters
+    ----------
+    path : str or path
+    only : str
+        What the column of a file without names is called.
+    error : class of error
+        What is raised on bad input.
+
+    Attributes
+    ----------
+    columns : dict of str to list of str
+    lines : list of int
+        The line at which each row begins.
+    """
+
+    def __init__(self, path: FilePath, only: str, *, error: type[DensRayError]) -> None:
+        self.file = TextFile(path, encoding="utf-8", error=error)
+        ending = self.file.path.suffix.lower()
+        self.lines: list[int] = []
+        if ending == ".jsonl":
+            rows = [self._object(line.number, line.text) for line in self.file.lines()]
+        elif ending in (".csv", ".tsv"):
+            rows = self._fields("," if ending == ".csv" else "\t")
+        else:
+            whole = self.file.text.rstrip().splitlines()
+            self.lines, rows = list(range(1, len(whole) + 1)), [{only: text} for text in whole]
+        self.columns = {name: [row.get(name, "") for row in rows] for name in dict.fromkeys(n for r in rows for n in r)}
+
+    def _object(self, number: int, text: str) -> dict[str, str]:
+        try:
+            row = json.loads(text)
+        except ValueError as error:
+            raise self.file.problem(f"{shorten(text)} is not JSON ({error}).", number) from None
+        if not isinstance(row, dict):
+            raise self.file.problem(f"{shorten(text)} is not an object with a text.", number)
+        self.lines.append(number)
+        return {str(name): "" if value is None else str(value) for name, value in row.items()}
+
+    def _fields(self, delimiter: str) -> list[dict[str, str]]:
+        quoted: dict[str, Any] = {"quoting": csv.QUOTE_MINIMAL if delimiter == "," else csv.QUOTE_NONE}
+        reader = csv.reader(io.StringIO(self.file.text, newline=""), delimiter=delimiter, **quoted)
+        names, rows, before = next(reader), [], reader.line_num
+        for fields in reader:
+            if any(fields):
+                if len(fields) != len(names):
+                    raise self.file.problem(
+                        f"{len(fields)} fields are given; there are {len(names)} columns.", before + 1
+                    )
+                self.lines.append(before + 1)
+                rows.append(dict(zip(names, fields, strict=True)))
+            before = reader.line_num
+        if not rows:
+            raise self.file.problem("there is a line of names and no row below it.")
+        return rows
+
+    def column(self, usual: str, name: str | None, *, needed: str = "") -> list[str]:
+        """Return a column by its name, or the usual one; empty where that is not there and not needed."""
+        if (name or usual) in self.columns:
+            return self.columns[name or usual]
+        if name is None and not needed:
+            return []
+        listed = ", ".join(self.columns)
+        raise self.file.problem(f"there is no column '{name or usual}' among {listed}. Name one with {needed}='…'.")
 
 
 class JsonObject(list[tuple[str, object]]):

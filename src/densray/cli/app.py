@@ -9,7 +9,7 @@ import typer
 from typer.main import get_command
 
 from densray._version import __version__
-from densray.cli import axes, data, evaluate, evaluate_lexicons, reproduce, spaces
+from densray.cli import axes, data, evaluate, evaluate_lexicons, reproduce, spaces, states
 
 app = typer.Typer(
     name="densray",
@@ -50,6 +50,9 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "convert": spaces.convert,
     "rotate": spaces.rotate,
     "erase": spaces.erase,
+    "states": states.states,
+    "layers": states.layers,
+    "intervene": states.intervene,
     "explore": data.explore,
 }
 _DATA: dict[str, Callable[..., None]] = {"list": data.list_all, "fetch": data.fetch, "path": data.path}

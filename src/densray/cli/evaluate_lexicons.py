@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
@@ -25,11 +24,10 @@ from densray.cli.options import (
     split_names,
     split_numbers,
 )
-from densray.cli.terminal import check_figure, long_run, note, progress_bar, show
+from densray.cli.terminal import check_figure, long_run, progress_bar, show, write_figure
 
 if TYPE_CHECKING:
     from densray.axes._protocol import Protocol
-    from densray.axes._stability import Stability
 
 TestLexicon: TypeAlias = Annotated[
     str | None, typer.Option("--test", metavar="LEXICON", help="Gold words; without it some words are held out.")
@@ -148,17 +146,6 @@ def _protocol(test_size: float, training_limit: int, any_case: bool, random_stat
     return Protocol(
         test_size=test_size, training_limit=limit, any_case=any_case, random_state=random_state, scale=scale
     )
-
-
-def write_figure(result: Stability, output: Path | None, *, overwrite: bool, quiet: bool) -> None:
-    """Write the figure of a result where a file was asked for."""
-    if output is None:
-        return
-    from densray.figures import save
-
-    chart: Any = result.figure()
-    save(chart, output, overwrite=overwrite)
-    note(f"Wrote {output}", quiet=quiet)
 
 
 @grouped

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from densray.cli.evaluate_lexicons import Samples, Sizes, write_figure
+from densray.cli.evaluate_lexicons import Samples, Sizes
 from densray.cli.options import (
     Answer,
     Figure,
@@ -22,7 +22,7 @@ from densray.cli.options import (
     split_names,
     split_numbers,
 )
-from densray.cli.terminal import check_figure, long_run, note, print_json, progress_bar, show
+from densray.cli.terminal import check_figure, long_run, note, print_json, progress_bar, show, write_figure
 
 if TYPE_CHECKING:
     from densray.report import Table

@@ -67,6 +67,16 @@ def check_figure(path: Path | None, *, overwrite: bool, quiet: bool) -> None:
     note(f"Writing {path} at the end", quiet=quiet)
 
 
+def write_figure(result: Any, path: Path | None, *, overwrite: bool, quiet: bool) -> None:
+    """Write the figure of a result where a file was asked for."""
+    if path is None:
+        return
+    from densray.figures import save
+
+    save(result.figure(), path, overwrite=overwrite)
+    note(f"Wrote {path}", quiet=quiet)
+
+
 def check_report(path: Path | None, *, overwrite: bool, quiet: bool) -> None:
     """Refuse, before any work is done, a report that was asked for and could not be written; say if it will be."""
     if path is None:

@@ -265,11 +265,9 @@ class Intervention:
         The file says what is to be done with its tensors: the operation, the hook point, the map of layers, the model
         and its checksum.
         """
-        target = Path(path)
+        target = self.check_path(path)
         if target.suffix == ".gguf":
             return self._save_gguf(target, overwrite=overwrite)
-        if target.suffix != ".safetensors":
-            raise TaskError(f"{target.name}: .safetensors or .gguf is needed.")
         tensors = {
             f"{part}.{layer}": np.ascontiguousarray(getattr(change, part))
             for layer, change in self.changes.items()
@@ -292,12 +290,19 @@ class Intervention:
             temporary.write_bytes(content)
         return target
 
-    def _save_gguf(self, target: Path, *, overwrite: bool) -> Path:
-        if self.operation != "add":
+    def check_path(self, path: str | Path) -> Path:
+        """Return where the intervention may be saved; a name of another kind, or one that misleads, is an error."""
+        target = Path(path)
+        if target.suffix not in (".safetensors", ".gguf"):
+            raise TaskError(f"{target.name}: .safetensors or .gguf is needed.")
+        if target.suffix == ".gguf" and self.operation != "add":
             raise TaskError(
                 f"a control vector (.gguf) is added by whoever loads it, and this intervention is to "
                 f"{self.operation}. Save it as .safetensors."
             )
+        return target
+
+    def _save_gguf(self, target: Path, *, overwrite: bool) -> Path:
         try:
             import gguf
         except ImportError:

@@ -179,7 +179,7 @@ def compare_layers(
     groups: Sequence[Any] | None = None,
     methods: Sequence[str] = DEFAULT_METHODS,
     layers: Sequence[int] | None = None,
-    n_folds: int = 5,
+    folds: int = 5,
     n_permutations: int = 199,
     random_state: int = 0,
     progress: Progress | None = None,
@@ -198,7 +198,7 @@ def compare_layers(
         Names of methods, as for :func:`densray.fit_axis`.
     layers : sequence of int, optional
         Layers to compare; all by default.
-    n_folds : int, default=5
+    folds : int, default=5
     n_permutations : int, default=199
         Labels are permuted within groups that have both classes, else group for group. Methods other than ridge and
         the mean difference are tested by the mean difference, which needs no refits.
@@ -211,8 +211,10 @@ def compare_layers(
         raise TaskError("the states hold no labels. Give one label per text, or read texts that have a label column.")
     y, ends = _classes(states.labels if labels is None else labels, len(states))
     held = _Groups.of(states.groups if groups is None else groups, len(states))
-    folds = held.folds(y, n_folds, random_state)
+    parts = held.folds(y, folds, random_state)
     chosen_layers = tuple(layers) if layers is not None else states.layers
+    for method in methods:
+        make_rotation(method)  # an unknown name is an error, not a layer without an axis
     jobs = [(layer, method) for layer in chosen_layers for method in methods]
 
     generator = np.random.default_rng(random_state)
@@ -221,18 +223,18 @@ def compare_layers(
     def run(job: tuple[int, str]) -> _Read:
         layer, method = job
         X = np.asarray(states[layer], dtype=np.float32)
-        read = _read(X, y, held, folds, method)
+        read = _read(X, y, held, parts, method)
         if not read.note:
-            read.permuted = permuted_aucs(X, y, folds, orders, ridge=method in ("ridge", "auto"))
+            read.permuted = permuted_aucs(X, y, parts, orders, ridge=method in ("ridge", "auto"))
         return read
 
     found = dict(zip(jobs, map_parallel(run, jobs, progress=progress), strict=True))
     scores = []
     for layer, method in jobs:
         read = found[layer, method]
-        interval = Interval(0.0, 1.0) if read.note else _interval(y, read.scores, held, folds, generator)
+        interval = Interval(0.0, 1.0) if read.note else _interval(y, read.scores, held, parts, generator)
         scores.append(LayerScore(layer, method, read.whole, interval, _p_value(read.permuted), read.note))
-    chosen = tuple(_choose(method, chosen_layers, found, y, held, folds, generator) for method in methods)
+    chosen = tuple(_choose(method, chosen_layers, found, y, held, parts, generator) for method in methods)
     angles = {method: _angles([found[layer, method].axis for layer in chosen_layers]) for method in methods}
     return LayerComparison(
         scores=tuple(scores),
@@ -240,10 +242,10 @@ def compare_layers(
         angles=angles,
         n_texts=len(states),
         n_groups=held.count,
-        n_folds=len(folds),
+        n_folds=len(parts),
         grouped=held.said,
         ends=ends,
-        held_out={job: _ranked(read.scores, folds) for job, read in found.items() if not read.note},
+        held_out={job: _ranked(read.scores, parts) for job, read in found.items() if not read.note},
         axes={job: read.axis for job, read in found.items() if read.axis is not None},
         provenance=began.finish(
             inputs=[Input("states", states.model or "states", states.checksum or None, len(states))],

@@ -121,7 +121,6 @@ def generate_texts(
     change: Intervention | None = None,
     *,
     max_new_tokens: int = 40,
-    any_model: bool = False,
 ) -> list[str]:
     """Return how a model goes on after each prompt, always with the likeliest token, as it is or under an intervention.
 
@@ -132,16 +131,13 @@ def generate_texts(
     prompts : sequence of str
     change : Intervention, optional
     max_new_tokens : int, default=40
-    any_model : bool, default=False
-        Whether to apply an intervention that was made for another model.
     """
     if not getattr(model, "can_generate", lambda: False)():
         raise TaskError(f"{type(model).__name__} does not generate text: it has no head for next tokens.")
     torch = load_torch()
     device, found = next(model.parameters()).device, []
     greedy = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
-    context = nullcontext(model) if change is None else change.applied(model, any_model=any_model)
-    with context, torch.inference_mode():
+    with under(model, change), torch.inference_mode():
         for row in encode_texts(model, tokenizer, prompts).tokens:
             ids = torch.tensor([row], device=device)
             mask, filler = torch.ones_like(ids), filler_of(tokenizer)

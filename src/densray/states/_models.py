@@ -135,8 +135,8 @@ def find_blocks(model: Any) -> Sequence[Any]:
     # An outer list wins over the lists inside its blocks (experts, heads) where both are equally long.
     if not lists:
         raise TaskError(
-            f"{type(model).__name__} has no list of blocks. Give the modules whose outputs are wanted (blocks), in "
-            f"their order."
+            f"{type(model).__name__} has no list of blocks, two or more of one kind. Give another model; in Python its "
+            f"modules can be named, in their order (blocks)."
         )
     longest = max(range(len(lists)), key=lambda number: len(lists[number]))
     return list(lists[longest])

@@ -104,7 +104,7 @@ def read_states(
     check_columns(labels, groups, len(texts))
     if tokenizer is None and hasattr(model, "encode"):
         found = _read_encoder(model, texts, name or type(model).__name__, dtype=dtype, out=out, progress=progress)
-        return found.labelled(labels, groups)
+        return found.labelled(labels, groups, store=True)
     torch = load_torch()
     modules = list(blocks) if blocks is not None else find_blocks(model)
     chosen = resolve_layers(layers, len(modules))
@@ -137,7 +137,7 @@ def read_states(
             target.write(start, reader.read(start, stop))
             if progress is not None:
                 progress(stop, len(texts))
-    return target.states().labelled(labels, groups)
+    return target.states().labelled(labels, groups, store=True)
 
 
 @dataclass(frozen=True)

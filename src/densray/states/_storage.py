@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 from collections.abc import Sequence
@@ -16,7 +14,7 @@ from numpy.typing import NDArray
 
 from densray._files import atomic_write
 from densray._lexicon_files import parse_label
-from densray._text_files import TextFile, shorten
+from densray._text_files import TextTable
 from densray.errors import FormatError, OutputError, TaskError
 from densray.space import WordSpace
 from densray.states._models import load_torch
@@ -36,7 +34,7 @@ Groups = tuple[str, ...]
 
 @dataclass(frozen=True)
 class LabelledTexts:
-    """Texts, the label of each and the group it belongs to; labels and groups are None where there are none.
+    """Texts, the label of each, the group it belongs to and the word it is about; None where there are none.
 
     Examples
     --------
@@ -45,12 +43,13 @@ class LabelledTexts:
     ...     path = Path(folder) / "texts.csv"
     ...     _ = path.write_text("text,label\\nA fine film.,1\\nA bad film.,0\\n", encoding="utf-8")
     ...     LabelledTexts.read(path)
-    LabelledTexts(texts=('A fine film.', 'A bad film.'), labels=(1.0, 0.0), groups=None)
+    LabelledTexts(texts=('A fine film.', 'A bad film.'), labels=(1.0, 0.0), groups=None, words=None)
     """
 
     texts: tuple[str, ...]
     labels: Labels | None = None
     groups: Groups | None = None
+    words: tuple[str, ...] | None = None
 
     @classmethod
     def read(
@@ -60,91 +59,44 @@ class LabelledTexts:
         text_column: str | None = None,
         label_column: str | None = None,
         group_column: str | None = None,
+        word_column: str | None = None,
     ) -> LabelledTexts:
         """Read texts: one per line (``.txt``), or a column ``text`` (``.csv``, ``.tsv``, ``.jsonl``).
 
-        Columns ``label`` and ``group`` are read too, where the file has them; `text_column`, `label_column` and
-        `group_column` name others.
+        Columns ``label``, ``group`` and ``word`` are read too, where the file has them; `text_column`,
+        `label_column`, `group_column` and `word_column` name others.
         """
-        table = _TextTable(path, "text")
+        table = TextTable(path, "text", error=TaskError)
         texts = table.column("text", text_column, needed="text_column")
         for line, text in zip(table.lines, texts, strict=True):
             if not text.strip():
                 raise table.file.problem("the text is empty. Leave the line out, with its label.", line)
-        return cls(tuple(texts), *table.labels(label_column, group_column))
+        words = table.column("word", word_column, needed="word_column" if word_column else "")
+        return cls(tuple(texts), *_labels_of(table, label_column, group_column), tuple(words) or None)
 
     @classmethod
     def read_labels(
         cls, path: str | Path, *, label_column: str | None = None, group_column: str | None = None
     ) -> tuple[Labels, Groups | None]:
         """Read the labels of texts, and their groups where there are some: one label per line, or columns."""
-        table = _TextTable(path, "label")
+        table = TextTable(path, "label", error=TaskError)
         table.column("label", label_column, needed="label_column")
-        labels, groups = table.labels(label_column, group_column)
+        labels, groups = _labels_of(table, label_column, group_column)
         return labels or (), groups
 
 
-class _TextTable:
-    """The columns of a small file of texts, each with the line its rows begin at."""
-
-    def __init__(self, path: str | Path, only: str) -> None:
-        self.file = TextFile(path, encoding="utf-8", error=TaskError)
-        ending = self.file.path.suffix.lower()
-        self.lines: list[int] = []
-        if ending == ".jsonl":
-            rows = [self._object(line.number, line.text) for line in self.file.lines()]
-        elif ending in (".csv", ".tsv"):
-            rows = self._fields("," if ending == ".csv" else "\t")
-        else:
-            whole = self.file.text.rstrip().splitlines()
-            self.lines, rows = list(range(1, len(whole) + 1)), [{only: text} for text in whole]
-        self.columns = {name: [row.get(name, "") for row in rows] for name in dict.fromkeys(n for r in rows for n in r)}
-
-    def _object(self, number: int, text: str) -> dict[str, str]:
-        try:
-            row = json.loads(text)
-        except ValueError as error:
-            raise self.file.problem(f"{shorten(text)} is not JSON ({error}).", number) from None
-        if not isinstance(row, dict):
-            raise self.file.problem(f"{shorten(text)} is not an object with a text.", number)
-        self.lines.append(number)
-        return {str(name): "" if value is None else str(value) for name, value in row.items()}
-
-    def _fields(self, delimiter: str) -> list[dict[str, str]]:
-        quoted: dict[str, Any] = {"quoting": csv.QUOTE_MINIMAL if delimiter == "," else csv.QUOTE_NONE}
-        reader = csv.reader(io.StringIO(self.file.text, newline=""), delimiter=delimiter, **quoted)
-        names, rows, before = next(reader), [], reader.line_num
-        for fields in reader:
-            if any(fields):
-                if len(fields) != len(names):
-                    raise self.file.problem(
-                        f"{len(fields)} fields are given; there are {len(names)} columns.", before + 1
-                    )
-                self.lines.append(before + 1)
-                rows.append(dict(zip(names, fields, strict=True)))
-            before = reader.line_num
-        if not rows:
-            raise self.file.problem("there is a line of names and no row below it.")
-        return rows
-
-    def column(self, usual: str, name: str | None, *, needed: str = "") -> list[str]:
-        """Return a column by its name, or the usual one; empty where that is not there and not needed."""
-        if (name or usual) in self.columns:
-            return self.columns[name or usual]
-        if name is None and not needed:
-            return []
-        listed = ", ".join(self.columns)
-        raise self.file.problem(f"there is no column '{name or usual}' among {listed}. Name one with {needed}='…'.")
-
-    def labels(self, label_column: str | None, group_column: str | None) -> tuple[Labels | None, Groups | None]:
-        labels = self.column("label", label_column, needed="label_column" if label_column else "")
-        groups = self.column("group", group_column, needed="group_column" if group_column else "")
-        for line, label in zip(self.lines, labels, strict=False):
-            if not label.strip():
-                raise self.file.problem("the label is empty. Leave the line out, or give it a label.", line)
-        numbers = [parse_label(label) for label in labels]
-        found = labels if any(number is None for number in numbers) else numbers
-        return tuple(found) or None, tuple(groups) or None  # type: ignore[arg-type]
+def _labels_of(
+    table: TextTable, label_column: str | None, group_column: str | None
+) -> tuple[Labels | None, Groups | None]:
+    """Return the labels and groups of a table, as numbers where all labels are."""
+    labels = table.column("label", label_column, needed="label_column" if label_column else "")
+    groups = table.column("group", group_column, needed="group_column" if group_column else "")
+    for line, label in zip(table.lines, labels, strict=False):
+        if not label.strip():
+            raise table.file.problem("the label is empty. Leave the line out, or give it a label.", line)
+    numbers = [parse_label(label) for label in labels]
+    found = labels if any(number is None for number in numbers) else numbers
+    return tuple(found) or None, tuple(groups) or None  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -212,12 +164,14 @@ class States:
             )
         return _states_of(header, Path(folder))
 
-    def labelled(self, labels: Sequence[Any] | None, groups: Sequence[Any] | None = None) -> States:
-        """Return the states with other labels and groups, which are written to their folder where there is one."""
+    def labelled(
+        self, labels: Sequence[Any] | None, groups: Sequence[Any] | None = None, *, store: bool = False
+    ) -> States:
+        """Return the states with labels and groups; `store` writes them to their folder as well."""
         check_columns(labels, groups, len(self))
         kept = None if labels is None else tuple(_plain_label(label) for label in labels)
         found = replace(self, labels=kept, groups=None if groups is None else tuple(str(group) for group in groups))
-        if self.folder is not None and (labels is not None or groups is not None):
+        if store and self.folder is not None and (labels is not None or groups is not None):
             content = json.dumps({"labels": found.labels, "groups": found.groups})
             with atomic_write(self.folder / _LABELS, overwrite=True) as temporary:
                 temporary.write_text(content, encoding="utf-8")
@@ -402,6 +356,11 @@ def _read_labels(folder: Path | None, count: int) -> dict[str, Any]:
     if any(values is not None and len(values) != count for values in found.values()):
         raise FormatError(f"{folder / _LABELS} holds labels of other texts. Remove it, or read the states again.")
     return found
+
+
+def count_finished(folder: str | Path) -> int:
+    """Return how many texts of a folder are finished; 0 where it holds no states."""
+    return int(_read_header(Path(folder))["finished"]) if is_states_folder(folder) else 0
 
 
 def is_states_folder(path: str | Path) -> bool:

@@ -1,0 +1,440 @@
+"""``densray states``, ``layers`` and ``intervene``: concepts inside language models."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import typer
+
+from densray.cli.options import (
+    Answer,
+    Figure,
+    Folds,
+    Methods,
+    Overwrite,
+    RandomState,
+    ReportFile,
+    grouped,
+    split_names,
+    split_numbers,
+)
+from densray.cli.terminal import (
+    InterruptedRun,
+    check_figure,
+    check_output,
+    check_report,
+    note,
+    print_json,
+    progress_bar,
+    show,
+    write_figure,
+    write_report,
+)
+
+if TYPE_CHECKING:
+    from densray.report import Figure as Picture
+    from densray.states import Intervention, InterventionTests, LayerComparison, LoadedModel, States
+
+Model: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL", help="A folder or name that Hugging Face loads, a .gguf file, or a sentence encoder's folder."
+    ),
+]
+Folder: TypeAlias = Annotated[
+    Path, typer.Argument(metavar="FOLDER", help="Where densray states has written hidden states.")
+]
+Layers: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="NUMBERS", help="Blocks, counted from 0, with commas; -1 is the last one.")
+]
+Device: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Where the model runs: cpu, cuda …; a GPU where there is one.")
+]
+
+
+@dataclass(frozen=True)
+class LabelColumns:
+    """Which columns of a file hold labels and groups."""
+
+    label_column: Annotated[str | None, typer.Option(metavar="NAME", help="The column of labels; label.")] = None
+    group_column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The column of what texts share (a city, a pair); group.")
+    ] = None
+
+
+@dataclass(frozen=True)
+class TextColumns(LabelColumns):
+    """Which columns of a file hold texts, words, labels and groups."""
+
+    text_column: Annotated[str | None, typer.Option(metavar="NAME", help="The column of texts; text.")] = None
+    word_column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The column of one word per text, for --pool word; word.")
+    ] = None
+
+
+@grouped
+def states(
+    model: Model,
+    texts: Annotated[
+        Path, typer.Argument(metavar="TEXTS", help="One text per line (.txt), or a table: .csv, .tsv, .jsonl.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="The folder to write.")],
+    columns: TextColumns,
+    answer: Answer,
+    layers: Layers = None,
+    pool: Annotated[
+        str | None,
+        typer.Option(metavar="last|mean|word", help="What a row stands for: the last token, the mean, or one word."),
+    ] = None,
+    dtype: Annotated[
+        str, typer.Option(metavar="float32|float16|bfloat16", help="How the numbers are stored.")
+    ] = "float32",
+    tokens_per_batch: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Tokens that are run at once, padding included.")
+    ] = None,
+    device: Device = None,
+    first_token: Annotated[
+        str,
+        typer.Option(metavar="auto|yes|no", help="Whether to add a first token (BOS) that the tokenizer leaves out."),
+    ] = "auto",
+    truncate: Annotated[bool, typer.Option("--truncate", help="Cut texts that are longer than the context.")] = False,
+) -> None:
+    """Read the hidden states of texts after every block of a model, into files that are opened memory-mapped.
+
+    Labels and groups of a table are kept beside the states. An interrupted run goes on when the same command is given
+    again. A sentence encoder has one layer; with --layers or --pool the blocks inside it are read.
+
+    Example: densray states SmolLM2-135M.gguf sentences.csv -o states
+    """
+    _check_folder(output)
+    from densray.states import LabelledTexts, load_model, read_states
+    from densray.states._storage import count_finished
+
+    given = LabelledTexts.read(texts, **asdict(columns))
+    adding = _first_token(first_token)
+    before = count_finished(output)
+    note(f"Writing {output}", quiet=answer.quiet)
+    with progress_bar(f"Loading {model}", quiet=answer.quiet):
+        loaded = load_model(model, device=device, sentence_encoder=None if layers is pool is None else False)
+    try:
+        with progress_bar(f"Reading {len(given.texts):,} texts", quiet=answer.quiet) as progress:
+            found = read_states(
+                loaded.model,
+                loaded.tokenizer,
+                given.texts,
+                layers=split_numbers(layers) if layers not in (None, "all") else "all",
+                pool=pool or "last",
+                words=given.words,
+                out=output,
+                dtype=dtype,
+                first_token=adding,
+                truncate=truncate,
+                tokens_per_batch=tokens_per_batch,
+                labels=given.labels,
+                groups=given.groups,
+                name=loaded.name,
+                progress=progress,
+            )
+    except KeyboardInterrupt:
+        kept = count_finished(output)
+        raise InterruptedRun(
+            f"interrupted; {kept:,} of {len(given.texts):,} texts are kept: the same command goes on from there"
+        ) from None
+    _show_states(found, before, answer)
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuse, before a model is loaded, a folder that holds something else."""
+    from densray.errors import OutputError
+    from densray.states._storage import is_states_folder
+
+    if folder.exists() and not folder.is_dir():
+        raise OutputError(f"{folder} is a file. Name the folder to write.")
+    if not folder.parent.is_dir():
+        raise OutputError(f"{folder}: the folder {folder.parent} does not exist. Create it, or write elsewhere.")
+    if folder.is_dir() and not is_states_folder(folder) and any(folder.iterdir()):
+        raise OutputError(f"{folder} holds other files. Name a new folder, or an empty one.")
+
+
+def _first_token(said: str) -> str | bool:
+    from densray.errors import TaskError
+
+    meant: dict[str, str | bool] = {"auto": "auto", "yes": True, "no": False}
+    if said not in meant:
+        raise TaskError(f"--first-token {said} is given; auto, yes or no is needed.")
+    return meant[said]
+
+
+def _show_states(found: States, before: int, answer: Answer) -> None:
+    kinds = None if found.labels is None else sorted({str(label) for label in found.labels})
+    if answer.as_json:
+        told: dict[str, Any] = {"path": found.folder, "model": found.model, "checksum": found.checksum}
+        told |= {"texts": len(found), "layers": found.layers, "width": found.width}
+        told |= {"dtype": found.dtype, "pool": found.pool}
+        print_json({**told, "labels": kinds, "grouped": found.groups is not None, "texts_resumed": before})
+    elif not answer.quiet:
+        layers = "1 layer" if len(found.layers) == 1 else f"{len(found.layers)} layers"
+        typer.echo(f"{found.folder}: {len(found):,} texts, {layers}, {found.width} dimensions ({found.dtype})")
+        if before:
+            typer.echo(f"{before:,} texts were there already")
+        groups = f" in {len(set(found.groups)):,} groups" if found.groups else ""
+        if kinds is not None:
+            typer.echo(f"Labels: {', '.join(kinds[:10])}{' …' if len(kinds) > 10 else ''}{groups}")
+
+
+@grouped
+def layers(
+    folder: Folder,
+    columns: LabelColumns,
+    answer: Answer,
+    labels: Annotated[
+        Path | None,
+        typer.Argument(metavar="LABELS", help="Labels of the texts, where FOLDER holds none: a line each, or a table."),
+    ] = None,
+    methods: Methods = None,
+    layers: Layers = None,
+    folds: Folds = 5,
+    n_permutations: Annotated[int, typer.Option(min=19, metavar="N", help="Permuted labels behind p.")] = 199,
+    random_state: RandomState = 0,
+    output: Figure = None,
+    report: ReportFile = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Say at which layer, and by which method, a concept can be read on texts held out.
+
+    Whole groups are held out. The layer of the first table is chosen inside the folds, by training texts alone.
+
+    Example: densray layers states -o layers.html
+    """
+    check_figure(output, overwrite=overwrite, quiet=answer.quiet)
+    check_report(report, overwrite=overwrite, quiet=answer.quiet)
+    from densray.states import States, compare_layers
+    from densray.states._layers import DEFAULT_METHODS
+
+    read = _labelled(States.open(folder), labels, columns)
+    with progress_bar("Comparing layers", quiet=answer.quiet) as progress:
+        result = compare_layers(
+            read,
+            methods=split_names(methods) or DEFAULT_METHODS,
+            layers=_layers(layers, read),
+            folds=folds,
+            n_permutations=n_permutations,
+            random_state=random_state,
+            progress=progress,
+        )
+        write_figure(result, output, overwrite=overwrite, quiet=answer.quiet)
+        title = f"A concept in the layers of {Path(read.model).name}"
+        write_report(report, title, result, _pictures, overwrite=overwrite, quiet=answer.quiet)
+    if answer.as_json:
+        print_json({**result.to_dict(), "path": output, "report": report})
+    else:
+        show(result, as_json=False, quiet=answer.quiet)
+
+
+def _labelled(read: States, labels: Path | None, columns: LabelColumns) -> States:
+    """Return states with the labels of a file, or with those they hold."""
+    from densray.errors import TaskError
+    from densray.states import LabelledTexts
+
+    if labels is not None:
+        return read.labelled(*LabelledTexts.read_labels(labels, **asdict(columns)))
+    if read.labels is None:
+        raise TaskError(f"{read.folder} holds no labels. Give a file of them, one line per text.")
+    return read
+
+
+def _layers(said: str | None, read: States) -> tuple[int, ...] | None:
+    """Return the layers that were asked for; negative ones count from the last that was read."""
+    numbers = split_numbers(said)
+    return tuple(read.layers[n] if -len(read.layers) <= n < 0 else n for n in numbers) or None
+
+
+def _pictures(result: LayerComparison) -> list[Picture]:
+    from densray.figures import figure
+
+    return [figure(result.figure(), "AUROC on texts held out, layer by layer; bands: 95 % intervals.")]
+
+
+@dataclass(frozen=True)
+class Change:
+    """What is done to the states, and where."""
+
+    remove: Annotated[bool, typer.Option("--remove", help="Project the concept out.")] = False
+    add: Annotated[bool, typer.Option("--add", help="Add its direction; strength 1 leads from class to class.")] = False
+    scale: Annotated[bool, typer.Option("--scale", help="Multiply the coordinate by the strength.")] = False
+    clamp: Annotated[bool, typer.Option("--clamp", help="Set the coordinate: 0.5 is the mean of the higher class.")] = (
+        False
+    )
+    layers: Layers = None
+    method: Annotated[
+        str | None, typer.Option("--method", "-m", metavar="NAME", help="leace to remove, ridge otherwise, or another.")
+    ] = None
+    strength: Annotated[float | None, typer.Option(metavar="S", help="How much of it; 1.")] = None
+
+    @property
+    def operation(self) -> str | None:
+        """The operation that was asked for; several are an error."""
+        from densray.errors import TaskError
+
+        meant = {"project": self.remove, "add": self.add, "scale": self.scale, "clamp": self.clamp}
+        asked = [name for name, wanted in meant.items() if wanted]
+        if len(asked) > 1:
+            raise TaskError("several of --remove, --add, --scale and --clamp are given. Give one.")
+        return asked[0] if asked else None
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Texts on which an intervention is judged."""
+
+    texts: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Held-out texts: perplexity and divergence of next tokens.")
+    ] = None
+    prompts: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Prompts, labelled with what is known of each (a number).")
+    ] = None
+    high: Annotated[str, typer.Option(metavar="WORD", help="The continuation of --prompts that counts up.")] = "he"
+    low: Annotated[str, typer.Option(metavar="WORD", help="The one that counts down.")] = "she"
+    probe: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Labelled texts that probes read again after every change.")
+    ] = None
+
+    def tests(self) -> InterventionTests | None:
+        """Return the texts as tests; None where none are given."""
+        from densray.errors import TaskError
+        from densray.states import Continuations, InterventionTests, LabelledTexts
+
+        if self.texts is None:
+            if self.prompts is not None or self.probe is not None:
+                raise TaskError("--prompts and --probe need held-out texts as well: give them with --texts.")
+            return None
+        made: dict[str, Any] = {}
+        if self.prompts is not None:
+            given = LabelledTexts.read(self.prompts)
+            if given.labels is None or any(isinstance(label, str) for label in given.labels):
+                raise TaskError(f"{self.prompts} needs a column of labels that are numbers: what is known of a prompt.")
+            known = [float(label) for label in given.labels]
+            made["stereotypes"] = Continuations(given.texts, f" {self.high}", f" {self.low}", known)
+        if self.probe is not None:
+            probed = LabelledTexts.read(self.probe)
+            if probed.labels is None:
+                raise TaskError(f"{self.probe} has no column of labels. Add one named label.")
+            made |= {"probe_texts": probed.texts, "probe_labels": probed.labels, "probe_groups": probed.groups}
+        return InterventionTests(LabelledTexts.read(self.texts).texts, **made)
+
+
+@grouped
+def intervene(
+    model: Model,
+    source: Annotated[
+        Path,
+        typer.Argument(metavar="FOLDER|FILE", help="Labelled hidden states, or an intervention that was saved."),
+    ],
+    change: Change,
+    judged: Judged,
+    columns: LabelColumns,
+    answer: Answer,
+    labels: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Labels of the texts, where FOLDER holds none.")
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write it: .safetensors, or .gguf where it adds.")
+    ] = None,
+    generate: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PROMPT", help="Go on after a prompt, before and after; repeatable."),
+    ] = None,
+    max_new_tokens: Annotated[int, typer.Option(min=1, metavar="N", help="Tokens that are generated.")] = 40,
+    any_model: Annotated[bool, typer.Option("--any-model", help="Use it on a model it was not made for.")] = False,
+    device: Device = None,
+    random_state: RandomState = 0,
+    overwrite: Overwrite = False,
+) -> None:
+    """Remove a concept from a model while it runs, or steer it; show what it says before and after, and what it costs.
+
+    Example: densray intervene SmolLM2-135M.gguf states --remove --generate "The nurse said that"
+    """
+    from densray.errors import TaskError
+    from densray.states import evaluate_intervention, generate_texts, load_model
+
+    if save is None and not generate and judged.texts is None:
+        raise TaskError("nothing is asked for. Give --generate a prompt, --texts a file of texts, or --save a file.")
+    if save is not None:
+        check_output(save, overwrite=overwrite)
+    tests = judged.tests()
+    made = _make(source, change, labels, columns)
+    if save is not None:
+        made.check_path(save)
+    with progress_bar(f"Loading {model}", quiet=answer.quiet):
+        loaded = load_model(model, device=device, sentence_encoder=False)
+    made = replace(made, checksum="") if any_model else made
+    with made.applied(loaded.model):
+        pass  # another model, or one without such a layer, is refused before anything is computed
+    told: dict[str, Any] = {"operation": made.operation, "layers": made.layers, "strength": made.strength}
+    told |= {"model": loaded.name, "path": save, "generated": [], "evaluation": None}
+    if save is not None:
+        made.save(save, overwrite=overwrite)
+    if generate:
+        with progress_bar("Generating", quiet=answer.quiet):
+            plain, changed = (
+                generate_texts(loaded.model, loaded.tokenizer, generate, each, max_new_tokens=max_new_tokens)
+                for each in (None, made)
+            )
+        pairs = zip(generate, plain, changed, strict=True)
+        told["generated"] = [{"prompt": one, "before": two, "after": three} for one, two, three in pairs]
+    result = None
+    if tests is not None:
+        with progress_bar("Measuring", quiet=answer.quiet) as progress:
+            result = evaluate_intervention(
+                loaded.model, loaded.tokenizer, made, tests, random_state=random_state, progress=progress
+            )
+        told["evaluation"] = result.to_dict()
+    if answer.as_json:
+        print_json(told)
+        return
+    _show_intervention(told, loaded, made, answer)
+    if result is not None:
+        show(result, as_json=False, quiet=answer.quiet)
+
+
+def _make(source: Path, change: Change, labels: Path | None, columns: LabelColumns) -> Intervention:
+    """Return the intervention that was saved, or fit one to labelled states."""
+    from densray.errors import TaskError
+    from densray.states import Intervention, States
+
+    asked = change.operation
+    if source.is_file():
+        given = [f"--{name}" for name in ("remove", "add", "scale", "clamp", "method") if getattr(change, name)]
+        if given:
+            raise TaskError(f"{', '.join(given)} given with {source.name}, which says what it does. Leave it out.")
+        saved = Intervention.load(source)
+        saved = saved.only(split_numbers(change.layers)) if change.layers else saved
+        return saved if change.strength is None else saved.at(change.strength)
+    if asked is None:
+        raise TaskError("what is to be done is not said. Give --remove, --add, --scale or --clamp.")
+    read = _labelled(States.open(source), labels, columns)
+    return Intervention.fit(
+        read,
+        operation=asked,
+        layers=_layers(change.layers, read),
+        method=change.method,
+        strength=1.0 if change.strength is None else change.strength,
+        name=source.name,
+    )
+
+
+def _show_intervention(told: dict[str, Any], loaded: LoadedModel, made: Intervention, answer: Answer) -> None:
+    if not answer.quiet:
+        places = ", ".join(map(str, made.layers))
+        layers = "layer" if len(made.layers) == 1 else "layers"
+        typer.echo(f"{made.operation} after {layers} {places} of {Path(loaded.name).name}, strength {made.strength:g}")
+    for row in told["generated"]:
+        typer.echo(f"\n{row['prompt']}")
+        for key in ("before", "after"):
+            typer.echo(f"  {key + ':':8}{' '.join(row[key].split())}")
+    if told["generated"]:
+        typer.echo("")
+    if told["path"] is not None and not answer.quiet:
+        typer.echo(f"Written: {told['path']}")
