@@ -31,11 +31,13 @@ def points(page) -> dict[str, dict]:
 
 
 def titles(page) -> list[str]:
-    """What is written along x and y."""
-    return [
-        next(part[axis]["title"] for part in parts(spec(page)) if "title" in (part.get(axis) or {}))
-        for axis in ("x", "y")
+    """What is written along x and y: at the low end, in the middle, at the high end."""
+    written = [
+        (part["mark"]["angle"], part["encoding"]["text"]["value"])
+        for part in parts(spec(page))
+        if "value" in ((part.get("encoding") or {}).get("text") or {})
     ]
+    return [" ".join(text for turned, text in written if turned == angle) for angle in (0, 270)]
 
 
 class TestTheMap:
@@ -64,10 +66,10 @@ class TestTheMap:
 
     def test_a_third_axis_colours_the_words(self):
         page = open_page("map", color="us-occupation-shares", mark="nurse coach", points="500")
-        legends = [part["legend"] for part in parts(spec(page)) if "title" in (part.get("legend") or {})]
-        assert [legend["title"].split("\u2003\u2003") for legend in legends] == [
-            ["← carpenter, laborer", "us-occupation-shares", "secretary, nurse →"]
-        ]
+        (legend,) = [part["legend"] for part in parts(spec(page)) if "title" in (part.get("legend") or {})]
+        assert legend["title"] == "us-occupation-shares"
+        assert "← carpenter, laborer" in legend["labelExpr"].replace("\\u2190", "←")
+        assert "secretary, nurse →" in legend["labelExpr"].replace("\\u2192", "→")
         assert points(page)["nurse"]["shade"] > points(page)["coach"]["shade"]
 
     def test_words_are_marked_and_put_on_the_map_if_need_be(self):
@@ -221,9 +223,10 @@ class TestFiles:
 
         asked = []
 
-        def draw(*, interactive):
+        def draw(*, interactive, fluid):
+            assert fluid == interactive
             asked.append(interactive)
-            return axis_scatter([{"word": "a", "x": 1.0, "y": 2.0}], interactive=interactive)
+            return axis_scatter([{"word": "a", "x": 1.0, "y": 2.0}], interactive=interactive, fluid=fluid)
 
         assert module.picture(draw, kind).lstrip().startswith(start)
         assert asked == [kind == "html"]

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from charts import packed_rows, parts
 from densray import compare_methods, diagnose, figures, induce
 from densray.errors import DataError, MissingExtraError, OutputError
 from densray.figures._scatter import place_labels, text_width
-from densray.figures._style import method_looks
+from densray.figures._style import for_page, method_looks
 from planted import planted_space
 
 alt = pytest.importorskip("altair", reason="figures are an extra")
@@ -53,7 +54,8 @@ CHARTS: dict[str, Any] = {
         [{"word": word, "first": n, "second": n % 7} for n, word in enumerate(WORDS)], methods=("a.b", "svm")
     ),
     "layer_curves": lambda: figures.layer_curves(LAYERS),
-    "answer_parts": lambda: figures.answer_parts(ANSWERS, parts=["a.b: [c]", "cosine"], mark="word1"),
+    "answer_parts": lambda: figures.answer_parts(ANSWERS, parts=["a.b: [c]", "cosine"], mark="word1")["a.b: [c]"],
+    "difference_panels": lambda: figures.difference_panels(SCATTER)["complement"],
 }
 
 
@@ -69,8 +71,9 @@ def test_every_chart_is_drawn(name: str) -> None:
 
 
 def test_the_parts_of_answers_have_one_scale_wherever_they_begin() -> None:
-    panels = figures.answer_parts(ANSWERS, parts=["a.b: [c]", "cosine"]).to_dict()["hconcat"]
-    domains = [panel["encoding"]["x"]["scale"]["domain"] for panel in panels]
+    panels = figures.answer_parts(ANSWERS, parts=["a.b: [c]", "cosine"])
+    assert list(panels) == ["score", "a.b: [c]", "cosine"]
+    domains = [panel.to_dict()["encoding"]["x"]["scale"]["domain"] for panel in panels.values()]
     assert [high - low for low, high in domains] == pytest.approx([4 * 1.16] * 3)
     assert [(low + high) / 2 for low, high in domains] == pytest.approx([0.6, 2.0, 1.0])
     with pytest.raises(DataError, match="'cosine'"):
@@ -85,7 +88,7 @@ def test_any_word_can_be_drawn_and_stand_in_a_title(word: str) -> None:
     for chart in (
         figures.ranked_words(rows, axis=f"“{word}”"),
         figures.seed_influence(rows, measure=f"“{word}”"),
-        figures.answer_parts(rows, parts=["label"], mark=word),
+        figures.answer_parts(rows, parts=["label"], mark=word)["label"],
     ):
         assert f">{shown}</text>" in figures.to_svg(chart)
 
@@ -103,27 +106,121 @@ def test_ranked_words_are_those_of_both_ends_in_order() -> None:
 def test_errors_are_drawn_as_bars_of_two_on_either_side_where_all_words_have_one() -> None:
     rows = [{"word": word, "score": number, "standard_error": 0.5} for number, word in enumerate(WORDS)]
     drawn = figures.ranked_words(rows, n_words=2).to_dict()
-    ends = [(row["least"], row["most"]) for data in _data(drawn) for row in data]
+    ends = [(row["least"], row["most"]) for row in _data(drawn)[1]]
     assert (38.0, 40.0) in ends
-    assert "most" in str(drawn["vconcat"][0]["layer"])
+    assert _has_bars(drawn)
     rows[0] = {"word": "word0", "score": 0}
-    assert not any("x2" in layer["encoding"] and layer["encoding"]["x2"].get("field") == "most"
-                   for layer in figures.ranked_words(rows, n_words=2).to_dict()["vconcat"][0]["layer"])  # fmt: skip
+    assert not _has_bars(figures.ranked_words(rows, n_words=2).to_dict())
+
+
+def _has_bars(drawn: dict[str, Any]) -> bool:
+    return any(layer["encoding"].get("x2", {}).get("field") == "most" for layer in drawn["layer"])
 
 
 def _data(chart: dict[str, Any]) -> list[list[dict[str, Any]]]:
-    return [panel["data"]["values"] for panel in chart["vconcat"]]
+    return [layer["data"]["values"] for layer in chart["layer"] if "data" in layer]
+
+
+def test_words_of_ones_own_stand_between_the_ends_and_lines_begin_at_what_is_neutral() -> None:
+    rows = [{"word": word, "score": number} for number, word in enumerate(WORDS)]
+    chart = figures.ranked_words(rows, n_words=3, own=[rows[20], rows[39]], neutral=7.0)
+    shown = [text.strip("\u2060") for text in texts(figures.to_svg(chart))]
+    words = [text for text in shown if text.startswith(("word", "highest", "my", "lowest"))]
+    assert words == ["highest", "word38", "word37", "my words", "word39", "word20", "lowest", "word2", "word1", "word0"]
+    stems = chart.to_dict()["layer"][1]["encoding"]["x2"]
+    assert stems == {"datum": 7.0}
+
+
+def test_counts_have_whole_ticks() -> None:
+    drawn = figures.score_histogram(RNG.normal(size=2600), {"high": [1.0], "low": [-1.0, -1.0]}).to_dict()
+    words, seeds = (layer["encoding"]["y"]["axis"]["values"] for layer in drawn["layer"])
+    assert seeds == [0, 1, 2]
+    assert all(isinstance(tick, int) for tick in words)
+    assert len(words) <= 5
+
+
+def test_marked_words_of_a_histogram_have_lines_of_their_own() -> None:
+    rows = [{"word": word, "score": score} for word, score in (("a", 0.1), ("b", 0.1001), ("c", -2.0))]
+    drawn = figures.score_histogram(RNG.normal(size=500), marked=rows).to_dict()
+    lines = next(part["data"]["values"] for part in drawn["layer"] if "line" in str(part.get("data")))
+    assert len({row["line"] for row in lines}) == 3
+    assert {"a", "b", "c"} <= set(texts(figures.to_svg(figures.score_histogram([0.0, 1.0], marked=rows))))
+
+
+def test_sides_and_labels_are_those_of_the_first_space_in_all_panels() -> None:
+    rows = [{"word": f"w{i}", "space": "original", "man": i / 40, "woman": (20 - i) / 40} for i in range(21)]
+    crossed = [{**row, "space": "erased", "man": row["woman"], "woman": row["man"]} for row in rows]
+    for panels in (
+        figures.anchor_scatter([*rows, *crossed], n_labels=4).to_dict()["hconcat"],
+        [panel.to_dict() for panel in figures.difference_panels([*rows, *crossed], n_labels=4).values()],
+    ):
+        drawn = [packed_rows(panel) for panel in panels]
+        before, after = ({row["word"]: row["side"] for row in part} for part in drawn)
+        assert before == after
+        assert before["w0"] == "woman"
+        assert before["w20"] == "man"
+        labelled = [{row["word"] for row in part if "right" in row} for part in drawn]
+        assert labelled[0] <= {"w0", "w1", "w19", "w20"}
+        assert labelled[1] <= {"w0", "w1", "w19", "w20"}
+        assert all(labelled)
+
+
+def test_differences_reach_as_far_to_either_side() -> None:
+    for panel in figures.difference_panels(SCATTER).values():
+        (domain,) = {tuple(part["x"]["scale"]["domain"]) for part in parts(panel.to_dict())
+                     if "scale" in (part.get("x") or {})}  # fmt: skip
+        assert domain[0] == -domain[1]
+    assert {"original", "complement"} == set(figures.difference_panels(SCATTER))
+
+
+def test_a_tradeoff_is_as_wide_as_the_intervals_in_it() -> None:
+    rows = [{**row, "men low": 0.4, "men high": 0.6} for row in TRADED]
+    drawn = figures.removal_tradeoff(rows, chance=0.5).to_dict()
+    domains = [part["x"]["scale"]["domain"] for part in parts(drawn) if "scale" in (part.get("x") or {})]
+    assert all(low < 0.4 and high > 0.6 for low, high in domains)
+    assert sum(layer.get("mark", {}).get("type") == "rule" for layer in drawn["layer"]) == 2  # intervals, chance
+    assert figures.removal_tradeoff(TRADED).to_dict()["layer"][0].get("mark") is None
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_every_chart_says_in_words_what_it_shows(name: str) -> None:
+    assert len(CHARTS[name]().to_dict()["description"]) > 10 or name == "training_size"
+
+
+@pytest.mark.parametrize("name", [name for name in CHARTS if name not in ("training_size", "anchor_scatter")])
+def test_on_a_page_a_chart_takes_the_width_and_the_ground_of_the_page(name: str) -> None:
+    spec = for_page(CHARTS[name]())
+    assert "width" not in spec
+    assert "background" not in spec["config"]
+    assert spec["autosize"]["type"] == "fit-x"
+    assert isinstance(spec.get("height"), int | float)  # in steps, Vega warns that it cannot fit it
+    assert not {"hconcat", "vconcat", "data"} & spec.keys()  # neither fits a column; data would be taken out
+    assert spec["datasets"]["table"]
+    assert not {"right", "until", "marked"} & spec["datasets"]["table"][0].keys()
+
+
+def test_letters_follow_the_ground() -> None:
+    vl_convert = pytest.importorskip("vl_convert", reason="figures are an extra")
+    spec = CHARTS["axis_scatter"]().to_dict()
+    light, dark = (
+        vl_convert.vegalite_to_svg({**spec, "config": {**spec["config"], "background": ground}})
+        for ground in ("white", "#171614")
+    )
+    assert 'fill="#333333"' in light
+    assert 'fill="#333333"' not in dark
+    assert 'stroke="#171614"' in dark  # the seam around labels
 
 
 def test_a_histogram_counts_every_word_and_seed_once_on_one_range() -> None:
     scores, seeds = RNG.normal(size=500), {"high": [1.0, 2.0, 2.0], "low": [-1.5], "none": []}
     drawn = figures.score_histogram(scores, seeds, n_bins=20).to_dict()
-    upper, lower = _data(drawn)
+    upper, lower = _data(drawn)[:2]
     assert sum(row["count"] for row in upper) == 500
     assert {row["group"]: 0 for row in lower} == {"high": 0, "low": 0}
     assert sum(row["count"] for row in lower) == 4
-    assert drawn["vconcat"][0]["encoding"]["x"]["scale"] == drawn["vconcat"][1]["encoding"]["x"]["scale"]
-    assert "vconcat" not in figures.score_histogram(scores).to_dict()
+    assert drawn["layer"][0]["encoding"]["x"]["scale"] == drawn["layer"][1]["encoding"]["x"]["scale"]
+    (above, below) = (layer["encoding"]["y"]["scale"]["range"] for layer in drawn["layer"])
+    assert min(below) > max(above)
     with pytest.raises(DataError, match="nothing to draw"):
         figures.score_histogram([])
 
@@ -266,7 +363,7 @@ def test_results_of_the_library_are_drawn_as_they_are() -> None:
     assert figures.ranked_words(induced, n_words=5).to_dict() == wanted
     assert figures.ranked_words(induced.to_polars(), n_words=5).to_dict() == wanted
     assert figures.ranked_words(induced.to_polars().to_pandas(), n_words=5).to_dict() == wanted
-    assert len(figures.ranked_words(induced, n_words=50).to_dict()["vconcat"]) == 2  # more than half of the words
+    assert len(_data(figures.ranked_words(induced, n_words=50).to_dict())[1]) == 80  # half of the words are 40
     assert figures.score_histogram(induced).to_dict() == figures.score_histogram(induced.scores.score).to_dict()
     diagnosis = diagnose(space, lexicon, n_resamples=20, n_permutations=19)
     assert figures.seed_influence(diagnosis).to_dict() == figures.seed_influence(diagnosis.influential).to_dict()

@@ -60,25 +60,54 @@ def test_marked_words_are_labelled_first_with_a_ring():
     assert f'stroke="{VERMILLION}" stroke-width="2"' in svg
 
 
-def test_a_third_axis_colours_from_pale_to_dark_under_its_title():
-    chart = axis_scatter(ROWS, axes=("good", "he"), color="old", color_title="young … old")
+def test_a_third_axis_colours_its_two_sides_and_names_its_ends():
+    chart = axis_scatter(ROWS, axes=("good", "he"), color="old", ends={"old": ("young", "aged")})
     (color,) = [part for part in parts(chart.to_dict()) if part.get("field") == "shade" and "scale" in part]
-    assert color["legend"]["title"] == "young … old"
-    low, high = color["scale"]["domain"]
+    low, middle, high = color["scale"]["domain"]
     values = [row["old"] for row in ROWS]
     assert min(values) < low < high < max(values)
-    assert "young … old" in to_svg(chart)
+    assert (low, middle) == (-high, 0.0)
+    svg = to_svg(chart)
+    assert ">← young<" in svg
+    assert ">aged →<" in svg
+    one_sided = [{**row, "old": abs(row["old"])} for row in ROWS]
+    (color,) = [part for part in parts(axis_scatter(one_sided, axes=("good", "he"), color="old").to_dict())
+                if part.get("field") == "shade" and "scale" in part]  # fmt: skip
+    assert color["scale"]["domain"][0] > 0
 
 
-def test_the_colours_are_in_order_in_grey_too():
+@pytest.mark.parametrize(("ground", "which"), [("#FFFFFF", 0), ("#171614", 1)])
+def test_both_sides_and_the_middle_are_seen_on_either_ground(ground, which):
     def luminance(color):
-        red, green, blue = (int(color[at : at + 2], 16) / 255 for at in (1, 3, 5))
-        return 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2
+        parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
-    shades = [luminance(color) for color in SHADES]
-    assert shades == sorted(shades, reverse=True)
-    assert shades[0] < 0.8  # still seen on white
-    assert shades[0] > 10 * shades[-1]
+    def contrast(color):
+        light, dark = sorted([luminance(color), luminance(ground)], reverse=True)
+        return (light + 0.05) / (dark + 0.05)
+
+    low, middle, high = (contrast(pair[which]) for pair in SHADES)
+    assert min(low, high) > 3  # what the guidelines for accessible content ask of graphics
+    assert 2 < middle < min(low, high)
+
+
+def test_the_ends_of_the_axes_are_written_at_their_ends():
+    chart = axis_scatter(ROWS, axes=("good", "he"), ends={"good": ("bad", "fine"), "he": ("she", "man")})
+    svg = to_svg(chart)
+    for text in ("← bad", "fine →", "← she", "man →"):
+        assert f">{text}</text>" in svg
+    titles = [part["axis"]["title"] for part in parts(chart.to_dict()) if "title" in (part.get("axis") or {})]
+    assert set(titles) == {None}  # the name stands between the ends instead
+
+
+@pytest.mark.parametrize("spread", [0.05, 1.0, 300.0])
+def test_an_axis_has_at_most_nine_ticks(spread):
+    rows = [{**row, "good": row["good"] * spread} for row in ROWS]
+    svg = to_svg(axis_scatter(rows, axes=("good", "he"), size=(1400, 900)))
+    labels = re.findall(r'role-axis-label"[^>]*>(.*?)</g>', svg, flags=re.DOTALL)
+    assert len(labels) == 2
+    assert all(3 <= each.count("<text") <= 9 for each in labels)
 
 
 def test_hovering_shows_coordinates_and_ranks():
@@ -110,7 +139,7 @@ def test_zooming_is_asked_for_and_shows_more_labels():
                       for first in (True, False))  # fmt: skip
     assert set(at_once) == labels(to_svg(still))
     assert len(later) > 2 * len(at_once)
-    assert min(row["since"] for row in drawn(moving) if row["word"] in later) > 1
+    assert min(row["since"][0] for row in drawn(moving) if row["word"] in later) > 1
     assert labels(to_svg(moving)) >= set(later)  # there, and unseen
     assert all(row.keys().isdisjoint({"since", "until"}) for row in drawn(still))
 

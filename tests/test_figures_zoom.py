@@ -37,6 +37,17 @@ def test_labels_shown_at_a_zoom_do_not_overlap(labels, zoom):
     assert overlapping(zoom, *labels).any() or zoom > 20  # shown all at once, they would
 
 
+@pytest.mark.parametrize("stretch", [1.0, 1.2, 1.59])
+@pytest.mark.parametrize("zoom", [1.0, 1.37, 3.9, 25.0])
+def test_labels_that_hold_for_a_range_of_widths_overlap_at_none_of_them(labels, zoom, stretch):
+    until, since = free_zooms(*labels, stretch=1.6)
+    seen = (zoom < until) | (zoom >= since)
+    points, offsets, sizes = labels
+    wider = overlapping(zoom, points * [stretch, 1.0], offsets, sizes)
+    assert not wider[np.ix_(seen, seen)].any()
+    assert seen.sum() > 5
+
+
 def test_what_is_free_at_the_start_is_shown_at_the_start(labels):
     seen = shown(1.0, labels)
     blocked = overlapping(1.0, *labels)

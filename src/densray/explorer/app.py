@@ -16,11 +16,30 @@ _ICON = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path d="M2 14 14 2" stroke="#0072B2" '
     'stroke-width="2"/><circle cx="4" cy="5" r="2" fill="#D55E00"/><circle cx="12" cy="11" r="2" fill="#D55E00"/></svg>'
 )
+#: Columns stack where they would be too narrow for a chart; captions can be read; what has the focus is seen.
+_LOOK = """<style>
+[data-testid="stMainBlockContainer"] { padding-top: 3.5rem; padding-bottom: 4rem; }
+[data-testid="stHorizontalBlock"]:has([data-testid="stVegaLiteChart"]) { flex-wrap: wrap; }
+[data-testid="stHorizontalBlock"] > [data-testid="stColumn"]:has([data-testid="stVegaLiteChart"]) {
+  min-width: min(100%, 19rem);
+}
+[data-testid="stColumn"] [data-testid="stColumn"]:has([data-testid="stVegaLiteChart"]) {
+  min-width: min(100%, 13.5rem); max-width: 27rem;
+}
+@media (max-width: 640px) {
+  [data-testid="stMainBlockContainer"] { padding-left: 1rem; padding-right: 1rem; }
+}
+[data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] p { opacity: 1; color: inherit; }
+[data-testid="stVegaLiteChart"] svg text { user-select: text; }
+a:focus-visible, button:focus-visible, summary:focus-visible, input:focus-visible, textarea:focus-visible,
+[tabindex]:focus-visible { outline: 3px solid #D55E00 !important; outline-offset: 2px; }
+</style>"""
 
 
 def run() -> None:
     """Show the page the address names, with the way to the others."""
     st.set_page_config(page_title="densray", page_icon=_ICON, layout="wide")
+    st.html(_LOOK)
     pages = [
         st.Page(page.show, title=page.TITLE, url_path=name, default=name == "axis") for name, page in PAGES.items()
     ]

@@ -166,8 +166,11 @@ def _configuration(port: int) -> dict[str, Any]:
         "client.showErrorDetails": "none",
         "client.showSidebarNavigation": False,
         "logger.hideWelcomeMessage": True,
-        "theme.base": "light",
-        "theme.primaryColor": "#0072B2",
+        # no base: light or dark, as the visitor's system has it
+        "theme.light.primaryColor": "#0072B2",
+        "theme.dark.primaryColor": "#3F9FDB",
+        "theme.light.linkColor": "#00629A",
+        "theme.dark.linkColor": "#6CBDF0",
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,6 +14,7 @@ import streamlit as st
 from densray.errors import ARGUMENT, DensRayError
 from densray.explorer.settings import Settings
 from densray.explorer.workbench import Abandoned, Job, Step, current
+from densray.figures._style import for_page
 from densray.report import typeset
 
 Found = TypeVar("Found")
@@ -127,9 +128,24 @@ def without_arguments(message: str) -> str:
     return " ".join(kept or sentences)
 
 
-def chart(figure: Any, place: Any = st) -> None:
-    """Show a chart in its own style."""
-    place.altair_chart(figure, theme=None)
+def chart(figure: Any, place: Any = st, **more: Any) -> Any:
+    """Show a chart as wide as its column, in the colours of the page, with its name and its rows for a table.
+
+    All charts of the explorer go through here. `more` goes to Streamlit: `key`, `on_select`, `selection_mode`.
+    """
+    spec = for_page(figure)
+    return place.vega_lite_chart(spec=spec, theme=None, width="stretch", alt=spec.get("description"), **more)
+
+
+def charts(figures: Mapping[str, Any], *, columns: int, titles: bool = True) -> None:
+    """Show charts beside each other, so many in a row of a wide window, fewer where they would be too narrow."""
+    names = list(figures)
+    for start in range(0, len(names), columns):
+        for place, name in zip(st.columns(columns, gap="medium"), names[start : start + columns], strict=False):
+            with place:
+                if titles:
+                    st.markdown(f"**{plain(name)}**")
+                chart(figures[name])
 
 
 def download(label: str, file_name: str, content: Callable[[], bytes], *, help: str | None = None) -> None:

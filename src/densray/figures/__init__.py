@@ -2,7 +2,8 @@
 
 They draw what they are given and compute nothing. Altair is imported when a chart is drawn; it comes with
 ``pip install 'densray[figures]'``. Colours are those of Okabe and Ito, and every colour comes with a shape or
-a dash of its own, so that the charts can be read in grey and by colour-blind readers.
+a dash of its own, so that the charts can be read in grey and by colour-blind readers; letters and lines follow the
+ground a chart stands on, light or dark.
 """
 
 from __future__ import annotations
@@ -12,13 +13,12 @@ from densray.figures._results import (
     anchor_scatter,
     angle_heat_map,
     answer_parts,
+    difference_panels,
     eigenvalue_spectrum,
-    layer_curves,
     removal_tradeoff,
     seed_influence,
-    training_size,
 )
-from densray.figures._style import check_chart_path, figure, save, to_bytes, to_svg
+from densray.figures._style import check_chart_path, figure, layer_curves, save, to_bytes, to_svg, training_size
 from densray.figures._words import agreement_scatter, axis_scatter, ranked_words, score_histogram
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "answer_parts",
     "axis_scatter",
     "check_chart_path",
+    "difference_panels",
     "eigenvalue_spectrum",
     "figure",
     "layer_curves",

@@ -1,4 +1,4 @@
-"""Charts of results: analogies, bias, diagnostics, removal, stability."""
+"""Charts of results: analogies, bias, diagnostics, removal."""
 
 from __future__ import annotations
 
@@ -6,28 +6,32 @@ from collections.abc import Sequence
 from typing import Any
 
 from densray.errors import DataError
-from densray.figures._scatter import padded_domain, word_scatter
+from densray.figures._scatter import few_ticks, padded_domain, word_scatter
 from densray.figures._style import (
-    BLACK,
     BLUE,
     GREY,
-    INK,
+    GROUND,
     VERMILLION,
     Row,
     altair,
     checked_rows,
-    method_encoding,
-    method_looks,
+    equality_line,
+    furthest_from_equality,
+    ink,
+    on_ground,
     rows_of,
     styled,
+    tooltip_title,
     values,
     word_order,
+    written_ends,
+    zero_lines,
 )
-from densray.figures._words import equality_line, furthest_from_equality
 
-#: One hue from light to dark: the order survives in grey.
-_LIGHT, _DARK = "#F3F7FB", "#08306B"
-_WHITE_FROM = 0.65  # the share of the range from which numbers are white
+#: One hue from the ground to its opposite, on a light ground and on a dark one: the order survives in grey.
+_LEAST, _MOST = ("#F3F7FB", "#20262C"), ("#08306B", "#9BD3FA")
+_TURN = 0.65  # the share of the range from which numbers are written in the colour of the ground
+_NARROW_CELL = 34  # pixels, below which a cell has no room for its number
 
 
 def heat_map(
@@ -69,20 +73,22 @@ def heat_map(
                 axis=alt.Axis(orient="top", labelAngle=-35, labelAlign="left", labelPadding=6, ticks=False,
                               domain=False, labelLimit=240)),
         y=alt.Y(f"{down}:N", sort=lines, title=None,
-                axis=alt.Axis(ticks=False, domain=False, labelLimit=280)),
+                axis=alt.Axis(ticks=False, domain=False, labelLimit=200)),
     )  # fmt: skip
-    shades = alt.Scale(domain=list(domain), range=[_LIGHT, _DARK], clamp=True)
-    explained = alt.Legend(title=measure, gradientLength=160) if legend else None
-    cells = base.mark_rect(stroke="white").encode(
-        color=alt.Color("value:Q", scale=shades, legend=explained),
-        tooltip=[f"{down}:N", f"{across}:N", alt.Tooltip("value:Q", title=measure)],
+    shades = alt.Scale(domain=list(domain), range=[alt.expr(on_ground(*pair)) for pair in (_LEAST, _MOST)], clamp=True)
+    explained = alt.Legend(title=measure, gradientLength=160, orient="bottom", direction="horizontal")
+    cells = base.mark_rect(stroke=alt.expr(GROUND)).encode(
+        color=alt.Color("value:Q", scale=shades, legend=explained if legend else None),
+        tooltip=[f"{down}:N", f"{across}:N", alt.Tooltip("value:Q", title=measure, format=f".{decimals + 1}f")],
     )
-    white_from = domain[0] + _WHITE_FROM * (domain[1] - domain[0])
-    numbers = base.mark_text(fontSize=11).encode(
-        text=alt.Text("value:Q", format=f".{decimals}f"),
-        color=alt.condition(f"datum.value > {white_from}", alt.value("white"), alt.value("black")),
-    )
-    return styled((cells + numbers).properties(width=alt.Step(56), height=alt.Step(20)), title=title)
+    turn = domain[0] + _TURN * (domain[1] - domain[0])
+    letters = f"datum.value > {turn} ? {on_ground('#FFFFFF', '#000000')} : {on_ground('#000000', '#FFFFFF')}"
+    numbers = base.mark_text(
+        fontSize=11, color=alt.expr(letters), opacity=alt.expr(f"bandwidth('x') < {_NARROW_CELL} ? 0 : 1")
+    ).encode(text=alt.Text("value:Q", format=f".{decimals}f"))
+    size = {"width": max(56 * len(columns), 120), "height": 20 * len(lines)}
+    said = f"{measure} of {len(lines)} × {len(columns)}: {', '.join(map(str, lines))} by {', '.join(map(str, columns))}"
+    return styled((cells + numbers).properties(**size), title=title, alt=said)
 
 
 def angle_heat_map(rows: Any, *, title: str = "") -> Any:
@@ -114,16 +120,15 @@ def analogy_heat_map(rows: Sequence[Row], *, measure: str = "precision", title: 
     return heat_map(rows, down="category", across="method", measure=measure, title=title)
 
 
-_WIDTH, _GAP = 560, 12  # pixels, of all panels together, and between two
-_NARROWEST, _WIDEST = 50, 190  # one panel
+_PANEL = 190  # pixels
 _LETTER = 6.0  # of a heading, roughly
 
 
-def answer_parts(rows: Sequence[Row], *, parts: Sequence[str], mark: str = "", title: str = "") -> Any:
-    """Return the scores of some answers beside the parts they are made of, a panel each.
+def answer_parts(rows: Sequence[Row], *, parts: Sequence[str], mark: str = "") -> dict[str, Any]:
+    """Return a chart of the scores of some answers and one of each part they are made of, by the name of the part.
 
-    All panels have one scale, wherever they begin, so that differences between answers can be compared across parts:
-    the part that tells two answers apart is the one in which they lie apart.
+    All have one scale, wherever they begin, so that differences between answers can be compared across parts: the part
+    that tells two answers apart is the one in which they lie apart.
 
     Parameters
     ----------
@@ -133,45 +138,44 @@ def answer_parts(rows: Sequence[Row], *, parts: Sequence[str], mark: str = "", t
         The keys of the parts.
     mark
         The word to be told from the others.
-    title
-        Shown above.
     """
-    alt = altair()
     shown = ("score", *parts)
     rows = checked_rows(rows, "word", *shown)
-    words = list(dict.fromkeys(row["word"] for row in rows))
     numbers = {name: [row[name] for row in rows if row[name] is not None] for name in shown}
     empty = next((name for name, known in numbers.items() if not known), None)
     if empty is not None:
         raise DataError(f"No row to draw has a number for '{empty}'. Leave it out.")
     span = max(max(known) - min(known) for known in numbers.values()) or 1.0
-    width = min(max((_WIDTH + _GAP) // len(shown) - _GAP, _NARROWEST), _WIDEST)
+    return {
+        name: _answer_part(rows, name, (min(known) + max(known)) / 2, span, mark) for name, known in numbers.items()
+    }
 
-    def panel(name: str) -> Any:
-        middle = (min(numbers[name]) + max(numbers[name])) / 2
-        domain = [middle - 0.58 * span, middle + 0.58 * span]
-        points = [
-            {"word": row["word"], "value": row[name], "marked": row["word"] == mark}
-            for row in rows
-            if row[name] is not None
-        ]
-        labels = {"labels": name == "score", "labelLimit": 240, "ticks": False, "domain": False, "grid": True}
-        looks = [("color", VERMILLION, BLUE if name == "score" else INK), ("shape", "diamond", "circle")]
-        return (
-            alt.Chart(values(points), title=alt.Title(_lines(name, width), fontSize=11, anchor="middle", frame="group"))
-            .mark_point(filled=True, size=70, opacity=1)
-            .encode(
-                x=alt.X("value:Q", title=None, scale=alt.Scale(domain=domain, nice=False),
-                        axis=alt.Axis(tickCount=3 if width > 80 else 2, labelFontSize=10, labelOverlap=True)),
-                y=alt.Y("word:N", **word_order(words), title=None, axis=alt.Axis(**labels)),
-                tooltip=["word:N", alt.Tooltip("value:Q", title=name)],
-                **{key: alt.when("datum.marked").then(alt.value(one)).otherwise(alt.value(other))
-                   for key, one, other in looks},
-            )
-            .properties(width=width, height=alt.Step(21))
-        )  # fmt: skip
 
-    return styled(alt.hconcat(*map(panel, shown), spacing=_GAP), title=title)
+def _answer_part(rows: Sequence[Row], name: str, middle: float, span: float, mark: str) -> Any:
+    alt = altair()
+    words = list(dict.fromkeys(row["word"] for row in rows))
+    points = [
+        {"word": row["word"], "value": row[name], "marked": row["word"] == mark}
+        for row in rows
+        if row[name] is not None
+    ]
+    color = BLUE if name == "score" else ink()
+    scale = alt.Scale(domain=[middle - 0.58 * span, middle + 0.58 * span], nice=False)
+    title = alt.Title(_lines(name, _PANEL), fontSize=12, anchor="middle")
+    chart = (
+        alt.Chart(values(points), title=title)
+        .mark_point(filled=True, size=70, opacity=1)
+        .encode(
+            x=alt.X("value:Q", title=None, scale=scale, axis=alt.Axis(tickCount=3, labelFontSize=10)),
+            y=alt.Y("word:N", **word_order(words), title=None,
+                    axis=alt.Axis(labelLimit=140, ticks=False, domain=False, grid=True)),
+            tooltip=["word:N", alt.Tooltip("value:Q", title=tooltip_title(name), format=".3f")],
+            color=alt.condition("datum.marked", alt.value(VERMILLION), alt.value(color)),
+            shape=alt.condition("datum.marked", alt.value("diamond"), alt.value("circle")),
+        )
+        .properties(width=_PANEL, height=21 * len(words))
+    )  # fmt: skip
+    return styled(chart, alt=f"{name} of the answers {', '.join(words[:5])}")
 
 
 def _lines(name: str, width: int) -> list[str]:
@@ -191,6 +195,9 @@ def anchor_scatter(
 ) -> Any:
     """Return one panel per space: words by their cosines to two anchors, and the line where these are equal.
 
+    Colour and shape tell to which anchor a word is nearer in the first space, in all panels, and the same words are
+    labelled in all: one sees where they went.
+
     Parameters
     ----------
     rows
@@ -199,37 +206,99 @@ def anchor_scatter(
     anchors
         The words on the horizontal and the vertical axis.
     n_labels
-        How many words of each panel are labelled: those furthest from the line, half on either side.
+        How many words are labelled: those furthest from the line in the first space, half on either side.
     title
         Shown above.
     """
-    alt = altair()
     first, second = anchors
     rows = checked_rows(rows, "word", "space", first, second)
     domain = padded_domain([row[anchor] for row in rows for anchor in anchors])
+    x, y = ((anchor, f"cosine to “{anchor}”", domain) for anchor in anchors)
+    panels = [
+        (equality_line(domain) + _sided_scatter(part, chosen, anchors, x=x, y=y)).properties(title=f"{space} space")
+        for space, part, chosen in _by_space(rows, anchors, n_labels)
+    ]
+    said = f"Words by their cosines to {first} and {second}, one panel per space"
+    return styled(altair().hconcat(*panels, spacing=24), title=title, alt=said)
+
+
+def difference_panels(
+    rows: Sequence[Row], *, anchors: tuple[str, str] = ("man", "woman"), n_labels: int = 14
+) -> dict[str, Any]:
+    """Return one chart per space: words by how much nearer they are to one anchor than to the other.
+
+    Across is the difference of the two cosines, as far to either side of 0 in all charts; up is their mean. Each word
+    keeps the colour and the label of the first space. The charts may be drawn at any width.
+
+    Parameters
+    ----------
+    rows, anchors, n_labels
+        As for :func:`anchor_scatter`.
+    """
+    first, second = anchors
+    rows = checked_rows(rows, "word", "space", first, second)
     for row in rows:
-        row["nearer"] = first if row[first] > row[second] else second
-    looks = alt.Scale(domain=list(anchors), range=[BLUE, VERMILLION])
-    shapes = alt.Scale(domain=list(anchors), range=["circle", "triangle-up"])
-    legend = alt.Legend(title="nearer to", orient="bottom", direction="horizontal", titleOrient="left")
-    look = {
-        "color": alt.Color("nearer:N", scale=looks, legend=legend),
-        "shape": alt.Shape("nearer:N", scale=shapes, legend=legend),
-    }
-    panels = []
-    for space in dict.fromkeys(row["space"] for row in rows):
-        part = [row for row in rows if row["space"] == space]
-        scatter = word_scatter(
-            part,
-            labelled=furthest_from_equality(part, first, second, n_labels),
-            x=(first, f"cosine to “{first}”", domain),
-            y=(second, f"cosine to “{second}”", domain),
-            size=_ANCHOR_SIZE,
-            mark={"size": 28, "opacity": 0.75, "strokeWidth": 1.1},
-            encoding=look,
+        row |= {_NEARER: row[second] - row[first], _MEAN: (row[first] + row[second]) / 2}
+    far = 1.08 * max(abs(row[_NEARER]) for row in rows) or 1.0
+    x = (_NEARER, "difference of the cosines", (-far, far))
+    y = (_MEAN, "mean of the cosines", padded_domain([row[_MEAN] for row in rows]))
+    ends = written_ends((f"nearer to {first}", f"nearer to {second}"), "x")
+    return {
+        space: styled(
+            altair().layer(
+                *zero_lines("x"), _sided_scatter(part, chosen, anchors, x=x, y=y, fluid=True, titled="y"), *ends
+            ),
+            alt=f"Words of the {space} space by how much nearer they are to {second} than to {first}",
         )
-        panels.append((equality_line(domain) + scatter).properties(title=f"{space} space"))
-    return styled(alt.hconcat(*panels, spacing=24), title=title)
+        for space, part, chosen in _by_space(rows, anchors, n_labels)
+    }
+
+
+_NEARER, _MEAN, _SIDE = "nearer", "mean", "side"
+
+
+def _by_space(
+    rows: list[dict[str, Any]], anchors: tuple[str, str], n_labels: int
+) -> list[tuple[str, list[dict[str, Any]], list[int]]]:
+    """Return each space with its rows and the numbers of those to label; sides and labels are those of the first."""
+    first, second = anchors
+    spaces = {
+        space: [row for row in rows if row["space"] == space] for space in dict.fromkeys(r["space"] for r in rows)
+    }
+    original = next(iter(spaces.values()))
+    sides = {row["word"]: first if row[first] > row[second] else second for row in original}
+    labelled = [original[n]["word"] for n in furthest_from_equality(original, first, second, n_labels)]
+    found = []
+    for space, part in spaces.items():
+        for row in part:
+            row[_SIDE] = sides.get(row["word"], first)
+        places = {row["word"]: number for number, row in enumerate(part)}
+        found.append((space, part, [places[word] for word in labelled if word in places]))
+    return found
+
+
+def _sided_scatter(
+    part: list[dict[str, Any]],
+    labelled: list[int],
+    anchors: tuple[str, str],
+    *,
+    x: tuple[str, str, tuple[float, float]],
+    y: tuple[str, str, tuple[float, float]],
+    fluid: bool = False,
+    titled: str = "xy",
+) -> Any:
+    """Return words in the colour and shape of their side."""
+    alt = altair()
+    legend = alt.Legend(title="nearer to", orient="bottom", direction="horizontal", titleOrient="left", symbolOpacity=1)
+    colors, shapes = (alt.Scale(domain=list(anchors), range=looks)
+                      for looks in ([BLUE, VERMILLION], ["circle", "triangle-up"]))  # fmt: skip
+    look = {
+        "color": alt.Color(f"{_SIDE}:N", scale=colors, legend=legend),
+        "shape": alt.Shape(f"{_SIDE}:N", scale=shapes, legend=legend),
+    }
+    mark = {"size": 28, "opacity": 0.75, "strokeWidth": 1.1}
+    more: dict[str, Any] = {"size": _ANCHOR_SIZE, "mark": mark, "encoding": look, "fluid": fluid, "titled": titled}
+    return word_scatter(part, labelled=labelled, x=x, y=y, **more)
 
 
 _ZERO = 1e-10  # eigenvalues smaller than this share of the largest carry no signal
@@ -256,7 +325,7 @@ def eigenvalue_spectrum(eigenvalues: Sequence[float], *, title: str = "") -> Any
         return kinds[0] if rank == 0 else kinds[2] if abs(value) <= zero else kinds[1 if value > 0 else 3]
 
     rows = [{"axis": rank, "eigenvalue": v, "kind": kind(rank, v)} for rank, v in enumerate(ordered)]
-    colors = alt.Scale(domain=kinds, range=[VERMILLION, BLUE, GREY, BLACK])
+    colors = alt.Scale(domain=kinds, range=[VERMILLION, BLUE, GREY, ink()])
     shapes = alt.Scale(domain=kinds, range=["diamond", "circle", "stroke", "triangle-down"])
     legend = alt.Legend(title=None, symbolSize=80, symbolOpacity=1)
     points = (
@@ -269,11 +338,12 @@ def eigenvalue_spectrum(eigenvalues: Sequence[float], *, title: str = "") -> Any
             color=alt.Color("kind:N", scale=colors, legend=legend),
             shape=alt.Shape("kind:N", scale=shapes, legend=legend),
             size=alt.condition("datum.axis == 0", alt.value(150), alt.value(28)),
-            tooltip=["axis:Q", "eigenvalue:Q"],
+            tooltip=["axis:Q", alt.Tooltip("eigenvalue:Q", format=".4g")],
         )
     )  # fmt: skip
     line = alt.Chart(values([{}])).mark_rule(color=GREY, strokeWidth=0.8).encode(y=alt.datum(0))
-    return styled((line + points).properties(width=520, height=300), title=title)
+    said = f"{len(ordered):,} eigenvalues, from {ordered[0]:.3g} to {ordered[-1]:.3g}"
+    return styled((line + points).properties(width=520, height=300), title=title, alt=said)
 
 
 def seed_influence(rows: Any, *, n_seeds: int = 30, measure: str = "influence on the axis", title: str = "") -> Any:
@@ -298,23 +368,23 @@ def seed_influence(rows: Any, *, n_seeds: int = 30, measure: str = "influence on
     kinds = ["high label", "low label"]
     for row in ordered:
         row["kind"] = kinds[0] if row["label"] > middle else kinds[1]
-    legend = alt.Legend(title=None, symbolSize=80, symbolOpacity=1)
+    legend = alt.Legend(title=None, symbolSize=80, symbolOpacity=1, orient="top")
+    far = [row["influence"] for row in ordered]
+    scale = alt.Scale(domain=[min(0.0, 1.04 * min(far)), max(0.0, 1.04 * max(far)) or 1.0], nice=False)
     base = alt.Chart(values(ordered)).encode(
-        x=alt.X("influence:Q", title=measure),
+        x=alt.X("influence:Q", title=measure, scale=scale, axis=alt.Axis(tickCount=few_ticks("width", 60))),
         y=alt.Y("word:N", **word_order([row["word"] for row in ordered]), title=None,
-                axis=alt.Axis(ticks=False, domain=False, labelLimit=240)),
+                axis=alt.Axis(ticks=False, domain=False, labelLimit=180)),
         color=alt.Color("kind:N", scale=alt.Scale(domain=kinds, range=[BLUE, VERMILLION]), legend=legend),
-        tooltip=["word:N", "label:Q", "influence:Q"],
+        tooltip=["word:N", alt.Tooltip("label:Q", format="~g"), alt.Tooltip("influence:Q", format=".3f")],
     )  # fmt: skip
     stems = base.mark_rule(opacity=0.5).encode(x2=alt.datum(0))
     shapes = alt.Scale(domain=kinds, range=["circle", "triangle-up"])
     heads = base.mark_point(size=70, filled=True, opacity=1).encode(
         shape=alt.Shape("kind:N", scale=shapes, legend=legend)
     )
-    return styled((stems + heads).properties(width=420, height=alt.Step(18)), title=title)
-
-
-_TRADEOFF_SIZE = (520, 360)
+    chart = (stems + heads).properties(width=420, height=18 * len(ordered))
+    return styled(chart, title=title, alt=f"Seeds by {measure}: {', '.join(row['word'] for row in ordered[:5])} first")
 
 
 def removal_tradeoff(
@@ -322,108 +392,56 @@ def removal_tradeoff(
     *,
     removed: str = "recovery (rbf)",
     kept: str = "men",
+    chance: float | None = None,
     title: str = "",
 ) -> Any:
-    """Return one point a space: how much of the concept is left (up) against what else was kept (across).
+    """Return one point per space: how much of the concept is left (up) against what else was kept (across).
+
+    Each axis is at least as long as the longest interval drawn on it, so that differences within chance look small.
 
     Parameters
     ----------
     rows
-        Mappings with ``space`` and one number under the name of each of the two measures.
+        Mappings with ``space`` and one number under the name of each of the two measures; where a row has ``NAME low``
+        and ``NAME high`` too, its interval is drawn.
     removed, kept
         The measures on the vertical and the horizontal axis.
+    chance
+        The value of `removed` where nothing of the concept is left; a dashed line.
     title
         Shown above.
     """
     alt = altair()
     points = [{**row, "word": row["space"]} for row in checked_rows(rows, "space", removed, kept)]
-    axes = {name: (name, name, padded_domain([row[name] for row in points])) for name in (removed, kept)}
+    ends = {
+        name: [row[key] for row in points for key in (name, f"{name} low", f"{name} high") if row.get(key) is not None]
+        for name in (removed, kept)
+    }
+    if chance is not None:
+        ends[removed].append(chance)
+    axes = {name: (name, name, padded_domain(numbers)) for name, numbers in ends.items()}
+    whiskers = []
+    for name, channel in ((kept, "x"), (removed, "y")):
+        lines = [
+            {"at": row[removed if name == kept else kept], "low": row[f"{name} low"], "high": row[f"{name} high"]}
+            for row in points
+            if row.get(f"{name} low") is not None and row.get(f"{name} high") is not None
+        ]
+        if lines:
+            other = {"x": "y", "y": "x"}[channel]
+            places = {channel: "low:Q", f"{channel}2": "high:Q", other: "at:Q"}
+            whiskers.append(alt.Chart(values(lines)).mark_rule(color=GREY, opacity=0.7).encode(**places))
     chart = word_scatter(
         points,
         labelled=range(len(points)),
         x=axes[kept],
         y=axes[removed],
-        size=_TRADEOFF_SIZE,
+        size=(520, 360),
         mark={"size": 60, "opacity": 0.9},
         encoding={"color": alt.value(BLUE)},
     )
-    return styled(chart, title=title)
-
-
-def training_size(rows: Any, *, measure: str = "Kendall τ", title: str = "") -> Any:
-    """Return mean (top) and standard deviation (bottom) of a measure against the size of the lexicon.
-
-    Parameters
-    ----------
-    rows
-        What `evaluate_stability` returned, a pandas or polars frame, or mappings, with ``method``, ``size``, ``mean``
-        and ``std``.
-    measure
-        What was measured; names the vertical axes.
-    title
-        Shown above.
-    """
-    alt = altair()
-    rows = checked_rows(rows, "method", "size", "mean", "std", attribute="rows")
-    sizes = sorted({row["size"] for row in rows})
-    looks = method_looks([row["method"] for row in rows])
-
-    def panel(key: str, name: str, *, height: int, last: bool) -> Any:
-        across = alt.X(
-            "size:Q",
-            title="words in the training lexicon" if last else None,
-            scale=alt.Scale(type="log", base=2, nice=False, padding=12),
-            axis=alt.Axis(values=sizes, labels=last, format="d", grid=False),
-        )
-        up = alt.Y(
-            f"{key}:Q",
-            title=f"{name} of {measure}",
-            scale=alt.Scale(zero=key == "std", padding=8 * (key == "mean")),
-        )
-        lines = [
-            alt.Chart(values([row for row in rows if row["method"] == method]))
-            .mark_line(strokeWidth=1.8, color=color, strokeDash=dash)
-            .encode(x=across, y=up)
-            for method, (color, _, dash) in looks.items()
-        ]
-        points = (
-            alt.Chart(values(rows))
-            .mark_point(size=70, fill="white", opacity=1, strokeWidth=1.8)
-            .encode(x=across, y=up, tooltip=["method:N", "size:Q", f"{key}:Q"], **method_encoding(looks))
-        )
-        return alt.layer(*lines, points).properties(width=460, height=height)
-
-    upper = panel("mean", "mean", height=230, last=False)
-    lower = panel("std", "std", height=150, last=True)
-    return styled(alt.vconcat(upper, lower, spacing=14), title=title)
-
-
-def layer_curves(rows: Sequence[Row], *, title: str = "") -> Any:
-    """Return held-out AUROC over the layers of a model: one line per method with the band of its interval.
-
-    Parameters
-    ----------
-    rows
-        Mappings with ``layer``, ``method``, ``auc``, ``low`` and ``high``.
-    title
-        Shown above.
-    """
-    alt = altair()
-    rows = checked_rows(rows, "layer", "method", "auc", "low", "high")
-    looks = method_looks([row["method"] for row in rows])
-    across = alt.X(
-        "layer:Q", title="layer (block, counted from 0)", axis=alt.Axis(format="d", grid=False, tickMinStep=1)
-    )
-    scale = alt.Scale(domain=[min(0.4, *(row["low"] for row in rows)), 1.0], clamp=True)
-    up = alt.Y("auc:Q", title="AUROC on texts held out", scale=scale)
-    layers = [alt.Chart(values([{"chance": 0.5}])).mark_rule(color=GREY, strokeDash=[2, 3]).encode(y="chance:Q")]
-    for method, (color, _, dash) in looks.items():
-        chart = alt.Chart(values([row for row in rows if row["method"] == method]))
-        layers.append(
-            chart.mark_area(color=color, opacity=0.15).encode(x=across, y=alt.Y("low:Q", scale=scale), y2="high:Q")
-        )
-        layers.append(chart.mark_line(color=color, strokeWidth=1.8, strokeDash=dash).encode(x=across, y=up))
-    shown = ["method:N", "layer:Q", "auc:Q", "low:Q", "high:Q"]
-    points = alt.Chart(values(rows)).mark_point(size=40, fill="white", opacity=1)
-    layers.append(points.encode(x=across, y=up, tooltip=shown, **method_encoding(looks)))
-    return styled(alt.layer(*layers).properties(width=560, height=300), title=title)
+    level = [] if chance is None else [
+        alt.Chart(values([{}])).mark_rule(color=GREY, strokeDash=[4, 4]).encode(y=alt.datum(chance))
+    ]  # fmt: skip
+    said = f"{removed} against {kept} for {', '.join(row['space'] for row in points)}"
+    return styled(alt.layer(*whiskers, *level, chart), title=title, alt=said)

@@ -12,7 +12,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from densray.figures._style import GREY, INK, VERMILLION, Row, altair, packed, tooltip_title
+from densray.figures._style import (
+    ACROSS,
+    GREY,
+    GROUND,
+    UP,
+    VERMILLION,
+    Row,
+    altair,
+    ink,
+    on_ground,
+    packed,
+    tooltip_title,
+)
 
 # Where a label may stand, seen from its point: (right, down) in directions; nearer places are tried first.
 _DIRECTIONS = ((1, 0), (-1, 0), (0, -1), (0, 1), (1, -1), (1, 1), (-1, -1), (-1, 1))
@@ -145,7 +157,7 @@ Pixels = NDArray[np.float64]
 _BLOCK = 512  # labels looked at together
 
 
-def free_zooms(points: Pixels, offsets: Pixels, sizes: Pixels) -> tuple[Pixels, Pixels]:
+def free_zooms(points: Pixels, offsets: Pixels, sizes: Pixels, *, stretch: float = 1.0) -> tuple[Pixels, Pixels]:
     """Return until which zoom, and since which, each label is shown, so that at no zoom two of those shown overlap.
 
     Zooming moves points apart; a label keeps its size and its way from its point. Two labels meet at the zooms z with
@@ -161,9 +173,12 @@ def free_zooms(points: Pixels, offsets: Pixels, sizes: Pixels) -> tuple[Pixels, 
         From each point to the middle of its label.
     sizes
         Width and height of each label.
+    stretch
+        Up to how many times wider the chart may be drawn: points move apart across, and at none of these widths do two
+        labels overlap.
     """
     until, since = np.full(len(points), np.inf), np.ones(len(points))
-    earlier, later, starts, ends = _meetings(points, offsets, sizes)
+    earlier, later, starts, ends = _meetings(points, offsets, sizes, stretch)
     bounds = np.searchsorted(later, np.arange(len(points) + 1))
     for number in np.unique(later).tolist():
         mine = slice(bounds[number], bounds[number + 1])
@@ -180,7 +195,7 @@ def free_zooms(points: Pixels, offsets: Pixels, sizes: Pixels) -> tuple[Pixels, 
 
 
 def _meetings(
-    points: Pixels, offsets: Pixels, sizes: Pixels
+    points: Pixels, offsets: Pixels, sizes: Pixels, stretch: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Pixels, Pixels]:
     """Return the pairs of labels that meet at zoom 1 or beyond, by the later one, and from where to where they do."""
     earlier, later = _near_pairs(points, offsets, sizes)
@@ -188,7 +203,10 @@ def _meetings(
     reach = (sizes[earlier] + sizes[later]) / 2
     with np.errstate(divide="ignore", invalid="ignore"):
         ends = np.stack([(-reach - ways) / apart, (reach - ways) / apart])
-    start, end = ends.min(axis=0).max(axis=1), ends.max(axis=0).min(axis=1)
+    low, high = ends.min(axis=0), ends.max(axis=0)
+    low[:, 0] = np.where(low[:, 0] > 0, low[:, 0] / stretch, low[:, 0])  # |z t Δ + δ| < s for any t up to the stretch
+    high[:, 0] = np.where(high[:, 0] < 0, high[:, 0] / stretch, high[:, 0])
+    start, end = low.max(axis=1), high.min(axis=1)
     meets = (start < end) & (end > 1.0)
     return earlier[meets], later[meets], start[meets], end[meets]
 
@@ -209,15 +227,16 @@ def _near_pairs(points: Pixels, offsets: Pixels, sizes: Pixels) -> tuple[NDArray
     return earlier, later
 
 
-# Under these names the coordinates are drawn: names of axes may hold what a chart would read as syntax.
-ACROSS, UP = "across", "up"
-
 _FONT_SIZE = 11
 #: Labels that appear on zooming in: how much larger than themselves the place they need, from which zoom on, how many.
 _CLEARANCE, _FIRST_ZOOM, _LAST_ZOOM, _MOST = 1.3, 1.3, 60.0, 2000
 _NEVER = 1e9
+#: Widths in pixels for which a chart that takes the width of its column places its labels; each holds up to the next.
+WIDTHS = (230, 370, 590, 950, 1500)
+_WIDEST = 2400
 
 Domain = tuple[float, float]
+Notes = dict[int, dict[str, list[float | None]]]
 
 
 def padded_domain(numbers: Sequence[float], *, share: float = 0.06) -> Domain:
@@ -225,6 +244,11 @@ def padded_domain(numbers: Sequence[float], *, share: float = 0.06) -> Domain:
     low, high = min(numbers), max(numbers)
     margin = (high - low) * share or 1.0
     return low - margin, high + margin
+
+
+def few_ticks(extent: str, each: int) -> Any:
+    """Return how many ticks an axis has: one for so many pixels of its extent, and no more than nine with labels."""
+    return altair().expr(f"max(2, min(6, floor({extent} / {each})))")
 
 
 def word_scatter(
@@ -238,6 +262,8 @@ def word_scatter(
     encoding: dict[str, Any] | None = None,
     marked: Collection[int] = (),
     zoom: bool = False,
+    fluid: bool = False,
+    titled: str = "xy",
 ) -> Any:
     """Return points, labels and leader lines as a layered chart.
 
@@ -256,33 +282,76 @@ def word_scatter(
     marked
         The numbers of rows that stand out: a ring, a bold label.
     zoom
-        Whether the wheel zooms in and dragging moves the chart; the more it is zoomed in, the more words are labelled.
+        Whether Ctrl and the wheel zoom in and dragging moves the chart; the more it is zoomed in, the more words are
+        labelled.
+    fluid
+        Whether it may be drawn at any width: labels are placed for several, and the chart takes those of its own.
+    titled
+        Which of x and y have their titles written along them.
     """
     alt = altair()
-    points = _pixels(rows, x, y, size)
-    notes = _notes(rows, points, labelled, size, set(marked))
-    if zoom:
-        _add_later(notes, rows, points)
+    widths = WIDTHS if fluid else (size[0],)
+    notes = _notes_by_width(rows, x, y, widths, size[1], labelled, set(marked), zoom)
     shown = [{**row, ACROSS: row[x[0]], UP: row[y[0]], **notes.get(n, {})} for n, row in enumerate(rows)]
     for number in marked:
         shown[number]["marked"] = True
     channels = {
-        "x": alt.X(f"{ACROSS}:Q", title=x[1], scale=alt.Scale(domain=list(x[2]), nice=False, zero=False)),
-        "y": alt.Y(f"{UP}:Q", title=y[1], scale=alt.Scale(domain=list(y[2]), nice=False, zero=False)),
-    }
+        channel: kind(
+            f"{key}:Q",
+            title=end[1],
+            scale=alt.Scale(domain=list(end[2]), nice=False, zero=False),
+            axis=alt.Axis(tickCount=few_ticks(extent, each), **({} if channel in titled else {"title": None})),
+        )
+        for channel, kind, key, end, extent, each in (
+            ("x", alt.X, ACROSS, x, "width", 80), ("y", alt.Y, UP, y, "height", 60)
+        )
+    }  # fmt: skip
     tooltip = [
         alt.Tooltip(f"{key}:Q", title=tooltip_title(end[1]), format=".3f") for key, end in ((ACROSS, x), (UP, y))
     ]
     base = alt.Chart().encode(**channels)
     dots = base.mark_point(clip=True, **mark).encode(**{"tooltip": ["word:N", *tooltip], **(encoding or {})})
     if zoom:
-        dots = dots.add_params(alt.selection_interval(bind="scales", name="zoom"))
+        dots = dots.add_params(alt.selection_interval(bind="scales", name="zoom", zoom=_WHEEL))
     rings = base.transform_filter("datum.marked").mark_point(
         size=45 + 2 * mark["size"], color=VERMILLION, strokeWidth=2, opacity=1, clip=True
     )
-    seen = partial(_while_free, x[2][1] - x[2][0] if zoom else None)
-    layers = [dots, _leaders(base, seen), *([rings] if marked else []), *_texts(base, seen)]
+    band = " : ".join([*(f"width < {wider} ? {n}" for n, wider in enumerate(widths[1:])), str(len(widths) - 1)])
+    seen = partial(_while_free, x[2][1] - x[2][0] if zoom else None, f"({band})")
+    layers = [dots, _leaders(base, seen, f"({band})"), *([rings] if marked else []), *_texts(base, seen, f"({band})")]
     return alt.layer(*layers, data=packed(shown)).properties(width=size[0], height=size[1])
+
+
+#: The wheel alone scrolls the page; two fingers on a touchpad send Ctrl too.
+_WHEEL = "wheel![event.ctrlKey || event.metaKey]"
+
+
+def _notes_by_width(
+    rows: Sequence[Row],
+    x: tuple[str, str, Domain],
+    y: tuple[str, str, Domain],
+    widths: Sequence[int],
+    height: int,
+    labelled: Sequence[int],
+    bold: set[int],
+    zoom: bool,
+) -> Notes:
+    """Return, by row, the ways to its label and when it is shown, one for each width; None where there is no label."""
+    found: Notes = {}
+    for place, width in enumerate(widths):
+        size = (width, height)
+        stretch = ((*widths, _WIDEST)[place + 1]) / width if len(widths) > 1 else 1.0
+        points = _pixels(rows, x, y, size)
+        notes = _notes(rows, points, labelled, size, bold)
+        if zoom:
+            _add_later(notes, rows, points, stretch)
+        elif stretch > 1:
+            _drop_meeting(notes, rows, points, stretch)
+        for number, note in notes.items():
+            for key, value in note.items():
+                by_width = found.setdefault(number, {}).setdefault(key, [None] * len(widths))
+                by_width[place] = round(value, 2)
+    return found
 
 
 def _pixels(rows: Sequence[Row], x: tuple[str, str, Domain], y: tuple[str, str, Domain], size: Domain) -> Any:
@@ -308,15 +377,35 @@ def _notes(
     return notes
 
 
-def _add_later(notes: dict[int, dict[str, float]], rows: Sequence[Row], points: NDArray[np.float64]) -> None:
-    """Add the labels that appear on zooming in, right of their points, in the order of the rows."""
-    numbers = [*notes, *(number for number in range(len(rows)) if number not in notes)][: len(notes) + _MOST]
+def _boxes(
+    notes: dict[int, dict[str, float]], rows: Sequence[Row], numbers: Sequence[int]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the way from each point to its label, right of it where it has none yet, and the sizes of the labels."""
     widths = np.array([text_width(str(rows[number]["word"]), font_size=_FONT_SIZE) for number in numbers])
     ways = np.stack([widths / 2 + 6.0, np.zeros(len(numbers))], axis=1)
-    ways[: len(notes)] = [(note["right"], note["down"]) for note in notes.values()]
-    sizes = np.stack([widths + 2.0, np.full(len(numbers), _FONT_SIZE * 1.24)], axis=1)
+    ways[: len(notes)] = np.array([(note["right"], note["down"]) for note in notes.values()]).reshape(-1, 2)
+    return ways, np.stack([widths + 2.0, np.full(len(numbers), _FONT_SIZE * 1.24)], axis=1)
+
+
+def _drop_meeting(
+    notes: dict[int, dict[str, float]], rows: Sequence[Row], points: NDArray[np.float64], stretch: float
+) -> None:
+    """Take out labels that would meet another where the chart is drawn wider."""
+    numbers = list(notes)
+    until, since = free_zooms(points[numbers], *_boxes(notes, rows, numbers), stretch=stretch)
+    for place, number in enumerate(numbers):
+        if until[place] <= 1.0 < since[place]:
+            del notes[number]
+
+
+def _add_later(
+    notes: dict[int, dict[str, float]], rows: Sequence[Row], points: NDArray[np.float64], stretch: float
+) -> None:
+    """Add the labels that appear on zooming in, right of their points, in the order of the rows."""
+    numbers = [*notes, *(number for number in range(len(rows)) if number not in notes)][: len(notes) + _MOST]
+    ways, sizes = _boxes(notes, rows, numbers)
     sizes[len(notes) :] *= _CLEARANCE
-    until, since = free_zooms(points[numbers], ways, sizes)
+    until, since = free_zooms(points[numbers], ways, sizes, stretch=stretch)
     for place, number in enumerate(numbers):
         if number in notes:
             notes[number] |= {"until": float(min(until[place], _NEVER)), "since": float(min(since[place], _NEVER))}
@@ -325,32 +414,37 @@ def _add_later(notes: dict[int, dict[str, float]], rows: Sequence[Row], points: 
             notes[number] = {"right": right, "down": down, "since": float(max(since[place], _FIRST_ZOOM))}
 
 
-def _while_free(width: float | None, opacity: float) -> Any:
-    """Return an opacity that is 0 at the zooms at which a label hides; the zoom is told by the range across."""
-    if width is None:
-        return opacity
-    zoom = f"{width} / span(domain('x'))"
-    return altair().expr(f"datum.until > {zoom} || datum.since <= {zoom} * 1.001 ? {opacity} : 0")
+def _while_free(width: float | None, band: str, opacity: float) -> Any:
+    """Return an opacity that is 0 where a label has no place at a width, or hides at a zoom.
+
+    The zoom is told by the range across.
+    """
+    there = f"isValid(datum.right[{band}])"
+    if width is not None:
+        zoom = f"{width} / span(domain('x'))"
+        there += f" && (datum.until && datum.until[{band}] > {zoom} || datum.since[{band}] <= {zoom} * 1.001)"
+    return altair().expr(f"{there} ? {opacity} : 0")
 
 
-def _texts(base: Any, seen: Callable[[float], Any]) -> list[Any]:
-    """Return the labels on a white seam, so that they can be read over points and lines."""
+def _texts(base: Any, seen: Callable[[float], Any], band: str) -> list[Any]:
+    """Return the labels on a seam of the ground's colour, so that they can be read over points and lines."""
     expr = altair().expr
     named = base.transform_filter("isValid(datum.right)").encode(text="word:N")
     look = {
-        "dx": expr("datum.right"), "dy": expr("datum.down"), "align": "center", "baseline": "middle",
-        "fontSize": _FONT_SIZE, "fontWeight": expr("datum.marked ? 'bold' : 'normal'"), "clip": True,
+        "dx": expr(f"datum.right[{band}] || 0"), "dy": expr(f"datum.down[{band}] || 0"), "align": "center",
+        "baseline": "middle", "fontSize": _FONT_SIZE, "fontWeight": expr("datum.marked ? 'bold' : 'normal'"),
+        "clip": True,
     }  # fmt: skip
-    ink = expr(f"datum.marked ? '{VERMILLION}' : '{INK}'")
-    seam = named.mark_text(stroke="white", strokeWidth=3, opacity=seen(0.85), **look)
-    return [seam, named.mark_text(color=ink, opacity=seen(1.0), **look)]
+    letters = expr(f"datum.marked ? {on_ground(VERMILLION, '#FF9A57')} : {ink().to_dict()['expr']}")
+    seam = named.mark_text(stroke=expr(GROUND), strokeWidth=3, opacity=seen(0.85), **look)
+    return [seam, named.mark_text(color=letters, opacity=seen(1.0), **look)]
 
 
-def _leaders(base: Any, seen: Callable[[float], Any]) -> Any:
+def _leaders(base: Any, seen: Callable[[float], Any], band: str) -> Any:
     """Return thin lines from the points to the labels that stand apart from them."""
     expr = altair().expr
     far = base.transform_filter("isValid(datum.line_right)")
-    ways = {"x2Offset": expr("datum.line_right"), "y2Offset": expr("datum.line_down")}
-    ink = expr(f"datum.marked ? '{VERMILLION}' : '{GREY}'")
+    ways = {f"{end}2Offset": expr(f"datum.line_{way}[{band}] || 0") for end, way in (("x", "right"), ("y", "down"))}
+    color = expr(f"datum.marked ? '{VERMILLION}' : '{GREY}'")
     width = expr("datum.marked ? 1.4 : 0.7")
-    return far.mark_rule(color=ink, strokeWidth=width, opacity=seen(1.0), clip=True, **ways).encode(x2=ACROSS, y2=UP)
+    return far.mark_rule(color=color, strokeWidth=width, opacity=seen(1.0), clip=True, **ways).encode(x2=ACROSS, y2=UP)

@@ -1,4 +1,4 @@
-"""The look of every chart, and how charts are saved."""
+"""The look of every chart and every method, curves of methods, and how charts are shown and saved."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ Row = Mapping[str, Any]
 
 INK = "#333333"
 GREY = "#999999"
+_PALE_INK, _PALE_GRID, _DARK_GRID = "#E8E6E3", "#E6E6E6", "#3D3B37"
+# Under these names coordinates are drawn: names of axes may hold what a chart would read as syntax.
+ACROSS, UP = "across", "up"
+#: The colour a chart stands on, as an expression of Vega: a page sets it, light or dark.
+GROUND = "background"
 
 # Okabe & Ito (2008), https://jfly.uni-koeln.de/color/; yellow is left out: too pale on white.
 BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK = (
@@ -31,10 +36,10 @@ _KNOWN: dict[str, tuple[str, str, list[int]]] = {
     "ridge": (ORANGE, "diamond", [10, 4]),
 }
 _REST: list[tuple[str, str, list[int]]] = [
-    (BLACK, "cross", [1, 2]),
+    (INK, "cross", [1, 2]),
     (SKY, "stroke", [4, 1]),
     (GREY, "triangle-left", [12, 2]),
-    (INK, "triangle-right", [3, 6]),
+    ("#B08A2E", "triangle-right", [3, 6]),
 ]
 
 
@@ -47,6 +52,16 @@ def altair() -> Any:
             "Figures need altair, which is not installed. Install it with: pip install 'densray[figures]'"
         ) from error
     return module
+
+
+def on_ground(light: str, dark: str) -> str:
+    """Return an expression of Vega: one colour on a light ground, another on a dark one."""
+    return f"(luminance({GROUND}) < 0.35 ? '{dark}' : '{light}')"
+
+
+def ink() -> Any:
+    """Return the colour of letters and thin lines, whatever ground the chart stands on."""
+    return altair().expr(on_ground(INK, _PALE_INK))
 
 
 def rows_of(given: Any, attribute: str = "") -> Sequence[Row]:
@@ -131,7 +146,7 @@ def method_looks(methods: Sequence[str]) -> dict[str, Look]:
 def method_encoding(looks: Mapping[str, Look]) -> dict[str, Any]:
     """Return colour and shape by method, under one legend."""
     alt = altair()
-    legend = alt.Legend(title=None, symbolSize=90, symbolStrokeWidth=2, symbolFillColor="white")
+    legend = alt.Legend(title=None, symbolSize=90, symbolStrokeWidth=2, symbolFillColor=alt.expr(GROUND))
     colors, shapes = (alt.Scale(domain=list(looks), range=[look[i] for look in looks.values()]) for i in (0, 1))
     return {
         "color": alt.Color("method:N", scale=colors, legend=legend),
@@ -139,24 +154,206 @@ def method_encoding(looks: Mapping[str, Look]) -> dict[str, Any]:
     }
 
 
-def styled(chart: Any, *, title: str = "") -> Any:
-    """Return a chart in the house style: a title that stands clear, quiet axes, readable sizes, white ground."""
-    alt = altair()
+def styled(chart: Any, *, title: str = "", alt: str = "") -> Any:
+    """Return a chart in the house style: a title that stands clear, quiet axes, readable sizes.
+
+    The ground is white, on a page the page's own (`for_page`); letters and lines follow it. `alt` says in words what
+    the chart shows, for those who cannot see it.
+    """
+    module = altair()
     if title:
-        chart = chart.properties(title=alt.Title(title, fontSize=15, fontWeight="bold", offset=14))
-    look = alt.Config(
+        chart = chart.properties(title=module.Title(title, fontSize=15, fontWeight="bold", offset=14))
+    letters, grid = ink(), module.expr(on_ground(_PALE_GRID, _DARK_GRID))
+    look = module.Config(
         background="white", font="sans-serif", padding=12,
-        view=alt.ViewConfig(stroke=None),
-        mark=alt.MarkConfig(aria=False),  # else titles, and so names of axes, become part of expressions
-        axis=alt.AxisConfig(
-            labelFontSize=12, titleFontSize=13, titleFontWeight="normal", labelColor=INK, titleColor=INK,
-            gridColor="#E6E6E6", domainColor=GREY, tickColor=GREY,
+        view=module.ViewConfig(stroke=None),
+        mark=module.MarkConfig(aria=False),  # else titles, and so names of axes, become part of expressions
+        axis=module.AxisConfig(
+            labelFontSize=12, titleFontSize=13, titleFontWeight="normal", labelColor=letters, titleColor=letters,
+            gridColor=grid, domainColor=GREY, tickColor=GREY,
         ),
-        title=alt.TitleConfig(fontSize=13, fontWeight="normal", anchor="start", frame="group", color=INK),
-        legend=alt.LegendConfig(labelFontSize=12, titleFontSize=12, titleFontWeight="normal", labelColor=INK),
-        header=alt.HeaderConfig(labelFontSize=13, titleFontSize=13, labelColor=INK),
+        title=module.TitleConfig(fontSize=13, fontWeight="normal", anchor="start", frame="group", color=letters),
+        legend=module.LegendConfig(
+            labelFontSize=12, titleFontSize=12, titleFontWeight="normal", labelColor=letters, titleColor=letters
+        ),
+        header=module.HeaderConfig(labelFontSize=13, titleFontSize=13, labelColor=letters),
     )  # fmt: skip
-    return chart.properties(config=look)  # at once: every step would copy the chart
+    described = {"description": alt or title} if alt or title else {}
+    return chart.properties(config=look, **described)  # at once: every step would copy the chart
+
+
+#: What a chart carries for itself: nothing a reader of its table wants.
+_PRIVATE = {"right", "down", "line_right", "line_down", "until", "since", "marked", "value", "least", "most", "kind"}
+
+
+def for_page(chart: Any) -> dict[str, Any]:
+    """Return the specification of a chart for a page: as wide as its column, on the page's ground, rows as a table.
+
+    Streamlit fills `datasets` into the table behind a chart, and would take rows at the top out of the chart: they go
+    one layer down.
+    """
+    spec: dict[str, Any] = chart.to_dict()
+    spec["config"].pop("background", None)
+    spec.pop("width", None)
+    spec["autosize"] = {"type": "fit-x", "contains": "padding"}
+    table = _table(spec)
+    if "data" in spec:
+        inner = {key: spec.pop(key) for key in ("data", "mark", "encoding", "layer", "transform") if key in spec}
+        spec["layer"] = [inner]
+    if table:
+        spec["datasets"] = {**spec.get("datasets", {}), "table": table}
+    return spec
+
+
+def _table(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows that a chart draws, the longest of its lists, with the names of its axes."""
+    found: list[list[Any]] = [[]]
+    titles: dict[str, str] = {}
+
+    def collect(part: Any) -> None:
+        if isinstance(part, Mapping):
+            rows = part.get("values") if {"values"} <= part.keys() <= {"values", "format"} else None
+            if rows is not None:
+                found.append(json.loads(rows) if isinstance(rows, str) else rows)
+                return
+            if isinstance(part.get("title"), str) and "field" in part:
+                titles.setdefault(part["field"], part["title"])
+        if isinstance(part, Mapping | list):
+            for each in part.values() if isinstance(part, Mapping) else part:
+                collect(each)
+
+    collect({key: part for key, part in spec.items() if key != "config"})
+    rows = max(found, key=len)
+    keys = [key for key in dict.fromkeys(key for row in rows for key in row) if key not in _PRIVATE]
+    named = {" ".join(titles.get(key, key).split()): key for key in keys}
+    return [{name: row.get(key) for name, key in named.items()} for row in rows]
+
+
+def furthest_from_equality(rows: Sequence[Row], first: str, second: str, count: int) -> list[int]:
+    """Return the numbers of the words furthest from the line, alternating between its two sides."""
+    ordered = sorted(range(len(rows)), key=lambda number: float(rows[number][first] - rows[number][second]))
+    half = min(count // 2, len(ordered) // 2)
+    return [number for pair in zip(ordered[:half], ordered[::-1][:half], strict=True) for number in pair]
+
+
+def equality_line(domain: tuple[float, float]) -> Any:
+    """Return the dashed line where both coordinates are equal."""
+    line = altair().Chart(values([{ACROSS: end, UP: end} for end in domain]))
+    return line.mark_line(color=GREY, strokeDash=[5, 4], strokeWidth=1).encode(x=f"{ACROSS}:Q", y=f"{UP}:Q")
+
+
+def written_ends(ends: tuple[str, str], channel: str, name: str = "") -> list[Any]:
+    """Return what the two ends of an axis mean, written at its ends, and its name between where there is room."""
+    alt = altair()
+    across = channel == "x"
+    length = "width" if across else "height"
+    beside = alt.value(alt.expr("height + 36")) if across else alt.value(-46)
+    found = []
+    for text, align, share in ((f"← {ends[0]}", "left", 0), (name, "center", 0.5), (f"{ends[1]} →", "right", 1)):
+        along = alt.value(alt.expr(f"{length} * {share if across else 1 - share}"))
+        mark = alt.Chart(values([{}])).mark_text(
+            align=align, baseline="middle", fontSize=12, color=ink(), clip=False, angle=0 if across else 270,
+            fontWeight="bold" if share == 0.5 else "normal",
+            limit=alt.expr(f"max({length} / 3 - 8, {length} < 360 && {share} != 0.5 ? {length} / 2 - 8 : 0)"),
+            opacity=alt.expr(f"{length} < 360 ? 0 : 1") if share == 0.5 else 1,
+        )  # fmt: skip
+        place = {"x": along, "y": beside} if across else {"x": beside, "y": along}
+        found += [mark.encode(text=alt.value(text), **place)] if text else []
+    return found
+
+
+def zero_lines(channels: str = "xy") -> list[Any]:
+    """Return dashed lines through 0."""
+    alt = altair()
+    line = alt.Chart(values([{}])).mark_rule(color=GREY, strokeDash=[4, 4], strokeWidth=0.8, clip=True)
+    return [line.encode(**{channel: alt.datum(0)}) for channel in channels]
+
+
+def training_size(rows: Any, *, measure: str = "Kendall τ", title: str = "") -> Any:
+    """Return mean (top) and standard deviation (bottom) of a measure against the size of the lexicon.
+
+    Parameters
+    ----------
+    rows
+        What `evaluate_stability` returned, a pandas or polars frame, or mappings, with ``method``, ``size``, ``mean``
+        and ``std``.
+    measure
+        What was measured; names the vertical axes.
+    title
+        Shown above.
+    """
+    alt = altair()
+    rows = checked_rows(rows, "method", "size", "mean", "std", attribute="rows")
+    sizes = sorted({row["size"] for row in rows})
+    looks = method_looks([row["method"] for row in rows])
+
+    def panel(key: str, name: str, *, height: int, last: bool) -> Any:
+        across = alt.X(
+            "size:Q",
+            title="words in the training lexicon" if last else None,
+            scale=alt.Scale(type="log", base=2, nice=False, padding=12),
+            axis=alt.Axis(values=sizes, labels=last, format="d", grid=False),
+        )
+        up = alt.Y(
+            f"{key}:Q",
+            title=f"{name} of {measure}",
+            scale=alt.Scale(zero=key == "std", padding=8 * (key == "mean")),
+        )
+        lines = [
+            alt.Chart(values([row for row in rows if row["method"] == method]))
+            .mark_line(strokeWidth=1.8, color=color, strokeDash=dash)
+            .encode(x=across, y=up)
+            for method, (color, _, dash) in looks.items()
+        ]
+        points = (
+            alt.Chart(values(rows))
+            .mark_point(size=70, fill=alt.expr(GROUND), opacity=1, strokeWidth=1.8)
+            .encode(
+                x=across,
+                y=up,
+                tooltip=["method:N", "size:Q", alt.Tooltip(f"{key}:Q", format=".3f")],
+                **method_encoding(looks),
+            )
+        )
+        return alt.layer(*lines, points).properties(width=460, height=height)
+
+    upper = panel("mean", "mean", height=230, last=False)
+    lower = panel("std", "std", height=150, last=True)
+    said = f"Mean and standard deviation of {measure} by the size of the lexicon, for {', '.join(looks)}"
+    return styled(alt.vconcat(upper, lower, spacing=14), title=title, alt=said)
+
+
+def layer_curves(rows: Sequence[Row], *, title: str = "") -> Any:
+    """Return held-out AUROC over the layers of a model: one line per method with the band of its interval.
+
+    Parameters
+    ----------
+    rows
+        Mappings with ``layer``, ``method``, ``auc``, ``low`` and ``high``.
+    title
+        Shown above.
+    """
+    alt = altair()
+    rows = checked_rows(rows, "layer", "method", "auc", "low", "high")
+    looks = method_looks([row["method"] for row in rows])
+    across = alt.X(
+        "layer:Q", title="layer (block, counted from 0)", axis=alt.Axis(format="d", grid=False, tickMinStep=1)
+    )
+    scale = alt.Scale(domain=[min(0.4, *(row["low"] for row in rows)), 1.0], clamp=True)
+    up = alt.Y("auc:Q", title="AUROC on texts held out", scale=scale)
+    layers = [alt.Chart(values([{"chance": 0.5}])).mark_rule(color=GREY, strokeDash=[2, 3]).encode(y="chance:Q")]
+    for method, (color, _, dash) in looks.items():
+        chart = alt.Chart(values([row for row in rows if row["method"] == method]))
+        layers.append(
+            chart.mark_area(color=color, opacity=0.15).encode(x=across, y=alt.Y("low:Q", scale=scale), y2="high:Q")
+        )
+        layers.append(chart.mark_line(color=color, strokeWidth=1.8, strokeDash=dash).encode(x=across, y=up))
+    numbers = [alt.Tooltip(f"{key}:Q", format=".3f") for key in ("auc", "low", "high")]
+    shown = ["method:N", "layer:Q", *numbers]
+    points = alt.Chart(values(rows)).mark_point(size=40, fill=alt.expr(GROUND), opacity=1)
+    layers.append(points.encode(x=across, y=up, tooltip=shown, **method_encoding(looks)))
+    said = f"AUROC by layer for {', '.join(looks)}"
+    return styled(alt.layer(*layers).properties(width=560, height=300), title=title, alt=said)
 
 
 _SUFFIXES = (".png", ".svg", ".pdf", ".html")

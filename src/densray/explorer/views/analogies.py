@@ -19,6 +19,7 @@ from densray.explorer.sidebar import show_missing
 from densray.explorer.widgets import (
     bound,
     chart,
+    charts,
     choice,
     choose_several,
     complain,
@@ -142,7 +143,7 @@ def _show_answers(space: WordSpace, query: str, found: _Answered) -> None:
     if right is not None and right.rank > len(answers):
         answers.append(right)
     parts = _drawn_parts(answers)
-    chart(_drawn(answers, parts, right.word if right else ""))
+    charts(_drawn(answers, parts, right.word if right else ""), columns=3, titles=False)
     if len(parts) == _DRAWN < len(answers[0].parts):
         st.caption(f"Drawn: the {_DRAWN} parts in which these answers lie furthest apart. The table has all.")
     _show_table(answers)
@@ -159,8 +160,8 @@ def _drawn_parts(answers: Sequence[Answer]) -> list[str]:
     return [name for name in numbers if name in apart[:_DRAWN]]
 
 
-def _drawn(answers: Sequence[Answer], parts: Sequence[str], expected: str) -> object:
-    """Return the chart of some parts of the scores."""
+def _drawn(answers: Sequence[Answer], parts: Sequence[str], expected: str) -> dict[str, Any]:
+    """Return the charts of the scores and of some parts of them."""
     rows = [{"word": answer.word, "score": answer.score, **answer.parts} for answer in answers]
     return answer_parts(rows, parts=parts, mark=expected)
 

@@ -131,7 +131,7 @@ def _show_pair(comparison: MethodComparison, names: Sequence[str]) -> None:
     )
     left, right = st.columns([3, 2], gap="large")
     with left:
-        chart(agreement_scatter(comparison.agreement(first, second), methods=(first, second)))
+        chart(agreement_scatter(comparison.agreement(first, second), methods=(first, second), fluid=True))
     shift = st.column_config.NumberColumn("shift (sd)", format="%.2f")
     with right:
         for title, rows in ((f"Higher by {second}", change.risen), (f"Higher by {first}", change.fallen)):

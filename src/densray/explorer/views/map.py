@@ -30,7 +30,6 @@ _SHOWN = {"frequent": "Most frequent words", "seeds": "Seeds of the axes", "occu
 _KINDS = {"png": "A picture.", "svg": "For print.", "html": "A page that opens offline and zooms."}
 _SIZE = (760, 620)  # for labels to stand apart; a wider window stretches it
 _FEW_WORDS, _MANY_WORDS = 500, 1_100  # few leave room for more labels; so many are drawn on a canvas
-_WIDE = "\u2003" * 2  # blanks that a browser keeps
 _MOST_SHOWN, _MOST_MARKED, _FEW_MISSING = 5_000, 100, 3
 
 
@@ -46,8 +45,7 @@ class _Side:
 
     @property
     def title(self) -> str:
-        middle = self.name[:60] if self.is_named else "·"
-        return f"← {self.low}{_WIDE}{middle}{_WIDE}{self.high} →"
+        return self.name[:60] if self.is_named else ""
 
 
 def show() -> None:
@@ -62,12 +60,12 @@ def show() -> None:
         axes=(sides["x"].name, sides["y"].name),
         titles=(sides["x"].title, sides["y"].title),
         color=sides["color"].name if "color" in sides else None,
-        color_title=sides["color"].title if "color" in sides else None,
+        ends={side.name: (side.low, side.high) for side in sides.values()},
         marked=marked,
         n_labels=110 if len(rows) <= _FEW_WORDS else 70,
         size=_SIZE,
     )
-    drawn = draw(interactive=True).properties(autosize={"type": "fit-x", "contains": "padding"})
+    drawn = draw(interactive=True, fluid=True)
     if len(rows) > _MANY_WORDS:  # thousands of points move smoothly on a canvas only
         drawn = drawn.properties(usermeta={"embedOptions": {"renderer": "canvas"}})
     chart(drawn)
@@ -172,8 +170,8 @@ def _show_relation(sides: Mapping[str, _Side], rows: Sequence[int]) -> None:
     st.caption(
         plain(
             f"{len(rows):,} words at unit length. The axes stand at {show_number(relation.degrees, 0)}° to each other "
-            f"(90° is independent).{correlated} The wheel zooms in, and more words are named; drag to move; double "
-            "click to go back."
+            f"(90° is independent).{correlated} Ctrl and the wheel zoom in, and more words are named; drag to move; "
+            "double click to go back."
         )
     )
     if sides["x"].axis.ranking is sides["y"].axis.ranking:
@@ -200,4 +198,4 @@ def _offer_downloads(sides: Mapping[str, _Side], draw: Callable[..., Any]) -> No
 
 def picture(draw: Callable[..., Any], kind: str) -> bytes:
     """Return the map as a file; only a page can be zoomed."""
-    return to_bytes(draw(interactive=kind == "html"), kind)
+    return to_bytes(draw(interactive=kind == "html", fluid=kind == "html"), kind)

@@ -24,10 +24,10 @@ from densray.debiasing._preview import common_words
 from densray.erasure import Erasure
 from densray.errors import LexiconError
 from densray.explorer.sidebar import choose_axis, lexicon_of
-from densray.explorer.widgets import bound, chart, choice, complain, download, plain, settings, show_step, written
+from densray.explorer.widgets import bound, charts, choice, complain, download, plain, settings, show_step, written
 from densray.explorer.words import file_stem, words_of_text
 from densray.explorer.workbench import RemovalWords, Workbench, current
-from densray.figures import anchor_scatter
+from densray.figures import difference_panels
 from densray.formats import write_space
 from densray.lexicon import Lexicon
 from densray.report import show_number
@@ -134,7 +134,8 @@ def _show_preview(preview: RemovalPreview) -> None:
             continue
         change = f"{show_number(row['after'] - row['before'], signed=True)}, from {show_number(row['before'])}"
         place.metric(name, show_number(row["after"]), change, delta_color="off", help=help)
-    chart(anchor_scatter(preview.scatter(), anchors=preview.names))
+    panels = difference_panels(preview.scatter(), anchors=preview.names)
+    charts({f"{space} space": panel for space, panel in panels.items()}, columns=2)
     missing = preview.before.missing
     if missing:
         named = ", ".join(missing[:10]) + (" …" if len(missing) > 10 else "")
