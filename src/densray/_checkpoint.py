@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._arrays import Array, array_on, is_foreign, namespace, to_host
-from densray._files import ArchiveKind, read_archive, write_archive
+from densray._files import ArchiveKind, Contents, read_archive, write_archive
 from densray._vocabulary import spread_rows
 from densray.errors import PersistenceError
 from densray.moments import ClassMoments, Moments, ScoreMoments
@@ -52,16 +53,19 @@ class Checkpoint:
     @classmethod
     def read(cls, path: Path) -> Checkpoint:
         """Return the state a file holds; a file that is not a checkpoint is a named error."""
-        header, arrays = read_archive(path, _KIND)
-        try:
-            raw = arrays.pop("digests").tobytes()
-            digests = [raw[start : start + _DIGEST_BYTES] for start in range(0, len(raw), _DIGEST_BYTES)]
-            statistics = _decode(header["statistics"], arrays) if "statistics" in header else None
-            return cls(header["method"], header["parameters"], int(header["seed"]), statistics, digests)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise PersistenceError(
-                f"{path} is not a readable checkpoint (the header: {error}). {_KIND.remedy}"
-            ) from error
+        contents = Contents(path, _KIND, *read_archive(path, _KIND))
+        raw = contents.array("digests", None, kinds="u").tobytes()
+        if len(raw) % _DIGEST_BYTES or bool(raw) != ("statistics" in contents.values):
+            raise contents.refusal("digests")
+        digests = [raw[start : start + _DIGEST_BYTES] for start in range(0, len(raw), _DIGEST_BYTES)]
+        statistics = _decode(contents.part("statistics")) if raw else None
+        return cls(
+            contents.value("method", str),
+            contents.value("parameters", dict),
+            contents.value("seed", int, least=0),
+            statistics,
+            digests,
+        )
 
     def check_same_fit(self, other: Checkpoint, path: Path) -> None:
         """Raise unless another fit has the same method and parameters."""
@@ -124,20 +128,61 @@ _SUMS = ("reference", "rows", "scored_rows", "scored_squares", "squared_rows")
 _COLUMNS = ("priorities", "rows", "values", "weights")
 
 
-def _decode(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> BlockStatistics:
+def _decode(contents: Contents) -> BlockStatistics:
+    """Return statistics from what :func:`_encode` returned; numbers that cannot be sums over rows are refused."""
+    width, n_rows = contents.value("width", int, least=1), contents.value("n_rows", int, least=1)
+    n_zero = contents.value("n_zero", int, least=0)
+    if n_zero > n_rows:
+        raise contents.refusal("n_zero")
     moments: ClassMoments | ScoreMoments
-    if "classes" in header:
-        groups = {}
-        for number, (label, weight) in enumerate(header["classes"]):
-            groups[label] = Moments(weight, arrays[f"class{number}.mean"], arrays.get(f"class{number}.scatter"))
-        moments = ClassMoments(groups)
+    if "classes" in contents.values:
+        moments = ClassMoments(dict(_classes(contents, width)))
     else:
-        sums: dict[str, Any] = {name: arrays.get(f"scores.{name}") for name in _SUMS}
-        moments = ScoreMoments(**header["scores"], **sums)
-    sample = None
-    if "sample" in header:
-        strata = {}
-        for number, (label, seen) in enumerate(header["sample"]["strata"]):
-            strata[label] = Stratum(seen, *(arrays[f"sample{number}.{name}"] for name in _COLUMNS))
-        sample = RowSample(header["sample"]["limit"], strata)
-    return BlockStatistics(header["n_rows"], header["n_zero"], header["width"], header["precision"], moments, sample)
+        numbers = {name: contents.part("scores").value(name, int, float) for name in ("weight", "score", "origin")}
+        contents.part("scores").value("weight", int, float, least=0.0)
+        sums = {name: contents.array(f"scores.{name}", width) for name in ("reference", "rows", "scored_rows")}
+        squares = contents.arrays.get("scores.scored_squares")
+        if squares is not None:
+            contents.array("scores.scored_squares", width, width)
+        moments = ScoreMoments(**numbers, **sums, scored_squares=squares)
+    sample = _row_sample(contents, width) if "sample" in contents.values else None
+    precision = contents.value("precision", float, least=0.0)
+    return BlockStatistics(n_rows, n_zero, width, precision, moments, sample)
+
+
+def _classes(contents: Contents, width: int) -> Iterator[tuple[Any, Moments]]:
+    """Yield each class with its moments: a weight, a mean, and where it was kept a symmetric scatter."""
+    for number, (label, total) in enumerate(_pairs(contents, "classes")):
+        mean, name = contents.array(f"class{number}.mean", width), f"class{number}.scatter"
+        scatter = contents.array(name, width, width) if name in contents.arrays else None
+        if scatter is not None:
+            size = max(float(np.abs(scatter).max()), 1e-300)
+            if np.abs(scatter - scatter.T).max() > 1e-6 * size or np.diagonal(scatter).min() < -1e-6 * size:
+                raise contents.refusal(name)
+        yield label, Moments(total, mean, scatter)
+
+
+def _row_sample(contents: Contents, width: int) -> RowSample:
+    part, strata = contents.part("sample"), {}
+    for number, (label, seen) in enumerate(_pairs(part, "strata")):
+        priorities = contents.array(f"sample{number}.priorities", None)
+        n_rows = len(priorities)
+        columns = (
+            contents.array(f"sample{number}.rows", n_rows, width),
+            contents.array(f"sample{number}.values", n_rows, kinds="biufU"),
+            contents.array(f"sample{number}.weights", n_rows),
+        )
+        strata[label] = Stratum(seen, priorities, *columns)
+    return RowSample(part.value("limit", int, least=1), strata)
+
+
+def _pairs(contents: Contents, name: str) -> list[tuple[Any, Any]]:
+    """Return pairs of a label and a number that is not negative; no label twice."""
+    pairs = contents.listed(name, list)
+    for pair in pairs:
+        if len(pair) != 2 or isinstance(pair[0], list | dict):
+            raise contents.refusal(name)
+        Contents(contents.path, contents.kind, {name: pair[1]}, {}).value(name, int, float, least=0)
+    if not pairs or len({label for label, _ in pairs}) < len(pairs):
+        raise contents.refusal(name)
+    return [(label, number) for label, number in pairs]

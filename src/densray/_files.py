@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 import secrets
@@ -107,7 +108,7 @@ def write_archive(
     whole["digest"] = archive_digest(whole, arrays)
     text = np.frombuffer(json.dumps(whole, ensure_ascii=False).encode(), dtype=np.uint8)
     with atomic_write(path, overwrite=overwrite) as temporary, temporary.open("wb") as file:
-        np.savez(file, allow_pickle=False, **{_HEADER_MEMBER: text}, **arrays)
+        np.savez(file, **{_HEADER_MEMBER: text}, **arrays)
 
 
 def read_archive(
@@ -125,6 +126,54 @@ def read_archive(
     if header.get("digest") != archive_digest(header, arrays):
         raise PersistenceError(f"{path}: the contents do not match their digest; the file was changed. {kind.remedy}")
     return header, arrays
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Values and arrays of an archive, each asked for with its type: another one is a :class:`PersistenceError`.
+
+    The digest tells a file that was damaged; this tells one that was written by something else.
+    """
+
+    path: Path
+    kind: ArchiveKind
+    values: Mapping[str, Any]
+    arrays: Arrays
+
+    def value(self, name: str, *types: type, least: float | None = None) -> Any:
+        """Return a value of one of some types, `least` or more; a number must be finite, and a truth value is none."""
+        found = self.values.get(name)
+        wanted = isinstance(found, types) and (bool in types or not isinstance(found, bool))
+        if isinstance(found, float | int) and wanted:
+            wanted = math.isfinite(found) and (least is None or found >= least)
+        if not wanted:
+            raise self.refusal(name)
+        return found
+
+    def listed(self, name: str, *types: type, length: int | None = None) -> list[Any]:
+        """Return a list of `length` items of some types."""
+        found = self.value(name, list)
+        if not all(isinstance(item, types) for item in found) or length not in (None, len(found)):
+            raise self.refusal(name)
+        return list(found)
+
+    def part(self, name: str) -> Contents:
+        """Return a table inside the values, with the same arrays."""
+        return Contents(self.path, self.kind, self.value(name, dict), self.arrays)
+
+    def array(self, name: str, *shape: int | None, kinds: str = "f") -> NDArray[Any]:
+        """Return an array of a shape (None: any length) and a kind of dtype; its numbers must be finite."""
+        found = self.arrays.get(name)
+        fits = found is not None and found.dtype.kind in kinds and found.ndim == len(shape)
+        if found is None or not fits or any(n not in (None, m) for n, m in zip(shape, found.shape, strict=True)):
+            raise self.refusal(name)
+        if found.dtype.kind == "f" and not np.isfinite(found).all():
+            raise self.refusal(name)
+        return found
+
+    def refusal(self, name: str) -> PersistenceError:
+        """Return the error that names what cannot be used."""
+        return PersistenceError(f"{self.path}: its '{name}' is missing or cannot be read. {self.kind.remedy}")
 
 
 def archive_digest(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from densray._files import ArchiveKind, read_archive, write_archive
+from densray._files import ArchiveKind, Contents, read_archive, write_archive
 from densray._vocabulary import spread_rows, unit_rows
 from densray.errors import PersistenceError, RotationNotFittedError, suggest
 
@@ -124,17 +124,8 @@ _ATTACHED = "attached."
 _SAMPLE = _ATTACHED + "space sample"
 #: Learned attributes that stay in memory: additive statistics and the parts of a sequence.
 _NOT_SAVED = frozenset({"moments_", "rotations_"})
-_HEADER_TYPES: dict[str, type | tuple[type, ...]] = {
-    "method": str,
-    "parameters": dict,
-    "learned": dict,
-    "axis_names": list,
-    "label_names": (list, type(None)),
-    "width": int,
-    "space": (dict, type(None)),
-    "sample": list,
-    "notes": dict,
-}
+#: Learned arrays of a known length: one entry per axis, or per coordinate.
+_PER_AXIS, _PER_COORDINATE = frozenset({"eigenvalues_"}), frozenset({"feature_names_in_", "scale_"})
 
 
 def save_rotation(
@@ -231,11 +222,14 @@ class AxisFile:
     def read(cls, path: str | Path) -> AxisFile:
         """Return what a file holds; one that is damaged, changed or not an axis is a named error."""
         path, hasher = Path(path), hashlib.sha256()
-        header, arrays = read_archive(path, _KIND, check_header=partial(_check_header, path), hasher=hasher)
-        _check_components(path, arrays.get("components_"), header["width"])
-        if len(arrays.get(_SAMPLE, ())) != len(header["sample"]):
-            raise PersistenceError(f"{path}: the sample of its space cannot be read. {_KIND.remedy}")
+        header, arrays = read_archive(path, _KIND, check_header=partial(_check_method, path), hasher=hasher)
+        _check_contents(Contents(path, _KIND, header, arrays))
         return cls(path, header, arrays, hasher.hexdigest())
+
+    @property
+    def contents(self) -> Contents:
+        """What was saved beside the rotation, to be asked for by name and type."""
+        return Contents(self.path, _KIND, self.header["notes"], self.attachments)
 
     @property
     def method(self) -> str:
@@ -260,13 +254,13 @@ class AxisFile:
         kind = rotation_classes()[self.header["method"]]
         try:
             rotation: Rotation = kind(**decode_parameters(self.header["parameters"]))
-        except TypeError as error:
+        except (TypeError, KeyError, AttributeError, RecursionError) as error:
             raise PersistenceError(
                 f"{self.path}: {error}. The parameters are of another version; {_KIND.remedy}"
             ) from error
         learned = {name: value for name, value in self.arrays.items() if not name.startswith(_ATTACHED)}
         for name, value in {**self.header["learned"], **learned}.items():
-            if not name.endswith("_") or name.startswith("_") or callable(getattr(kind, name, None)):
+            if not name.endswith("_") or name.startswith("_") or hasattr(kind, name):
                 raise PersistenceError(f"{self.path}: '{name}' is nothing a rotation learns. {_KIND.remedy}")
             setattr(rotation, name, value)
         return rotation
@@ -313,19 +307,37 @@ def _learned(rotation: Rotation) -> tuple[dict[str, NDArray[Any]], dict[str, Any
     return arrays, values
 
 
-def _check_header(path: Path, header: dict[str, Any]) -> None:
-    missing = sorted(_HEADER_TYPES.keys() - header.keys())
-    if missing:
-        raise PersistenceError(f"{path}: the header lacks {', '.join(missing)}. {_KIND.remedy}")
-    wrong = sorted(name for name, kind in _HEADER_TYPES.items() if not isinstance(header[name], kind))
-    if header["space"] and not {"name", "words", "fingerprint"} <= header["space"].keys():
-        wrong.append("space")
-    if wrong:
-        raise PersistenceError(f"{path}: the header's {', '.join(wrong)} cannot be read. {_KIND.remedy}")
-    if header["method"] not in rotation_classes():
-        raise PersistenceError(
-            f"{path}: method '{header['method']}' is unknown. {suggest(str(header['method']), rotation_classes())}"
-        )
+def _check_method(path: Path, header: dict[str, Any]) -> None:
+    """Raise if the header names no method of this version; before the digest, so that a newer file is named for that."""
+    method = Contents(path, _KIND, header, {}).value("method", str)
+    if method not in rotation_classes():
+        raise PersistenceError(f"{path}: method '{method}' is unknown. {suggest(method, rotation_classes())}")
+
+
+def _check_contents(contents: Contents) -> None:
+    """Raise unless header and arrays are what :func:`save_rotation` writes."""
+    width = contents.value("width", int, least=1)
+    _check_components(contents.path, contents.arrays.get("components_"), width)
+    n_axes = len(contents.arrays["components_"])
+    contents.value("parameters", dict)
+    contents.part("notes").value("method", str, type(None))
+    contents.listed("axis_names", str, length=n_axes)
+    if contents.value("label_names", list, type(None)) is not None:
+        contents.listed("label_names", str, length=2)
+    if contents.value("space", dict, type(None)) is not None:
+        space = contents.part("space")
+        space.value("name", str), space.value("words", int, least=1), space.value("fingerprint", str)
+        n_sampled = len(contents.listed("sample", str))
+        contents.array(_SAMPLE, n_sampled, min(width, SAMPLED_COORDINATES))
+    learned = contents.part("learned")
+    for name in learned.values:
+        learned.value(name, bool, int, float, str, list, type(None))
+    if learned.value("n_features_in_", int) != width:
+        raise contents.refusal("n_features_in_")
+    for name in contents.arrays:
+        if not name.startswith(_ATTACHED) and name != "components_":
+            length = n_axes if name in _PER_AXIS else width if name in _PER_COORDINATE else None
+            contents.array(name, length, kinds="biufU")
 
 
 def _check_components(path: Path, components: NDArray[Any] | None, width: int) -> None:

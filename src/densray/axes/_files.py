@@ -16,7 +16,7 @@ from densray.axes._model import AxisModel
 from densray.axes._options import DEFAULTS, AxisChoices, AxisOptions, find_seeds, fit_rotation
 from densray.axes._scoring import Induction, score_vocabulary
 from densray.lexicon import Lexicon
-from densray.persistence import save_rotation
+from densray.persistence import AxisFile, save_rotation
 from densray.report import Input, Provenance
 from densray.rotations import Rotation, name_method
 from densray.space import WordSpace
@@ -127,16 +127,24 @@ def induce_by_axis(
     """
     provenance = Provenance.begin()
     axis = load_axis(path, space, any_space=any_space)
-    verdict = axis.header["notes"].get("verdict")
     return score_vocabulary(
         space,
         AxisModel.from_file(axis),
         method=axis.method,
-        verdict=None if verdict is None else Verdict(**{**verdict, "limits": tuple(verdict["limits"])}),
+        verdict=_saved_verdict(axis),
         label_names=label_names or axis.label_names,
         provenance=provenance,
         inputs=[Input.of("space", space), Input("axis", axis.path.name, axis.sha256)],
     )
+
+
+def _saved_verdict(axis: AxisFile) -> Verdict | None:
+    notes = axis.contents
+    if notes.value("verdict", dict, type(None)) is None:
+        return None
+    saved = notes.part("verdict")
+    texts = [saved.value(name, str) for name in ("grade", "line", "sentence")]
+    return Verdict(texts[0], tuple(saved.listed("limits", str)), *texts[1:])
 
 
 def is_axis_file(name: str) -> bool:

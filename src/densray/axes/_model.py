@@ -289,20 +289,22 @@ class AxisModel:
     @classmethod
     def from_file(cls, file: AxisFile) -> AxisModel:
         """Return the first axis of a file with what :meth:`to_arrays` gave; without it, it scores words and no more."""
-        axis, arrays = file.rotation.components_[0], file.attachments
-        normalize = bool(arrays.get("normalize", True))
-        if not {"origin", "center", "deviations", "cone", "calibration"} <= arrays.keys():
+        axis, contents = file.rotation.components_[0], file.contents
+        known, width = contents.arrays.keys(), len(axis)
+        normalize = "normalize" not in known or bool(contents.array("normalize", kinds="b"))
+        if "calibration" not in known:
             return cls(axis, normalize)
-        median, upper, count = arrays["cone"].tolist()
+        n_numbers = len(Calibration.__dataclass_fields__)
+        median, upper, count = contents.array("cone", 3).tolist()
         return cls(
             axis,
             normalize,
-            arrays["origin"],
-            arrays["center"],
-            AxisErrors(arrays["deviations"].astype(np.float64), Cone(median, upper, int(count))),
-            Calibration(*arrays["calibration"].tolist()),
-            bool(arrays["scores"]),
-            float(arrays["least_likeness"]),
+            contents.array("origin", width),
+            contents.array("center", width),
+            AxisErrors(contents.array("deviations", None, width).astype(np.float64), Cone(median, upper, int(count))),
+            Calibration(*contents.array("calibration", n_numbers).tolist()),
+            bool(contents.array("scores", kinds="b")),
+            float(contents.array("least_likeness")),
         )
 
 
