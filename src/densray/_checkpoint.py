@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from densray._arrays import Array, array_on, is_foreign, namespace, to_host
 from densray._files import ArchiveKind, Contents, read_archive, write_archive
 from densray._vocabulary import spread_rows
-from densray.errors import PersistenceError
+from densray.errors import PersistenceError, shorten
 from densray.moments import ClassMoments, Moments, ScoreMoments
 from densray.persistence import encode_parameters
 from densray.rotations import Rotation
@@ -76,7 +76,7 @@ class Checkpoint:
         names = {*self.parameters, *other.parameters}
         changed = sorted(name for name in names if self.parameters.get(name) != other.parameters.get(name))
         if changed:
-            shown = ", ".join(f"{name}={other.parameters.get(name)!r}" for name in changed)
+            shown = ", ".join(f"{name}={shorten(other.parameters.get(name))}" for name in changed[:3])
             raise PersistenceError(
                 f"{path} is the checkpoint of a fit with other parameters ({shown}). Name another file, or delete it."
             )
@@ -138,9 +138,13 @@ def _decode(contents: Contents) -> BlockStatistics:
     if "classes" in contents.values:
         moments = ClassMoments(dict(_classes(contents, width)))
     else:
-        numbers = {name: contents.part("scores").value(name, int, float) for name in ("weight", "score", "origin")}
+        numbers: dict[str, Any] = {
+            name: contents.part("scores").value(name, int, float) for name in ("weight", "score", "origin")
+        }
         contents.part("scores").value("weight", int, float, least=0.0)
-        sums = {name: contents.array(f"scores.{name}", width) for name in ("reference", "rows", "scored_rows")}
+        sums: dict[str, Any] = {
+            name: contents.array(f"scores.{name}", width) for name in ("reference", "rows", "scored_rows")
+        }
         squares = contents.arrays.get("scores.scored_squares")
         if squares is not None:
             contents.array("scores.scored_squares", width, width)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from densray.errors import SpaceError, VectorError, name_some
+from densray.errors import SpaceError, VectorError, name_some, shorten
 
 if TYPE_CHECKING:
     import polars
@@ -185,7 +185,7 @@ def _encoded(encode: Callable[[list[str]], Any], words: list[str]) -> NDArray[np
     try:
         batch = np.asarray(given, dtype=np.float32)
     except (TypeError, ValueError) as error:
-        raise VectorError(f"The encoder did not give vectors of equal width ({error}).") from error
+        raise VectorError(f"The encoder did not give vectors of equal width ({shorten(error)}).") from error
     if batch.ndim != 2 or len(batch) != len(words):
         raise VectorError(
             f"The encoder gave an array of shape {batch.shape} for {len(words)} words; "

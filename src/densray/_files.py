@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import math
 import os
+import platform
 import re
 import secrets
 import zipfile
@@ -21,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._version import __version__
-from densray.errors import DensRayError, OutputError, PersistenceError
+from densray.errors import DensRayError, OutputError, PersistenceError, shorten
 
 
 @contextmanager
@@ -34,7 +36,8 @@ def atomic_write(path: Path, *, overwrite: bool) -> Iterator[Path]:
         raise OutputError(f"{path} exists. Pass overwrite=True to replace it, or choose another name.")
     if path.exists() and not path.is_file():
         raise OutputError(f"{path} is not a regular file, and would be replaced by one. Choose another name.")
-    temporary = path.with_name(f".{path.name[:64]}.{secrets.token_hex(6)}.part")
+    _remove_abandoned(path)
+    temporary = path.with_name(f".{path.name[:64]}.{_HOST}-{os.getpid()}-{secrets.token_hex(4)}.part")
     try:
         yield temporary
         with temporary.open("rb+") as file:
@@ -50,6 +53,31 @@ def atomic_write(path: Path, *, overwrite: bool) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+#: A few letters that tell machines apart which share a folder.
+_HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:6]
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove what a process of this machine that was killed left of an earlier write to the same place."""
+    for part in path.parent.glob(f".{glob.escape(path.name[:64])}.{_HOST}-*-*.part"):
+        process = part.name.rsplit("-", 2)[1]
+        if process.isdigit() and not _is_running(int(process)):
+            with suppress(OSError):
+                part.unlink()
+
+
+def _is_running(process: int) -> bool:
+    if os.name != "posix":
+        return True  # there is no asking without ending it
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _reason(error: Exception) -> str | None:
@@ -91,7 +119,7 @@ Arrays = dict[str, NDArray[Any]]
 
 _HEADER_MEMBER = "header"
 #: What reading a damaged or foreign archive may raise.
-_UNREADABLE = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, MemoryError, OverflowError,
+_UNREADABLE = (ValueError, OSError, EOFError, LookupError, zipfile.BadZipFile, zlib.error, MemoryError, OverflowError,
                RuntimeError)  # fmt: skip
 
 
@@ -107,8 +135,9 @@ def write_archive(
     }
     whole["digest"] = archive_digest(whole, arrays)
     text = np.frombuffer(json.dumps(whole, ensure_ascii=False).encode(), dtype=np.uint8)
+    members: dict[str, Any] = {_HEADER_MEMBER: text, **arrays}
     with atomic_write(path, overwrite=overwrite) as temporary, temporary.open("wb") as file:
-        np.savez(file, **{_HEADER_MEMBER: text}, **arrays)
+        np.savez(file, **members)
 
 
 def read_archive(
@@ -205,7 +234,7 @@ def _read_arrays(path: Path, kind: ArchiveKind, hasher: Any) -> Arrays:
     except PersistenceError:
         raise
     except _UNREADABLE as error:
-        raise PersistenceError(f"{path} is not a readable {kind.noun} ({error}). {kind.remedy}") from error
+        raise PersistenceError(f"{path} is not a readable {kind.noun} ({shorten(error)}). {kind.remedy}") from error
 
 
 def _read_header(path: Path, kind: ArchiveKind, text: NDArray[Any] | None) -> dict[str, Any]:
@@ -252,7 +281,7 @@ def kind_of(path: str | PathLike[str]) -> str | None:
             head = stream.read(_HEAD_BYTES)
         if head.startswith(b"PK"):
             return _kind_of_archive(Path(path))
-    except (OSError, ValueError, zipfile.BadZipFile):
+    except (OSError, ValueError, IndexError, zipfile.BadZipFile):
         return None
     if head.startswith(PARQUET_MAGIC):
         return "parquet"

@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from densray._text_files import FilePath, JsonObject, Line, TextFile, delimiter_of, shorten
-from densray.errors import LexiconError, name_some, suggest
+from densray._text_files import FilePath, JsonObject, Line, TextFile, delimiter_of
+from densray.errors import LexiconError, name_some, shorten, suggest
 
 _NAMED = {
     "positive": 1.0,
@@ -150,12 +150,12 @@ def _checked_entry(entry: tuple[str, Label]) -> tuple[str, float]:
     try:
         word, label = entry
     except (TypeError, ValueError):
-        raise LexiconError(f"{entry!r} is not a word and its label, as in ('good', 1).") from None
+        raise LexiconError(f"{shorten(entry)} is not a word and its label, as in ('good', 1).") from None
     if not isinstance(word, str) or not word.strip() or not _is_text(word):
-        raise LexiconError(f"{word!r} (label {label!r}) is not a word. Words are text and not empty.")
+        raise LexiconError(f"{shorten(word)} (label {shorten(label)}) is not a word. Words are text and not empty.")
     number = parse_label(label)
     if number is None:
-        raise LexiconError(f"'{word}': label {label!r} is not a number. Use 1/-1 or a score.")
+        raise LexiconError(f"'{word}': label {shorten(label)} is not a number. Use 1/-1 or a score.")
     return word, number
 
 
@@ -367,8 +367,8 @@ def _json_entries(file: TextFile, names: tuple[str, str] | None) -> Iterator[tup
 
 def _json_entry(file: TextFile, word: object, label: object, names: tuple[str, str] | None) -> tuple[str, float]:
     if not isinstance(word, str) or not word.strip():
-        raise file.problem(f"{shorten(str(word))} (label {shorten(str(label))}) is not a word.")
+        raise file.problem(f"{shorten(word)} (label {shorten(label)}) is not a word.")
     number = None if isinstance(label, bool) else parse_label(label, names)
     if number is None:
-        raise file.problem(f"'{word}': label {shorten(str(label))} is not a number. {LABELS_NEEDED}")
+        raise file.problem(f"'{word}': label {shorten(label)} is not a number. {LABELS_NEEDED}")
     return word, number

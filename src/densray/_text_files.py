@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from densray.errors import DensRayError, LexiconError
+from densray.errors import DensRayError, LexiconError, shorten
 
 FilePath = str | PathLike[str]
 
@@ -50,7 +50,7 @@ class TextFile:
         except OSError as error:
             raise self.problem(f"cannot be read ({error.strerror}).") from error
         except ValueError as error:  # a null byte in the path
-            raise self.problem(f"cannot be read ({error}).") from error
+            raise self.problem(f"cannot be read ({shorten(error)}).") from error
 
     def _decoded(self, content: bytes, encoding: str) -> str:
         try:
@@ -85,7 +85,8 @@ class TextFile:
         try:
             return split_fields(line.text, delimiter)
         except csv.Error as error:
-            raise self.problem(f"{shorten(line.text)} is not a line of fields ({error}).", line.number) from error
+            problem = f"{shorten(line.text)} is not a line of fields ({shorten(error)})."
+            raise self.problem(problem, line.number) from error
 
     def words(self, *, comment: str | None = None) -> list[str]:
         """Return the words of the file, one per line; lines that begin with `comment` are none."""
@@ -119,7 +120,7 @@ class TextFile:
         except json.JSONDecodeError as error:
             raise self.problem(f"not valid JSON ({error.msg}).", error.lineno) from None
         except (RecursionError, ValueError) as error:
-            raise self.problem(f"not usable JSON ({error}).") from None
+            raise self.problem(f"not usable JSON ({shorten(error)}).") from None
 
 
 class TextTable:
@@ -157,7 +158,7 @@ class TextTable:
         try:
             row = json.loads(text)
         except ValueError as error:
-            raise self.file.problem(f"{shorten(text)} is not JSON ({error}).", number) from None
+            raise self.file.problem(f"{shorten(text)} is not JSON ({shorten(error)}).", number) from None
         if not isinstance(row, dict):
             raise self.file.problem(f"{shorten(text)} is not an object with a text.", number)
         self.lines.append(number)
@@ -244,8 +245,3 @@ def split_fields(text: str, delimiter: str | None) -> list[str]:
     else:
         fields = text.split(delimiter)
     return [field.strip() for field in fields]
-
-
-def shorten(text: str, *, width: int = 60) -> str:
-    """Return a text quoted, and cut where it is long."""
-    return repr(text if len(text) <= width else text[: width - 1] + "…")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from densray._arrays import BLOCK_ROWS
-from densray.errors import DensRayError, SpaceError, UnknownWordError, VectorError, name_some
+from densray.errors import DensRayError, SpaceError, UnknownWordError, VectorError, name_some, shorten
 
 Number = TypeVar("Number", bound=np.floating[Any])
 
@@ -42,7 +42,7 @@ def checked_vectors(vectors: ArrayLike, words: Sequence[str]) -> NDArray[np.floa
         with np.errstate(over="ignore"):  # a float64 beyond float32 becomes infinite and is refused below
             matrix = given.astype(np.float32, copy=False)
     except (TypeError, ValueError) as error:
-        raise VectorError(f"The vectors are not a table of real numbers ({error}).") from error
+        raise VectorError(f"The vectors are not a table of real numbers ({shorten(error)}).") from error
     if matrix.ndim != 2 or matrix.shape[1] == 0:
         raise VectorError(
             f"Vectors of shape {matrix.shape} were given; one row of at least one number per word is needed."
@@ -67,7 +67,7 @@ def checked_queries(queries: Any, width: int, name: str) -> NDArray[np.float32]:
     try:
         points = np.asarray(queries, dtype=np.float32)
     except (TypeError, ValueError) as error:
-        raise VectorError(f"The queries are neither words nor vectors ({error}).") from error
+        raise VectorError(f"The queries are neither words nor vectors ({shorten(error)}).") from error
     if points.ndim != 2 or points.shape[1] != width:
         raise VectorError(
             f"Queries of shape {points.shape} do not fit '{name}', which is {width} wide. "

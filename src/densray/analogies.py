@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
-from densray._text_files import FilePath, Line, TextFile, shorten
-from densray.errors import AnalogyError, suggest
+from densray._text_files import FilePath, Line, TextFile
+from densray.errors import AnalogyError, shorten, suggest
 
 __all__ = [
     "AnalogyCategory",
@@ -158,7 +158,7 @@ def _checked_pair(pair: object) -> AnalogyPair:
             words = (query, *listed)
             if all(isinstance(word, str) and word.strip() for word in words):
                 return AnalogyPair(words[0], tuple(dict.fromkeys(words[1:])))
-    raise AnalogyError(f"{pair!r} is not a query and its answer, as in ('Peru', 'Lima').")
+    raise AnalogyError(f"{shorten(pair)} is not a query and its answer, as in ('Peru', 'Lima').")
 
 
 _BATS_GROUPS = {"I": "Inflectional", "D": "Derivational", "E": "Encyclopedia", "L": "Lexicography"}

@@ -30,7 +30,9 @@ __all__ = [
     "TaskError",
     "UnknownWordError",
     "VectorError",
+    "VectorTypeError",
     "name_some",
+    "shorten",
     "suggest",
 ]
 
@@ -52,6 +54,10 @@ class VectorError(DensRayError):
 
 class DeviceMemoryError(VectorError):
     """A device has too little memory, even for a few rows at a time."""
+
+
+class VectorTypeError(VectorError, TypeError):
+    """Vectors of a type that cannot be used, such as sparse ones; also a ``TypeError``, as scikit-learn raises."""
 
 
 class LabelError(DensRayError):
@@ -132,6 +138,21 @@ def name_some(items: Iterable[object], *, most: int = 5) -> str:
     listed = [f"'{text}'" if len(text) <= _LONGEST else f"'{text[: _LONGEST - 1]}…'" for text in map(str, items)]
     more = len(listed) - most
     return ", ".join(listed[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def shorten(value: object, *, width: int = 60) -> str:
+    r"""Return text or bytes quoted, or the first line of an error as it is, cut to a number of letters.
+
+    >>> shorten("good")
+    "'good'"
+    >>> shorten(b"\0" * 100, width=20)
+    "b'\\x00\\x00\\x00\\x00…'"
+    """
+    if isinstance(value, BaseException):
+        text = str(value).split("\n", maxsplit=1)[0]
+        return text if len(text) <= width else text[: width - 1] + "…"
+    text = repr(value)
+    return text if len(text) <= width else text[: width - 2] + "…" + text[-1]
 
 
 def suggest(given: str, known: Iterable[str]) -> str:

@@ -9,8 +9,8 @@ from os import PathLike
 from pathlib import Path
 
 from densray._lexicon_files import parse_label
-from densray._text_files import FilePath, Line, TextFile, shorten
-from densray.errors import LexiconError
+from densray._text_files import FilePath, Line, TextFile
+from densray.errors import LexiconError, shorten
 from densray.lexicon import Lexicon
 
 __all__ = [

@@ -308,7 +308,7 @@ def _learned(rotation: Rotation) -> tuple[dict[str, NDArray[Any]], dict[str, Any
 
 
 def _check_method(path: Path, header: dict[str, Any]) -> None:
-    """Raise if the header names no method of this version; before the digest, so that a newer file is named for that."""
+    """Raise if the header names no method that is known; before the digest, so that a newer file is named for that."""
     method = Contents(path, _KIND, header, {}).value("method", str)
     if method not in rotation_classes():
         raise PersistenceError(f"{path}: method '{method}' is unknown. {suggest(method, rotation_classes())}")
@@ -322,6 +322,8 @@ def _check_contents(contents: Contents) -> None:
     contents.value("parameters", dict)
     contents.part("notes").value("method", str, type(None))
     contents.listed("axis_names", str, length=n_axes)
+    if "label_names" not in contents.values:
+        raise contents.refusal("label_names")
     if contents.value("label_names", list, type(None)) is not None:
         contents.listed("label_names", str, length=2)
     if contents.value("space", dict, type(None)) is not None:

@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 
 from densray._arrays import BLOCK_ROWS, Array, release_pages
 from densray._checkpoint import Checkpoint, block_digest
-from densray.errors import DensRayError, FormatError, LabelError, LexiconError, PersistenceError, VectorError, name_some
+from densray.errors import (
+    DensRayError,
+    FormatError,
+    LabelError,
+    LexiconError,
+    PersistenceError,
+    VectorError,
+    name_some,
+    shorten,
+)
 from densray.formats import MatrixFile, open_archive, open_table, read_space
 from densray.rotations import Rotation
 from densray.rotations.blocks import BlockAccumulator, check_block, check_width
@@ -228,7 +237,7 @@ def _mapped(path: Path) -> NDArray[Any]:
     try:
         array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
-        raise FormatError(f"{path}: not a readable array ({error}). Save it with numpy.save.") from error
+        raise FormatError(f"{path}: not a readable array ({shorten(error)}). Save it with numpy.save.") from error
     return array
 
 

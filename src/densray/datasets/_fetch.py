@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from densray.errors import DataError
+from densray.errors import DataError, shorten
 
 if TYPE_CHECKING:
     from requests import Response
@@ -62,7 +62,8 @@ def _opened(archive: Path) -> Iterator[zipfile.ZipFile]:
         with zipfile.ZipFile(archive) as opened:
             yield opened
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
-        raise DataError(f"{archive}: is not a sound zip archive ({error}). Remove it and fetch it again.") from error
+        problem = f"is not a sound zip archive ({shorten(error)}). Remove it and fetch it again."
+        raise DataError(f"{archive}: {problem}") from error
     except OSError as error:
         raise DataError(f"{archive}: cannot be unpacked ({error.strerror}). Make room beside it.") from error
 
@@ -149,7 +150,7 @@ def download(
         with _quiet_pooch():
             pooch.retrieve(url, checksum, target.name, target.parent, downloader=ResumingDownloader(partial, progress))
     except requests.HTTPError as error:
-        raise DataError(f"{url}: the server does not give it out ({error}). {advice}") from error
+        raise DataError(f"{url}: the server does not give it out ({shorten(error)}). {advice}") from error
     except (requests.RequestException, ConnectionError, TimeoutError) as error:
         arrived = partial.stat().st_size if partial.exists() else 0
         kept = f"{arrived:,} bytes are kept in {partial.name}: run it again to go on. " if arrived else ""

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from densray import lexicons
 from densray._files import kind_of, say_kind
-from densray._text_files import read_pairs
+from densray._text_files import TextFile, read_pairs
 from densray.analogies import AnalogySet
 from densray.datasets._registry import existing_path, files_of, find_dataset, is_dataset, path_of
-from densray.errors import DataError
+from densray.errors import DataError, shorten
 from densray.lexicon import Lexicon
 from densray.space import WordSpace
 
@@ -120,15 +120,14 @@ def load_similarity(name_or_path: str | PathLike[str]) -> SimilaritySet:
         name = path.stem
     pairs: list[tuple[str, str]] = []
     scores = []
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
-        if not line.strip() or line.startswith("#"):
-            continue
+    file = TextFile(path, encoding="utf-8", error=DataError)
+    for line in file.lines(comment="#"):
         try:
-            first, second, score = line.split("\t") if line.count("\t") == 2 else line.split()
+            first, second, score = line.text.split("\t") if line.text.count("\t") == 2 else line.text.split()
             scores.append(float(score))
         except ValueError:
-            if number > 1:
-                raise DataError(f"{path}, line {number}: {line!r} is not two words and a score.") from None
+            if line.number > 1:
+                raise file.problem(f"{shorten(line.text)} is not two words and a score.", line.number) from None
             continue  # a heading
         pairs.append((first, second))
     values = np.array(scores)

@@ -13,7 +13,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from densray._threads import ignored_warnings
-from densray.errors import FormatError, name_some
+from densray.errors import FormatError, name_some, shorten
 from densray.formats._blocks import (
     BLOCK_BYTES,
     Block,
@@ -45,14 +45,14 @@ def read_array_header(source: Source) -> ArrayHeader:
     version = head[6:8]
     length = int.from_bytes(head[8:10] if version == b"\x01\x00" else head[8:12], "little")
     if version not in (b"\x01\x00", b"\x02\x00") or length > _LONGEST_HEADER:
-        raise FormatError(f"{name}, byte 6: {head!r} does not begin a NumPy array that is known.")
+        raise FormatError(f"{name}, byte 6: {shorten(head)} does not begin a NumPy array that is known.")
     try:
         with ignored_warnings(Warning):
             npy.read_magic(source)  # type: ignore[arg-type]
             reader = npy.read_array_header_1_0 if version == b"\x01\x00" else npy.read_array_header_2_0
             shape, fortran, dtype = reader(source)  # type: ignore[arg-type]
     except Exception as error:  # the header is a Python literal: its parser has many ways to fail
-        raise FormatError(f"{name}, byte 10: the array header is damaged ({error}).") from error
+        raise FormatError(f"{name}, byte 10: the array header is damaged ({shorten(error)}).") from error
     if dtype.hasobject:
         raise FormatError(
             f"{name}: the array holds pickled Python objects, and opening them runs whatever code they hold. "
@@ -137,7 +137,8 @@ def write_npy(file: IO[bytes], words_file: IO[bytes], pieces: Pieces, *, rows: i
             odd = next((word for word in words if "\n" in word or "\r" in word), None)
             if odd is not None:
                 raise FormatError(
-                    f"The word {odd!r} has a line end in it, which a words file cannot hold. Write native or .parquet."
+                    f"The word {shorten(odd)} has a line end in it, which a words file cannot hold. "
+                    "Write native or .parquet."
                 )
             words_file.write("".join(f"{word}\n" for word in words).encode())
             yield block
@@ -230,8 +231,8 @@ def array_headers(path: Path) -> dict[str, ArrayHeader]:
     try:
         with zipfile.ZipFile(path) as archive:
             names = [name for name in archive.namelist() if name.endswith(".npy")]
-    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
-        raise FormatError(f"{path.name}: a damaged archive ({error}). Fetch the file again.") from error
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError, IndexError) as error:
+        raise FormatError(f"{path.name}: a damaged archive ({shorten(error)}). Fetch the file again.") from error
     headers: dict[str, ArrayHeader] = {}
     for name in names:
         with open_source(path, member=name) as part:
@@ -315,7 +316,7 @@ def _texts(data: bytes, header: ArrayHeader, source: Source, name: str, options:
         texts: list[str] = np.frombuffer(data, dtype=header.dtype).tolist()
         "".join(texts).encode()
     except (ValueError, SystemError) as error:
-        raise FormatError(f"{source.path.name}, '{name}': a word is not Unicode ({error}).") from error
+        raise FormatError(f"{source.path.name}, '{name}': a word is not Unicode ({shorten(error)}).") from error
     return texts
 
 
@@ -327,7 +328,9 @@ def write_npz(file: IO[bytes], pieces: Pieces, *, rows: int, width: int) -> None
         for some, block in pieces:
             odd = next((word for word in some if word.endswith("\0")), None)
             if odd is not None:
-                raise FormatError(f"The word {odd!r} ends in NUL, which NumPy text drops. Write native or .parquet.")
+                raise FormatError(
+                    f"The word {shorten(odd)} ends in NUL, which NumPy text drops. Write native or .parquet."
+                )
             words.extend(some)
             yield block
 

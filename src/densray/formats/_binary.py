@@ -7,7 +7,7 @@ from typing import IO
 
 import numpy as np
 
-from densray.errors import FormatError
+from densray.errors import FormatError, shorten
 from densray.formats._blocks import Block, Pieces, ReadOptions, SpaceStream, check_shape
 from densray.formats._bytes import Source, check_encoding, decode_words, header_of, undecodable
 
@@ -21,7 +21,7 @@ def read_word2vec_binary(source: Source, options: ReadOptions) -> SpaceStream:
     header = header_of(source.peek(128))
     if header is None:
         raise FormatError(
-            f"{name}, byte 0: {source.peek(24)!r} is not a header; word2vec binary begins with '3000000 300'."
+            f"{name}, byte 0: {shorten(source.peek(24))} is not a header; word2vec binary begins with '3000000 300'."
         )
     rows, width, length = header
     check_shape(f"{name}, byte 0", rows, width)
@@ -47,12 +47,12 @@ def _blocks(source: Source, options: ReadOptions, *, rows: int, width: int) -> I
         if not piece and not words:
             raise FormatError(
                 f"{source.path.name}, byte {source.offset:,}: the file ends within row {row + 1:,} of {rows:,} "
-                f"({data[:24]!r}). It is cut off, or the header is wrong."
+                f"({shorten(data[:24])}). It is cut off, or the header is wrong."
             )
         if not words and len(data) - 4 * width > _LONGEST_WORD:
             raise FormatError(
-                f"{source.path.name}, byte {begin:,}: no blank ends the word {data[:24]!r} … of row {row + 1:,}. "
-                f"The width {width:,} in the header is wrong, or this is not a word2vec binary file."
+                f"{source.path.name}, byte {begin:,}: no blank ends the word {shorten(data[:24])} … of row "
+                f"{row + 1:,}. The width {width:,} in the header is wrong, or this is not a word2vec binary file."
             )
         yield _block(data, words, starts, options, source=source, begin=begin, row=row, width=width)
         row += len(words)
@@ -61,7 +61,7 @@ def _blocks(source: Source, options: ReadOptions, *, rows: int, width: int) -> I
     if options.limit is None and rest:
         raise FormatError(
             f"{source.path.name}, byte {source.offset - len(data):,}: the header says {rows:,} words, and more bytes "
-            f"follow ({rest[:24]!r}). Correct the header, or read the first {rows:,} with limit={rows}."
+            f"follow ({shorten(rest[:24])}). Correct the header, or read the first {rows:,} with limit={rows}."
         )
 
 
@@ -122,7 +122,7 @@ def write_word2vec_binary(file: IO[bytes], pieces: Pieces, *, rows: int, width: 
         odd = next((word for word in words if " " in word or "\n" in word), None)
         if odd is not None:
             raise FormatError(
-                f"The word {odd!r} has a blank or a line end in it, which word2vec binary cannot hold. "
+                f"The word {shorten(odd)} has a blank or a line end in it, which word2vec binary cannot hold. "
                 f"Write native, .npz or .parquet."
             )
         raw = np.ascontiguousarray(vectors, dtype="<f4")

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from densray.errors import FormatError
+from densray.errors import FormatError, shorten
 
 BLOCK_BYTES = 4 << 20
 """How much of a file is held at a time."""
@@ -97,9 +97,9 @@ def _good_rows(
         if not finite[row]:
             wrong = block.vectors[row][~np.isfinite(block.vectors[row])][0]
             beyond = "" if np.isnan(wrong) else " or one beyond float32"
-            problem = f"the vector of {word!r} has the number {wrong}{beyond}"
+            problem = f"the vector of {shorten(word)} has the number {wrong}{beyond}"
         elif word in seen or word in index:
-            problem = f"the word {word!r} comes a second time"
+            problem = f"the word {shorten(word)} comes a second time"
         else:
             seen.add(word)
             good.append(row)

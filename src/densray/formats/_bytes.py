@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import IO, cast
 
 from densray._files import NPY_MAGIC, NUMBER, PARQUET_MAGIC, WORD2VEC_HEADER, ZIP_MAGIC, is_safetensors
-from densray.errors import FormatError, name_some
+from densray.errors import FormatError, name_some, shorten
 from densray.formats._blocks import BLOCK_BYTES, ReadOptions
 
 
@@ -24,8 +24,11 @@ def check_encoding(options: ReadOptions) -> None:
     try:
         kept = " 0\n".encode(options.encoding) == b" 0\n"
         b"\xff".decode("ascii", options.errors if options.errors != "strict" else "ignore")
-    except (LookupError, UnicodeError) as error:
-        raise FormatError(f"{error}. Use encoding='utf-8' or 'latin-1', errors='strict' or 'replace'.") from error
+        b" 0\n\xff".decode(options.encoding, "ignore" if options.errors == "strict" else options.errors)
+    except (LookupError, UnicodeError, TypeError, ValueError) as error:
+        raise FormatError(
+            f"{shorten(error)}. Use encoding='utf-8' or 'latin-1', errors='strict' or 'replace'."
+        ) from error
     if not kept:
         raise FormatError(
             f"The encoding '{options.encoding}' does not keep blanks and digits as ASCII does. "
@@ -49,7 +52,7 @@ def decode_words(words: Sequence[bytes], options: ReadOptions) -> list[str | Non
 def undecodable(word: bytes, options: ReadOptions) -> str:
     """Return what is wrong with a word that is not text, and what to do."""
     return (
-        f"{word[:40]!r} is not {options.encoding.upper()}. Give the file's own encoding (encoding='latin-1', say), "
+        f"{shorten(word)} is not {options.encoding.upper()}. Give the file's own encoding (encoding='latin-1', say), "
         f"or errors='replace', or leave such rows out with bad_rows='skip'."
     )
 
@@ -136,7 +139,7 @@ class Source:
         except (EOFError, OSError, RuntimeError, lzma.LZMAError, zipfile.BadZipFile, zlib.error, ZstdError) as error:
             what = f"its {self.compression} data are damaged or cut off" if self.compression else "it cannot be read"
             raise FormatError(
-                f"{self.path.name}, byte {self.offset:,}: {what} ({error}). Fetch or write the file again."
+                f"{self.path.name}, byte {self.offset:,}: {what} ({shorten(error)}). Fetch or write the file again."
             ) from error
 
 
@@ -182,8 +185,8 @@ def _open_zip(path: Path, file: IO[bytes], member: str | None) -> Source:
     try:
         archive = zipfile.ZipFile(file)
         names = [entry.filename for entry in archive.infolist() if not entry.is_dir()]
-    except (zipfile.BadZipFile, NotImplementedError, UnicodeDecodeError, ValueError, OSError) as error:
-        raise FormatError(f"{path.name}: a damaged zip archive ({error}). Fetch the file again.") from error
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError, IndexError) as error:
+        raise FormatError(f"{path.name}: a damaged zip archive ({shorten(error)}). Fetch the file again.") from error
     if member is None and sum(name.endswith(".npy") for name in names) > 1:
         file.seek(0)
         return Source(path, file, file, compression=None)  # an .npz, which its own reader opens
@@ -195,9 +198,9 @@ def _open_zip(path: Path, file: IO[bytes], member: str | None) -> Source:
         raise FormatError(f"{path.name}: no member '{chosen}'. The zip archive holds {name_some(names)}.")
     try:
         stream = archive.open(chosen)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, OSError) as error:
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, OSError, IndexError) as error:
         raise FormatError(
-            f"{path.name}, member '{chosen}': cannot be read ({error}). Unpack it with another tool."
+            f"{path.name}, member '{chosen}': cannot be read ({shorten(error)}). Unpack it with another tool."
         ) from error
     return Source(path, file, stream, compression="zip")
 
@@ -320,6 +323,6 @@ def _looks_like_glove(head: bytes) -> bool:
 
 def _unknown(source: Source, head: bytes) -> FormatError:
     return FormatError(
-        f"{source.path.name}, byte 0: {head[:24]!r} begins no format that is known. "
+        f"{source.path.name}, byte 0: {shorten(head[:24])} begins no format that is known. "
         f"Known: {', '.join(FORMATS)}; plain or in gz, bz2, zst, zip. Name its format if it is one."
     )

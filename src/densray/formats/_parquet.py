@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
+import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -10,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from densray.errors import FormatError, name_some
+from densray.errors import FormatError, name_some, shorten
 from densray.formats._arrays import to_float32
 from densray.formats._blocks import Block, Pieces, ReadOptions, SpaceStream, check_shape, select_rows
 from densray.formats._bytes import Source
@@ -109,9 +113,34 @@ def _asked(name: str, question: Any) -> Any:
     import polars as pl
 
     try:
-        return question()
+        with _without_panics():
+            return question()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
-        raise FormatError(f"{name}: the parquet data are damaged ({str(error).splitlines()[0][:120]}).") from error
+        raise FormatError(f"{name}: the parquet data are damaged ({shorten(error)}).") from error
+
+
+@contextmanager
+def _without_panics() -> Iterator[None]:
+    """Keep off the terminal what the compiled part of polars prints where it gives up on a damaged file."""
+    with _STDERR, tempfile.TemporaryFile() as caught:
+        try:
+            terminal = os.dup(2)
+        except OSError:  # the process has none
+            yield
+            return
+        os.dup2(caught.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(terminal, 2)
+            os.close(terminal)
+            caught.seek(0)
+            said = caught.read()
+            if said and b"panicked at" not in said:
+                os.write(2, said)
+
+
+_STDERR = threading.RLock()
 
 
 def _width(name: str, frame: pl.LazyFrame, schema: pl.Schema, columns: Sequence[str]) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._threads import Progress
-from densray.errors import FormatError, SpaceError, name_some, suggest
+from densray.errors import FormatError, SpaceError, name_some, shorten, suggest
 from densray.formats._arrays import read_npy, read_npz
 from densray.formats._binary import read_word2vec_binary
 from densray.formats._blocks import (
@@ -134,7 +134,7 @@ def read_options(
     if limit is not None and limit < 1:
         raise FormatError(f"limit is {limit}; it must be at least 1, the number of rows to read.")
     if isinstance(words, str):
-        raise FormatError(f"words is the text {words[:40]!r}; give a list of words.")
+        raise FormatError(f"words is the text {shorten(words)}; give a list of words.")
     if bad_rows not in ("error", "skip"):
         raise FormatError(f"bad_rows is {bad_rows!r}. {suggest(str(bad_rows), ['error', 'skip'])}")
     wanted = None if words is None else frozenset(words)

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._arrays import release_pages
-from densray.errors import FormatError, name_some
+from densray.errors import FormatError, name_some, shorten
 from densray.formats._arrays import read_words_beside, to_float32
 from densray.formats._blocks import Block, Pieces, ReadOptions, SpaceStream, check_shape, rows_per_block, select_rows
 from densray.formats._bytes import NATIVE_NAME, Source, decode_words, undecodable
@@ -71,7 +71,8 @@ def read_tensors(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise FormatError(
-            f"{name}, byte 8: the safetensors header is damaged, or the file is cut off ({error}). Write it again."
+            f"{name}, byte 8: the safetensors header is damaged, or the file is cut off ({shorten(error)}). "
+            "Write it again."
         ) from error
     except OSError as error:
         raise FormatError(f"{path}: {error.strerror or error}.") from error
@@ -85,7 +86,7 @@ def _tensor(data: NDArray[np.uint8], entry: dict[str, Any]) -> NDArray[Any]:
     count = dtype.itemsize
     for number in (begin, end, *shape):
         if type(number) is not int or number < 0:
-            raise ValueError(f"{number!r} is not a size")
+            raise ValueError(f"{shorten(number)} is not a size")
     for number in shape:
         count *= number
     if begin > end or end > len(data) or end - begin != count:

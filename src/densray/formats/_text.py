@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._files import NUMBER
-from densray.errors import FormatError
+from densray.errors import FormatError, shorten
 from densray.formats._blocks import Block, Pieces, ReadOptions, SpaceStream, check_shape, rows_per_block
 from densray.formats._bytes import Source, check_encoding, decode_words, header_of, separator_of, undecodable
 
@@ -194,7 +194,7 @@ def _numbered(text: bytes, line: int, offset: int) -> Iterator[tuple[int, bytes,
 
 
 def _shown(text: bytes) -> str:
-    return repr(text.decode("utf-8", "backslashreplace")[:60]) + (" …" if len(text) > 60 else "")
+    return shorten(text.decode("utf-8", "backslashreplace"))
 
 
 _LONGEST_LINE = 1 << 26
@@ -207,8 +207,8 @@ def read_word2vec_text(source: Source, options: ReadOptions) -> SpaceStream:
     if header is None:
         line = source.peek(64).partition(b"\n")[0]
         raise FormatError(
-            f"{source.path.name}, line 1: {line!r} is not a header. word2vec text begins with the number of words "
-            f"and the width, '50000 300'; a file without that line has the format 'glove'."
+            f"{source.path.name}, line 1: {shorten(line)} is not a header. word2vec text begins with the number of "
+            f"words and the width, '50000 300'; a file without that line has the format 'glove'."
         )
     rows, width, length = header
     _check_declared(source, rows, width)
@@ -224,7 +224,7 @@ def read_glove(source: Source, options: ReadOptions) -> SpaceStream:
     width = max(counts, key=lambda count: (counts[count], count))
     if width == 0:
         raise FormatError(
-            f"{source.path.name}, line 1: {lines[0][:60]!r} is not a word followed by numbers, "
+            f"{source.path.name}, line 1: {shorten(lines[0])} is not a word followed by numbers, "
             f"separated by blanks or tabs."
         )
     return _stream(source, options, width=width, rows=None)
@@ -299,7 +299,7 @@ def _line_blocks(source: Source) -> Iterator[tuple[bytes, int]]:
             if len(rest) > _LONGEST_LINE:
                 raise FormatError(
                     f"{source.path.name}, byte {source.offset - len(rest):,}: a line of more than "
-                    f"{_LONGEST_LINE:,} bytes ({rest[:24]!r} …). This is not a text file of vectors."
+                    f"{_LONGEST_LINE:,} bytes ({shorten(rest[:24])} …). This is not a text file of vectors."
                 )
             continue
         text, rest = b"".join((rest, memoryview(piece)[:cut])), piece[cut:]
@@ -334,7 +334,7 @@ def _check_words(words: Sequence[str]) -> None:
     for word in words:
         *_, last = word.rsplit(" ", 1)
         if "\n" in word or (last is not word and NUMBER.fullmatch(last.encode("utf-8", "replace"))):
+            problem = "has a line end in it" if "\n" in word else "ends in a blank and a number"
             raise FormatError(
-                f"The word {word!r} {'has a line end in it' if chr(10) in word else 'ends in a blank and a number'}, "
-                f"which a text format cannot hold. Write native, .npz or .parquet."
+                f"The word {shorten(word)} {problem}, which a text format cannot hold. Write native, .npz or .parquet."
             )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from densray._files import atomic_write
 from densray._threads import Progress
-from densray.errors import FormatError, suggest
+from densray.errors import FormatError, shorten, suggest
 from densray.formats._arrays import words_path, write_npy, write_npz
 from densray.formats._binary import write_word2vec_binary
 from densray.formats._blocks import Pieces, ReadOptions, warn_skipped
@@ -197,7 +197,7 @@ def _write(path: Path, kind: str, pieces: Iterator[Any], *, shape: tuple[int, in
             else:
                 _WRITERS[kind](file, pieces, rows=rows, width=width)
     except UnicodeEncodeError as error:
-        raise FormatError(f"The word {error.object[:40]!r} is not valid Unicode: {error.reason}.") from error
+        raise FormatError(f"The word {shorten(error.object)} is not valid Unicode: {error.reason}.") from error
     return path
 
 

@@ -29,7 +29,7 @@ from densray._arrays import (
     to_host,
     type_name,
 )
-from densray.errors import LabelError, NotAdditiveError, VectorError, name_some
+from densray.errors import LabelError, NotAdditiveError, VectorError, VectorTypeError, name_some, shorten
 from densray.moments import LabelMoments, distinct_labels, is_finite
 
 #: What rows may be converted to before any product; None converts half precision to float32, and nothing else.
@@ -105,8 +105,10 @@ def _check_numpy(estimator: Any, X: object, *, reset: bool, fewest: int) -> NDAr
         )
     except VectorError:
         raise
-    except ValueError as error:
-        raise VectorError(f"{error} Vectors are one row per word, all of one width.") from error
+    except (TypeError, ValueError) as error:  # scikit-learn shows the whole array
+        advice = " Reshape your data" if "Reshape your data" in str(error) else ""
+        kind = VectorTypeError if isinstance(error, TypeError) else VectorError
+        raise kind(f"{shorten(error, width=150)}{advice} Vectors are one row per word, all of one width.") from error
     return rows
 
 
@@ -241,7 +243,9 @@ def check_weights(sample_weight: object, X: Array) -> Array | None:
     try:
         weight = array_on(sample_weight, X, dtype=xp.float64)
     except (TypeError, ValueError) as error:
-        raise VectorError(f"sample_weight is not made of numbers ({error}). Pass one number per row.") from error
+        raise VectorError(
+            f"sample_weight is not made of numbers ({shorten(error)}). Pass one number per row."
+        ) from error
     if weight.ndim == 0:
         weight = xp.full(X.shape[0], float(weight), dtype=xp.float64, device=X.device)
     if tuple(weight.shape) != (X.shape[0],):
@@ -251,6 +255,10 @@ def check_weights(sample_weight: object, X: Array) -> Array | None:
     tiny = float(np.finfo(np.float32 if X.dtype == xp.float32 else np.float64).tiny) * 1e6
     if not bool(xp.all(xp.isfinite(weight))) or bool(xp.any(weight < 0)) or largest < tiny:
         raise VectorError("sample_weight must be finite, not negative, and not all (nearly) zero.")
+    if not largest * X.shape[0] < LARGEST_WEIGHT:
+        raise VectorError(
+            f"sample_weight has a weight of {largest:.1e}; their sum must be below {LARGEST_WEIGHT:.0e}. Scale them."
+        )
     return xp.astype(weight, X.dtype)
 
 
@@ -269,6 +277,8 @@ def drop_weightless(X: Array, y: Array, weight: Array | None) -> tuple[Array, Ar
 
 #: Labels beyond this overflow when squared and summed.
 LARGEST_LABEL = 1e100
+#: Weights whose sum is beyond this overflow where they multiply squares.
+LARGEST_WEIGHT = 1e100
 
 
 @dataclass(frozen=True)
