@@ -151,13 +151,13 @@ def attack_small_files(count: int, folder: Path, seed: int = 0) -> Campaign:
     rng = np.random.default_rng(seed)
     X, y = _rows(np.random.default_rng(2))
     space = WordSpace([f"w{i}" for i in range(len(X))], X)
-    rotation = DensRay(2).fit(X, y)
+    rotation = DensRay(1).fit(X, y)
     axis = save_axis(
         rotation, AxisModel(rotation.components_[0]), folder / "axis.npz", space=space, method="densray", overwrite=True
     ).read_bytes()
-    fit_blocks(DensRay(2), _blocks(X, y), checkpoint=folder / "blocks.npz")
+    fit_blocks(DensRay(1), _blocks(X, y), checkpoint=folder / "blocks.npz")
     checkpoint = (folder / "blocks.npz").read_bytes()
-    expected = fit_blocks(DensRay(2), _blocks(X, y)).components_
+    expected = fit_blocks(DensRay(1), _blocks(X, y)).components_
     texts: list[tuple[str, bytes, Callable[[Path], object]]] = [
         ("lexicon.tsv", b"word\tlabel\ngood\t1\nbad\t-1\nnice\t0.5\nfoul\t-2\n", Lexicon.read),
         ("lexicon.csv", b'word,label\ngood,positive\nbad,negative\n"nice, very",positive\n', Lexicon.read),
@@ -169,8 +169,8 @@ def attack_small_files(count: int, folder: Path, seed: int = 0) -> Campaign:
         ("concept.toml", b'lexicon = {good=1, bad=-1}\nanchors = ["good", "bad"]\nneutral = ["a"]\n', load_concept),
         ("axis.npz", axis, lambda path: induce_by_axis(space, path, any_space=True)),
         ("signed.npz", axis, lambda path: induce_by_axis(space, path, any_space=True)),
-        ("blocks.npz", checkpoint, lambda path: fit_blocks(DensRay(2), _blocks(X, y), checkpoint=path)),
-        ("signed-blocks.npz", checkpoint, lambda path: fit_blocks(DensRay(2), _blocks(X, y), checkpoint=path)),
+        ("blocks.npz", checkpoint, lambda path: fit_blocks(DensRay(1), _blocks(X, y), checkpoint=path)),
+        ("signed-blocks.npz", checkpoint, lambda path: fit_blocks(DensRay(1), _blocks(X, y), checkpoint=path)),
     ]
     with quiet_streams(campaign):
         for number in range(count):

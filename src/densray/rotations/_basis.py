@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh, qr
 
 from densray._arrays import Array, ConvertedRows, array_on, in_blocks, move, namespace, to_host
+from densray.errors import VectorError
 from densray.moments import ClassMoments, LabelMoments, Moments, ScoreMoments
 
 
@@ -84,7 +85,10 @@ def principal_axes(
     width = A.shape[0]
     count = width if n_components is None else n_components
     xp = namespace(A)
-    tolerance = 8.0 * precision * np.sqrt(width) * float(xp.linalg.matrix_norm(A))
+    norm = float(xp.linalg.matrix_norm(A))
+    if not np.isfinite(norm):
+        raise VectorError("products of the rows of X overflow. Scale the vectors, e.g. to unit length.")
+    tolerance = 8.0 * precision * np.sqrt(width) * norm
     if count <= width // 4 and xp is np:  # few axes: no need for the whole decomposition
         values, vectors = eigh(A, subset_by_index=(width - count, width - 1))
         if np.all(np.abs(values) > tolerance):
