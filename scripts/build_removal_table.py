@@ -43,7 +43,7 @@ from densray.debiasing import (
     similarity,
 )
 from densray.errors import SignalWarning
-from densray.figures import removal_tradeoff, to_svg
+from densray.figures import interval_plot, to_svg
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 NUMBERS = DOCS / "removal.json"
@@ -197,18 +197,23 @@ def _cell(found: dict[str, Any], *, interval: bool) -> str:
 
 
 def drawn(rows: Sequence[dict[str, Any]]) -> str:
-    """Return the figure of the page: RBF recovery in held-out words against MEN."""
-    short = {"nothing removed": "", "family words": " (family)", "half of the biased words": " (biased)"}
+    """Return the figure of the page: RBF recovery in held-out words, with intervals, by remover and word list."""
+    lists = ("nothing removed", "family words", "half of the biased words")
+    part = "recovery of held-out words by an RBF classifier"
     points = [
         {
-            "space": f"{row['name']}{short[row['list']]}",
-            "recovery (rbf)": row["measures"]["RBF"]["mean"],
-            "men": row["measures"]["MEN"]["mean"],
+            "remover": row["name"],
+            "learned from": row["list"],
+            "part": part,
+            "value": row["measures"]["RBF"]["mean"],
+            "low": row["measures"]["RBF"]["low"],
+            "high": row["measures"]["RBF"]["high"],
+            "if_gone": 0.5,
         }
         for row in rows
-        if row["list"] in short
+        if row["list"] in lists
     ]
-    return to_svg(removal_tradeoff(points, title="Learned from family words, and from biased words"))
+    return to_svg(interval_plot(points, down="remover", by="learned from", x="accuracy (chance: 0.5)"))
 
 
 def main() -> None:

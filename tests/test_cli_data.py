@@ -29,6 +29,21 @@ def test_list_shows_one_kind_as_a_table(capsys: pytest.CaptureFixture[str]) -> N
     assert "googlenews" not in printed
 
 
+def test_list_fits_eighty_columns_with_what_is_at_hand_first(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("densray.cli.terminal._PIPE_WIDTH", 80)
+    assert run(["data", "list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert sum(line.startswith(" name ") for line in lines) == 1  # one table, not parts of one
+    text = "\n".join(lines)
+    assert text.index(" at hand") < text.index("googlenews-26k") < text.index("data fetch NAME")
+    assert "Apache" not in text
+    assert run(["data", "list", "--details"]) == 0
+    assert "Apache" in capsys.readouterr().out
+
+
 def test_path_and_fetch_say_where_a_set_lies(capsys: pytest.CaptureFixture[str]) -> None:
     for command in ("path", "fetch"):
         assert run(["data", command, "google"]) == 0

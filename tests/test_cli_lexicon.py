@@ -13,6 +13,7 @@ from densray import WordSpace
 from densray.axes._comparison import MethodTrial, compare_methods
 from densray.axes._protocol import Protocol
 from densray.cli.entry import run
+from densray.cli.reproduce import _readable
 from densray.datasets import load_lexicon, load_space
 from densray.errors import DataError
 from densray.formats import write_space
@@ -144,6 +145,15 @@ def test_table1_says_what_is_missing_and_where_to_get_it(capsys: pytest.CaptureF
         table1({"IT": planted_space()[0]})
 
 
+def test_a_table1_of_no_lines_is_refused_with_what_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DENSRAY_DATA", str(tmp_path))
+    said = _refusal(capsys, "reproduce", "table1", "--limit", "500")
+    assert "no line of table 1 can be computed" in said
+    assert "densray data fetch bwk" in said
+
+
 def test_table1_puts_a_users_french_space_beside_the_paper(data_folder: Path) -> None:
     lexicon = load_lexicon("feel")
     accented = [word for word in lexicon.words if not word.isascii()][:300]
@@ -157,15 +167,14 @@ def test_table1_puts_a_users_french_space_beside_the_paper(data_folder: Path) ->
     assert french["ours"] > 0.4
 
 
-def test_table1_on_a_terminal_says_under_the_table_what_is_missing(
-    files: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_table1_says_under_the_table_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DENSRAY_DATA", str(tmp_path))  # no lexicon but Hu & Liu
-    assert run(["reproduce", "table1", "--space", f"EN={files / 'space.txt'}"]) == 0
-    said = capsys.readouterr().out
-    assert "Line 6, 7: not computed: needs --space 'EN(t)=FILE'" in said
-    assert "Line 8: not computed: The data set 'bwk' is not on this machine." in said
+    rows = table1({"EN": planted_space()[0]})
+    said = _readable([*rows[:-1], rows[-1] | {"ours": 0.5}]).notes
+    assert any(line.startswith("Line 6, 7: not computed: needs --space 'EN(t)=FILE'") for line in said)
+    assert any(line.startswith("Line 8: not computed: The data set 'bwk' is not on this machine.") for line in said)
     assert "Line 9: not computed: lines 1, 2, 3, 4, 5, 6, 7, 8 are missing." in said
+    assert not any(".." in line.replace("...", "") for line in said)
 
 
 @pytest.mark.slow

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,10 +27,11 @@ from densray.debiasing import (
     most_biased,
     plan_removal,
     similarity,
+    summarize_recovery,
 )
 from densray.debiasing import _evaluation as evaluation
 from densray.errors import DensRayError, SpaceError, TaskError
-from densray.figures import removal_tradeoff
+from densray.figures import interval_plot
 from densray.formats import write_space
 from densray.journal import Journal
 from densray.report import to_json
@@ -114,9 +117,9 @@ def test_a_concept_of_any_language_is_measured_before_and_after(result: RemovalR
 
 
 def test_one_table_holds_every_measure_of_every_space(result: RemovalResult) -> None:
-    overview, details = result.tables()
+    overview, _, details = result.tables()
     assert [row["measure"] for row in overview.rows if row["kind"] == "kept"] == ["ratings", "neighbour overlap"]
-    assert overview.headings == ["kind", "measure", "original", "densray-unit", "hard"]
+    assert overview.headings == ["measure", "original", "densray-unit", "hard", "if gone"]
     assert len(details.rows) == 3 * len(overview.rows)
     plain = result.to_dict()
     assert plain["spaces"][1]["removed"][0]["value"] == result.spaces[1].removed[0].value
@@ -237,19 +240,31 @@ def test_lists_that_are_hardly_in_the_space_give_no_number_and_name_their_words(
 
 def test_a_reversed_association_does_not_count_as_less(result: RemovalResult) -> None:
     note = result.overview().notes[0]
-    assert "of WEAT its size" in note
+    assert "Of WEAT its size counts" in note
     assert "the other way round" in note
 
 
-def test_the_chart_of_the_price_has_one_labelled_point_a_space(result: RemovalResult) -> None:
-    rows = [
-        {"space": each.name, "gap": each["anchor gap"].value, "overlap": each["neighbour overlap"].value}
-        for each in result.spaces
-    ]
-    drawn = str(removal_tradeoff(rows, removed="gap", kept="overlap").to_dict()["data"])
-    assert all(f'"word": "{each.name}"' in drawn for each in result.spaces)
-    with pytest.raises(DensRayError, match="no 'men'"):
-        removal_tradeoff(rows, removed="gap")
+def test_what_is_left_comes_first_and_what_is_long_is_folded(result: RemovalResult) -> None:
+    lines = result.text().splitlines()
+    assert lines[0] == summarize_recovery(result)
+    assert [table.folded for table in result.tables()] == [False, True, True]
+    assert [row["measure"] for row in result.overview().rows] == [row["name"] for row in _measures(result)]
+    gone = {row["measure"]: row["if_gone"] for row in result.rows()}
+    assert (gone["cluster accuracy"], gone["anchor gap"], gone["neighbour overlap"]) == (0.5, 0.0, None)
+    assert all(row["meaning"] for row in result.rows())
+
+
+def _measures(result: RemovalResult) -> list[dict[str, Any]]:
+    first = result.spaces[0].to_dict()
+    return [*first["removed"], *first["kept"]]
+
+
+def test_the_chart_of_intervals_takes_every_measure_of_a_result(result: RemovalResult) -> None:
+    rows = [row for row in result.interval_rows() if np.isfinite(row["value"]) and 0 <= row["value"] <= 1]
+    drawn = interval_plot(rows).to_dict()
+    assert [panel["title"] for panel in drawn["vconcat"]] == ["left: lower is less", "kept: more is better"]
+    with pytest.raises(DensRayError, match="no 'low'"):
+        interval_plot([{"measure": "m", "space": "s", "part": "p", "value": 0.5}])
 
 
 @pytest.mark.slow
@@ -266,6 +281,15 @@ def test_the_command_prints_json_and_writes_a_page(
     assert run([*arguments, "--report", str(page)]) == 2
     assert run(["evaluate", "bias", str(vectors), "--concept", str(concept_file), "-r", "densrai"]) == 2
     assert "Did you mean 'densray'" in capsys.readouterr().err
+
+
+def test_a_report_that_cannot_be_written_is_refused_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    monkeypatch.setattr("densray.debiasing.evaluate_removal", None)  # would fail if it were called
+    assert run(["evaluate", "bias", "--report", str(tmp_path / "bias.html")]) == 2
+    assert "pip install 'densray[figures]'" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -178,7 +178,7 @@ def test_a_concept_of_ones_own_words_is_measured_whole_or_says_why_not():
     assert erased["recovery (linear)"].value <= original["recovery (linear)"].value
     line = summarize_recovery(result)
     assert "“mean-difference”" in line
-    assert f"“{words[0]}” or “{words[40]}”" in line
+    assert "words that leaned most to either end" in line
 
 
 def test_the_lists_of_a_known_concept_come_along(gender):

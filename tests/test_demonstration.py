@@ -54,6 +54,18 @@ def test_removal_takes_the_concept_and_leaves_the_rest(demo):
     assert control["gap"] > 0.95 * before["gap"]
 
 
+def test_conclusions_come_first_and_the_long_table_is_folded(demo):
+    report, page = demo
+    assert [line.split(":")[0] for line in report["text"].splitlines()[1:]] == [
+        "• Found",
+        "• Reproduced",
+        "• Answered",
+        "• Removed",
+    ]
+    assert page.index("<li>Found") < page.index("<figure>") < page.index("<table>")
+    assert page.index("<details><summary>Table 3") > page.index("<figure>")
+
+
 def test_the_page_asks_the_network_for_nothing(demo):
     page = demo[1]
     assert "default-src 'none'" in page

@@ -34,7 +34,19 @@ ANSWERS = [
     for n, word in enumerate(WORDS[:5])
 ]
 ANGLES = [{"first": a, "second": b, "degrees": 0.0 if a == b else 37.51} for a in "xy" for b in "xy"]
-TRADED = [{"space": s, "recovery (rbf)": r, "men": 0.5} for s, r in (("original", 0.9), ("densray", 0.6))]
+MEASURED = [
+    {
+        "space": s,
+        "measure": m,
+        "part": p,
+        "value": 0.5,
+        "low": low,
+        "high": 0.6,
+        "if_gone": 0.5 if p == "left" else None,
+    }
+    for s in ("original", "densray-unit")
+    for m, p, low in (("cluster accuracy", "left", 0.4), ("men", "kept", 0.45), ("no interval", "kept", None))
+]
 LAYERS = [{"layer": n, "method": m, "auc": 0.8, "low": 0.7, "high": 0.9} for m in ("ridge", "svm") for n in range(3)]
 
 CHARTS: dict[str, Any] = {
@@ -47,7 +59,7 @@ CHARTS: dict[str, Any] = {
     "eigenvalue_spectrum": lambda: figures.eigenvalue_spectrum(np.array([-1.0, 3.0, 0.0])),
     "seed_influence": lambda: figures.seed_influence(SEEDS),
     "score_histogram": lambda: figures.score_histogram(RNG.normal(size=500), {"high": [1.0, 2.0], "low": [-1.5]}),
-    "removal_tradeoff": lambda: figures.removal_tradeoff(TRADED),
+    "interval_plot": lambda: figures.interval_plot(MEASURED),
     "analogy_heat_map": lambda: figures.analogy_heat_map(CELLS),
     "angle_heat_map": lambda: figures.angle_heat_map(ANGLES),
     "agreement_scatter": lambda: figures.agreement_scatter(
@@ -94,7 +106,9 @@ def test_any_word_can_be_drawn_and_stand_in_a_title(word: str) -> None:
 
 
 def test_every_public_chart_is_tried_here() -> None:
-    assert set(figures.__all__) - {"check_chart_path", "figure", "save", "to_bytes", "to_svg"} == set(CHARTS)
+    assert set(figures.__all__) - {"can_draw", "check_chart_path", "figure", "save", "to_bytes", "to_svg"} == set(
+        CHARTS
+    )
 
 
 def test_ranked_words_are_those_of_both_ends_in_order() -> None:
@@ -173,13 +187,13 @@ def test_differences_reach_as_far_to_either_side() -> None:
     assert {"original", "complement"} == set(figures.difference_panels(SCATTER))
 
 
-def test_a_tradeoff_is_as_wide_as_the_intervals_in_it() -> None:
-    rows = [{**row, "men low": 0.4, "men high": 0.6} for row in TRADED]
-    drawn = figures.removal_tradeoff(rows, chance=0.5).to_dict()
+def test_an_interval_plot_reaches_over_its_intervals_and_marks_where_nothing_is_left() -> None:
+    rows = [{**row, "low": -0.2, "high": 1.3} for row in MEASURED]
+    drawn = figures.interval_plot(rows).to_dict()
     domains = [part["x"]["scale"]["domain"] for part in parts(drawn) if "scale" in (part.get("x") or {})]
-    assert all(low < 0.4 and high > 0.6 for low, high in domains)
-    assert sum(layer.get("mark", {}).get("type") == "rule" for layer in drawn["layer"]) == 2  # intervals, chance
-    assert figures.removal_tradeoff(TRADED).to_dict()["layer"][0].get("mark") is None
+    assert domains
+    assert all(domain == [-0.2, 1.3] for domain in domains)
+    assert [layer["mark"]["type"] for layer in drawn["vconcat"][0]["layer"]] == ["tick", "rule", "point"]
 
 
 @pytest.mark.parametrize("name", CHARTS)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -14,10 +17,10 @@ from densray.axes._scoring import induce
 from densray.datasets import load_analogies, load_lexicon, load_similarity, load_space, load_word_list
 from densray.debiasing._direction import anchor_gap
 from densray.debiasing._quality import neighbor_overlap, similarity
-from densray.figures import anchor_scatter, axis_scatter, figure, ranked_words
-from densray.paper import compare, comparison_table, published
+from densray.figures import anchor_scatter, axis_scatter, can_draw, figure, ranked_words
+from densray.paper import DECIMALS, agreement, compare, comparison_table, published
 from densray.paper._tables import ANCHORS, figure2, occupation_gaps, table3
-from densray.report import Column, Report, Section, Table
+from densray.report import Column, Figure, Report, Section, Table, show_estimate, show_number, show_share
 from densray.rotations import DensRay, LinearRotation
 from densray.space import WordSpace
 
@@ -25,6 +28,9 @@ __all__ = ["SECTIONS", "demonstrate"]
 
 #: The sections of the Google analogies shown: all of their words are in the embedded space.
 SECTIONS = ("family", "gram1-adjective-to-adverb", "gram3-comparative", "gram7-past-tense")
+
+Part: TypeAlias = tuple[Section, str]
+"""A section, and what it comes to."""
 
 _METHODS = ("densray-unit", "densifier", "svm", "ridge")
 
@@ -39,51 +45,66 @@ def demonstrate(progress: Progress | None = None) -> Report:
     """
     space = load_space("googlenews-26k", normalize=True)
     parts = (_sentiment, _gender, _two_axes, _analogies, _removal)
-    sections = []
+    sections, conclusions = [], []
     for done, part in enumerate(parts, start=1):
-        sections.append(part(space))
+        section, conclusion = part(space)
+        sections.append(section)
+        conclusions += [f"• {conclusion}"] if conclusion else []
         if progress is not None:
             progress(done, len(parts))
     text = f"Everything below was computed just now on {space.name}: {len(space):,} words, {space.width} dimensions."
-    return Report("densray: concepts found, measured and removed", sections, text)
+    return Report("densray: concepts found, measured and removed", sections, "\n".join([text, *conclusions]))
 
 
-def _sentiment(space: WordSpace) -> Section:
+def _pictures(*drawings: tuple[Callable[[], Any], str]) -> list[Figure]:
+    """Return charts with their captions as figures; none where the library that draws them is not installed."""
+    return [figure(draw(), caption) for draw, caption in drawings] if can_draw() else []
+
+
+def _sentiment(space: WordSpace) -> Part:
     """A sentiment axis from labelled words: how well it orders unseen ones, and its two ends."""
     lexicon = load_lexicon("hu-liu")
     measured = evaluate_induction(space, lexicon, methods=_METHODS)
     induced = induce(space, lexicon, method="ridge")
-    ends = [{"word": row["word"], "score": row["score"]} for row in (*induced.highest, *induced.lowest)]
-    chart = ranked_words(ends, axis="coordinate on the sentiment axis")
-    return Section(
+    ridge = measured.score("ridge")
+    drawn = partial(ranked_words, induced, axis="coordinate on the sentiment axis")
+    caption = "The two ends of the sentiment axis; bars: two standard errors, from axes without each seed."
+    section = Section(
         "A sentiment axis",
-        "Kendall's τ with the labels of words the axis has not seen, for four methods; then the vocabulary along the "
-        "ridge axis, with standard errors from axes without each seed.",
-        [measured.tables()[0], *induced.tables()],
-        [figure(chart, "The two ends of the sentiment axis.")],
+        "The vocabulary along the ridge axis; then Kendall's τ with the labels of words the axis has not seen, for "
+        "four methods.",
+        [measured.tables()[0], *(replace(table, folded=True) for table in induced.tables())],
+        _pictures((drawn, caption)),
         measured.provenance,
+    )
+    tau = show_estimate(ridge.tau, ridge.tau_low, ridge.tau_high, 2)
+    return section, (
+        f"Found: a sentiment axis from {measured.n_training:,} labelled words orders {measured.n_test:,} others with "
+        f"Kendall's τ {tau}."
     )
 
 
-def _gender(space: WordSpace) -> Section:
+def _gender(space: WordSpace) -> Part:
     """Table 3 and figure 2 of the paper: occupations before and after gender is removed."""
     gaps = occupation_gaps(space)
     compared = compare(table3(gaps), published("table3"))
-    chart = anchor_scatter(figure2(gaps), anchors=ANCHORS)
-    return Section(
+    drawn = partial(anchor_scatter, figure2(gaps), anchors=ANCHORS)
+    found = agreement(compared, decimals=DECIMALS["table3"])
+    section = Section(
         "A gender axis, beside the paper",
-        "Occupations with the greatest bias by their cosines to “man” and “woman”, in the original space and without "
-        "the gender axis (table 3 and figure 2 of Dufter & Schütze 2019).",
-        [comparison_table("table3", compared)],
-        [
-            figure(
-                chart, "320 occupations before and after removal; on the line a word is as near to one as to the other."
-            )
-        ],
+        "Occupations by their cosines to “man” and “woman”, in the original space and without the gender axis, which "
+        "the paper calls the complement (table 3 and figure 2 of Dufter & Schütze 2019).",
+        [replace(comparison_table("table3", compared), folded=True)],
+        _pictures((drawn, f"{gaps['original'].used} occupations before and after removal; on the line a word is as "
+                          "near to one as to the other.")),
+    )  # fmt: skip
+    return (
+        section,
+        f"Reproduced: {found['equal']} of {found['compared']} cosines of the paper's table 3, to two decimals.",
     )
 
 
-def _two_axes(space: WordSpace) -> Section:
+def _two_axes(space: WordSpace) -> Part:
     """Occupations in a plane whose two axes have names."""
     sentiment, gender = (load_lexicon(name).align(space, order="lexicon") for name in ("hu-liu", "gender"))
     axes = {
@@ -96,15 +117,16 @@ def _two_axes(space: WordSpace) -> Section:
         {"word": word, **{name: float(found[row]) for name, found in coordinates.items()}}
         for row, word in enumerate(words)
     ]
-    chart = axis_scatter(rows, axes=("sentiment", "gender"))
-    return Section(
+    drawn = partial(axis_scatter, rows, axes=("sentiment", "gender"))
+    section = Section(
         "Two named axes",
         "The same occupations by sentiment (right is positive) and gender (up is male): coordinates anyone can name.",
-        figures=[figure(chart, "Occupations by sentiment and gender.")],
+        figures=_pictures((drawn, "Occupations by sentiment and gender.")),
     )
+    return section, ""
 
 
-def _analogies(space: WordSpace) -> Section:
+def _analogies(space: WordSpace) -> Part:
     """Four sections of the Google analogies, beside the paper's table 4 to 6."""
     google = load_analogies("google")
     chosen = AnalogySet([category for category in google if category.name in SECTIONS], name="google")
@@ -130,14 +152,20 @@ def _analogies(space: WordSpace) -> Section:
     shown: list[Column | str] = ["category", "pairs"]
     for column, heading in zip(columns, ("IntCos", "IntCos complement", "LRCos"), strict=True):
         shown += [Column(column, heading, decimals=2), Column(f"{column} paper", "paper", decimals=2)]
-    return Section(
+    section = Section(
         "Set-based analogies, beside the paper",
         "Each pair is left out in turn and answered from the others; share of right first answers.",
         [Table("Precision", shown, rows)],
     )
+    best = max(columns, key=lambda column: sum(row[column] for row in rows))
+    shares = [row[best] for row in rows]
+    return section, (
+        f"Answered: {show_share(min(shares))} to {show_share(max(shares))} of the analogies of four sections, each "
+        "pair asked of the others."
+    )
 
 
-def _removal(space: WordSpace) -> Section:
+def _removal(space: WordSpace) -> Part:
     """Gender removed: what went and what stayed."""
     gender, occupations, men = (
         load_lexicon("gender").align(space, order="lexicon"),
@@ -154,7 +182,7 @@ def _removal(space: WordSpace) -> Section:
         "5 gender axes removed": space.erased(rotation, n_axes=5),
         "control: an axis of random words": space.erased(control),
     }
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "space": name,
             "gap": anchor_gap(each, occupations, ANCHORS).value,
@@ -165,14 +193,20 @@ def _removal(space: WordSpace) -> Section:
     ]
     columns: list[Column | str] = [
         "space",
-        Column("gap", "mean |cos man − cos woman|", decimals=4),
+        Column("gap", "mean difference", decimals=4),
         Column("men", "MEN ρ", decimals=3),
         Column("overlap", "neighbours kept", decimals=3),
     ]
-    return Section(
+    section = Section(
         "A concept removed",
-        "How far occupations lean to “man” or “woman” on average, and what the space still knows: agreement with human "
-        "similarity ratings (MEN) and the share of nearest neighbours kept. How much bias remains elsewhere is another "
-        "question: densray evaluate bias.",
+        "The mean difference of the cosines of occupations to “man” and “woman”, and what the space "
+        "still knows: agreement with people's ratings of similarity (MEN) and the share of nearest neighbours kept.",
         [Table("What went, and what stayed", columns, rows)],
+    )
+    before, after = rows[0], rows[1]
+    return section, (
+        f"Removed: without its gender axis the mean difference of occupations between the two words falls from "
+        f"{show_number(before['gap'])} to {show_number(after['gap'])}; agreement with people's ratings of similarity "
+        f"stays ({show_number(before['men'])}, then {show_number(after['men'])}). How much is left elsewhere: "
+        "densray evaluate bias."
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from densray.cli.options import Json, Limit, Overwrite, Quiet
+from densray.cli.options import Details, Json, Limit, Overwrite, Quiet
 from densray.cli.terminal import check_output, note, print_json, progress_bar, show
 
 if TYPE_CHECKING:
@@ -20,23 +20,26 @@ def list_all(
     kind: Annotated[
         str | None, typer.Option("--kind", metavar="KIND", help="Only this kind: space, lexicon, analogies …")
     ] = None,
+    details: Annotated[bool, typer.Option("--details", help="With licence and source.")] = False,
     as_json: Json = False,
 ) -> None:
-    """List the data sets: what they are, their licence and size, and where they lie.
+    """List the data sets: what they are and how large, those at hand first.
 
     Example: densray data list --kind lexicon
     """
     from densray.datasets import list_datasets
-    from densray.report import Column, Table
+    from densray.report import Table
 
     rows = [_row(entry) for entry in list_datasets(kind)]
     if as_json:
         print_json(rows)
         return
-    names = ["name", "title", "licence"] if kind else ["name", "kind", "title", "licence"]
-    columns: list[Column | str] = [*names, Column("megabytes", "MB", decimals=1), "at hand"]
-    shown = [{**row, "megabytes": row["size"] and row["size"] / 1e6, "at hand": row["place"]} for row in rows]
-    show(Table("Data sets", columns, shown), as_json=False)
+    names = ["name", *([] if kind else ["kind"]), "size", "title"]
+    columns = [*names, *(["licence", "source"] if details else [])]
+    shown = [{**row, "size": _size(row["size"]), "group": _PLACES[row["place"]]} for row in rows]
+    shown.sort(key=lambda row: list(_PLACES).index(row["place"]))
+    notes = [] if details else ["--details adds licence and source."]
+    show(Table("Data sets", columns, shown, notes, group="group"), as_json=False)
 
 
 def fetch(name: Name, as_json: Json = False, quiet: Quiet = False) -> None:
@@ -70,6 +73,16 @@ def path(name: Name, as_json: Json = False) -> None:
         typer.echo(found)
 
 
+def _size(count: int | None) -> str:
+    """Return a number of bytes in the unit that fits it."""
+    from densray.report import show_number
+
+    if count is None:
+        return show_number(None)
+    size, unit = (count / 1e9, "GB") if count >= 1e9 else (count / 1e6, "MB") if count >= 1e6 else (count / 1e3, "kB")
+    return f"{show_number(size, 0 if size >= 10 else 1)} {unit}"
+
+
 def _row(entry: DataSet) -> dict[str, Any]:
     return {
         "name": entry.name,
@@ -83,6 +96,15 @@ def _row(entry: DataSet) -> dict[str, Any]:
         "embedded": entry.embedded,
         "place": _place(entry),
     }
+
+
+#: Where a data set lies, and what is said of those that lie there, in the order of the list.
+_PLACES = {
+    "in the package": "at hand",
+    "here": "at hand",
+    "to fetch": "data fetch NAME",
+    "by hand": "by hand: see source",
+}
 
 
 def _place(entry: DataSet) -> str:
@@ -99,6 +121,7 @@ REPORT = Path("densray-demo.html")
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The report: one HTML page.")] = REPORT,
     overwrite: Overwrite = False,
+    details: Details = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -109,7 +132,7 @@ def demo(
     check_output(output, overwrite=overwrite or output == REPORT)  # its own report is replaced by the next one
     from densray._files import atomic_write
     from densray.demonstration import demonstrate
-    from densray.report import to_html
+    from densray.report import Section, to_html
 
     note(f"Writing {output} at the end", quiet=quiet)
     with progress_bar("Sentiment, gender, analogies, removal", quiet=quiet) as progress:
@@ -119,8 +142,10 @@ def demo(
     if as_json:
         print_json(report)
         return
-    show(report, as_json=False, quiet=quiet)
+    show(report, as_json=False, quiet=quiet, details=details)
     print(f"\nThe report with its figures: {output.resolve()}")
+    if not any(section.figures for section in report.sections if isinstance(section, Section)):
+        print("It has none yet: pip install 'densray[figures]' draws them.")
 
 
 def explore(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from math import isfinite
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from densray.cli.options import (
     AnyCase,
+    Details,
     Fresh,
     Json,
     Limit,
@@ -21,7 +22,7 @@ from densray.cli.options import (
     grouped,
     split_names,
 )
-from densray.cli.terminal import check_output, long_run, note, print_json, show
+from densray.cli.terminal import check_report, long_run, print_json, show, write_report
 
 if TYPE_CHECKING:
     from densray.debiasing import RemovalResult
@@ -126,6 +127,7 @@ def evaluate_bias(
     any_case: AnyCase = False,
     random_state: RandomState = 0,
     report: ReportFile = None,
+    details: Details = False,
     limit: Limit = None,
     fresh: Fresh = False,
     overwrite: Overwrite = False,
@@ -134,11 +136,11 @@ def evaluate_bias(
 ) -> None:
     """What a space holds of a concept before and after removers, and what else it kept: one table.
 
+    --details adds what the measures ask, their intervals and p-values.
+
     Example: densray evaluate bias googlenews-26k --concept gender -r densray-unit,inlp:10 --report bias.html
     """
-    if report is not None:
-        check_output(report, overwrite=overwrite)
-        note(f"Writing {report} at the end", quiet=quiet)
+    check_report(report, overwrite=overwrite, quiet=quiet)
     from densray.datasets import load_lexicon, load_space
     from densray.debiasing import evaluate_removal, load_concept
 
@@ -159,28 +161,28 @@ def evaluate_bias(
                 progress=progress,
                 journal=run.journal,
             )
-            if report is not None:
-                _write_report(report, result, overwrite=overwrite)
-        if report is not None:
-            note(f"Wrote {report}", quiet=quiet)
-        show(result, as_json=as_json, quiet=quiet)
-
-
-def _write_report(path: Path, result: RemovalResult, *, overwrite: bool) -> None:
-    from densray._files import atomic_write
-    from densray.report import Report, Section, to_html
-
-    page = to_html(Report(f"Removing {result.concept}", [Section.of(result, figures=_figures(result))]))
-    with atomic_write(path, overwrite=overwrite) as partial:
-        partial.write_text(page, encoding="utf-8")
+        show(result, as_json=as_json, quiet=quiet, details=details)
+        title = f"Removing {result.concept}"
+        write_report(report, title, result, _figures, overwrite=overwrite, quiet=quiet)
 
 
 def _figures(result: RemovalResult) -> list[Figure]:
-    from densray.figures import anchor_scatter, figure, removal_tradeoff
+    from densray.debiasing._evaluation import DRAWN, best_removed
+    from densray.figures import anchor_scatter, figure, interval_plot
 
-    caption = "Neutral words by their cosines to the two anchors; on the line both are equal."
-    figures = [figure(anchor_scatter(result.gap_rows(), anchors=result.anchors), caption)]
-    removed, kept = "recovery (rbf)", result.spaces[0].kept[0].name
-    rows = [{"space": each.name, removed: each[removed].value, kept: each[kept].value} for each in result.spaces]
-    chart = removal_tradeoff(rows, removed=removed, kept=kept)
-    return [*figures, figure(chart, f"How much can be recovered, against {kept}: low and right is best.")]
+    drawn = (*DRAWN, *(each.name for each in result.spaces[0].kept))
+    rows = [row for row in result.interval_rows() if row["measure"] in drawn and isfinite(row["value"])]
+    best = best_removed(result).name
+    gaps = [row for row in result.gap_rows() if row["space"] in (result.spaces[0].name, best)]
+    first, second = result.anchors
+    return [
+        figure(
+            interval_plot(rows),
+            "What is left of the concept, and what else was kept, with 95% intervals. Grey lines: if it were gone.",
+        ),
+        figure(
+            anchor_scatter(gaps, anchors=result.anchors),
+            f"Neutral words by their cosines to “{first}” and “{second}”, before and after “{best}”; on the line both "
+            "are equal.",
+        ),
+    ]

@@ -44,6 +44,7 @@ Quiet: TypeAlias = Annotated[
 Limit: TypeAlias = Annotated[
     int | None, typer.Option("--limit", min=1, metavar="N", help="Read the first N words only.")
 ]
+Details: TypeAlias = Annotated[bool, typer.Option("--details", help="Show the folded tables as well.")]
 Fresh: TypeAlias = Annotated[
     bool, typer.Option("--fresh", help="Compute everything again, also what an interrupted run has finished.")
 ]

@@ -140,7 +140,8 @@ def figure2(
         if gap.interval is not None
     ]
     columns: list[Column | str] = ["space", "words", *(Column(key, decimals=4) for key in ("gap", "low", "high"))]
-    show(Table("Figure 2: mean distance from the line, with 95 % interval", columns, rows), as_json=False)
+    notes = [] if output is not None else ["-o figure2.svg writes the figure itself (.png, .svg, .pdf or .html)."]
+    show(Table("Figure 2: mean distance from the line, with 95% interval", columns, rows, notes), as_json=False)
 
 
 EN = "EN=googlenews-26k"
@@ -172,6 +173,7 @@ def table1(
     with long_run(fresh=answer.fresh, quiet=answer.quiet) as run:
         with run.progress("Inducing") as progress:
             rows = _tables.table1(spaces, methods=chosen, protocol=protocol, progress=progress, journal=run.journal)
+        _check_computed(rows)
         if answer.as_json:
             show_comparison("table1", rows, as_json=True)
         else:
@@ -221,6 +223,16 @@ def figure1(
             show(result, as_json=False, quiet=answer.quiet)
 
 
+def _check_computed(rows: list[dict[str, Any]]) -> None:
+    """Refuse a table of which no line could be computed; say what the last of those needs whose space is there."""
+    from densray.errors import DataError
+
+    if all(row["ours"] is None for row in rows):
+        lines = [row for row in rows if "--space" not in row["note"] and row["embedding"]]
+        need = lines[-1]["note"].removeprefix("not computed: ")
+        raise DataError(f"no line of table 1 can be computed. Line {lines[-1]['line']}: {need}")
+
+
 def _readable(rows: list[dict[str, Any]]) -> Table:
     """Return the lines that were computed as a table, and what is to say of each line under it."""
     from densray.paper import compare, comparison_table, published
@@ -230,7 +242,7 @@ def _readable(rows: list[dict[str, Any]]) -> Table:
         lines = notes.setdefault(row["note"], [])
         if row["note"] and str(row["line"]) not in lines:
             lines.append(str(row["line"]))
-    said = [f"Line {', '.join(lines)}: {note}." for note, lines in notes.items() if lines]
+    said = [f"Line {', '.join(lines)}: {note.rstrip('.')}." for note, lines in notes.items() if lines]
     computed = [row for row in compare(rows, published("table1")) if row["ours"] is not None]
     table = comparison_table("table1", [{key: row[key] for key in row if key != "note"} for row in computed])
     return replace(table, notes=[*table.notes, *said])

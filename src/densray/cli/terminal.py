@@ -109,8 +109,13 @@ def write_report(
     note(f"Wrote {path}", quiet=quiet)
 
 
-def show(answer: Report | Section | Result | Table, *, as_json: bool, quiet: bool = False) -> None:
-    """Print an answer on stdout: laid out as tables, without its provenance where ``quiet``, or as JSON."""
+def show(
+    answer: Report | Section | Result | Table, *, as_json: bool, quiet: bool = False, details: bool = True
+) -> None:
+    """Print an answer on stdout: laid out as tables, without its provenance where ``quiet``, or as JSON.
+
+    Without ``details``, folded tables are only named.
+    """
     if as_json:
         print_json(answer)
         return
@@ -118,7 +123,7 @@ def show(answer: Report | Section | Result | Table, *, as_json: bool, quiet: boo
 
     from densray.report import to_terminal
 
-    drawing = to_terminal(answer, provenance=not quiet)
+    drawing = to_terminal(answer, provenance=not quiet, details=details)
     if sys.stdout.isatty():
         Console(highlight=False).print(drawing)
         return

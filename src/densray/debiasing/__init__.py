@@ -21,7 +21,6 @@ from densray.debiasing._associations import (
 from densray.debiasing._concept import Concept, concept_of, load_concept
 from densray.debiasing._direction import AnchorGap, anchor_gap, direct_bias, indirect_bias, pair_direction
 from densray.debiasing._evaluation import (
-    MeasuredSpace,
     Reference,
     RemovalResult,
     evaluate_removal,
@@ -29,7 +28,7 @@ from densray.debiasing._evaluation import (
     measure_space,
     summarize_recovery,
 )
-from densray.debiasing._measurement import Measurement
+from densray.debiasing._measurement import MeasuredSpace, Measurement
 from densray.debiasing._plan import (
     DEFAULT_REMOVER,
     PlannedRemoval,

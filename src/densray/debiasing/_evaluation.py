@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -22,7 +22,14 @@ from densray.debiasing._associations import (
 )
 from densray.debiasing._concept import Concept, Pairs
 from densray.debiasing._direction import AnchorGap, anchor_gap, direct_bias, indirect_bias, pair_direction
-from densray.debiasing._measurement import Measurement, find_words, unit_vectors
+from densray.debiasing._measurement import (
+    MeasuredSpace,
+    Measurement,
+    find_words,
+    meaning_of,
+    plain_measure,
+    unit_vectors,
+)
 from densray.debiasing._plan import fit_removers
 from densray.debiasing._quality import analogy_accuracy, neighbor_overlap, similarity
 from densray.debiasing._recovery import (
@@ -38,7 +45,7 @@ from densray.debiasing._removers import Remover
 from densray.errors import CoverageError
 from densray.journal import Journal, Run
 from densray.metrics import Interval
-from densray.report import Column, Input, Provenance, Result, Table, show_share
+from densray.report import Column, Input, Provenance, Result, Table, show_number, show_share
 from densray.space import WordSpace
 
 MOST_BIASED = 2500  # of either side, as in Gonen & Goldberg (2019)
@@ -191,37 +198,6 @@ _MEASURES = (Measurement, AnchorGap, Association, PairChoice, Probe, SentimentBi
 
 
 @dataclass(frozen=True)
-class MeasuredSpace:
-    """One space and its measures.
-
-    Attributes
-    ----------
-    name : str
-        "original", or the remover that made it.
-    removed : tuple of Measurement
-        What the space holds of the concept: lower is less; of WEAT, which may turn round, its size.
-    kept : tuple of Measurement
-        What else it is good for: higher is better.
-    """
-
-    name: str
-    removed: tuple[Measurement, ...]
-    kept: tuple[Measurement, ...]
-
-    def __getitem__(self, measure: str) -> Measurement:
-        """Return a measure by its name."""
-        return next(each for each in (*self.removed, *self.kept) if each.name == measure)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return every number in plain form."""
-        return {
-            "name": self.name,
-            "removed": [_plain(each) for each in self.removed],
-            "kept": [_plain(each) for each in self.kept],
-        }
-
-
-@dataclass(frozen=True)
 class RemovalResult(Result):
     """What removers took from a space and what they left; the original comes first."""
 
@@ -234,27 +210,60 @@ class RemovalResult(Result):
     remarks: tuple[str, ...] = ()
     removed_spaces: tuple[WordSpace, ...] = field(default=(), repr=False, metadata={"report": False})
 
+    def text(self) -> str:
+        """Return what is left after the best remover, and what else the space kept."""
+        return "" if len(self.spaces) < 2 else "\n".join([summarize_recovery(self), *self._kept_line()])
+
+    def _kept_line(self) -> list[str]:
+        before = self.spaces[0].kept[:1]
+        found = [(each, best_removed(self)[each.name].value) for each in before if not each.reason]
+        return [
+            f"What else was kept: {meaning_of(each.name)[0]} ({each.name}), {show_number(each.value)} before and "
+            f"{show_number(after)} after."
+            for each, after in found
+        ]
+
     def tables(self) -> list[Table]:
-        """Return one table of all spaces and measures, and one with intervals and p-values."""
-        return [self.overview(), self.details()]
+        """Return all spaces and measures; folded, what the measures ask, and their intervals and p-values."""
+        return [self.overview(), self.meanings(), self.details()]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row per measure: its kind, the number of each space, and what it were if nothing were left."""
+        first = self.spaces[0]
+        kinds = (
+            ("removed", "left: lower is less", first.removed),
+            ("kept", "kept: more is better", first.kept),
+        )
+        return [
+            {
+                "kind": kind,
+                "part": part,
+                "measure": each.name,
+                **{space.name: space[each.name].value for space in self.spaces},
+                "if_gone": meaning_of(each.name)[1],
+                "meaning": meaning_of(each.name)[0],
+            }
+            for kind, part, measures in kinds
+            for each in measures
+        ]
 
     def overview(self) -> Table:
         """Return measures as rows and spaces as columns."""
         first = self.spaces[0]
-        rows = []
-        for kind, measures in (("removed", first.removed), ("kept", first.kept)):
-            for measure in measures:
-                cells = {space.name: space[measure.name].value for space in self.spaces}
-                rows.append({"kind": kind, "measure": measure.name, **cells})
-        columns: list[Column | str] = ["kind", "measure", *(Column(space.name, decimals=3) for space in self.spaces)]
+        columns: list[Column | str] = ["measure", *(Column(space.name, decimals=3) for space in self.spaces)]
         notes = [
-            "removed: lower is less of the concept (of WEAT its size: a negative one is a bias the other way round); "
-            "kept: higher is better. Intervals and p-values are below.",
+            "if gone: where nothing of the concept is left. Of WEAT its size counts: a negative one is a bias the "
+            "other way round.",
             *self._probe_notes(),
             *self.remarks,
             *(f"{each.name} has no number. {each.reason}" for each in (*first.removed, *first.kept) if each.reason),
         ]
-        return Table(f"Concept “{self.concept}”: before and after", columns, rows, notes)
+        title = f"Concept “{self.concept}”: before and after"
+        return Table(title, [*columns, Column("if_gone", "if gone", decimals=1)], self.rows(), notes, group="part")
+
+    def meanings(self) -> Table:
+        """Return what each measure asks."""
+        return Table("What the measures ask", ["measure", "meaning"], self.rows(), group="part", folded=True)
 
     def _probe_notes(self) -> list[str]:
         probes = [each for space in self.spaces for each in space.removed if isinstance(each, Probe)]
@@ -264,22 +273,23 @@ class RemovalResult(Result):
 
     def details(self) -> Table:
         """Return one row per space and measure, with interval, p-value and coverage."""
-        rows = [
-            {"space": space.name, **_plain(measure)}
-            for space in self.spaces
-            for measure in (*space.removed, *space.kept)
-        ]
+        rows = self.interval_rows()
         numbers = [Column(key, decimals=3) for key in ("value", "low", "high")]
-        columns: list[Column | str] = [
-            "space",
-            Column("name", "measure"),
-            *numbers,
-            Column("p_value", "p", decimals=3, open_ends=True),
-            "used",
-        ]
+        chance = Column("p_value", "p", decimals=3, open_ends=True)
         absent = sorted({word for space in self.spaces for each in space.removed for word in each.missing})
-        note = f"{len(absent)} words of the lists are not in the space." if absent else "All words were found."
-        return Table("Intervals (95 %), p-values and coverage", columns, rows, [note])
+        note = f"{len(absent):,} words of the lists are not in the space." if absent else "All words were found."
+        columns = [Column("name", "measure"), *numbers, chance, Column("used")]
+        return Table("Intervals (95%), p-values and coverage", columns, rows, [note], group="space", folded=True)
+
+    def interval_rows(self) -> list[dict[str, Any]]:
+        """Return one row per space and measure, with its interval: what `densray.figures.interval_plot` draws."""
+        kinds = {row["measure"]: row for row in self.rows()}
+        return [
+            {"space": space.name, "measure": each.name, **plain_measure(each)}
+            | {key: kinds[each.name][key] for key in ("part", "if_gone")}
+            for space in self.spaces
+            for each in (*space.removed, *space.kept)
+        ]
 
     def gap_rows(self) -> list[dict[str, Any]]:
         """Return one row per neutral word and space, with its cosine to each anchor: what `anchor_scatter` draws."""
@@ -394,39 +404,27 @@ def _measured(
     return aside() if run is None else run.part(name, aside, MeasuredSpace, *_MEASURES)
 
 
-def _plain(measure: Measurement) -> dict[str, Any]:
-    low, high = measure.interval or (None, None)
-    return {
-        "name": measure.name,
-        "value": measure.value,
-        "low": low,
-        "high": high,
-        "p_value": measure.p_value,
-        "used": measure.used,
-        "missing": list(measure.missing),
-        "reason": measure.reason or None,
-        **_more(measure),
-    }
-
-
-def _more(measure: Measurement) -> dict[str, Any]:
-    """Return the further plain numbers a measure carries, such as a probe's control."""
-    names: Sequence[str] = ("control", "selectivity", "definition", "stereotype", "other", "statistic", "exact")
-    return {name: getattr(measure, name) for name in names if hasattr(measure, name)}
-
-
 #: Accuracies, where 0.5 is chance, from which on the concept is plainly there, and from which on some of it is.
 _PLAIN, _SOME = 0.75, 0.6
 _TESTS = ("recovery (linear)", "recovery (rbf)", "cluster accuracy")
 
 
+#: The measures that lie between 0 and 1 and are drawn together, beside similarity, analogies and neighbours kept.
+DRAWN = (*_TESTS, "linear probe", "nonlinear probe", "neighbour correlation")
+
+
+def best_removed(result: RemovalResult) -> MeasuredSpace:
+    """Return the space after the remover that leaves least to the best of the three tests of recovery."""
+    return min(result.spaces[1:], key=lambda space: max(space[test].value for test in _TESTS))
+
+
 def summarize_recovery(result: RemovalResult) -> str:
-    """Return how well the old bias of words can be recovered after the last remover of a result.
+    """Return how well the old bias of words can be recovered after the best remover of a result, and the others.
 
     By the best of three tests of Gonen & Goldberg (2019): a linear and an RBF classifier that has seen a fifth
     of the most biased words, and two clusters.
     """
-    original, erased = result.spaces[0], result.spaces[-1]
+    original, erased = result.spaces[0], best_removed(result)
     test = max(_TESTS, key=lambda name: erased[name].value)
     value = erased[test].value
     verdict = (
@@ -436,11 +434,13 @@ def summarize_recovery(result: RemovalResult) -> str:
         if value >= _SOME
         else "hardly any of the concept is left to these tests"
     )
-    first, second = result.anchors
-    words = f"the {erased[test].used:,} words that leaned most to “{first}” or “{second}”"
+    words = f"the {erased[test].used:,} words that leaned most to either end"
     how = (
         f"two clusters of {words} still match the side of {show_share(value)} of them"
         if test == _TESTS[-1]
         else f"a classifier that has seen a fifth of {words} still tells the side of {show_share(value)} of the others"
     )
-    return f"After “{erased.name}” {how} (before: {show_share(original[test].value)}; chance: 50%): {verdict}."
+    rest = [space for space in result.spaces[1:] if space is not erased]
+    shares = ", ".join(f"{each.name} {show_share(max(each[test].value for test in _TESTS))}" for each in rest)
+    others = f" With the other removers it is at most: {shares}." if rest else ""
+    return f"After “{erased.name}” {how} (before: {show_share(original[test].value)}; chance: 50%): {verdict}.{others}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -44,6 +45,88 @@ class Measurement:
     used: int = 0
     missing: tuple[str, ...] = ()
     reason: str = ""
+
+
+#: What a measure asks, and what it is where nothing of the concept is left; WEAT by its first word.
+_MEANINGS: dict[str, tuple[str, float | None]] = {
+    "anchor gap": ("how much nearer neutral words are to one anchor than to the other", 0.0),
+    "direct bias": ("how much of neutral words lies along the direction of the pairs", 0.0),
+    "indirect bias": ("how much of the similarity of neutral words comes from that direction", 0.0),
+    "WEAT": ("how much more one group of words goes with one end than another group does (effect size)", 0.0),
+    "SemBias stereotype": ("share of questions in which a stereotype is the pair most like the concept", 0.25),
+    "cluster accuracy": ("share of the most biased words whose cluster is that of their old side", 0.5),
+    "recovery (linear)": ("share of the most biased words whose old side a linear classifier tells", 0.5),
+    "recovery (rbf)": ("share of the most biased words whose old side a curved classifier (RBF) tells", 0.5),
+    "neighbour correlation": ("correlation of a word's old bias with that of its neighbours", 0.0),
+    "linear probe": ("share of unseen words of the concept that a linear model tells apart", 0.5),
+    "nonlinear probe": ("share of unseen words of the concept that a curved model tells apart", 0.5),
+    "RNSB": ("how unevenly negative sentiment falls on the words of the concept (divergence)", 0.0),
+    "analogies": ("share of analogies answered rightly", None),
+    "neighbour overlap": ("share of the nearest neighbours that a word keeps", None),
+}
+_RATINGS = ("agreement with people's ratings of similarity", None)
+
+
+def meaning_of(measure: str) -> tuple[str, float | None]:
+    """Return what a measure asks, and what it is where nothing of the concept is left (None: it is no trace of it).
+
+    >>> meaning_of("recovery (linear)")[1], meaning_of("WEAT 7")[1], meaning_of("men")
+    (0.5, 0.0, ("agreement with people's ratings of similarity", None))
+    """
+    return _MEANINGS.get(measure) or _MEANINGS.get(measure.split(maxsplit=1)[0], _RATINGS)
+
+
+@dataclass(frozen=True)
+class MeasuredSpace:
+    """One space and its measures.
+
+    Attributes
+    ----------
+    name : str
+        "original", or the remover that made it.
+    removed : tuple of Measurement
+        What the space holds of the concept: lower is less; of WEAT, which may turn round, its size.
+    kept : tuple of Measurement
+        What else it is good for: higher is better.
+    """
+
+    name: str
+    removed: tuple[Measurement, ...]
+    kept: tuple[Measurement, ...]
+
+    def __getitem__(self, measure: str) -> Measurement:
+        """Return a measure by its name."""
+        return next(each for each in (*self.removed, *self.kept) if each.name == measure)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every number in plain form."""
+        return {
+            "name": self.name,
+            "removed": [plain_measure(each) for each in self.removed],
+            "kept": [plain_measure(each) for each in self.kept],
+        }
+
+
+def plain_measure(measure: Measurement) -> dict[str, Any]:
+    """Return a measure as plain numbers."""
+    low, high = measure.interval or (None, None)
+    return {
+        "name": measure.name,
+        "value": measure.value,
+        "low": low,
+        "high": high,
+        "p_value": measure.p_value,
+        "used": measure.used,
+        "missing": list(measure.missing),
+        "reason": measure.reason or None,
+        **_more(measure),
+    }
+
+
+def _more(measure: Measurement) -> dict[str, Any]:
+    """Return the further plain numbers a measure carries, such as a probe's control."""
+    names: Sequence[str] = ("control", "selectivity", "definition", "stereotype", "other", "statistic", "exact")
+    return {name: getattr(measure, name) for name in names if hasattr(measure, name)}
 
 
 def find_words(

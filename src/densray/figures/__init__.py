@@ -15,10 +15,10 @@ from densray.figures._results import (
     answer_parts,
     difference_panels,
     eigenvalue_spectrum,
-    removal_tradeoff,
+    interval_plot,
     seed_influence,
 )
-from densray.figures._style import check_chart_path, figure, layer_curves, save, to_bytes, to_svg, training_size
+from densray.figures._style import can_draw, check_chart_path, figure, layer_curves, save, to_bytes, to_svg, training_size
 from densray.figures._words import agreement_scatter, axis_scatter, ranked_words, score_histogram
 
 __all__ = [
@@ -28,13 +28,14 @@ __all__ = [
     "angle_heat_map",
     "answer_parts",
     "axis_scatter",
+    "can_draw",
     "check_chart_path",
     "difference_panels",
     "eigenvalue_spectrum",
     "figure",
+    "interval_plot",
     "layer_curves",
     "ranked_words",
-    "removal_tradeoff",
     "save",
     "score_histogram",
     "seed_influence",

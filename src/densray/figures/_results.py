@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import cycle
 from typing import Any
 
 from densray.errors import DataError
 from densray.figures._scatter import few_ticks, padded_domain, word_scatter
 from densray.figures._style import (
     BLUE,
+    GREEN,
     GREY,
     GROUND,
+    PURPLE,
     VERMILLION,
     Row,
     altair,
@@ -18,6 +21,7 @@ from densray.figures._style import (
     equality_line,
     furthest_from_equality,
     ink,
+    method_encoding,
     on_ground,
     rows_of,
     styled,
@@ -27,6 +31,7 @@ from densray.figures._style import (
     written_ends,
     zero_lines,
 )
+from densray.report import CHART_NUMBER
 
 #: One hue from the ground to its opposite, on a light ground and on a dark one: the order survives in grey.
 _LEAST, _MOST = ("#F3F7FB", "#20262C"), ("#08306B", "#9BD3FA")
@@ -387,61 +392,53 @@ def seed_influence(rows: Any, *, n_seeds: int = 30, measure: str = "influence on
     return styled(chart, title=title, alt=f"Seeds by {measure}: {', '.join(row['word'] for row in ordered[:5])} first")
 
 
-def removal_tradeoff(
-    rows: Sequence[Row],
-    *,
-    removed: str = "recovery (rbf)",
-    kept: str = "men",
-    chance: float | None = None,
-    title: str = "",
-) -> Any:
-    """Return one point per space: how much of the concept is left (up) against what else was kept (across).
+#: Looks of what stands side by side and has none of its own; the first is what the others are compared with.
+_SIDE_BY_SIDE = (
+    (GREY, "circle"), (BLUE, "square"), (VERMILLION, "triangle-up"), (GREEN, "diamond"), (PURPLE, "triangle-down"),
+)  # fmt: skip
 
-    Each axis is at least as long as the longest interval drawn on it, so that differences within chance look small.
+
+def interval_plot(
+    rows: Sequence[Row], *, down: str = "measure", by: str = "space", x: str = "", title: str = ""
+) -> Any:
+    """Return numbers between 0 and 1 with their intervals, one panel above the other for each part.
 
     Parameters
     ----------
     rows
-        Mappings with ``space`` and one number under the name of each of the two measures; where a row has ``NAME low``
-        and ``NAME high`` too, its interval is drawn.
-    removed, kept
-        The measures on the vertical and the horizontal axis.
-    chance
-        The value of `removed` where nothing of the concept is left; a dashed line.
+        Mappings with the two names, ``value``, ``low`` and ``high`` (None where there is no interval), ``part`` (names
+        the panel) and ``if_gone``, where the number would be if nothing were left: a grey line.
+    down, by
+        The key of the names on the vertical axis, and that of what is told by colour and shape.
+    x
+        Names the horizontal axis.
     title
         Shown above.
     """
     alt = altair()
-    points = [{**row, "word": row["space"]} for row in checked_rows(rows, "space", removed, kept)]
-    ends = {
-        name: [row[key] for row in points for key in (name, f"{name} low", f"{name} high") if row.get(key) is not None]
-        for name in (removed, kept)
-    }
-    if chance is not None:
-        ends[removed].append(chance)
-    axes = {name: (name, name, padded_domain(numbers)) for name, numbers in ends.items()}
-    whiskers = []
-    for name, channel in ((kept, "x"), (removed, "y")):
-        lines = [
-            {"at": row[removed if name == kept else kept], "low": row[f"{name} low"], "high": row[f"{name} high"]}
-            for row in points
-            if row.get(f"{name} low") is not None and row.get(f"{name} high") is not None
-        ]
-        if lines:
-            other = {"x": "y", "y": "x"}[channel]
-            places = {channel: "low:Q", f"{channel}2": "high:Q", other: "at:Q"}
-            whiskers.append(alt.Chart(values(lines)).mark_rule(color=GREY, opacity=0.7).encode(**places))
-    chart = word_scatter(
-        points,
-        labelled=range(len(points)),
-        x=axes[kept],
-        y=axes[removed],
-        size=(520, 360),
-        mark={"size": 60, "opacity": 0.9},
-        encoding={"color": alt.value(BLUE)},
-    )
-    level = [] if chance is None else [
-        alt.Chart(values([{}])).mark_rule(color=GREY, strokeDash=[4, 4]).encode(y=alt.datum(chance))
-    ]  # fmt: skip
-    said = f"{removed} against {kept} for {', '.join(row['space'] for row in points)}"
-    return styled(alt.layer(*whiskers, *level, chart), title=title, alt=said)
+    keys = ("value", "low", "high")
+    rows = [{**row, "method": row[by]} for row in checked_rows(rows, down, by, "part", *keys)]
+    names = list(dict.fromkeys(row["method"] for row in rows))
+    looks = method_encoding({name: (*look, [1, 0]) for name, look in zip(names, cycle(_SIDE_BY_SIDE), strict=False)})
+    order = alt.YOffset("method:N", sort=names)
+    ends = [row[key] for row in rows for key in keys if row[key] is not None]
+    shown = [f"{down}:N", f"{by}:N", *(alt.Tooltip(f"{key}:Q", format=CHART_NUMBER) for key in keys)]
+    across = {"scale": alt.Scale(domain=[min(0.0, *ends), max(1.0, *ends)], nice=False), "title": x or None}
+    panels = []
+    for name in dict.fromkeys(row["part"] for row in rows):
+        part = [row for row in rows if row["part"] == name]
+        axis = alt.Axis(ticks=False, domain=False, grid=True, labelLimit=240, minExtent=150)
+        up = alt.Y(f"{down}:N", **word_order([row[down] for row in part]), title=None, axis=axis)
+        base = alt.Chart(values(part)).encode(y=up)
+        spread = {"x": alt.X("low:Q", **across), "x2": "high:Q", "yOffset": order, "color": looks["color"]}
+        middle = {"x": alt.X("value:Q", **across), "yOffset": order, "tooltip": shown, **looks}
+        gone = base.transform_filter("isValid(datum.if_gone)").mark_tick(color=GREY, thickness=2, bandSize=34)
+        height = alt.Step(12 * len(names) + 10, **{"for": "position"})
+        panel = alt.layer(
+            gone.encode(x=alt.X("if_gone:Q", **across)),
+            base.mark_rule(strokeWidth=1.6).encode(**spread),
+            base.mark_point(size=45, filled=True, opacity=1).encode(**middle),
+        )
+        panels.append(panel.properties(width=460, height=height, title=name))
+    said = f"Intervals of {', '.join(dict.fromkeys(row[down] for row in rows))} for {', '.join(names)}"
+    return styled(alt.vconcat(*panels, spacing=18), title=title, alt=said)

@@ -399,6 +399,15 @@ def figure(chart: Any, caption: str) -> Figure:
     return Figure(to_svg(chart), caption)
 
 
+def can_draw() -> bool:
+    """Return whether charts can be drawn and written here."""
+    try:
+        check_ready()
+    except MissingExtraError:
+        return False
+    return True
+
+
 def check_ready() -> None:
     """Raise if charts cannot be drawn and written here, and say what to install."""
     altair()

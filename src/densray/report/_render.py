@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from html import escape
 from importlib import resources
+from textwrap import wrap
 from typing import TYPE_CHECKING, Literal
 
 from densray._version import __version__
@@ -18,13 +20,16 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 #: Letters of a word beyond which it is folded where a column is narrow.
-_LONGEST_WORD = 16
+_LONGEST_WORD = 20
 _UNLIMITED = 10_000  # characters of a line
 _GRADES = {"good": "green", "fair": "cyan", "weak": "yellow", "none": "red"}
 
 
-def to_terminal(shown: Report | Section | Result | Table, *, provenance: bool = True) -> Group:
-    """Return what a rich console prints: headings, tables, notes, provenance; figures appear by their captions."""
+def to_terminal(shown: Report | Section | Result | Table, *, provenance: bool = True, details: bool = True) -> Group:
+    """Return what a rich console prints: headings, tables, notes, provenance; figures appear by their captions.
+
+    Without ``details``, folded tables are named and not shown.
+    """
     from rich.console import Group
     from rich.text import Text
 
@@ -37,13 +42,16 @@ def to_terminal(shown: Report | Section | Result | Table, *, provenance: bool = 
         ]
     for section in sections_of(shown):
         parts += [Text(section.title, style="bold")] if section.title else []
-        parts += [_coloured(section.text)] if section.text else []
-        for table in section.tables:
+        parts += [_coloured(section.text), Text()] if section.text else []
+        for table in [table for table in section.tables if details or not table.folded]:
             # not the title of the drawing, which would be folded at the width of the columns
             parts += [Text(table.title, style="italic")] if table.title else []
             parts += [_Drawing(table), *(Text(note, style="dim") for note in table.notes), Text()]
-        parts += [Text(f"Figure: {figure.caption}", style="dim") for figure in section.figures]
-        parts += [Text(_footer(section), style="dim"), Text()] if section.provenance and provenance else []
+        left = [table.title for table in section.tables if table.folded and not details]
+        foot = [f"--details shows: {'; '.join(left)}."] if left else []
+        foot += [f"Figure: {figure.caption}" for figure in section.figures]
+        foot += [_footer(section)] if section.provenance and provenance else []
+        parts += [Text("\n".join(foot), style="dim"), Text()] if foot else []
     return Group(*parts)
 
 
@@ -64,14 +72,16 @@ class _Drawing:
         self._table = table
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RichTable]:
-        from rich.measure import Measurement
-
         def fits(columns: Sequence[int]) -> bool:
-            drawn = _draw(self._table, columns, whole=True)
-            return Measurement.get(console, options.update(width=_UNLIMITED), drawn).minimum <= options.max_width
+            return sum(_least_widths(self._table, columns)) + _between(columns) <= options.max_width
 
         for columns in _parts(self._table.headings, fits):
-            yield _draw(self._table, columns, whole=fits(columns))
+            yield _draw(self._table, columns, options.max_width)
+
+
+def _between(columns: Sequence[int]) -> int:
+    """Return what a drawing takes beside its cells: two blanks after each column, one at either edge."""
+    return 2 * len(columns) + 1
 
 
 def _parts(headings: Sequence[str], fits: Callable[[Sequence[int]], bool]) -> list[list[int]]:
@@ -94,34 +104,57 @@ def _parts(headings: Sequence[str], fits: Callable[[Sequence[int]], bool]) -> li
     return [part for part in parts if part != [0]] or [[0]]
 
 
-def _draw(table: Table, columns: Sequence[int], *, whole: bool) -> RichTable:
-    """Return some columns of a table; text is folded where there is no room, and numbers are not.
-
-    `whole` says whether there is room for the first column as it is.
-    """
+def _draw(table: Table, columns: Sequence[int], room: int) -> RichTable:
+    """Return some columns of a table; text is folded where there is no room, and numbers are not."""
     from rich import box
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
+    drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     headings, numeric, rows = table.headings, table.numeric(), table.shown()
-    for place in columns:
-        firm = numeric[place] or (place == 0 and whole)
+    for place, width in zip(columns, _widths(table, columns, room), strict=True):
         justify: Literal["left", "right"] = "right" if numeric[place] else "left"
-        least = _least_width(headings[place], [row[place] for row in rows], whole=firm)
-        least = 1 if place == 0 and not whole else least
-        drawn.add_column(Text(headings[place]), justify=justify, min_width=least, no_wrap=firm, overflow="fold")
+        heading = Text("\n".join(wrap(headings[place], width)))
+        drawn.add_column(heading, justify=justify, width=width, overflow="fold")
     for number, cells in enumerate(rows):
+        if title := table.group_heading(number):
+            drawn.add_row(Text(title, style="italic"))
         drawn.add_row(*(Text(cells[at], style="bold" if table.is_best(number, at) else "") for at in columns))
     return drawn
 
 
-def _least_width(heading: str, cells: Sequence[str], *, whole: bool) -> int:
-    """Return the width below which a column is not drawn: that of its longest cell, or of its longest word."""
-    longest = max(map(len, heading.split()), default=1)
-    if whole:
-        return max([longest, *map(len, cells)])
-    return max([longest, *(min(len(word), _LONGEST_WORD) for cell in cells for word in cell.split())])
+def _widths(table: Table, columns: Sequence[int], room: int) -> list[int]:
+    """Return how wide columns are drawn: what is left of the room goes to the narrowest that are folded."""
+    widths, left = _least_widths(table, columns), room - _between(columns)
+    if sum(widths) > left:  # even names are folded
+        widths[0] = max(left - sum(widths[1:]), 1)
+    full = [max(map(len, _lines(table, place))) for place in columns]
+    for _ in range(left - sum(widths)):
+        short = [at for at in range(len(columns)) if widths[at] < full[at]]
+        if short:
+            widths[min(short, key=widths.__getitem__)] += 1
+    return widths
+
+
+def _least_widths(table: Table, columns: Sequence[int]) -> list[int]:
+    """Return the widths below which columns are not drawn: of names and numbers that of the longest, else of a word."""
+    numeric = table.numeric()
+    found = []
+    for place in columns:
+        words = [len(word) for word in table.headings[place].split()]
+        lines = _lines(table, place)[1:]
+        if numeric[place] or place == 0:
+            words += map(len, lines)
+        else:
+            words += [min(len(word), _LONGEST_WORD) for line in lines for word in line.split()]
+        found.append(max(words, default=1))
+    return found
+
+
+def _lines(table: Table, place: int) -> list[str]:
+    """Return what stands in a column, its heading first; names of groups stand in the first."""
+    groups = [table.group_heading(row) for row in range(len(table.rows))] if place == 0 else []
+    return [table.headings[place], *(cells[place] for cells in table.shown()), *groups]
 
 
 def _footer(section: Section) -> str:
@@ -156,6 +189,8 @@ def _markdown_table(table: Table) -> str:
     rules = ["---:" if numeric else "---" for numeric in table.numeric()]
     lines = [_markdown_line([_escape(heading) for heading in table.headings]), _markdown_line(rules)]
     for number, cells in enumerate(table.shown()):
+        if heading := table.group_heading(number):
+            lines.append(_markdown_line([f"*{_escape(heading)}*", *[""] * (len(cells) - 1)]))
         shown = [_escape(cell) for cell in cells]
         lines.append(_markdown_line([f"**{c}**" if table.is_best(number, i) else c for i, c in enumerate(shown)]))
     title = [f"**{table.title}**", ""] if table.title else []
@@ -180,7 +215,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 def to_html(shown: Report | Section | Result | Table, *, title: str = "") -> str:
     """Return one self-contained page: styles and figures inside, readable in light and dark, offline."""
     title = title or _title_of(shown)
-    lead = f"<p>{escape(shown.text)}</p>" if isinstance(shown, Report) and shown.text else ""
+    lead = "\n".join(_paragraphs(shown.text)) if isinstance(shown, Report) else ""
     style = resources.files("densray.report").joinpath("page.css").read_text(encoding="utf-8")
     return "\n".join(
         [
@@ -210,6 +245,18 @@ def to_html_fragment(shown: Report | Section | Result | Table) -> str:
     return "\n".join(_html_section(section) for section in sections_of(shown))
 
 
+def _paragraphs(text: str) -> list[str]:
+    """Return each line of a text as a paragraph; those that begin with a dot, as ``• one``, as the items of a list."""
+    parts: list[str] = []
+    for line in text.splitlines():
+        item = line.startswith("• ")
+        if item and parts and parts[-1].endswith("</ul>"):
+            parts[-1] = f"{parts[-1].removesuffix('</ul>')}<li>{escape(line[2:])}</li></ul>"
+        else:
+            parts.append(f"<ul><li>{escape(line[2:])}</li></ul>" if item else f"<p>{escape(line)}</p>")
+    return parts
+
+
 def _title_of(shown: Report | Section | Result | Table) -> str:
     return shown.title or "densray"
 
@@ -217,13 +264,18 @@ def _title_of(shown: Report | Section | Result | Table) -> str:
 def _html_section(section: Section) -> str:
     parts = ["<section>"]
     parts += [f"<h2>{escape(section.title)}</h2>"] if section.title else []
-    parts += [f"<p>{escape(section.text)}</p>"] if section.text else []
-    parts += [_html_table(table) for table in section.tables]
+    parts += _paragraphs(section.text)
     parts += [_html_figure(figure) for figure in section.figures]
+    parts += [_html_table(table) for table in section.tables if not table.folded]
+    parts += [_folded(table) for table in section.tables if table.folded]
     if section.provenance:
         table = _html_table(section.provenance.table())
         parts.append(f"<details><summary>Provenance</summary>{table}</details>")
     return "\n".join([*parts, "</section>"])
+
+
+def _folded(table: Table) -> str:
+    return f"<details><summary>{escape(table.title)}</summary>{_html_table(replace(table, title=''))}</details>"
 
 
 def _html_figure(figure: Figure) -> str:
@@ -240,7 +292,10 @@ def _html_table(table: Table) -> str:
         f'<th scope="col"{kind}>{escape(heading)}</th>' for kind, heading in zip(classes, table.headings, strict=True)
     )
     body = "\n".join(
-        "<tr>" + "".join(_html_cell(table, number, i, cell, classes[i]) for i, cell in enumerate(cells)) + "</tr>"
+        _html_group(table, number)
+        + "<tr>"
+        + "".join(_html_cell(table, number, i, cell, classes[i]) for i, cell in enumerate(cells))
+        + "</tr>"
         for number, cells in enumerate(table.shown())
     )
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in table.notes)
@@ -249,6 +304,12 @@ def _html_table(table: Table) -> str:
         f'<div class="table"><table>{caption}<thead><tr>{head}</tr></thead>\n'
         f"<tbody>\n{body}\n</tbody></table></div>{notes}"
     )
+
+
+def _html_group(table: Table, row: int) -> str:
+    heading = table.group_heading(row)
+    span = len(table.headings)
+    return f'<tr><th scope="rowgroup" colspan="{span}" class="group">{escape(heading)}</th></tr>\n' if heading else ""
 
 
 def _html_cell(table: Table, row: int, column: int, text: str, kind: str) -> str:

@@ -64,6 +64,10 @@ class Table:
         Sentences shown under the table.
     best
         The cells to set in bold, as (row number, column key); see :func:`best_cells`.
+    group
+        The key of the rows' headings, if they have some: rows in sequence that agree in it stand under one line.
+    folded
+        Whether the table is for those who ask: closed on a page, and left out on a terminal without ``--details``.
 
     Examples
     --------
@@ -79,6 +83,8 @@ class Table:
     rows: Sequence[Row]
     notes: Sequence[str] = ()
     best: frozenset[Cell] = frozenset()
+    group: str = ""
+    folded: bool = False
 
     @property
     def headings(self) -> list[str]:
@@ -88,6 +94,13 @@ class Table:
     def shown(self) -> list[list[str]]:
         """Return the cells as rounded text, row by row."""
         return [[column.show(row.get(column.key)) for column in self._columns()] for row in self.rows]
+
+    def group_heading(self, row: int) -> str:
+        """Return the line that stands above a row: the name of its group, if it is the first of it."""
+        if not self.group:
+            return ""
+        name = str(self.rows[row][self.group])
+        return "" if row and str(self.rows[row - 1][self.group]) == name else name
 
     def numeric(self) -> list[bool]:
         """Return for each column whether it holds numbers only, so that it can be set flush right."""

@@ -175,12 +175,14 @@ def _show_tests(bench: Workbench, lexicon: Lexicon, remover: str, words: Removal
 
 
 def _measured(result: RemovalResult, kind: str) -> list[dict[str, Any]]:
-    rows = [row for row in result.overview().rows if row["kind"] == kind]
-    return [{key: value for key, value in row.items() if key != "kind"} for row in rows]
+    left_out = ("kind", "part", *(("if_gone",) if kind == "kept" else ()))
+    rows = [row for row in result.rows() if row["kind"] == kind]
+    return [{key: value for key, value in row.items() if key not in left_out} for row in rows]
 
 
 def _columns(result: RemovalResult) -> dict[str, Any]:
-    return {space.name: st.column_config.NumberColumn(format="%.3f") for space in result.spaces}
+    numbers = {space.name: st.column_config.NumberColumn(format="%.3f") for space in result.spaces}
+    return {**numbers, "if_gone": st.column_config.NumberColumn("if gone", format="%.1f")}
 
 
 def _offer_downloads(bench: Workbench, erasure: Erasure, words: RemovalWords, *, stem: str) -> None:
