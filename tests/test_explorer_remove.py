@@ -81,7 +81,7 @@ class TestThePage:
                 "two different words stand for the ends of a concept, such as: good, bad. Typed: man.",
             ),
             ({"anchors": "man, woman, child"}, "Typed: man, woman, child"),
-            ({"anchors": "man, qqzz"}, "'qqzz' not in 'googlenews-26k'"),
+            ({"anchors": "man, qqzz"}, "“qqzz” not in “googlenews-26k”"),
             ({"neutral_from": "list", "neutral": "qqzz zzqq"}, "0 of 2 words are in"),
             ({"neutral_from": "list", "neutral": " ".join(map(chr, range(0x4E00, 0x5700)))}, "2,000 can be drawn"),
             ({"n_axes": "50"}, "50 axes were asked for, and 14 words"),

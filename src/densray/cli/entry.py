@@ -128,8 +128,10 @@ def _describe_os_error(error: OSError) -> str:
 
 
 def _say(message: str, *, code: int) -> int:
+    from densray.cli.terminal import complain
+
     line = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in " ".join(message.split()))
-    print(f"densray: {line}", file=sys.stderr)
+    complain(line)
     return code
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,7 +21,7 @@ from densray.cli.options import (
     split_names,
     split_numbers,
 )
-from densray.cli.terminal import check_figure, long_run, note, print_json, progress_bar, show, write_figure
+from densray.cli.terminal import check_figure, complain, long_run, note, print_json, progress_bar, show, write_figure
 
 if TYPE_CHECKING:
     from densray.report import Table
@@ -81,7 +80,7 @@ def _reproduce_analogies(table: str, space: str, limit: int, embedding: str, ans
         sets.append(load_analogies("bats"))
     except DataError as error:
         if not answer.quiet:
-            print(f"densray: without BATS: {' '.join(str(error).split())}", file=sys.stderr)
+            complain(f"without BATS: {' '.join(str(error).split())}")
     vectors = load_space(space, limit=limit)
     with long_run(fresh=fresh, quiet=answer.quiet) as run:
         with run.progress("Solving analogies") as progress:

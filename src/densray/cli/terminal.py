@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import sys
+import textwrap
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -150,6 +152,14 @@ def note(text: str, *, quiet: bool = False) -> None:
         print(text, file=sys.stderr)
 
 
+def complain(text: str) -> None:
+    """Print a line on stderr; on a screen, broken between words."""
+    line = f"densray: {text}"
+    if sys.stderr.isatty():
+        line = textwrap.fill(line, shutil.get_terminal_size().columns, break_long_words=False, break_on_hyphens=False)
+    print(line, file=sys.stderr)
+
+
 _SECONDS_BEFORE_BAR = 1.0
 
 
@@ -224,7 +234,7 @@ class LongRun:
             yield progress
         if self.journal.n_reused and not self._quiet:
             taken = self._count(self.journal.n_reused)
-            print(f"densray: {taken} taken from an interrupted run; --fresh computes everything again", file=sys.stderr)
+            complain(f"{taken} taken from an interrupted run; --fresh computes everything again")
 
     def interrupted(self) -> str:
         """Say what an interruption left; nothing is written after that."""
