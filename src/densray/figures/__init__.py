@@ -18,7 +18,16 @@ from densray.figures._results import (
     interval_plot,
     seed_influence,
 )
-from densray.figures._style import can_draw, check_chart_path, figure, layer_curves, save, to_bytes, to_svg, training_size
+from densray.figures._style import (
+    can_draw,
+    check_chart_path,
+    figure,
+    layer_curves,
+    save,
+    to_bytes,
+    to_svg,
+    training_size,
+)
 from densray.figures._words import agreement_scatter, axis_scatter, ranked_words, score_histogram
 
 __all__ = [
