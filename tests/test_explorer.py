@@ -193,6 +193,30 @@ class TestTheGuard:
         assert answer({"host": "127.0.0.1:8501"}, kind="websocket")[0] == "guard"
         assert answer({}, kind="websocket")[0] == "guard"
 
+    def test_a_page_is_told_where_its_server_is(self):
+        async def application(scope, receive, send):
+            assert not any(name == b"accept-encoding" for name, _ in scope["headers"])
+            await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"19")]})
+            await send({"type": "http.response.body", "body": b"<html><head>", "more_body": True})
+            await send({"type": "http.response.body", "body": b"</html>"})
+
+        def ask(path):
+            sent = []
+
+            async def keep(message):
+                sent.append(message)
+
+            headers = [(b"host", b"127.0.0.1:8501"), *([(b"accept-encoding", b"gzip")] if path == "/map" else [])]
+            scope = {"type": "http", "method": "GET", "path": path, "headers": headers}
+            asyncio.run(Guard(application, port=8501)(scope, None, keep))
+            return sent
+
+        start, body = ask("/map")
+        assert b"window.__streamlit" in body["body"]
+        assert dict(start["headers"])[b"content-length"] == str(len(body["body"])).encode()
+        assert b"content-security-policy" in dict(start["headers"])
+        assert b"window.__streamlit" not in b"".join(part.get("body", b"") for part in ask("/_stcore/health"))
+
     def test_browsers_are_told_to_load_nothing_from_outside_and_to_frame_it_nowhere(self):
         policy = answer(OURS)[2]["content-security-policy"]
         assert "default-src 'self'" in policy

@@ -295,6 +295,19 @@ def test_the_html_page_needs_no_network(tmp_path: Path) -> None:
     assert "vegaEmbed" in page
 
 
+def test_the_html_page_has_a_title_a_language_and_the_width_of_the_window() -> None:
+    rows = [{"word": word, "x": n, "y": n % 7} for n, word in enumerate(WORDS)]
+    chart = figures.axis_scatter(rows, title="Words & <others>", interactive=True, fluid=True)
+    page = figures.to_bytes(chart, "html").decode()
+    assert '<html lang="en">' in page
+    assert 'name="viewport"' in page
+    assert re.search(r"<title>Words &amp; &lt;others&gt;[^<]*40 words by x", page)
+    assert '"width": "container"' in page
+    assert "prefers-color-scheme: dark" in page
+    fixed = figures.to_bytes(figures.axis_scatter(rows), "html").decode()
+    assert '"width": "container"' not in fixed
+
+
 def test_charts_are_not_written_where_they_should_not(tmp_path: Path) -> None:
     chart = CHARTS["eigenvalue_spectrum"]()
     old = tmp_path / "old.svg"

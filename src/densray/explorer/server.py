@@ -60,7 +60,11 @@ class Guard:
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
         if scope["type"] == "lifespan" or self._is_ours(scope):
-            await self.app(scope, receive, self._adding_headers(send))
+            send = self._adding_headers(send)
+            if scope["type"] == "http" and scope.get("method") == "GET" and _is_page(scope["path"]):
+                plain = [(name, value) for name, value in scope["headers"] if name.lower() != b"accept-encoding"]
+                scope, send = {**scope, "headers": plain}, _naming_the_server(send)
+            await self.app(scope, receive, send)
         elif scope["type"] == "websocket":
             await receive()
             await send({"type": "websocket.close", "code": 1008, "reason": "not from this page"})
@@ -82,6 +86,33 @@ class Guard:
             await send(message)
 
         return adding
+
+
+#: Without it the client of a page below the first looks for its server in two places, and one is not there.
+_WHERE = b"<script>window.__streamlit = {BACKEND_BASE_URL: window.location.origin}</script>"
+
+
+def _is_page(path: str) -> bool:
+    """Return whether a path is that of a page, not of a file or of the server's own traffic."""
+    return not path.startswith(("/_stcore", "/static", "/media", "/component")) and "." not in path.rsplit("/", 1)[-1]
+
+
+def _naming_the_server(send: Send) -> Send:
+    """Return a way to send a page that tells its client where the server is."""
+    held: list[Message] = []
+
+    async def naming(message: Message) -> None:
+        held.append(message)
+        if message["type"] == "http.response.start" or message.get("more_body"):
+            return
+        start, *bodies = held
+        page = b"".join(body.get("body", b"") for body in bodies).replace(b"<head>", b"<head>" + _WHERE, 1)
+        kept = [(name, value) for name, value in start["headers"] if name.lower() != b"content-length"]
+        length = [(b"content-length", str(len(page)).encode())] if page else []
+        await send({**start, "headers": [*kept, *length]})
+        await send({"type": "http.response.body", "body": page})
+
+    return naming
 
 
 ADDRESS, PORT = "127.0.0.1", 8501

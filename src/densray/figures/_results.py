@@ -19,7 +19,6 @@ from densray.figures._style import (
     altair,
     checked_rows,
     equality_line,
-    furthest_from_equality,
     ink,
     method_encoding,
     on_ground,
@@ -31,6 +30,7 @@ from densray.figures._style import (
     written_ends,
     zero_lines,
 )
+from densray.figures._words import furthest_from_equality
 from densray.report import CHART_NUMBER
 
 #: One hue from the ground to its opposite, on a light ground and on a dark one: the order survives in grey.

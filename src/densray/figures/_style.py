@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import json
 from collections.abc import Mapping, Sequence
@@ -154,11 +155,11 @@ def method_encoding(looks: Mapping[str, Look]) -> dict[str, Any]:
     }
 
 
-def styled(chart: Any, *, title: str = "", alt: str = "") -> Any:
+def styled(chart: Any, *, title: str = "", alt: str = "", fluid: bool = False) -> Any:
     """Return a chart in the house style: a title that stands clear, quiet axes, readable sizes.
 
     The ground is white, on a page the page's own (`for_page`); letters and lines follow it. `alt` says in words what
-    the chart shows, for those who cannot see it.
+    the chart shows, for those who cannot see it; `fluid`, that its labels stand apart at any width.
     """
     module = altair()
     if title:
@@ -178,7 +179,8 @@ def styled(chart: Any, *, title: str = "", alt: str = "") -> Any:
         ),
         header=module.HeaderConfig(labelFontSize=13, titleFontSize=13, labelColor=letters),
     )  # fmt: skip
-    described = {"description": alt or title} if alt or title else {}
+    described: dict[str, Any] = {"description": ". ".join(filter(None, (title, alt)))} if alt or title else {}
+    described |= {"usermeta": {"fluid": True}} if fluid else {}
     return chart.properties(config=look, **described)  # at once: every step would copy the chart
 
 
@@ -227,13 +229,6 @@ def _table(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
     keys = [key for key in dict.fromkeys(key for row in rows for key in row) if key not in _PRIVATE]
     named = {" ".join(titles.get(key, key).split()): key for key in keys}
     return [{name: row.get(key) for name, key in named.items()} for row in rows]
-
-
-def furthest_from_equality(rows: Sequence[Row], first: str, second: str, count: int) -> list[int]:
-    """Return the numbers of the words furthest from the line, alternating between its two sides."""
-    ordered = sorted(range(len(rows)), key=lambda number: float(rows[number][first] - rows[number][second]))
-    half = min(count // 2, len(ordered) // 2)
-    return [number for pair in zip(ordered[:half], ordered[::-1][:half], strict=True) for number in pair]
 
 
 def equality_line(domain: tuple[float, float]) -> Any:
@@ -288,17 +283,11 @@ def training_size(rows: Any, *, measure: str = "Kendall τ", title: str = "") ->
     looks = method_looks([row["method"] for row in rows])
 
     def panel(key: str, name: str, *, height: int, last: bool) -> Any:
-        across = alt.X(
-            "size:Q",
-            title="words in the training lexicon" if last else None,
-            scale=alt.Scale(type="log", base=2, nice=False, padding=12),
-            axis=alt.Axis(values=sizes, labels=last, format="d", grid=False),
-        )
-        up = alt.Y(
-            f"{key}:Q",
-            title=f"{name} of {measure}",
-            scale=alt.Scale(zero=key == "std", padding=8 * (key == "mean")),
-        )
+        scale = alt.Scale(type="log", base=2, nice=False, padding=12)
+        ticks = alt.Axis(values=sizes, labels=last, format="d", grid=False)
+        across = alt.X("size:Q", title="words in the training lexicon" if last else None, scale=scale, axis=ticks)
+        heights = alt.Scale(zero=key == "std", padding=8 * (key == "mean"))
+        up = alt.Y(f"{key}:Q", title=f"{name} of {measure}", scale=heights)
         lines = [
             alt.Chart(values([row for row in rows if row["method"] == method]))
             .mark_line(strokeWidth=1.8, color=color, strokeDash=dash)
@@ -336,9 +325,8 @@ def layer_curves(rows: Sequence[Row], *, title: str = "") -> Any:
     alt = altair()
     rows = checked_rows(rows, "layer", "method", "auc", "low", "high")
     looks = method_looks([row["method"] for row in rows])
-    across = alt.X(
-        "layer:Q", title="layer (block, counted from 0)", axis=alt.Axis(format="d", grid=False, tickMinStep=1)
-    )
+    ticks = alt.Axis(format="d", grid=False, tickMinStep=1)
+    across = alt.X("layer:Q", title="layer (block, counted from 0)", axis=ticks)
     scale = alt.Scale(domain=[min(0.4, *(row["low"] for row in rows)), 1.0], clamp=True)
     up = alt.Y("auc:Q", title="AUROC on texts held out", scale=scale)
     layers = [alt.Chart(values([{"chance": 0.5}])).mark_rule(color=GREY, strokeDash=[2, 3]).encode(y="chance:Q")]
@@ -430,14 +418,29 @@ class _InScript(json.JSONEncoder):
         return super().encode(o).replace("<", "\\u003c")
 
 
+def _page(chart: Any) -> str:
+    """Return a page of its own: titled, as wide as the window where the chart allows it, light or dark."""
+    named = chart.to_dict()
+    title = html.escape(named.get("description", "densray"))
+    if named.get("usermeta", {}).get("fluid"):
+        chart = chart.properties(width="container", autosize=altair().AutoSizeParams(type="fit-x", contains="padding"))
+    page: str = chart.to_html(inline=True, json_kwds={"cls": _InScript})
+    ground = 'matchMedia("(prefers-color-scheme: dark)").matches ? "#121212" : "white"'
+    head = (
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{title}</title>\n'
+        "<style>:root { color-scheme: light dark } body { margin: 1rem }</style>\n</head>"
+    )
+    page = page.replace("<html>", '<html lang="en">', 1).replace("</head>", head, 1)
+    return page.replace('"background": "white"', f'"background": {ground}', 1)
+
+
 def to_bytes(chart: Any, kind: str) -> bytes:
     """Return a chart as the content of a file: ``png``, ``svg``, ``pdf`` or ``html``."""
     if f".{kind}" not in _SUFFIXES:
         raise OutputError(f"'{kind}' is no kind of chart file. Use {', '.join(each[1:] for each in _SUFFIXES)}.")
     _require_renderer()
     if kind == "html":
-        page: str = chart.to_html(inline=True, json_kwds={"cls": _InScript})
-        return page.encode("utf-8")
+        return _page(chart).encode("utf-8")
     if kind == "svg":
         text = io.StringIO()
         chart.save(text, format="svg")

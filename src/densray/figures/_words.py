@@ -23,7 +23,6 @@ from densray.figures._style import (
     altair,
     checked_rows,
     equality_line,
-    furthest_from_equality,
     ink,
     on_ground,
     styled,
@@ -67,7 +66,14 @@ def agreement_scatter(
         fluid=fluid,
     )
     said = f"{len(rows):,} words by their scores of {methods[0]} (across) and {methods[1]} (up)"
-    return styled(equality_line(domain) + scatter, title=title, alt=said)
+    return styled(equality_line(domain) + scatter, title=title, alt=said, fluid=fluid)
+
+
+def furthest_from_equality(rows: Sequence[Row], first: str, second: str, count: int) -> list[int]:
+    """Return the numbers of the words furthest from the line, alternating between its two sides."""
+    ordered = sorted(range(len(rows)), key=lambda number: float(rows[number][first] - rows[number][second]))
+    half = min(count // 2, len(ordered) // 2)
+    return [number for pair in zip(ordered[:half], ordered[::-1][:half], strict=True) for number in pair]
 
 
 #: The third coordinate, drawn as a colour, and its colours from low to high: grey where it is neither.
@@ -250,7 +256,7 @@ def axis_scatter(
         if axis in meant
         for mark in written_ends(meant[axis], channel, name)
     ]
-    return styled(altair().layer(*zero_lines(), scatter, *written), title=title, alt=said)
+    return styled(altair().layer(*zero_lines(), scatter, *written), title=title, alt=said, fluid=fluid)
 
 
 def _dot_size(count: int) -> int:

@@ -64,8 +64,9 @@ def show() -> None:
         marked=marked,
         n_labels=110 if len(rows) <= _FEW_WORDS else 70,
         size=_SIZE,
+        title=f"{len(rows):,} words of {bench.space.name}",  # of files: a page has it around the map
     )
-    drawn = draw(interactive=True, fluid=True)
+    drawn = draw(interactive=True, fluid=True, title="")
     if len(rows) > _MANY_WORDS:  # thousands of points move smoothly on a canvas only
         drawn = drawn.properties(usermeta={"embedOptions": {"renderer": "canvas"}})
     chart(drawn)
