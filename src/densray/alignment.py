@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from densray._vocabulary import check_seed, unit_rows
 from densray.errors import LexiconError, name_some
@@ -133,6 +132,8 @@ def draw_test_words(
     groups: dict[str, float] = {}
     for key, label in zip(spellings, labels.tolist(), strict=True):
         groups.setdefault(key, label)
+    from sklearn.utils import check_random_state
+
     random = check_random_state(random_state)
     strata = np.array(list(groups.values())) if len(np.unique(labels)) == 2 else np.zeros(len(groups))
     keys = np.array(list(groups), dtype=object)

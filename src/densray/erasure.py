@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from densray import errors
 from densray._arrays import HALF_TYPES, Array, ConvertedRows, map_rows, move, namespace, to_host, type_name
 from densray.errors import (
     CoverageError,
     DensRayError,
-    RotationNotFittedError,
     SpaceError,
     VectorError,
     name_some,
@@ -120,7 +120,7 @@ class Erasure:
         """
         components = getattr(rotation, "components_", None)
         if components is None:
-            raise RotationNotFittedError(
+            raise errors.RotationNotFittedError(
                 f"This {type(rotation).__name__} instance is not fitted yet. Call fit(X, y) first."
             )
         found = len(components)

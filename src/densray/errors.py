@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-from sklearn.exceptions import NotFittedError
+if TYPE_CHECKING:
+    from sklearn.exceptions import NotFittedError
 
 __all__ = [
     "AnalogyError",
@@ -64,8 +67,25 @@ class LabelError(DensRayError):
     """Labels that cannot be used: one class, constant scores, another length, too many classes."""
 
 
-class RotationNotFittedError(DensRayError, NotFittedError):
-    """A rotation was used before ``fit``."""
+if TYPE_CHECKING:
+
+    class RotationNotFittedError(DensRayError, NotFittedError):
+        """A rotation was used before ``fit``."""
+
+
+def __getattr__(name: str) -> Any:
+    """Make the one class with a base in scikit-learn when it is asked for: lists and paths need no scikit-learn."""
+    if name == "RotationNotFittedError":
+        return _not_fitted_error()
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+@cache
+def _not_fitted_error() -> type[DensRayError]:
+    from sklearn.exceptions import NotFittedError
+
+    documented = {"__doc__": "A rotation was used before ``fit``.", "__module__": __name__}
+    return type("RotationNotFittedError", (DensRayError, NotFittedError), documented)
 
 
 class NotAdditiveError(DensRayError, AttributeError):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from densray import _conversions
+from densray import _conversions, errors
 from densray._arrays import BLOCK_ROWS
 from densray._vocabulary import (
     Vocabulary,
@@ -24,7 +24,7 @@ from densray._vocabulary import (
     unit_rows,
 )
 from densray.erasure import Erasure, HasAxes, Removal
-from densray.errors import RotationNotFittedError, SpaceError, VectorError, name_some
+from densray.errors import SpaceError, VectorError, name_some
 
 if TYPE_CHECKING:
     import polars
@@ -356,7 +356,7 @@ class WordSpace:
 
     def _check_width(self, by: HasAxes) -> None:
         if not hasattr(by, "components_"):
-            raise RotationNotFittedError(f"{type(by).__name__} has no axes. Give a rotation that was fitted.")
+            raise errors.RotationNotFittedError(f"{type(by).__name__} has no axes. Give a rotation that was fitted.")
         width = np.shape(by.components_)[1]
         if width != self.width:
             raise SpaceError(
