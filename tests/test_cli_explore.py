@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import signal
 import socket
 import subprocess
@@ -56,14 +55,7 @@ def test_bad_input_is_one_line_and_exit_code_two(arguments, said, capsys):
 
 
 def test_a_missing_extra_names_the_command_that_installs_it(monkeypatch, capsys):
-    found = builtins.__import__
-
-    def importing(name, *more):
-        if name.split(".")[0] == "streamlit":
-            raise ModuleNotFoundError("No module named 'streamlit'", name="streamlit")
-        return found(name, *more)
-
-    monkeypatch.setattr(builtins, "__import__", importing)
+    monkeypatch.setitem(sys.modules, "streamlit", None)
     assert run(["explore", "--no-browser"]) == 2
     assert "pip install 'densray[explore]'" in capsys.readouterr().err
 

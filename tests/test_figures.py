@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import builtins
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -339,14 +339,7 @@ def test_bad_rows_are_named() -> None:
 
 
 def test_a_missing_extra_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = builtins.__import__
-
-    def without_altair(name: str, *rest: Any, **more: Any) -> Any:
-        if name == "altair":
-            raise ImportError(name)
-        return real(name, *rest, **more)
-
-    monkeypatch.setattr(builtins, "__import__", without_altair)
+    monkeypatch.setitem(sys.modules, "altair", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'densray\[figures\]'"):
         figures.ranked_words([{"word": "a", "score": 1}])
 

@@ -102,11 +102,15 @@ def test_interval_covers_the_planted_tau_at_its_nominal_rate() -> None:
     assert 0.85 <= hits / trials <= 0.95  # 0.9 ± 3 standard errors of 300 trials
 
 
-def test_the_tau_interval_of_3800_words_takes_no_minute() -> None:
-    gold, scores = noisy_scores(3800, seed=8, decimals=3)
-    start = time.process_time()  # of this process: a busy machine does not count
-    tau_interval(gold, scores)
-    assert time.process_time() - start < 10.0
+def test_four_times_the_words_take_the_tau_interval_at_most_forty_times_as_long() -> None:
+    def seconds(count: int) -> float:
+        gold, scores = noisy_scores(count, seed=8, decimals=3)
+        start = time.process_time()  # of this process: a busy machine does not count
+        tau_interval(gold, scores)
+        return time.process_time() - start
+
+    short = min(seconds(950) for _ in range(3))
+    assert min(seconds(3800) for _ in range(2)) < 40 * max(short, 1e-3)
 
 
 def test_equal_gold_unequal_lengths_and_nan_are_named() -> None:

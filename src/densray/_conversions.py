@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from densray.errors import SpaceError, VectorError, name_some, shorten
+from densray.errors import SpaceError, VectorError, load_extra, name_some, shorten
 
 if TYPE_CHECKING:
     import polars
@@ -80,8 +80,7 @@ def to_polars(space: WordSpace) -> polars.DataFrame:
 
 def to_pandas(space: WordSpace) -> Any:
     """Return a pandas frame with the words as its index and one column per dimension."""
-    import pandas
-
+    pandas = load_extra("pandas", "A pandas frame needs", "pandas!")
     return pandas.DataFrame(np.array(space.vectors), index=pandas.Index(list(space.words), name="word"))
 
 
@@ -95,9 +94,8 @@ def from_gensim(keyed_vectors: Any) -> WordsAndVectors:
 
 def to_gensim(space: WordSpace) -> Any:
     """Return a gensim ``KeyedVectors`` with a copy of the vectors."""
-    from gensim.models import KeyedVectors
-
-    keyed = KeyedVectors(space.width, dtype=np.float32)
+    models = load_extra("gensim.models", "KeyedVectors need", "gensim")
+    keyed = models.KeyedVectors(space.width, dtype=np.float32)
     keyed.add_vectors(list(space.words), np.array(space.vectors))
     return keyed
 
@@ -137,12 +135,10 @@ def from_spacy(vocab: Any) -> WordsAndVectors:
 
 def to_spacy(space: WordSpace) -> Any:
     """Return a spaCy ``Vocab`` with a copy of the vectors."""
-    from spacy.vectors import Vectors
-    from spacy.vocab import Vocab
-
-    vocab = Vocab()
+    vectors = load_extra("spacy.vectors", "A Vocab needs", "spacy!")
+    vocab = load_extra("spacy.vocab", "A Vocab needs", "spacy!").Vocab()
     keys = [vocab.strings.add(word) for word in space.words]
-    vocab.vectors = Vectors(data=np.array(space.vectors), keys=keys, name=space.name)
+    vocab.vectors = vectors.Vectors(data=np.array(space.vectors), keys=keys, name=space.name)
     return vocab
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ __all__ = [
     "UnknownWordError",
     "VectorError",
     "VectorTypeError",
+    "load_extra",
     "name_some",
     "shorten",
     "suggest",
@@ -140,6 +142,26 @@ class CoverageError(TaskError):
 
 class SignalWarning(RuntimeWarning):
     """More axes were asked for than carry signal: the others do not tell the labels apart."""
+
+
+def load_extra(module: str, need: str, install: str) -> Any:
+    """Return a module that is not always installed; where it is missing, the error names the command to install it.
+
+    Parameters
+    ----------
+    module : str
+        Its name, such as ``"dask.array"``.
+    need : str
+        What needs it, as the beginning of a sentence: ``"Dask collections need"``.
+    install : str
+        What to install: an extra (``"dask"``), or a package of its own (``"pandas!"``).
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0].replace("_", "-")
+        target = install.removesuffix("!") if install.endswith("!") else f"'densray[{install}]'"
+        raise MissingExtraError(f"{need} {package}, which is not installed. Run: pip install {target}") from error
 
 
 _LONGEST = 60  # letters of an item that are shown

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from densray._threads import single_threaded_blas
-from densray.errors import DensRayError, MissingExtraError
+from densray.errors import DensRayError, load_extra
 from densray.explorer.workbench import Workbench, use
 from densray.space import WordSpace
 
@@ -124,14 +124,8 @@ _SECONDS_TO_START = 20.0
 
 def check_ready(port: int = PORT) -> None:
     """Refuse, before a space is read, what would keep the explorer from starting: a missing extra, a port in use."""
-    try:
-        import altair  # noqa: F401
-        import cachetools  # noqa: F401
-        import streamlit  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError(
-            f"The explorer needs {error.name}, which is not installed. Install it with: pip install 'densray[explore]'"
-        ) from error
+    for module in ("altair", "cachetools", "streamlit"):
+        load_extra(module, "The explorer needs", "explore")
     if not 1 <= port <= 65_535:
         raise DensRayError(f"port {port} is given; a port is a number from 1 to 65535, such as port={PORT}.")
     with socket.socket() as probe:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from densray._files import atomic_write
-from densray.errors import DataError, MissingExtraError, OutputError
+from densray.errors import DataError, OutputError, load_extra
 from densray.report import Figure
 
 Row = Mapping[str, Any]
@@ -46,13 +46,7 @@ _REST: list[tuple[str, str, list[int]]] = [
 
 def altair() -> Any:
     """Return the altair module, or say how to install it."""
-    try:
-        import altair as module
-    except ImportError as error:
-        raise MissingExtraError(
-            "Figures need altair, which is not installed. Install it with: pip install 'densray[figures]'"
-        ) from error
-    return module
+    return load_extra("altair", "Figures need", "figures")
 
 
 def on_ground(light: str, dark: str) -> str:
@@ -403,12 +397,7 @@ def check_ready() -> None:
 
 
 def _require_renderer() -> None:
-    try:
-        import vl_convert  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError(
-            "Writing figures needs vl-convert, which is not installed. Install it with: pip install 'densray[figures]'"
-        ) from error
+    load_extra("vl_convert", "Writing figures needs", "figures")
 
 
 class _InScript(json.JSONEncoder):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
 from densray._arrays import Array, float64_like, is_dask, is_foreign, to_host
-from densray.errors import DensRayError, LabelError, MissingExtraError, NotAdditiveError, VectorError
+from densray.errors import DensRayError, LabelError, NotAdditiveError, VectorError, load_extra
 from densray.moments import ClassMoments, LabelMoments, MomentParts, merge_moments, moments_of_labels, on_host
 from densray.pair_sampling import SAMPLE_ROWS, check_partners, check_random_generator, too_many_rows
 from densray.rotations._input import (
@@ -427,9 +427,5 @@ def _apply(block: NDArray[Any], method: Callable[..., NDArray[Any]], options: di
 
 
 def _dask() -> Any:
-    try:
-        import dask
-        import dask.array
-    except ImportError as error:
-        raise MissingExtraError("Dask collections need Dask. Install it: pip install 'densray[dask]'.") from error
-    return dask
+    load_extra("dask.array", "Dask collections need", "dask")
+    return load_extra("dask", "Dask collections need", "dask")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from densray._files import atomic_write
 from densray._leace import leace
 from densray.erasure import Erasure
-from densray.errors import FormatError, MissingExtraError, TaskError
+from densray.errors import FormatError, TaskError, load_extra
 from densray.rotations import make_rotation
 from densray.states._models import (
     find_blocks,
@@ -303,10 +303,7 @@ class Intervention:
         return target
 
     def _save_gguf(self, target: Path, *, overwrite: bool) -> Path:
-        try:
-            import gguf
-        except ImportError:
-            raise MissingExtraError("gguf is not installed. Run: pip install 'densray[models]'") from None
+        gguf = load_extra("gguf", "A control vector needs", "models")
         with atomic_write(target, overwrite=overwrite) as temporary:
             writer = gguf.GGUFWriter(temporary, "controlvector")
             writer.add_string("controlvector.model_hint", self.model)
@@ -366,12 +363,7 @@ def _check_shapes(changes: Mapping[int, LayerChange], path: str | Path) -> None:
 
 
 def _safetensors(part: str) -> Any:
-    import importlib
-
-    try:
-        return importlib.import_module(f"safetensors.{part}" if part else "safetensors")
-    except ImportError:
-        raise MissingExtraError("safetensors is not installed. Run: pip install 'densray[models]'") from None
+    return load_extra(f"safetensors.{part}" if part else "safetensors", "Saved interventions need", "models")
 
 
 class _FirstTokens:

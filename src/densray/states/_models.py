@@ -15,7 +15,7 @@ import numpy as np
 
 from densray._threads import ignored_warnings
 from densray._vocabulary import spread_rows
-from densray.errors import MissingExtraError, TaskError
+from densray.errors import MissingExtraError, TaskError, load_extra
 
 if TYPE_CHECKING:
     import torch
@@ -30,12 +30,7 @@ _LOSS_GAIN_IN_NATS = 0.5
 
 def load_torch() -> Any:
     """Return the module `torch`, or say how to install it."""
-    try:
-        return importlib.import_module("torch")
-    except ImportError:
-        raise MissingExtraError(
-            "hidden states are read with PyTorch, which is not installed. Run: pip install 'densray[models]'"
-        ) from None
+    return load_extra("torch", "Hidden states need", "models")
 
 
 @dataclass(frozen=True)
@@ -107,12 +102,7 @@ def _load_transformer(path: Path, name: str, device: str) -> tuple[Any, Any]:
 @contextmanager
 def _quiet_loading() -> Iterator[None]:
     """Keep the libraries of models from writing bars and remarks of their own."""
-    try:
-        logging = importlib.import_module("transformers.utils.logging")
-    except ImportError:
-        raise MissingExtraError(
-            "models are loaded with transformers, which is not installed. Run: pip install 'densray[models]'"
-        ) from None
+    logging = load_extra("transformers.utils.logging", "Models need", "models")
     before = logging.get_verbosity()
     logging.set_verbosity_error()
     try:
