@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from densray._files import atomic_write
-from densray.errors import DataError, OutputError, load_extra
+from densray.errors import DataError, MissingExtraError, OutputError, load_extra
 from densray.report import Figure
 
 Row = Mapping[str, Any]
