@@ -144,8 +144,8 @@ def measure_errors(
             errors.append(np.linalg.norm(vocabulary.words @ free.T, axis=1))
             before.append(np.linalg.norm(vocabulary.words @ old.T, axis=1))
             rows.append({
-                "foretold": vocabulary.reliability(free, axis), "cone": found.cone.upper, "angle": angle,
-                "cone_covers": angle <= found.cone.upper, "foretold_before": vocabulary.reliability(old, axis),
+                "foretold": vocabulary.reliability(free, axis), "cone": found.seed_angle.upper, "angle": angle,
+                "cone_covers": angle <= found.seed_angle.upper, "foretold_before": vocabulary.reliability(old, axis),
                 "cone_before": old_cone, "cone_covers_before": angle <= old_cone,
             })  # fmt: skip
         shift = np.abs(vocabulary.words @ (axes[0] - axes[1]))

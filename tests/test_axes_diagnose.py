@@ -204,7 +204,7 @@ def test_parallel_pairs_are_consistent_and_random_ones_are_not() -> None:
         pair_consistency([("x", "y")], parallel, np.eye(30)[0], options)
 
 
-GOOD = {"auc": 0.95, "auc_low": 0.9, "auc_high": 0.97, "p_value": 0.001, "reliability": 0.9, "cone": 10.0,
+GOOD = {"auc": 0.95, "auc_low": 0.9, "auc_high": 0.97, "p_value": 0.001, "reliability": 0.9, "seed_angle": 10.0,
         "n_high": 7, "n_low": 7}  # fmt: skip
 
 
@@ -216,6 +216,7 @@ GOOD = {"auc": 0.95, "auc_low": 0.9, "auc_high": 0.97, "p_value": 0.001, "reliab
         ({"auc_low": 0.75}, "fair", 1),
         ({"reliability": 0.5}, "weak", 1),
         ({"reliability": 0.5, "auc_low": 0.5}, "weak", 2),
+        ({"auc": 0.15, "auc_low": 0.1, "auc_high": 0.2, "p_value": 1.0}, "none", 1),
     ],
 )
 def test_the_worst_answer_gives_the_verdict(figures: dict[str, float], grade: str, limits: int) -> None:
@@ -261,6 +262,12 @@ def test_the_advised_number_of_seeds_brings_an_axis_to_the_next_grade(seed: int)
     times = seeds_wanted(first.auc, first.auc_interval.low, few.vocabulary.reliability, 0.7)
     assert times is not None
     assert found(math.ceil(30 * times * 1.25)).verdict.grade in ("fair", "good")
+
+
+def test_an_axis_that_is_turned_round_is_said_to_be() -> None:
+    found = {**GOOD, "auc": 0.15, "auc_low": 0.1, "p_value": 1.0, "reliability": 0.3}
+    assert "unseen words lie on the wrong side" in judge(**{**found, "auc_high": 0.2}).line
+    assert "shuffled labels do as well" in judge(**{**found, "auc_high": 0.6}).line
 
 
 @pytest.fixture(scope="module")

@@ -56,9 +56,18 @@ def test_two_words_of_one_class_are_drawn_again() -> None:
     assert len(score.taus) == 10
 
 
+def test_sizes_that_are_not_given_are_those_there_are_words_for() -> None:
+    space, lexicon = planted_space()
+    result = evaluate_stability(space, lexicon, methods=["mean-difference"], n_samples=2)
+    assert (result.n_training, [score.size for score in result.scores]) == (150, [128])
+    few = Lexicon(dict(list(lexicon.items())[::10]))
+    result = evaluate_stability(space, few, methods=["mean-difference"], n_samples=2)
+    assert (result.n_training, [score.size for score in result.scores]) == (15, [8])
+
+
 def test_sizes_beyond_the_training_words_are_named() -> None:
     space, lexicon = planted_space()
-    with pytest.raises(TaskError, match="sizes from 4 to 5000 are given; 150 training words"):
+    with pytest.raises(TaskError, match=r"sizes=\(4, 5000\) is given; a sample has from 2 to 150 words"):
         evaluate_stability(space, lexicon, sizes=[4, 5000])
     with pytest.raises(TaskError, match="1 samples"):
         evaluate_stability(space, lexicon, sizes=[4], n_samples=1)

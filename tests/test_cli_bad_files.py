@@ -108,6 +108,12 @@ AXIS, SPACE, LIST = (
         (["diagnose", "space.txt", "space.parquet"], "It is a parquet file"),
         (["diagnose", "axis.npz", "lexicon.tsv"], AXIS),
         (["diagnose", "lexicon.tsv", "lexicon.tsv"], LIST),
+        (["info", "lexicon.csv"], LIST),
+        (["info", "one.txt"], "convert it with densray convert --source-format."),
+        (["evaluate", "analogy", "space.txt", "--set", "lexicon.tsv"], "words and labels ("),
+        (["evaluate", "analogy", "space.txt", "--set", "lexicon.csv"], "a lexicon, to fit an axis from"),
+        (["induce", "space.txt", "one.txt", "-o", "x.csv"], "two lists of words without labels: --high, --low"),
+        (["fit", "space.txt", "junk", "-o", "x.npz"], "junk: this is not a text file. One entry per line is needed."),
         (["convert", "axis.npz", "-o", "x.txt"], AXIS),
         (["rotate", "space.txt", "space.bin", "-o", "x.txt"], SPACE),
         (["erase", "space.txt", "space.npz", "-o", "x.txt"], SPACE),
@@ -128,6 +134,9 @@ def test_a_file_of_another_kind_is_named_for_what_it_is(
         write_space(space, tmp_path / f"space.{ending}")
     write_space(space, tmp_path / "space.glove", format="glove")
     Path("lexicon.tsv").write_text("".join(f"{word}\t{label:g}\n" for word, label in lexicon.items()))
+    Path("lexicon.csv").write_text("".join(f"{word},{label:g}\n" for word, label in lexicon.items()))
+    Path("one.txt").write_text("\n".join(space.words))
+    Path("junk").write_bytes(bytes(range(256)))
     save_rotation(make_rotation("mean-difference").fit(space.vectors[[0, 399]], [1, -1]), "axis.npz", space=space)
     assert run(arguments) == 2
     message = capsys.readouterr().err

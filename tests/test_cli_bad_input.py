@@ -223,6 +223,9 @@ def test_the_demonstration_replaces_its_own_report_only(tmp_path: Path, capsys: 
     thesis.write_text("years of work")
     assert "--overwrite" in refused(["demo", "-o", thesis], capsys)
     assert thesis.read_text() == "years of work"
+    assert "thesis.html" in refused(["demo", "-o", tmp_path / "thesis.pdf"], capsys)
+    assert "an HTML page" in refused(["evaluate", "bias", "--report", tmp_path / "thesis.pdf"], capsys)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.html"]
 
 
 @pytest.mark.filterwarnings("default")  # rows left out are told on stderr

@@ -102,7 +102,8 @@ def test_bad_input_is_one_line(files: Path, capsys: pytest.CaptureFixture[str]) 
     assert "it takes one" in _refusal(capsys, "evaluate", "lexicon", space, lexicon, lexicon, "--test", lexicon)
     assert "--any-case" in _refusal(capsys, "evaluate", "lexicon", space, files / "upper.tsv")
     assert "whole numbers" in _refusal(capsys, "evaluate", "stability", space, lexicon, "--sizes", "many")
-    assert "150 training words" in _refusal(capsys, "evaluate", "stability", space, lexicon)
+    said = "--sizes 8,999 is given; a sample has from 2 to 150 words"
+    assert said in _refusal(capsys, "evaluate", "stability", space, lexicon, "--sizes", "8,999")
     assert "NAME=SPACE" in _refusal(capsys, "reproduce", "table1", "--space", "fr")
 
 

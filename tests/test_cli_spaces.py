@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from densray import DensRay, Lexicon, LinearRotation, WordSpace, load_space, save_rotation
+from densray import DensRay, Lexicon, LinearRotation, MeanDifference, WordSpace, load_space, save_rotation
 from densray.cli.entry import run
 from densray.debiasing import evaluate_removal, load_concept, plan_removal
 from densray.formats import read_space, write_space
@@ -162,7 +162,7 @@ def test_info_says_what_a_file_holds(folder: Path, capsys: pytest.CaptureFixture
 
 
 def test_neighbors_are_those_of_the_library(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["neighbors", str(folder / "space.txt"), "word1", "word2", "--k", "3", "--json"]) == 0
+    assert run(["neighbors", str(folder / "space.txt"), "word1", "word2", "--top", "3", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [each["word"] for each in found] == ["word1", "word2"]
     for each in found:
@@ -240,3 +240,38 @@ def test_erasing_an_axis_that_predicts_warns_and_says_what_to_do(
         assert run(["erase", "space.densray", *wrong, "-o", "other.densray"]) == 2
         assert line in capsys.readouterr().err
     assert not Path("other.densray").exists()
+
+
+def test_erase_takes_two_lists_and_the_columns_of_a_table(
+    labelled: tuple[Path, WordSpace], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, _ = labelled
+    monkeypatch.chdir(folder)
+    rows = [line.split("\t") for line in Path("words.tsv").read_text("utf-8").splitlines()]
+    for name, side in (("high.txt", "1"), ("low.txt", "-1")):
+        Path(name).write_text("".join(f"{word}\n" for word, label in rows if label == side), "utf-8")
+    table = "".join(f"{number},{word},{label}\n" for number, (word, label) in enumerate(rows))
+    Path("table.csv").write_text(f"id,name,rating\n{table}", "utf-8")
+    Path("table.tsv").write_text(table.replace(",", "\t"), "utf-8")
+    lists = ["--high", "high.txt", "--low", "low.txt"]
+    for number, given in enumerate((
+        ["words.tsv"],
+        lists,
+        ["table.csv", "--word-column", "name", "--label-column", "rating"],
+        ["table.tsv", "--word-column", "1", "--label-column", "2", "--no-header"],
+    )):  # fmt: skip
+        assert run(["erase", "space.densray", *given, "-o", f"{number}.densray", "-q"]) == 0, given
+        assert np.allclose(read_space(f"{number}.densray").vectors, read_space("0.densray").vectors, atol=1e-6)
+    X, y, *_ = Lexicon.read("words.tsv").align(labelled[1])
+    save_rotation(MeanDifference(1).fit(X, y), "axis.npz")
+    for wrong, said in (
+        ([], "no LEXICON was given"),
+        (lists[:2], "--high was given without --low"),
+        (["words.tsv", *lists], "'words.tsv' was given beside --high and --low"),
+        (["axis.npz", *lists], "'axis.npz' was given beside --high and --low"),
+        (["axis.npz", "--header"], "--header given with axis.npz, an axis that is found already"),
+        (["gender", "--label-column", "2"], "--label-column given with the concept gender"),
+    ):
+        assert run(["erase", "space.densray", *wrong, "-o", "none.densray"]) == 2, wrong
+        assert said in capsys.readouterr().err
+    assert not Path("none.densray").exists()

@@ -292,6 +292,36 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_work(
     assert "pip install 'densray[figures]'" in capsys.readouterr().err
 
 
+def test_the_command_learns_from_two_lists_or_the_columns_of_a_table(
+    space: WordSpace,
+    concept_file: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    learned: list[Concept] = []
+
+    def stop(_: WordSpace, concept: Concept, *others: object, **options: object) -> None:
+        learned.append(concept)
+        raise TaskError("far enough.")
+
+    monkeypatch.setattr("densray.debiasing.evaluate_removal", stop)
+    monkeypatch.setenv("DENSRAY_JOURNAL", "")
+    table = tmp_path / "table.csv"
+    table.write_text("".join(f"x,{word},{label}\n" for word, label in (("er", "m"), ("sie", "f"))), "utf-8")
+    command = ["evaluate", "bias", str(write_space(space, tmp_path / "space.bin")), "--concept", str(concept_file)]
+    columns = ["--word-column", "1", "--label-column", "2", "--label-names", "f,m", "--no-header"]
+    for given in (["--high", "er", "--low", "sie"], ["--lexicon", str(table), *columns]):
+        assert run([*command, *given]) == 2
+        assert "far enough" in capsys.readouterr().err
+        assert dict(learned[-1].lexicon.items()) == {"er": 1.0, "sie": -1.0}
+        assert learned[-1].probed is not None
+    assert run([*command, *columns]) == 2
+    assert "--label-column" in (said := capsys.readouterr().err)
+    assert "given without --lexicon" in said
+    assert len(learned) == 2
+
+
 @pytest.mark.slow
 def test_gender_on_the_slice_shows_that_the_word_list_decides_more_than_the_method() -> None:
     google, concept = load_space("googlenews-26k").normalized(), load_concept("gender")

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from densray import WordSpace
-from densray.analogy import SOLVERS, evaluate_analogies, make_solver
+from densray.analogies import AnalogySet
+from densray.analogy import SOLVERS, Prediction, evaluate_analogies, make_solver
 from densray.datasets import load_analogies
 from densray.explorer.settings import DEFAULTS
 from densray.explorer.words import MOST_PAIRS, pairs_of_text, text_of_pairs
@@ -227,6 +228,17 @@ class TestAskingAgain:
         assert page.subheader[0].value == f"{miss.query} → {miss.words[0]}"
         assert f"“{miss.answers[0]}” is answer {miss.rank} of" in texts(page.caption)
 
+    def test_all_listed_answers_go_into_ask(self, googlenews, monkeypatch):
+        from densray.explorer.views import analogies as analogy_benchmark
+
+        listed = [("man", ("woman", "lady")), ("king", ("queen",)), ("boy", ("girl", "lass"))]
+        category = AnalogySet.from_pairs(listed)["pairs"]
+        asked = Prediction("pairs", "man", ("woman", "lady"), None, ("girl",), (1.0,), False, 2)
+        written = {}
+        monkeypatch.setattr(analogy_benchmark, "write_setting", written.__setitem__)
+        analogy_benchmark.ask_again(googlenews, category, "intrank", asked)
+        assert [(pair.query, pair.answers) for pair in pairs_of_text(written["pairs"])["pairs"]] == listed[1:]
+
     def test_pairs_of_phrases_survive_as_text(self):
-        pairs = [("man", "woman"), ("New York", "the U.S."), ("a,b", "c:d")]
+        pairs = [("man", "woman"), ("New York", "the U.S.", "America"), ("a,b", "c:d")]
         assert [pair.words for pair in pairs_of_text(text_of_pairs(pairs))["pairs"]] == pairs

@@ -312,11 +312,14 @@ def _kind_of_archive(path: Path) -> str | None:
 def _kind_of_lines(head: bytes) -> str | None:
     if WORD2VEC_HEADER.match(head):
         return "space"
-    lines = [line.split() for line in head.splitlines()[:20] if line.strip()]
+    whole = head.splitlines()[: 20 if len(head) < _HEAD_BYTES else -1][:20]
+    lines = [line.split() for line in whole if line.strip()]
     if not lines or b"\0" in head:
         return None
     if all(
         len(fields) > _VECTOR_NUMBERS and all(map(NUMBER.fullmatch, fields[1:_VECTOR_NUMBERS])) for fields in lines[:2]
     ):
         return "space"
+    if all(b"," in line or b";" in line for line in whole if line.strip()):
+        return "lexicon"  # no format of vectors has its numbers between commas
     return "lexicon" if all(len(fields) == 2 for fields in lines) else None

@@ -289,6 +289,12 @@ class Table:
         if len(fields) == 2 and (word_at in (None, 0, 1)) and (label_at in (None, 0, 1)):
             word_at = word_at if word_at is not None else 1 - (label_at or 0)
             return word_at, label_at if label_at is not None else 1 - word_at
+        if len(fields) == 1:
+            raise self._file.problem(
+                f"{shorten(first.text)} has a word and no label. Give a label after each word, or two lists of words "
+                "without labels: high='…', low='…'.",
+                first.number,
+            )
         if word_at is None or label_at is None:
             raise self._file.problem(
                 f"{shorten(first.text)} has {len(fields)} columns. Give two, word and label, or name them so in a "

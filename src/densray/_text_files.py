@@ -56,12 +56,13 @@ class TextFile:
         try:
             return content.decode(encoding).removeprefix("\ufeff")
         except UnicodeDecodeError as error:
+            if b"\0" in content[:4096] and content[:2] not in (b"\xff\xfe", b"\xfe\xff"):
+                raise self.problem("this is not a text file. One entry per line is needed.") from None
             line = content.count(b"\n", 0, error.start) + 1
             found = content[error.start : error.start + 8]
             likely = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "latin-1"
             raise self.problem(
-                f"byte {error.start} ({found!r}) is not {encoding}; it may be {likely}. Save it as UTF-8, or name its "
-                "encoding.",
+                f"byte {error.start} ({found!r}) is not {encoding}; it may be {likely}. Save it as UTF-8.",
                 line,
             ) from None
         except LookupError:

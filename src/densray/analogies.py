@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
+from densray._lexicon_files import parse_label
 from densray._text_files import FilePath, Line, TextFile
 from densray.errors import AnalogyError, shorten, suggest
 
@@ -236,8 +237,29 @@ def read_bats(folder: FilePath, *, encoding: str = "utf-8", name: str | None = N
 def read_pair_file(path: FilePath, *, encoding: str = "utf-8", name: str | None = None) -> AnalogySet:
     """Return the analogies of a file with a query and its answer (or ``answer/answer``) per line."""
     file = _open(path, encoding)
-    category = AnalogyCategory(file.path.stem, _pair_lines(file))
+    pairs = _pair_lines(file)
+    if _are_labels([pair.answer for pair in pairs]):
+        last = pairs[-1]
+        raise file.problem(
+            f"words and labels ({last.query}, {last.answer}): a lexicon, to fit an axis from. Analogies are pairs of "
+            "words, a query and its answer on each line."
+        )
+    category = AnalogyCategory(file.path.stem, pairs)
     return AnalogySet([category], name=name or file.path.stem)
+
+
+def _are_labels(answers: Sequence[str]) -> bool:
+    """Return whether answers, but for a heading, are labels: numbers or their names, with a sign, a point or repeated.
+
+    >>> _are_labels(["label", "1", "-1"]), _are_labels(["positive", "negative"]), _are_labels(["1", "2", "3"])
+    (True, True, False)
+    """
+    if parse_label(answers[0]) is None:
+        answers = answers[1:]
+    if not answers or any(parse_label(answer) is None for answer in answers):
+        return False
+    plain = all(answer.isdecimal() for answer in answers)  # one : 1, two : 2 are analogies
+    return not plain or 2 * len(set(answers)) <= len(answers)
 
 
 def _open(path: FilePath, encoding: str) -> TextFile:

@@ -37,7 +37,7 @@ from densray.axes._lexicon_evaluation import (
 from densray.axes._model import AxisModel
 from densray.axes._options import AxisOptions, find_seeds, fit_rotation
 from densray.axes._protocol import PAPER_METHODS, Protocol, TrainTest, fit_method
-from densray.axes._resampling import AxisErrors, Cone
+from densray.axes._resampling import AxisErrors, SeedAngle
 from densray.axes._scoring import WRITERS, Induction, induce, score_vocabulary
 from densray.axes._spaces import SpaceComparison, compare_spaces
 from densray.axes._stability import DEFAULT_SIZES, STABILITY_METHODS, SizeScore, Stability, evaluate_stability
@@ -66,7 +66,6 @@ __all__ = [
     "AxisModel",
     "AxisOptions",
     "AxisRelation",
-    "Cone",
     "Diagnosis",
     "FailedTrial",
     "HeldOutTau",
@@ -79,6 +78,7 @@ __all__ = [
     "Protocol",
     "RepeatedInduction",
     "SavedAxis",
+    "SeedAngle",
     "SizeScore",
     "SpaceComparison",
     "Stability",

@@ -134,14 +134,14 @@ def _figures(
     axes = [_agreement(seeds, scores, number) for number, scores in enumerate(held_out.T)]
     spread = vocabulary_spread(space, model)
     assert model.errors is not None
-    cone = model.errors.cone
+    angle = model.errors.seed_angle
     verdict = judge(
         auc=axes[0].auc,
         auc_low=axes[0].auc_interval.low,
         auc_high=axes[0].auc_interval.high,
         p_value=test.p_value,
         reliability=spread.reliability,
-        cone=cone.upper,
+        seed_angle=angle.upper,
         n_high=int(np.sum(seeds.sides > 0)),
         n_low=int(np.sum(seeds.sides < 0)),
         contradicting=[row["word"] for row in contradictions],
@@ -152,7 +152,7 @@ def _figures(
         "tau_interval": tau_interval(seeds.y, held_out[:, 0], inflation=HELD_OUT_INFLATION),
         "n_signal_axes": _count_leading(axis.auc_interval.low > 0.5 for axis in axes),
         "permutation": test,
-        "cone": cone,
+        "seed_angle": angle,
         "vocabulary": spread,
         "eigenvalues": None if eigenvalues is None else eigenvalues[:10].tolist(),
         "eigenvalue_gap": _gap(eigenvalues),

@@ -12,7 +12,7 @@ import numpy as np
 from densray.axes._evidence import NearMiss, PairConsistency, VocabularySpread
 from densray.axes._model import AxisModel
 from densray.axes._permutation import PermutationTest
-from densray.axes._resampling import Cone
+from densray.axes._resampling import SeedAngle
 from densray.metrics import Interval
 from densray.report import Column, Result, Table, show_count, show_estimate, show_number, show_p, show_share
 from densray.rotations import Rotation
@@ -59,25 +59,30 @@ def judge(
     auc_high: float,
     p_value: float | None,
     reliability: float,
-    cone: float,
+    seed_angle: float,
     n_high: int,
     n_low: int,
     contradicting: Sequence[str] = (),
 ) -> Verdict:
-    """Return the verdict on an axis from its held-out AUC, permutation p, reliability and confidence cone (degrees).
+    """Return the verdict on an axis from its held-out AUC, permutation p, reliability and seed angle (degrees).
 
     Where no permutation test was made (``p_value=None``) the other two answers decide, and the line says so. The advice
     comes from the number of seeds of either side and from those that score on the wrong side when left out.
 
-    >>> seeds = {"n_high": 7, "n_low": 7, "cone": 12.3, "p_value": 0.004}
+    >>> seeds = {"n_high": 7, "n_low": 7, "seed_angle": 12.3, "p_value": 0.004}
     >>> judge(auc=0.91, auc_low=0.88, auc_high=0.93, reliability=0.9, **seeds).line
-    'Trust: good: held-out AUC 0.91 [0.88, 0.93], permutation p = 0.004, reliability 0.90, 95% cone 12°.'
+    'Trust: good: held-out AUC 0.91 [0.88, 0.93], permutation p = 0.004, reliability 0.90, seed angle 12°.'
     >>> judge(auc=0.95, auc_low=0.88, auc_high=1.0, reliability=0.6, contradicting=["correct"], **seeds).sentence
     'Trust: weak: 14 seeds; other seeds would keep 60% of the differences between words; add about 10 more; “correct” \
 pulls the other way.'
     """
+    chance = (
+        "unseen words lie on the wrong side, as where the lists were made alike by erasing what they differ in"
+        if auc_high < 0.5
+        else "shuffled labels do as well"
+    )
     marks = {
-        "shuffled labels do as well": "none" if p_value is not None and p_value > SIGNIFICANT_P else "good",
+        chance: "none" if p_value is not None and p_value > SIGNIFICANT_P else "good",
         (
             f"it may order no more than {show_number(100 * auc_low, 0)} of 100 pairs of unseen words rightly"
             if auc_low > 0.5
@@ -90,7 +95,7 @@ pulls the other way.'
     test = "no permutation test" if p_value is None else f"permutation {show_p(p_value)}"
     figures = (
         f"held-out AUC {show_estimate(auc, auc_low, auc_high, 2)}, {test}, "
-        f"reliability {show_number(reliability, 2)}, 95% cone {show_number(cone, 0)}°"
+        f"reliability {show_number(reliability, 2)}, seed angle {show_number(seed_angle, 0)}°"
     )
     why = f" ({'; '.join(limits)})" if limits else ""
     said = [f"{n_high + n_low:,} seeds", *limits]
@@ -182,7 +187,7 @@ class Diagnosis(Result):
     n_signal_axes : int
         Leading axes whose AUC is above 0.5 beyond its interval.
     permutation : PermutationTest
-    cone : Cone
+    seed_angle : SeedAngle
     vocabulary : VocabularySpread
     eigenvalues : list of float or None
         The ten largest, for methods that have them.
@@ -219,7 +224,7 @@ class Diagnosis(Result):
     tau_interval: Interval
     n_signal_axes: int
     permutation: PermutationTest
-    cone: Cone
+    seed_angle: SeedAngle
     vocabulary: VocabularySpread
     eigenvalues: list[float] | None
     eigenvalue_gap: float | None
@@ -289,7 +294,6 @@ class Diagnosis(Result):
     def _figures(self) -> list[dict[str, str]]:
         first, test, spread = self.axes[0], self.permutation, self.vocabulary
         low, high = self.label_names or ("lower", "higher")
-        penalized = "" if getattr(self.rotation, "penalty_", None) is None else ", at this penalty per word"
         rows = [
             ("seeds", show_count(self.n_seeds),
              f"{self.n_high:,} {high}, {self.n_low:,} {low}; {show_share(self.coverage)} found"),
@@ -301,8 +305,8 @@ class Diagnosis(Result):
             ("held-out τ", _with_interval(first.tau, self.tau_interval), f"Kendall τ-b with the {self.labels}"),
             ("permutation p", show_number(test.p_value, open_ends=True),
              f"{test.n_permutations:,} shuffles of {test.n_seeds:,} seeds"),
-            ("95% cone", f"{show_number(self.cone.upper, 1)}°", f"holds the axis of all words like the seeds"
-             f"{penalized}; estimate {show_number(self.cone.median, 1)}°"),
+            ("seed angle", f"{show_number(self.seed_angle.upper, 1)}°", "from the average axis of sets of as many such "
+             f"words, at most (95%); estimate {show_number(self.seed_angle.median, 1)}°"),
             ("reliability", show_number(spread.reliability), "of the vocabulary's scores, against other seeds"),
             ("standard error", show_number(spread.standard_error, 4), "median over the vocabulary"),
             ("variance", show_share(spread.variance_share, 2),

@@ -17,7 +17,7 @@ from densray._threads import Progress
 from densray._vocabulary import spread_rows, unit_rows
 from densray.alignment import Alignment
 from densray.axes._options import DEFAULTS, AxisOptions
-from densray.axes._resampling import AxisErrors, Cone, axis_errors, draw_folds, held_out_scores
+from densray.axes._resampling import AxisErrors, SeedAngle, axis_errors, draw_folds, held_out_scores
 from densray.persistence import AxisFile
 from densray.rotations import Rotation
 from densray.space import WordSpace
@@ -237,7 +237,7 @@ class AxisModel:
             normalize=options.normalize,
             origin=likeness.origin,
             center=center,
-            errors=AxisErrors(free, errors.cone),
+            errors=AxisErrors(free, errors.seed_angle),
             calibration=Calibration.of(held_out, seeds.sides, seeds.y),
             scores=not seeds.is_binary,
             least_likeness=likeness.least,
@@ -281,7 +281,7 @@ class AxisModel:
         if known is not None and self.origin is not None and self.center is not None and self.errors is not None:
             arrays["origin"], arrays["center"] = self.origin, self.center
             arrays["deviations"] = self.errors.deviations.astype(np.float32)
-            arrays["cone"] = np.array(astuple(self.errors.cone), dtype=np.float64)
+            arrays["seed_angle"] = np.array(astuple(self.errors.seed_angle), dtype=np.float64)
             arrays["calibration"] = np.array(astuple(known), dtype=np.float64)
             arrays["least_likeness"] = np.array(self.least_likeness)
         return arrays
@@ -295,13 +295,15 @@ class AxisModel:
         if "calibration" not in known:
             return cls(axis, normalize)
         n_numbers = len(Calibration.__dataclass_fields__)
-        median, upper, count = contents.array("cone", 3).tolist()
+        median, upper, count = contents.array("seed_angle", 3).tolist()
         return cls(
             axis,
             normalize,
             contents.array("origin", width),
             contents.array("center", width),
-            AxisErrors(contents.array("deviations", None, width).astype(np.float64), Cone(median, upper, int(count))),
+            AxisErrors(
+                contents.array("deviations", None, width).astype(np.float64), SeedAngle(median, upper, int(count))
+            ),
             Calibration(*contents.array("calibration", n_numbers).tolist()),
             bool(contents.array("scores", kinds="b")),
             float(contents.array("least_likeness")),

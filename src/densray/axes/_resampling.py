@@ -46,18 +46,18 @@ HELD_OUT_INFLATION = 1.2
 
 
 @dataclass(frozen=True)
-class Cone:
-    """The angle, in degrees, between an axis and the one that all words like its seeds would give.
+class SeedAngle:
+    """The angle, in degrees, between an axis and the average one of sets of as many words like its seeds.
 
-    For a method with a penalty it is the one they would give at the same penalty per word: with more words ridge takes
-    a smaller one, and its axis lies elsewhere.
+    For the mean difference that is the axis of all such words too. A method with a penalty takes a smaller one per word
+    where there are more words, and its axis then lies elsewhere: how far is not in this angle.
 
     Attributes
     ----------
     median : float
         Its estimate: the angle is as likely above it as below.
     upper : float
-        Its upper confidence limit of 95 %: the half-angle of a cone that holds the other axis in 95 % of cases.
+        Its upper confidence limit of 95 %.
     n_resamples : int
         Axes found without some of the seeds that it rests on.
     """
@@ -75,11 +75,11 @@ class AxisErrors:
     ----------
     deviations : array of shape (k, d)
         A root of the covariance of the axis: the standard error of its coordinate of x is ``norm(deviations @ x)``.
-    cone : Cone
+    seed_angle : SeedAngle
     """
 
     deviations: Matrix
-    cone: Cone
+    seed_angle: SeedAngle
 
 
 def axis_errors(
@@ -113,7 +113,7 @@ def axis_errors(
     if deviations is None:
         deviations = _refit_deviations(rotation, seeds, n_groups or MOST_GROUPS, random, progress)
     tangent = deviations - np.outer(deviations @ axis, axis)
-    return AxisErrors(with_fewer_rows(deviations, random), confidence_cone(tangent))
+    return AxisErrors(with_fewer_rows(deviations, random), find_seed_angle(tangent))
 
 
 def seed_deviations(rotation: Rotation, seeds: Alignment) -> Matrix | None:
@@ -128,8 +128,8 @@ def seed_deviations(rotation: Rotation, seeds: Alignment) -> Matrix | None:
     return _ridge_deviations(seeds, float(rotation.penalty_))
 
 
-def confidence_cone(tangent: Matrix, level: float = 0.95) -> Cone:
-    r"""Return the cone of a unit axis from its deviations at right angles to it, one row per seed or group left out.
+def find_seed_angle(tangent: Matrix, level: float = 0.95) -> SeedAngle:
+    r"""Return the seed angle of an axis from its deviations at right angles to it, one row per seed or group left out.
 
     An axis :math:`w = \mu + \varepsilon` lies at the angle θ to μ with
     :math:`\sin^2\theta = |\varepsilon_\perp|^2 / |w|^2`, :math:`\varepsilon_\perp` at right angles to μ. The mean of
@@ -145,12 +145,12 @@ def confidence_cone(tangent: Matrix, level: float = 0.95) -> Cone:
     own = np.einsum("ij,ij->i", tangent, tangent)
     trace = float(own.sum())
     if trace == 0.0:
-        return Cone(0.0, 0.0, n)
+        return SeedAngle(0.0, 0.0, n)
     squared = (float(np.sum(products**2)) - float(own @ own)) * n / max(n - 1, 1)
     freedom = trace**2 / min(max(squared, trace**2 / n**2), trace**2)
     known = 2.0 * trace**2 / max(n * float(own.var(ddof=1)), trace**2 / 1e6) if n > 1 else 1.0
     median, upper = (_degrees(trace * float(f_distribution.ppf(share, freedom, known))) for share in (0.5, level))
-    return Cone(median, upper, n)
+    return SeedAngle(median, upper, n)
 
 
 def _degrees(squared_sine: float) -> float:

@@ -324,7 +324,7 @@ def _judge(scores: WordScores, model: AxisModel, seeds: Alignment, held_out: NDA
         auc_high=interval.high,
         p_value=None,
         reliability=reliability(scores.score, scores.standard_error),
-        cone=model.errors.cone.upper,
+        seed_angle=model.errors.seed_angle.upper,
         n_high=int(np.sum(seeds.sides > 0)),
         n_low=int(np.sum(seeds.sides < 0)),
     )

@@ -116,7 +116,7 @@ def evaluate_stability(
     *,
     test: Lexicon | None = None,
     methods: Sequence[str] = STABILITY_METHODS,
-    sizes: Sequence[int] = DEFAULT_SIZES,
+    sizes: Sequence[int] | None = None,
     n_samples: int = 40,
     protocol: Protocol | None = None,
     progress: Progress | None = None,
@@ -132,8 +132,8 @@ def evaluate_stability(
     test : Lexicon, optional
         The gold labels.
     methods : sequence of str
-    sizes : sequence of int
-        Words of a sample.
+    sizes : sequence of int, optional
+        Words of a sample; `DEFAULT_SIZES` as far as there are training words, fewer where there are fewer than 128.
     n_samples : int, default=40
         Samples of each size, drawn without replacement; every method sees the same ones.
     protocol : Protocol, optional
@@ -146,6 +146,7 @@ def evaluate_stability(
     protocol, methods = protocol or Protocol(), check_methods(methods)
     provenance = Provenance.begin(seed=protocol.random_state)
     data = TrainTest.of(space, lexicon, test, protocol=protocol)
+    sizes = possible_sizes(data.training.n_words) if sizes is None else sizes
     _check_sizes(sizes, n_samples, data.training)
     random = np.random.default_rng(protocol.random_state)
     # the largest first: the last thread to finish then has little left to do
@@ -196,13 +197,24 @@ def _draw(seeds: Alignment, size: int, random: np.random.Generator) -> NDArray[n
             return rows
 
 
+def possible_sizes(n_words: int) -> tuple[int, ...]:
+    """Return sizes of samples for so many training words: powers of two from 128 on, or from 8 on where that is few.
+
+    >>> possible_sizes(600), possible_sizes(33)
+    ((128, 256, 512), (8, 16, 32))
+    """
+    first = DEFAULT_SIZES[0] if n_words >= DEFAULT_SIZES[0] else 8
+    powers = tuple(size for size in (2**power for power in range(3, 13)) if first <= size <= n_words)
+    return powers or (n_words,)
+
+
 def _check_sizes(sizes: Sequence[int], n_samples: int, training: Alignment) -> None:
     if not sizes or n_samples < 2:
         raise TaskError(f"{len(sizes)} sizes and {n_samples} samples are given; one size and two samples are needed.")
     if min(sizes) < 2 or max(sizes) > training.n_words:
         raise TaskError(
-            f"sizes from {min(sizes)} to {max(sizes)} are given; {training.n_words} training words are in the space, "
-            f"so that sizes from 2 to {training.n_words} are possible."
+            f"sizes={tuple(sizes)} is given; a sample has from 2 to {training.n_words} words, as many as there are to "
+            "train on in the space. Leave out the others."
         )
 
 

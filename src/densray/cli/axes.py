@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -20,6 +20,7 @@ from densray.cli.options import (
     ReportFile,
     Space,
     SpaceAnswer,
+    changed_options,
     grouped,
 )
 from densray.cli.terminal import (
@@ -288,8 +289,7 @@ def _refuse_beside_axis(source: str, method: str, seeds: LexiconOptions, options
     given = ["--method"] if method != "auto" else []
     given += ["--pairs"] if pairs else []
     for group in (seeds, options):
-        changed = [field.name for field in fields(group) if getattr(group, field.name) != field.default]
-        given += [f"--{name.replace('_', '-')}" for name in changed if name not in ("label_names", "any_case")]
+        given += changed_options(group, but=("label_names", "any_case"))
     if given:
         raise TaskError(
             f"{', '.join(given)} given with {source}, an axis that is found already. Leave it out, or give the LEXICON "

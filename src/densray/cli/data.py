@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from densray.cli.options import Details, Json, Limit, Overwrite, Quiet
-from densray.cli.terminal import check_output, note, print_json, progress_bar, show
+from densray.cli.terminal import check_page, note, print_json, progress_bar, show
 
 if TYPE_CHECKING:
     from densray.datasets import DataSet
@@ -129,7 +129,7 @@ def demo(
 
     Example: densray demo
     """
-    check_output(output, overwrite=overwrite or output == REPORT)  # its own report is replaced by the next one
+    check_page(output, overwrite=overwrite or output == REPORT)  # its own report is replaced by the next one
     from densray._files import atomic_write
     from densray.demonstration import demonstrate
     from densray.report import Section, to_html

@@ -10,15 +10,13 @@ import typer
 from densray.cli.options import (
     AnyCase,
     Details,
-    Fresh,
-    Json,
-    Limit,
+    LexiconOptions,
     LongAnswer,
     Overwrite,
-    Quiet,
     RandomState,
     ReportFile,
     Space,
+    changed_options,
     grouped,
     split_names,
 )
@@ -103,7 +101,10 @@ def evaluate_analogy(
 _DEFAULT_REMOVERS = ("densray-unit", "mean-difference", "hard")
 
 
+@grouped
 def evaluate_bias(
+    seeds: LexiconOptions,
+    answer: LongAnswer,
     space: Space = "googlenews-26k",
     concept: Annotated[
         str, typer.Option("--concept", metavar="CONCEPT", help="gender, or a TOML file of word lists.")
@@ -119,7 +120,8 @@ def evaluate_bias(
         ),
     ] = None,
     lexicon: Annotated[
-        str | None, typer.Option("--lexicon", metavar="LEXICON", help="Learn from these words instead.")
+        str | None,
+        typer.Option("--lexicon", metavar="LEXICON", help="Learn from these words instead; or --high and --low."),
     ] = None,
     strength: Annotated[
         float, typer.Option("--strength", min=0.0, max=1.0, metavar="S", help="Share of the change to make.")
@@ -128,11 +130,7 @@ def evaluate_bias(
     random_state: RandomState = 0,
     report: ReportFile = None,
     details: Details = False,
-    limit: Limit = None,
-    fresh: Fresh = False,
     overwrite: Overwrite = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """What a space holds of a concept before and after removers, and what else it kept: one table.
 
@@ -140,16 +138,20 @@ def evaluate_bias(
 
     Example: densray evaluate bias googlenews-26k --concept gender -r densray-unit,inlp:10 --report bias.html
     """
-    check_report(report, overwrite=overwrite, quiet=quiet)
-    from densray.datasets import load_lexicon, load_space
+    check_report(report, overwrite=overwrite, quiet=answer.quiet)
+    from densray.datasets import load_space
     from densray.debiasing import evaluate_removal, load_concept
+    from densray.errors import TaskError
 
     lists = load_concept(concept)
-    if lexicon is not None:
-        lists = lists.with_lexicon(load_lexicon(lexicon))
-    vectors = load_space(space, limit=limit)
+    options = changed_options(seeds)
+    if lexicon is not None or seeds.has_lists:
+        lists = lists.with_lexicon(seeds.load(lexicon))
+    elif options:
+        raise TaskError(f"{', '.join(options)} given without --lexicon, which it belongs to. Give both or neither.")
+    vectors = load_space(space, limit=answer.limit)
     chosen = split_names(removers) or _DEFAULT_REMOVERS
-    with long_run(fresh=fresh, quiet=quiet) as run:
+    with long_run(fresh=answer.fresh, quiet=answer.quiet) as run:
         with run.progress(f"Removing {lists.name}", by_parts=False) as progress:
             result = evaluate_removal(
                 vectors,
@@ -161,9 +163,9 @@ def evaluate_bias(
                 progress=progress,
                 journal=run.journal,
             )
-        show(result, as_json=as_json, quiet=quiet, details=details)
+        show(result, as_json=answer.as_json, quiet=answer.quiet, details=details)
         title = f"Removing {result.concept}"
-        write_report(report, title, result, _figures, overwrite=overwrite, quiet=quiet)
+        write_report(report, title, result, _figures, overwrite=overwrite, quiet=answer.quiet)
 
 
 def _figures(result: RemovalResult) -> list[Figure]:

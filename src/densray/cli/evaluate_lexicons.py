@@ -38,7 +38,12 @@ TrainingLimit: TypeAlias = Annotated[
     typer.Option("--training-limit", min=0, metavar="N", help="Train on the first N words of the space; 0: on all."),
 ]
 Sizes: TypeAlias = Annotated[
-    str | None, typer.Option("--sizes", metavar="NUMBERS", help="Words of a sample, separated by commas.")
+    str | None,
+    typer.Option(
+        "--sizes",
+        metavar="NUMBERS",
+        help="Words of a sample, separated by commas; 128,256,512 … as far as there are words.",
+    ),
 ]
 Samples: TypeAlias = Annotated[int, typer.Option("--n-samples", min=2, metavar="N", help="Samples of each size.")]
 
@@ -129,7 +134,7 @@ def evaluate_stability(
                 words,
                 test=gold,
                 methods=split_names(methods) or _stability.STABILITY_METHODS,
-                sizes=split_numbers(sizes) or _stability.DEFAULT_SIZES,
+                sizes=split_numbers(sizes) or None,
                 n_samples=n_samples,
                 protocol=_protocol(test_size, training_limit, any_case, random_state, scale),
                 progress=progress,

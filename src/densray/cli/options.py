@@ -193,6 +193,12 @@ class LongAnswer:
     quiet: Quiet = False
 
 
+def changed_options(group: Any, *, but: tuple[str, ...] = ()) -> list[str]:
+    """Return the options of a group that differ from their defaults, as they are written, but for some fields."""
+    changed = (field.name for field in dataclasses.fields(group) if getattr(group, field.name) != field.default)
+    return [f"--{name.replace('_', '-')}" for name in changed if name not in but]
+
+
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command that takes, in place of each parameter that is a dataclass, its fields as options."""
     hints = get_type_hints(command, include_extras=True)

@@ -13,20 +13,23 @@ from densray.cli.options import (
     AnyCase,
     AnySpace,
     Json,
+    LexiconOptions,
     Limit,
     Output,
     Overwrite,
     Quiet,
     RandomState,
     Space,
+    changed_options,
     grouped,
     words_of,
 )
 from densray.cli.terminal import check_output, note, print_json, progress_bar, show
 
 if TYPE_CHECKING:
-    from densray.debiasing import PlannedRemoval
+    from densray.debiasing import Concept, PlannedRemoval
     from densray.formats import Change
+    from densray.lexicon import Lexicon
     from densray.streaming import Rewritten
 
 Axis: TypeAlias = Annotated[Path, typer.Argument(metavar="AXIS", help="A saved rotation.")]
@@ -87,7 +90,7 @@ def neighbors(
     space: Space,
     words: Annotated[list[str], typer.Argument(metavar="WORD...", help="Words whose nearest others are wanted.")],
     answer: Answer,
-    k: Annotated[int, typer.Option("--k", min=1, metavar="K", help="Neighbours per word.")] = 10,
+    k: Annotated[int, typer.Option("--top", "--k", min=1, metavar="N", help="Neighbours per word.")] = 10,
     limit: Limit = None,
 ) -> None:
     """Say which words are nearest to some words, by cosine.
@@ -177,16 +180,17 @@ def rotate(
 @grouped
 def erase(
     space: Space,
+    output: Output,
+    seeds: LexiconOptions,
+    answer: Answer,
     concept: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="LEXICON",
             help="Labelled words: a file, a data set, or a concept (gender, a TOML file of word lists); or a saved "
-            "axis.",
+            "axis; or give --high and --low.",
         ),
-    ],
-    output: Output,
-    answer: Answer,
+    ] = None,
     remover: Annotated[
         str | None,
         typer.Option(
@@ -224,14 +228,15 @@ def erase(
     from densray.errors import SignalWarning
 
     kept = [] if keep is None else words_of(keep, "--keep")
-    with progress_bar(f"Removing {concept}", quiet=answer.quiet):
-        if is_axis_file(concept):
-            _refuse_remover(remover, concept)
+    with progress_bar(f"Removing {concept or 'what two lists differ in'}", quiet=answer.quiet):
+        if concept is not None and not seeds.has_lists and is_axis_file(concept):
+            _refuse_beside_axis(remover, seeds, concept)
             plan = _plan_of_axis(space, concept, n_axes or 1, kept, strength, any_space=any_space)
         else:
-            _refuse_axes(n_axes, concept)
+            words = _read_concept(concept, seeds)
+            _refuse_axes(n_axes, concept or words.name)
             options = {"keep": kept, "strength": strength, "any_case": any_case, "random_state": random_state}
-            plan = _plan_of_words(space, concept, remover, limit, options)
+            plan = _plan_of_words(space, words, remover, limit, options)
     if plan.warning:
         warnings.warn(plan.warning, SignalWarning, stacklevel=2)
     reading: dict[str, Any] = {"format": format, "limit": limit, "overwrite": overwrite}
@@ -246,7 +251,7 @@ def erase(
     _answer_erased(written, plan, kept, answer)
 
 
-def _refuse_remover(remover: str | None, axis: str) -> None:
+def _refuse_beside_axis(remover: str | None, seeds: LexiconOptions, axis: str) -> None:
     from densray.errors import TaskError
 
     if remover is not None:
@@ -254,6 +259,27 @@ def _refuse_remover(remover: str | None, axis: str) -> None:
             f"--remover {remover} was given with the saved axis {axis}, which is removed as it is. Give labelled words "
             "in its place, or leave --remover out."
         )
+    given = changed_options(seeds)
+    if given:
+        raise TaskError(
+            f"{', '.join(given)} given with {axis}, an axis that is found already. Leave it out, or give the LEXICON "
+            "in place of the axis."
+        )
+
+
+def _read_concept(given: str | None, seeds: LexiconOptions) -> Concept | Lexicon:
+    """Return the concept of that name or TOML file, or the labelled words of a lexicon or of two lists."""
+    from densray.debiasing import is_concept, load_concept
+    from densray.errors import TaskError
+
+    if given is None or seeds.has_lists or not is_concept(given):
+        return seeds.load(given)
+    options = changed_options(seeds)
+    if options:
+        raise TaskError(
+            f"{', '.join(options)} given with the concept {given}, whose words are labelled already. Leave it out."
+        )
+    return load_concept(given)
 
 
 def _refuse_axes(n_axes: int | None, lexicon: str) -> None:
@@ -277,14 +303,13 @@ def _plan_of_axis(
 
 
 def _plan_of_words(
-    space: str, given: str, remover: str | None, limit: int | None, options: dict[str, Any]
+    space: str, concept: Concept | Lexicon, remover: str | None, limit: int | None, options: dict[str, Any]
 ) -> PlannedRemoval:
     """Plan the removal from the vectors of the words it needs; double-hard debiasing needs them all."""
     from densray.datasets import load_space
-    from densray.debiasing import DEFAULT_REMOVER, load_labelled_words, make_remover, plan_removal, words_needed
+    from densray.debiasing import DEFAULT_REMOVER, make_remover, plan_removal, words_needed
 
     method = make_remover(remover or DEFAULT_REMOVER)
-    concept = load_labelled_words(given)
     needed = None if method.needs_space or options["any_case"] else words_needed(concept)
     part = load_space(space, limit=limit, words=needed)
     return plan_removal(part, concept, method, **options)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Found = TypeVar("Found", bound="Result")
 
 _TABLES = (".csv", ".tsv", ".txt", ".json", ".parquet")
+_PAGES = (".html", ".htm", "")
 _PIPE_WIDTH = 240  # wide enough that no cell is folded where nobody's screen is the limit
 
 
@@ -47,6 +48,15 @@ def check_output(path: Path, *, overwrite: bool) -> Path:
             return path
     except OSError as error:
         raise OutputError(f"{path}: cannot write in {folder} ({error.strerror}). Write elsewhere.") from error
+
+
+def check_page(path: Path, *, overwrite: bool) -> Path:
+    """Return ``path`` if an HTML page may be written there; a name with the ending of something else is refused."""
+    from densray.errors import OutputError
+
+    if path.suffix.lower() not in _PAGES and not path.is_dir():
+        raise OutputError(f"{path}: a report is an HTML page, not '{path.suffix}'. Name it {path.stem}.html.")
+    return check_output(path, overwrite=overwrite)
 
 
 def named_npz(path: Path) -> Path:
@@ -83,7 +93,7 @@ def check_report(path: Path | None, *, overwrite: bool, quiet: bool) -> None:
     """Refuse, before any work is done, a report that was asked for and could not be written; say if it will be."""
     if path is None:
         return
-    check_output(path, overwrite=overwrite)
+    check_page(path, overwrite=overwrite)
     from densray.figures._style import check_ready
 
     check_ready()

@@ -18,7 +18,7 @@ from densray.debiasing._associations import (
     read_sembias,
     sentiment_bias,
 )
-from densray.debiasing._concept import Concept, concept_of, load_concept
+from densray.debiasing._concept import Concept, concept_of, is_concept, load_concept
 from densray.debiasing._direction import AnchorGap, anchor_gap, direct_bias, indirect_bias, pair_direction
 from densray.debiasing._evaluation import (
     Reference,
@@ -33,7 +33,6 @@ from densray.debiasing._plan import (
     DEFAULT_REMOVER,
     PlannedRemoval,
     RefitTest,
-    load_labelled_words,
     plan_axis_removal,
     plan_removal,
     words_needed,
@@ -89,9 +88,9 @@ __all__ = [
     "find_erasure",
     "indirect_bias",
     "inlp",
+    "is_concept",
     "leace",
     "load_concept",
-    "load_labelled_words",
     "make_remover",
     "measure_original",
     "measure_space",

@@ -244,6 +244,15 @@ def _respelled(value: Any, space: WordSpace) -> Any:
     return replace(value, **{name: _respelled(getattr(value, name), space) for name in _WORDS_OF[type(value)]})
 
 
+def is_concept(name: str) -> bool:
+    """Return whether a name is that of a concept, or of a TOML file, not of a lexicon.
+
+    >>> is_concept("gender"), is_concept("age.toml"), is_concept("hu-liu")
+    (True, True, False)
+    """
+    return name in CONCEPTS or name.lower().endswith(".toml")
+
+
 def load_concept(name_or_path: str | Path) -> Concept:
     """Return a concept by its name, or from a TOML file of word lists.
 

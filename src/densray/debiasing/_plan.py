@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from densray._threads import ignored_warnings
 from densray.alignment import Alignment
-from densray.datasets import load_lexicon
-from densray.debiasing._concept import CONCEPTS, Concept, Pairs, load_concept
+from densray.debiasing._concept import Concept, Pairs
 from densray.debiasing._measurement import Measurement, mean_interval
 from densray.debiasing._recovery import refitted_auc
 from densray.debiasing._removers import PREDICTIVE, Remover, make_remover
@@ -149,8 +148,7 @@ def plan_removal(
     Examples
     --------
     >>> from densray import load_space
-    >>> from densray.datasets import load_lexicon
-    >>> plan = plan_removal(load_space("googlenews-26k"), load_lexicon("hu-liu"))
+    >>>     >>> plan = plan_removal(load_space("googlenews-26k"), load_lexicon("hu-liu"))
     >>> round(plan.refit.before.value, 2), round(plan.refit.after.value, 1)
     (0.99, 0.6)
     """
@@ -194,13 +192,6 @@ def plan_axis_removal(
     warning = _say_predictive(name) if isinstance(rotation, LinearRotation) and n_axes == 1 else ""
     remarks = ("What is left was not measured: give the labelled words in place of the axis.",)
     return PlannedRemoval(removal, name, None, False, None, remarks, warning)
-
-
-def load_labelled_words(name: str) -> Concept | Lexicon:
-    """Return a concept by its name or TOML file, else the lexicon of that name or file."""
-    if name in CONCEPTS or name.lower().endswith(".toml"):
-        return load_concept(name)
-    return load_lexicon(name)
 
 
 def words_needed(concept: Concept | Lexicon) -> tuple[str, ...]:

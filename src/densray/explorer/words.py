@@ -91,33 +91,36 @@ def pairs_of_text(text: str) -> AnalogySet:
     """Return pasted pairs, one per line, as a set of one category.
 
     Between the words stands a tab, a comma, a semicolon or a colon, with blanks or without; where there is none of
-    them, blanks.
+    them, blanks. Several right answers have slashes between them, as in the files of BATS.
 
-    >>> [pair.words for pair in pairs_of_text("man woman\\nNew York: USA").categories[0]]
-    [('man', 'woman'), ('New York', 'USA')]
+    >>> [pair.words for pair in pairs_of_text("man woman\\nNew York: USA/America").categories[0]]
+    [('man', 'woman'), ('New York', 'USA', 'America')]
     """
     lines = [(number, line.strip()) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
     if not lines:
         raise LexiconError("no pair was typed. Give at least two, one per line, such as: man woman.")
     if len(lines) > MOST_PAIRS:
         raise LexiconError(f"{len(lines):,} pairs were pasted; {MOST_PAIRS:,} can be. Take fewer.")
-    pairs: list[tuple[str, str]] = []
+    pairs: list[tuple[str, list[str]]] = []
     for number, line in lines:
         delimiter = delimiter_of(line) or (":" if ":" in line else None)
-        words = [word for word in line.split(delimiter) if word.strip()]
-        if len(words) != 2 or max(map(len, words)) > LONGEST_WORD:
+        query, *rest = [word.strip() for word in line.split(delimiter) if word.strip()]
+        answers = [word.strip() for word in rest[0].split("/") if word.strip()] if len(rest) == 1 else []
+        if not answers or max(map(len, (query, *answers))) > LONGEST_WORD:
             raise LexiconError(f"line {number}, “{line[:60]}”, is not a pair: two words are needed on each line.")
-        pairs.append((words[0].strip(), words[1].strip()))
+        pairs.append((query, answers))
     return AnalogySet.from_pairs(pairs)
 
 
-def text_of_pairs(pairs: Iterable[tuple[str, str]]) -> str:
-    """Return pairs as a text that `pairs_of_text` reads.
+def text_of_pairs(pairs: Iterable[tuple[str, ...]]) -> str:
+    """Return queries with their answers as a text that `pairs_of_text` reads.
 
-    >>> text_of_pairs([("man", "woman"), ("New York", "USA")])
-    'man woman\\nNew York\\tUSA'
+    >>> text_of_pairs([("man", "woman"), ("New York", "USA", "America")])
+    'man woman\\nNew York\\tUSA/America'
     """
-    return "\n".join(("\t" if any(map(_JOINTS.search, pair)) else " ").join(pair) for pair in pairs)
+    return "\n".join(
+        ("\t" if any(map(_JOINTS.search, words)) else " ").join((words[0], "/".join(words[1:]))) for words in pairs
+    )
 
 
 def missing_word(word: str, space: WordSpace) -> str:

@@ -83,7 +83,13 @@ def _show_question(bench: Workbench) -> None:
 
 def _choose_question() -> tuple[str, str | None]:
     """Show the widgets of a question; return the solver and what finds its axis, where it has one."""
-    st.text_area("Example pairs, one per line", height=190, **bound("pairs"))
+    st.text_area(
+        "Example pairs, one per line",
+        height=190,
+        help="Several right answers with slashes between: "
+        "Wales Cardiff/Caerdydd. IntRank learns from all of them, others from the first.",
+        **bound("pairs"),
+    )
     st.text_input("Query", placeholder="a word whose partner is wanted", **bound("query"))
     st.text_input("Right answer", placeholder="if you know it: shown wherever it stands", **bound("expected"))
     name = choice("Solver", "solver", list(SOLVERS))
@@ -327,7 +333,7 @@ def ask_again(space: WordSpace, category: AnalogyCategory, solver: str, question
         row = int(space.locate([word], any_case=True)[0])
         return space.words[row] if row >= 0 else word
 
-    pairs = [(spelled(pair.query), spelled(pair.answer)) for pair in question.examples_of(category)]
+    pairs = [tuple(map(spelled, pair.words)) for pair in question.examples_of(category)]
     values = {
         "part": "ask",
         "pairs": text_of_pairs(pairs),
