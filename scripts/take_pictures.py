@@ -1,12 +1,14 @@
 """Take the pictures of the explorer that the documentation shows: ``python scripts/take_pictures.py``.
 
-Needs chromium and the extras of development; the pictures are those of the embedded space.
+Needs chromium and the extras of development; the pictures are those of the embedded space. With the folder of hidden
+states (``densray states``) after it, the picture of their page is taken instead.
 """
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
+from urllib.parse import urlencode
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))  # the driver the end-to-end tests use
@@ -21,10 +23,25 @@ VIEWS = {
     "remove": ("remove?source=lexicon&lexicon=gender", 900),
     "analogies": ("analogies", 860),
 }
+#: A sentence on the page of hidden states.
+OWN_TEXT = "The nurse told the doctor that she would call her husband when he had paid."
+
+
+def take_layers(folder: str) -> None:
+    """Take the picture of hidden states, with a sentence coloured by token."""
+    with explorer(folder) as address, browser() as chrome:
+        visitor = Visitor(chrome, address, pictures=ROOT / "docs" / "images", height=1500)
+        visitor.page.goto(f"{address}/?{urlencode({'own_text': OWN_TEXT})}")
+        visitor.page.get_by_role("button", name="Load the model").click(timeout=600_000)
+        visitor.page.wait_for_selector("text=All scores", timeout=600_000)
+        visitor.settle().picture("explorer-layers")
 
 
 def main() -> None:
     """Take them all."""
+    if len(sys.argv) > 1:
+        take_layers(sys.argv[1])
+        return
     with explorer() as address, browser() as chrome:
         for name, (view, height) in VIEWS.items():
             visitor = Visitor(chrome, address, pictures=ROOT / "docs" / "images", height=height)

@@ -150,7 +150,8 @@ def demo(
 
 def explore(
     space: Annotated[
-        str, typer.Argument(metavar="SPACE", help="A file of vectors, or the name of a data set.")
+        str,
+        typer.Argument(metavar="SPACE|FOLDER", help="A file of vectors, the name of a data set, or hidden states."),
     ] = "googlenews-26k",
     port: Annotated[int, typer.Option("--port", metavar="N", help="Where to listen, on this machine only.")] = 8501,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open the page, only serve it.")] = False,
@@ -159,6 +160,8 @@ def explore(
 ) -> None:
     """Explore a space in the browser, along axes you name: on 127.0.0.1 only, offline, until Ctrl-C.
 
+    A folder that densray states has written opens on the page Layers, beside the embedded space.
+
     Example: densray explore googlenews-26k --port 8600
     """
     from densray.explorer.server import check_ready, launch
@@ -166,9 +169,23 @@ def explore(
     check_ready(port)
     from densray.datasets import load_space
 
+    space = _opened_states([space])[0]
     with progress_bar(f"Opening {space}", quiet=quiet):
         vectors = load_space(space, limit=limit)
     launch(vectors, source=space, port=port, browser=not no_browser, ready=None if quiet else _say_where)
+
+
+def _opened_states(given: list[str]) -> list[str]:
+    """Open the hidden states among what was given, for their page; return the spaces, at least the embedded one."""
+    from densray.states import States
+    from densray.states._storage import is_states_folder
+
+    folders = [each for each in given if is_states_folder(each)]
+    if folders:
+        from densray.explorer.views import layers
+
+        layers.use(States.open(folders[0]))
+    return [each for each in given if each not in folders] or ["googlenews-26k"]
 
 
 def _say_where(address: str) -> None:

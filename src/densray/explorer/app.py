@@ -7,7 +7,7 @@ import logging
 import streamlit as st
 
 from densray.explorer import sidebar
-from densray.explorer.views import PAGES
+from densray.explorer.views import PAGES, first_page
 from densray.explorer.widgets import NotYet, complain, follow_address, plain, settings, write_address
 from densray.explorer.workbench import current
 
@@ -41,7 +41,8 @@ def run() -> None:
     st.set_page_config(page_title="densray", page_icon=_ICON, layout="wide")
     st.html(_LOOK)
     pages = [
-        st.Page(page.show, title=page.TITLE, url_path=name, default=name == "axis") for name, page in PAGES.items()
+        st.Page(page.show, title=page.TITLE, url_path=name, default=name == first_page())
+        for name, page in PAGES.items()
     ]
     chosen = st.navigation(pages, position="hidden")
     sidebar.show_navigation(current(), pages, chosen, [page.ICON for page in PAGES.values()])

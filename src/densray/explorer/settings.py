@@ -50,6 +50,11 @@ DEFAULTS: dict[str, str] = {
     "case": "set",
     "solvers": "intcos-original",
     "questions": "misses",
+    # layers
+    "layer_methods": "",
+    "layer_method": "",
+    "layer": "",
+    "own_text": "",
 }
 #: Characters; browsers and servers differ in what they take beyond.
 MAX_ADDRESS_LENGTH = 6_000

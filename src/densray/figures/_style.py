@@ -323,7 +323,8 @@ def layer_curves(rows: Sequence[Row], *, title: str = "") -> Any:
     across = alt.X("layer:Q", title="layer (block, counted from 0)", axis=ticks)
     scale = alt.Scale(domain=[min(0.4, *(row["low"] for row in rows)), 1.0], clamp=True)
     up = alt.Y("auc:Q", title="AUROC on texts held out", scale=scale)
-    layers = [alt.Chart(values([{"chance": 0.5}])).mark_rule(color=GREY, strokeDash=[2, 3]).encode(y="chance:Q")]
+    level = alt.Y("chance:Q", scale=scale)  # of one scale with the curves, or it would reach down to zero
+    layers = [alt.Chart(values([{"chance": 0.5}])).mark_rule(color=GREY, strokeDash=[2, 3]).encode(y=level)]
     for method, (color, _, dash) in looks.items():
         chart = alt.Chart(values([row for row in rows if row["method"] == method]))
         layers.append(

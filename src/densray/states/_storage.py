@@ -115,6 +115,8 @@ class States:
         The name of the model, and a digest of its weights.
     pool : str
         Which tokens a row stands for.
+    first_token : bool
+        Whether a first token (BOS) was added that the tokenizer leaves out.
     labels, groups : tuple, optional
         The label of each text and the group it belongs to, where they were given.
     folder : Path, optional
@@ -135,6 +137,7 @@ class States:
     model: str = ""
     checksum: str = ""
     pool: str = "last"
+    first_token: bool = False
     labels: Labels | None = None
     groups: Groups | None = None
     folder: Path | None = None
@@ -329,6 +332,7 @@ def _from_bfloat16(stored: NDArray[Any]) -> NDArray[Any]:
 def _states_of(header: dict[str, Any], folder: Path | None) -> States:
     names = ("width", "dtype", "model", "checksum", "pool")
     known = {name: header[name] for name in names}
+    known["first_token"] = bool(header["added_first_token"])
     known |= _read_labels(folder, len(header["texts"]))
     return States(tuple(header["layers"]), tuple(header["texts"]), folder=folder, **known)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from densray.explorer.views import analogies, axis, compare, map, remove
+from densray.explorer.views import analogies, axis, compare, layers, map, remove
 
-__all__ = ["PAGES"]
+__all__ = ["PAGES", "first_page"]
 
 PAGES: dict[str, ModuleType] = {
     "axis": axis,
@@ -14,4 +14,10 @@ PAGES: dict[str, ModuleType] = {
     "compare": compare,
     "remove": remove,
     "analogies": analogies,
+    "layers": layers,
 }
+
+
+def first_page() -> str:
+    """Return the page to begin with: that of hidden states, where the explorer was started with some."""
+    return "layers" if layers.is_open() else "axis"

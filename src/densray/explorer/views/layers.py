@@ -1,0 +1,238 @@
+"""Layers: at which layer of a language model a concept is read, texts at both ends, a text of one's own by token."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from densray._threads import Progress
+from densray.errors import DensRayError, TaskError
+from densray.explorer.widgets import (
+    NotYet,
+    bound,
+    chart,
+    choice,
+    choose_several,
+    complain,
+    download,
+    plain,
+    settings,
+    show_step,
+    write_setting,
+)
+from densray.explorer.words import file_stem
+from densray.explorer.workbench import Step, current
+from densray.report import to_json
+from densray.rotations import METHODS
+from densray.states import (
+    LabelledTexts,
+    LayerComparison,
+    LoadedModel,
+    States,
+    compare_layers,
+    load_model,
+    model_checksum,
+    read_tokens,
+)
+from densray.states._layers import DEFAULT_METHODS
+
+TITLE, ICON = "Layers", ":material/layers:"
+LEAD = "Where in a language model a concept can be read: layer by layer on texts held out, and token by token."
+
+_SHOWN = 12  # texts of either end
+_FULL = 2.0  # the score, in half distances of the two means, from which on a token has the whole colour
+#: Blue for the high end and vermillion for the low one (Okabe and Ito), each with a line of its own.
+_COLORS = {True: ("0, 114, 178", "solid"), False: ("213, 94, 0", "dashed")}
+_opened: States | None = None
+
+
+def use(states: States | None) -> None:
+    """Show these hidden states from now on."""
+    global _opened  # noqa: PLW0603  the pages run as a script of their own, which nothing can be handed to
+    _opened = states
+
+
+def is_open() -> bool:
+    """Return whether there are hidden states to show."""
+    return _opened is not None
+
+
+def show() -> None:
+    """Show the hidden states the explorer was started with."""
+    if _opened is None:
+        st.info("No hidden states were given. Read those of a model, then start the explorer with their folder:")
+        st.code("densray states MODEL sentences.csv -o states\ndensray explore states", language="sh")
+        return
+    states = _with_labels(_opened)
+    where = f"{len(states):,} texts · {len(states.layers)} layers × {states.width} dimensions · {states.pool}"
+    st.markdown(f"**{plain(Path(states.model).name)}** · {plain(where)}")
+    methods = choose_several("Methods", "layer_methods", list(METHODS), default=DEFAULT_METHODS)
+    if not methods:
+        st.info("No method is chosen: choose one or more above.")
+        return
+    result = show_step(_comparison(states, methods), "Comparing layers")
+    if result is None:
+        raise NotYet
+    _show_curves(result, states)
+    layer, method = _choose_layer(result, methods)
+    with complain():
+        _show_ends(result, states, layer, method)
+    st.subheader("A text of your own, token by token")
+    with complain():
+        _show_own_text(result, states, layer, method)
+
+
+def _with_labels(states: States) -> States:
+    """Return the states with labels: their own, or those of a file."""
+    if states.labels is not None:
+        return states
+    st.info("These states hold no labels. Upload one label per text: a line each, or a table with a column label.")
+    file = st.file_uploader("Labels of the texts", type=["txt", "csv", "tsv", "jsonl"], key="layer labels")
+    if file is None:
+        raise NotYet
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"labels{Path(file.name).suffix.lower()}"
+        path.write_bytes(file.getvalue())
+        return states.labelled(*LabelledTexts.read_labels(path))
+
+
+def _comparison(states: States, methods: Sequence[str]) -> Step[LayerComparison]:
+    def find(progress: Progress | None) -> LayerComparison:
+        return compare_layers(states, methods=methods, progress=progress)
+
+    key = ("layers", str(states.folder), states.checksum, states.labels, states.groups, tuple(methods))
+    return Step(current(), key, find)
+
+
+def _show_curves(result: LayerComparison, states: States) -> None:
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        chart(result.figure())
+    with right:
+        table = result.tables()[0]
+        st.markdown(f"**{table.title}**")
+        shown = [
+            {"method": one.method, "layer": one.layer, "AUROC": one.auc, "p": one.p_value}
+            | {"95%": f"{one.interval.low:.3f}–{one.interval.high:.3f}"}
+            for one in result.chosen
+        ]
+        number = st.column_config.NumberColumn(format="%.3f", width="small")
+        order = ("method", "layer", "AUROC", "95%", "p")
+        st.dataframe(shown, hide_index=True, column_order=order, column_config={"AUROC": number, "p": number})
+        for line in table.notes:
+            st.caption(plain(line))
+        notes = {f"Layer {score.layer}, {score.method}: {score.note}" for score in result.scores if score.note}
+        for note in sorted(notes)[:3]:
+            st.caption(plain(note))
+        stem = file_stem(Path(states.model).stem, otherwise="model")
+        download("Comparison .json", f"{stem}-layers.json", lambda: to_json(result).encode())
+
+
+def _choose_layer(result: LayerComparison, methods: Sequence[str]) -> tuple[int, str]:
+    """Return the layer and method to look at; at first the layer that the first method chooses."""
+    left, right = st.columns(2)
+    with right:
+        method = choice("Method", "layer_method", methods)
+    best = next(one.layer for one in result.chosen if one.method == method)
+    layers = [str(layer) for layer in dict.fromkeys(score.layer for score in result.scores)]
+    if settings()["layer"] not in layers:
+        write_setting("layer", str(best))
+    with left:
+        layer = choice("Layer", "layer", layers, help=f"{method} reads best at layer {best}.")
+    return int(layer), method
+
+
+def _show_ends(result: LayerComparison, states: States, layer: int, method: str) -> None:
+    rows = result.ranked_texts(states, layer, method)
+    right = sum(row["right"] for row in rows)
+    st.subheader(f"Texts at both ends, after layer {layer}")
+    st.caption(
+        f"Each text is scored by an axis that has not seen it, nor any of its group: the share of its fold that lies "
+        f"below it. {right:,} of {len(rows):,} are in the half of their label (✓)."
+    )
+    low, high = result.ends
+    columns = {
+        "mark": st.column_config.TextColumn("", width=30),
+        "held_out": st.column_config.NumberColumn("below", format="%.2f", width=60),
+        "label": st.column_config.TextColumn("label", width=80),
+        "text": st.column_config.TextColumn("text", width="large"),
+    }
+    for place, end, shown in zip(
+        st.columns(2, gap="large"), (high, low), (rows[:_SHOWN], rows[::-1][:_SHOWN]), strict=True
+    ):
+        with place:
+            st.markdown(f"**{plain(end)}**")
+            marked = [{"mark": "✓" if row["right"] else "✗"} | row for row in shown]
+            st.dataframe([{key: row[key] for key in columns} for row in marked], hide_index=True,
+                         column_config=columns, height="content")  # fmt: skip
+
+
+def _show_own_text(result: LayerComparison, states: States, layer: int, method: str) -> None:
+    if states.pool == "encoder":
+        st.info("A sentence encoder gives one row per text, and none per token.")
+        return
+    st.text_area("Text", placeholder="The nurse said that …", **bound("own_text"))
+    loaded = show_step(_model(states), f"Loading {plain(Path(states.model).name)}", start="Load the model")
+    text = settings()["own_text"].strip()
+    if loaded is None or not text:
+        return
+    axis = result.axes.get((layer, method))
+    if axis is None:
+        raise TaskError(f"no axis was fitted at layer {layer} by {method}. Choose another layer.")
+    found = read_tokens(loaded.model, loaded.tokenizer, text, layers=[layer], first_token=states.first_token)
+    scores = _scaled(found.rows[layer], axis, states, layer)
+    low, high = result.ends
+    st.html(_colored(found.tokens, scores))
+    st.html(f"<p>{_span(high, _FULL, high)} &ensp; {_span(low, -_FULL, low)}</p>")
+    st.caption(
+        "1 is the mean of the texts of the high end, −1 that of the low end; the axis was found on "
+        f"{'the last token' if states.pool == 'last' else states.pool} of each text, and on other tokens it may mean "
+        "less. The first token is left out: many models use it as a sink."
+    )
+    with st.expander("All scores"):
+        rows = [{"token": token, "score": float(score)} for token, score in zip(found.tokens, scores, strict=True)]
+        st.dataframe(rows[1:], hide_index=True, column_config={"score": st.column_config.NumberColumn(format="%.2f")})
+
+
+def _model(states: States) -> Step[LoadedModel]:
+    """Load the model the states were read from; another one is refused."""
+
+    def find(_: Progress | None) -> LoadedModel:
+        try:
+            loaded = load_model(states.model, sentence_encoder=False)
+        except DensRayError as error:
+            raise TaskError(f"Texts of your own need the model: {error}") from None
+        if model_checksum(loaded.model) != states.checksum:
+            raise TaskError(f"{states.model} has other weights than the model that these states were read from.")
+        return loaded
+
+    return Step(current(), ("model", states.model, states.checksum), find)
+
+
+def _scaled(rows: NDArray[np.float32], axis: NDArray[np.float64], states: States, layer: int) -> NDArray[np.float64]:
+    """Return the scores of tokens: 1 at the mean of the high class, -1 at that of the low one."""
+    labels = np.asarray(states.labels)
+    known = np.asarray(states[layer], dtype=np.float64) @ axis
+    low, high = (known[labels == kind].mean() for kind in np.unique(labels))
+    return np.asarray((rows.astype(np.float64) @ axis - (low + high) / 2) / ((high - low) / 2))
+
+
+def _colored(tokens: Sequence[str], scores: NDArray[np.float64]) -> str:
+    """Return tokens as text, coloured by their scores; the first has none."""
+    parts = [_span(token, float(score), f"{score:.2f}") for token, score in zip(tokens[1:], scores[1:], strict=True)]
+    first = f'<span title="left out" style="color:#888">{escape(tokens[0])}</span>'
+    return f'<p style="font-size:1.1rem;line-height:2.1;white-space:pre-wrap">{first}{"".join(parts)}</p>'
+
+
+def _span(text: str, score: float, title: Any) -> str:
+    color, line = _COLORS[score > 0]
+    share = min(abs(score) / _FULL, 1.0)
+    style = f"background:rgba({color}, {0.55 * share:.2f});border-bottom:2px {line} rgba({color}, {share:.2f})"
+    return f'<span title="{escape(str(title))}" style="{style};padding:2px 0">{escape(text)}</span>'

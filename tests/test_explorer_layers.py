@@ -1,0 +1,130 @@
+"""The page of hidden states, without a browser: curves, texts at both ends, a text of one's own by token."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("streamlit", reason="the extra `explore` (streamlit) is not installed")
+
+from densray.cli.data import _opened_states
+from densray.explorer.views import first_page, layers
+from densray.states import States, read_states
+from explorer_page import open_page, texts
+
+QUICK = {"layer_methods": "mean-difference"}
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    """Nothing is open before a test, nor after it."""
+    layers.use(None)
+    yield
+    layers.use(None)
+
+
+@pytest.fixture
+def planted() -> States:
+    """Twenty pairs of texts in three layers, the concept in the second."""
+    random, y = np.random.default_rng(0), np.tile([1, -1], 20)
+    rows = [random.normal(size=(40, 8)) + strength * np.outer(y, np.eye(8)[0]) for strength in (0.0, 4.0, 0.0)]
+    labels = ["male" if side > 0 else "female" for side in y]
+    return States.of_arrays(rows, [f"text {n}" for n in range(40)], model="none/such").labelled(
+        labels, np.repeat(np.arange(20), 2)
+    )
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """States of a tiny model in a folder, the model beside them."""
+    from tiny_models import WORDS, make_model, make_tokenizer
+
+    folder = tmp_path_factory.mktemp("tiny")
+    model, tokenizer = make_model("llama"), make_tokenizer()
+    model.save_pretrained(folder / "model")
+    tokenizer.save_pretrained(folder / "model")
+    given = [f"{a} {word} was {end}" for word in WORDS[2:6] for end in ("good", "bad", "tired") for a in ("the", "a")]
+    labels = [text.split()[0] for text in given]
+    read_states(model, tokenizer, given, out=folder / "states", labels=labels, name=str(folder / "model"))
+    return folder
+
+
+def test_without_states_the_page_says_how_to_come_by_some():
+    page = open_page("layers")
+    assert "No hidden states were given" in texts(page.info)
+    assert "densray explore states" in page.code[0].value
+    assert first_page() == "axis"
+
+
+def test_the_layer_that_reads_the_concept_is_looked_at_first(planted):
+    layers.use(planted)
+    assert first_page() == "layers"
+    page = open_page("layers", **QUICK)
+    assert not page.exception
+    assert not page.error
+    assert page.selectbox(key="setting layer").value == "1"
+    chosen = page.dataframe[0].value.to_dict("records")[0]
+    assert chosen["layer"] == 1
+    assert chosen["AUROC"] > 0.95
+    high, low = (page.dataframe[number].value.to_dict("records") for number in (1, 2))
+    assert {row["label"] for row in high} == {"male"}
+    assert {row["label"] for row in low} == {"female"}
+    assert {row["mark"] for row in [*high, *low]} == {"✓"}
+    assert "40 of 40 are in the half of their label" in texts(page.caption)
+    page.selectbox(key="setting layer").set_value("0").run()
+    assert "Texts at both ends, after layer 0" in texts(page.subheader)
+    assert "✗" in {row["mark"] for row in page.dataframe[1].value.to_dict("records")}
+    assert page.query_params["layer"] in ("0", ["0"])
+
+
+def test_where_the_model_is_missing_the_rest_is_shown(planted):
+    layers.use(planted)
+    page = open_page("layers", own_text="the nurse", **QUICK)
+    page.button[-1].click().run()
+    assert "Texts of your own need the model" in texts(page.error)
+    assert len(page.dataframe) == 3
+
+
+def test_a_missing_extra_is_told_with_the_command(planted, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    layers.use(planted)
+    page = open_page("layers", **QUICK)
+    page.button[-1].click().run()
+    assert "pip install 'densray[models]'" in texts(page.error)
+
+
+def test_a_text_of_ones_own_is_coloured_token_by_token(tiny):
+    layers.use(States.open(tiny / "states"))
+    page = open_page("layers", own_text="the <b> nurse", layer="1", **QUICK)
+    page.button[-1].click().run(timeout=60)
+    assert not page.error
+    shown = page.get("html")[0].proto.body
+    assert shown.count("background:rgba(") == 4  # "<", "b", ">" and "nurse": the first token is left out
+    assert "&lt;" in shown
+    assert "<b>" not in shown
+    scores = page.dataframe[-1].value.to_dict("records")
+    assert [row["token"].strip() for row in scores] == ["<", "b", ">", "nurse"]
+
+
+def test_a_model_with_other_weights_is_refused(tiny, tmp_path):
+    states = States.open(tiny / "states")
+    layers.use(States(**{**vars(states), "checksum": "0" * 64}))
+    page = open_page("layers", own_text="the nurse", **QUICK)
+    page.button[-1].click().run(timeout=60)
+    assert "has other weights" in texts(page.error)
+
+
+def test_a_folder_of_states_opens_beside_the_embedded_space(tiny):
+    assert _opened_states([str(tiny / "states")]) == ["googlenews-26k"]
+    assert layers.is_open()
+    assert _opened_states(["vectors.bin", str(tiny / "states")]) == ["vectors.bin"]
+
+
+def test_states_without_labels_ask_for_them(planted):
+    layers.use(planted.labelled(None))
+    page = open_page("layers", **QUICK)
+    assert "hold no labels" in texts(page.info)
+    assert not page.dataframe
