@@ -25,12 +25,12 @@ from densray import Lexicon, load_space
 from densray._vocabulary import unit_rows
 from densray.alignment import Alignment
 from densray.axes import degrees_between, find_seeds
+from densray.axes._influence import ridge_without_each
 from densray.axes._resampling import (
     HELD_OUT_INFLATION,
     axis_errors,
     count_folds,
     held_out_scores,
-    ridge_without_each,
     stratified_folds,
 )
 from densray.datasets import load_lexicon

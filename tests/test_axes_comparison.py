@@ -121,10 +121,10 @@ def test_a_method_that_fails_says_why_and_the_others_go_on(monkeypatch):
 
     fit = module.fit_rotation
 
-    def failing(method, seeds):
+    def failing(method, seeds, **options):
         if method == "svm":
             raise LexiconError("no axis today")
-        return fit(method, seeds)
+        return fit(method, seeds, **options)
 
     monkeypatch.setattr(module, "fit_rotation", failing)
     space, lexicon = planted_space(100, 6)

@@ -38,10 +38,10 @@ def refitted_scores(X, y, penalty):
     return np.array(scores)
 
 
-def most_probable(correlations, count, explained):
+def most_probable(correlations, count, explained, share=1.0):
     """Return the number of the penalty of the highest posterior: likelihood of labels, log-normal prior."""
     likelihood = -count / 2 * np.log(1 - np.maximum(correlations, 0.0) ** 2)
-    typical = (1 - explained) / explained
+    typical = share * (1 - explained) / explained
     return int(np.argmax(likelihood - (np.log(RIDGE_PENALTIES) - np.log(typical)) ** 2 / 2))
 
 
@@ -235,7 +235,9 @@ def test_ridge_takes_the_penalty_that_refitting_without_each_group_takes(scored)
     spread = np.mean(np.sum((X - X.mean(axis=0)) ** 2, axis=1))
     scores = [scores_without_groups(X, y, groups, each * spread) for each in RIDGE_PENALTIES]
     correlations = np.array([cosine(y - y.mean(), each) for each in scores])
-    expected = RIDGE_PENALTIES[most_probable(correlations, len(y), 1 / 4)]
+    within = sum(len(rows) * rows.var(axis=0).sum() for rows in (X[groups == each] for each in np.unique(groups)))
+    share = within / (len(y) - groups.max() - 1) / (spread * len(y) / (len(y) - 1))
+    expected = RIDGE_PENALTIES[most_probable(correlations, len(y), 1 / 4, share)]
     _, penalty = ridge_direction(X, y, None, two_classes=False, groups=groups)
     assert penalty == pytest.approx(expected * spread)
     assert LinearRotation("ridge").fit(X, y, groups=groups.astype(str)).penalty_ == penalty

@@ -148,6 +148,8 @@ def _decode(contents: Contents) -> BlockStatistics:
         squares = contents.arrays.get("scores.scored_squares")
         if squares is not None:
             contents.array("scores.scored_squares", width, width)
+        if "scores.squared_rows" in contents.arrays:
+            sums["squared_rows"] = contents.array("scores.squared_rows", width)
         moments = ScoreMoments(**numbers, **sums, scored_squares=squares)
     sample = _row_sample(contents, width) if "sample" in contents.values else None
     precision = contents.value("precision", float, least=0.0)

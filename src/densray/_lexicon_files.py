@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from densray._text_files import FilePath, JsonObject, Line, TextFile, delimiter_of
 from densray.errors import LexiconError, name_some, shorten, suggest
@@ -181,6 +181,38 @@ def _without_neutral(
     return kept, tuple(neutral)
 
 
+#: The word for groups that the library finds itself.
+PROPOSED = "proposed"
+
+
+def groups_of(groups: Mapping[str, Any] | Sequence[Any], words: Sequence[str], name: str) -> dict[str, str]:
+    """Return the groups of words of a lexicon as text, given by word or one per word; None is no group."""
+    if not isinstance(groups, Mapping):
+        if len(groups) != len(words):
+            raise LexiconError(
+                f"{len(groups)} groups are given for the {len(words)} words of '{name}'; one per word, or a mapping "
+                "from words to groups, is needed."
+            )
+        groups = dict(zip(words, groups, strict=True))
+    known = set(words)
+    found = {str(word): str(group) for word, group in groups.items() if word in known and group is not None}
+    if groups and not found:
+        raise LexiconError(
+            f"{len(groups)} words have groups ({name_some(groups)}), and none of them is in '{name}'. Give the group "
+            "of each word by the word itself."
+        )
+    return found
+
+
+def check_proposed(groups: str) -> None:
+    """Raise if a text is given as groups and is not the word for those that the library finds itself."""
+    if groups != PROPOSED:
+        raise LexiconError(
+            f"groups={groups!r} is given; '{PROPOSED}', or the group of each word, is needed. A file gives them in a "
+            "column: group_column='…'."
+        )
+
+
 _WORD_NAMES = ("word", "words", "term", "token", "lemma", "entry", "mot", "wort", "palabra", "slovo")
 _DECIMAL_COMMA = re.compile(r"[+−-]?\d+,\d+")
 _LABEL_NAMES = ("label", "score", "polarity", "valence", "rating", "value", "sentiment", "class", "conc.m")
@@ -211,6 +243,7 @@ class Table:
         if delimiter == "":
             raise LexiconError("delimiter is empty. Give a tab, semicolon, comma or blank, or leave it out.")
         self.unlabelled: list[str] = []
+        self.groups: dict[str, str] = {}
         self._file = file
         self._header = header
         self._label_names = label_names
@@ -226,14 +259,18 @@ class Table:
                 raise file.problem("there is a header and no entry after it.", first.number)
 
     def entries(
-        self, word_column: str | int | None = None, label_column: str | int | None = None
+        self,
+        word_column: str | int | None = None,
+        label_column: str | int | None = None,
+        group_column: str | int | None = None,
     ) -> Iterator[tuple[str, float]]:
         """Yield each word with its label; a line that has neither a label nor none is an error with its number.
 
-        Words without a label (an empty field, NA) are gathered in `unlabelled`.
+        Words without a label (an empty field, NA) are gathered in `unlabelled`, groups in `groups`.
         """
-        self._split_all = word_column is not None or label_column is not None
+        self._split_all = any(column is not None for column in (word_column, label_column, group_column))
         word_at, label_at = self._columns(word_column, label_column)
+        group_at = None if group_column is None else self._place(group_column, ())
         for line in self._lines[self._begins_with_names(label_at) :]:
             fields = self._fields(line, label_last=label_at != 0)
             if max(word_at, label_at) >= len(fields):
@@ -245,7 +282,20 @@ class Table:
             if is_no_label(fields[label_at]) and fields[word_at]:
                 self.unlabelled.append(fields[word_at])
             else:
-                yield self._entry(fields[word_at], fields[label_at], line)
+                entry = self._entry(fields[word_at], fields[label_at], line)
+                if group_at is not None:
+                    self._note_group(entry[0], fields, group_at, line)
+                yield entry
+
+    def _note_group(self, word: str, fields: list[str], group_at: int, line: Line) -> None:
+        """Keep the group of a word; an empty field, or none, leaves it alone."""
+        group = fields[group_at] if group_at < len(fields) else ""
+        if group and self.groups.setdefault(word, group) != group:
+            raise self._file.problem(
+                f"'{word}' is in the group {shorten(group)} and, further up, in {shorten(self.groups[word])}. "
+                "Give each word one group.",
+                line.number,
+            )
 
     def _begins_with_names(self, label_at: int) -> bool:
         """Return whether columns were given, and the first line has a name where the second has a label."""
@@ -328,24 +378,39 @@ def _is_header(names: list[str]) -> bool:
     return all(named) or (any(named) and all(parse_label(name) is None for name in names))
 
 
+class LexiconFile(NamedTuple):
+    """The (word, label) entries of a file, its words without a label, the stem of its name, and groups of words."""
+
+    entries: list[tuple[str, float]]
+    unlabelled: tuple[str, ...]
+    stem: str
+    groups: dict[str, str] | None = None
+
+
 def read_entries(
     path: FilePath,
     *,
     word_column: str | int | None = None,
     label_column: str | int | None = None,
+    group_column: str | int | None = None,
     delimiter: str | None = None,
     header: bool | None = None,
     encoding: str = "utf-8",
     label_names: tuple[str, str] | None = None,
-) -> tuple[list[tuple[str, float]], tuple[str, ...], str]:
-    """Return the (word, label) entries of a file, the words without a label, and the stem of its name."""
+) -> LexiconFile:
+    """Return what a file of labelled words holds."""
     file = TextFile(path, encoding=encoding, error=LexiconError)
     if file.is_json:
-        return list(_json_entries(file, label_names)), (), file.path.stem
-    named = any(isinstance(column, str) and not column.isdecimal() for column in (word_column, label_column))
+        if group_column is not None:
+            raise file.problem(f"group_column={group_column!r} is given, and JSON has no columns. Use a table.")
+        return LexiconFile(list(_json_entries(file, label_names)), (), file.path.stem)
+    columns = (word_column, label_column, group_column)
+    named = any(isinstance(column, str) and not column.isdecimal() for column in columns)
     header = True if named and header is None else header
     table = Table(file, delimiter=delimiter, header=header, label_names=label_names)
-    return list(table.entries(word_column, label_column)), tuple(table.unlabelled), file.path.stem
+    entries = list(table.entries(*columns))
+    groups = None if group_column is None else table.groups
+    return LexiconFile(entries, tuple(table.unlabelled), file.path.stem, groups)
 
 
 def _json_entries(file: TextFile, names: tuple[str, str] | None) -> Iterator[tuple[str, float]]:

@@ -10,12 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._vocabulary import check_seed, unit_rows
-from densray.errors import LexiconError, name_some
+from densray.errors import LexiconError, TaskError, name_some, shorten
 
 if TYPE_CHECKING:
     from densray.space import WordSpace
 
-__all__ = ["Alignment", "align_words", "draw_test_words", "locate_spellings", "sides_of", "spelling_key"]
+__all__ = [
+    "Alignment",
+    "GroupProposal",
+    "align_words",
+    "draw_test_words",
+    "group_folds",
+    "locate_spellings",
+    "number_groups",
+    "propose_groups",
+    "rows_of_groups",
+    "sides_of",
+    "spelling_key",
+]
 
 
 @dataclass(frozen=True)
@@ -40,6 +52,10 @@ class Alignment:
         The words that met a vector another word of the lexicon already has.
     dropped : dict of tuples of str
         The words that the lexicon itself left out or merged, by reason.
+    groups : array of shape (n,) or None
+        The number of each word's group: words that are held out together. None where every word stands alone.
+    proposal : GroupProposal or None
+        Groups that are not in force and should perhaps be.
     """
 
     X: NDArray[np.float32]
@@ -49,6 +65,8 @@ class Alignment:
     rows: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     repeated: tuple[str, ...] = ()
     dropped: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    groups: NDArray[np.int64] | None = None
+    proposal: GroupProposal | None = None
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.X, self.y, self.words, self.missing))
@@ -84,6 +102,11 @@ class Alignment:
         """-1 and 1 for two classes, else the scores."""
         return self.sides if self.is_binary else self.y
 
+    @property
+    def members(self) -> list[NDArray[np.intp]]:
+        """The rows of each group; of each word where there are none."""
+        return rows_of_groups(np.arange(self.n_words) if self.groups is None else self.groups)
+
     def unit(self) -> Alignment:
         """Return the words with vectors of unit length; a vector of zeros stays as it is."""
         return replace(self, X=unit_rows(self.X))
@@ -92,7 +115,8 @@ class Alignment:
         """Return some of the words found, by their places among them."""
         words = tuple(self.words[place] for place in places.tolist())
         rows = self.rows[places] if self.rows.size else self.rows
-        return replace(self, X=self.X[places], y=self.y[places], words=words, rows=rows)
+        groups = None if self.groups is None else self.groups[places]
+        return replace(self, X=self.X[places], y=self.y[places], words=words, rows=rows, groups=groups)
 
     def mixed(self) -> Alignment:
         """Return the words with two classes spread evenly over the rows, each in its own order; scores as they are."""
@@ -103,6 +127,151 @@ class Alignment:
             rows = np.flatnonzero(self.y == label)
             places[rows] = (np.arange(len(rows)) + 0.5) / len(rows)
         return self.take(np.argsort(places, kind="stable"))
+
+
+def number_groups(names: Sequence[Any]) -> NDArray[np.int64]:
+    """Return the number of each one's group, counted from 0 as they come; None is a group of its own.
+
+    >>> number_groups(["he", "she", None, "he", None]).tolist()
+    [0, 1, 2, 0, 3]
+    """
+    keys = [("alone", place) if name is None else ("group", str(name)) for place, name in enumerate(names)]
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    return np.array([numbers[key] for key in keys], dtype=np.int64)
+
+
+def rows_of_groups(groups: NDArray[Any]) -> list[NDArray[np.intp]]:
+    """Return the rows of each group, in the order of their numbers."""
+    order = np.argsort(groups, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(groups[order])) + 1) if len(order) else []
+
+
+@dataclass(frozen=True)
+class GroupProposal:
+    """Words or texts that should be held out together, because one of them gives the other away.
+
+    Attributes
+    ----------
+    n_groups : int
+        Groups in all, those of one row included.
+    n_rows : int
+        Rows that are not alone in their group.
+    reason : str
+        What they have in common.
+    example : tuple of str
+        Two of them.
+    numbers : array of int
+        The group of each row.
+    """
+
+    n_groups: int
+    n_rows: int
+    reason: str
+    example: tuple[str, ...]
+    numbers: NDArray[np.int64] = field(repr=False, compare=False, metadata={"report": False})
+
+    @property
+    def line(self) -> str:
+        """What was found and what to do about it, in one line."""
+        named = " and ".join(shorten(text, width=40) for text in self.example)
+        return (
+            f"{self.n_rows:,} of {len(self.numbers):,} {self.reason} ({named}): left out alone, one is read from the "
+            f"other, and figures and penalties are off. Held out together (groups: proposed) they make "
+            f"{self.n_groups:,} groups; groups of your own, such as what a text is about, may be wider."
+        )
+
+
+#: Fewer rows that repeat others than this share of all make no difference worth a word.
+LEAST_SHARE = 0.02
+#: Words of a text, at least, of which one may differ in a twin.
+TWIN_WORDS = 3
+
+
+def propose_groups(
+    texts: Sequence[str],
+    labels: NDArray[Any] | None = None,
+    X: NDArray[Any] | None = None,
+    *,
+    pairs: Sequence[tuple[str, str]] = (),
+) -> GroupProposal | None:
+    """Return which words or texts should be held out together; None where nearly all stand alone.
+
+    Together go the two of a pair that was given, texts that are equal but for case and blanks, equal vectors, and
+    *twins*: two texts of unlike labels that differ in one word, with no third of that pattern.
+
+    Parameters
+    ----------
+    texts : sequence of str
+    labels : array of shape (n,), optional
+        Without them there are no twins.
+    X : array of shape (n, d), optional
+        Their vectors.
+    pairs : pairs of str
+        Words that were given as pairs.
+
+    Examples
+    --------
+    >>> texts = ["The nurse said he left.", "The nurse said she left.", "The cook said it."]
+    >>> propose_groups(texts, np.array([1, -1, 1])).numbers.tolist()
+    [0, 0, 1]
+    """
+    places = {text: row for row, text in enumerate(texts)}
+    found = {
+        "come in pairs": [(places[a], places[b]) for a, b in pairs if a in places and b in places and a != b],
+        "are repeated": pairwise_rows([" ".join(spelling_key(text, any_case=True).split()) for text in texts]),
+        "have the vector of another": [] if X is None else pairwise_rows(_row_digests(X)),
+        "differ from another in one word": [] if labels is None else _twins(texts, labels),
+    }
+    links = [link for some in found.values() for link in some]
+    numbers = number_groups(_joined(links, len(texts)).tolist())
+    sizes = np.bincount(numbers, minlength=1)
+    n_rows = int(sizes[sizes > 1].sum())
+    if not links or n_rows < LEAST_SHARE * len(texts):
+        return None
+    reason = max(found, key=lambda name: len(found[name]))
+    example = tuple(texts[row] for row in found[reason][0])
+    return GroupProposal(len(sizes), n_rows, reason, example, numbers)
+
+
+def pairwise_rows(keys: Sequence[Any]) -> list[tuple[int, int]]:
+    """Return each row with an equal key before it, and the first of those.
+
+    >>> pairwise_rows(["a", "b", "a", "a"])
+    [(0, 2), (0, 3)]
+    """
+    first: dict[Any, int] = {}
+    return [(first[key], row) for row, key in enumerate(keys) if first.setdefault(key, row) != row]
+
+
+def _row_digests(X: NDArray[Any]) -> list[bytes]:
+    return [row.tobytes() for row in np.ascontiguousarray(X)]
+
+
+def _twins(texts: Sequence[str], labels: NDArray[Any]) -> list[tuple[int, int]]:
+    """Return the pairs of rows of unlike labels that alone share a text with one word struck out."""
+    patterns: dict[tuple[str, ...], list[int]] = {}
+    for row, text in enumerate(texts):
+        words = tuple(text.lower().split())
+        if len(words) >= TWIN_WORDS:
+            for place in range(len(words)):
+                patterns.setdefault((*words[:place], "", *words[place + 1 :]), []).append(row)
+    return [(rows[0], rows[1]) for rows in patterns.values() if len(rows) == 2 and labels[rows[0]] != labels[rows[1]]]
+
+
+def _joined(links: Sequence[tuple[int, int]], count: int) -> NDArray[np.int64]:
+    """Return the first row of all that links lead to from each row."""
+    first = list(range(count))
+
+    def root(row: int) -> int:
+        while first[row] != row:
+            first[row] = first[first[row]]
+            row = first[row]
+        return row
+
+    for one, other in links:
+        low, high = sorted((root(one), root(other)))
+        first[high] = low
+    return np.array([root(row) for row in range(count)], dtype=np.int64)
 
 
 def sides_of(labels: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -123,20 +292,24 @@ def draw_test_words(
     labels: NDArray[np.float64],
     test_size: float,
     random_state: int | np.random.RandomState | None,
+    groups: NDArray[np.int64] | None = None,
 ) -> NDArray[np.bool_]:
-    """Return which words are held out for testing; see `Lexicon.split`."""
+    """Return which words are held out for testing, groups whole; see `Lexicon.split`."""
     if not 0 < test_size < 1:
         raise LexiconError(f"test_size is {test_size}; it must lie between 0 and 1, for instance 0.2.")
     check_seed(random_state)
     spellings = [spelling_key(word, any_case=True) for word in words]
-    groups: dict[str, float] = {}
+    if groups is not None:  # the first spelling met of a group, or of another word spelled alike, stands for all
+        firsts = _joined([*pairwise_rows(spellings), *pairwise_rows(groups.tolist())], len(words))
+        spellings = [spellings[row] for row in firsts.tolist()]
+    together: dict[str, float] = {}
     for key, label in zip(spellings, labels.tolist(), strict=True):
-        groups.setdefault(key, label)
+        together.setdefault(key, label)
     from sklearn.utils import check_random_state
 
     random = check_random_state(random_state)
-    strata = np.array(list(groups.values())) if len(np.unique(labels)) == 2 else np.zeros(len(groups))
-    keys = np.array(list(groups), dtype=object)
+    strata = np.array(list(together.values())) if len(np.unique(labels)) == 2 else np.zeros(len(together))
+    keys = np.array(list(together), dtype=object)
     test: set[str] = set()
     for stratum in np.unique(strata):
         members = random.permutation(keys[strata == stratum])
@@ -145,6 +318,33 @@ def draw_test_words(
     if in_test.all() or not in_test.any():
         raise LexiconError(f"{len(words)} words cannot be split with test_size={test_size}: one side would be empty.")
     return in_test
+
+
+def group_folds(
+    values: NDArray[np.float64], groups: NDArray[np.int64], n_folds: int, random_state: int
+) -> NDArray[np.int64]:
+    """Return the fold of each row, groups whole: classes in their shares, or groups spread by their mean score."""
+    folds = np.empty(len(values), dtype=np.int64)
+    if len(np.unique(values)) == 2:
+        from sklearn.model_selection import StratifiedGroupKFold
+
+        splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=random_state)
+        for number, (_, test) in enumerate(splitter.split(values, values, groups)):
+            folds[test] = number
+    else:
+        random, members = np.random.default_rng(random_state), rows_of_groups(groups)
+        shuffled = random.permutation(len(members))
+        order = shuffled[np.argsort([values[members[unit]].mean() for unit in shuffled.tolist()], kind="stable")]
+        draws = np.concatenate([random.permutation(n_folds) for _ in range(-(-len(order) // n_folds))])
+        for unit, number in zip(order.tolist(), draws.tolist(), strict=False):
+            folds[members[unit]] = number
+    for number in range(n_folds):
+        if np.ptp(values[folds != number], axis=0) == 0.0:
+            raise TaskError(
+                f"outside one of {n_folds} folds there is one class only: {len(np.unique(groups))} groups are too few, "
+                "or too large. Use fewer folds, or narrower groups."
+            )
+    return folds
 
 
 def spelling_key(word: str, *, any_case: bool) -> str:
@@ -180,6 +380,7 @@ def align_words(
     any_case: bool,
     limit: int | None,
     minimum: int,
+    groups: Sequence[str | None] | None = None,
 ) -> Alignment:
     """Return the words that are in the space with vectors and labels; see `Lexicon.align`."""
     searched = space if limit is None else space.limit(limit)
@@ -196,6 +397,7 @@ def align_words(
         words=tuple(space.words[row] for row in rows[chosen].tolist()),
         missing=missing,
         repeated=tuple(words[place] for place in np.flatnonzero(rows >= 0).tolist() if place not in chosen_places),
+        groups=None if groups is None else number_groups([groups[place] for place in chosen.tolist()]),
     )
 
 

@@ -5,14 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._lexicon_files import Conflicts, Dropped, Label, Neutral, is_no_label, merge_entries, read_entries
+from densray._lexicon_files import (
+    Conflicts,
+    Dropped,
+    Label,
+    Neutral,
+    check_proposed,
+    groups_of,
+    is_no_label,
+    merge_entries,
+    read_entries,
+)
 from densray._text_files import read_pairs, read_words
-from densray.alignment import Alignment, align_words, draw_test_words, sides_of, spelling_key
+from densray.alignment import (
+    Alignment,
+    align_words,
+    draw_test_words,
+    number_groups,
+    propose_groups,
+    sides_of,
+    spelling_key,
+)
 from densray.errors import LexiconError, name_some
 
 if TYPE_CHECKING:
@@ -38,12 +56,16 @@ class Lexicon:
         What becomes of neutral entries: of the label 0 where all other labels are -1 and 1. They are set
         aside before conflicts are looked for. Among real scores, and beside 1 alone, 0 is a label like any
         other.
+    groups : mapping of str to str, optional
+        The group of a word: words of one group are held out together wherever words are held out. Words without one
+        stand alone.
 
     Attributes
     ----------
     words : tuple of str
     labels : array of float64, read-only
     dropped : Dropped
+    groups : dict or None
     name : str
 
     Examples
@@ -62,6 +84,7 @@ class Lexicon:
         name: str = "lexicon",
         conflicts: Conflicts = "drop",
         neutral: Neutral = "drop",
+        groups: Mapping[str, Any] | None = None,
     ) -> None:
         if isinstance(entries, str | PathLike):
             raise LexiconError(f"'{entries}' is not a list of entries. Use Lexicon.read to read a file.")
@@ -78,6 +101,8 @@ class Lexicon:
         self._labels.flags.writeable = False
         self.dropped = dropped
         self.name = name
+        self._groups = None if groups is None else groups_of(groups, self._words, name)
+        self._pairs: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def read(
@@ -86,6 +111,7 @@ class Lexicon:
         *,
         word_column: str | int | None = None,
         label_column: str | int | None = None,
+        group_column: str | int | None = None,
         delimiter: str | None = None,
         header: bool | None = None,
         encoding: str = "utf-8",
@@ -105,6 +131,8 @@ class Lexicon:
         word_column, label_column : str or int, optional
             Names (of a header) or places (from 0); needed where a table has more than two columns and
             no names that say which is which.
+        group_column : str or int, optional
+            Where the groups of words are, if anywhere: what is held out together. An empty field is no group.
         delimiter : str, optional
             Tab, semicolon, comma or blank; found from the first line where it is not given.
         header : bool, optional
@@ -117,17 +145,18 @@ class Lexicon:
         conflicts, neutral
             As for `Lexicon`.
         """
-        entries, unlabelled, stem = read_entries(
+        file = read_entries(
             path,
             word_column=word_column,
             label_column=label_column,
+            group_column=group_column,
             delimiter=delimiter,
             header=header,
             encoding=encoding,
             label_names=label_names,
         )
-        found = cls(entries, name=name or stem, conflicts=conflicts, neutral=neutral)
-        found.dropped = replace(found.dropped, unlabelled=unlabelled)
+        found = cls(file.entries, name=name or file.stem, conflicts=conflicts, neutral=neutral, groups=file.groups)
+        found.dropped = replace(found.dropped, unlabelled=file.unlabelled)
         return found
 
     @classmethod
@@ -158,23 +187,40 @@ class Lexicon:
         name: str = "pairs",
         conflicts: Conflicts = "drop",
     ) -> Lexicon:
-        """Return the lexicon of pairs, left 1 and right -1: a file with a pair per line, JSON, or a list."""
-        entries = [
-            entry for left, right in read_pairs(pairs, encoding=encoding) for entry in ((left, 1.0), (right, -1.0))
-        ]
-        return cls(entries, name=name, conflicts=conflicts)
+        """Return the lexicon of pairs, left 1 and right -1: a file with a pair per line, JSON, or a list.
+
+        The pairs are proposed as groups; `grouped("proposed")`, or ``groups="proposed"`` where words are held out,
+        puts them in force.
+        """
+        listed = [(left, right) for left, right in read_pairs(pairs, encoding=encoding)]
+        entries = [entry for left, right in listed for entry in ((left, 1.0), (right, -1.0))]
+        found = cls(entries, name=name, conflicts=conflicts)
+        found._pairs = tuple(listed)
+        return found
 
     @classmethod
     def from_frame(
-        cls, frame: Any, *, word_column: str = "word", label_column: str = "label", **options: Any
+        cls,
+        frame: Any,
+        *,
+        word_column: str = "word",
+        label_column: str = "label",
+        group_column: str | None = None,
+        **options: Any,
     ) -> Lexicon:
-        """Return the lexicon of two columns of a pandas or polars frame; words without a label are left out."""
-        for column in (word_column, label_column):
+        """Return the lexicon of two or three columns of a pandas or polars frame; words without a label are left out.
+
+        `group_column` holds what is held out together.
+        """
+        for column in (word_column, label_column, *([] if group_column is None else [group_column])):
             if column not in frame.columns:
                 raise LexiconError(
                     f"The frame has no column '{column}'; it has {name_some(frame.columns)}. "
-                    f"Use word_column= and label_column=."
+                    f"Use word_column=, label_column= and group_column=."
                 )
+        if group_column is not None:
+            named = zip(frame[word_column], frame[group_column], strict=True)
+            options["groups"] = {word: group for word, group in named if not is_no_label(group)}
         entries = list(zip(frame[word_column], frame[label_column], strict=True))
         found = cls([entry for entry in entries if not is_no_label(entry[1])], **options)
         unlabelled = tuple(str(word) for word, label in entries if is_no_label(label))
@@ -191,6 +237,10 @@ class Lexicon:
         neutral = dict.fromkeys(word for lexicon in lexicons for word in lexicon.dropped.neutral)
         unlabelled = tuple(word for word in neutral if word not in joined and word not in conflicting)
         joined.dropped = replace(joined.dropped, conflicts=tuple(conflicting), neutral=unlabelled)
+        joined._pairs = tuple(pair for lexicon in lexicons for pair in lexicon._pairs)
+        if any(lexicon._groups is not None for lexicon in lexicons):
+            named = {word: group for lexicon in lexicons for word, group in (lexicon._groups or {}).items()}
+            joined._groups = {word: group for word, group in named.items() if word in joined}
         return joined
 
     @property
@@ -202,6 +252,11 @@ class Lexicon:
     def labels(self) -> NDArray[np.float64]:
         """The label of each word."""
         return self._labels
+
+    @property
+    def groups(self) -> dict[str, str] | None:
+        """The group of each word that has one; None where the lexicon has no groups."""
+        return None if self._groups is None else dict(self._groups)
 
     @property
     def is_binary(self) -> bool:
@@ -258,6 +313,32 @@ class Lexicon:
         found = self._with(words, self.labels)
         lists = {name: (*getattr(self.dropped, name), *getattr(found.dropped, name)) for name in vars(self.dropped)}
         found.dropped = replace(found.dropped, **lists)
+        if self._groups is not None:
+            renamed = zip(self.words, words, strict=True)
+            found._groups = {new: self._groups[old] for old, new in renamed if old in self._groups and new in found}
+        return found
+
+    def grouped(self, groups: Groups) -> Lexicon:
+        """Return the lexicon with groups: words that are held out together wherever words are held out.
+
+        Parameters
+        ----------
+        groups : mapping, sequence, "proposed" or None
+            The group of each word by word, or one per word in the order of `words`; "proposed": what
+            :func:`densray.alignment.propose_groups` finds in the words alone, pairs first; None: no groups.
+
+        Examples
+        --------
+        >>> Lexicon.from_pairs([("he", "she"), ("king", "queen")]).grouped("proposed").groups
+        {'he': '0', 'she': '0', 'king': '1', 'queen': '1'}
+        """
+        found = self._with(self.words, self.labels)
+        found.dropped = self.dropped
+        if isinstance(groups, str):
+            check_proposed(groups)
+            proposal = propose_groups(self.words, self.labels, pairs=self._pairs)
+            groups = None if proposal is None else proposal.numbers.tolist()
+        found._groups = None if groups is None else groups_of(groups, self.words, self.name)
         return found
 
     def split(
@@ -265,8 +346,8 @@ class Lexicon:
     ) -> tuple[Lexicon, Lexicon]:
         """Return a training and a test lexicon that share no word.
 
-        Words that differ in case or in how their parts are joined stay on one side. Two labels are split in
-        equal shares.
+        Words that differ in case or in how their parts are joined stay on one side, and so do those of one group.
+        Two labels are split in equal shares.
 
         Parameters
         ----------
@@ -275,7 +356,8 @@ class Lexicon:
         random_state : int, RandomState or None
             An int gives the same split every time.
         """
-        in_test = draw_test_words(self.words, self.labels, test_size, random_state)
+        groups = None if self._groups is None else number_groups([self._groups.get(word) for word in self.words])
+        in_test = draw_test_words(self.words, self.labels, test_size, random_state, groups)
         return self._where(~in_test), self._where(in_test)
 
     def align(
@@ -286,6 +368,8 @@ class Lexicon:
         limit: int | None = None,
         minimum: int = 1,
         order: Literal["mixed", "lexicon"] = "mixed",
+        groups: Groups = None,
+        pairs: Iterable[Sequence[str]] = (),
     ) -> Alignment:
         """Return the vectors and labels of the words that are in the space, and the words that are not.
 
@@ -302,16 +386,36 @@ class Lexicon:
             Lexicons list one class after the other. "mixed" spreads two classes evenly over the rows, each in its own
             order, so that cross-validation without shuffling (``cv=5``) finds both in every fold; "lexicon" keeps the
             order of the lexicon, as scores always do.
+        groups : mapping, sequence or "proposed", optional
+            As for `grouped`, in place of those that the lexicon has; "proposed" looks at the vectors too.
+        pairs : pairs of str
+            Words that belong together, beside those of a lexicon made of pairs: what is proposed has them in one group.
         """
-        found = align_words(self.words, self.labels, space, any_case=any_case, limit=limit, minimum=minimum)
+        if groups is not None and not isinstance(groups, str):
+            return self.grouped(groups).align(space, any_case=any_case, limit=limit, minimum=minimum, order=order)
+        named = None if self._groups is None else [self._groups.get(word) for word in self.words]
+        found = align_words(
+            self.words, self.labels, space, any_case=any_case, limit=limit, minimum=minimum, groups=named
+        )
         found = replace(found, dropped=self.dropped.by_reason())
+        if named is None or isinstance(groups, str):
+            together = [*self._pairs, *((str(left), str(right)) for left, right in pairs)]
+            proposal = propose_groups(found.words, found.y, found.X, pairs=together)
+            if isinstance(groups, str):
+                check_proposed(groups)
+                found = replace(found, groups=None if proposal is None else proposal.numbers)
+            else:
+                found = replace(found, proposal=proposal)
         return found.mixed() if order == "mixed" else found
 
     def to_polars(self) -> polars.DataFrame:
-        """Return a polars frame with the columns ``word`` and ``label``."""
+        """Return a polars frame with the columns ``word`` and ``label``, and ``group`` where there are groups."""
         import polars
 
-        return polars.DataFrame({"word": self.words, "label": self.labels})
+        columns: dict[str, Any] = {"word": self.words, "label": self.labels}
+        if self._groups is not None:
+            columns["group"] = polars.Series([self._groups.get(word) for word in self.words], dtype=polars.String)
+        return polars.DataFrame(columns)
 
     def _where(self, chosen: NDArray[np.bool_]) -> Lexicon:
         if not chosen.any():
@@ -319,7 +423,11 @@ class Lexicon:
         return self._with(tuple(np.array(self.words, dtype=object)[chosen]), self.labels[chosen])
 
     def _with(self, words: tuple[str, ...], labels: NDArray[np.float64]) -> Lexicon:
-        return Lexicon(zip(words, labels.tolist(), strict=True), name=self.name, neutral="keep")
+        found = Lexicon(zip(words, labels.tolist(), strict=True), name=self.name, neutral="keep")
+        found._pairs = self._pairs
+        if self._groups is not None:
+            found._groups = {word: self._groups[word] for word in words if word in self._groups}
+        return found
 
     def __repr__(self) -> str:
         values, counts = np.unique(self.labels, return_counts=True)
@@ -333,4 +441,9 @@ class Lexicon:
             if words
         ]
         tail = f"; dropped {', '.join(lost)}" if lost else ""
+        tail = tail if self._groups is None else f"; {len(set(self._groups.values()))} groups{tail}"
         return f"Lexicon '{self.name}': {len(self)} words, {labels}{tail}"
+
+
+#: Which words are held out together: by word, one per word, or as the library proposes.
+Groups: TypeAlias = Mapping[str, Any] | Sequence[Any] | None

@@ -124,7 +124,14 @@ def macro_mean(values: Iterable[float]) -> float:
     return float(collected.mean())
 
 
-def tau_interval(gold: ArrayLike, scores: ArrayLike, *, level: float = 0.95, inflation: float = 1.0) -> Interval:
+def tau_interval(
+    gold: ArrayLike,
+    scores: ArrayLike,
+    *,
+    level: float = 0.95,
+    inflation: float = 1.0,
+    groups: ArrayLike | None = None,
+) -> Interval:
     """Return the interval of Kendall's τ-b over words, in closed form: which τ other samples of words would give.
 
     Between two classes τ-b is the AUC on another scale, and so is its interval. Else the standard error is that of the
@@ -137,6 +144,8 @@ def tau_interval(gold: ArrayLike, scores: ArrayLike, *, level: float = 0.95, inf
         The share of intervals that cover the true τ.
     inflation : float, default=1.0
         By how much the standard error exceeds that of fixed scores; 1.2 for held-out ones (docs/trust.md).
+    groups : array-like of shape (n,), optional
+        Words that go together: the jackknife leaves out whole groups.
     """
     from scipy.stats import t as t_distribution
 
@@ -145,12 +154,19 @@ def tau_interval(gold: ArrayLike, scores: ArrayLike, *, level: float = 0.95, inf
     if np.unique(gold).size == 2:
         # τ-b = (2 AUC - 1) √(unlike pairs / pairs of unlike score)
         scale = np.sqrt(_unequal_pairs(gold) / _unequal_pairs(scores))
-        interval = auc_interval(gold, scores, level=level, inflation=inflation)
+        interval = auc_interval(gold, scores, level=level, inflation=inflation, groups=groups)
         return Interval(*(float((2.0 * end - 1.0) * scale) for end in interval))
-    net, untied_gold, untied_scores = _pair_counts(gold, scores)
-    total, size = (net.sum() / 2.0, untied_gold.sum() / 2.0, untied_scores.sum() / 2.0), gold.size
+    own = np.array(_pair_counts(gold, scores))
+    total, size = own.sum(axis=1, keepdims=True) / 2.0, gold.size
+    if groups is not None:  # the pairs of a group with all words, those within it once
+        numbers = np.unique(np.asarray(groups), return_inverse=True)[1]
+        size = int(numbers.max()) + 1
+        members = [np.flatnonzero(numbers == number) for number in range(size)]
+        within = [np.array(_pair_counts(gold[rows], scores[rows])).sum(axis=1) / 2.0 for rows in members]
+        own = np.column_stack([own[:, rows].sum(axis=1) - inner for rows, inner in zip(members, within, strict=True)])
     with np.errstate(invalid="ignore", divide="ignore"):
-        without = (total[0] - net) / np.sqrt((total[1] - untied_gold) * (total[2] - untied_scores))
+        net, untied_gold, untied_scores = total - own
+        without = net / np.sqrt(untied_gold * untied_scores)
     without = without[np.isfinite(without)]  # a word without which all labels are equal
     error = float(np.sqrt((size - 1) / size * np.sum((without - without.mean()) ** 2)))
     if abs(tau) > 1.0 - 1e-12:
@@ -178,7 +194,14 @@ def _pair_counts(gold: Vector, scores: Vector) -> tuple[Vector, Vector, Vector]:
     return counts[0], counts[1], counts[2]
 
 
-def auc_interval(gold: ArrayLike, scores: ArrayLike, *, level: float = 0.95, inflation: float = 1.0) -> Interval:
+def auc_interval(
+    gold: ArrayLike,
+    scores: ArrayLike,
+    *,
+    level: float = 0.95,
+    inflation: float = 1.0,
+    groups: ArrayLike | None = None,
+) -> Interval:
     """Return the interval of the AUC over words, in closed form (DeLong, DeLong & Clarke-Pearson 1988).
 
     On the scale of log-odds, so that it stays within 0 and 1, with the t quantile of Welch (1947) for the variances of
@@ -192,6 +215,8 @@ def auc_interval(gold: ArrayLike, scores: ArrayLike, *, level: float = 0.95, inf
         The share of intervals that cover the true AUC.
     inflation : float, default=1.0
         By how much the standard error exceeds that of fixed scores; 1.2 for held-out ones (docs/trust.md).
+    groups : array-like of shape (n,), optional
+        Words that go together, such as the two of a pair: their deviations are added up first (Obuchowski 1997).
 
     Examples
     --------
@@ -205,14 +230,26 @@ def auc_interval(gold: ArrayLike, scores: ArrayLike, *, level: float = 0.95, inf
     gold, scores = _checked(gold, scores)
     high = _higher_class(gold)
     ranks, parts, sizes = rankdata(scores), [], (int(high.sum()), int((~high).sum()))
+    placements = np.empty(len(scores))
     for rows, size, others in ((high, *sizes), (~high, *sizes[::-1])):
-        placements = (ranks[rows] - rankdata(scores[rows])) / others  # the share of the other class each lies above
-        parts.append(float(placements.var(ddof=1)) / size if size > 1 else 0.25)
-    variance = sum(parts)
+        placements[rows] = (ranks[rows] - rankdata(scores[rows])) / others  # share of the other class each lies above
+        parts.append(float(placements[rows].var(ddof=1)) / size if size > 1 else 0.25)
+    if groups is not None:
+        own = np.where(high, (placements - value) / sizes[0], (1.0 - value - placements) / sizes[1])
+        numbers = np.unique(np.asarray(groups), return_inverse=True)[1]
+        sums = [np.bincount(numbers[rows], own[rows], minlength=numbers.max() + 1) for rows in (high, ~high)]
+        sizes = len(np.unique(numbers[high])), len(np.unique(numbers[~high]))
+        products = sums[0] @ sums[0], sums[1] @ sums[1], 2.0 * (sums[0] @ sums[1])
+        counts = (*sizes, int(numbers.max()) + 1)
+        parts = [float(part) * n / max(n - 1, 1) for part, n in zip(products, counts, strict=True)]
+    variance = max(sum(parts), 0.0)
     if value in (0.0, 1.0):
         bound = _faultless(*sizes, chance=(1.0 - level) / 2.0)
         return Interval(bound, 1.0) if value > 0.5 else Interval(0.0, 1.0 - bound)
-    freedom = variance**2 / sum(part**2 / max(size - 1, 1) for part, size in zip(parts, sizes, strict=True))
+    if groups is None:
+        freedom = variance**2 / sum(part**2 / max(size - 1, 1) for part, size in zip(parts, sizes, strict=True))
+    else:
+        freedom = max(counts[-1] - 1, 1)
     quantile = float(t_distribution.ppf((1.0 + level) / 2.0, freedom))
     half = quantile * inflation * np.sqrt(variance) / (value * (1.0 - value))
     odds = np.log(value / (1.0 - value))
@@ -254,11 +291,12 @@ def resampled_tau(
     *,
     n_resamples: int = 1000,
     random_state: int | np.random.RandomState | None = 0,
+    groups: ArrayLike | None = None,
 ) -> Vector:
     r"""Return Kendall's τ-b of resamples of the words, drawn with replacement.
 
     The same `random_state` draws the same words whatever the scores: the difference of two methods' values is a
-    paired bootstrap of their difference.
+    paired bootstrap of their difference. Words of one group are drawn together.
 
     Notes
     -----
@@ -268,7 +306,11 @@ def resampled_tau(
     """
     gold, scores = _checked(gold, scores)
     size = gold.size
-    counts = _draw_counts(size, n_resamples, random_state)
+    if groups is None:
+        counts = _draw_counts(size, n_resamples, random_state)
+    else:  # a group is drawn whole
+        numbers = np.unique(np.asarray(groups), return_inverse=True)[1]
+        counts = _draw_counts(int(numbers.max()) + 1, n_resamples, random_state)[:, numbers]
     order = np.argsort(scores, kind="stable")
     gold, scores, counts = gold[order], scores[order], counts[:, order]
     light = counts.astype(np.float32)  # small whole numbers: exact
@@ -298,7 +340,7 @@ def _untied_pairs(order: NDArray[np.intp] | None, values: Vector, counts: NDArra
         values, counts = values[order], counts[:, order]
     starts = np.flatnonzero(np.concatenate([[True], np.diff(values) != 0]))
     ties = np.add.reduceat(counts, starts, axis=1).astype(np.float64)
-    total = float(counts[0].sum())
+    total = counts.sum(axis=1).astype(np.float64)  # groups are not all of one size
     untied: Vector = (total * total - np.sum(ties * ties, axis=1)) / 2.0
     return untied
 

@@ -25,7 +25,6 @@ from densray.axes._files import SavedAxis, fit_axis, induce_by_axis, is_axis_fil
 from densray.axes._frames import induce_frame
 from densray.axes._lexicon_evaluation import (
     DEFAULT_METHODS,
-    HeldOutTau,
     InductionSurvey,
     LexiconInduction,
     MethodScore,
@@ -36,7 +35,7 @@ from densray.axes._lexicon_evaluation import (
 )
 from densray.axes._model import AxisModel
 from densray.axes._options import AxisOptions, find_seeds, fit_rotation
-from densray.axes._protocol import PAPER_METHODS, Protocol, TrainTest, fit_method
+from densray.axes._protocol import PAPER_METHODS, HeldOutTau, Protocol, TrainTest, fit_method
 from densray.axes._resampling import AxisErrors, SeedAngle
 from densray.axes._scoring import WRITERS, Induction, induce, score_vocabulary
 from densray.axes._spaces import SpaceComparison, compare_spaces

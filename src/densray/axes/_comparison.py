@@ -13,16 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._threads import Progress, part_of, run_in_thread
-from densray.alignment import Alignment
+from densray.alignment import Alignment, GroupProposal
 from densray.axes._evidence import degrees_between
-from densray.axes._lexicon_evaluation import HeldOutTau, check_methods, measure_tau
+from densray.axes._lexicon_evaluation import check_methods
 from densray.axes._model import AxisModel
-from densray.axes._options import find_seeds, fit_rotation
+from densray.axes._options import DEFAULTS, find_seeds, fit_rotation
+from densray.axes._protocol import HeldOutTau, measure_tau
 from densray.axes._resampling import count_folds, held_out_scores, stratified_folds
 from densray.axes._scoring import Induction, score_vocabulary
 from densray.axes._views import AxisChange, axis_change, standardized
 from densray.errors import DensRayError, TaskError, suggest
-from densray.lexicon import Lexicon
+from densray.lexicon import Groups, Lexicon
 from densray.report import Column, Input, Provenance, Result, Table, best_cells
 from densray.rotations import METHODS
 from densray.space import WordSpace
@@ -117,7 +118,9 @@ def _try_method(
         rotation = fit_rotation(method, learned, scale=scale)
         seconds = time.perf_counter() - start
         scores = held_out_scores(rotation, learned, folds, progress=progress)[:, 0]
-        measured = measure_tau(seeds.values, scores, n_resamples=_RESAMPLES, random_state=random_state)
+        measured = measure_tau(
+            seeds.values, scores, n_resamples=_RESAMPLES, random_state=random_state, groups=seeds.groups
+        )
     except DensRayError as error:
         return FailedTrial(method, str(error), time.perf_counter() - start)
     total, axis = time.perf_counter() - start, rotation.components_[0]
@@ -164,6 +167,10 @@ class MethodComparison(Result):
     disagreements : list of dict
         The words of the vocabulary whose place depends most on the method: `word`, `spread` (standard deviation over
         methods of the percentile) and the rank each method gives it.
+    n_groups : int or None
+        Groups that were held out whole; None where every seed stood alone.
+    proposal : GroupProposal or None
+        Seeds that should be held out together and were not.
     """
 
     title: ClassVar[str] = "Methods compared"
@@ -173,6 +180,8 @@ class MethodComparison(Result):
     trials: tuple[MethodTrial | FailedTrial, ...]
     angles: list[dict[str, Any]]
     disagreements: list[dict[str, Any]]
+    n_groups: int | None = None
+    proposal: GroupProposal | None = None
 
     @property
     def found(self) -> tuple[MethodTrial, ...]:
@@ -220,9 +229,13 @@ class MethodComparison(Result):
         }
         columns: list[Column | str] = ["method", *(Column(key, name, decimals=3) for key, name in numbers.items())]
         columns += [Column("seconds", decimals=2), Column("remark", "")]
+        units, alone = ("seeds", "it") if self.n_groups is None else (f"{self.n_groups:,} groups", "its group")
         notes = [
-            f"τ over {self.n_seeds:,} seeds, each scored by an axis found without it; the same folds for all methods.",
-            "Intervals (95 %) are bootstraps over seeds, paired for the difference: at least above 0 is beyond chance.",
+            f"τ over {self.n_seeds:,} seeds, each scored by an axis found without {alone}; "
+            "the same folds for all methods.",
+            f"Intervals (95 %) are bootstraps over {units}, paired for the difference: "
+            "at least above 0 is beyond chance.",
+            *([] if self.proposal is None else [self.proposal.line]),
         ]
         found = [Table(f"{self.lexicon}: held-out τ", columns, rows, notes, best_cells(rows, ["tau"], within="column"))]
         if len(names) < 2:
@@ -243,6 +256,7 @@ def compare_methods(
     random_state: int = 0,
     n_words: int = 20,
     scale: str | None = None,
+    groups: Groups = None,
     progress: Progress | None = None,
 ) -> MethodComparison:
     """Return how methods do on one concept: held-out τ, angles between their axes, words they disagree on.
@@ -265,6 +279,8 @@ def compare_methods(
         How many words are named that the methods disagree on.
     scale : {None, "columns"}
         Whether axes are found in columns divided by their standard deviations.
+    groups : mapping, sequence or "proposed", optional
+        Which seeds are held out together, as for :func:`densray.axes.diagnose`.
     progress : callable, optional
         Called with the folds done and their number, over all methods.
 
@@ -278,7 +294,7 @@ def compare_methods(
     """
     started = Provenance.begin(seed=random_state)
     chosen = check_methods(methods)
-    seeds = find_seeds(space, lexicon)
+    seeds = find_seeds(space, lexicon, DEFAULTS.changed(groups=groups))
     n_folds = count_folds(seeds, folds)
     steps = [n_folds * place for place in range(len(chosen) + 1)]
     trials = [
@@ -333,7 +349,16 @@ def compare_trials(
     )
     provenance = replace(provenance, seconds=sum(trial.total_seconds for trial in trials))
     words = _disagreements(found, n_words)
-    return MethodComparison(lexicon.name, seeds.n_words, tuple(trials), angles, words, provenance=provenance)
+    return MethodComparison(
+        lexicon.name,
+        seeds.n_words,
+        tuple(trials),
+        angles,
+        words,
+        None if seeds.groups is None else len(seeds.members),
+        seeds.proposal,
+        provenance=provenance,
+    )
 
 
 def _disagreements(trials: Sequence[MethodTrial], n_words: int) -> list[dict[str, Any]]:

@@ -68,8 +68,8 @@ def diagnose(
     **choices
         Fields of :class:`densray.axes.AxisOptions` by name, such as ``any_case=True`` or ``folds=5``.
     """
-    options = options.changed(**choices)
-    seeds = find_seeds(space, lexicon, options)
+    options, pairs = options.changed(**choices), None if pairs is None else list(pairs)
+    seeds = find_seeds(space, lexicon, options, pairs=pairs)
     rotation = fit_rotation(method, seeds, scale=options.scale)
     named = name_method(method)
     return diagnose_axis(
@@ -149,7 +149,7 @@ def _figures(
     return {
         "verdict": verdict,
         "axes": axes,
-        "tau_interval": tau_interval(seeds.y, held_out[:, 0], inflation=HELD_OUT_INFLATION),
+        "tau_interval": tau_interval(seeds.y, held_out[:, 0], inflation=HELD_OUT_INFLATION, groups=seeds.groups),
         "n_signal_axes": _count_leading(axis.auc_interval.low > 0.5 for axis in axes),
         "permutation": test,
         "seed_angle": angle,
@@ -170,6 +170,8 @@ def _about_seeds(space: WordSpace, seeds: Alignment, rows: list[dict[str, Any]])
         "contradictions": sorted(
             (row for row in rows if row["agreement"] < 0.5), key=lambda row: float(row["agreement"])
         ),
+        "n_groups": None if seeds.groups is None else len(seeds.members),
+        "proposal": seeds.proposal,
         "coverage": seeds.n_words / (seeds.n_words + len(seeds.missing)),
         "near_misses": near_misses(seeds.missing, space),
     }
@@ -191,7 +193,7 @@ def _agreement(seeds: Alignment, scores: NDArray[np.float64], axis: int) -> Agre
     return Agreement(
         axis,
         auc(seeds.sides, scores),
-        auc_interval(seeds.sides, scores, inflation=HELD_OUT_INFLATION),
+        auc_interval(seeds.sides, scores, inflation=HELD_OUT_INFLATION, groups=seeds.groups),
         kendall_tau(seeds.y, scores),
     )
 
@@ -210,15 +212,17 @@ def _seed_rows(
     axes = leave_one_out_axes(rotation, seeds, first=first, max_refits=max_refits, progress=progress)
     known = np.asarray(np.isfinite(axes).all(axis=1))
     n, centred = seeds.n_words, seeds.X - seeds.X.mean(axis=0, dtype=np.float64)
-    # measured from the mean of the others, which is n/(n-1) times as far away as the mean of all
-    alone = np.einsum("ij,ij->i", centred, np.where(known[:, None], axes, 0.0)) * n / (n - 1)
+    for rows in seeds.members:  # measured from the mean of the others, which lies the other way from the mean of all
+        centred[rows] += centred[rows].sum(axis=0) / max(n - len(rows), 1)
+    alone = np.einsum("ij,ij->i", centred, np.where(known[:, None], axes, 0.0))
     every = known.all()
     scores = alone if every else held_out
     chance = model.calibration.probability(scores)
     own = np.where(seeds.sides > 0, chance, 1.0 - chance)
     angles = np.where(known, degrees_between(axes, model.axis), np.nan)
     order = np.argsort(np.where(known, -angles, np.inf), kind="stable")
-    how = "leave-one-out, closed form" if every else f"leave-one-out, refits of {int(known.sum())} of {n} seeds"
+    left_out = "leave-one-out" if seeds.groups is None else "leave-group-out"
+    how = f"{left_out}, closed form" if every else f"{left_out}, refits of {int(known.sum())} of {n} seeds"
     return [
         {
             "word": seeds.words[row],

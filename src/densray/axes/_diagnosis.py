@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from densray.alignment import GroupProposal
 from densray.axes._evidence import NearMiss, PairConsistency, VocabularySpread
 from densray.axes._model import AxisModel
 from densray.axes._permutation import PermutationTest
@@ -206,6 +207,10 @@ class Diagnosis(Result):
         The share of the lexicon that is in the space.
     near_misses : list of NearMiss
         Words missing, and what the space has instead.
+    n_groups : int or None
+        Groups that were held out whole; None where every seed stood alone.
+    proposal : GroupProposal or None
+        Seeds that should be held out together and were not.
     label_names : pair of str or None
         What the low and the high end are called.
     """
@@ -234,13 +239,16 @@ class Diagnosis(Result):
     contradictions: list[dict[str, Any]]
     coverage: float
     near_misses: list[NearMiss]
+    n_groups: int | None
+    proposal: GroupProposal | None
     rotation: Rotation = field(repr=False, metadata={"report": False})
     model: AxisModel = field(repr=False, metadata={"report": False})
     label_names: tuple[str, str] | None = None
 
     def tables(self) -> list[Table]:
         """Return the figures behind the verdict, the seeds that matter, and the words missing."""
-        tables = [Table("The figures behind it", ["figure", "value", "meaning"], self._figures())]
+        together = [] if self.proposal is None else [self.proposal.line]
+        tables = [Table("The figures behind it", ["figure", "value", "meaning"], self._figures(), together)]
         seed_columns: list[Column | str] = [
             "word",
             Column("label"),
@@ -294,9 +302,10 @@ class Diagnosis(Result):
     def _figures(self) -> list[dict[str, str]]:
         first, test, spread = self.axes[0], self.permutation, self.vocabulary
         low, high = self.label_names or ("lower", "higher")
+        grouped = "" if self.n_groups is None else f"; left out in {self.n_groups} groups"
         rows = [
             ("seeds", show_count(self.n_seeds),
-             f"{self.n_high:,} {high}, {self.n_low:,} {low}; {show_share(self.coverage)} found"),
+             f"{self.n_high:,} {high}, {self.n_low:,} {low}; {show_share(self.coverage)} found{grouped}"),
             (
                 "held-out AUC",
                 _with_interval(first.auc, first.auc_interval),

@@ -84,7 +84,7 @@ def eigenvalues_of(rotation: Rotation, seeds: Alignment) -> NDArray[np.float64] 
     """Return all eigenvalues of a method that has them, descending, else None."""
     if not isinstance(rotation, DensRay | PairDirection):
         return None
-    full: Any = clone(rotation).set_params(n_components=None).fit(seeds.X, seeds.y)
+    full: Any = clone(rotation).set_params(n_components=None).fit(seeds.X, seeds.y, groups=seeds.groups)
     return np.asarray(full.eigenvalues_)
 
 

@@ -65,8 +65,8 @@ def fit_axis(
     method, pairs, options, progress, **choices
         As for :func:`densray.axes.diagnose`.
     """
-    options = options.changed(**choices)
-    seeds = find_seeds(space, lexicon, options)
+    options, pairs = options.changed(**choices), None if pairs is None else list(pairs)
+    seeds = find_seeds(space, lexicon, options, pairs=pairs)
     rotation = fit_rotation(method, seeds, n_components=n_components, scale=options.scale)
     named = name_method(method)
     diagnosis = None

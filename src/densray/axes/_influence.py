@@ -20,7 +20,7 @@ from scipy.linalg import eigh
 from densray._threads import Progress, map_parallel
 from densray._vocabulary import unit_rows
 from densray.alignment import Alignment
-from densray.axes._resampling import is_ridge, refit, ridge_without_each
+from densray.axes._resampling import directions_without_groups, is_closed_form, is_ridge, refit
 from densray.moments import Moments
 from densray.pairs import PairWeights
 from densray.rotations import DensRay, MeanDifference, Rotation
@@ -38,6 +38,8 @@ def leave_one_out_axes(
 ) -> Matrix:
     """Return the unit axis found without each seed, one per row; NaN where there is none or it was not computed.
 
+    Seeds of one group are left out together.
+
     Parameters
     ----------
     rotation : fitted rotation
@@ -49,6 +51,8 @@ def leave_one_out_axes(
     progress : callable, optional
     """
     plain = isinstance(rotation, DensRay) and not rotation.normalize_differences
+    if seeds.groups is not None:
+        return _axes_without_groups(rotation, seeds, first, max_refits, progress)
     if rotation.scale is not None:  # which a seed left out changes
         axes = _refitted_axes(rotation, seeds, first[:max_refits], progress)
     elif isinstance(rotation, MeanDifference) or (plain and not seeds.is_binary and rotation.center_labels):
@@ -62,6 +66,47 @@ def leave_one_out_axes(
         axes = _refitted_axes(rotation, seeds, first[:max_refits], progress)
     axes[_irreplaceable(seeds)] = np.nan
     return unit_rows(axes)
+
+
+def _axes_without_groups(
+    rotation: Rotation,
+    seeds: Alignment,
+    first: NDArray[np.intp],
+    max_refits: int,
+    progress: Progress | None,
+) -> Matrix:
+    """Return the unit axis found without the group of each seed."""
+    members = seeds.members
+    unit_of = np.empty(seeds.n_words, dtype=np.intp)
+    for number, rows in enumerate(members):
+        unit_of[rows] = number
+    if is_closed_form(rotation, seeds):
+        penalty = float(rotation.penalty_) if is_ridge(rotation) else None
+        return unit_rows(directions_without_groups(seeds, penalty)[1])[unit_of]
+    urgent = list(dict.fromkeys(unit_of[first].tolist()))[:max_refits]
+    keep = [np.setdiff1d(np.arange(seeds.n_words), members[unit]) for unit in urgent]
+    chosen = [(unit, rows) for unit, rows in zip(urgent, keep, strict=True) if np.ptp(seeds.y[rows]) > 0.0]
+    found = map_parallel(lambda each: refit(rotation, seeds.take(each[1])), chosen, progress=progress)
+    axes = np.full((len(members), seeds.X.shape[1]), np.nan)
+    for (unit, _), axis in zip(chosen, found, strict=True):
+        axes[unit] = axis
+    return np.asarray(axes[unit_of])
+
+
+def ridge_without_each(seeds: Alignment, penalty: float) -> tuple[Matrix, Matrix]:
+    r"""Return the ridge coefficients, and those without each seed, one per row, at the same penalty.
+
+    Sherman–Morrison: :math:`\beta_{-i} = \beta - G \tilde x_i r_i / (1 - h_i)` with :math:`G = (S + \alpha I)^{-1}` and
+    the leverage :math:`h_i = 1/n + \tilde x_i^\top G \tilde x_i`.
+    """
+    X, values = seeds.X.astype(np.float64), seeds.values
+    centred, targets = X - X.mean(axis=0), values - values.mean()
+    pulls = np.linalg.solve(centred.T @ centred + penalty * np.eye(X.shape[1]), centred.T).T  # G x̃, one row per seed
+    coefficients = targets @ pulls
+    leverage = 1.0 / seeds.n_words + np.einsum("ij,ij->i", centred, pulls)
+    residual = targets - centred @ coefficients
+    change = pulls * (residual / np.maximum(1.0 - leverage, 1e-12))[:, None]
+    return np.asarray(coefficients), np.asarray(coefficients - change)
 
 
 def _irreplaceable(seeds: Alignment) -> NDArray[np.intp]:

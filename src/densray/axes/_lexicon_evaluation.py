@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, overload
 
@@ -11,19 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._threads import Progress, part_of, run_in_thread
-from densray.axes._protocol import BEYOND_LIMIT, PAPER_METHODS, Protocol, TrainTest, fit_method
+from densray.alignment import GroupProposal
+from densray.axes._protocol import (
+    BEYOND_LIMIT,
+    PAPER_METHODS,
+    HeldOutTau,
+    Protocol,
+    TrainTest,
+    fit_method,
+    measure_tau,
+)
 from densray.errors import TaskError, suggest
 from densray.journal import Journal
-from densray.lexicon import Lexicon
+from densray.lexicon import Groups, Lexicon
 from densray.metrics import (
     accuracy,
     auc,
-    kendall_tau,
     macro_mean,
     midpoint,
     pearson,
-    percentile_interval,
-    resampled_tau,
     spearman,
 )
 from densray.report import Column, Input, Provenance, Result, Table, best_cells, joined_reasons, show_share
@@ -34,44 +40,6 @@ from densray.space import WordSpace
 DEFAULT_METHODS = (*PAPER_METHODS, "mean-difference", "ridge")
 
 Vector = NDArray[np.float64]
-
-
-@dataclass(frozen=True, kw_only=True)
-class HeldOutTau:
-    """How well the axis of one method orders words that it has not seen.
-
-    Attributes
-    ----------
-    method : str
-    tau : float
-        Kendall's τ-b between the coordinate on the axis and the gold label: the main score.
-    tau_low, tau_high : float
-        Its bootstrap interval over words.
-    seconds : float
-        Time of the fit.
-    resamples : array
-        τ of every bootstrap resample of the words, the same for all methods: what differences are paired by.
-    """
-
-    method: str
-    tau: float
-    tau_low: float
-    tau_high: float
-    seconds: float
-    resamples: Vector = field(repr=False, compare=False, metadata={"report": False})
-
-    def ahead_of(self, other: HeldOutTau, *, level: float = 0.95) -> tuple[float, float, float]:
-        """Return by how much τ is above another method's, and the ends of the paired interval."""
-        return self.tau - other.tau, *percentile_interval(self.resamples - other.resamples, level)
-
-
-def measure_tau(
-    gold: Vector, scores: Vector, *, n_resamples: int, random_state: int, level: float = 0.95
-) -> dict[str, Any]:
-    """Return τ of scores with gold labels, its interval and its resamples: those fields of :class:`HeldOutTau`."""
-    resamples = resampled_tau(gold, scores, n_resamples=n_resamples, random_state=random_state)
-    low, high = percentile_interval(resamples, level)
-    return {"tau": kendall_tau(gold, scores), "tau_low": low, "tau_high": high, "resamples": resamples}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +81,10 @@ class LexiconInduction(Result):
     protocol : Protocol
     median : float or None
         Where training scores are split for methods of two classes; None for labels of two classes.
+    n_groups : int or None
+        Groups whose words stayed on one side; None where every word stood alone.
+    proposal : GroupProposal or None
+        Words that should stay on one side and were not made to.
     """
 
     title: ClassVar[str] = "Lexicon induction"
@@ -130,6 +102,8 @@ class LexiconInduction(Result):
     continuous: bool
     protocol: Protocol
     median: float | None = None
+    n_groups: int | None = None
+    proposal: GroupProposal | None = None
 
     def score(self, method: str) -> MethodScore:
         """Return the scores of one method."""
@@ -174,7 +148,9 @@ class LexiconInduction(Result):
         if beyond:
             limit = f"the first {self.protocol.training_limit:,} words of the space"
             notes.append(f"Training words come from {limit}; {beyond:,} that are further on were left out.")
-        return notes
+        if self.n_groups is not None:
+            notes.append(f"Words of one group stay together: {self.n_groups:,} groups.")
+        return [*notes, *([] if self.proposal is None else [self.proposal.line])]
 
 
 @dataclass(frozen=True)
@@ -250,6 +226,7 @@ def evaluate_induction(
     test: Lexicon | None = ...,
     methods: Sequence[str] = ...,
     protocol: Protocol | None = ...,
+    groups: Groups = ...,
     progress: Progress | None = ...,
     journal: Journal | None = ...,
 ) -> LexiconInduction: ...
@@ -262,6 +239,7 @@ def evaluate_induction(
     *,
     methods: Sequence[str] = ...,
     protocol: Protocol | None = ...,
+    groups: Groups = ...,
     progress: Progress | None = ...,
     journal: Journal | None = ...,
 ) -> InductionSurvey: ...
@@ -274,6 +252,7 @@ def evaluate_induction(
     test: Lexicon | None = None,
     methods: Sequence[str] = DEFAULT_METHODS,
     protocol: Protocol | None = None,
+    groups: Groups = None,
     progress: Progress | None = None,
     journal: Journal | None = None,
 ) -> LexiconInduction | InductionSurvey:
@@ -291,6 +270,8 @@ def evaluate_induction(
         Names in `densray.rotations.METHODS`.
     protocol : Protocol, optional
         Every other choice; the paper's by default.
+    groups : mapping, sequence or "proposed", optional
+        Which words stay on one side of a split, as for :func:`densray.axes.diagnose`; by default those of the lexicon.
     progress : callable, optional
         Called with the methods done and their number, over all lexicons.
     journal : Journal, optional
@@ -306,7 +287,7 @@ def evaluate_induction(
     """
     protocol, methods = protocol or Protocol(), check_methods(methods)
     if isinstance(lexicon, Lexicon):
-        return _evaluate(space, lexicon, test, methods, protocol, progress, journal)
+        return _evaluate(space, lexicon, test, methods, protocol, groups, progress, journal)
     if test is not None or not lexicon:
         raise TaskError(f"{len(lexicon)} lexicons are given{' with a test lexicon' if test else ''}; "
                         "at least one lexicon is needed, and exactly one where a test lexicon is given.")  # fmt: skip
@@ -315,7 +296,7 @@ def evaluate_induction(
     for each in lexicon:
         start = len(results) * len(methods)
         step = part_of(progress, start, start + len(methods), len(lexicon) * len(methods))
-        results.append(_evaluate(space, each, None, methods, protocol, step, journal))
+        results.append(_evaluate(space, each, None, methods, protocol, groups, step, journal))
     inputs = {each.name: each for result in results for each in result.provenance.inputs}
     finished = provenance.finish(
         inputs=list(inputs.values()),
@@ -334,12 +315,13 @@ def _evaluate(
     test: Lexicon | None,
     methods: Sequence[str],
     protocol: Protocol,
+    groups: Groups,
     progress: Progress | None,
     journal: Journal | None,
 ) -> LexiconInduction:
     """Return :func:`evaluate_induction` on one lexicon."""
     provenance = Provenance.begin(seed=protocol.random_state)
-    data = TrainTest.of(space, lexicon, test, protocol=protocol)
+    data = TrainTest.of(space, lexicon, test, protocol=protocol, groups=groups)
     run = (journal or Journal()).run("lexicon induction", data, protocol)
     scores = []
     for count, method in enumerate(methods, start=1):
@@ -363,6 +345,8 @@ def _evaluate(
         continuous=not data.test.is_binary,
         protocol=protocol,
         median=None if data.training.is_binary else float(np.median(data.training.y)),
+        n_groups=data.n_groups,
+        proposal=data.training.proposal,
         provenance=provenance.finish(
             inputs=inputs,
             used=data.training.n_words + data.test.n_words,
@@ -378,8 +362,9 @@ def _measure(method: str, data: TrainTest, protocol: Protocol) -> MethodScore:
     gold, binary = data.test.y, data.test.is_binary
     threshold = midpoint(data.training.sides, training_scores)
     measured = measure_tau(
-        gold, scores, n_resamples=protocol.n_resamples, random_state=protocol.random_state, level=protocol.level
-    )
+        gold, scores, n_resamples=protocol.n_resamples, random_state=protocol.random_state, level=protocol.level,
+        groups=data.test.groups,
+    )  # fmt: skip
     return MethodScore(
         method=method,
         seconds=seconds,
@@ -398,6 +383,7 @@ def repeat_induction(
     repeats: int,
     methods: Sequence[str] = DEFAULT_METHODS,
     protocol: Protocol | None = None,
+    groups: Groups = None,
     progress: Progress | None = None,
     journal: Journal | None = None,
 ) -> RepeatedInduction:
@@ -405,7 +391,7 @@ def repeat_induction(
 
     Parameters
     ----------
-    space, lexicon, methods, journal
+    space, lexicon, methods, groups, journal
         As for `evaluate_induction`.
     repeats : int
         Splits, at least 2; they are drawn with the random states that follow the protocol's.
@@ -422,7 +408,9 @@ def repeat_induction(
         step = part_of(progress, number * len(methods), (number + 1) * len(methods), repeats * len(methods))
         split = replace(protocol, random_state=protocol.random_state + number)
         results.append(
-            evaluate_induction(space, lexicon, methods=methods, protocol=split, progress=step, journal=journal)
+            evaluate_induction(
+                space, lexicon, methods=methods, protocol=split, groups=groups, progress=step, journal=journal
+            )
         )
     taus = {method: np.array([result.score(method).tau for result in results]) for method in methods}
     first = results[0].provenance

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypedDict, Unpack
 
@@ -11,7 +12,7 @@ from sklearn.base import clone
 from densray._vocabulary import check_seed
 from densray.alignment import Alignment
 from densray.errors import LexiconError, VectorError, name_some
-from densray.lexicon import Lexicon
+from densray.lexicon import Groups, Lexicon
 from densray.rotations import Rotation, make_rotation
 from densray.space import WordSpace
 
@@ -28,6 +29,7 @@ class AxisChoices(TypedDict, total=False):
     random_state: int
     label_names: tuple[str, str] | None
     scale: str | None
+    groups: Groups
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,10 @@ class AxisOptions:
     scale : {None, "columns"}
         Whether the axis is found in columns divided by their standard deviations; see
         :class:`densray.rotations.Rotation`.
+    groups : mapping of words to groups, sequence or "proposed", optional
+        Which seeds are left out together, wherever seeds are left out: in folds, errors, the permutation test and the
+        choice of a penalty. A sequence has one per word of the lexicon; "proposed" takes pairs, repeats and twins
+        together (:func:`densray.alignment.propose_groups`). By default those that the lexicon has.
 
     Examples
     --------
@@ -73,6 +79,7 @@ class AxisOptions:
     random_state: int = 0
     label_names: tuple[str, str] | None = None
     scale: str | None = None
+    groups: Groups = None
 
     def __post_init__(self) -> None:
         check_seed(self.random_state)
@@ -86,9 +93,20 @@ class AxisOptions:
 DEFAULTS = AxisOptions()
 
 
-def find_seeds(space: WordSpace, lexicon: Lexicon, options: AxisOptions = DEFAULTS) -> Alignment:
-    """Return the words of a lexicon that are in a space, ready to find an axis; too few of them are a named error."""
-    found = lexicon.align(space, any_case=options.any_case, minimum=2, order="lexicon")
+def find_seeds(
+    space: WordSpace,
+    lexicon: Lexicon,
+    options: AxisOptions = DEFAULTS,
+    *,
+    pairs: Iterable[Sequence[str]] | None = None,
+) -> Alignment:
+    """Return the words of a lexicon that are in a space, ready to find an axis; too few of them are a named error.
+
+    `pairs` are words that belong together, for the groups that are proposed.
+    """
+    found = lexicon.align(
+        space, any_case=options.any_case, minimum=2, order="lexicon", groups=options.groups, pairs=pairs or ()
+    )
     if np.ptp(found.y) == 0.0:
         raise LexiconError(
             f"all {found.n_words} words of '{lexicon.name}' found in '{space.name}' have the label "
@@ -112,7 +130,7 @@ def fit_rotation(
         unfitted: Rotation = make_rotation(method, n_components) if isinstance(method, str) else clone(method)
         if scale is not None and unfitted.scale is None:
             unfitted.set_params(scale=scale)
-        return unfitted.fit(seeds.X, seeds.y)
+        return unfitted.fit(seeds.X, seeds.y, groups=seeds.groups)
     if method.components_.shape[1] != seeds.X.shape[1]:
         raise VectorError(
             f"the rotation has axes of width {method.components_.shape[1]}, the space vectors of {seeds.X.shape[1]}. "

@@ -8,12 +8,15 @@ Mean difference and ridge are linear in the labels: all permutations are columns
 penalty is chosen for each permutation with the prior of the method, and generalised cross-validation (Golub, Heath &
 Wahba 1979) in place of left-out scores, as it needs no pass over the rows. Other methods are fitted again, on a sample
 of the seeds where there are many.
+
+Seeds that belong together are shuffled together (`permuted_labels`), and held out together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +25,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from densray._threads import Progress, ignored_warnings, map_parallel
 from densray._vocabulary import unit_rows
-from densray.alignment import Alignment
+from densray.alignment import Alignment, rows_of_groups
 from densray.axes._resampling import count_folds, is_linear_in_labels, is_ridge, refit, stratified_folds
 from densray.errors import SignalWarning, TaskError
 from densray.rotations import RIDGE_PENALTIES, Rotation, log_prior
@@ -79,9 +82,13 @@ def _by_products(rotation: Rotation, seeds: Alignment, count: int, random: np.ra
     """Return the statistic of the labels as they are, then of each permutation."""
     n = seeds.n_words
     # one split for all: it must not know the labels, or the real ones would be favoured
-    folds = random.permutation(np.arange(n) % min(FOLDS_CLOSED, n))
-    orders = np.column_stack([np.arange(n), *(random.permutation(n) for _ in range(count))])
-    ranks = rankdata(seeds.values)
+    if seeds.groups is None:
+        folds = random.permutation(np.arange(n) % min(FOLDS_CLOSED, n))
+        orders = np.column_stack([np.arange(n), *(random.permutation(n) for _ in range(count))])
+        every = seeds.values[orders]
+    else:
+        folds = _unlabelled_folds(seeds, FOLDS_CLOSED, random)
+        every = np.column_stack([seeds.values, permuted_labels(seeds.values, seeds.groups, count, random)])
     X = seeds.X.astype(np.float64)
     ridge, classes = is_ridge(rotation), seeds.is_binary
     parts = [
@@ -89,14 +96,42 @@ def _by_products(rotation: Rotation, seeds: Alignment, count: int, random: np.ra
         for number in np.unique(folds)
     ]
     found = []
-    for start in range(0, orders.shape[1], PERMUTATIONS_AT_ONCE):
-        columns = orders[:, start : start + PERMUTATIONS_AT_ONCE]
-        labels = seeds.values[columns]
+    for start in range(0, every.shape[1], PERMUTATIONS_AT_ONCE):
+        labels = every[:, start : start + PERMUTATIONS_AT_ONCE]
         scores = np.empty_like(labels)
         for part in parts:
             scores[part.test] = part.scores(labels[~part.test])
-        found.append(_correlations(rankdata(scores, axis=0), ranks[columns]))
+        found.append(_correlations(rankdata(scores, axis=0), rankdata(labels, axis=0)))
     return np.concatenate(found)
+
+
+def _unlabelled_folds(seeds: Alignment, most: int, random: np.random.Generator) -> NDArray[np.int64]:
+    """Return the fold of each seed, groups whole, drawn without a look at the labels."""
+    members = seeds.members
+    numbers = random.permutation(np.arange(len(members)) % min(most, len(members)))
+    folds = np.empty(seeds.n_words, dtype=np.int64)
+    for rows, number in zip(members, numbers.tolist(), strict=True):
+        folds[rows] = number
+    return folds
+
+
+def permuted_labels(
+    values: NDArray[np.float64], groups: NDArray[np.int64], count: int, random: np.random.Generator
+) -> NDArray[np.float64]:
+    """Return columns of permuted labels: within groups of several labels, and group for group among those of one.
+
+    Rows of a group go together, so that shuffling them one by one would make chance look smaller than it is.
+    """
+    columns, members = np.empty((len(values), count)), rows_of_groups(groups)
+    mixed = [rows for rows in members if np.ptp(values[rows]) > 0]
+    pure = [rows for rows in members if np.ptp(values[rows]) == 0]
+    own = np.array([values[rows[0]] for rows in pure])
+    for column in range(count):
+        for rows in mixed:
+            columns[rows, column] = random.permutation(values[rows])
+        for rows, label in zip(pure, random.permutation(own) if pure else (), strict=True):
+            columns[rows, column] = label
+    return columns
 
 
 class LinearFold:
@@ -153,6 +188,11 @@ def _sample(seeds: Alignment, random: np.random.Generator) -> Alignment:
     """Return at most `SAMPLED_SEEDS` seeds, evenly spaced in label order: classes and scores in their shares."""
     if seeds.n_words <= SAMPLED_SEEDS:
         return seeds
+    if seeds.groups is not None:  # whole groups
+        members = seeds.members
+        drawn = [members[unit] for unit in random.permutation(len(members)).tolist()]
+        enough = int(np.searchsorted(np.cumsum([len(rows) for rows in drawn]), SAMPLED_SEEDS)) + 1
+        return seeds.take(np.sort(np.concatenate(drawn[:enough])))
     shuffled = random.permutation(seeds.n_words)
     order = shuffled[np.argsort(seeds.y[shuffled], kind="stable")]
     places = np.floor((np.arange(SAMPLED_SEEDS) + 0.5) * seeds.n_words / SAMPLED_SEEDS).astype(np.intp)
@@ -166,6 +206,8 @@ def _by_refits(
     random: np.random.Generator,
     progress: Progress | None,
 ) -> Matrix:
+    if seeds.groups is not None:
+        return _by_grouped_refits(rotation, seeds, count, random, progress)
     folds = stratified_folds(seeds, count_folds(seeds, FOLDS_REFIT), random)
     ranks = rankdata(seeds.values)[:, None]
     orders = [np.arange(seeds.n_words), *(random.permutation(seeds.n_words) for _ in range(count))]
@@ -181,9 +223,35 @@ def _by_refits(
             scores[folds == number, 0] = (shuffled.X[folds == number] - origin) @ axis
         return float(_correlations(rankdata(scores, axis=0), ranks)[0])
 
+    return _each(statistic, orders, progress)
+
+
+def _by_grouped_refits(
+    rotation: Rotation, seeds: Alignment, count: int, random: np.random.Generator, progress: Progress | None
+) -> Matrix:
+    assert seeds.groups is not None
+    folds = _unlabelled_folds(seeds, FOLDS_REFIT, random)
+    labels = np.column_stack([seeds.values, permuted_labels(seeds.values, seeds.groups, count, random)])
+
+    def statistic(column: int) -> float:
+        shuffled = replace(seeds, y=labels[:, column])
+        scores = np.zeros((seeds.n_words, 1))
+        for number in np.unique(folds):
+            training = np.flatnonzero(folds != number)
+            if np.ptp(shuffled.y[training]) == 0.0:
+                continue  # one label: nothing is learned, nothing told apart
+            axis = refit(rotation, shuffled.take(training))
+            origin = shuffled.X[training].mean(axis=0, dtype=np.float64)
+            scores[folds == number, 0] = (shuffled.X[folds == number] - origin) @ axis
+        return float(_correlations(rankdata(scores, axis=0), rankdata(shuffled.y)[:, None])[0])
+
+    return _each(statistic, list(range(count + 1)), progress)
+
+
+def _each(statistic: Callable[[Any], float], jobs: Sequence[Any], progress: Progress | None) -> Matrix:
     # shuffled labels have no maximum worth finding, and no axis that carries signal
     with ignored_warnings(ConvergenceWarning), ignored_warnings(SignalWarning):
-        return np.array(map_parallel(statistic, orders, progress=progress))
+        return np.array(map_parallel(statistic, jobs, progress=progress))
 
 
 def permuted_aucs(
@@ -193,6 +261,7 @@ def permuted_aucs(
     orders: NDArray[np.float64],
     *,
     ridge: bool,
+    scale: str | None = None,
 ) -> NDArray[np.float64]:
     """Return the AUC on rows held out, first of the labels, then of each column of permuted ones.
 
@@ -209,11 +278,13 @@ def permuted_aucs(
     orders : array of shape (n, permutations)
     ridge : bool
         Whether to fit ridge; else the mean difference.
+    scale : {None, "columns"}
+        Whether to fit in columns divided by their standard deviations.
     """
     labels = np.column_stack([y, orders])
     rows, values = X.astype(np.float64), []
     for test in folds:
-        part = LinearFold(rows, np.isin(np.arange(len(y)), test), ridge=ridge, two_classes=True)
+        part = LinearFold(rows, np.isin(np.arange(len(y)), test), ridge=ridge, two_classes=True, scale=scale)
         ranks = rankdata(part.scores(labels[~part.test]), axis=0)
         high = labels[part.test] > 0
         n_high, n_low = high.sum(axis=0), (~high).sum(axis=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from densray._vocabulary import check_seed
 from densray.alignment import Alignment, draw_test_words, spelling_key
 from densray.errors import LexiconError, TaskError, name_some
-from densray.lexicon import Lexicon
+from densray.lexicon import Groups, Lexicon
+from densray.metrics import kendall_tau, percentile_interval, resampled_tau
 from densray.report import joined_reasons
 from densray.rotations import METHODS, Rotation, make_rotation
 from densray.space import WordSpace
@@ -120,6 +121,53 @@ class Protocol:
         return method in self.split_at_median or METHODS[method].classes_only
 
 
+@dataclass(frozen=True, kw_only=True)
+class HeldOutTau:
+    """How well the axis of one method orders words that it has not seen.
+
+    Attributes
+    ----------
+    method : str
+    tau : float
+        Kendall's τ-b between the coordinate on the axis and the gold label: the main score.
+    tau_low, tau_high : float
+        Its bootstrap interval over words.
+    seconds : float
+        Time of the fit.
+    resamples : array
+        τ of every bootstrap resample of the words, the same for all methods: what differences are paired by.
+    """
+
+    method: str
+    tau: float
+    tau_low: float
+    tau_high: float
+    seconds: float
+    resamples: Vector = field(repr=False, compare=False, metadata={"report": False})
+
+    def ahead_of(self, other: HeldOutTau, *, level: float = 0.95) -> tuple[float, float, float]:
+        """Return by how much τ is above another method's, and the ends of the paired interval."""
+        return self.tau - other.tau, *percentile_interval(self.resamples - other.resamples, level)
+
+
+def measure_tau(
+    gold: Vector,
+    scores: Vector,
+    *,
+    n_resamples: int,
+    random_state: int,
+    level: float = 0.95,
+    groups: NDArray[np.int64] | None = None,
+) -> dict[str, Any]:
+    """Return τ of scores with gold labels, its interval and its resamples: those fields of :class:`HeldOutTau`.
+
+    Words of one group are resampled together.
+    """
+    resamples = resampled_tau(gold, scores, n_resamples=n_resamples, random_state=random_state, groups=groups)
+    low, high = percentile_interval(resamples, level)
+    return {"tau": kendall_tau(gold, scores), "tau_low": low, "tau_high": high, "resamples": resamples}
+
+
 @dataclass(frozen=True)
 class TrainTest:
     """Training and test words of a space, ready for any method.
@@ -141,6 +189,11 @@ class TrainTest:
     coverage: float
     beyond: tuple[str, ...] = ()
 
+    @property
+    def n_groups(self) -> int | None:
+        """Groups whose words stay together; None where every word stands alone."""
+        return None if self.training.groups is None else len(self.training.members) + len(self.test.members)
+
     def set_aside(self, lexicons: Sequence[Lexicon]) -> dict[str, tuple[str, ...]]:
         """Return the words that the lexicons and the protocol left out, by reason."""
         beyond = {BEYOND_LIMIT: self.beyond} if self.beyond else {}
@@ -148,22 +201,29 @@ class TrainTest:
 
     @classmethod
     def of(
-        cls, space: WordSpace, lexicon: Lexicon, test: Lexicon | None = None, *, protocol: Protocol | None = None
+        cls,
+        space: WordSpace,
+        lexicon: Lexicon,
+        test: Lexicon | None = None,
+        *,
+        protocol: Protocol | None = None,
+        groups: Groups = None,
     ) -> TrainTest:
         """Return what the protocol makes of a lexicon (split by its seed) or of a training and a test lexicon."""
         protocol = protocol or Protocol()
         if test is None:
-            return cls._split(space, lexicon, protocol)
+            return cls._split(space, lexicon, protocol, groups)
+        lexicon = lexicon if groups is None or isinstance(groups, str) else lexicon.grouped(groups)
         lexicon, overlap = _without_test_words(lexicon, test, protocol)
-        found = _find(space, lexicon, protocol, role="training")
+        found = _find(space, lexicon, protocol, role="training", groups=groups if isinstance(groups, str) else None)
         training, beyond = _within_limit(found, np.zeros(found.n_words, dtype=bool), lexicon.name, protocol, space)
         _check_labels(training, lexicon.name, "training")
         return cls._checked(training, _find(space, test, protocol, role="test"), overlap, beyond, protocol, space)
 
     @classmethod
-    def _split(cls, space: WordSpace, lexicon: Lexicon, protocol: Protocol) -> TrainTest:
+    def _split(cls, space: WordSpace, lexicon: Lexicon, protocol: Protocol, groups: Groups) -> TrainTest:
         # the words that are in the space are split, so that the share held out is the share asked for
-        found = lexicon.align(space, any_case=protocol.any_case, order="lexicon")
+        found = lexicon.align(space, any_case=protocol.any_case, order="lexicon", groups=groups)
         _check_labels(found, lexicon.name, "usable")
         if found.n_words < 4:
             raise TaskError(
@@ -171,7 +231,7 @@ class TrainTest:
                 f"missing: {name_some(found.missing) or 'none'}); splitting them into training and test takes at least "
                 "4. Add words, or give a test lexicon."
             )
-        in_test = draw_test_words(found.words, found.y, protocol.test_size, protocol.random_state)
+        in_test = draw_test_words(found.words, found.y, protocol.test_size, protocol.random_state, found.groups)
         found = found.unit() if protocol.normalize else found
         training, beyond = _within_limit(found, in_test, lexicon.name, protocol, space)
         test = replace(found.take(np.flatnonzero(in_test)), missing=())
@@ -207,7 +267,7 @@ def fit_method(method: str, data: TrainTest, protocol: Protocol) -> tuple[Vector
     """Return the scores of the training and of the test words on the axis of a method, and the seconds it took."""
     labels = protocol.labels(method, data.training)
     start = time.perf_counter()
-    axis = protocol.rotation(method).fit(data.training.X, labels).components_[0]
+    axis = protocol.rotation(method).fit(data.training.X, labels, groups=data.training.groups).components_[0]
     seconds = time.perf_counter() - start
     return data.training.X @ axis, data.test.X @ axis, seconds
 
@@ -226,8 +286,8 @@ def _within_limit(
     return found.take(np.flatnonzero(~in_test & near)), beyond
 
 
-def _find(space: WordSpace, lexicon: Lexicon, protocol: Protocol, *, role: str) -> Alignment:
-    found = lexicon.align(space, any_case=protocol.any_case, order="lexicon")
+def _find(space: WordSpace, lexicon: Lexicon, protocol: Protocol, *, role: str, groups: Groups = None) -> Alignment:
+    found = lexicon.align(space, any_case=protocol.any_case, order="lexicon", groups=groups)
     _check_labels(found, lexicon.name, role)
     return found.unit() if protocol.normalize else found
 

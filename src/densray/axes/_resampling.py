@@ -14,6 +14,9 @@ size.
   three words of a class would shrink the axis by a third, and its error with it.
 - *Other methods* are fitted again without each seed, or without each of some 50 groups of seeds of one class
   (the delete-a-group jackknife, Kott 2001).
+
+Seeds that belong together (`Alignment.groups`) are left out together, in closed form too; then k is the number of
+groups of a class, or of all groups where they hold words of both.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from densray._threads import Progress, ignored_warnings, map_parallel
-from densray.alignment import Alignment
+from densray.alignment import Alignment, group_folds
 from densray.axes._options import AxisOptions
 from densray.errors import SignalWarning, TaskError
 from densray.rotations import DensRay, LinearRotation, MeanDifference, Rotation
@@ -109,7 +112,10 @@ def axis_errors(
     if n_groups is not None and n_groups < 2:
         raise TaskError(f"n_resamples={n_groups} is given; an error takes at least 2 fits, 50 or more to be of use.")
     axis, random = np.asarray(rotation.components_[0], dtype=np.float64), np.random.default_rng(random_state)
-    deviations = seed_deviations(rotation, seeds)
+    if seeds.groups is not None and is_closed_form(rotation, seeds):
+        deviations: Matrix | None = _group_deviations(rotation, seeds)
+    else:
+        deviations = seed_deviations(rotation, seeds)
     if deviations is None:
         deviations = _refit_deviations(rotation, seeds, n_groups or MOST_GROUPS, random, progress)
     tangent = deviations - np.outer(deviations @ axis, axis)
@@ -119,9 +125,9 @@ def axis_errors(
 def seed_deviations(rotation: Rotation, seeds: Alignment) -> Matrix | None:
     """Return the deviation of axis 0 without each seed, one row per seed, so that squares add up to its variance.
 
-    None where the method has no closed form for it.
+    None where the method has no closed form for it, or seeds are left out in groups.
     """
-    if not is_closed_form(rotation, seeds):
+    if seeds.groups is not None or not is_closed_form(rotation, seeds):
         return None
     if is_mean_difference(rotation, seeds):
         return _mean_difference_deviations(seeds)
@@ -222,11 +228,13 @@ def _refit_deviations(
 ) -> Matrix:
     """Return √((G-1)/G) (w₋ - w) of every group of a class, each w₋ so long that its coordinate along w is 1."""
     axis = np.asarray(rotation.components_[0], dtype=np.float64)
+    members = seeds.members  # those of one seed each where there are no groups
     groups, factors = [], []
-    for rows in _classes(seeds):
-        count = min(len(rows), max(2, round(n_groups * len(rows) / seeds.n_words)))
-        if len(rows) > 1:
-            groups += np.array_split(random.permutation(rows), count)
+    for units in _strata(seeds):
+        count = min(len(units), max(2, round(n_groups * len(units) / len(members))))
+        if len(units) > 1:
+            parts = np.array_split(random.permutation(units), count)
+            groups += [np.concatenate([members[unit] for unit in part.tolist()]) for part in parts]
             factors += [np.sqrt((count - 1) / count)] * count
 
     def find(group: NDArray[np.intp]) -> Matrix:
@@ -235,6 +243,71 @@ def _refit_deviations(
     axes = np.array(map_parallel(find, groups, progress=progress))
     cosines = np.clip(axes @ axis, LEAST_COSINE, None)
     return np.asarray((axes / cosines[:, None] - axis) * np.array(factors)[:, None])
+
+
+def _strata(seeds: Alignment) -> list[NDArray[np.intp]]:
+    """Return the groups of each class, by number; all of them as one where groups hold both classes, or scores."""
+    members = seeds.members
+    if seeds.groups is None:
+        return _classes(seeds)
+    pure = seeds.is_binary and all(np.ptp(seeds.y[rows]) == 0.0 for rows in members)
+    if not pure:
+        return [np.arange(len(members))]
+    labels = np.array([seeds.y[rows[0]] for rows in members])
+    return [np.flatnonzero(labels == label) for label in np.unique(labels)]
+
+
+def _group_deviations(rotation: Rotation, seeds: Alignment) -> Matrix:
+    """Return √((G-1)/G) (w₋g - w) / |w| of every group, at the same penalty per word."""
+    ridge = is_ridge(rotation)
+    whole, without = directions_without_groups(seeds, float(rotation.penalty_) if ridge else None, per_word=True)
+    factors, all_groups = np.empty(len(without)), len(without)
+    for units in _strata(seeds):
+        count = all_groups if ridge else len(units)  # a ridge direction fits labels around one mean
+        factors[units] = np.sqrt((count - 1) / count)
+    changes = np.where(np.isfinite(without), without - whole, 0.0)  # without the only group of a class there is none
+    return np.asarray(changes * factors[:, None] / np.linalg.norm(whole))
+
+
+def directions_without_groups(
+    seeds: Alignment, penalty: float | None, *, per_word: bool = False
+) -> tuple[Matrix, Matrix]:
+    r"""Return the direction of all seeds, and without each group, one per row: mean difference, or ridge at a penalty.
+
+    Ridge, with the rows :math:`\tilde X_g` of a group and :math:`G = (S + \alpha I)^{-1}`:
+    :math:`\beta_{-g} = \beta - G \tilde X_g^\top (I - H_{gg})^{-1} r_g`,
+    :math:`H_{gg} = 1/n + \tilde X_g G \tilde X_g^\top`. With `per_word` the penalty falls with the scatter of the
+    labels that are left. NaN where one label would be left.
+    """
+    X, values, n = seeds.X.astype(np.float64), seeds.values, seeds.n_words
+    centred, targets = X - X.mean(axis=0), values - values.mean()
+    members = seeds.members
+    eigenvalues, vectors = (np.ones(1), None) if penalty is None else np.linalg.eigh(centred.T @ centred)
+    rotated = centred if vectors is None else centred @ vectors
+    covariance = targets @ rotated
+    directions = np.full((len(members), X.shape[1]), np.nan)
+    for number, rows in enumerate(members):
+        left = np.delete(values, rows)
+        if len(left) < 2 or np.ptp(left) == 0.0:
+            continue
+        # the scatter of labels that is left: of classes n₊n₋/n, of scores n - 1 times their spread
+        share = (
+            np.sum((left - left.mean()) ** 2) / (targets @ targets) if seeds.is_binary else (len(left) - 1) / (n - 1)
+        )
+        if penalty is None:
+            # Σ (l - l̄)(x - x̄) of the others, which is the mean difference times that scatter
+            others = covariance - targets[rows] @ rotated[rows]
+            mean = -rotated[rows].sum(axis=0) / len(left)
+            directions[number] = (others - (left - values.mean()).sum() * mean) / share
+            continue
+        shrunk = 1.0 / (np.maximum(eigenvalues, 0.0) + penalty * (share if per_word else 1.0))
+        own, every = rotated[rows], covariance * shrunk
+        hat = 1.0 / n + (own * shrunk) @ own.T
+        errors = np.linalg.solve(np.eye(len(rows)) - hat, targets[rows] - own @ every)
+        directions[number] = every - errors @ (own * shrunk)
+    if vectors is None:
+        return covariance, directions
+    return vectors @ (covariance / (np.maximum(eigenvalues, 0.0) + float(penalty or 0.0))), directions @ vectors.T
 
 
 def with_fewer_rows(deviations: Matrix, random: np.random.Generator) -> Matrix:
@@ -280,29 +353,15 @@ def is_linear_in_labels(rotation: Rotation, seeds: Alignment) -> bool:
 def refit(rotation: Rotation, seeds: Alignment) -> Matrix:
     """Return axis 0 of the same method fitted on some seeds."""
     fresh: Rotation = clone(rotation).set_params(n_components=1)
-    return np.asarray(fresh.fit(seeds.X, seeds.y).components_[0])
-
-
-def ridge_without_each(seeds: Alignment, penalty: float) -> tuple[Matrix, Matrix]:
-    r"""Return the ridge coefficients, and those without each seed, one per row, at the same penalty.
-
-    Sherman–Morrison: :math:`\beta_{-i} = \beta - G \tilde x_i r_i / (1 - h_i)` with :math:`G = (S + \alpha I)^{-1}` and
-    the leverage :math:`h_i = 1/n + \tilde x_i^\top G \tilde x_i`.
-    """
-    X, values = seeds.X.astype(np.float64), seeds.values
-    centred, targets = X - X.mean(axis=0), values - values.mean()
-    pulls = np.linalg.solve(centred.T @ centred + penalty * np.eye(X.shape[1]), centred.T).T  # G x̃, one row per seed
-    coefficients = targets @ pulls
-    leverage = 1.0 / seeds.n_words + np.einsum("ij,ij->i", centred, pulls)
-    residual = targets - centred @ coefficients
-    change = pulls * (residual / np.maximum(1.0 - leverage, 1e-12))[:, None]
-    return np.asarray(coefficients), np.asarray(coefficients - change)
+    return np.asarray(fresh.fit(seeds.X, seeds.y, groups=seeds.groups).components_[0])
 
 
 def count_folds(seeds: Alignment, wanted: int) -> int:
     """Return the number of folds the seeds allow: each needs a word of either class, or two scores."""
     if wanted < 2:
         raise TaskError(f"folds={wanted} is given; cross-validation needs at least 2.")
+    if seeds.groups is not None:
+        return _count_group_folds(seeds, wanted)
     smaller = int(min(np.sum(seeds.sides > 0), np.sum(seeds.sides < 0)))
     if smaller < 2:
         high, low = int(np.sum(seeds.sides > 0)), int(np.sum(seeds.sides < 0))
@@ -316,8 +375,10 @@ def count_folds(seeds: Alignment, wanted: int) -> int:
 def stratified_folds(seeds: Alignment, n_folds: int, random: np.random.Generator) -> NDArray[np.int64]:
     """Return the fold of each seed: of every `n_folds` neighbours in label order, one goes to each fold.
 
-    Classes keep their shares in every fold, and scores their distribution.
+    Classes keep their shares in every fold, and scores their distribution. Groups stay whole.
     """
+    if seeds.groups is not None:
+        return group_folds(seeds.values, seeds.groups, n_folds, int(random.integers(2**31)))
     shuffled = random.permutation(seeds.n_words)
     order = shuffled[np.argsort(seeds.y[shuffled], kind="stable")]
     folds = np.empty(seeds.n_words, dtype=np.int64)
@@ -329,6 +390,18 @@ def stratified_folds(seeds: Alignment, n_folds: int, random: np.random.Generator
         members = order[seeds.y[order] == label]
         folds[members] = np.arange(len(members)) % n_folds
     return folds
+
+
+def _count_group_folds(seeds: Alignment, wanted: int) -> int:
+    assert seeds.groups is not None
+    counts = [len(np.unique(seeds.groups[seeds.sides == side])) for side in (-1.0, 1.0)]
+    if min(counts) < 2:
+        raise TaskError(
+            f"{seeds.n_words} seeds were found in {len(seeds.members)} groups, {counts[1]} of them with a higher label "
+            f"and {counts[0]} with a lower; holding groups out takes at least two of each. Give narrower groups, or "
+            "add seeds."
+        )
+    return min(wanted, *counts)
 
 
 def draw_folds(seeds: Alignment, options: AxisOptions) -> NDArray[np.int64]:
@@ -366,7 +439,8 @@ def held_out_scores(
 
 def _training_axes(rotation: Rotation, seeds: Alignment, training: NDArray[np.bool_], n_axes: int) -> Matrix:
     X, y = seeds.X[training], seeds.y[training]
-    axes = clone(rotation).set_params(n_components=n_axes).fit(X, y).components_
+    groups = None if seeds.groups is None else seeds.groups[training]
+    axes = clone(rotation).set_params(n_components=n_axes).fit(X, y, groups=groups).components_
     values = seeds.values[training]
     toward = axes @ ((values - values.mean()) @ X.astype(np.float64))
     return np.asarray(axes * np.where(toward < 0, -1.0, 1.0)[:, None])

@@ -14,7 +14,7 @@ from densray._arrays import is_dask
 from densray._files import atomic_write
 from densray._threads import Progress
 from densray._vocabulary import Vocabulary
-from densray.alignment import Alignment, sides_of
+from densray.alignment import Alignment, GroupProposal, sides_of
 from densray.axes._diagnosis import Verdict, judge
 from densray.axes._evidence import reliability
 from densray.axes._model import AxisModel, WordScores
@@ -60,6 +60,8 @@ class Induction(Result):
         The score at which the probability is one half: where neutral words lie, which is not at 0.
     label_names : pair of str or None
         What the low and the high end are called.
+    proposal : GroupProposal or None
+        Seeds that should be held out together and were not.
     """
 
     title = "Induced lexicon"
@@ -76,6 +78,7 @@ class Induction(Result):
     verdict: Verdict | None = None
     even_odds: float | None = None
     label_names: tuple[str, str] | None = None
+    proposal: GroupProposal | None = None
 
     @property
     def percentile(self) -> NDArray[np.float64]:
@@ -202,6 +205,8 @@ class Induction(Result):
             said.append(
                 f"Scores are coordinates on the axis; 0 is not neutral: even odds lie at {show_number(self.even_odds)}."
             )
+        if self.proposal is not None:
+            said.append(self.proposal.line)
         return "\n".join(said)
 
 
@@ -268,7 +273,7 @@ def induce(
         provenance=provenance,
         inputs=[Input.of("space", space), Input.of("lexicon", lexicon)],
     )
-    return replace(induced, verdict=_judge(induced.scores, model, seeds, held_out))
+    return replace(induced, verdict=_judge(induced.scores, model, seeds, held_out), proposal=seeds.proposal)
 
 
 def score_vocabulary(
@@ -315,7 +320,7 @@ def score_vocabulary(
 
 def _judge(scores: WordScores, model: AxisModel, seeds: Alignment, held_out: NDArray[np.float64]) -> Verdict:
     """Return the verdict that what was computed anyway allows: without a permutation test."""
-    interval = auc_interval(seeds.sides, held_out, inflation=HELD_OUT_INFLATION)
+    interval = auc_interval(seeds.sides, held_out, inflation=HELD_OUT_INFLATION, groups=seeds.groups)
     assert scores.standard_error is not None
     assert model.errors is not None
     return judge(

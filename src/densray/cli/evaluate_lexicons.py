@@ -11,6 +11,7 @@ from densray.cli.options import (
     AnyCase,
     Figure,
     Folds,
+    Groups,
     LexiconName,
     LexiconOptions,
     LongAnswer,
@@ -60,6 +61,7 @@ def evaluate_lexicon(
     methods: Methods = None,
     test_size: TestSize = 0.25,
     training_limit: TrainingLimit = 80_000,
+    groups: Groups = None,
     repeats: Annotated[int, typer.Option(min=1, metavar="N", help="Splits: mean and spread of τ over them.")] = 1,
     any_case: AnyCase = False,
     scale: Scale = None,
@@ -85,6 +87,7 @@ def evaluate_lexicon(
     options: dict[str, Any] = {
         "methods": split_names(methods) or DEFAULT_METHODS,
         "protocol": _protocol(test_size, training_limit, any_case, random_state, scale),
+        "groups": groups,
     }
     vectors = load_space(space, limit=answer.limit)
     result: Result
@@ -162,6 +165,7 @@ def evaluate_methods(
     methods: Methods = None,
     folds: Folds = 10,
     scale: Scale = None,
+    groups: Groups = None,
     n_words: Annotated[int, typer.Option(min=1, metavar="N", help="Words named that methods disagree on.")] = 20,
     random_state: RandomState = 0,
 ) -> None:
@@ -180,6 +184,7 @@ def evaluate_methods(
             methods=split_names(methods) or QUICK_METHODS,
             folds=folds,
             scale=scale,
+            groups=groups,
             random_state=random_state,
             n_words=n_words,
             progress=progress,

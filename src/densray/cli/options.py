@@ -60,6 +60,10 @@ Scale: TypeAlias = Annotated[
     str | None,
     typer.Option("--scale", metavar="columns", help="Find axes in columns divided by their standard deviations."),
 ]
+Groups: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--groups", metavar="proposed", help="Leave out pairs, repeated words and twin texts together."),
+]
 Folds: TypeAlias = Annotated[int, typer.Option("--folds", min=2, metavar="N", help="Folds of the cross-validation.")]
 
 
@@ -80,6 +84,10 @@ class LexiconOptions:
     ] = None
     label_column: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Where the labels are: a name of the first line, or from 0.")
+    ] = None
+    group_column: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Where the groups are, if any: words of one group are left out together."),
     ] = None
     header: Annotated[
         bool | None, typer.Option("--header/--no-header", help="Whether the first line of LEXICON names its columns.")
@@ -126,6 +134,7 @@ class LexiconOptions:
             lexicon,
             word_column=self.word_column,
             label_column=self.label_column,
+            group_column=self.group_column,
             label_names=self.ends,
             header=self.header,
             conflicts=cast(Any, self.conflicts),
@@ -140,7 +149,8 @@ class LexiconOptions:
             raise LexiconError(f"{given} was given without {absent}. An axis needs words at both ends: give both.")
         if lexicon is not None:
             raise LexiconError(f"'{lexicon}' was given beside --high and --low. Give a LEXICON or the two lists.")
-        columns = {"--word-column": self.word_column, "--label-column": self.label_column, "--header": self.header}
+        columns = {"--word-column": self.word_column, "--label-column": self.label_column,
+                   "--group-column": self.group_column, "--header": self.header}  # fmt: skip
         for option, value in columns.items():
             if value is not None:
                 raise LexiconError(f"{option} was given beside --high and --low, which have no columns. Leave it out.")
@@ -158,6 +168,7 @@ class AxisOptions:
         bool, typer.Option("--normalize/--no-normalize", help="Take vectors at unit length, or as they are.")
     ] = True
     scale: Scale = None
+    groups: Groups = None
     folds: Folds = 10
     n_resamples: Annotated[
         int | None,

@@ -209,6 +209,7 @@ def load_lexicon(
     *,
     word_column: str | int | None = None,
     label_column: str | int | None = None,
+    group_column: str | int | None = None,
     label_names: tuple[str, str] | None = None,
     header: bool | None = None,
     conflicts: Literal["drop", "error", "mean"] = "drop",
@@ -222,6 +223,8 @@ def load_lexicon(
         Hu & Liu and NRC that the paper trains on; or a file that :meth:`densray.Lexicon.read` reads.
     word_column, label_column : str or int, optional
         Where a file has its words and labels: names of its first line, or places from 0; of no use with a data set.
+    group_column : str or int, optional
+        Where a file has the groups of its words, which are held out together.
     label_names : pair of str, optional
         What a file calls -1 and 1, such as ``("poor", "rich")``.
     header : bool, optional
@@ -257,6 +260,7 @@ def load_lexicon(
         path,
         word_column=word_column,
         label_column=label_column,
+        group_column=group_column,
         label_names=label_names,
         header=header,
         conflicts=conflicts,

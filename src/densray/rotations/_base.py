@@ -95,8 +95,7 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             them; others do not need them.
         """
         if is_dask(X):
-            if groups is not None:
-                raise DensRayError("groups are given with a Dask collection; they need rows in memory. Leave them out.")
+            refuse_groups(groups)
             return fit_dask(self, X, y, sample_weight)
         namespace(X, y, sample_weight)  # all on one device
         X = check_rows(self, X, reset=True, finite=not self._sums_rows)
@@ -172,16 +171,19 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         erasure = Erasure.of(self, n_axes)
         return _map_checked(X, lambda rows: erasure.erase(rows, strength=strength), int(X.shape[1]))
 
-    def score(self, X: Array, y: Array) -> float:
-        """Return Kendall's τ-b between the labels and the coordinate on axis 0."""
-        if is_dask(X):
-            return score_dask(self, X, y)
-        from scipy.stats import kendalltau  # slow to import
+    def score(self, X: Array, y: Array, *, groups: Array | None = None) -> float:
+        """Return Kendall's τ-b between the labels and the coordinate on axis 0.
 
+        With `groups`, one per row, only rows of one group are compared, such as the halves of a pair: what the axis
+        says of the concept, whatever else the groups differ in.
+        """
+        if is_dask(X):
+            refuse_groups(groups)
+            return score_dask(self, X, y)
         X = self._check_fitted_rows(X)
         labels = read_labels(y, X.shape[0])
         coordinate = product(X, move(self.components_[:1], X).T)[:, 0]
-        return float(kendalltau(to_host(coordinate), to_host(labels.values)).statistic)
+        return _tau(to_host(coordinate), to_host(labels.values), read_groups(groups, X.shape[0]))
 
     @property
     def _n_features_out(self) -> int:
@@ -247,19 +249,44 @@ def _check_made(X: Array, made: Array, block: slice) -> None:
     raise VectorError(f"row {row} of X is too large: its coordinates overflow {type_name(made)}. Scale the vectors.")
 
 
-def score_signals(rotation: Rotation, X: Array, table: NDArray[Any], axes: list[int]) -> float:
+def score_signals(
+    rotation: Rotation, X: Array, table: NDArray[Any], axes: list[int], groups: Array | None = None
+) -> float:
     """Return the mean over signals of Kendall's τ-b between a column of labels (NaN: none) and the signal's axis."""
-    from scipy.stats import kendalltau  # slow to import
-
     coordinates = to_host(rotation.transform(X))
     signals = read_signals(table, len(coordinates))
     if len(signals) != len(axes):
         raise LabelError(f"y has {len(signals)} columns; {len(axes)} signals were fitted. Pass one column per signal.")
+    members = read_groups(groups, len(coordinates))
     taus = [
-        kendalltau(coordinates[rows, axis], labels.values).statistic
+        _tau(coordinates[rows, axis], labels.values, None if members is None else members[rows])
         for (rows, labels), axis in zip(signals, axes, strict=True)
     ]
     return float(np.mean(taus))
+
+
+def refuse_groups(groups: object) -> None:
+    """Raise if groups are given with rows that are not in memory."""
+    if groups is not None:
+        raise DensRayError("groups are given with a Dask collection; they need rows in memory. Leave them out.")
+
+
+def _tau(scores: NDArray[Any], labels: NDArray[Any], members: NDArray[np.int64] | None) -> float:
+    """Return Kendall's τ-b over pairs of rows, of one group where there are groups."""
+    if members is None:
+        from scipy.stats import kendalltau  # slow to import
+
+        return float(kendalltau(scores, labels).statistic)
+    net = untied_scores = untied_labels = 0.0
+    order = np.argsort(members, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(members[order])) + 1):
+        by_score, by_label = (np.sign(values[rows][:, None] - values[rows]) for values in (scores, labels))
+        net += float(np.sum(by_score * by_label))
+        untied_scores += float(np.sum(by_score != 0))
+        untied_labels += float(np.sum(by_label != 0))
+    if untied_labels == 0.0:
+        raise LabelError("no group holds rows of different labels, so there is nothing to compare. Check groups.")
+    return net / np.sqrt(untied_scores * untied_labels) if untied_scores else 0.0
 
 
 def label_covariance(X: Array, labels: Labels, weight: Array | None) -> NDArray[np.float64]:

@@ -179,14 +179,14 @@ class Densifier(Rotation):
         self.components_ = complete_basis(axes) if self.n_components is None else axes
         return self
 
-    def score(self, X: Array, y: Array) -> float:
+    def score(self, X: Array, y: Array, *, groups: Array | None = None) -> float:
         """Return Kendall's τ-b of axis 0; with several signals the mean over their first axes."""
         if np.ndim(to_host(y)) != 2 or to_host(y).shape[1] == 1:
-            return super().score(X, y)
+            return super().score(X, y, groups=groups)
         self._check_fitted()
         table = to_host(y)
         firsts = np.cumsum([0, *self._axes_of_signals(table.shape[1], self.n_features_in_)])[:-1]
-        return score_signals(self, X, table, firsts.tolist())
+        return score_signals(self, X, table, firsts.tolist(), groups)
 
     def _find_axes(
         self, X: Array, labels: Labels, n_components: int | None, sample_weight: Array | None

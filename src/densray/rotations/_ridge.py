@@ -16,7 +16,8 @@ highest posterior is taken. In units of m neither the prior nor the best penalty
 
 Rows that belong together (the two halves of a pair, sentences of one occupation) give each other away: left out alone,
 a row is read from its twin, and the penalty comes out far too small. With groups g the whole group is left out, by one
-small solve per group and penalty: :math:`\hat e_g = (I - H_{gg})^{-1} r_g`.
+small solve per group and penalty: :math:`\hat e_g = (I - H_{gg})^{-1} r_g`. What rows of both labels share tells no
+label apart, so that m is then the mean squared distance of a row from the mean of its group, where that holds both.
 """
 
 from __future__ import annotations
@@ -35,18 +36,23 @@ RIDGE_PENALTIES = np.logspace(-4, 4, 33)
 #: Share of the labels' variance that the rows are expected to explain.
 EXPLAINED_CLASSES, EXPLAINED_SCORES = 1 / 8, 1 / 4
 
+#: The least share of the spread of rows that is taken to lie within groups; twins may be equal.
+LEAST_SHARE = 1e-6
+
 #: Correlations above this are rounding.
 LARGEST_CORRELATION = 1.0 - 1e-12
 
 
-def log_prior(*, two_classes: bool) -> NDArray[np.float64]:
+def log_prior(*, two_classes: bool, share: float = 1.0) -> NDArray[np.float64]:
     """Return the logarithm of the prior density of each of the penalties, up to a constant.
+
+    `share` is that of the spread of the rows which lies within groups of both labels.
 
     >>> [round(float(RIDGE_PENALTIES[log_prior(two_classes=each).argmax()]), 1) for each in (True, False)]
     [5.6, 3.2]
     """
     explained = EXPLAINED_CLASSES if two_classes else EXPLAINED_SCORES
-    return np.asarray(-0.5 * np.log(RIDGE_PENALTIES * explained / (1.0 - explained)) ** 2)
+    return np.asarray(-0.5 * np.log(RIDGE_PENALTIES / share * explained / (1.0 - explained)) ** 2)
 
 
 def ridge_direction(
@@ -79,10 +85,13 @@ def ridge_direction(
     shrunk = 1.0 / (eigenvalues[:, None] + penalties[None, :])  # (d, penalties)
     coefficients = (vectors.T @ rows.covariance())[:, None] * shrunk
     if groups is None:
-        correlations = rows.left_out_correlations(vectors, coefficients, shrunk)
+        correlations, share = rows.left_out_correlations(vectors, coefficients, shrunk), 1.0
     else:
-        correlations = rows.correlations_without_groups(vectors, coefficients, shrunk, groups)
-    best = _choose(correlations, count, two_classes=two_classes)
+        correlations, between, n_mixed = rows.correlations_without_groups(vectors, coefficients, shrunk, groups)
+        within = 1.0 - between / max(float(eigenvalues.sum()), np.finfo(np.float64).tiny)
+        # as many rows less fix the mean of each group: groups drawn at random have a share of one
+        share = max(within * (count - 1.0) / max(count - max(n_mixed, 1), 1.0), LEAST_SHARE)
+    best = _choose(correlations, count, log_prior(two_classes=two_classes, share=share))
     return vectors @ coefficients[:, best], float(penalties[best])
 
 
@@ -136,16 +145,21 @@ class _Rows:
         coefficients: NDArray[np.float64],
         shrunk: NDArray[np.float64],
         groups: NDArray[np.int64],
-    ) -> NDArray[np.float64]:
-        """Return the same, each row scored on the direction found without its group."""
+    ) -> tuple[NDArray[np.float64], float, int]:
+        """Return the same, each row scored on the direction found without its group; the scatter of group means.
+
+        The means are those of groups that hold several labels; their number comes last.
+        """
         weights, targets = to_host(self.weights), to_host(self.targets)
         total = float(weights.sum())
-        products, squares = np.zeros(1), np.zeros(1)
+        products, squares, between, n_mixed = np.zeros(1), np.zeros(1), 0.0, 0
         order = np.argsort(groups, kind="stable")
         for members in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1):
             rows = whole_rows(take_rows(self.X, array_on(members, self.X))) - self.mean
             U = np.asarray(to_host(rows), dtype=np.float64) @ vectors
             w, t, root = weights[members], targets[members], np.sqrt(weights[members])
+            if np.ptp(t) > 0.0:
+                between, n_mixed = between + float(np.sum((w @ U) ** 2)) / float(w.sum()), n_mixed + 1
             residual = root[:, None] * (t[:, None] - U @ coefficients)  # (members, penalties)
             # H_gg for every penalty: √w (1/W + x S⁻¹ x) √w
             within = np.einsum("id,dp,jd->pij", U, shrunk, U) + 1.0 / total
@@ -158,17 +172,17 @@ class _Rows:
             scores = scores - (w @ scores) / total
             products = products + (w * t) @ scores
             squares = squares + w @ scores**2
-        return self._correlations(products, squares)
+        return self._correlations(products, squares), between, n_mixed
 
     def _correlations(self, products: NDArray[np.float64], squares: NDArray[np.float64]) -> NDArray[np.float64]:
         squares = squares * float(namespace(self.X).sum(self.weights * self.targets**2))
         return np.asarray(products / np.sqrt(np.maximum(squares, np.finfo(np.float64).tiny)))
 
 
-def _choose(correlations: NDArray[np.float64], count: float, *, two_classes: bool) -> int:
+def _choose(correlations: NDArray[np.float64], count: float, prior: NDArray[np.float64]) -> int:
     """Return the number of the penalty of the highest posterior, from the correlations of left-out scores."""
     likelihood = -0.5 * count * np.log1p(-(np.clip(correlations, 0.0, LARGEST_CORRELATION) ** 2))
-    return int(np.argmax(likelihood + log_prior(two_classes=two_classes)))
+    return int(np.argmax(likelihood + prior))
 
 
 def _moments(X: Array, weight: Array | None) -> Moments:

@@ -134,10 +134,10 @@ class SequentialRotation(Rotation):
         rotation.set_params(n_components=1)
         return rotation.fit(unconverted_rows(Z), signal.values, weight, groups=groups)
 
-    def score(self, X: Array, y: Array) -> float:
+    def score(self, X: Array, y: Array, *, groups: Array | None = None) -> float:
         """Return the mean over the concepts of Kendall's τ-b between labels and coordinates."""
         self._check_fitted()
-        return score_signals(self, X, _as_columns(y), list(range(self.n_concepts_)))
+        return score_signals(self, X, _as_columns(y), list(range(self.n_concepts_)), groups)
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
         """Return the names of the concepts, then numbered ones for the axes that complete the basis."""

@@ -9,14 +9,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
+from sklearn.base import clone
 
+from densray._lexicon_files import check_proposed
 from densray._threads import Progress, map_parallel
+from densray.alignment import GroupProposal, group_folds, propose_groups
 from densray.axes._evidence import degrees_between
-from densray.axes._permutation import permuted_aucs
+from densray.axes._permutation import permuted_aucs, permuted_labels
 from densray.errors import DensRayError, TaskError
 from densray.metrics import Interval, auc, auc_interval, weighted_auc
 from densray.report import Column, Input, Provenance, Result, Table
-from densray.rotations import make_rotation
+from densray.rotations import Rotation, make_rotation
 from densray.states._storage import States
 
 DEFAULT_METHODS = ("ridge", "mean-difference", "densray-unit")
@@ -95,6 +98,8 @@ class LayerComparison(Result):
         lies below it. Missing where no axis could be fitted.
     axes : mapping of (int, str) to array
         The axis of all texts, of unit length.
+    proposal : GroupProposal or None
+        Texts that should be held out together and were not.
     """
 
     title: ClassVar[str] = "A concept, layer by layer"
@@ -109,6 +114,7 @@ class LayerComparison(Result):
     ends: tuple[str, str]
     held_out: Mapping[tuple[int, str], NDArray[np.float64]] = field(repr=False, metadata={"report": False})
     axes: Mapping[tuple[int, str], NDArray[np.float64]] = field(repr=False, metadata={"report": False})
+    proposal: GroupProposal | None = None
 
     def ranked_texts(self, states: States, layer: int, method: str) -> list[dict[str, Any]]:
         """Return the texts from the high end to the low one: ``text``, ``label``, ``held_out``, ``right``.
@@ -149,6 +155,7 @@ class LayerComparison(Result):
         note = f"{self.n_texts:,} texts in {self.n_groups:,} groups ({self.grouped}), {self.n_folds} folds."
         low, high = self.ends
         notes = [note, f"Above 0.5 the label {high} scores higher than {low}; p is that of the best of all layers."]
+        notes += [] if self.proposal is None else [self.proposal.line]
         chosen = [
             {"method": c.method, "AUROC": c.auc, "low": c.interval.low, "high": c.interval.high, "layer": c.layer}
             | {"p": c.p_value}
@@ -176,8 +183,9 @@ def compare_layers(
     states: States,
     labels: ArrayLike | None = None,
     *,
-    groups: Sequence[Any] | None = None,
+    groups: Sequence[Any] | str | None = None,
     methods: Sequence[str] = DEFAULT_METHODS,
+    scale: str | None = None,
     layers: Sequence[int] | None = None,
     folds: int = 5,
     n_permutations: int = 199,
@@ -193,15 +201,18 @@ def compare_layers(
         Two classes, one label per text; by default those stored with the states.
     groups : sequence, optional
         What texts share (an occupation, a city, the two halves of a pair): a group is held out whole. By default the
-        groups stored with the states, else each text is a group of its own.
+        groups stored with the states, else each text is a group of its own, and the result says where texts repeat or
+        differ in one word: "proposed" holds those out together.
     methods : sequence of str
         Names of methods, as for :func:`densray.fit_axis`.
+    scale : {None, "columns"}
+        Whether axes are found in columns divided by their standard deviations.
     layers : sequence of int, optional
         Layers to compare; all by default.
     folds : int, default=5
     n_permutations : int, default=199
-        Labels are permuted within groups that have both classes, else group for group. Methods other than ridge and
-        the mean difference are tested by the mean difference, which needs no refits.
+        Labels are permuted within groups that have both classes, and group for group among the others. Methods other
+        than ridge and the mean difference are tested by the mean difference, which needs no refits.
     random_state : int, default=0
     progress : callable, optional
         Called with the number of fits done and their total.
@@ -210,7 +221,7 @@ def compare_layers(
     if labels is None and states.labels is None:
         raise TaskError("the states hold no labels. Give one label per text, or read texts that have a label column.")
     y, ends = _classes(states.labels if labels is None else labels, len(states))
-    held = _Groups.of(states.groups if groups is None else groups, len(states))
+    held = _Groups.of(states.groups if groups is None else groups, states.texts, y)
     parts = held.folds(y, folds, random_state)
     chosen_layers = tuple(layers) if layers is not None else states.layers
     for method in methods:
@@ -218,14 +229,14 @@ def compare_layers(
     jobs = [(layer, method) for layer in chosen_layers for method in methods]
 
     generator = np.random.default_rng(random_state)
-    orders = _permuted(y, held, n_permutations, generator)
+    orders = permuted_labels(y, held.numbers, n_permutations, generator)
 
     def run(job: tuple[int, str]) -> _Read:
         layer, method = job
         X = np.asarray(states[layer], dtype=np.float32)
-        read = _read(X, y, held, parts, method)
+        read = _read(X, y, held, parts, make_rotation(method).set_params(scale=scale))
         if not read.note:
-            read.permuted = permuted_aucs(X, y, parts, orders, ridge=method in ("ridge", "auto"))
+            read.permuted = permuted_aucs(X, y, parts, orders, ridge=method in ("ridge", "auto"), scale=scale)
         return read
 
     found = dict(zip(jobs, map_parallel(run, jobs, progress=progress), strict=True))
@@ -244,6 +255,7 @@ def compare_layers(
         n_groups=held.count,
         n_folds=len(parts),
         grouped=held.said,
+        proposal=held.proposal,
         ends=ends,
         held_out={job: _ranked(read.scores, parts) for job, read in found.items() if not read.note},
         axes={job: read.axis for job, read in found.items() if read.axis is not None},
@@ -271,11 +283,17 @@ class _Groups:
 
     numbers: NDArray[np.int64]
     said: str
+    proposal: GroupProposal | None = None
 
     @classmethod
-    def of(cls, groups: Sequence[Any] | None, count: int) -> _Groups:
-        if groups is None:
-            return cls(np.arange(count), "each text alone")
+    def of(cls, groups: Sequence[Any] | None, texts: Sequence[str], y: NDArray[np.float64]) -> _Groups:
+        count = len(texts)
+        if groups is None or isinstance(groups, str):
+            proposal = propose_groups(texts, y)
+            if groups is None or proposal is None:
+                return cls(np.arange(count), "each text alone", proposal)
+            check_proposed(groups)
+            return cls(proposal.numbers, "as proposed")
         if len(groups) != count:
             raise TaskError(f"{len(groups):,} groups are given for {count:,} texts; one per text is needed.")
         _, numbers = np.unique(np.asarray([str(group) for group in groups]), return_inverse=True)
@@ -287,13 +305,11 @@ class _Groups:
 
     def folds(self, y: NDArray[np.float64], n_folds: int, random_state: int) -> list[NDArray[np.int64]]:
         """Return the held-out rows of each fold, whole groups with classes in proportion."""
-        from sklearn.model_selection import StratifiedGroupKFold
-
         n_folds = min(n_folds, self.count)
         if n_folds < 2:
             raise TaskError("one group is given; at least two are needed, to hold one out.")
-        splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=random_state)
-        rows = [test for _, test in splitter.split(y, y, self.numbers)]
+        numbers = group_folds(y, self.numbers, n_folds, random_state)
+        rows = [np.flatnonzero(numbers == number) for number in range(n_folds)]
         for test in rows:
             train = np.setdiff1d(np.arange(len(y)), test)
             for part, name in ((test, "held-out"), (train, "training")):
@@ -318,19 +334,19 @@ class _Read:
 
 
 def _read(
-    X: NDArray[np.float32], y: NDArray[np.float64], held: _Groups, folds: list[NDArray[np.int64]], method: str
+    X: NDArray[np.float32], y: NDArray[np.float64], held: _Groups, folds: list[NDArray[np.int64]], rotation: Rotation
 ) -> _Read:
     """Return scores of every fold, and how the layer looks to somebody who has the other folds only."""
     n_folds = len(folds)
     try:
         axes: dict[tuple[int, ...], NDArray[np.float64]] = {}
         for one in range(n_folds):
-            axes[one,] = _axis_without(X, y, held, folds, (one,), method)
+            axes[one,] = _axis_without(X, y, held, folds, (one,), rotation)
         if n_folds > 2:  # an axis without two folds marks each of them for the other
             for one in range(n_folds):
                 for two in range(one + 1, n_folds):
-                    axes[one, two] = _axis_without(X, y, held, folds, (one, two), method)
-        whole = _axis_without(X, y, held, folds, (), method)
+                    axes[one, two] = _axis_without(X, y, held, folds, (one, two), rotation)
+        whole = _axis_without(X, y, held, folds, (), rotation)
     except DensRayError as error:
         return _Read(np.zeros(len(y)), np.full(n_folds, _CHANCE), None, _CHANCE, str(error))
     scores, inner = np.zeros(len(y)), np.full(n_folds, _CHANCE)
@@ -348,12 +364,12 @@ def _axis_without(
     held: _Groups,
     folds: list[NDArray[np.int64]],
     left_out: tuple[int, ...],
-    method: str,
+    rotation: Rotation,
 ) -> NDArray[np.float64]:
     rows = np.concatenate([fold for number, fold in enumerate(folds) if number not in left_out])
     rows.sort()
-    axis = make_rotation(method, n_components=1).fit(X[rows], y[rows], groups=held.numbers[rows]).components_[0]
-    return np.asarray(axis, dtype=np.float64)
+    fitted = clone(rotation).fit(X[rows], y[rows], groups=held.numbers[rows])
+    return np.asarray(fitted.components_[0], dtype=np.float64)
 
 
 def _ranked(scores: NDArray[np.float64], folds: list[NDArray[np.int64]]) -> NDArray[np.float64]:
@@ -397,21 +413,6 @@ def _one_row_per_group(
 def _p_value(aucs: NDArray[np.float64] | None) -> float:
     """Return the share of permutations that are read as well as the labels, which come first."""
     return 1.0 if aucs is None else float((1 + np.sum(aucs[1:] >= aucs[0] - 1e-12)) / len(aucs))
-
-
-def _permuted(y: NDArray[np.float64], held: _Groups, count: int, generator: np.random.Generator) -> NDArray[np.float64]:
-    """Return columns of permuted labels: within a group that has both classes, else group for group."""
-    columns = np.empty((len(y), count))
-    members = [np.flatnonzero(held.numbers == group) for group in range(held.count)]
-    mixed = any(np.ptp(y[rows]) > 0 for rows in members)
-    for column in range(count):
-        if mixed:
-            for rows in members:
-                columns[rows, column] = generator.permutation(y[rows])
-        else:
-            for rows, label in zip(members, generator.permutation([y[rows[0]] for rows in members]), strict=True):
-                columns[rows, column] = label
-    return columns
 
 
 def _choose(

@@ -1,0 +1,421 @@
+"""Rows that belong together are left out together: in fits, folds, errors, tests, and what the library proposes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from densray import DensRay, Lexicon, LinearRotation, MeanDifference, SequentialRotation, WordSpace, fit_axis
+from densray.alignment import Alignment, group_folds, propose_groups
+from densray.axes import compare_methods, diagnose, evaluate_induction, find_seeds, induce, repeat_induction
+from densray.axes._influence import leave_one_out_axes
+from densray.axes._options import fit_rotation
+from densray.axes._permutation import permutation_test, permuted_labels
+from densray.axes._resampling import (
+    axis_errors,
+    count_folds,
+    directions_without_groups,
+    held_out_scores,
+    stratified_folds,
+)
+from densray.cli.entry import run
+from densray.errors import DensRayError, LabelError, LexiconError, TaskError
+from densray.formats import write_space
+from densray.metrics import auc, auc_interval, resampled_tau, tau_interval
+from densray.report import to_json
+from densray.rotations import make_rotation
+from densray.states import States, compare_layers
+
+WIDTH, THINGS = 20, 24
+
+
+def twins(seed: int = 0, *, concept: float = 0.6, things: int = THINGS, each: int = 2) -> Alignment:
+    """Return pairs that share all but a small difference along the first column: contrastive pairs, by thing."""
+    random = np.random.default_rng(seed)
+    centres = random.normal(size=(things, WIDTH)) * 3.0
+    groups = np.repeat(np.arange(things), 2 * each)
+    y = np.tile([1.0, -1.0], things * each)
+    pairs = np.repeat(random.normal(size=(things * each, WIDTH)), 2, axis=0)
+    X = centres[groups] + pairs + random.normal(size=(len(y), WIDTH)) * 0.3
+    X[:, 0] += concept * y
+    words = tuple(f"thing{group}-{row}" for row, group in enumerate(groups.tolist()))
+    return Alignment(X.astype(np.float32), y, words, rows=np.arange(len(y)), groups=groups)
+
+
+def as_task(seeds: Alignment, *, grouped: bool = True) -> tuple[WordSpace, Lexicon]:
+    groups = None
+    if grouped and seeds.groups is not None:
+        groups = dict(zip(seeds.words, seeds.groups.tolist(), strict=True))
+    return WordSpace(seeds.words, seeds.X), Lexicon(
+        dict(zip(seeds.words, seeds.y.tolist(), strict=True)), groups=groups
+    )
+
+
+# -- estimators -------------------------------------------------------------------------------------------------------
+
+
+def test_a_score_within_groups_compares_the_rows_of_a_group_only() -> None:
+    X, y = np.array([[1.0, 9.0], [0.0, 9.0], [9.0, 1.0], [8.0, 1.0], [3.0, 2.0]]), np.array([1, -1, 1, -1, 1])
+    rotation = MeanDifference().fit([[1.0, 0.0], [-1.0, 0.0]], [1, -1])
+    assert rotation.score(X, y) < 0.5  # 8 of the second pair lies above 1 of the first
+    assert rotation.score(X, y, groups=["a", "a", "b", "b", "c"]) == 1.0
+    assert rotation.score(X, -y, groups=["a", "a", "b", "b", "c"]) == -1.0
+    with pytest.raises(LabelError, match="no group holds rows of different labels"):
+        rotation.score(X, y, groups=["a", "b", "a", "b", "a"])
+    both = SequentialRotation(MeanDifference(), n_components=1).fit(X, y)
+    assert both.score(X, y, groups=[0, 0, 1, 1, 2]) == MeanDifference().fit(X, y).score(X, y, groups=[0, 0, 1, 1, 2])
+
+
+def test_dask_rows_are_refused_groups_by_name() -> None:
+    dask_array = pytest.importorskip("dask.array")
+    X = dask_array.ones((4, 2), chunks=2)
+    for call in (DensRay().fit, DensRay().score):
+        with pytest.raises(DensRayError, match="groups are given with a Dask collection"):
+            call(X, np.array([1, -1, 1, -1]), groups=[0, 0, 1, 1])
+
+
+# -- lexicons ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_lexicon_reads_its_groups_from_a_column(tmp_path: Path) -> None:
+    path = tmp_path / "words.tsv"
+    path.write_text("word\tlabel\tjob\nhe\t1\tnurse\nshe\t-1\tnurse\nking\t1\t\nqueen\t-1\tcourt\n", encoding="utf-8")
+    lexicon = Lexicon.read(path, group_column="job")
+    assert lexicon.groups == {"he": "nurse", "she": "nurse", "queen": "court"}
+    assert Lexicon.read(path).groups is None
+    assert "2 groups" in repr(lexicon)
+    assert lexicon.to_polars().columns == ["word", "label", "group"]
+    assert Lexicon.from_frame(lexicon.to_polars(), group_column="group").groups == lexicon.groups
+    assert lexicon.without(["he"]).groups == {"she": "nurse", "queen": "court"}
+    assert Lexicon.union(lexicon, Lexicon({"man": 1})).groups == lexicon.groups
+    space = WordSpace(["queen", "he", "she", "king"], np.eye(4))
+    assert lexicon.align(space, order="lexicon").groups.tolist() == [0, 0, 1, 2]
+    with pytest.raises(LexiconError, match="there is no column 'work'"):
+        Lexicon.read(path, group_column="work")
+    path.write_text("he\t1\ta\nshe\t-1\ta\nhe\t1\tb\n", encoding="utf-8")
+    with pytest.raises(LexiconError, match="line 3: 'he' is in the group 'b' and, further up, in 'a'"):
+        Lexicon.read(path, word_column=0, label_column=1, group_column=2)
+
+
+def test_groups_are_given_by_word_or_one_per_word() -> None:
+    lexicon = Lexicon({"he": 1, "she": -1, "it": -1})
+    assert lexicon.grouped(["a", "a", None]).groups == {"he": "a", "she": "a"}
+    assert lexicon.grouped({"he": 1, "they": 2}).groups == {"he": "1"}
+    assert lexicon.grouped({"he": 1}).grouped(None).groups is None
+    with pytest.raises(LexiconError, match="2 groups are given for the 3 words of 'lexicon'; one per word"):
+        lexicon.grouped(["a", "a"])
+    with pytest.raises(LexiconError, match="none of them is in 'lexicon'"):
+        lexicon.grouped({"they": 1})
+    with pytest.raises(LexiconError, match="groups='pairs' is given; 'proposed', or the group of each word"):
+        lexicon.grouped("pairs")
+
+
+def test_a_split_keeps_groups_whole() -> None:
+    lexicon = as_task(twins())[1]
+    training, test = lexicon.split(0.3, random_state=1)
+    assert not set(training.groups.values()) & set(test.groups.values())
+    assert 0.2 < len(test) / len(lexicon) < 0.4
+
+
+# -- what is proposed -------------------------------------------------------------------------------------------------
+
+
+def test_twins_are_texts_of_unlike_labels_that_alone_share_a_pattern() -> None:
+    texts = ["The city of Paris is in France.", "The city of Paris is in Spain.", "The city of Lyon is in France."]
+    texts += ["The city of Lyon is in Chad.", "The city of Oslo is in Norway.", "The city of Oslo is in Spain."]
+    proposal = propose_groups(texts, np.array([1, 0, 1, 0, 1, 0]))
+    assert proposal.numbers.tolist() == [0, 0, 1, 1, 2, 2]  # one country of several cities joins nothing
+    assert (proposal.n_groups, proposal.n_rows, proposal.reason) == (3, 6, "differ from another in one word")
+    assert "6 of 6 differ from another in one word ('The city of Paris is in France.' and" in proposal.line
+    assert "(groups: proposed) they make 3 groups" in proposal.line
+    assert propose_groups(texts, np.ones(6)) is None  # no contrast, no twins
+    assert propose_groups(["he", "she", "king", "queen"], np.array([1, 0, 1, 0])) is None  # words are no texts
+
+
+def test_repeats_equal_vectors_and_pairs_are_proposed() -> None:
+    words = ["Good", "good", "bad", "ill", "he", "she"]
+    X = np.eye(6)
+    X[3] = X[2]
+    proposal = propose_groups(words, np.array([1, 1, -1, -1, 1, -1]), X, pairs=[("he", "she"), ("he", "absent")])
+    assert proposal.numbers.tolist() == [0, 0, 1, 1, 2, 2]
+    assert propose_groups([f"word{number}" for number in range(200)] + ["one more", "one_more"]) is None  # 2 of 202
+
+
+def test_results_say_that_groups_are_proposed_and_take_them() -> None:
+    seeds = twins(concept=1.5)
+    pairs = [(seeds.words[row], seeds.words[row + 1]) for row in range(0, seeds.n_words, 2)]
+    space, lexicon = WordSpace(seeds.words, seeds.X), Lexicon.from_pairs(pairs)
+    options = {"normalize": False, "n_permutations": 19}
+    found = diagnose(space, lexicon, method="mean-difference", **options)
+    assert (found.n_groups, found.proposal.n_groups) == (None, len(pairs))
+    notes = [note for table in found.tables() for note in table.notes]
+    assert found.proposal.line in notes
+    assert '"n_rows"' in to_json(found)
+    assert "come in pairs" in induce(space, lexicon, normalize=False).text()
+    compared = compare_methods(space, lexicon, methods=["ridge", "mean-difference"])
+    assert compared.proposal.n_rows == seeds.n_words
+    taken = diagnose(space, lexicon, method="mean-difference", groups="proposed", **options)
+    assert (taken.n_groups, taken.proposal, taken.influence) == (len(pairs), None, "leave-group-out, closed form")
+    assert "left out in 48 groups" in taken.tables()[0].rows[0]["meaning"]
+    assert compare_methods(space, lexicon, methods=["ridge"], groups="proposed").n_groups == len(pairs)
+    listed = diagnose(space, Lexicon(dict(lexicon.items())), pairs=pairs, groups="proposed", **options)
+    assert listed.n_groups == len(pairs)
+
+
+# -- folds ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("labels", ["classes", "scores"])
+def test_folds_hold_whole_groups(labels: str) -> None:
+    seeds = twins()
+    if labels == "scores":
+        seeds = replace(seeds, y=seeds.y + np.linspace(0, 1, seeds.n_words))
+    folds = stratified_folds(seeds, count_folds(seeds, 10), np.random.default_rng(0))
+    assert all(len(np.unique(folds[rows])) == 1 for rows in seeds.members)
+    assert len(np.unique(folds)) == 10
+    assert np.bincount(folds).max() <= 2 * np.bincount(folds).min()
+
+
+def test_too_few_groups_of_a_label_are_named() -> None:
+    seeds = replace(twins(), groups=np.repeat([0, 1], 48))
+    assert count_folds(seeds, 10) == 2
+    alone = replace(seeds, groups=np.where(seeds.y > 0, 0, np.arange(seeds.n_words)))
+    with pytest.raises(TaskError, match=r"96 seeds were found in 49 groups, 1 of them with a higher label and 48"):
+        count_folds(alone, 10)
+    with pytest.raises(TaskError, match="there is one class only"):
+        group_folds(np.array([1.0, 1.0, -1.0, -1.0]), np.array([0, 0, 1, 1]), 2, 0)
+
+
+def test_how_far_things_lie_apart_is_no_matter_to_the_penalty_of_pairs() -> None:
+    seeds = things_of_their_own(0)
+    centres = np.random.default_rng(1).normal(size=(40, 200))[seeds.groups]
+    penalties = [
+        LinearRotation("ridge").fit(seeds.X + size * centres, seeds.y, groups=seeds.groups).penalty_
+        for size in (0.1, 10.0)
+    ]
+    assert penalties[1] < 5.0 * penalties[0]  # the rows spread a thousand times as far
+
+
+def things_of_their_own(seed: int) -> Alignment:
+    """Return three pairs per thing that differ in the concept, and in what the thing itself makes of it."""
+    random, width = np.random.default_rng(seed), 200
+    groups, y = np.repeat(np.arange(40), 6), np.tile([1.0, -1.0], 120)
+    own = 0.3 * random.normal(size=(40, width))[groups]
+    X = y[:, None] * own + 0.1 * random.normal(size=(40, width))[groups] + 0.1 * random.normal(size=(240, width))
+    X[:, 0] += 0.5 * y
+    return Alignment(X.astype(np.float32), y, tuple(map(str, range(240))), groups=groups)
+
+
+def test_ridge_reads_held_out_things_better_when_it_knows_the_groups() -> None:
+    gains, penalties = [], []
+    for seed in range(2):
+        seeds = things_of_their_own(seed)
+        folds = stratified_folds(seeds, 2, np.random.default_rng(0))
+        fitted = [fit_rotation("ridge", each) for each in (seeds, replace(seeds, groups=None))]
+        known, unknown = (
+            auc(seeds.y, held_out_scores(rotation, each, folds)[:, 0])
+            for rotation, each in zip(fitted, (seeds, replace(seeds, groups=None)), strict=True)
+        )
+        gains.append(known - unknown)
+        penalties.append(fitted[0].penalty_ / fitted[1].penalty_)
+    assert np.mean(gains) > 0.01
+    assert min(penalties) > 10.0  # left out alone, a row is read from the others of its thing
+
+
+# -- errors and influence ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("labels", ["classes", "scores"])
+@pytest.mark.parametrize("method", ["ridge", "mean-difference"])
+def test_directions_without_a_group_are_those_of_a_fit_without_it(method: str, labels: str) -> None:
+    seeds = twins(things=8)
+    if labels == "scores":
+        seeds = replace(seeds, y=seeds.y + np.linspace(0, 1, seeds.n_words))
+    penalty = 3.0 if method == "ridge" else None
+    whole, without = directions_without_groups(seeds, penalty)
+
+    def by_hand(rows: np.ndarray) -> np.ndarray:
+        X, t = seeds.X[rows].astype(np.float64), seeds.values[rows]
+        X, t = X - X.mean(axis=0), t - t.mean()
+        return X.T @ t if penalty is None else np.linalg.solve(X.T @ X + penalty * np.eye(WIDTH), X.T @ t)
+
+    def same(one: np.ndarray, other: np.ndarray) -> bool:
+        return bool(np.allclose(one / np.linalg.norm(one), other / np.linalg.norm(other), atol=1e-8))
+
+    assert same(whole, by_hand(np.arange(seeds.n_words)))
+    for rows, found in zip(seeds.members, without, strict=True):
+        assert same(found, by_hand(np.setdiff1d(np.arange(seeds.n_words), rows)))
+
+
+@pytest.mark.parametrize("labels", ["classes", "scores"])
+@pytest.mark.parametrize("method", ["ridge", "mean-difference", "densray-unit"])
+def test_groups_of_one_give_the_errors_and_influences_of_no_groups(method: str, labels: str) -> None:
+    seeds = replace(twins(things=10), groups=None)
+    if labels == "scores":
+        seeds = replace(seeds, y=seeds.y + np.linspace(0, 1, seeds.n_words))
+    single = replace(seeds, groups=np.arange(seeds.n_words))
+    rotation = make_rotation(method).fit(seeds.X, seeds.y)
+    one, other = (axis_errors(rotation, each, n_groups=8).seed_angle for each in (seeds, single))
+    assert other.upper == pytest.approx(one.upper, rel=1e-6)
+    first = np.arange(seeds.n_words)
+    axes = [leave_one_out_axes(rotation, each, first=first, max_refits=6) for each in (seeds, single)]
+    assert np.allclose(axes[0], axes[1], atol=1e-6, equal_nan=True)
+
+
+def test_errors_that_leave_out_groups_see_how_things_vary() -> None:
+    errors = {"rows": [], "groups": []}
+    truth = np.eye(WIDTH)[0]
+    angles = []
+    for seed in range(12):
+        seeds = _clustered(seed)
+        rotation = MeanDifference().fit(seeds.X, seeds.y)
+        angles.append(np.degrees(np.arccos(np.clip(rotation.components_[0] @ truth, -1, 1))))
+        errors["groups"].append(axis_errors(rotation, seeds).seed_angle.median)
+        errors["rows"].append(axis_errors(rotation, replace(seeds, groups=None)).seed_angle.median)
+    assert np.median(errors["rows"]) < 0.75 * np.median(angles)  # words of one thing look like many words
+    assert np.median(errors["groups"]) == pytest.approx(np.median(angles), rel=0.2)
+
+
+def _clustered(seed: int) -> Alignment:
+    """Return things of one label each, four words per thing."""
+    random = np.random.default_rng(seed)
+    groups, sides = np.repeat(np.arange(30), 4), np.tile([1.0, -1.0], 15)
+    X = random.normal(size=(30, WIDTH))[groups] + 0.5 * random.normal(size=(120, WIDTH))
+    X[:, 0] += 2.0 * sides[groups]
+    words = tuple(f"word{row}" for row in range(120))
+    return Alignment(X.astype(np.float32), sides[groups], words, groups=groups)
+
+
+def test_intervals_over_groups_are_wider_where_groups_agree_and_narrower_for_pairs() -> None:
+    random = np.random.default_rng(0)
+    groups = np.repeat(np.arange(40), 5)
+    gold = np.where(groups % 2 == 0, 1.0, -1.0)
+    scores = gold + 2.0 * random.normal(size=40)[groups] + 0.1 * random.normal(size=200)
+    alone, together = auc_interval(gold, scores), auc_interval(gold, scores, groups=groups)
+    assert together.high - together.low > 1.5 * (alone.high - alone.low)
+    single = auc_interval(gold, scores, groups=np.arange(200))
+    assert single.low == pytest.approx(alone.low, abs=0.003)
+    pairs = np.repeat(np.arange(100), 2)
+    sides = np.tile([1.0, -1.0], 100)
+    paired = 3.0 * random.normal(size=100)[pairs] + sides
+    assert np.ptp(auc_interval(sides, paired, groups=pairs)) < np.ptp(auc_interval(sides, paired))
+    real = gold + random.normal(size=200) * 0.01
+    assert np.ptp(tau_interval(real, scores, groups=groups)) > 1.5 * np.ptp(tau_interval(real, scores))
+    assert tau_interval(real, scores, groups=np.arange(200)).low == pytest.approx(
+        tau_interval(real, scores).low, abs=1e-6
+    )
+    draws = resampled_tau(gold, scores, groups=groups)
+    assert draws.std() > 1.5 * resampled_tau(gold, scores).std()
+
+
+# -- permutation test -------------------------------------------------------------------------------------------------
+
+
+def test_labels_are_permuted_within_mixed_groups_and_group_for_group_among_others() -> None:
+    values = np.array([1.0, -1.0, 1.0, -1.0, 1.0, 1.0, -1.0, -1.0, 1.0])
+    groups = np.array([0, 0, 1, 1, 2, 2, 3, 3, 4])
+    columns = permuted_labels(values, groups, 200, np.random.default_rng(0))
+    assert (columns[[0, 2]] + columns[[1, 3]] == 0).all()  # a pair stays a pair
+    assert (columns[4] == columns[5]).all()
+    assert (columns[6] == columns[7]).all()
+    assert {1.0, -1.0} == set(columns[4]) == set(columns[6]) == set(columns[8])
+
+
+@pytest.mark.parametrize("method", ["ridge", "mean-difference", "densray-unit"])
+def test_things_without_the_concept_look_real_only_to_a_test_that_ignores_them(method: str) -> None:
+    seeds = _clustered(3)
+    seeds = replace(seeds, X=seeds.X - 2.0 * seeds.y[:, None].astype(np.float32) * np.eye(WIDTH, dtype=np.float32)[0])
+    rotation = make_rotation(method).fit(seeds.X, seeds.y, groups=seeds.groups)
+    count = 99 if method != "densray-unit" else 19
+    tests = [
+        permutation_test(rotation, each, n_permutations=count, random=np.random.default_rng(0))
+        for each in (seeds, replace(seeds, groups=None))
+    ]
+    assert tests[0].p_value > 0.1
+    assert tests[1].p_value <= 0.05  # the twin of each word gives its label away
+
+
+def test_a_large_lexicon_is_sampled_by_whole_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("densray.axes._permutation.SAMPLED_SEEDS", 30)
+    seeds = twins(concept=2.0)
+    rotation = DensRay(1, normalize_differences=True).fit(seeds.X, seeds.y)
+    test = permutation_test(rotation, seeds, n_permutations=19, random=np.random.default_rng(0))
+    assert 30 <= test.n_seeds < 34
+    assert test.n_seeds % 4 == 0
+    assert test.p_value == 0.05
+
+
+# -- tasks and commands -----------------------------------------------------------------------------------------------
+
+
+def test_a_saved_axis_was_fitted_with_its_groups(tmp_path: Path) -> None:
+    seeds = twins()
+    space, lexicon = as_task(seeds)
+    saved = fit_axis(space, lexicon, tmp_path / "axis", n_components=1, normalize=False, n_permutations=19)
+    known = LinearRotation("ridge").fit(seeds.X, seeds.y, groups=seeds.groups)
+    assert saved.diagnosis.n_groups == THINGS
+    assert np.allclose(saved.diagnosis.rotation.components_, known.components_)
+    assert known.penalty_ != LinearRotation("ridge").fit(seeds.X, seeds.y).penalty_
+
+
+def test_evaluations_split_by_group_and_say_so() -> None:
+    space, lexicon = as_task(twins(concept=1.5), grouped=False)
+    groups = dict(zip(lexicon.words, twins().groups.tolist(), strict=True))
+    found = evaluate_induction(space, lexicon, methods=["ridge"], groups=groups)
+    assert found.n_groups == THINGS
+    assert "Words of one group stay together: 24 groups." in found.tables()[0].notes
+    carried = evaluate_induction(space, lexicon.grouped(groups), methods=["ridge"])
+    assert carried.score("ridge").tau == found.score("ridge").tau
+    alone = evaluate_induction(space, lexicon, methods=["ridge"])
+    assert (alone.n_groups, alone.proposal) == (None, None)
+    repeated = repeat_induction(space, lexicon, repeats=2, methods=["mean-difference"], groups=groups)
+    assert all(result.n_groups == THINGS for result in repeated.results)
+
+
+def test_layers_propose_groups_of_twin_texts() -> None:
+    random = np.random.default_rng(0)
+    jobs = ["nurse", "cook", "guard", "clerk", "pilot", "judge", "baker", "miner"]
+    texts = [f"The {job} said that {word} had left the {place}." for job, place in zip(jobs, "abcdefgh", strict=True)
+             for word in ("he", "she")]  # fmt: skip
+    y = np.tile([1, 0], 8)
+    rows = np.repeat(random.normal(size=(8, 6)), 2, axis=0) + random.normal(size=(16, 6)) * 0.2
+    rows[:, 0] += y
+    states = States.of_arrays([rows.astype(np.float32)], texts)
+    options = {"methods": ["ridge"], "folds": 3, "n_permutations": 9}
+    plain = compare_layers(states, y, **options)
+    assert plain.proposal.n_groups == 8
+    assert plain.proposal.line in plain.tables()[0].notes
+    taken = compare_layers(states, y, groups="proposed", scale="columns", **options)
+    assert (taken.n_groups, taken.grouped, taken.proposal) == (8, "as proposed", None)
+
+
+def test_commands_take_a_column_of_groups_and_what_is_proposed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import json
+
+    seeds = twins(concept=1.5)
+    space = WordSpace(seeds.words, seeds.X)
+    write_space(space, tmp_path / "space.txt")
+    lines = [
+        f"{word}\t{label:g}\t{group}" for word, label, group in zip(seeds.words, seeds.y, seeds.groups, strict=True)
+    ]
+    (tmp_path / "words.tsv").write_text("\n".join(["word\tlabel\tjob", *lines]), encoding="utf-8")
+    given = [str(tmp_path / "space.txt"), str(tmp_path / "words.tsv")]
+    options = ["--no-normalize", "--n-permutations", "19", "--json", "-m", "mean-difference"]
+    assert run(["diagnose", *given, "--group-column", "job", *options]) == 0
+    assert json.loads(capsys.readouterr().out)["n_groups"] == THINGS
+    assert run(["evaluate", "methods", *given, "--methods", "mean-difference", "--group-column", "job", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["n_groups"] == THINGS
+    assert run(["diagnose", *given, "--groups", "mine", *options]) == 2
+    assert "--groups mine is given; 'proposed', or the group of each word" in capsys.readouterr().err
+
+
+def test_seeds_of_a_space_carry_groups_through_unit_length_and_order() -> None:
+    space, lexicon = as_task(twins())
+    seeds = find_seeds(space, lexicon)
+    assert seeds.groups.tolist() == twins().groups.tolist()
+    assert seeds.take(np.array([5, 0])).groups.tolist() == [1, 0]
