@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,16 +38,24 @@ def explorer(space: str = "googlenews-26k") -> Iterator[str]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "densray", "explore", space, "--no-browser", "--port", str(port)]
+    address, said = f"http://127.0.0.1:{port}", ""
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
+        while address not in said:
+            line = process.stderr.readline()
+            assert line, said  # it ended
+            said += line
+        later: list[str] = []  # read at once: a full pipe would halt the server
+        reader = threading.Thread(target=lambda: later.extend(process.stderr or ()), daemon=True)
+        reader.start()
         try:
-            said = process.stderr.readline()
-            address = f"http://127.0.0.1:{port}"
-            assert address in said, said + process.stderr.read()
             yield address
         finally:
             process.terminate()
-            process.communicate(timeout=30)
+            process.wait(timeout=30)
+            reader.join(timeout=30)
+        complaints = [line for line in later if "warning" in line.lower() or "Traceback" in line or "Stack" in line]
+        assert not complaints, "".join(later)
 
 
 @contextmanager

@@ -274,6 +274,14 @@ def listeners(port: int) -> set[str]:
 
 
 class TestTheAxisPage:
+    def test_charts_have_names_and_nothing_is_said_in_the_terminal(self, caplog):
+        page = open_page()
+        charts = [chart.proto for chart in page.get("vega_lite_chart")]
+        assert len(charts) >= 3
+        assert all(len(chart.alt) > 20 for chart in charts)
+        assert all(chart.datasets for chart in charts)  # the rows, for the table that each can be shown as
+        assert not [said for said in caplog.messages if "ScriptRunContext" not in said]
+
     def test_two_lists_give_an_axis_a_verdict_and_an_empty_address(self):
         page = open_page()
         assert not page.exception

@@ -134,7 +134,8 @@ def chart(figure: Any, place: Any = st, **more: Any) -> Any:
     All charts of the explorer go through here. `more` goes to Streamlit: `key`, `on_select`, `selection_mode`.
     """
     spec = for_page(figure)
-    return place.vega_lite_chart(spec=spec, theme=None, width="stretch", alt=spec.get("description"), **more)
+    name = spec.pop("description", None)  # given twice, Streamlit would complain
+    return place.vega_lite_chart(spec=spec, theme=None, width="stretch", alt=name, **more)
 
 
 def charts(figures: Mapping[str, Any], *, columns: int, titles: bool = True) -> None:
