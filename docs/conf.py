@@ -57,6 +57,8 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "download_all_examples": False,
     "backreferences_dir": None,
+    "thumbnail_size": (800, 560),
+    "within_subsection_order": "ExampleTitleSortKey",
     "abort_on_example_error": True,
 }
 
@@ -66,7 +68,8 @@ html_title = f"densray {version}"
 html_show_sourcelink = False
 html_math_renderer = "mathml"
 html_static_path = ["_static"]
-html_css_files = ["formulas.css"]
+html_css_files = ["formulas.css", "pages.css"]
+html_context = {"default_mode": "auto"}  # else the theme complains on every page
 html_theme_options = {
     "navigation_with_keys": False,
     "show_prev_next": False,

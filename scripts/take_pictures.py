@@ -1,21 +1,30 @@
-"""Take the pictures of the explorer that the documentation shows: ``python scripts/take_pictures.py``.
+"""Take the pictures that the documentation shows, and write what the tutorial prints.
 
-Needs chromium and the extras of development; the pictures are those of the embedded space. With the folder of hidden
-states (``densray states``) after it, the picture of their page is taken instead.
+``python scripts/take_pictures.py`` needs chromium and the extras of development; the pictures are those of the embedded
+space. With ``explorer`` or ``tutorial`` as argument, that part alone; with the folder of hidden states (``densray
+states``), the picture of their page.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
+import re
+import shlex
+import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 from urllib.parse import urlencode
 
 ROOT = Path(__file__).parents[1]
+IMAGES = ROOT / "docs" / "images"
 sys.path.insert(0, str(ROOT / "tests"))  # the driver the end-to-end tests use
 
-from browser import Visitor, browser, explorer  # noqa: E402
-
-#: The name of each picture, the view it shows, and its height.
+#: The name of each picture of the explorer, the view it shows, and its height.
 VIEWS = {
     "axis": ("?word=wonderful", 1080),
     "map": ("map?shown=occupations&mark=nurse+engineer&color=us-occupation-shares", 1150),
@@ -25,28 +34,74 @@ VIEWS = {
 }
 #: A sentence on the page of hidden states.
 OWN_TEXT = "The nurse told the doctor that she would call her husband when he had paid."
+_BLOCK = re.compile(r"^```(python|console|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def take_layers(folder: str) -> None:
     """Take the picture of hidden states, with a sentence coloured by token."""
+    from browser import Visitor, browser, explorer
+
     with explorer(folder) as address, browser() as chrome:
-        visitor = Visitor(chrome, address, pictures=ROOT / "docs" / "images", height=1500)
+        visitor = Visitor(chrome, address, pictures=IMAGES, height=1500)
         visitor.page.goto(f"{address}/?{urlencode({'own_text': OWN_TEXT})}")
         visitor.page.get_by_role("button", name="Load the model").click(timeout=600_000)
         visitor.page.wait_for_selector("text=All scores", timeout=600_000)
         visitor.settle().picture("explorer-layers")
 
 
-def main() -> None:
-    """Take them all."""
-    if len(sys.argv) > 1:
-        take_layers(sys.argv[1])
-        return
+def take_explorer() -> None:
+    """Take a picture of every page of the explorer."""
+    from browser import Visitor, browser, explorer
+
     with explorer() as address, browser() as chrome:
         for name, (view, height) in VIEWS.items():
-            visitor = Visitor(chrome, address, pictures=ROOT / "docs" / "images", height=height)
+            visitor = Visitor(chrome, address, pictures=IMAGES, height=height)
             visitor.go(view).picture(f"explorer-{name}")
             visitor.context.close()
+
+
+def take_tutorial() -> None:
+    """Run the tutorial, write under each block what it prints, and keep the charts that it saves."""
+    from densray.cli import terminal
+    from densray.cli.entry import run
+
+    terminal._PIPE_WIDTH = 80
+    page = ROOT / "docs" / "tutorial.md"
+    names: dict[str, Any] = {"__name__": "page"}
+    printed = ""
+
+    def rewritten(match: re.Match[str]) -> str:
+        nonlocal printed
+        language, body = match.groups()
+        if language == "text":
+            return f"```text\n{printed}```"
+        with contextlib.redirect_stdout(io.StringIO()) as stream:
+            if language == "python":
+                exec(compile(body, str(page), "exec"), names)
+            else:
+                for line in body.splitlines():
+                    assert run(shlex.split(line.removeprefix("$ densray "))) == 0, line
+        printed = stream.getvalue()
+        return match[0]
+
+    with TemporaryDirectory() as folder, contextlib.chdir(folder):
+        text = _BLOCK.sub(rewritten, page.read_text("utf-8"))
+        for picture in Path(folder).glob("*.png"):
+            shutil.copy(picture, IMAGES / f"tutorial-{picture.name}")
+    page.write_text(text, "utf-8")
+
+
+PARTS: dict[str, Callable[[], None]] = {"tutorial": take_tutorial, "explorer": take_explorer}
+
+
+def main() -> None:
+    """Take them all, or those that are named; what is no name is a folder of hidden states."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    for name in sys.argv[1:] or PARTS:
+        if name in PARTS:
+            PARTS[name]()
+        else:
+            take_layers(name)
 
 
 if __name__ == "__main__":

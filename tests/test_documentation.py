@@ -56,6 +56,7 @@ def test_the_code_of_the_page_runs(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("densray.cli.terminal._PIPE_WIDTH", 80)
     page = DOCUMENTS / name
     names: dict[str, Any] = {"__name__": "page"}
     ran = 0
@@ -66,6 +67,7 @@ def test_the_code_of_the_page_runs(
         elif name in RUNNING and language == "text":
             assert capsys.readouterr().out == body, f"{name}, line {line}: this is not what the block above prints"
         elif name in RUNNING:
+            capsys.readouterr()
             for arguments in commands(body):
                 assert run(arguments) == 0, f"{name}, line {line}: {arguments}: {capsys.readouterr().err}"
         ran += 1

@@ -27,5 +27,5 @@ scores = rotation.transform(space.vectors)[:, 0]
 listed = set(load_lexicon("hu-liu").words)
 scored = zip(space.words, scores.tolist(), strict=True)
 chart = figures.ranked_words(
-    [{"word": word, "score": score} for word, score in scored if word not in listed], n_words=12, axis="sentiment"
+    [{"word": word, "score": score} for word, score in scored if word not in listed], n_words=7, axis="sentiment"
 )

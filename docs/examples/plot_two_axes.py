@@ -30,4 +30,4 @@ rows = [
     {"word": word, "gender": float(male), "sentiment": float(positive)}
     for word, (male, positive) in zip(occupations.words, coordinates[:, :2], strict=True)
 ]
-chart = figures.axis_scatter(rows, axes=("gender", "sentiment"), n_labels=40)
+chart = figures.axis_scatter(rows, axes=("gender", "sentiment"), n_labels=24)
