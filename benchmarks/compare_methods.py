@@ -268,7 +268,7 @@ def paired_error(differences: Vector, ratio: float) -> float:
 
 
 def random_effects(means: Vector, errors: Vector) -> tuple[float, float, float, float]:
-    """Return mean, ends of the 95 % interval and two-sided p over lexicons.
+    """Return mean, ends of the 95% interval and two-sided p over lexicons.
 
     A normal model with a variance between lexicons (DerSimonian & Laird 1986) and the error of its mean by Hartung and
     Knapp (2001), never smaller than the usual one.
@@ -360,7 +360,7 @@ def _levels(title: str, results: Results, methods: Sequence[str], lexicons: Sequ
 def _leads(
     title: str, results: Results, first: str, rivals: Sequence[str], lexicons: Sequence[str], spaces: Sequence[str]
 ) -> str:
-    lines = [f"**{title}** (10⁻⁴ τ; 95 % interval; lexicons ahead; p of random effects, of Wilcoxon's test)", ""]
+    lines = [f"**{title}** (10⁻⁴ τ; 95% interval; lexicons ahead; p of random effects, of Wilcoxon's test)", ""]
     lines += ["| over | " + " | ".join(SIZES) + " |", "| --- |" + " --- |" * len(SIZES)]
     for rival in rivals:
         leads = [lead_over(results, first, rival, size, lexicons, spaces) for size in SIZES]

@@ -102,7 +102,7 @@ class Vocabulary:
 
 
 def bootstrap_before(rotation: Rotation, seeds: Alignment, random: np.random.Generator) -> tuple[Matrix, float]:
-    """Return deviations and the 95 % angle of 200 resamples, as they were before the jackknife."""
+    """Return deviations and the 95% angle of 200 resamples, as they were before the jackknife."""
     axis, counts = rotation.components_[0], np.zeros((200, seeds.n_words))
     for rows in (
         [np.flatnonzero(seeds.y == y) for y in np.unique(seeds.y)] if seeds.is_binary else [np.arange(seeds.n_words)]
@@ -243,7 +243,7 @@ def tables() -> dict[str, str]:
 
 def _errors_table(rows: list[dict[str, Any]]) -> str:
     lines = [
-        "| method | classes | seeds | lexicons | reliability: foretold | found | words covered | 95 % cone "
+        "| method | classes | seeds | lexicons | reliability: predicted | observed | words covered | 95% cone "
         "| it covers |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]

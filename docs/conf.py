@@ -70,7 +70,9 @@ html_math_renderer = "mathml"
 html_static_path = ["_static"]
 html_css_files = ["formulas.css", "pages.css"]
 html_context = {"default_mode": "auto"}  # else the theme complains on every page
-html_sidebars = {page: [] for page in ("index", "installation", "tutorial")}  # they have no pages below them
+html_sidebars = {
+    page: [] for page in ("index", "installation", "tutorial")
+}  # they have no pages below them
 html_theme_options = {
     "navigation_with_keys": False,
     "show_prev_next": False,

@@ -49,7 +49,7 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 NUMBERS = DOCS / "removal.json"
 COUNT = 2500  # most biased words of either side, as in Gonen & Goldberg (2019)
 DRAWS = 5
-STUDENT = 2.7764451051977987  # the 97.5 % quantile of Student's t with four degrees of freedom
+STUDENT = 2.7764451051977987  # the 97.5% quantile of Student's t with four degrees of freedom
 
 FAMILY = [
     "random", "mean-difference", "densray-unit", "densray-unit:5", "densifier", "svm", "ridge", "ridge:10", "inlp:30",

@@ -111,7 +111,7 @@ def rendered(categories: Iterable[Category]) -> str:
 
     lines = [
         "Categories the prior has not seen:\n",
-        "| set | solver | micro | macro | micro less IntCos's (95 %) | categories better / worse | Wilcoxon p |",
+        "| set | solver | micro | macro | micro less IntCos's (95%) | categories better / worse | Wilcoxon p |",
         "| --- | --- | --- | --- | --- | --- | --- |",
         *(line for name, title in SETS.items() for line in compared(f"{title}, held out", some(name, held_out))),
         "\nThe other half, from which the prior was learned, and both together, micro (macro):\n",

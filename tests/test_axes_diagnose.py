@@ -241,7 +241,7 @@ def test_the_worst_answer_gives_the_verdict(figures: dict[str, float], grade: st
         ({"reliability": 0.6, "contradicting": ["a"]}, "more; “a” pulls the other way."),
         ({"reliability": 0.6, "contradicting": ["a", "b"]}, "“a” and “b” pull the other way."),
         ({"reliability": 0.6, "contradicting": ["a", "b", "c"]}, "3 seeds pull the other way, “a” most clearly."),
-        ({}, "it orders 95 of 100 pairs of unseen words rightly."),
+        ({}, "it orders 95 of 100 pairs of unseen words correctly."),
     ],
 )
 def test_the_sentence_says_what_to_do(figures: dict[str, Any], advice: str) -> None:

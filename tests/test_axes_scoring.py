@@ -53,7 +53,7 @@ def test_large_spaces_are_read_in_blocks(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_standard_errors_cover_the_score_of_the_true_axis_at_their_nominal_rate() -> None:
-    """On planted data the score by the true axis lies within 1.96 standard errors for about 95 % of the words."""
+    """On planted data the score by the true axis lies within 1.96 standard errors for about 95% of the words."""
     words = planted_seeds(300, 8, strength=2.0, seed=99).X
     truth = words[:, 0]
     space = WordSpace(tuple(map(str, range(300))), words)

@@ -25,6 +25,7 @@ ROOT = Path(__file__).parents[1]
 DOCUMENTS = ROOT / "docs"
 BLOCK = re.compile(r"^( *)```(python|console|text)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 
+WIDEST = 88  # columns of code that a page has room for
 #: Pages whose blocks run from top to bottom, each page in a folder of its own.
 RUNNING = ["index.md", "tutorial.md", "methods.md", "mathematics.md"]
 RUNNING += sorted(f"how-to/{page.name}" for page in (DOCUMENTS / "how-to").glob("*.md") if page.name != "index.md")
@@ -78,6 +79,19 @@ def test_the_code_of_the_page_runs(
 def test_code_that_does_not_run_is_at_least_python(page: Path) -> None:
     for body in re.findall(r"^```\{code-block\} python\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL):
         compile(body, str(page), "exec")
+
+
+@pytest.mark.parametrize("page", sorted(DOCUMENTS.rglob("*.md")), ids=lambda page: page.stem)
+def test_code_fits_its_column(page: Path) -> None:
+    for kind, body in re.findall(r"^ *```(.*)\n((?s:.*?))^ *```$", page.read_text("utf-8"), re.MULTILINE):
+        if not kind.lstrip("`").startswith("{") or "code-block" in kind:
+            assert [row for row in body.splitlines() if len(row) > WIDEST] == []
+
+
+def test_every_picture_a_page_shows_is_there() -> None:
+    for page in DOCUMENTS.glob("*.md"):
+        for name in re.findall(r"images/([\w.-]+)", page.read_text("utf-8")):
+            assert (DOCUMENTS / "images" / name).exists() or "sphx_glr" in name, f"{page.name}: {name}"
 
 
 def test_every_page_is_in_a_table_of_contents() -> None:

@@ -17,7 +17,9 @@ _CARD, _NAMED_CARD = {"width": 270, "height": 190}, {"width": 440, "height": 310
 _OWN_HEIGHT = 300  # a chart that is no higher keeps its height
 
 
-def save_new_charts(block: tuple[Any, ...], block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:
+def save_new_charts(
+    block: tuple[Any, ...], block_vars: dict[str, Any], gallery_conf: dict[str, Any]
+) -> str:
     """Save every chart that a block of an example has made, and return the text that shows them.
 
     The first picture of an example is that of its card, and not shown on its page.
@@ -25,11 +27,15 @@ def save_new_charts(block: tuple[Any, ...], block_vars: dict[str, Any], gallery_
     seen = _shown.setdefault(block_vars["src_file"], [])
     files = []
     for value in list(block_vars["example_globals"].values()):
-        if isinstance(value, altair.TopLevelMixin) and not any(value is chart for chart in seen):
+        if isinstance(value, altair.TopLevelMixin) and not any(
+            value is chart for chart in seen
+        ):
             if not seen:
                 figures.save(_small(value), next(block_vars["image_path_iterator"]))
             seen.append(value)
-            files.append(str(figures.save(value, next(block_vars["image_path_iterator"]))))
+            files.append(
+                str(figures.save(value, next(block_vars["image_path_iterator"])))
+            )
     return str(figure_rst(files, gallery_conf["src_dir"]))
 
 
@@ -40,7 +46,9 @@ def _small(chart: Any) -> Any:
         panels = getattr(chart, parts, altair.Undefined)
         if panels is not altair.Undefined:
             first = panels[0]
-    size = dict(_NAMED_CARD if "'text': {'field': 'word'" in str(first.to_dict()) else _CARD)
+    size = dict(
+        _NAMED_CARD if "'text': {'field': 'word'" in str(first.to_dict()) else _CARD
+    )
     own = getattr(first, "height", altair.Undefined)
     if isinstance(own, int | float) and own <= _OWN_HEIGHT:
         size["height"] = own

@@ -8,7 +8,9 @@ from typing import Any
 _INITIAL = re.compile(r"^(\s*(?:\.\. \[\d+\] )?)([A-Z])\. (?=[A-Z])")
 
 
-def escape_initials(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+def escape_initials(
+    app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]
+) -> None:
     """Escape the full stop after an initial at the start of a line."""
     lines[:] = [_INITIAL.sub(r"\1\2\\. ", line) for line in lines]
 

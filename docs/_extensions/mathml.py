@@ -22,12 +22,22 @@ def to_mathml(latex: str, *, display: str, location: Any = None) -> str:
     element = convert_to_element(" ".join(latex.split()), display=display)
     element.set("alttext", " ".join(latex.split()))
     for each in element.iter():
-        each.text = unescape(each.text) if each.text else None  # the converter writes symbols as "&#x02208;"
+        each.text = (
+            unescape(each.text) if each.text else None
+        )  # the converter writes symbols as "&#x02208;"
     for each in element.iter():
         _set_spaces(each)
-    unknown = next((each.text for each in element.iter() if set(each.text or "") & set("\\&")), None)
+    unknown = next(
+        (each.text for each in element.iter() if set(each.text or "") & set("\\&")),
+        None,
+    )
     if unknown is not None:
-        log.warning("'%s' in the formula %r is not known to latex2mathml", unknown, latex, location=location)
+        log.warning(
+            "'%s' in the formula %r is not known to latex2mathml",
+            unknown,
+            latex,
+            location=location,
+        )
     return ElementTree.tostring(element, encoding="unicode")
 
 
@@ -45,7 +55,11 @@ def _set_spaces(row: ElementTree.Element) -> None:
             follower = children[place + 1] if place + 1 < len(children) else None
             bracket = follower is None or follower.text == "("
             each.tag, each.text = "mo", (each.text or "").strip()
-            each.attrib.update(form="prefix", lspace=_THIN if place else "0", rspace="0" if bracket else _THIN)
+            each.attrib.update(
+                form="prefix",
+                lspace=_THIN if place else "0",
+                rspace="0" if bracket else _THIN,
+            )
 
 
 def visit_math(translator: Any, node: nodes.math) -> None:
@@ -58,10 +72,21 @@ def visit_displaymath(translator: Any, node: nodes.math_block) -> None:
     """Write a formula on a line of its own, with its number at the right."""
     latex = node.astext()
     tag = _TAG.search(latex)
-    number = tag[1] if tag else get_node_equation_number(translator, node) if node["number"] else None
+    number = (
+        tag[1]
+        if tag
+        else get_node_equation_number(translator, node)
+        if node["number"]
+        else None
+    )
     shown = f'<span class="eqno">({number})</span>' if number else ""
     formula = to_mathml(_TAG.sub("", latex), display="block", location=node)
-    translator.body.append(translator.starttag(node, "div", CLASS="formula notranslate") + formula + shown + "</div>\n")
+    translator.body.append(
+        translator.starttag(node, "div", CLASS="formula notranslate")
+        + formula
+        + shown
+        + "</div>\n"
+    )
     raise nodes.SkipNode
 
 

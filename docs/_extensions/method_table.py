@@ -13,5 +13,7 @@ def method_table() -> str:
     for name, method in METHODS.items():
         kind = type(method.make(1)).__name__
         labels = "classes" if method.classes_only else "classes, scores"
-        lines.append(f"| `{name}` | {{py:class}}`~densray.rotations.{kind}` | {method.summary} | {labels} |")
+        lines.append(
+            f"| `{name}` | {{py:class}}`~densray.rotations.{kind}` | {method.summary} | {labels} |"
+        )
     return "\n".join(lines)

@@ -10,8 +10,17 @@ from densray.analogies import AnalogySet
 from densray.datasets import load_analogies
 
 space = load_space("googlenews-26k")
-wanted = ("family", "gram1-adjective-to-adverb", "gram3-comparative", "gram7-past-tense", "gram8-plural")
-google = AnalogySet([category for category in load_analogies("google") if category.name in wanted], name="google")
+wanted = (
+    "family",
+    "gram1-adjective-to-adverb",
+    "gram3-comparative",
+    "gram7-past-tense",
+    "gram8-plural",
+)
+google = AnalogySet(
+    [category for category in load_analogies("google") if category.name in wanted],
+    name="google",
+)
 rows = [
     {"category": found.category, "method": solver, "precision": found.precision}
     for solver in ("intcos-original", "lrcos", "3cosavg")

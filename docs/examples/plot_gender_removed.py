@@ -12,7 +12,9 @@ space = load_space("googlenews-26k").normalized()
 X, y, words, missing = load_lexicon("gender").align(space)
 rotation = DensRay(normalize_differences=True).fit(X, y)
 without = space.erased(rotation)
-print(f"he and she: cosine {space.cosine('he', 'she'):.2f} before, {without.cosine('he', 'she'):.2f} after")
+print(
+    f"he and she: cosine {space.cosine('he', 'she'):.2f} before, {without.cosine('he', 'she'):.2f} after"
+)
 
 # %%
 # Words on the dashed line are as close to one anchor as to the other.
@@ -20,6 +22,10 @@ print(f"he and she: cosine {space.cosine('he', 'she'):.2f} before, {without.cosi
 rows = []
 for name, one in {"original": space, "complement": without}.items():
     occupations = [word for word in load_word_list("occupations") if word in one]
-    for word, (man, woman) in zip(occupations, one.cosines(occupations, ["man", "woman"]), strict=True):
-        rows.append({"space": name, "word": word, "man": float(man), "woman": float(woman)})
+    for word, (man, woman) in zip(
+        occupations, one.cosines(occupations, ["man", "woman"]), strict=True
+    ):
+        rows.append(
+            {"space": name, "word": word, "man": float(man), "woman": float(woman)}
+        )
 chart = figures.anchor_scatter(rows)

@@ -9,7 +9,9 @@ from densray import compare_methods, figures, load_space
 from densray.datasets import load_lexicon
 
 methods = ["densray-unit", "densifier", "mean-difference", "ridge", "svm", "lda"]
-compared = compare_methods(load_space("googlenews-26k"), load_lexicon("gender"), methods=methods)
+compared = compare_methods(
+    load_space("googlenews-26k"), load_lexicon("gender"), methods=methods
+)
 for trial in compared.trials:
     print(f"{trial.method:16} held-out tau {trial.tau:.3f}")
 

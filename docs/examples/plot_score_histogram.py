@@ -14,7 +14,11 @@ induced = induce(space, lexicon)
 score = dict(zip(space.words, induced.scores.score.tolist(), strict=True))
 ends = {"positive": 1.0, "negative": -1.0}
 seeds = {
-    name: [score[word] for word, given in lexicon.items() if given == label and word in score]
+    name: [
+        score[word]
+        for word, given in lexicon.items()
+        if given == label and word in score
+    ]
     for name, label in ends.items()
 }
 chart = figures.score_histogram(induced.scores.score, seeds, axis="sentiment")

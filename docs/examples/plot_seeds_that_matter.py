@@ -15,5 +15,7 @@ print(diagnosis.verdict.sentence)
 # Seeds that score on the wrong side when they are left out are worth a look: a word may mean something else in the
 # texts than in your head.
 
-chart = figures.seed_influence(diagnosis, n_seeds=15, measure="the axis turns by (degrees)")
+chart = figures.seed_influence(
+    diagnosis, n_seeds=15, measure="the axis turns by (degrees)"
+)
 print([row["word"] for row in diagnosis.contradictions])

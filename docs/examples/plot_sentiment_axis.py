@@ -18,7 +18,9 @@ train, test = load_lexicon("hu-liu").split(test_size=0.25, random_state=0)
 X, y, words, missing = train.align(space)
 rotation = DensRay().fit(X, y)
 unseen = test.align(space)
-print(f"{len(words)} words, {len(missing)} not in the space; held-out tau {rotation.score(unseen.X, unseen.y):.3f}")
+print(
+    f"{len(words)} words, {len(missing)} not in the space; held-out tau {rotation.score(unseen.X, unseen.y):.3f}"
+)
 
 # %%
 # The words at both ends, lexicon words left out: the axis finds words that no one listed.
@@ -27,5 +29,7 @@ scores = rotation.transform(space.vectors)[:, 0]
 listed = set(load_lexicon("hu-liu").words)
 scored = zip(space.words, scores.tolist(), strict=True)
 chart = figures.ranked_words(
-    [{"word": word, "score": score} for word, score in scored if word not in listed], n_words=7, axis="sentiment"
+    [{"word": word, "score": score} for word, score in scored if word not in listed],
+    n_words=7,
+    axis="sentiment",
 )

@@ -19,7 +19,9 @@ rotation = DensRay().fit(X, y)
 # directions the smaller class varies more than the larger one.
 
 chart = figures.eigenvalue_spectrum(rotation.eigenvalues_)
-print(f"{np.sum(y > 0)} positive and {np.sum(y < 0)} negative words: {rotation.n_signal_axes_} axes with signal")
+print(
+    f"{np.sum(y > 0)} positive and {np.sum(y < 0)} negative words: {rotation.n_signal_axes_} axes with signal"
+)
 
 # %%
 # With as many words of either class the pair matrix has rank one, exactly: its axis is the difference of the class

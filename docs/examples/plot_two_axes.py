@@ -17,9 +17,13 @@ space = load_space("googlenews-26k").normalized()
 sentiment, gender = load_lexicon("hu-liu"), load_lexicon("gender")
 concepts = [dict(gender.items()), dict(sentiment.items())]
 words = [word for word in dict.fromkeys([*gender, *sentiment]) if word in space]
-labels = np.array([[concept.get(word, np.nan) for concept in concepts] for word in words])
+labels = np.array(
+    [[concept.get(word, np.nan) for concept in concepts] for word in words]
+)
 rotation = SequentialRotation(names=["gender", "sentiment"]).fit(space[words], labels)
-print(f"cosine of the two axes: {abs(rotation.components_[0] @ rotation.components_[1]):.0e}")
+print(
+    f"cosine of the two axes: {abs(rotation.components_[0] @ rotation.components_[1]):.0e}"
+)
 
 # %%
 # Where the occupations lie: male words are high on the gender axis, as in the lexicon, positive ones high on sentiment.
@@ -28,6 +32,8 @@ occupations = space.subset(load_word_list("occupations"), missing="drop")
 coordinates = rotation.transform(occupations.vectors)
 rows = [
     {"word": word, "gender": float(male), "sentiment": float(positive)}
-    for word, (male, positive) in zip(occupations.words, coordinates[:, :2], strict=True)
+    for word, (male, positive) in zip(
+        occupations.words, coordinates[:, :2], strict=True
+    )
 ]
 chart = figures.axis_scatter(rows, axes=("gender", "sentiment"), n_labels=24)

@@ -20,6 +20,17 @@ print(result.text())
 # %%
 # Grey lines: where a test would stand if nothing of the concept were left.
 
-drawn = ("cluster accuracy", "recovery (linear)", "recovery (rbf)", "neighbour correlation", "men", "analogies")
-rows = [row for row in result.interval_rows() if row["measure"] in drawn and math.isfinite(row["value"])]
+drawn = (
+    "cluster accuracy",
+    "recovery (linear)",
+    "recovery (rbf)",
+    "neighbour correlation",
+    "men",
+    "analogies",
+)
+rows = [
+    row
+    for row in result.interval_rows()
+    if row["measure"] in drawn and math.isfinite(row["value"])
+]
 chart = figures.interval_plot(rows)

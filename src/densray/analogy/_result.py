@@ -26,7 +26,7 @@ class PairedTest:
     gained, lost
         Pairs that only the first, and only the second, gets right.
     difference, low, high
-        Micro precision of the first less that of the second, with the 95 % interval of a bootstrap over pairs.
+        Micro precision of the first less that of the second, with the 95% interval of a bootstrap over pairs.
     p_value
         McNemar's exact test: the chance of so uneven a split of the pairs they differ on, were both equally good.
     """
@@ -74,7 +74,7 @@ class CategoryTest:
     up, down
         Categories in which the first, and the second, has the higher precision.
     difference, low, high
-        Micro precision of the first less that of the second, with the 95 % interval of a bootstrap over categories.
+        Micro precision of the first less that of the second, with the 95% interval of a bootstrap over categories.
     p_value
         Wilcoxon's signed-rank test of the differences in precision; 1 where no category differs.
     """

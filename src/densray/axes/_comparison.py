@@ -233,7 +233,7 @@ class MethodComparison(Result):
         notes = [
             f"τ over {self.n_seeds:,} seeds, each scored by an axis found without {alone}; "
             "the same folds for all methods.",
-            f"Intervals (95 %) are bootstraps over {units}, paired for the difference: "
+            f"Intervals (95%) are bootstraps over {units}, paired for the difference: "
             "at least above 0 is beyond chance.",
             *([] if self.proposal is None else [self.proposal.line]),
         ]

@@ -85,7 +85,7 @@ pulls the other way.'
     marks = {
         chance: "none" if p_value is not None and p_value > SIGNIFICANT_P else "good",
         (
-            f"it may order no more than {show_number(100 * auc_low, 0)} of 100 pairs of unseen words rightly"
+            f"it may order no more than {show_number(100 * auc_low, 0)} of 100 pairs of unseen words correctly"
             if auc_low > 0.5
             else "it may order unseen words no better than chance"
         ): _grade(auc_low),
@@ -101,7 +101,7 @@ pulls the other way.'
     why = f" ({'; '.join(limits)})" if limits else ""
     said = [f"{n_high + n_low:,} seeds", *limits]
     if grade == GRADES[-1]:
-        said.append(f"it orders {show_number(100 * auc, 0)} of 100 pairs of unseen words rightly")
+        said.append(f"it orders {show_number(100 * auc, 0)} of 100 pairs of unseen words correctly")
     else:
         wanted = GOOD_SHARE if grade == "fair" else FAIR_SHARE
         times = seeds_wanted(auc, auc_low, reliability, wanted) if grade != "none" else None
@@ -160,7 +160,7 @@ def _grade(value: float) -> str:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Held-out agreement of one axis with the labels; the interval is that of 95 %, over seeds."""
+    """Held-out agreement of one axis with the labels; the interval is that of 95%, over seeds."""
 
     axis: int
     auc: float
@@ -184,7 +184,7 @@ class Diagnosis(Result):
     axes : list of Agreement
         Held-out agreement of the leading axes; the first is the concept.
     tau_interval : Interval
-        Of the first axis, 95 %.
+        Of the first axis, 95%.
     n_signal_axes : int
         Leading axes whose AUC is above 0.5 beyond its interval.
     permutation : PermutationTest

@@ -75,7 +75,7 @@ def vocabulary_spread(space: WordSpace, model: AxisModel) -> VocabularySpread:
 
 
 def reliability(scores: NDArray[np.float64], errors: NDArray[np.float64]) -> float:
-    """Return one less the mean squared standard error over the variance of the scores, no less than 0."""
+    """Return one minus the mean squared standard error over the variance of the scores, no less than 0."""
     variance = float(scores.var())
     return max(1.0 - float(np.mean(errors**2)) / variance, 0.0) if variance > 0 else 0.0
 

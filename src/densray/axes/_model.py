@@ -86,7 +86,7 @@ class SeedLikeness:
     The coordinate of a word on the way from the average word c to the mean of the seeds,
     :math:`t = (x - c)^\top m / |m|^2` with :math:`m = \bar x - c`, is 0 for the average word and 1 on average for
     words drawn like the seeds. The likeness is :math:`t / t_{0.05}` within 0 and 1, :math:`t_{0.05}` being the value
-    that 5 % of the seeds stay below, each measured without itself. Seeds as varied as the vocabulary have no such
+    that 5% of the seeds stay below, each measured without itself. Seeds as varied as the vocabulary have no such
     value above 0: then every word is like them.
 
     Attributes

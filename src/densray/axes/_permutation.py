@@ -45,7 +45,7 @@ PERMUTATIONS_AT_ONCE = 250
 
 @dataclass(frozen=True)
 class PermutationTest:
-    """The share of shuffled labels that do as well: p, the statistic, its 95 % point under chance, and the effort."""
+    """The share of shuffled labels that do as well: p, the statistic, its 95% point under chance, and the effort."""
 
     p_value: float
     statistic: float

@@ -6,7 +6,7 @@ The jackknife of Quenouille and Tukey, each class apart: with :math:`w_{-i}` the
 
 is the covariance of the axis over sets of seeds of the same size. For the mean difference it is exact and unbiased:
 :math:`S_+/n_+ + S_-/n_-` with the sample covariances. A bootstrap is not: drawing k words out of k has (k - 1)/k of the
-variance (Rao & Wu 1988), 10 % too little for ten words per class, and fits on words drawn twice are not fits of that
+variance (Rao & Wu 1988), 10% too little for ten words per class, and fits on words drawn twice are not fits of that
 size.
 
 - *Mean difference* (and DensRay where its pair matrix has rank one): closed form.
@@ -36,7 +36,7 @@ from densray.rotations import DensRay, LinearRotation, MeanDifference, Rotation
 Matrix = NDArray[np.float64]
 
 #: Fits without a group of seeds, at most, where each takes a fit. A standard error from G groups is itself known to
-#: 1/√(2G): 10 % (Efron & Tibshirani 1993, section 6.4).
+#: 1/√(2G): 10% (Efron & Tibshirani 1993, section 6.4).
 MOST_GROUPS = 50
 #: Rows of `AxisErrors.deviations`, at most; more are added up with random signs, which changes no variance.
 MOST_ROWS = 512
@@ -60,7 +60,7 @@ class SeedAngle:
     median : float
         Its estimate: the angle is as likely above it as below.
     upper : float
-        Its upper confidence limit of 95 %.
+        Its upper confidence limit of 95%.
     n_resamples : int
         Axes found without some of the seeds that it rests on.
     """

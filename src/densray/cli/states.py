@@ -260,7 +260,7 @@ def _layers(said: str | None, read: States) -> tuple[int, ...] | None:
 def _pictures(result: LayerComparison) -> list[Picture]:
     from densray.figures import figure
 
-    return [figure(result.figure(), "AUROC on texts held out, layer by layer; bands: 95 % intervals.")]
+    return [figure(result.figure(), "AUROC on texts held out, layer by layer; bands: 95% intervals.")]
 
 
 @dataclass(frozen=True)

@@ -196,7 +196,7 @@ def progress_bar(description: str, *, quiet: bool = False) -> Iterator[Progress]
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        TaskProgressColumn(),  # empty until the first step is done: no 0 % that stands still
+        TaskProgressColumn(),  # empty until the first step is done: no 0% that stands still
         TimeElapsedColumn(),
         console=Console(stderr=True),
         transient=True,

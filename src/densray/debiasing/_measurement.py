@@ -14,7 +14,7 @@ from densray.errors import CoverageError, UnknownWordError, name_some
 from densray.metrics import Interval
 from densray.space import WordSpace
 
-_NORMAL_975 = 1.959963984540054  # the 97.5 % quantile of the normal distribution
+_NORMAL_975 = 1.959963984540054  # the 97.5% quantile of the normal distribution
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Measurement:
         What was measured.
     value : float
     interval : Interval or None
-        95 % confidence interval, where the measure has one.
+        95% confidence interval, where the measure has one.
     p_value : float or None
         The chance of a value at least as large if there were nothing to find, where the measure has a test.
     used : int
@@ -61,7 +61,7 @@ _MEANINGS: dict[str, tuple[str, float | None]] = {
     "linear probe": ("share of unseen words of the concept that a linear model tells apart", 0.5),
     "nonlinear probe": ("share of unseen words of the concept that a curved model tells apart", 0.5),
     "RNSB": ("how unevenly negative sentiment falls on the words of the concept (divergence)", 0.0),
-    "analogies": ("share of analogies answered rightly", None),
+    "analogies": ("share of analogies answered correctly", None),
     "neighbour overlap": ("share of the nearest neighbours that a word keeps", None),
 }
 _RATINGS = ("agreement with people's ratings of similarity", None)

@@ -100,7 +100,7 @@ def inlp(X: NDArray[np.floating], y: NDArray[np.floating], n_axes: int = 10) -> 
 
     Each axis is found in the complement of those before. It stops where a support vector machine is at chance there:
     where its accuracy on words it has not seen (five folds; from 1,000 words on, one held-out fifth) is not above
-    the share of the larger class by a one-sided binomial test at 5 %. Axes beyond that are rounding noise. One axis
+    the share of the larger class by a one-sided binomial test at 5%. Axes beyond that are rounding noise. One axis
     is always removed.
 
     Parameters

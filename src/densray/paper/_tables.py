@@ -173,7 +173,7 @@ def _block_table(table: str, block: str, rows: Sequence[dict[str, Any]]) -> Tabl
     if full:
         near = sum(abs(row["difference"]) * row["pairs"] <= 2.5 for row in full if row["column"] in solved)
         asked = sum(row["column"] in solved for row in full)
-        note += f"; {near} of the {asked} precisions with 95 % of their pairs covered are within two queries of it"
+        note += f"; {near} of the {asked} precisions with 95% of their pairs covered are within two queries of it"
     return Table(f"{table[:-1].capitalize()} {table[-1]}, {block}", shown, listed, [f"{note}."], best)
 
 

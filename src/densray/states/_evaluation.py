@@ -67,7 +67,7 @@ class InterventionRow:
     measure : str
     before, after : float
     interval : Interval, optional
-        95 % interval of the figure after.
+        95% interval of the figure after.
     if_gone : float, optional
         What the figure would be if the concept were gone.
     meaning : str

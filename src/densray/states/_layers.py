@@ -391,7 +391,7 @@ def _interval(
     folds: list[NDArray[np.int64]],
     generator: np.random.Generator,
 ) -> Interval:
-    """Return the 95 % interval of the AUROC over groups: they are resampled, since their texts go together."""
+    """Return the 95% interval of the AUROC over groups: they are resampled, since their texts go together."""
     counts = generator.multinomial(held.count, np.full(held.count, 1.0 / held.count), size=_RESAMPLES).T
     weights = counts[held.numbers].astype(np.float64)
     ranked = _ranked(scores, folds)

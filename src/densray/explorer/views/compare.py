@@ -75,10 +75,10 @@ def _show_methods(place: Any, known: Sequence[dict[str, Any]], methods: Sequence
         "tau": st.column_config.ProgressColumn("held-out τ", format="%.3f", min_value=0.0, max_value=1.0,
                                                help="Kendall's τ-b of labels and scores: each seed is scored by an "
                                                "axis found without it, in ten folds, the same for all methods."),
-        "tau_low": number("from", help="95 % interval: a bootstrap over seeds."),
+        "tau_low": number("from", help="95% interval: a bootstrap over seeds."),
         "tau_high": number("to"),
         "behind": number("behind the best"),
-        "behind_low": number("at least", help="95 % interval of the difference, over the same resamples of seeds: a "
+        "behind_low": number("at least", help="95% interval of the difference, over the same resamples of seeds: a "
                              "method is worse beyond chance where this is above 0."),
         "behind_high": number("at most"),
         "seconds": st.column_config.NumberColumn("seconds", format="%.2f", help="Of one fit on all seeds."),
