@@ -266,7 +266,9 @@ def test_the_advised_number_of_seeds_brings_an_axis_to_the_next_grade(seed: int)
 
 def test_an_axis_that_is_turned_round_is_said_to_be() -> None:
     found = {**GOOD, "auc": 0.15, "auc_low": 0.1, "p_value": 1.0, "reliability": 0.3}
-    assert "unseen words lie on the wrong side" in judge(**{**found, "auc_high": 0.2}).line
+    turned = judge(**{**found, "auc_high": 0.2})
+    assert "unseen words lie on the wrong side" in turned.line
+    assert turned.sentence.endswith("by erasing what they differ in.")
     assert "shuffled labels do as well" in judge(**{**found, "auc_high": 0.6}).line
 
 

@@ -77,9 +77,10 @@ def judge(
     'Trust: weak: 14 seeds; other seeds would keep 60% of the differences between words; add about 10 more; “correct” \
 pulls the other way.'
     """
+    turned = auc_high < 0.5
     chance = (
         "unseen words lie on the wrong side, as where the lists were made alike by erasing what they differ in"
-        if auc_high < 0.5
+        if turned
         else "shuffled labels do as well"
     )
     marks = {
@@ -102,7 +103,7 @@ pulls the other way.'
     said = [f"{n_high + n_low:,} seeds", *limits]
     if grade == GRADES[-1]:
         said.append(f"it orders {show_number(100 * auc, 0)} of 100 pairs of unseen words correctly")
-    else:
+    elif not turned:  # no words to add, and none to blame
         wanted = GOOD_SHARE if grade == "fair" else FAIR_SHARE
         times = seeds_wanted(auc, auc_low, reliability, wanted) if grade != "none" else None
         said += [_say_more(n_high, n_low, times), *_say_contradictions(contradicting)]
