@@ -8,8 +8,10 @@ import io
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -26,6 +28,8 @@ _VALUES_PER_PARAMETER = 16
 _TEXTS_FOR_FIRST_TOKEN = 8
 #: The loss per token must fall by this much before a first token is added that the tokenizer left out.
 _LOSS_GAIN_IN_NATS = 0.5
+#: What the first token gained each model that was asked.
+_GAINS: WeakKeyDictionary[Any, dict[int, float]] = WeakKeyDictionary()
 
 
 def load_torch() -> Any:
@@ -218,7 +222,7 @@ class Encoded:
     ----------
     tokens : list of lists of int
     offsets : list, optional
-        First and last letter of each token, where the tokenizer knows them.
+        First and last letter of each token, where they were asked for and the tokenizer knows them.
     added_first_token : bool
         Whether a first token (BOS) was put in front that the tokenizer left out.
     """
@@ -229,16 +233,25 @@ class Encoded:
 
 
 def encode_texts(
-    model: Any, tokenizer: Any, texts: Sequence[str], *, first_token: str | bool = "auto", truncate: bool = False
+    model: Any,
+    tokenizer: Any,
+    texts: Sequence[str],
+    *,
+    first_token: str | bool = "auto",
+    truncate: bool = False,
+    offsets: bool = False,
 ) -> Encoded:
-    """Return the tokens of texts, with the first token the model expects, none longer than its context."""
+    """Return the tokens of texts, with the first token the model expects, none longer than its context.
+
+    Where each token lies in its text is asked for by `offsets` only: for many texts it takes longer than the tokens.
+    """
     check_texts(texts)
-    tokens, offsets = _tokenize(tokenizer, texts)
+    tokens, places = _tokenize(tokenizer, texts, offsets=offsets)
     first = _missing_first_token(tokenizer, tokens)
     add = first is not None and (first_token is True or (first_token == "auto" and _needs(model, tokens, first)))
     if add:
         tokens = [[first, *row] for row in tokens]  # type: ignore[list-item]
-        offsets = [[(0, 0), *row] for row in offsets] if offsets is not None else None
+        places = [[(0, 0), *row] for row in places] if places is not None else None
     longest = _context_of(model, tokenizer)
     long = [number for number, row in enumerate(tokens) if len(row) > longest]
     if long and not truncate:
@@ -250,7 +263,7 @@ def encode_texts(
     empty = [number for number, row in enumerate(tokens) if not row]
     if empty:
         raise TaskError(f"text {empty[0] + 1} has no token: {texts[empty[0]]!r}. Leave it out.")
-    return Encoded(tokens, offsets, add)
+    return Encoded(tokens, places, add)
 
 
 def check_texts(texts: Sequence[str]) -> None:
@@ -264,14 +277,16 @@ def check_texts(texts: Sequence[str]) -> None:
             raise TaskError(f"text {number + 1} is empty. Leave it out, with its label.")
 
 
-def _tokenize(tokenizer: Any, texts: Sequence[str]) -> tuple[list[list[int]], list[list[tuple[int, int]]] | None]:
-    if getattr(tokenizer, "is_fast", False):
-        found = tokenizer(list(texts), add_special_tokens=True, return_offsets_mapping=True, verbose=False)
-        return [list(row) for row in found["input_ids"]], [
-            [(int(a), int(b)) for a, b in row] for row in found["offset_mapping"]
-        ]
-    found = tokenizer(list(texts), add_special_tokens=True)
-    return [list(row) for row in found["input_ids"]], None
+def _tokenize(
+    tokenizer: Any, texts: Sequence[str], *, offsets: bool
+) -> tuple[list[list[int]], list[list[tuple[int, int]]] | None]:
+    if not getattr(tokenizer, "is_fast", False):
+        return [list(row) for row in tokenizer(list(texts), add_special_tokens=True)["input_ids"]], None
+    asked = {"return_attention_mask": False, "return_token_type_ids": False, "return_offsets_mapping": offsets}
+    found = tokenizer(list(texts), add_special_tokens=True, verbose=False, **asked)
+    if not offsets:
+        return found["input_ids"], None
+    return found["input_ids"], [[(int(a), int(b)) for a, b in row] for row in found["offset_mapping"]]
 
 
 def _missing_first_token(tokenizer: Any, tokens: list[list[int]]) -> int | None:
@@ -282,24 +297,29 @@ def _missing_first_token(tokenizer: Any, tokens: list[list[int]]) -> int | None:
 
 
 def _needs(model: Any, tokens: list[list[int]], first: int) -> bool:
-    """Return whether the model predicts texts better after its first token: a causal model can be asked."""
+    """Return whether the model predicts texts better after its first token: a causal model can be asked, once."""
     if not hasattr(model, "lm_head") and getattr(model, "get_output_embeddings", lambda: None)() is None:
         return False
-    torch = load_torch()
     rows = [row for row in tokens if len(row) > 2][:_TEXTS_FOR_FIRST_TOKEN]
-    if not rows:
-        return False
-    losses = {True: [], False: []}  # type: dict[bool, list[float]]
-    device = next(model.parameters()).device
+    known = _GAINS.setdefault(model, {})
+    if first not in known and rows:
+        known[first] = _gain(model, rows, first)
+    return known.get(first, 0.0) > _LOSS_GAIN_IN_NATS
+
+
+def _gain(model: Any, rows: list[list[int]], first: int) -> float:
+    """Return by how many nats per token the loss of texts falls where they stand after a first token."""
+    torch = load_torch()
+    gains = []
     with torch.inference_mode():
         for row in rows:
-            for added in (True, False):
-                ids = torch.tensor([[first, *row] if added else row], device=device)
-                logits = model(input_ids=ids).logits[0].float()
-                wanted = ids[0, 2:] if added else ids[0, 1:]
-                given = logits[1:-1] if added else logits[:-1]
-                losses[added].append(float(torch.nn.functional.cross_entropy(given, wanted)))
-    return float(np.mean(losses[True])) < float(np.mean(losses[False])) - _LOSS_GAIN_IN_NATS
+            losses = []
+            for before in ([], [first]):
+                ids = torch.tensor([[*before, *row]], device=next(model.parameters()).device)
+                logits = model(input_ids=ids).logits[0, len(before) : -1].float()
+                losses.append(float(torch.nn.functional.cross_entropy(logits, ids[0, len(before) + 1 :])))
+            gains.append(losses[0] - losses[1])
+    return float(np.mean(gains))
 
 
 def _context_of(model: Any, tokenizer: Any) -> int:
@@ -313,13 +333,14 @@ def _context_of(model: Any, tokenizer: Any) -> int:
 def padded(rows: Sequence[Sequence[int]], filler: int, device: Any) -> tuple[torch.Tensor, torch.Tensor]:
     """Return token numbers padded on the right to one length, and the mask of the true ones."""
     torch = load_torch()
-    longest = max(len(row) for row in rows)
-    ids = np.full((len(rows), longest), filler, dtype=np.int64)
-    mask = np.zeros((len(rows), longest), dtype=np.int64)
-    for number, row in enumerate(rows):
-        ids[number, : len(row)] = row
-        mask[number, : len(row)] = 1
-    return torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device)
+    lengths = np.array([len(row) for row in rows])
+    true = np.arange(lengths.max()) < lengths[:, None]
+    ids = np.full(true.shape, filler, dtype=np.int64)
+    ids[true] = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=int(lengths.sum()))
+    both = torch.from_numpy(ids), torch.from_numpy(true.astype(np.int64))
+    if device.type == "cuda":  # from pinned memory, so that the next batch is made while the device works on this one
+        both = both[0].pin_memory(), both[1].pin_memory()
+    return both[0].to(device, non_blocking=True), both[1].to(device, non_blocking=True)
 
 
 def filler_of(tokenizer: Any) -> int:

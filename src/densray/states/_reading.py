@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,15 @@ from densray.states._models import (
     padded,
     resolve_layers,
 )
-from densray.states._storage import DTYPES, States, StatesInFolder, StatesInMemory, check_columns, states_header
+from densray.states._storage import (
+    DTYPES,
+    BlockWriter,
+    States,
+    StatesInFolder,
+    StatesInMemory,
+    check_columns,
+    states_header,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -108,12 +116,12 @@ def read_states(
     torch = load_torch()
     modules = list(blocks) if blocks is not None else find_blocks(model)
     chosen = resolve_layers(layers, len(modules))
-    encoded = encode_texts(model, tokenizer, texts, first_token=first_token, truncate=truncate)
+    encoded = encode_texts(model, tokenizer, texts, first_token=first_token, truncate=truncate, offsets=pool == "word")
     reader = _Reader(
         model=model,
         blocks={layer: modules[layer] for layer in chosen},
         tokens=encoded.tokens,
-        weights=_TokenWeights.of(encoded, texts, pool, words),
+        pooling=_Pooling.of(encoded, texts, pool, words),
         filler=filler_of(tokenizer),
         tokens_per_batch=tokens_per_batch or TOKENS_PER_BATCH["cpu" if _device(model).type == "cpu" else "device"],
     )
@@ -131,12 +139,9 @@ def read_states(
     )
     target = StatesInFolder(Path(out), header) if out is not None else StatesInMemory(header)
     size = TEXTS_PER_BLOCK if _device(model).type == "cpu" else TEXTS_PER_DEVICE_BLOCK
-    with target, torch.inference_mode():
+    with target, BlockWriter(target, progress) as writer, torch.inference_mode():
         for start in range(target.finished, len(texts), size):
-            stop = min(start + size, len(texts))
-            target.write(start, reader.read(start, stop))
-            if progress is not None:
-                progress(stop, len(texts))
+            writer.write(start, reader.read(start, min(start + size, len(texts))))
     return target.states().labelled(labels, groups, store=True)
 
 
@@ -168,7 +173,7 @@ def read_tokens(
     """Return the hidden states of every token of one text, after each of some blocks (see :func:`read_states`)."""
     torch = load_torch()
     modules = list(blocks) if blocks is not None else find_blocks(model)
-    encoded = encode_texts(model, tokenizer, [text], first_token=first_token)
+    encoded = encode_texts(model, tokenizer, [text], first_token=first_token, offsets=True)
     found: dict[int, Any] = {}
 
     def keep(layer: int, output: Any) -> None:
@@ -193,29 +198,40 @@ def _pieces(encoded: Encoded, tokenizer: Any, text: str) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class _TokenWeights:
-    """How much each token of a text counts in its row, or a function that pools itself."""
+class _Pooling:
+    """Which tokens a row stands for: a name, with weights of tokens for the words of texts, or a function."""
 
-    rows: list[NDArray[np.float32]]
+    name: str
+    words: Sequence[NDArray[np.float32]] = ()
     function: Callable[[Any, Any], Any] | None = None
 
     @classmethod
-    def of(cls, encoded: Encoded, texts: Sequence[str], pool: Pool, words: Sequence[str] | None) -> _TokenWeights:
+    def of(cls, encoded: Encoded, texts: Sequence[str], pool: Pool, words: Sequence[str] | None) -> _Pooling:
         if callable(pool):
-            return cls([np.ones(len(row), dtype=np.float32) for row in encoded.tokens], pool)
+            return cls("function", function=pool)
         if pool not in _POOLS:
             raise TaskError(f"pool {pool!r} is given; one of {', '.join(_POOLS)} or a function is needed.")
-        if pool == "word":
-            return cls(_word_weights(encoded, texts, words))
-        rows = []
-        for tokens in encoded.tokens:
-            weights = np.zeros(len(tokens), dtype=np.float32)
-            if pool == "last":
-                weights[-1] = 1.0
-            else:  # the first token is a sink in many models; a text of one token has nothing else
-                weights[min(1, len(tokens) - 1) :] = 1.0
-            rows.append(weights / weights.sum())
-        return cls(rows)
+        return cls(pool, _word_weights(encoded, texts, words) if pool == "word" else ())
+
+    def of_batch(self, rows: Sequence[int], mask: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor]:
+        """Return what makes one row per text of the states (texts, tokens, width) of a batch."""
+        torch, function = load_torch(), self.function
+        if function is not None:
+            return lambda states: function(states, mask).float()
+        lengths = mask.sum(dim=1)
+        if self.name == "last":
+            every = torch.arange(len(lengths), device=mask.device)
+            return lambda states: states[every, lengths - 1]
+        if self.name == "word":
+            shares = np.zeros(tuple(mask.shape), dtype=np.float32)
+            for place, number in enumerate(rows):
+                shares[place, : len(self.words[number])] = self.words[number]
+            weights = torch.from_numpy(shares).to(mask.device)
+        else:  # the first token is a sink in many models; a text of one token has nothing else
+            weights = mask.float()
+            weights[:, 0] = (lengths == 1).float()
+            weights = weights / weights.sum(dim=1, keepdim=True)
+        return lambda states: torch.einsum("bt,btd->bd", weights, states)
 
 
 def _word_weights(encoded: Encoded, texts: Sequence[str], words: Sequence[str] | None) -> list[NDArray[np.float32]]:
@@ -243,28 +259,25 @@ class _Reader:
     model: Any
     blocks: dict[int, Any]
     tokens: list[list[int]]
-    weights: _TokenWeights
+    pooling: _Pooling
     filler: int
     tokens_per_batch: int
 
     def width(self) -> int:
         """Return the width of the states, from one short run."""
+        shortest = min(range(len(self.tokens)), key=lambda number: len(self.tokens[number]))
         with load_torch().inference_mode():
-            return int(
-                next(iter(self.run([min(range(len(self.tokens)), key=lambda n: len(self.tokens[n]))]).values())).shape[
-                    1
-                ]
-            )
+            return int(self.run([shortest]).shape[2])
 
-    def read(self, start: int, stop: int) -> dict[int, torch.Tensor]:
-        """Return the states of texts ``start`` to ``stop``, per layer, on the host."""
+    def read(self, start: int, stop: int) -> torch.Tensor:
+        """Return the states of texts ``start`` to ``stop``: (layers, texts, width), float32, where the model lies."""
         torch = load_torch()
-        found: dict[int, Any] = {}
+        found: Any = None
         for rows in self._batches(sorted(range(start, stop), key=lambda number: len(self.tokens[number]))):
-            places = torch.from_numpy(np.asarray(rows) - start).to(_device(self.model))
-            for layer, states in self._run_within_memory(rows).items():
-                whole = found.setdefault(layer, torch.empty(stop - start, states.shape[1], device=states.device))
-                whole[places] = states
+            states = self._run_within_memory(rows)
+            if found is None:
+                found = torch.empty(states.shape[0], stop - start, states.shape[2], device=states.device)
+            found[:, torch.from_numpy(np.asarray(rows) - start).to(states.device)] = states
         return found
 
     def _batches(self, rows: list[int]) -> Iterator[list[int]]:
@@ -276,7 +289,7 @@ class _Reader:
             batch.append(number)
         yield batch
 
-    def _run_within_memory(self, rows: list[int]) -> dict[int, torch.Tensor]:
+    def _run_within_memory(self, rows: list[int]) -> torch.Tensor:
         torch = load_torch()
         try:
             return self.run(rows)
@@ -289,34 +302,27 @@ class _Reader:
                 ) from None
             self.tokens_per_batch = max(1, self.tokens_per_batch // 2)
         half = len(rows) // 2
-        first, second = self._run_within_memory(rows[:half]), self._run_within_memory(rows[half:])
-        return {layer: torch.cat([first[layer], second[layer]]) for layer in first}
+        return torch.cat([self._run_within_memory(part) for part in (rows[:half], rows[half:])], dim=1)
 
-    def run(self, rows: list[int]) -> dict[int, torch.Tensor]:
-        """Return the pooled states of one batch, per layer, as float32 where the model lies."""
+    def run(self, rows: list[int]) -> torch.Tensor:
+        """Return the pooled states of one batch: (layers, texts, width), float32, where the model lies."""
         torch = load_torch()
-        device = _device(self.model)
-        ids, mask = padded([self.tokens[number] for number in rows], self.filler, device)
-        shares = np.zeros(tuple(mask.shape), dtype=np.float32)
-        for row, number in enumerate(rows):
-            shares[row, : len(self.weights.rows[number])] = self.weights.rows[number]
-        weights = torch.from_numpy(shares).to(device)
+        ids, mask = padded([self.tokens[number] for number in rows], self.filler, _device(self.model))
+        pooled = self.pooling.of_batch(rows, mask)
         found: dict[int, Any] = {}
 
         def keep(layer: int, output: Any) -> None:
-            states = hidden_of(output).float()
-            if self.weights.function is not None:
-                found[layer] = self.weights.function(states, mask).float()
-            else:
-                found[layer] = torch.einsum("bt,btd->bd", weights, states)
+            found[layer] = pooled(hidden_of(output)).float()
 
         with hooked(self.blocks, keep):
             self.model(input_ids=ids, attention_mask=mask)
-        return found
+        return torch.stack([found[layer] for layer in self.blocks])
 
 
 def _digest(tokens: list[list[int]]) -> str:
-    return hashlib.sha256(json.dumps(tokens).encode()).hexdigest()
+    digest = hashlib.sha256(np.array([len(row) for row in tokens], dtype="<i8").tobytes())
+    digest.update(np.fromiter(chain.from_iterable(tokens), dtype="<i8").tobytes())
+    return digest.hexdigest()
 
 
 def _device(model: Any) -> Any:
@@ -351,10 +357,7 @@ def _read_encoder(
         texts=list(texts),
     )
     target = StatesInFolder(Path(out), header) if out is not None else StatesInMemory(header)
-    with target:
+    with target, BlockWriter(target, progress) as writer:
         for start in range(target.finished, len(texts), TEXTS_PER_BLOCK):
-            stop = min(start + TEXTS_PER_BLOCK, len(texts))
-            target.write(start, {0: torch.from_numpy(encode(texts[start:stop]))})
-            if progress is not None:
-                progress(stop, len(texts))
+            writer.write(start, torch.from_numpy(encode(texts[start : start + TEXTS_PER_BLOCK]))[None])
     return target.states()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from densray._files import atomic_write
 from densray._lexicon_files import parse_label
 from densray._text_files import TextTable
+from densray._threads import Progress
 from densray.errors import FormatError, OutputError, TaskError
 from densray.space import WordSpace
 from densray.states._models import load_torch
@@ -237,9 +239,11 @@ class StatesInMemory:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def write(self, start: int, states: dict[int, torch.Tensor]) -> None:
-        for layer, rows in states.items():
-            self.parts[layer].append(_as_stored(rows, self.header["dtype"]))
+    def write(self, start: int, block: NDArray[Any]) -> None:
+        for layer, rows in zip(self.header["layers"], block, strict=True):
+            self.parts[layer].append(
+                rows.astype(DTYPES[self.header["dtype"]])
+            )  # a copy: the block may lie in pinned memory
 
     def states(self) -> States:
         header = self.header
@@ -282,14 +286,13 @@ class StatesInFolder:
         for handle in self.files.values():
             os.close(handle)
 
-    def write(self, start: int, states: dict[int, torch.Tensor]) -> None:
-        """Write one block of rows to every layer, then record it as finished."""
-        dtype = self.header["dtype"]
+    def write(self, start: int, block: NDArray[Any]) -> None:
+        """Write a block of shape (layers, texts, width) to the files of its layers, then record it as finished."""
         try:
-            for layer, rows in states.items():
-                stored = _as_stored(rows, dtype)
-                _write_at(self.files[layer], stored.tobytes(), start * stored.shape[1] * stored.itemsize)
-            self._record(start + len(next(iter(states.values()))))
+            for layer, rows in zip(self.header["layers"], block, strict=True):
+                stored = np.ascontiguousarray(rows, dtype=DTYPES[self.header["dtype"]])
+                _write_at(self.files[layer], stored.data.cast("B"), start * stored.shape[1] * stored.itemsize)
+            self._record(start + block.shape[1])
         except OSError as error:
             raise OutputError(
                 f"{self.folder} could not be written ({error.strerror}): {start:,} of {len(self.header['texts']):,} "
@@ -304,24 +307,67 @@ class StatesInFolder:
         return _states_of(self.header, self.folder)
 
 
-def _write_at(handle: int, content: bytes, offset: int) -> None:
-    view = memoryview(content)
-    while view:
-        written = os.pwrite(handle, view, offset)
-        view, offset = view[written:], offset + written
+class BlockWriter:
+    """Hands blocks of states to a target in a thread, while the model runs the next: one at most is waiting."""
+
+    def __init__(self, target: StatesInFolder | StatesInMemory, progress: Progress | None) -> None:
+        self.target, self.progress = target, progress
+        self.dtype, self.total = target.header["dtype"], len(target.header["texts"])
+        self.thread = ThreadPoolExecutor(1, thread_name_prefix="densray-states")
+        self.waiting: tuple[Future[None], int] | None = None
+
+    def __enter__(self) -> BlockWriter:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        with self.thread:  # what is being written is written, whatever ended the run
+            if kind is None:
+                self._finish()
+
+    def write(self, start: int, states: torch.Tensor) -> None:
+        """Take states of shape (layers, texts, width) from where the model lies; no device is waited for."""
+        torch = load_torch()
+        parts = [_as_stored(states, self.dtype), states.abs().amax()]
+        copied = None
+        if states.device.type == "cuda":
+            pinned = [torch.empty(part.shape, dtype=part.dtype, pin_memory=True) for part in parts]
+            parts = [host.copy_(part, non_blocking=True) for host, part in zip(pinned, parts, strict=True)]
+            copied = torch.cuda.Event()
+            copied.record()
+        stored, largest = (part.cpu() for part in parts)
+
+        def save() -> None:
+            if copied is not None:
+                copied.synchronize()
+            if self.dtype == "float16" and not float(largest) <= float(np.finfo(np.float16).max):
+                raise TaskError(
+                    f"a state of {float(largest):,.0f} does not fit into float16. Store bfloat16 or float32 (dtype)."
+                )
+            self.target.write(start, stored.numpy())
+
+        self._finish()
+        self.waiting = self.thread.submit(save), start + states.shape[1]
+
+    def _finish(self) -> None:
+        if self.waiting is not None:
+            (written, stop), self.waiting = self.waiting, None
+            written.result()
+            if self.progress is not None:
+                self.progress(stop, self.total)
 
 
-def _as_stored(rows: torch.Tensor, dtype: str) -> NDArray[Any]:
-    """Return rows as they are stored; numbers too large for float16 are an error."""
+def _write_at(handle: int, content: memoryview, offset: int) -> None:
+    while content:
+        written = os.pwrite(handle, content, offset)
+        content, offset = content[written:], offset + written
+
+
+def _as_stored(states: torch.Tensor, dtype: str) -> torch.Tensor:
+    """Return states as they are stored, bfloat16 as the integers of its bits."""
     torch = load_torch()
-    if dtype == "float32":
-        return np.asarray(rows.cpu().numpy(), dtype=DTYPES[dtype])
     if dtype == "bfloat16":
-        return np.asarray(rows.to(torch.bfloat16).view(torch.int16).cpu().numpy().view(np.uint16))
-    largest = float(rows.abs().max())
-    if largest > float(np.finfo(np.float16).max):
-        raise TaskError(f"a state of {largest:,.0f} does not fit into float16. Store bfloat16 or float32 (dtype).")
-    return np.asarray(rows.to(torch.float16).cpu().numpy())
+        return states.to(torch.bfloat16).view(torch.int16)
+    return states.to(torch.float16 if dtype == "float16" else torch.float32)
 
 
 def _from_bfloat16(stored: NDArray[Any]) -> NDArray[Any]:
