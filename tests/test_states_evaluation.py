@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,13 +14,15 @@ from densray.states import (
     InterventionTests,
     LayerChange,
     SweepPoint,
+    choose_point,
     continuation_log_odds,
     evaluate_intervention,
     log_perplexity,
     sentence_log_likelihoods,
     sweep_interventions,
 )
-from densray.states._evaluation import mark_front
+from densray.states._evaluation import _compared, _halves, mark_front
+from densray.states._measures import Figure, members_of
 from tiny_models import N_BLOCKS, WIDTH, make_model, make_tokenizer, torch
 
 TEXTS = ["the nurse said that she was tired", "the film is very good", "the doctor was never tired again"]
@@ -101,6 +105,41 @@ def test_every_part_is_measured_before_and_after_with_an_interval(model):
 def test_the_front_holds_what_nothing_beats():
     points = [SweepPoint((0,), 1.0, left, cost) for left, cost in [(0.1, 3.0), (0.2, 1.0), (0.3, 2.0), (0.1, 3.0)]]
     assert [point.on_front for point in mark_front(points)] == [True, True, False, True]
+
+
+def test_the_cheapest_point_that_keeps_definitions_is_chosen():
+    found = [(0.01, 0.30, 0.95), (0.04, 0.02, 0.92), (0.03, 0.01, 0.60), (0.20, 0.00, 1.00)]
+    points = [SweepPoint((0,), 1.0, left, cost, kept) for left, cost, kept in found]
+    assert choose_point(points) == 1  # the third is cheaper, but loses the definitions
+    assert choose_point(points, keep_at_least=0.5) == 2
+    assert choose_point(points, at_most=0.2) == 3
+    assert choose_point(points[2:]) == 1  # none does both: 0.15 too much left against 0.3 too little kept
+    without = [SweepPoint((0,), 1.0, left, cost) for left, cost, _ in found]
+    assert choose_point(without) == 2
+
+
+def test_prompts_of_one_group_are_halved_together(model):
+    prompts = [f"{a} {b} {c}" for b in ("nurse", "doctor", "film", "she") for a in ("the", "a") for c in ("is", "was")]
+    groups = [prompt.split()[1] for prompt in prompts]
+    given = Continuations(prompts, "he", "she", list(range(16)), groups)
+    tests = InterventionTests(TEXTS * 2, stereotypes=given, definitions=replace(given, known=[0, 1] * 8))
+    choosing, reporting = _halves(tests, np.random.default_rng(0))
+    for one, other in ((choosing.stereotypes, reporting.stereotypes), (choosing.definitions, reporting.definitions)):
+        assert len(one.prompts) == len(other.prompts) == 8
+        assert not set(one.groups) & set(other.groups)
+    with pytest.raises(TaskError, match="one each"):
+        replace(given, groups=["nurse"])
+
+
+def test_prompts_of_one_group_are_resampled_together():
+    values = np.column_stack([np.arange(6.0), [0.0, 0, 0, 1, 1, 1]])
+    mean = lambda rows: float(rows[:, 1].mean())  # noqa: E731
+    alike = Figure("went", "level", values, mean, "", None, np.array([0, 0, 0, 1, 1, 1]))
+    alone = replace(alike, groups=None)
+    drawn = {len(set(np.round(row, 6))) for row in members_of(alike)}
+    assert drawn == {3}
+    wide, narrow = (next(_compared([one], [one], np.random.default_rng(0))).interval for one in (alike, alone))
+    assert wide.high - wide.low == 1.0 > narrow.high - narrow.low
 
 
 def test_a_sweep_chooses_on_one_half_and_reports_on_the_other(model):

@@ -10,8 +10,8 @@ from __future__ import annotations
 from densray.states._evaluation import (
     InterventionResult,
     InterventionRow,
-    InterventionTests,
     SweepPoint,
+    choose_point,
     evaluate_intervention,
     sweep_interventions,
 )
@@ -19,6 +19,7 @@ from densray.states._intervention import OPERATIONS, Intervention, LayerChange
 from densray.states._layers import ChosenLayer, LayerComparison, LayerScore, compare_layers
 from densray.states._measures import (
     Continuations,
+    InterventionTests,
     continuation_log_odds,
     generate_texts,
     log_perplexity,
@@ -44,6 +45,7 @@ __all__ = [
     "States",
     "SweepPoint",
     "TokenStates",
+    "choose_point",
     "compare_layers",
     "continuation_log_odds",
     "evaluate_intervention",

@@ -1,21 +1,23 @@
-"""What a causal model says, as it is or under an intervention: texts, preferences, likelihoods, divergence."""
+"""What a causal model says, as it is or under an intervention: preferences, likelihoods, and the figures of tests."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from densray.errors import TaskError
+from densray.metrics import auc, spearman
 from densray.states._intervention import Intervention
 from densray.states._models import encode_texts, filler_of, load_torch, padded
+from densray.states._reading import read_states
 
-#: Texts run at once where whole next-token distributions are compared.
-_TEXTS_PER_BATCH = 8
+#: Texts run at once where whole next-token distributions are compared, on a processor and on a device.
+_TEXTS_PER_BATCH = {"cpu": 8, "device": 128}
 
 
 @dataclass(frozen=True)
@@ -31,19 +33,38 @@ class Continuations:
     known : sequence of float
         What is known of each prompt: the share of women in the occupation; for definitional prompts 1 where `high` is
         right and 0 where `low` is.
+    groups : sequence, optional
+        What prompts share (the occupation they all name): halved and resampled together. Without it each stands alone.
     """
 
     prompts: Sequence[str]
     high: str
     low: str
     known: Sequence[float]
+    groups: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
+        if self.groups is not None and len(self.groups) != len(self.prompts):
+            raise TaskError(f"{len(self.groups)} groups are given for {len(self.prompts)} prompts; one each is needed.")
         if len(self.prompts) != len(self.known) or len(self.prompts) < 3:
             raise TaskError(
                 f"{len(self.prompts)} prompts and {len(self.known)} known values are given; one per prompt, and at "
                 f"least three, are needed."
             )
+
+    @property
+    def group_numbers(self) -> NDArray[np.int64]:
+        """The number of each prompt's group, counted from 0."""
+        if self.groups is None:
+            return np.arange(len(self.prompts))
+        return np.unique([str(group) for group in self.groups], return_inverse=True)[1]
+
+    def only(self, rows: Sequence[int]) -> Continuations:
+        """Return some of the prompts."""
+        groups = None if self.groups is None else [self.groups[row] for row in rows]
+        return Continuations(
+            [self.prompts[row] for row in rows], self.high, self.low, [self.known[row] for row in rows], groups
+        )
 
 
 def under(model: Any, change: Intervention | None) -> Any:
@@ -82,11 +103,9 @@ def token_costs(
     """Return, per text, sums over tokens and their number: of the loss, and of the divergence from the model as is."""
     torch = load_torch()
     rows = encode_texts(model, tokenizer, texts).tokens
-    device, filler = next(model.parameters()).device, filler_of(tokenizer)
     losses, divergences = [], []
     with torch.inference_mode():
-        for start in range(0, len(rows), _TEXTS_PER_BATCH):
-            ids, mask = padded(rows[start : start + _TEXTS_PER_BATCH], filler, device)
+        for ids, mask in _batches(model, tokenizer, rows):
             with under(model, change):
                 changed = torch.log_softmax(model(input_ids=ids, attention_mask=mask).logits[:, :-1].float(), dim=-1)
             counted = mask[:, 1:].float()
@@ -101,11 +120,15 @@ def token_costs(
 
 
 def _logits(model: Any, tokenizer: Any, texts: Sequence[str]) -> Iterator[tuple[Any, Any]]:
-    rows = encode_texts(model, tokenizer, texts).tokens
-    device, filler = next(model.parameters()).device, filler_of(tokenizer)
-    for start in range(0, len(rows), _TEXTS_PER_BATCH):
-        ids, mask = padded(rows[start : start + _TEXTS_PER_BATCH], filler, device)
+    for ids, mask in _batches(model, tokenizer, encode_texts(model, tokenizer, texts).tokens):
         yield model(input_ids=ids, attention_mask=mask).logits, mask
+
+
+def _batches(model: Any, tokenizer: Any, rows: list[list[int]]) -> Iterator[tuple[Any, Any]]:
+    device, filler = next(model.parameters()).device, filler_of(tokenizer)
+    size = _TEXTS_PER_BATCH["cpu" if device.type == "cpu" else "device"]
+    for start in range(0, len(rows), size):
+        yield padded(rows[start : start + size], filler, device)
 
 
 def log_perplexity(model: Any, tokenizer: Any, texts: Sequence[str], change: Intervention | None = None) -> float:
@@ -145,3 +168,186 @@ def generate_texts(
             made = model.generate(ids, **more, **greedy)[0, len(row) :]
             found.append(str(tokenizer.decode(made, skip_special_tokens=True)))
     return found
+
+
+@dataclass(frozen=True)
+class InterventionTests:
+    """Texts on which an intervention is judged; none of them may have made it.
+
+    Attributes
+    ----------
+    texts : sequence of str
+        Ordinary text, for perplexity and the divergence of next tokens.
+    stereotypes : Continuations, optional
+        Prompts without a right answer, with what is known of the world.
+    definitions : Continuations, optional
+        Prompts with a right answer, which should stay.
+    pairs : sequence of pairs of str, optional
+        A more and a less stereotypical sentence each (CrowS-Pairs).
+    probe_texts, probe_labels, probe_groups : optional
+        Texts with classes, read again under the intervention by linear and nonlinear probes.
+    """
+
+    texts: Sequence[str]
+    stereotypes: Continuations | None = None
+    definitions: Continuations | None = None
+    pairs: Sequence[tuple[str, str]] = ()
+    probe_texts: Sequence[str] = ()
+    probe_labels: Sequence[Any] = ()
+    probe_groups: Sequence[Any] | None = None
+    probe_layers: Sequence[int] = field(default=(-1,))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure with the values it is a function of, so that it can be resampled."""
+
+    part: str
+    measure: str
+    values: NDArray[np.float64]
+    figure: Callable[[NDArray[np.float64]], float]
+    meaning: str
+    if_gone: float | None = None
+    groups: NDArray[np.int64] | None = None
+
+    @property
+    def value(self) -> float:
+        return self.figure(self.values)
+
+
+Measured = list[Figure]
+
+
+def members_of(figure: Figure) -> list[NDArray[np.int64]]:
+    """Return the rows of each group that is drawn as one."""
+    if figure.groups is None:
+        return list(np.arange(len(figure.values)).reshape(-1, 1))
+    return [np.flatnonzero(figure.groups == group) for group in range(int(figure.groups.max()) + 1)]
+
+
+Measure = Callable[[Any, Any, "Intervention | None"], Measured]
+
+
+def measures_of(tests: InterventionTests) -> Iterator[Measure]:
+    if tests.probe_texts:
+        yield lambda model, tokenizer, change: _probes(model, tokenizer, change, tests)
+    prompts, definitions = tests.stereotypes, tests.definitions
+    if prompts is not None:
+        yield lambda model, tokenizer, change: _stereotypes(model, tokenizer, change, prompts)
+    if tests.pairs:
+        yield lambda model, tokenizer, change: _crows(model, tokenizer, change, tests.pairs)
+    yield lambda model, tokenizer, change: _costs(model, tokenizer, change, tests.texts)
+    if definitions is not None:
+        yield lambda model, tokenizer, change: definitional(model, tokenizer, change, definitions)
+
+
+def _probes(model: Any, tokenizer: Any, change: Intervention | None, tests: InterventionTests) -> Measured:
+    with under(model, change):
+        states = read_states(model, tokenizer, tests.probe_texts, layers=tests.probe_layers)
+    labels = np.asarray(tests.probe_labels)
+    y = (labels == np.unique(labels)[-1]).astype(int)
+    groups = np.arange(len(y)) if tests.probe_groups is None else np.unique(tests.probe_groups, return_inverse=True)[1]
+    found = []
+    for layer in states.layers:
+        for kind in ("linear", "nonlinear"):
+            scores = _probe_scores(np.asarray(states[layer], dtype=np.float64), y, groups, kind)
+            values = np.column_stack([y, scores])
+            found.append(
+                Figure(
+                    "went",
+                    f"{kind} probe, layer {layer}",
+                    values,
+                    _separation,
+                    "AUROC of a probe trained again; 0.5 is nothing left",
+                    0.5,
+                )
+            )
+    return found
+
+
+def _probe_scores(X: NDArray[np.float64], y: NDArray[Any], groups: NDArray[Any], kind: str) -> NDArray[np.float64]:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import StratifiedGroupKFold, cross_val_predict
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import SVC
+
+    probe = LogisticRegression(C=0.01, max_iter=2000) if kind == "linear" else SVC(kernel="rbf", C=10.0)
+    folds = StratifiedGroupKFold(5, shuffle=True, random_state=0)
+    scores = cross_val_predict(
+        make_pipeline(StandardScaler(), probe), X, y, groups=groups, cv=folds, method="decision_function"
+    )
+    return np.asarray(scores, dtype=np.float64)
+
+
+def _stereotypes(model: Any, tokenizer: Any, change: Intervention | None, given: Continuations) -> Measured:
+    odds = continuation_log_odds(model, tokenizer, given, change)
+    values = np.column_stack([np.asarray(given.known, dtype=np.float64), odds])
+    pair = f"log p({given.high.strip()}) / p({given.low.strip()})"
+    figures: list[tuple[str, Callable[[NDArray[np.float64]], float], str, float | None]] = [
+        ("stereotype, rank correlation", _rank_correlation, f"{pair} against what is known", 0.0),
+        ("stereotype, slope", _slope, f"change of {pair} from a share of 0 to 1", 0.0),
+        ("level", lambda rows: float(rows[:, 1].mean()), f"mean of {pair}; 0 is balance", None),
+    ]
+    groups = given.group_numbers
+    return [Figure("went", name, values, act, said, gone, groups) for name, act, said, gone in figures]
+
+
+def _separation(rows: NDArray[np.float64]) -> float:
+    return auc(rows[:, 0], rows[:, 1]) if np.ptp(rows[:, 0]) else float("nan")
+
+
+def _rank_correlation(rows: NDArray[np.float64]) -> float:
+    return spearman(rows[:, 0], rows[:, 1]) if np.ptp(rows[:, 0]) and np.ptp(rows[:, 1]) else float("nan")
+
+
+def _slope(rows: NDArray[np.float64]) -> float:
+    centred = rows[:, 0] - rows[:, 0].mean()
+    total = float(centred @ centred)
+    return float(centred @ rows[:, 1]) / total if total else float("nan")
+
+
+def definitional(model: Any, tokenizer: Any, change: Intervention | None, given: Continuations) -> Measured:
+    odds = continuation_log_odds(model, tokenizer, given, change)
+    values = np.column_stack([np.asarray(given.known, dtype=np.float64), odds])
+    return [
+        Figure(
+            "stayed",
+            "definitional prompts",
+            values,
+            _separation,
+            "AUROC of the right continuation; 1 is all kept",
+            groups=given.group_numbers,
+        )
+    ]
+
+
+def _crows(model: Any, tokenizer: Any, change: Intervention | None, pairs: Sequence[tuple[str, str]]) -> Measured:
+    more = sentence_log_likelihoods(model, tokenizer, [pair[0] for pair in pairs], change)
+    less = sentence_log_likelihoods(model, tokenizer, [pair[1] for pair in pairs], change)
+    meaning = "share of pairs whose stereotypical sentence is likelier"
+    return [
+        Figure(
+            "went", "CrowS-Pairs", (more.sum(1) > less.sum(1)).astype(float), lambda v: float(v.mean()), meaning, 0.5
+        )
+    ]
+
+
+def _costs(model: Any, tokenizer: Any, change: Intervention | None, texts: Sequence[str]) -> Measured:
+    losses, divergences = token_costs(model, tokenizer, texts, change)
+    return [
+        Figure(
+            "cost",
+            "perplexity",
+            losses,
+            lambda rows: float(np.exp(rows[:, 0].sum() / rows[:, 1].sum())),
+            "of held-out text",
+        ),
+        Figure(
+            "cost",
+            "divergence",
+            divergences,
+            lambda rows: float(rows[:, 0].sum() / rows[:, 1].sum()),
+            "of next tokens from the model as it was, nats per token",
+        ),
+    ]
