@@ -385,3 +385,38 @@ def test_a_permutation_test_by_refits_takes_400_seeds_of_401() -> None:
         assert np.mean(drawn.y > 0) == pytest.approx(share, abs=0.005)
     scores = _sample(planted_seeds(1000, 3, scores=True), np.random.default_rng(0))
     assert np.median(scores.y) == pytest.approx(np.median(planted_seeds(1000, 3, scores=True).y), abs=0.05)
+
+
+def one_long_row() -> tuple[WordSpace, Lexicon, str]:
+    """Return two classes in which one seed of 300 has a vector of a hundred times the median length."""
+    random = np.random.default_rng(0)
+    y = np.tile([1.0, -1.0], 150)
+    X = random.normal(size=(300, 20))
+    X[:, 0] += 0.8 * y
+    X[17] *= 118.0
+    words = [f"word{row}" for row in range(300)]
+    words[17] = "cool"
+    return WordSpace(words, X.astype(np.float32)), Lexicon(dict(zip(words, y.tolist(), strict=True))), "cool"
+
+
+def test_a_seed_of_huge_length_is_named_and_unit_differences_do_not_feel_it():
+    space, lexicon, long = one_long_row()
+    options = {"normalize": False, "n_permutations": 19}
+    found = {
+        method: diagnose(space, lexicon, method=method, **options) for method in ("mean-difference", "densray-unit")
+    }
+    rest = lexicon.without([long])
+    without = {method: diagnose(space, rest, method=method, **options) for method in found}
+    loss = {method: without[method].axes[0].auc - found[method].axes[0].auc for method in found}
+    assert loss["mean-difference"] > 0.05
+    assert abs(loss["densray-unit"]) < 0.01
+    row = found["mean-difference"].outlying[0]
+    assert (row.word, row.label, len(found["mean-difference"].outlying)) == (long, -1.0, 1)
+    assert row.times == pytest.approx(100, rel=0.5)
+    notes = found["mean-difference"].tables()[0].notes
+    assert f"One seed has a vector more than 5 times as long as the median: 'cool' ({row.times:.0f} times)." in notes[0]
+    assert "densray-unit scales every difference to unit length" in notes[0]
+    assert "does not feel that" in found["densray-unit"].tables()[0].notes[0]
+    assert '"outlying"' in to_json(found["densray-unit"])
+    assert without["mean-difference"].outlying == []
+    assert diagnose(space, lexicon, n_permutations=19).outlying == []  # at unit length

@@ -129,7 +129,7 @@ def test_twins_are_texts_of_unlike_labels_that_alone_share_a_pattern() -> None:
     proposal = propose_groups(texts, np.array([1, 0, 1, 0, 1, 0]))
     assert proposal.numbers.tolist() == [0, 0, 1, 1, 2, 2]  # one country of several cities joins nothing
     assert (proposal.n_groups, proposal.n_rows, proposal.reason) == (3, 6, "differ from another in one word")
-    assert "6 of 6 differ from another in one word ('The city of Paris is in France.' and" in proposal.line
+    assert "6 of 6 rows differ from another in one word ('The city of Paris is in France.' and" in proposal.line
     assert "(groups: proposed) they make 3 groups" in proposal.line
     assert propose_groups(texts, np.ones(6)) is None  # no contrast, no twins
     assert propose_groups(["he", "she", "king", "queen"], np.array([1, 0, 1, 0])) is None  # words are no texts

@@ -175,8 +175,8 @@ class GroupProposal:
         """What was found and what to do about it, in one line."""
         named = " and ".join(shorten(text, width=40) for text in self.example)
         return (
-            f"{self.n_rows:,} of {len(self.numbers):,} {self.reason} ({named}): left out alone, one is read from the "
-            f"other, and figures and penalties are off. Held out together (groups: proposed) they make "
+            f"{self.n_rows:,} of {len(self.numbers):,} rows {self.reason} ({named}): left out alone, one is read from "
+            f"the other, and figures and penalties are off. Held out together (groups: proposed) they make "
             f"{self.n_groups:,} groups; groups of your own, such as what a text is about, may be wider."
         )
 

@@ -15,6 +15,7 @@ from densray.axes._evidence import (
     degrees_between,
     eigenvalues_of,
     near_misses,
+    outlying_rows,
     pair_consistency,
     vocabulary_spread,
 )
@@ -172,6 +173,7 @@ def _about_seeds(space: WordSpace, seeds: Alignment, rows: list[dict[str, Any]])
         ),
         "n_groups": None if seeds.groups is None else len(seeds.members),
         "proposal": seeds.proposal,
+        "outlying": outlying_rows(seeds),
         "coverage": seeds.n_words / (seeds.n_words + len(seeds.missing)),
         "near_misses": near_misses(seeds.missing, space),
     }

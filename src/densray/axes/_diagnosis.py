@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from densray.alignment import GroupProposal
-from densray.axes._evidence import NearMiss, PairConsistency, VocabularySpread
+from densray.axes._evidence import OUTLYING_LENGTH, NearMiss, OutlyingRow, PairConsistency, VocabularySpread
 from densray.axes._model import AxisModel
 from densray.axes._permutation import PermutationTest
 from densray.axes._resampling import SeedAngle
+from densray.errors import shorten
 from densray.metrics import Interval
 from densray.report import Column, Result, Table, show_count, show_estimate, show_number, show_p, show_share
-from densray.rotations import Rotation
+from densray.rotations import DensRay, Rotation
 
 #: From worst to best.
 GRADES = ("none", "weak", "fair", "good")
@@ -212,6 +213,8 @@ class Diagnosis(Result):
         Groups that were held out whole; None where every seed stood alone.
     proposal : GroupProposal or None
         Seeds that should be held out together and were not.
+    outlying : list of OutlyingRow
+        Seeds whose vectors are more than five times as long as the median one.
     label_names : pair of str or None
         What the low and the high end are called.
     """
@@ -242,6 +245,7 @@ class Diagnosis(Result):
     near_misses: list[NearMiss]
     n_groups: int | None
     proposal: GroupProposal | None
+    outlying: list[OutlyingRow]
     rotation: Rotation = field(repr=False, metadata={"report": False})
     model: AxisModel = field(repr=False, metadata={"report": False})
     label_names: tuple[str, str] | None = None
@@ -249,7 +253,8 @@ class Diagnosis(Result):
     def tables(self) -> list[Table]:
         """Return the figures behind the verdict, the seeds that matter, and the words missing."""
         together = [] if self.proposal is None else [self.proposal.line]
-        tables = [Table("The figures behind it", ["figure", "value", "meaning"], self._figures(), together)]
+        notes = [*together, *self._outlying_notes()]
+        tables = [Table("The figures behind it", ["figure", "value", "meaning"], self._figures(), notes)]
         seed_columns: list[Column | str] = [
             "word",
             Column("label"),
@@ -288,6 +293,23 @@ class Diagnosis(Result):
         cased = sum(miss.difference == "case" for miss in self.near_misses)
         advice = "they are found where any case counts as the same"
         return [f"{cased} of them differ in case only: {advice}."] if cased else []
+
+    def _outlying_notes(self) -> list[str]:
+        if not self.outlying:
+            return []
+        count, most = len(self.outlying), 3
+        named = ", ".join(f"{shorten(row.word)} ({row.times:,.0f} times)" for row in self.outlying[:most])
+        more = f" and {count - most:,} more" if count > most else ""
+        what = "one seed has a vector" if count == 1 else f"{count:,} seeds have vectors"
+        line = f"{what} more than {OUTLYING_LENGTH:g} times as long as the median: {named}{more}."
+        unit = isinstance(self.rotation, DensRay) and self.rotation.normalize_differences
+        advice = (
+            "This method scales every difference to unit length and does not feel that."
+            if unit
+            else "It pulls the axis of any method that takes differences or means as they are. densray-unit scales "
+            "every difference to unit length and does not feel it; or leave such seeds out."
+        )
+        return [f"{line[0].upper()}{line[1:]} {advice}"]
 
     def _score_notes(self) -> list[str]:
         even, notes = self.model.even_odds, []

@@ -142,6 +142,44 @@ def pair_consistency(
     )
 
 
+#: How many times the median length makes a vector an outlying one.
+OUTLYING_LENGTH = 5.0
+
+
+@dataclass(frozen=True)
+class OutlyingRow:
+    """A seed whose vector is far longer than those of the others.
+
+    Attributes
+    ----------
+    word : str
+    label : float
+    length : float
+        Euclidean length of its vector.
+    times : float
+        How many times the median length that is.
+    """
+
+    word: str
+    label: float
+    length: float
+    times: float
+
+
+def outlying_rows(seeds: Alignment) -> list[OutlyingRow]:
+    """Return the seeds whose vectors are more than five times as long as the median one, the longest first.
+
+    Vectors taken at unit length have none.
+    """
+    lengths = np.linalg.norm(seeds.X.astype(np.float64), axis=1)
+    times = lengths / max(float(np.median(lengths)), np.finfo(np.float64).tiny)
+    rows = np.argsort(-times, kind="stable")[: int(np.sum(times > OUTLYING_LENGTH))]
+    return [
+        OutlyingRow(seeds.words[row], float(seeds.y[row]), float(lengths[row]), float(times[row]))
+        for row in rows.tolist()
+    ]
+
+
 #: Shorter words have too many neighbours to mean one of them; longer ones are slips of another kind, and costly.
 SHORTEST_LETTERS, LONGEST_LETTERS = 6, 60
 #: Letters tried, besides those from a to z: the commonest of the missing words. Some scripts have thousands.
