@@ -19,6 +19,7 @@ from densray.states import (
     evaluate_intervention,
     log_perplexity,
     sentence_log_likelihoods,
+    sweep_front,
     sweep_interventions,
 )
 from densray.states._evaluation import _compared, _halves, mark_front
@@ -140,6 +141,20 @@ def test_prompts_of_one_group_are_resampled_together():
     assert drawn == {3}
     wide, narrow = (next(_compared([one], [one], np.random.default_rng(0))).interval for one in (alike, alone))
     assert wide.high - wide.low == 1.0 > narrow.high - narrow.low
+
+
+def test_the_front_is_drawn_and_the_chosen_point_ringed(model):
+    pytest.importorskip("altair", reason="the extra `figures` (altair) is not installed")
+    points = mark_front(
+        [SweepPoint((0, 1, 2), s, left, cost) for s, left, cost in [(0.5, 0.3, 0.01), (1.0, 0.1, 0.1), (2.0, 0.4, 0.2)]]
+    )
+    change = Intervention("project", {n: LayerChange.along(AXIS) for n in range(3)}, 1.0)
+    chosen = evaluate_intervention(model, make_tokenizer(), change, InterventionTests(TEXTS))
+    spec = sweep_front(points, chosen).to_dict()
+    (line,) = [layer for layer in spec["layer"] if layer.get("mark", {}).get("type") == "line"]
+    assert [row["left"] for row in line["data"]["values"]] == [0.3, 0.1]  # the third is beaten
+    assert "3 layers 0–2 at 1" in str(spec)
+    assert str(spec).count("datum.marked") > str(sweep_front(points).to_dict()).count("datum.marked")  # a ring
 
 
 def test_a_sweep_chooses_on_one_half_and_reports_on_the_other(model):

@@ -13,6 +13,7 @@ from densray.states._evaluation import (
     SweepPoint,
     choose_point,
     evaluate_intervention,
+    sweep_front,
     sweep_interventions,
 )
 from densray.states._intervention import OPERATIONS, Intervention, LayerChange
@@ -57,5 +58,6 @@ __all__ = [
     "read_states",
     "read_tokens",
     "sentence_log_likelihoods",
+    "sweep_front",
     "sweep_interventions",
 ]

@@ -292,3 +292,34 @@ def _half_of(given: Continuations, generator: np.random.Generator) -> NDArray[np
 def _both_answers(given: Continuations, halves: NDArray[np.int64]) -> bool:
     known = np.asarray(given.known)
     return all(len(np.unique(known[halves == part])) > 1 and np.sum(halves == part) > 2 for part in (0, 1))
+
+
+def sweep_front(points: Sequence[SweepPoint], chosen: InterventionResult | None = None, *, title: str = "") -> Any:
+    """Return a sweep as a chart: what is left of the concept against the cost, the front joined, `chosen` ringed."""
+    from densray.figures._scatter import padded_domain, word_scatter
+    from densray.figures._style import BLUE, GREY, altair, styled, values
+
+    alt = altair()
+    wanted = None if chosen is None else (chosen.layers, chosen.strength)
+    ringed = [n for n, one in enumerate(points) if (one.layers, one.strength) == wanted]
+    rows: list[Any] = [{"word": f"{_named(one.layers)} at {one.strength:g}", "left": one.left, "front": one.on_front,
+                        "cost": 100.0 * float(np.expm1(one.cost))} for one in points]  # fmt: skip
+    titles = {"cost": "perplexity added (%)", "left": "rank correlation left"}
+    x, y = ((key, said, padded_domain([row[key] for row in rows])) for key, said in titles.items())
+    places = {
+        name: kind(f"{key}:Q", title=said, scale=alt.Scale(domain=list(domain), nice=False, zero=False))
+        for name, kind, (key, said, domain) in (("x", alt.X, x), ("y", alt.Y, y))
+    }
+    front = sorted((row for row in rows if row["front"]), key=lambda row: (row["cost"], -row["left"]))
+    line = alt.Chart(values(front)).mark_line(interpolate="step-after", color=BLUE, opacity=0.6).encode(**places)
+    looks = {"color": alt.condition("datum.front", alt.value(BLUE), alt.value(GREY)),
+             "shape": alt.condition("datum.front", alt.value("circle"), alt.value("square"))}  # fmt: skip
+    labelled = [*ringed, *(n for n, row in enumerate(rows) if row["front"] and n not in ringed)]
+    dots = word_scatter(rows, labelled=labelled, x=x, y=y, size=(560, 340), mark={"size": 45, "opacity": 0.9},
+                        encoding=looks, marked=ringed)  # fmt: skip
+    said = f"What is left of the concept against what removing it costs, {len(rows)} choices of layers and strength"
+    return styled(alt.layer(line, dots), title=title, alt=said)
+
+
+def _named(layers: Sequence[int]) -> str:
+    return f"layer {layers[0]}" if len(layers) == 1 else f"{len(layers)} layers {layers[0]}–{layers[-1]}"

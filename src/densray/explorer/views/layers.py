@@ -112,7 +112,7 @@ def _comparison(states: States, methods: Sequence[str]) -> Step[LayerComparison]
 
 
 def _show_curves(result: LayerComparison, states: States) -> None:
-    left, right = st.columns([3, 2], gap="large")
+    left, right = st.columns(2, gap="large")
     with left:
         chart(result.figure())
     with right:
