@@ -77,7 +77,7 @@ def take_tutorial() -> None:
             return f"```text\n{printed}```"
         with contextlib.redirect_stdout(io.StringIO()) as stream:
             if language == "python":
-                exec(compile(body, str(page), "exec"), names)
+                exec(compile(body, str(page), "exec", dont_inherit=True), names)
             else:
                 for line in body.splitlines():
                     assert run(shlex.split(line.removeprefix("$ densray "))) == 0, line

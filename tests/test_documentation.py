@@ -30,7 +30,8 @@ WIDEST = 88  # columns of code that a page has room for
 RUNNING = ["index.md", "tutorial.md", "methods.md", "mathematics.md"]
 RUNNING += sorted(f"how-to/{page.name}" for page in (DOCUMENTS / "how-to").glob("*.md") if page.name != "index.md")
 #: Pages whose commands name files of the reader's; their Python runs.
-PYTHON_RUNNING = ["analogies.md", "debiasing.md", "lexicon_induction.md", "scale.md", "spaces.md", "trust.md"]
+PYTHON_RUNNING = ["analogies.md", "data.md", "debiasing.md", "formats.md", "lexicon_induction.md", "lexicons.md"]
+PYTHON_RUNNING += ["reports-and-figures.md", "scale.md", "spaces.md", "trust.md"]
 #: Pages that take more than a few seconds.
 SLOW = {"how-to/large-spaces.md", "lexicon_induction.md", "trust.md", "tutorial.md"}
 PAGES = [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in (*RUNNING, *PYTHON_RUNNING)]
@@ -64,7 +65,7 @@ def test_the_code_of_the_page_runs(
     for language, body, line in blocks(page):
         if language == "python":
             capsys.readouterr()
-            exec(compile("\n" * line + body, str(page), "exec"), names)
+            exec(compile("\n" * line + body, str(page), "exec", dont_inherit=True), names)
         elif name in RUNNING and language == "text":
             assert capsys.readouterr().out == body, f"{name}, line {line}: this is not what the block above prints"
         elif name in RUNNING:
