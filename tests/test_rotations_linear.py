@@ -229,9 +229,10 @@ def scores_without_groups(X, y, groups, penalty):
     return scores
 
 
-def test_ridge_takes_the_penalty_that_refitting_without_each_group_takes(scored):
+@pytest.mark.parametrize("size", [3, 7, 40])
+def test_ridge_takes_the_penalty_that_refitting_without_each_group_takes(scored, size):
     X, y = scored
-    groups = np.arange(len(y)) // 3
+    groups = np.arange(len(y)) // size  # the last of 3 and of 7 is smaller
     spread = np.mean(np.sum((X - X.mean(axis=0)) ** 2, axis=1))
     scores = [scores_without_groups(X, y, groups, each * spread) for each in RIDGE_PENALTIES]
     correlations = np.array([cosine(y - y.mean(), each) for each in scores])

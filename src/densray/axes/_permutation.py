@@ -122,15 +122,19 @@ def permuted_labels(
 
     Rows of a group go together, so that shuffling them one by one would make chance look smaller than it is.
     """
-    columns, members = np.empty((len(values), count)), rows_of_groups(groups)
-    mixed = [rows for rows in members if np.ptp(values[rows]) > 0]
-    pure = [rows for rows in members if np.ptp(values[rows]) == 0]
-    own = np.array([values[rows[0]] for rows in pure])
+    numbers = np.unique(groups, return_inverse=True)[1]
+    members = rows_of_groups(numbers)
+    mixed = np.array([np.ptp(values[rows]) > 0 for rows in members])[numbers]
+    within, among = np.flatnonzero(mixed), np.flatnonzero(~mixed)
+    by_group = within[np.argsort(numbers[within], kind="stable")]
+    places, first = np.unique(numbers[among], return_index=True)
+    own, unit = values[among][first], np.searchsorted(places, numbers[among])
+    columns = np.empty((len(values), count))
     for column in range(count):
-        for rows in mixed:
-            columns[rows, column] = random.permutation(values[rows])
-        for rows, label in zip(pure, random.permutation(own) if pure else (), strict=True):
-            columns[rows, column] = label
+        # rows sorted by group and a random number: those of a group in random order
+        shuffled = within[np.lexsort((random.random(len(within)), numbers[within]))]
+        columns[by_group, column] = values[shuffled]
+        columns[among, column] = random.permutation(own)[unit]
     return columns
 
 

@@ -22,6 +22,7 @@ label apart, so that m is then the mean squared distance of a row from the mean 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -153,30 +154,55 @@ class _Rows:
         weights, targets = to_host(self.weights), to_host(self.targets)
         total = float(weights.sum())
         products, squares, between, n_mixed = np.zeros(1), np.zeros(1), 0.0, 0
-        order = np.argsort(groups, kind="stable")
-        for members in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1):
-            rows = whole_rows(take_rows(self.X, array_on(members, self.X))) - self.mean
-            U = np.asarray(to_host(rows), dtype=np.float64) @ vectors
+        for members in _groups_of_one_size(groups, self.X.shape[1]):  # (groups, members)
+            rows = whole_rows(take_rows(self.X, array_on(members.ravel(), self.X))) - self.mean
+            U = (np.asarray(to_host(rows), dtype=np.float64) @ vectors).reshape(*members.shape, -1)
             w, t, root = weights[members], targets[members], np.sqrt(weights[members])
-            if np.ptp(t) > 0.0:
-                between, n_mixed = between + float(np.sum((w @ U) ** 2)) / float(w.sum()), n_mixed + 1
-            residual = root[:, None] * (t[:, None] - U @ coefficients)  # (members, penalties)
+            mixed = np.ptp(t, axis=1) > 0.0
+            sums = np.einsum("gm,gmd->gd", w, U)[mixed]
+            between += float(np.sum(np.sum(sums * sums, axis=1) / w[mixed].sum(axis=1)))
+            n_mixed += int(mixed.sum())
+            residual = root[:, None] * np.swapaxes(
+                t[:, :, None] - U @ coefficients, 1, 2
+            )  # (groups, penalties, members)
             # H_gg for every penalty: √w (1/W + x S⁻¹ x) √w
-            within = np.einsum("id,dp,jd->pij", U, shrunk, U) + 1.0 / total
-            left = np.eye(len(members)) - root[:, None] * within * root[None, :]
-            errors = np.linalg.solve(left, residual.T[:, :, None])[:, :, 0].T / root[:, None]
+            within = _products_within(U, shrunk) + 1.0 / total
+            left = np.eye(members.shape[1]) - root[:, None, :, None] * within * root[:, None, None, :]
+            errors = np.linalg.solve(left, residual[..., None])[..., 0] / root[:, None]
             # the prediction without the group, less the mean of the other labels: w₋g (x - mean of the others)
-            others = -float(w @ t) / max(total - float(w.sum()), 1e-8)
-            scores = t[:, None] - errors - others
+            others = -np.sum(w * t, axis=1) / np.maximum(total - w.sum(axis=1), 1e-8)
+            scores = t[:, None] - errors - others[:, None, None]
             # and about the mean of all rows: the mean of the others depends on the group
-            scores = scores - (w @ scores) / total
-            products = products + (w * t) @ scores
-            squares = squares + w @ scores**2
+            scores = scores - np.sum(w[:, None] * scores, axis=2, keepdims=True) / total
+            products = products + np.einsum("gm,gpm->p", w * t, scores)
+            squares = squares + np.einsum("gm,gpm->p", w, scores**2)
         return self._correlations(products, squares), between, n_mixed
 
     def _correlations(self, products: NDArray[np.float64], squares: NDArray[np.float64]) -> NDArray[np.float64]:
         squares = squares * float(namespace(self.X).sum(self.weights * self.targets**2))
         return np.asarray(products / np.sqrt(np.maximum(squares, np.finfo(np.float64).tiny)))
+
+
+#: Numbers held at once for groups of one size.
+GROUP_ENTRIES = 2**22
+
+
+def _groups_of_one_size(groups: NDArray[np.int64], width: int) -> Iterator[NDArray[np.intp]]:
+    """Yield the rows of groups of one size, one group per line, as many at once as fit."""
+    order = np.argsort(groups, kind="stable")
+    parts = np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)
+    sizes = np.array([len(part) for part in parts])
+    for size in np.unique(sizes).tolist():
+        alike = np.array([parts[number] for number in np.flatnonzero(sizes == size).tolist()])
+        step = max(1, GROUP_ENTRIES // (size * width * min(size, len(RIDGE_PENALTIES))))
+        yield from (alike[start : start + step] for start in range(0, len(alike), step))
+
+
+def _products_within(U: NDArray[np.float64], shrunk: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return x S⁻¹ y of the rows of each group, for every penalty: shape (groups, penalties, members, members)."""
+    if U.shape[1] > shrunk.shape[1]:  # large groups: a product per penalty
+        return np.stack([(U * one) @ np.swapaxes(U, 1, 2) for one in shrunk.T], axis=1)
+    return np.moveaxis((U[:, :, None] * U[:, None]) @ shrunk, 3, 1)
 
 
 def _choose(correlations: NDArray[np.float64], count: float, prior: NDArray[np.float64]) -> int:
