@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo explore test test-slow lint format docs results benchmarks clean
+.PHONY: demo explore test test-slow test-lowest release-check lint format docs results benchmarks clean
 
 demo: $(VENV)/.ready
 	$(BIN)/densray demo
@@ -17,6 +17,17 @@ test: $(VENV)/.ready-dev
 
 test-slow: $(VENV)/.ready-dev
 	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -m slow
+
+# The default tests with the least versions that pyproject.toml allows of what it names.
+test-lowest: $(VENV)/bin/python
+	$(PIP) uv
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-lowest
+	$(BIN)/uv pip install --quiet --python .venv-lowest --resolution lowest-direct --editable ./densray-data --editable '.[dev]'
+	OPENBLAS_NUM_THREADS=1 SCIPY_ARRAY_API=1 .venv-lowest/bin/python -m pytest -n auto -p no:cacheprovider
+
+release-check: $(VENV)/bin/python
+	$(PIP) --editable ./densray-data --editable '.[release]'
+	$(BIN)/python scripts/check_release.py
 
 lint: $(VENV)/.ready-dev
 	$(BIN)/ruff check .
@@ -48,7 +59,7 @@ benchmarks: $(VENV)/.ready-dev
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) build dist docs/_build docs/api/generated docs/gallery .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-lowest build dist docs/_build docs/api/generated docs/gallery .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
