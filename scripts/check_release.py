@@ -81,7 +81,8 @@ def try_the_wheel(files: list[Path], folder: Path) -> None:
     elsewhere = folder / "elsewhere"
     elsewhere.mkdir()
     plain = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "DENSRAY"))}
-    for command in (["--version"], ["demo"], ["induce", "googlenews-26k", "--high", "good,nice", "--low", "bad,nasty"]):
+    seeds = ["--high", "good,nice,great", "--low", "bad,nasty,poor"]
+    for command in (["--version"], ["demo"], ["induce", "googlenews-26k", *seeds, "-o", "words.csv"]):
         said = run(programs / "densray", *command, folder=elsewhere, environment=plain)
         print(f"densray {' '.join(command)}: {said.strip().splitlines()[-1][:100]}")
 
