@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 
@@ -29,7 +30,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rotations = folder / "src" / "densray" / "rotations"
     (rotations / "_direction_difference.py").write_text(module, "utf-8")
     table = (rotations / "_methods.py").read_text("utf-8")
-    table = table.replace('    Method("pair-direction"', f'    {line.strip()}\n    Method("pair-direction"')
+    table = table.replace('    Method("pair-direction"', f'{indent(line, "    ")}    Method("pair-direction"')
     imported = "from densray.rotations._direction_difference import DirectionDifference\n"
     table = table.replace("from densray.rotations._linear", imported + "from densray.rotations._linear", 1)
     (rotations / "_methods.py").write_text(table, "utf-8")
