@@ -9,7 +9,7 @@ from densray import Lexicon, WordSpace
 from densray.axes._model import AxisModel
 from densray.axes._options import find_seeds
 from densray.axes._scoring import score_vocabulary
-from densray.axes._views import axis_ends, axis_relation, map_frame, map_rows
+from densray.axes._views import axis_ends, axis_relation, map_frame, map_rows, words_like_seeds
 from densray.errors import TaskError
 
 RNG = np.random.default_rng(0)
@@ -75,11 +75,30 @@ def test_one_word_or_none_correlates_with_nothing():
     assert axis_relation(FIRST, SECOND, []).correlation is None
 
 
-def test_the_ends_are_named_by_frequent_seeds():
-    seeds = find_seeds(SPACE, Lexicon({"w9": -1, "w30": 1, "w2": -1, "w11": 1, "w40": -1, "absent": 1}))
-    assert axis_ends(SPACE, seeds) == (["w2", "w9"], ["w11", "w30"])
+def test_the_ends_are_named_by_the_seeds_nearest_to_the_mean_of_their_side():
+    vectors = [[1.0, 0.0], [1.0, 0.1], [1.0, -0.2], [-1.0, 0.0], [-1.0, 0.05], [0.0, 1.0]]
+    seeds = find_seeds(WordSpace(list("abcdef"), vectors), Lexicon({"a": 1, "b": 1, "c": 1, "d": -1, "e": -1, "f": -1}))
+    low, high = axis_ends(seeds, n_words=1)
+    assert (low, high) == (["e"], ["a"])
 
 
 def test_the_ends_of_scores_are_the_outermost():
     seeds = find_seeds(SPACE, Lexicon({f"w{number}": float(number % 7) + number / 100 for number in range(50)}))
-    assert axis_ends(SPACE, seeds, n_words=1) == (["w0"], ["w48"])
+    low, high = axis_ends(seeds, n_words=2)
+    assert set(low) <= {"w0", "w7", "w14"}
+    assert set(high) <= {"w48", "w41", "w34"}
+
+
+def test_words_like_the_seeds_of_an_end_are_near_them_on_its_side_and_no_seeds():
+    random = np.random.default_rng(1)
+    vectors = np.vstack([random.normal(size=(20, 4)) * 0.1 + side for side in ([1, 0, 0, 1], [-1, 0, 0, 1])])
+    words = [f"{end}{number}" for end in ("up", "down") for number in range(20)]
+    space = WordSpace(words, vectors)
+    seeds = find_seeds(space, Lexicon.from_word_lists(["up0", "up1", "up2"], ["down0", "down1", "down2"]))
+    axis = seeds.X[:3].mean(axis=0) - seeds.X[3:].mean(axis=0)
+    ranking = score_vocabulary(space, AxisModel(axis / np.linalg.norm(axis)), method="mean-difference", seeds=seeds)
+    high, low = words_like_seeds(space, seeds, ranking, n_words=5)
+    assert len(high) == len(low) == 5
+    assert all(word.startswith("up") for word in high)
+    assert all(word.startswith("down") for word in low)
+    assert not {*high, *low} & set(seeds.words)

@@ -14,10 +14,12 @@ from densray.debiasing import (
     RemovalResult,
     anchor_gap,
     concept_of,
+    direct_bias,
     evaluate_removal,
     find_erasure,
     load_concept,
     make_remover,
+    pair_direction,
     preview_removal,
     similarity,
     summarize_recovery,
@@ -147,12 +149,20 @@ def test_leace_comes_at_unit_length(googlenews, gender):
     np.testing.assert_allclose(shown.after.cosines, expected, atol=1e-5)
 
 
-def test_anchors_are_the_preferred_seeds_or_the_most_frequent(googlenews, gender):
+def test_anchors_are_the_preferred_seeds_or_the_most_typical(googlenews, gender, sentiment):
     assert typical_anchors(googlenews, gender) == ANCHORS
     reversed_labels = Lexicon({word: -label for word, label in gender.items()})
     assert typical_anchors(googlenews, reversed_labels) == ("woman", "man")
-    lists = Lexicon.from_word_lists(["superb", "good"], ["nasty", "bad"])
-    assert typical_anchors(googlenews, lists) == ("good", "bad")
+    assert typical_anchors(googlenews, sentiment) == ("wonderful", "stupid")
+
+
+def test_direct_bias_is_along_the_pairs_as_the_evaluation_has_it(googlenews, gender):
+    erasure = find_erasure(googlenews, gender, "mean-difference").erasure
+    pairs = [("he", "she"), ("his", "her"), ("man", "woman")]
+    shown = preview_removal(googlenews, erasure, ["nurse", "boss", "maid"], ANCHORS, pairs=pairs)
+    unit = googlenews.normalized()
+    expected = direct_bias(unit, ["nurse", "boss", "maid"], pair_direction(unit, pairs)).value
+    assert shown.measures[1]["before"] == pytest.approx(expected, abs=1e-6)
 
 
 def test_common_words_are_the_first_but_for_the_excluded(googlenews):

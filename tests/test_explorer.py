@@ -15,11 +15,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from browser import explorer
-from densray import Lexicon
+from densray import Lexicon, WordSpace
 from densray.errors import DensRayError, LexiconError, MissingExtraError
 from densray.explorer.server import Guard, check_ready
 from densray.explorer.settings import DEFAULTS, MAX_ADDRESS_LENGTH, AxisChoice, Settings
-from densray.explorer.words import file_stem, lexicon_of_lists, lexicon_of_upload, pairs_of_text, words_of_text
+from densray.explorer.widgets import in_controls
+from densray.explorer.words import (
+    file_stem,
+    find_words,
+    lexicon_of_lists,
+    lexicon_of_upload,
+    pairs_of_text,
+    words_of_text,
+)
 from densray.explorer.workbench import Workbench
 from explorer_page import open_page, texts
 
@@ -69,9 +77,9 @@ class TestWordsFromThePage:
         with pytest.raises(LexiconError, match="more than 200 letters"):
             words_of_text("a" * 201)
 
-    @pytest.mark.parametrize(("high", "low", "which"), [("", "bad", "first"), ("good", " \n,", "second")])
+    @pytest.mark.parametrize(("high", "low", "which"), [("", "bad", "high"), ("good", " \n,", "low")])
     def test_a_one_sided_list_names_the_empty_side(self, high, low, which):
-        with pytest.raises(LexiconError, match=f"the {which} list is empty"):
+        with pytest.raises(LexiconError, match=f"“Words at the {which} end” is empty"):
             lexicon_of_lists(high, low)
 
     def test_an_uploaded_file_is_read_like_one_on_disk(self):
@@ -108,12 +116,35 @@ class TestWordsFromThePage:
         with pytest.raises(LexiconError, match="no pair was typed"):
             pairs_of_text(" \n")
 
+    @pytest.mark.parametrize(
+        ("content", "kind"),
+        [
+            (b"%PDF-1.7 x", "a PDF"),
+            (b"PK\x03\x04 xl/workbook.xml", "an Excel file"),
+            (b"PK\x03\x04 components.npy", "a NumPy archive, such as an axis"),
+            (b"the 0.1 0.2 0.3 0.4\nof 0.2 0.1 0.4 0.3\n", "a file of word vectors"),
+            (b"2 4\nthe 0.1 0.2 0.3 0.4\nof 0.2 0.1 0.4 0.3\n", "a file of word vectors"),
+            (b"rich\nwealthy\naffluent\n", "a list of words without labels"),
+            (b"<html><body>", "a web page"),
+        ],
+    )
+    def test_a_file_of_another_kind_is_told_by_its_kind(self, content, kind):
+        with pytest.raises(LexiconError, match=f"mine.csv seems to be {kind}"):
+            lexicon_of_upload("mine.csv", content)
 
-def test_a_page_shows_no_argument_of_python() -> None:
-    page = open_page("axis", high="Good Nice", low="Bad Nasty")
-    shown = texts(page.error)
-    assert "are in the space" in shown
-    assert "any_case" not in shown
+    def test_columns_and_encoding_of_an_upload_can_be_said(self):
+        content = "id;Wort;Wert\n1;schön;1\n2;häßlich;-1\n".encode("latin-1")
+        found = lexicon_of_upload("w.csv", content, word_column="Wort", label_column="Wert", encoding="latin-1")
+        assert dict(found.items()) == {"schön": 1.0, "häßlich": -1.0}
+
+    def test_words_are_found_in_any_case_and_the_others_told(self):
+        space = WordSpace(["nurse", "New York"], [[1, 0], [0, 1]])
+        assert find_words("Nurse, new york, nurse, xyzzy", space) == (["nurse", "New York"], ["xyzzy"])
+
+
+def test_messages_name_controls_of_the_page() -> None:
+    said = in_controls("this file has 3 columns. Say which they are: word_column=, label_column= (names). Use limit=5.")
+    assert said == "This file has 3 columns. Say which they are: “Column of words”, “Column of labels” (names)."
 
 
 class TestTheWorkbench:
@@ -285,8 +316,22 @@ class TestTheAxisPage:
     def test_two_lists_give_an_axis_a_verdict_and_an_empty_address(self):
         page = open_page()
         assert not page.exception
-        assert "Trust:" in texts([*page.success, *page.info, *page.warning, *page.error])
+        assert "Trust: weak: 14 seeds" in texts(page.warning)
+        assert page.title[0].value == "Axis :orange-badge[trust: weak]"
+        assert [tile.label for tile in page.metric] == [
+            "Seeds",
+            "Pairs ordered rightly",
+            "Kept with other seeds",
+            "Chance",
+        ]
         assert page.query_params == {}
+
+    def test_an_example_makes_the_axis(self):
+        page = open_page()
+        page.button(key="example wealth").click().run()
+        assert "wealthy" in page.text_area(key="setting high").value
+        assert "Trust:" in texts([*page.success, *page.info, *page.warning, *page.error])
+        assert "name=wealth" in page.code[-1].value.replace("'", "")
 
     def test_what_is_typed_goes_into_the_address_and_comes_back_from_it(self):
         page = open_page()
@@ -311,18 +356,32 @@ class TestTheAxisPage:
         assert "Lexicon 'mine': 6 words" in texts(page.caption)
         assert not page.error or "Trust" in texts(page.error)
         page.file_uploader(key="uploader").set_value(("odd.csv", b"one\ntwo\n", "text/csv")).run()
-        assert "odd.csv, line 1" in texts(page.error)
-        assert "no file was uploaded" not in texts(page.error)
+        assert "odd.csv seems to be a list of words without labels" in texts(page.error)
 
-    def test_a_word_is_found_with_its_rank_and_error(self, googlenews):
-        page = open_page(word="wonderful")
-        line = texts(page.info)
-        assert "“wonderful”: rank " in line
-        assert f"of {len(googlenews):,}" in line
-        assert "±" in line
+    def test_what_is_still_to_be_typed_is_a_hint_and_no_error(self):
+        page = open_page(source="upload")
+        assert "Upload a file of words and labels" in texts(page.info)
+        assert not page.error
 
-    def test_a_word_that_is_missing_gets_the_nearest_spelling(self):
-        assert "It has “queen”" in texts(open_page(word="queenn").warning)
+    def test_words_of_another_case_are_the_same(self):
+        page = open_page(high="Rich Wealthy Affluent Prosperous", low="POOR Needy Destitute Impoverished")
+        assert not page.error or "Trust" in texts(page.error)
+        assert "8" in [tile.value for tile in page.metric]
+
+    def test_several_words_are_found_in_any_case_with_errors_and_neighbours_and_the_others_told(self):
+        page = open_page(words="Wonderful, NURSE, queenn")
+        rows = next(frame.value for frame in page.dataframe if "neighbors" in frame.value)
+        assert list(rows["word"]) == ["wonderful", "nurse"]
+        assert (rows["standard_error"] > 0).all()
+        assert "nurses" in rows["neighbors"][1]
+        assert "“queenn” is not in the space. It has “queen”." in texts(page.warning)
+
+    def test_a_suggested_word_joins_its_list(self):
+        page = open_page()
+        suggested = [button for button in page.button if button.key.startswith("suggested high ")]
+        assert suggested
+        suggested[0].click().run()
+        assert page.text_area(key="setting high").value.endswith(f" {suggested[0].key.split()[-1]}")
 
     def test_taking_a_seed_out_turns_the_axis_and_can_be_undone(self):
         page = open_page()
@@ -335,12 +394,10 @@ class TestTheAxisPage:
     @pytest.mark.parametrize(
         ("address", "said"),
         [
-            ({"high": ""}, "the first list is empty"),
-            ({"low": " , "}, "the second list is empty"),
+            ({"high": ""}, "“Words at the high end” is empty"),
             ({"high": "qqqx zzzy", "low": "xxyq"}, "lexicon words are in the space"),
             ({"high": "xqzzy"}, "an axis needs words of another label"),
             ({"high": "good", "low": "bad nasty"}, "at least two of each"),
-            ({"source": "upload"}, "no file was uploaded yet"),
         ],
     )
     def test_bad_input_is_one_line_on_the_page(self, address, said):
@@ -363,7 +420,7 @@ class TestTheAxisPage:
 
     def test_a_slow_method_waits_for_a_click(self):
         page = open_page(method="svm")
-        assert any("Diagnose" in button.label for button in page.button)
+        assert any("how far it can be trusted" in button.label for button in page.button)
 
     def test_unknown_methods_and_sources_fall_back(self):
         page = open_page(method="nonsense", source="nonsense")

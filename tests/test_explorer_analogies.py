@@ -96,7 +96,7 @@ class TestAsk:
         from densray.explorer.views import analogies
 
         tiny = Workbench(WordSpace(["man", "woman"], np.eye(2)))
-        monkeypatch.setattr(analogies, "current", lambda: tiny)
+        monkeypatch.setattr(analogies, "chosen_bench", lambda: tiny)
         page = open_page("analogies", pairs="man woman", query="man", solver="3cosadd")
         assert "No word of the space is left" in texts(page.info)
         assert not page.exception
@@ -112,9 +112,9 @@ class TestAsk:
     @pytest.mark.parametrize(
         ("address", "said"),
         [
-            ({"pairs": ""}, "no pair was typed"),
-            ({"pairs": "man woman\nfather"}, "line 2, “father”, is not a pair"),
-            ({"pairs": "man woman girl\nfather mother"}, "line 1, “man woman girl”, is not a pair"),
+            ({"pairs": ""}, "No pair was typed"),
+            ({"pairs": "man woman\nfather"}, "Line 2, “father”, is not a pair"),
+            ({"pairs": "man woman girl\nfather mother"}, "Line 1, “man woman girl”, is not a pair"),
             ({"pairs": "man woman"}, "at least 2 are needed"),
             ({"pairs": "qqqx zzzy\nman xqqy"}, "0 of 2 pairs have both words"),
             ({"pairs": "man woman\n" * (MOST_PAIRS + 1)}, f"{MOST_PAIRS + 1} pairs were pasted"),
@@ -129,7 +129,7 @@ class TestAsk:
 
     def test_a_missing_query_gets_the_nearest_spelling(self):
         assert "It has “uncles”" in texts(open_page("analogies", query="unclees").warning)
-        assert "Type a query" in texts(open_page("analogies", query=" ").info)
+        assert "Type a word whose partner is wanted" in texts(open_page("analogies", query=" ").info)
 
     def test_script_and_markup_are_shown_as_text(self):
         page = open_page("analogies", query="<script>alert(1)</script>", pairs=f"{PAIRS}\n![x](y) :red[z]")

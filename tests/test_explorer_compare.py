@@ -72,7 +72,7 @@ class TestThePage:
     @pytest.mark.parametrize(
         ("address", "said"),
         [
-            ({"high": ""}, "the first list is empty"),
+            ({"high": ""}, "“Words at the high end” is empty"),
             ({"high": "qqqx zzzy", "low": "xxyq"}, "lexicon words are in the space"),
             ({"high": "good", "low": "bad nasty"}, "at least two of each"),
         ],

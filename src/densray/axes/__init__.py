@@ -49,6 +49,7 @@ from densray.axes._views import (
     map_frame,
     map_rows,
     standardized,
+    words_like_seeds,
 )
 
 __all__ = [
@@ -112,4 +113,5 @@ __all__ = [
     "standardized",
     "trial_rows",
     "try_method",
+    "words_like_seeds",
 ]

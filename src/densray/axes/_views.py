@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from densray._vocabulary import unit_rows
 from densray.alignment import Alignment
 from densray.axes._evidence import degrees_between
 from densray.axes._scoring import Induction
@@ -149,21 +150,66 @@ def axis_relation(
     return AxisRelation(float(degrees_between(first[0], second[0])), correlation)
 
 
-def axis_ends(space: WordSpace, seeds: Alignment, *, n_words: int = 2) -> tuple[list[str], list[str]]:
-    """Return seeds that say what the low and the high end of an axis mean: the outermost labels, frequent words first.
+#: Of seeds with scores, the share at either end that may say what it means.
+_OUTER = 0.1
+
+
+def axis_ends(seeds: Alignment, *, n_words: int = 2) -> tuple[list[str], list[str]]:
+    """Return seeds that say what the low and the high end of an axis mean: those nearest to the mean of their side.
+
+    Of seeds with scores, only the outermost tenth of either side.
+
+    Parameters
+    ----------
+    seeds : Alignment
+    n_words : int, default=2
+        How many of each end.
+    """
+    X, ends = unit_rows(seeds.X), []
+    for side in (-1.0, 1.0):
+        rows = np.flatnonzero(seeds.sides == side)
+        outer = rows
+        if not seeds.is_binary:
+            outermost = np.argsort(-side * seeds.y[rows], kind="stable")
+            outer = np.sort(rows[outermost[: max(round(_OUTER * len(rows)), n_words)]])
+        typical = np.argsort(-(X[outer] @ X[rows].mean(axis=0)), kind="stable")[:n_words]
+        ends.append([seeds.words[row] for row in outer[typical].tolist()])
+    return ends[0], ends[1]
+
+
+#: Words near a list of seeds that are looked through for those of its side.
+_NEAR = 60
+
+
+def words_like_seeds(
+    space: WordSpace, seeds: Alignment, ranking: Induction, *, n_words: int = 8
+) -> tuple[list[str], list[str]]:
+    """Return words that may serve as further seeds of the high and of the low end.
+
+    The nearest to the mean of the seeds of an end, by cosine, that are no seeds and that the axis puts nearer to that
+    end than to the other.
 
     Parameters
     ----------
     space : WordSpace
-        Its order is taken for that of frequency.
     seeds : Alignment
         Of that space.
-    n_words : int, default=2
-        How many of each end.
+    ranking : Induction
+        The vocabulary along their axis.
+    n_words : int, default=8
+        How many of each end, at most.
     """
-    rows = space.locate(seeds.words)
-    low, high = (np.lexsort([rows, way * seeds.y])[:n_words] for way in (1.0, -1.0))
-    return [seeds.words[row] for row in low.tolist()], [seeds.words[row] for row in high.tolist()]
+    known = {word.lower() for word in seeds.words}
+    means = {side: unit_rows(seeds.X[seeds.sides == side]).mean(axis=0) for side in (1.0, -1.0)}
+    seed_scores = ranking.scores.score[space.locate(seeds.words)]
+    middle = float(np.mean([seed_scores[seeds.sides == side].mean() for side in means]))
+    found: list[list[str]] = []
+    for side, mean in means.items():
+        near = [word for word, _ in space.neighbors(mean, k=min(_NEAR, len(space) - 1)) if word.lower() not in known]
+        scores = ranking.scores.score[space.locate(near)]
+        suited = [word for word, score in zip(near, scores.tolist(), strict=True) if side * (score - middle) > 0.0]
+        found.append(suited[:n_words])
+    return found[0], found[1]
 
 
 def _check_vocabularies(axes: Mapping[str, Induction]) -> None:

@@ -149,16 +149,19 @@ def demo(
 
 
 def explore(
-    space: Annotated[
-        str,
-        typer.Argument(metavar="SPACE|FOLDER", help="A file of vectors, the name of a data set, or hidden states."),
-    ] = "googlenews-26k",
+    spaces: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[SPACE|FOLDER]...",
+            help="Files of vectors, names of data sets, or hidden states; googlenews-26k if none.",
+        ),
+    ] = None,
     port: Annotated[int, typer.Option("--port", metavar="N", help="Where to listen, on this machine only.")] = 8501,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open the page, only serve it.")] = False,
     limit: Limit = None,
     quiet: Quiet = False,
 ) -> None:
-    """Explore a space in the browser, along axes you name: on 127.0.0.1 only, offline, until Ctrl-C.
+    """Explore one space or several in the browser, along axes you name: on 127.0.0.1 only, offline, until Ctrl-C.
 
     A folder that densray states has written opens on the page Layers, beside the embedded space.
 
@@ -169,10 +172,16 @@ def explore(
     check_ready(port)
     from densray.datasets import load_space
 
-    space = _opened_states([space])[0]
-    with progress_bar(f"Opening {space}", quiet=quiet):
-        vectors = load_space(space, limit=limit)
-    launch(vectors, source=space, port=port, browser=not no_browser, ready=None if quiet else _say_where)
+    loaded, given = [], _opened_states(list(dict.fromkeys(spaces or ["googlenews-26k"])))
+    try:
+        for space in given:
+            if not quiet:
+                typer.echo(f"Reading {space} …", err=True)
+            with progress_bar(f"Reading {space}", quiet=quiet):
+                loaded.append(load_space(space, limit=limit))
+        launch(*loaded, sources=given, port=port, browser=not no_browser, ready=None if quiet else _say_where)
+    except KeyboardInterrupt:  # the way to end it: nothing is lost
+        return
 
 
 def _opened_states(given: list[str]) -> list[str]:

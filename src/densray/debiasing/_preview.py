@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, ClassVar
 
-import numpy as np
-
 from densray._threads import ignored_warnings
 from densray.alignment import Alignment
 from densray.axes._options import find_seeds
+from densray.axes._views import axis_ends
 from densray.datasets import SimilaritySet
 from densray.debiasing._direction import AnchorGap, anchor_gap, direct_bias, pair_direction
 from densray.debiasing._measurement import Measurement, require_words
@@ -69,7 +68,7 @@ class RemovalPreview(Result):
         Cosines of the neutral words to the anchors; the value is the mean distance between the two.
     measures : list of dict
         `measure`, `before`, `after`, `used` and `reason` (why there is no number): the anchor gap, direct bias along
-        the difference of the anchors, and each set of similarity ratings.
+        the direction of the pairs, and each set of similarity ratings.
     """
 
     title: ClassVar[str] = "Before and after"
@@ -145,6 +144,7 @@ def preview_removal(
     anchors: tuple[str, str],
     *,
     keep: Iterable[str] = (),
+    pairs: Iterable[tuple[str, str]] = (),
     ratings: Sequence[SimilaritySet] = (),
 ) -> RemovalPreview:
     """Return what an erasure does to neutral words and to similarity ratings; other words are not touched.
@@ -160,6 +160,9 @@ def preview_removal(
         Two different words of the space that stand for the ends of the concept.
     keep : iterable of str
         Words left as they are.
+    pairs : iterable of pairs of str, optional
+        Words that differ in the concept: direct bias is measured along their direction, as `evaluate_removal` does;
+        by default that of the anchors.
     ratings : sequence of SimilaritySet
         Ratings that removal should not hurt; a set that is hardly in the space gives a reason in place of a number.
 
@@ -177,10 +180,11 @@ def preview_removal(
     require_words(space, anchors, what="anchors")
     listed = list(neutral)
     rated = chain.from_iterable(pair for each in ratings for pair in each.pairs)
-    spaces = [space.subset([*anchors, *listed, *rated], missing="drop").normalized(zeros="keep")]
+    known = [pair for pair in pairs if space.locate(pair).min() >= 0] or [anchors]
+    spaces = [space.subset([*anchors, *listed, *chain(*known), *rated], missing="drop").normalized(zeros="keep")]
     spaces.append(spaces[0].erased(erasure, keep=keep))
     before, after = (anchor_gap(each, listed, anchors) for each in spaces)
-    direction = pair_direction(spaces[0], [anchors])
+    direction = pair_direction(spaces[0], known)
     direct = [direct_bias(each, listed, direction) for each in spaces]
     rows = [_row("anchor gap", [before, after]), _row("direct bias", direct)]
     rows += [_row(each.name, [_rated(part, each) for part in spaces]) for each in ratings]
@@ -195,17 +199,16 @@ def typical_anchors(
 ) -> tuple[str, str]:
     """Return two seeds that can stand for the ends of a concept, the one of the higher label first.
 
-    The preferred ones where they are seeds of different sides, else the first of either side in the space, which are
-    usually the most frequent.
+    The preferred ones where they are seeds of different sides, else the most typical of either side: those nearest to
+    the mean of its seeds.
     """
     seeds = find_seeds(space, lexicon)
     side = dict(zip(seeds.words, seeds.sides.tolist(), strict=True))
     if side.get(preferred[0], 0.0) * side.get(preferred[1], 0.0) < 0:
         high, low = sorted(preferred, key=lambda word: -side[word])
         return high, low
-    order = np.argsort(space.locate(seeds.words), kind="stable").tolist()
-    high, low = (next(seeds.words[row] for row in order if seeds.sides[row] == sign) for sign in (1.0, -1.0))
-    return high, low
+    lows, highs = axis_ends(seeds, n_words=1)
+    return highs[0], lows[0]
 
 
 def common_words(space: WordSpace, count: int, *, exclude: Iterable[str] = ()) -> list[str]:

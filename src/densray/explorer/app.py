@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 import streamlit as st
 
 from densray.explorer import sidebar
 from densray.explorer.views import PAGES, first_page
-from densray.explorer.widgets import NotYet, complain, follow_address, plain, settings, write_address
-from densray.explorer.workbench import current
+from densray.explorer.widgets import NotYet, chosen_bench, complain, follow_address, plain, settings, write_address
 
 #: Drawn here: a named icon would be fetched from elsewhere.
 _ICON = (
@@ -38,31 +38,43 @@ a:focus-visible, button:focus-visible, summary:focus-visible, input:focus-visibl
 
 def run() -> None:
     """Show the page the address names, with the way to the others."""
-    st.set_page_config(page_title="densray", page_icon=_ICON, layout="wide")
+    st.set_page_config(page_icon=_ICON, layout="wide")
     st.html(_LOOK)
     pages = [
         st.Page(page.show, title=page.TITLE, url_path=name, default=name == first_page())
         for name, page in PAGES.items()
     ]
     chosen = st.navigation(pages, position="hidden")
-    sidebar.show_navigation(current(), pages, chosen, [page.ICON for page in PAGES.values()])
-    show_page(next(name for name, page in zip(PAGES, pages, strict=True) if page == chosen))
+    name = next(name for name, page in zip(PAGES, pages, strict=True) if page == chosen)
+    show_page(name, lambda: sidebar.show_navigation(pages, chosen, [page.ICON for page in PAGES.values()]))
 
 
-def show_page(name: str) -> None:
-    """Show one page, and write what it shows into the address."""
+def show_page(name: str, navigate: Callable[[], None] | None = None) -> None:
+    """Show one page under its title, and write what it shows into the address.
+
+    What a page returns, where it does, is a badge beside its title.
+    """
     page = PAGES[name]
     follow_address()
-    st.title(page.TITLE)
+    sidebar.show_space()
+    if navigate is not None:
+        navigate()
+    st.set_page_config(page_title=f"{page.TITLE} · {chosen_bench().name} · densray")
+    title = st.empty()
+    title.title(page.TITLE)
+    st.caption(page.LEAD)
     try:
         with complain():
-            page.show()
+            badge = page.show()
+            if badge:
+                title.title(f"{page.TITLE} {badge}")
     except NotYet:
         pass  # the page says what it waits for
     except Exception as error:  # the last line of defence: a defect is one line on the page, and whole in the log
         logging.getLogger("densray.explorer").exception("a defect in the explorer")
         st.error(plain(f"A defect in densray: {type(error).__name__}: {error}"), icon=":material/bug_report:")
     write_address()
+    sidebar.show_help()
     if settings().unshared:
         names = ", ".join(settings().unshared)
         st.caption(plain(f"Too long for the address, so a shared link opens without it: {names}."))

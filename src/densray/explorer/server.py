@@ -7,13 +7,13 @@ import socket
 import threading
 import time
 import webbrowser
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from densray._threads import single_threaded_blas
 from densray.errors import DensRayError, load_extra
-from densray.explorer.workbench import Workbench, use
+from densray.explorer.workbench import CACHE_BYTES, Workbench, use
 from densray.space import WordSpace
 
 Message = MutableMapping[str, Any]
@@ -139,21 +139,20 @@ def check_ready(port: int = PORT) -> None:
 
 
 def launch(
-    space: WordSpace,
-    *,
-    source: str | None = None,
+    *spaces: WordSpace,
+    sources: Sequence[str] | None = None,
     port: int = PORT,
     browser: bool = True,
     ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Show a space in the browser, until interrupted.
+    """Show a space, or several, in the browser, until interrupted.
 
     Parameters
     ----------
-    space : WordSpace
-        Shared by all pages and visitors, never copied.
-    source : str, optional
-        The file or data set it was read from, for the commands that pages show; by default its name.
+    *spaces : WordSpace
+        Shared by all pages and visitors, never copied; the first is shown first.
+    sources : sequence of str, optional
+        The files or data sets they were read from, for commands and code that pages show; by default their names.
     port : int, default=8501
         On 127.0.0.1; nothing outside this machine can reach it.
     browser : bool, default=True
@@ -165,7 +164,11 @@ def launch(
     import streamlit
     from starlette.middleware import Middleware
 
-    use(Workbench(space, source=source))
+    if not spaces:
+        raise DensRayError("no space is given; at least one is needed.")
+    given = sources or [space.name for space in spaces]
+    share = CACHE_BYTES // len(spaces)
+    use(*(Workbench(space, source=source, max_bytes=share) for space, source in zip(spaces, given, strict=True)))
     address = f"http://{ADDRESS}:{port}"
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
         logging.getLogger(name).setLevel(logging.WARNING)

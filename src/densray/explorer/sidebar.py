@@ -2,22 +2,42 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from importlib.metadata import PackageNotFoundError, metadata
 from typing import Any
 
 import streamlit as st
 
+from densray._version import __version__
 from densray.alignment import locate_spellings
 from densray.axes._evidence import near_misses
-from densray.datasets import list_datasets, load_lexicon
+from densray.axes._options import find_seeds
+from densray.axes._views import axis_ends
+from densray.datasets import data_folder, is_at_hand, list_datasets, load_lexicon
+from densray.datasets._registry import find_dataset
 from densray.errors import DensRayError, LexiconError
 from densray.explorer.server import LARGEST_UPLOAD
-from densray.explorer.settings import AxisChoice
-from densray.explorer.widgets import NotYet, bound, choice, plain, settings, show_step, write_setting
-from densray.explorer.words import lexicon_of_lists, lexicon_of_upload, name_of_lists
-from densray.explorer.workbench import Axis, Step, Workbench, current
+from densray.explorer.settings import DEFAULTS, EXAMPLES, AxisChoice
+from densray.explorer.widgets import (
+    Hint,
+    NotYet,
+    bound,
+    choice,
+    chosen_bench,
+    plain,
+    settings,
+    show_step,
+    write_setting,
+)
+from densray.explorer.words import lexicon_of_lists, lexicon_of_upload, missing_word, name_of_lists
+from densray.explorer.workbench import Axis, Step, Workbench, benches
 from densray.lexicon import Lexicon
+from densray.report import show_count
 from densray.rotations import METHODS
+from densray.space import WordSpace
 
 #: Pinned axes; with more, an address would be too long to share.
 MAX_PINNED = 12
@@ -57,38 +77,105 @@ def _write(choices: list[AxisChoice]) -> None:
     write_setting("axes", "\n".join(choice.to_text() for choice in choices))
 
 
+_FEW_MISSING = 3  # words that are told one by one
 _LOOKED_UP = 200  # missing words for which another spelling is sought
 _SOURCES = {"lists": "Two lists", "lexicon": "Lexicon", "upload": "File"}
 
+_GLOSSARY = """
+- **Axis**: a direction of the space, found from the words you give (the *seeds*). The coordinate of a word on it is its
+  *score*.
+- **± and bars**: what other seeds of the same kind would change: one standard error after ±, two in bars.
+- **Pairs ordered rightly** (held-out AUC): of a high and a low seed that the axis has not seen, how often the high one
+  scores higher; 50% is guessing.
+- **Held-out τ**: the same as a rank correlation (Kendall's τ-b) of scores and labels; 0 is chance, 1 perfect order.
+- **Kept with other seeds** (reliability): the share of the differences between words that another list of the same
+  length would give again.
+- **Chance** (permutation p): how often shuffled labels do as well; above 0.05 the axis may be chance.
+- **Seed angle**: how far the axis lies at most from the average one of as many such seeds, in 95 of 100 cases.
+"""
 
-def show_navigation(bench: Workbench, pages: Sequence[Any], chosen: Any, icons: Sequence[str]) -> None:
-    """Show the space and the way to every page; the view goes along in the address."""
+
+def show_space() -> None:
+    """Show which space the page is about; where there are several, the choice among them."""
     with st.sidebar:
-        st.markdown(f"**densray** · {plain(bench.space.name)}")
-        st.caption(f"{len(bench.space):,} words × {bench.space.width} dimensions")
+        st.markdown(f"**densray** · {plain(chosen_bench().name)}")
+        if len(benches()) > 1:
+            choice("Space", "space", list(benches()), help="All spaces the explorer was started with.")
+        space = chosen_bench().space
+        st.caption(f"{show_count(len(space))} words × {show_count(space.width)} dimensions")
+
+
+def show_navigation(pages: Sequence[Any], chosen: Any, icons: Sequence[str]) -> None:
+    """Show the way to every page; the view goes along in the address."""
+    with st.sidebar:
         for page, icon in zip(pages, icons, strict=True):
             label = f"**{page.title}**" if page == chosen else page.title
             st.page_link(page, label=label, icon=icon, query_params=settings().to_query(), width="stretch")
 
 
-def choose_axis() -> AxisChoice:
-    """Show the widgets of the current axis, and return what they say."""
+def show_help() -> None:
+    """Show what the numbers mean, where more is written, and the version."""
+    with st.sidebar:
+        st.divider()
+        with st.popover("What the numbers mean", icon=":material/help:"):
+            st.markdown(_GLOSSARY)
+        links = documentation_links()
+        named = " · ".join(f"[{name}]({address})" for name, address in links.items())
+        st.caption(f"densray {__version__}" + (f" · {named}" if named else " · help: densray --help"))
+
+
+@cache
+def documentation_links() -> dict[str, str]:
+    """Return the addresses of the documentation and of the source that the installed package names."""
+    try:
+        named = metadata("densray").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        return {}
+    found = dict(line.split(", ", 1) for line in named if ", " in line)
+    return {name: address for name, address in found.items() if name in ("Documentation", "Source", "Repository")}
+
+
+def use_example(name: str) -> None:
+    """Make an example the current axis; for callbacks."""
+    for setting, value in zip(("high", "low"), EXAMPLES[name], strict=True):
+        write_setting(setting, value)
+    write_setting("source", "lists")
+    write_setting("name", name)
+    write_setting("without", "")
+
+
+def add_seed(word: str, end: str) -> None:
+    """Put a word at the end of a list of the current axis, "high" or "low"; for callbacks."""
+    text = settings()[end].rstrip()
+    joint = "\n" if "\n" in text else ", " if re.search(r"[,;\t]", text) or " " in word else " "
+    if joint == ", " and not re.search(r"[,;\t]", text):
+        text = ", ".join(text.split())  # a word with a blank needs commas between all
+    write_setting(end, f"{text}{joint}{word}" if text else word)
+    if word in removed_seeds(settings()):
+        write_setting("without", "\n".join(each for each in removed_seeds(settings()) if each != word))
+
+
+def choose_axis(*, with_method: bool = True) -> AxisChoice:
+    """Show the widgets of the current axis, and return what they say; a page of all methods shows no choice of one."""
     with st.sidebar:
         st.divider()
         given = settings()
         if given["source"] not in _SOURCES:
             write_setting("source", "lists")
-        source: str = st.radio("An axis from", list(_SOURCES), format_func=_SOURCES.__getitem__, horizontal=True,
+        source: str = st.radio("The axis comes from", list(_SOURCES), format_func=_SOURCES.__getitem__, horizontal=True,
                                **bound("source"))  # fmt: skip
         if source == "lists":
-            st.text_area("Words at the high end", height=110, **bound("high"))
-            st.text_area("Words at the low end", height=110, **bound("low"))
+            st.text_area("Words at the high end", height=110, help=_LIST_HELP, **bound("high"))
+            st.text_area("Words at the low end", height=110, help=_LIST_HELP, **bound("low"))
         elif source == "lexicon":
-            choice("Lexicon", "lexicon", lexicon_names())
+            choice("Lexicon", "lexicon", lexicon_names(), format_func=_lexicon_title)
+            _describe_lexicon(given["lexicon"])
         else:
             _choose_upload()
-        method = choice("Method", "method", list(METHODS))
-        st.caption(plain(METHODS[method].summary))
+        method = given["method"] if given["method"] in METHODS else "auto"
+        if with_method:
+            method = choice("Method", "method", list(METHODS), help="How the axis is found from the seeds.")
+            st.caption(plain(METHODS[method].summary))
         st.text_input("Name of the axis", placeholder=_name(source), **bound("name"))
         wanted = AxisChoice(
             given["name"].strip() or _name(source),
@@ -102,6 +189,9 @@ def choose_axis() -> AxisChoice:
         _offer_to_pin(wanted)
         _show_removed()
     return wanted
+
+
+_LIST_HELP = "Words with blanks, commas or line breaks between. Upper and lower case count as the same."
 
 
 def _offer_to_pin(wanted: AxisChoice) -> None:
@@ -130,26 +220,54 @@ def _name(source: str) -> str:
 
 
 def lexicon_names() -> list[str]:
-    """Return the lexicons of the package; a page can name no other, so that no file is read through it."""
-    return [entry.name for entry in list_datasets("lexicon") if entry.embedded]
+    """Return the lexicons on this machine; a page can name no other, so that no file is read through it."""
+    return list(_lexicon_names(str(data_folder())))
 
 
-def lexicon_of(wanted: AxisChoice) -> Lexicon:
-    """Return the labelled words of an axis."""
+@cache
+def _lexicon_names(folder: str) -> tuple[str, ...]:
+    return tuple(entry.name for entry in list_datasets("lexicon") if is_at_hand(entry.name))
+
+
+def _lexicon_title(name: str) -> str:
+    return f"{name}: {find_dataset(name).title}"
+
+
+@cache
+def _load(name: str) -> Lexicon:
+    return load_lexicon(name)
+
+
+def _describe_lexicon(name: str) -> None:
+    """Show how many words a lexicon has, and which end is high, in words of the space."""
+    if name not in lexicon_names():
+        return
+    lexicon, space = _load(name), chosen_bench().space
+    kind = "two classes" if lexicon.is_binary else "scores"
+    said = f"{show_count(len(lexicon))} words, {kind}."
+    with suppress(DensRayError):
+        low, high = axis_ends(find_seeds(space, lexicon.spelled_as(space)), n_words=3)
+        said += f" High end: {', '.join(high)}; low end: {', '.join(low)}."
+    st.caption(plain(said))
+
+
+def lexicon_of(wanted: AxisChoice, space: WordSpace) -> Lexicon:
+    """Return the labelled words of an axis, in the upper and lower case of a space."""
     if wanted.source == "lists":
         found = lexicon_of_lists(wanted.high, wanted.low, name=wanted.name)
     elif wanted.source == "lexicon":
         if wanted.lexicon not in lexicon_names():
-            raise LexiconError(f"'{wanted.lexicon}' is not a lexicon of the explorer. Choose one from the list.")
-        found = load_lexicon(wanted.lexicon)
+            raise LexiconError(f"'{wanted.lexicon}' is not a lexicon of this machine. Choose one under “Lexicon”.")
+        found = _load(wanted.lexicon)
     elif "upload" in st.session_state:
         found = st.session_state["upload"]
     elif "upload problem" in st.session_state:
         raise LexiconError(st.session_state["upload problem"])
     else:
-        raise LexiconError("no file was uploaded yet. Upload words and labels, or choose another source.")
+        raise Hint("Upload a file of words and labels in the sidebar: a word and its label (1/-1 or a score) per line.")
     removed = removed_seeds(wanted)
-    return found.without(removed) if removed else found
+    found = found.without(removed) if removed else found
+    return found.spelled_as(space)
 
 
 def removed_seeds(wanted: Mapping[str, str] | AxisChoice) -> list[str]:
@@ -161,7 +279,8 @@ def removed_seeds(wanted: Mapping[str, str] | AxisChoice) -> list[str]:
 def current_axis(bench: Workbench) -> tuple[AxisChoice, Axis]:
     """Return the axis the sidebar describes: as it was asked for, and as it was found."""
     wanted = choose_axis()
-    lexicon = lexicon_of(wanted)
+    lexicon = lexicon_of(wanted, bench.space)
+    check_language(bench, lexicon)
     try:
         return wanted, find_axis(bench, lexicon, wanted.method)
     except DensRayError:
@@ -169,6 +288,18 @@ def current_axis(bench: Workbench) -> tuple[AxisChoice, Axis]:
         missing = [word for word, row in zip(lexicon.words, rows.tolist(), strict=True) if row < 0]
         show_missing(bench, missing, len(lexicon) - len(missing))
         raise
+
+
+def check_language(bench: Workbench, lexicon: Lexicon) -> None:
+    """Ask for words where the space lacks those the explorer starts with, as one of another language does."""
+    untouched = settings()["source"] == "lists" and all(settings()[end] == DEFAULTS[end] for end in ("high", "low"))
+    if not untouched or (locate_spellings(lexicon.words, bench.space)[0] >= 0).sum() * 2 >= len(lexicon):
+        return
+    frequent = ", ".join(bench.space.words[:8])
+    raise Hint(
+        "Type words of this space under “Words at the high end” and “Words at the low end” in the sidebar. It has few "
+        f"of the English words the explorer starts with; it begins: {frequent}."
+    )
 
 
 def find_axis(bench: Workbench, lexicon: Lexicon, method: str) -> Axis:
@@ -190,13 +321,26 @@ def show_missing(bench: Workbench, missing: Sequence[str], n_found: int, *, what
         st.dataframe([{"missing": word, "the space has": instead.get(word, "")} for word in missing], hide_index=True)
 
 
+def tell_missing(bench: Workbench, missing: Sequence[str], n_found: int, *, what: str) -> None:
+    """Tell the words typed that the space lacks: a few one by one, with what it has instead, many in a table."""
+    if len(missing) > _FEW_MISSING:
+        show_missing(bench, missing, n_found, what=what)
+        return
+    for word in missing:
+        st.warning(plain(missing_word(word, bench.space)), icon=":material/search_off:")
+
+
 def _choose_upload() -> None:
     """Show the uploader; keep the lexicon of the file for this visitor."""
     file = st.file_uploader(
         "Words and labels", type=["tsv", "csv", "txt", "json"], max_upload_size=LARGEST_UPLOAD, key="uploader",
         help="A word and its label (1/-1 or a score) on each line. A link to this view cannot carry the file.",
     )  # fmt: skip
-    if file is not None and st.session_state.get("upload id") != file.file_id:
+    with st.expander("How the file is read"):
+        st.text_input("Column of words", placeholder="by its name or place", **bound("word_column"))
+        st.text_input("Column of labels", placeholder="by its name or place", **bound("label_column"))
+        choice("Encoding", "encoding", ["utf-8", "latin-1", "cp1252", "utf-16"], help="Of files that are not UTF-8.")
+    if file is not None and st.session_state.get("upload id") != _upload_id(file):
         _read_upload(file)
     if "upload" in st.session_state:
         st.caption(plain(repr(st.session_state["upload"])))
@@ -207,7 +351,12 @@ def _read_upload(file: Any) -> None:
     for key in ("upload", "upload problem"):
         st.session_state.pop(key, None)
     try:
-        reading = Step(current(), ("upload", file.file_id), lambda _: lexicon_of_upload(file.name, file.getvalue()))
+        given = {name: settings()[name] for name in ("word_column", "label_column", "encoding")}
+        reading = Step(
+            chosen_bench(),
+            ("upload", _upload_id(file)),
+            lambda _: lexicon_of_upload(file.name, file.getvalue(), **given),
+        )
         found = show_step(reading, f"Reading {plain(file.name)}")
     except DensRayError as error:
         st.session_state["upload problem"] = str(error)
@@ -215,7 +364,12 @@ def _read_upload(file: Any) -> None:
         if found is None:
             return  # cancelled: it is read when asked for again
         st.session_state["upload"] = found
-    st.session_state["upload id"] = file.file_id
+    st.session_state["upload id"] = _upload_id(file)
+
+
+def _upload_id(file: Any) -> str:
+    """Return what decides what a file is read as."""
+    return "|".join([file.file_id, *(settings()[name] for name in ("word_column", "label_column", "encoding"))])
 
 
 def without_seed(word: str) -> None:

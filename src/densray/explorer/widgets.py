@@ -13,7 +13,7 @@ import streamlit as st
 
 from densray.errors import ARGUMENT, DensRayError
 from densray.explorer.settings import Settings
-from densray.explorer.workbench import Abandoned, Job, Step, current
+from densray.explorer.workbench import Abandoned, Job, Step, Workbench, current
 from densray.figures._style import for_page
 from densray.report import typeset
 
@@ -24,6 +24,7 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~:$&])")
 #: Where Markdown would make a link, whatever is escaped; a word joiner there is not seen, and keeps it text.
 _LINKS = re.compile(r"(?<=http)(?=s?://)|(?<=www)(?=\.)|(?<=[\w.+-])(?=@[\w-]+\.)", re.IGNORECASE)
 _JOINER = "\u2060"
+_PLAIN_START = re.compile(r"[a-z]+[ ,]")  # a message that begins with a word, not with the name of a file
 _SENTENCE = re.compile(r"(?<=[.?!]) (?=[A-Z“])")
 
 
@@ -42,6 +43,11 @@ def settings() -> Settings:
         st.session_state["settings"] = Settings.from_query(st.query_params.to_dict())
     found: Settings = st.session_state["settings"]
     return found
+
+
+def chosen_bench() -> Workbench:
+    """Return the workbench of the space this visitor chose."""
+    return current(settings()["space"])
 
 
 def follow_address() -> None:
@@ -108,24 +114,59 @@ def write_several(name: str, values: Sequence[str]) -> None:
     _keep_several(name)
 
 
+class Hint(DensRayError):  # noqa: N818 - not an error
+    """Nothing is wrong: something is still to be typed or chosen, and the message says what."""
+
+
 @contextmanager
 def complain() -> Iterator[None]:
     """Show bad input on the page, as one line, where it was met."""
     try:
         yield
+    except Hint as hint:
+        st.info(plain(str(hint)), icon=":material/edit:")
     except DensRayError as error:
-        st.error(plain(typeset(without_arguments(str(error)))), icon=":material/error:")
+        st.error(plain(typeset(in_controls(str(error)))), icon=":material/error:")
 
 
-def without_arguments(message: str) -> str:
-    """Return a message of the library without the sentences that advise an argument of Python: a page has none.
+#: What the page calls the arguments that messages of the library advise.
+_CONTROLS = {
+    "word_column": "Column of words",
+    "label_column": "Column of labels",
+    "encoding": "Encoding",
+    "n_axes": "Axes",
+    "other_lexicon": "Words at the high end there",
+    "pairs": "Words to compare",
+    "solver": "Solver",
+    "method": "Method",
+}
 
-    >>> without_arguments("3 of 40 words are in the space. Use any_case=True.")
+
+def in_controls(message: str) -> str:
+    """Return a message of the library with the controls of the page in place of the arguments of Python it names.
+
+    Sentences that advise an argument for which the pages have no control are left out.
+
+    >>> in_controls("3 of 40 words are in the space. Use any_case=True.")
     '3 of 40 words are in the space.'
+    >>> in_controls("mine.csv is not UTF-8. Use encoding='latin-1'.")
+    'mine.csv is not UTF-8. Use “Encoding”: latin-1.'
     """
+
+    def said(match: re.Match[str]) -> str:
+        name, value = match["name"] or match["alone"], (match["value"] or "").strip("'\"")
+        if name not in _CONTROLS:
+            return match[0]
+        return f"“{_CONTROLS[name]}”" + (f": {value}" if value and value != "…" else "")
+
     sentences = _SENTENCE.split(message)
-    kept = [each for each in sentences if not ARGUMENT.search(each)]
-    return " ".join(kept or sentences)
+    kept = [
+        each
+        for each in sentences
+        if all((match["name"] or match["alone"]) in _CONTROLS for match in ARGUMENT.finditer(each))
+    ]
+    found = " ".join(ARGUMENT.sub(said, each) for each in kept or sentences)
+    return found[:1].upper() + found[1:] if _PLAIN_START.match(found) else found
 
 
 def chart(figure: Any, place: Any = st, **more: Any) -> Any:
@@ -152,6 +193,12 @@ def charts(figures: Mapping[str, Any], *, columns: int, titles: bool = True) -> 
 def download(label: str, file_name: str, content: Callable[[], bytes], *, help: str | None = None) -> None:
     """Offer a file that is made when it is asked for."""
     st.download_button(label, content, file_name, on_click="ignore", help=help, icon=":material/download:")
+
+
+def show_code(lines: str) -> None:
+    """Show the Python that gives what the page shows, with a button to copy it."""
+    with st.expander("Copy as Python"):
+        st.code(lines, language="python")
 
 
 def written(write: Callable[[Path], object], name: str) -> bytes:
@@ -190,8 +237,8 @@ def show_step(step: Step[Found], label: str, *, start: str | None = None) -> Fou
         st.button(button, key=f"start {step.name}", on_click=waiting.update, args=({step.name: False},))
         return None
     while True:
-        job = current().jobs.start(step.name, step.run)
-        _watch(job, step.name, label)
+        job = step.bench.jobs.start(step.name, step.run)
+        _watch(job, step, label)
         try:
             found: Found = job.result()
         except Abandoned:
@@ -199,20 +246,21 @@ def show_step(step: Step[Found], label: str, *, start: str | None = None) -> Fou
         return found
 
 
-def _watch(job: Job, name: str, label: str) -> None:
+def _watch(job: Job, step: Step[Any], label: str) -> None:
     """Wait for a step; show how far it is, and the way out, if it takes longer than a moment."""
     if job.watch(_SECONDS_BEFORE_BAR):
         return
     place = st.empty()
     with place.container(horizontal=True, vertical_alignment="center"):
         bar = st.progress(0.0, text=label)
-        st.button("Cancel", key=f"cancel {name}", on_click=_cancel, args=(name,))
+        st.button("Cancel", key=f"cancel {step.name}", on_click=_cancel, args=(step,))
     while not job.watch(_SECONDS_BETWEEN_LOOKS):
         done, total = job.progress
-        bar.progress(min(done / total, 1.0) if total else 0.0, text=label)  # also lets a click through
+        said = f"{label}: {named}" if (named := step.says(done, total)) else label
+        bar.progress(min(done / total, 1.0) if total else 0.0, text=said)  # also lets a click through
     place.empty()
 
 
-def _cancel(name: str) -> None:
-    st.session_state["steps"][name] = True
-    current().jobs.cancel(name)
+def _cancel(step: Step[Any]) -> None:
+    st.session_state["steps"][step.name] = True
+    step.bench.jobs.cancel(step.name)

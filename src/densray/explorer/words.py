@@ -12,6 +12,7 @@ from densray.analogies import AnalogySet
 from densray.axes._evidence import near_misses
 from densray.errors import DensRayError, LexiconError
 from densray.lexicon import Lexicon
+from densray.report import show_count
 from densray.space import WordSpace
 
 #: Words of a pasted list, and letters of a word: more is a slip of the clipboard.
@@ -19,6 +20,7 @@ MOST_WORDS, LONGEST_WORD = 20_000, 200
 #: Example pairs of one relation; every solver answers at once with so many.
 MOST_PAIRS = 500
 _LONGEST_NAME = 80  # letters
+_FEW_WORDS = 50_000  # a space of fewer has hardly any names
 _MOST_BYTES = 200  # of a name: file systems take 255, and endings come to it
 _JOINTS = re.compile(r"[\t,;:\s]")
 _ENDINGS = (".tsv", ".csv", ".txt", ".json")
@@ -70,21 +72,98 @@ def name_of_lists(high: str, low: str) -> str:
 
 def lexicon_of_lists(high: str, low: str, *, name: str = "two lists") -> Lexicon:
     """Return two pasted lists as a lexicon, the first 1 and the second -1."""
-    lists = {"first": words_of_text(high), "second": words_of_text(low)}
-    for which, words in lists.items():
+    lists = {"high": words_of_text(high), "low": words_of_text(low)}
+    for end, words in lists.items():
         if not words:
-            raise LexiconError(f"the {which} list is empty. An axis needs words at both ends: type some in each list.")
-    return Lexicon.from_word_lists(lists["first"], lists["second"], name=name)
+            raise LexiconError(f"“Words at the {end} end” is empty. An axis needs words at both ends: type some there.")
+    return Lexicon.from_word_lists(lists["high"], lists["low"], name=name)
 
 
-def lexicon_of_upload(file_name: str, content: bytes) -> Lexicon:
-    """Return an uploaded file of words and labels; what is wrong with it is told under its own name."""
+def lexicon_of_upload(
+    file_name: str, content: bytes, *, word_column: str = "", label_column: str = "", encoding: str = "utf-8"
+) -> Lexicon:
+    """Return an uploaded file of words and labels; what is wrong with it is told under its own name.
+
+    A file that is no table of words and labels is told by what it seems to be.
+    """
     name = re.sub(r"[^\w.-]", "_", re.split(r"[/\\]", file_name)[-1])[-_LONGEST_NAME:].lstrip(".")
     stem, ending = (Path(name).stem, Path(name).suffix) if Path(name).suffix.lower() in _ENDINGS else (name, ".txt")
     with TemporaryDirectory() as folder:
         place = Path(folder) / f"{_within_bytes(stem) or 'upload'}{ending}"
         place.write_bytes(content)
-        return Lexicon.read(place)
+        word_at, label_at = word_column.strip() or None, label_column.strip() or None
+        kind = kind_of_file(content)
+        try:
+            if kind == _VECTORS and word_at is None and label_at is None:  # its last numbers could be read as labels
+                raise LexiconError(kind)
+            return Lexicon.read(place, word_column=word_at, label_column=label_at, encoding=encoding)
+        except LexiconError as error:
+            if kind is None:
+                raise
+            raise LexiconError(
+                f"{place.name} seems to be {kind}. A file of words and labels is needed here: on each line a word and "
+                "its label (1/-1, or a score)."
+            ) from error
+
+
+_VECTORS = "a file of word vectors; open it with: densray explore FILE"
+
+
+def kind_of_file(content: bytes) -> str | None:
+    """Return what a file seems to be that is not one of words and labels; None where nothing says so.
+
+    >>> kind_of_file(b"%PDF-1.7")
+    'a PDF'
+    >>> kind_of_file(b"the 0.1 0.2 0.3 0.4 0.5\\nof 0.2 0.1 0.4 0.3 0.6\\n")
+    'a file of word vectors; open it with: densray explore FILE'
+    """
+    for beginning, kind in _SIGNATURES.items():
+        if content.startswith(beginning):
+            inside = content[:4096]
+            if beginning == b"PK\x03\x04":
+                named = [name for mark, name in _ARCHIVES.items() if mark in inside]
+                return named[0] if named else kind
+            return kind
+    lines = [line.split() for line in content[:20_000].decode("latin-1").splitlines()[:3] if line.strip()]
+    if lines and len(lines[0]) == 2 and all(part.isdigit() for part in lines[0]):
+        lines = lines[1:]  # the header of word2vec: words and dimensions
+        if lines and b"\x00" in content[:20_000]:
+            return _VECTORS
+    rows = [line[1:] for line in lines]
+    if rows and min(map(len, rows)) >= _FEWEST_NUMBERS and all(map(_is_number, rows[0])):
+        return _VECTORS
+    words = content[:20_000].decode("utf-8", "replace").splitlines()
+    if len(words) > 1 and all(len(line.split()) <= 1 and not re.search(r"[,;\t]", line) for line in words):
+        return "a list of words without labels; paste such lists under “Two lists”"
+    return None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+_FEWEST_NUMBERS = 4  # on a line, from which on they are a vector
+_SIGNATURES = {
+    b"%PDF": "a PDF",
+    b"PK\x03\x04": "a zip archive",
+    b"\x1f\x8b": "a file packed with gzip; unpack it first",
+    b"\xd0\xcf\x11\xe0": "an old Office file (.xls, .doc); save it as .csv",
+    b"PAR1": "a parquet table; save it as .csv",
+    b"\x89PNG": "a picture",
+    b"\xff\xd8\xff": "a picture",
+    b"<!DOCTYPE": "a web page",
+    b"<html": "a web page",
+}
+_ARCHIVES = {
+    b"xl/": "an Excel file (.xlsx); save it as .csv",
+    b"[Content_Types]": "an Office file; save it as .csv",
+    b"word/": "a Word file; save it as text",
+    b".npy": "a NumPy archive, such as an axis that densray saved",
+}
 
 
 def pairs_of_text(text: str) -> AnalogySet:
@@ -123,8 +202,18 @@ def text_of_pairs(pairs: Iterable[tuple[str, ...]]) -> str:
     )
 
 
+def find_words(text: str, space: WordSpace) -> tuple[list[str], list[str]]:
+    """Return the words of a pasted list as a space spells them, in any case, and those it lacks."""
+    words = words_of_text(text)
+    rows = space.locate(words, any_case=True).tolist()
+    found = dict.fromkeys(space.words[row] for row in rows if row >= 0)
+    return list(found), [word for word, row in zip(words, rows, strict=True) if row < 0]
+
+
 def missing_word(word: str, space: WordSpace) -> str:
     """Return the line that says a word is missing, and which one the space has instead."""
     instead = near_misses([word], space)
+    if not instead and word[:1].isupper() and len(space) < _FEW_WORDS:
+        return f"“{word[:60]}” is not in the space, which has {show_count(len(space))} words and hardly any names."
     hint = f" It has “{instead[0].found}”." if instead else ""
     return f"“{word[:60]}” is not in the space.{hint}"

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from densray.axes._comparison import FailedTrial, MethodComparison, MethodTrial,
 from densray.axes._model import AxisModel
 from densray.axes._options import find_seeds, fit_rotation
 from densray.axes._scoring import Induction, score_vocabulary
+from densray.axes._spaces import SpaceComparison, compare_spaces
 from densray.debiasing import RemovalResult, concept_of, evaluate_removal, find_erasure, measure_original
 from densray.debiasing._preview import FoundErasure
 from densray.lexicon import Lexicon
@@ -176,12 +178,15 @@ class Step(Generic[Found]):
         Given a function to call with the steps done and their number, or None.
     renamed : callable, optional
         What decides a result does not include names: puts them in.
+    says : callable, optional
+        Names what is being done, given the steps done and their number.
     """
 
     bench: Workbench
     key: tuple[Hashable, ...]
     find: Callable[[Progress | None], Found]
     renamed: Callable[[Found], Found] = field(default=lambda found: found)
+    says: Callable[[int, int], str] = field(default=lambda done, total: "")
 
     @property
     def name(self) -> str:
@@ -205,7 +210,7 @@ class Workbench:
     ----------
     space : WordSpace
     source : str, optional
-        The file or data set the space was read from, for the commands that pages show; by default its name.
+        The file or data set the space was read from, for the commands and code that pages show; by default its name.
     max_bytes : int
         Of the results that are kept; those looked at longest ago go first, and a larger one is not kept at all.
     """
@@ -213,6 +218,8 @@ class Workbench:
     def __init__(self, space: WordSpace, *, source: str | None = None, max_bytes: int = CACHE_BYTES) -> None:
         self.space = space
         self.source = source or space.name
+        #: What pages call the space; a file that stores no name goes by its own.
+        self.name = space.name if space.name not in ("", "space") else Path(self.source).stem
         self.jobs = Jobs()
         self._results: LRUCache[Hashable, Any] = LRUCache(max_bytes, getsizeof=count_bytes)
         self._lock = threading.Lock()
@@ -274,6 +281,29 @@ class Workbench:
         key = ("comparison", *identity(lexicon, ",".join(methods)))
         return Step(self, key, find, lambda found: replace(found, lexicon=lexicon.name))
 
+    def moves(
+        self,
+        other: Workbench,
+        lexicon: Lexicon,
+        method: str,
+        other_lexicon: Lexicon | None = None,
+        pairs: tuple[tuple[str, str], ...] | None = None,
+    ) -> Step[SpaceComparison]:
+        """Find the words that moved along an axis from this space to another."""
+
+        def find(_: Progress | None) -> SpaceComparison:
+            return compare_spaces(
+                self.space.renamed(self.name),
+                other.space.renamed(other.name),
+                lexicon,
+                other_lexicon=other_lexicon,
+                pairs=pairs,
+                method=method,
+            )
+
+        theirs = None if other_lexicon is None else identity(other_lexicon, method)
+        return Step(self, ("moves", other.name, *identity(lexicon, method), theirs, pairs), find)
+
     def erasure(self, lexicon: Lexicon, remover: str) -> Step[FoundErasure]:
         """Find what a remover learns from a concept."""
         key = ("erasure", *identity(lexicon, remover))
@@ -302,20 +332,34 @@ def identity(lexicon: Lexicon, method: str) -> tuple[Hashable, ...]:
     return method, lexicon.words, lexicon.labels.tobytes()
 
 
-_current: Workbench | None = None
+#: The workbenches on show, by name; the pages run as a script of their own, which nothing can be handed to.
+_benches: dict[str, Workbench] = {}
 
 
-def use(workbench: Workbench) -> None:
-    """Show this one from now on."""
-    global _current  # noqa: PLW0603  the pages run as a script of their own, which nothing can be handed to
-    _current = workbench
+def use(*workbenches: Workbench) -> None:
+    """Show these from now on; spaces of one name go by their files, then by numbers."""
+    _benches.clear()
+    names = [bench.name for bench in workbenches]
+    for bench in workbenches:
+        if names.count(bench.name) > 1:
+            bench.name = Path(bench.source).stem
+        number, stem = 1, bench.name
+        while bench.name in _benches:
+            number += 1
+            bench.name = f"{stem} ({number})"
+        _benches[bench.name] = bench
 
 
-def current() -> Workbench:
-    """Return the workbench on show; where none was chosen, that of the embedded space."""
-    if _current is None:
+def benches() -> dict[str, Workbench]:
+    """Return the workbenches on show by name; where there is none, that of the embedded space."""
+    if not _benches:
         from densray.datasets import load_space
 
         use(Workbench(load_space("googlenews-26k")))
-    assert _current is not None
-    return _current
+    return dict(_benches)
+
+
+def current(name: str = "") -> Workbench:
+    """Return a workbench by its name; the first where there is none of that name."""
+    found = benches()
+    return found.get(name) or next(iter(found.values()))

@@ -15,26 +15,31 @@ from densray.analogy import SOLVERS, AnalogyResult, Answer, Prediction, compare_
 from densray.analogy._pairs import SkippedPair, UsableCategory, case_matters, find_usable
 from densray.datasets import is_at_hand, list_datasets, load_analogies
 from densray.errors import name_some
+from densray.explorer.settings import DEFAULTS, ask_code, benchmark_code
 from densray.explorer.sidebar import show_missing
 from densray.explorer.widgets import (
+    Hint,
     bound,
     chart,
     charts,
     choice,
     choose_several,
+    chosen_bench,
     complain,
     plain,
     settings,
+    show_code,
     show_step,
     write_setting,
 )
 from densray.explorer.words import missing_word, pairs_of_text, text_of_pairs
-from densray.explorer.workbench import Step, Workbench, current
+from densray.explorer.workbench import Step, Workbench
 from densray.figures import analogy_heat_map, answer_parts
 from densray.rotations import METHODS
 from densray.space import WordSpace
 
 TITLE, ICON = "Analogies", ":material/join_right:"
+LEAD = "Example pairs teach a relation; a query asks for the missing partner. The benchmark asks whole sets."
 
 _PARTS = {"ask": "Ask", "benchmark": "Benchmark"}
 _ROTATIONS = sorted(METHODS, key=lambda name: name != "densray-unit")  # the paper's first: what others fall back to
@@ -53,7 +58,7 @@ class _Answered:
 
 def show() -> None:
     """Show the part that was chosen: a question of one's own, or the benchmark."""
-    bench = current()
+    bench = chosen_bench()
     if settings()["part"] not in _PARTS:
         write_setting("part", "ask")
     part = st.segmented_control("Part", list(_PARTS), format_func=_PARTS.__getitem__, required=True,
@@ -70,15 +75,25 @@ def _show_question(bench: Workbench) -> None:
         name, rotation = _choose_question()
     with outcome, complain():
         pairs = pairs_of_text(settings()["pairs"])
+        _check_language(bench, pairs)
         with inputs:
             _show_missing_pairs(bench, pairs)
         query = settings()["query"].strip()
         if not query:
-            st.info("Type a query: a word whose partner is wanted.", icon=":material/edit:")
+            st.info("Type a word whose partner is wanted under “Query”.", icon=":material/edit:")
         elif _is_known(bench.space, query):
             found = _ask(bench, pairs.categories[0], name, rotation, query)
             if found is not None:
                 _show_answers(bench.space, query, found)
+                examples = [(pair.query, pair.answer) for pair in pairs.categories[0]]
+                show_code(ask_code(bench.source, examples, name, rotation, query))
+
+
+def _check_language(bench: Workbench, pairs: AnalogySet) -> None:
+    """Ask for pairs where the space lacks those the explorer starts with, as one of another language does."""
+    untouched = settings()["pairs"] == DEFAULTS["pairs"]
+    if untouched and len(bench.space.absent(pairs.words, any_case=True)) * 2 > len(pairs.words):
+        raise Hint("Type pairs of words of this space under “Example pairs”, and a “Query”: it has few of these words.")
 
 
 def _choose_question() -> tuple[str, str | None]:
@@ -218,6 +233,8 @@ def show_benchmark(bench: Workbench) -> None:
     )
     if results is not None:
         _show_results(bench, results, None if section == _ALL else analogies[section])
+        part = None if section == _ALL else section
+        show_code(benchmark_code(bench.source, analogies.name, part, solvers, any_case))
 
 
 def _choose_set(bench: Workbench) -> AnalogySet:

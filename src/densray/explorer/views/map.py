@@ -13,24 +13,50 @@ import streamlit as st
 from densray.axes._views import axis_ends, axis_relation, map_frame, map_rows
 from densray.datasets import load_word_list
 from densray.errors import DensRayError, LexiconError
-from densray.explorer.settings import AxisChoice
-from densray.explorer.sidebar import choose_axis, find_axis, lexicon_names, lexicon_of, pinned_axes, show_missing
-from densray.explorer.widgets import bound, chart, choice, download, plain, settings
-from densray.explorer.words import file_stem, missing_word, name_of_lists, words_of_text
-from densray.explorer.workbench import Axis, Workbench, current
+from densray.explorer.settings import AxisChoice, map_code
+from densray.explorer.sidebar import (
+    add_seed,
+    check_language,
+    choose_axis,
+    find_axis,
+    lexicon_names,
+    lexicon_of,
+    pinned_axes,
+    show_missing,
+    tell_missing,
+)
+from densray.explorer.views.compare import show_comparison
+from densray.explorer.widgets import (
+    Hint,
+    bound,
+    chart,
+    choice,
+    chosen_bench,
+    complain,
+    download,
+    plain,
+    settings,
+    show_code,
+    write_setting,
+)
+from densray.explorer.words import file_stem, find_words, name_of_lists, words_of_text
+from densray.explorer.workbench import Axis, Workbench
 from densray.figures import axis_scatter
 from densray.figures._style import to_bytes
-from densray.report import show_number
+from densray.report import show_count, show_number
 
 TITLE, ICON = "Map", ":material/scatter_plot:"
+LEAD = "Words in a plane of two axes you chose. Click a word for its neighbours; zoom in and more words are named."
 
+_ROLES = {"x": "Across", "y": "Up", "color": "Colour"}
+_NEIGHBORS = 10
 _POINTS = ["500", "1000", "2000", "5000"]
 _SHOWN = {"frequent": "Most frequent words", "seeds": "Seeds of the axes", "occupations": "Occupations",
-          "list": "A list of mine"}  # fmt: skip
+          "list": "A list of my own"}  # fmt: skip
 _KINDS = {"png": "A picture.", "svg": "For print.", "html": "A page that opens offline and zooms."}
 _SIZE = (760, 620)  # for labels to stand apart; a wider window stretches it
 _FEW_WORDS, _MANY_WORDS = 500, 1_100  # few leave room for more labels; so many are drawn on a canvas
-_MOST_SHOWN, _MOST_MARKED, _FEW_MISSING = 5_000, 100, 3
+_MOST_SHOWN, _MOST_MARKED = 5_000, 100
 
 
 @dataclass(frozen=True)
@@ -50,8 +76,12 @@ class _Side:
 
 def show() -> None:
     """Show words along the axes chosen."""
-    bench = current()
-    sides = _sides(bench, _choose_axes(_offered(choose_axis())))
+    bench = chosen_bench()
+    wanted = choose_axis()
+    chosen = _choose_axes(_offered(wanted))
+    if wanted in chosen.values():
+        check_language(bench, lexicon_of(wanted, bench.space))
+    sides = _sides(bench, chosen)
     rows, marked = _choose_words(bench, sides)
     axes = {side.name: side.axis.ranking for side in sides.values()}
     draw = partial(
@@ -71,7 +101,11 @@ def show() -> None:
         drawn = drawn.properties(usermeta={"embedOptions": {"renderer": "canvas"}})
     chart(drawn)
     _show_relation(sides, rows)
+    _show_card(bench, sides, rows, wanted)
+    with complain():
+        show_comparison(bench, sides["x"].axis.lexicon, chosen["x"])
     _offer_downloads(sides, draw)
+    show_code(_code(bench, sides, chosen, rows))
 
 
 def _offered(chosen: AxisChoice) -> dict[str, AxisChoice]:
@@ -92,11 +126,11 @@ def _choose_axes(offered: Mapping[str, AxisChoice]) -> dict[str, AxisChoice]:
 
     across, up, color = st.columns(3)
     with across:
-        chosen = {"x": choice("Across", "x", list(offered), format_func=label)}
+        chosen = {"x": choice(_ROLES["x"], "x", list(offered), format_func=label)}
     with up:
-        chosen["y"] = choice("Up", "y", list(offered), format_func=label)
+        chosen["y"] = choice(_ROLES["y"], "y", list(offered), format_func=label)
     with color:
-        chosen["color"] = choice("Colour", "color", ["", *offered], format_func=label)
+        chosen["color"] = choice(_ROLES["color"], "color", ["", *offered], format_func=label)
     found = {role: offered[key] for role, key in chosen.items() if key}
     names = {role: each.name for role, each in found.items()}
     return {  # two different axes of one name are told apart
@@ -111,10 +145,17 @@ def _sides(bench: Workbench, chosen: Mapping[str, AxisChoice]) -> dict[str, _Sid
     found = {}
     for role, wanted in chosen.items():
         try:
-            axis = find_axis(bench, lexicon_of(wanted), wanted.method)
+            axis = find_axis(bench, lexicon_of(wanted, bench.space), wanted.method)
+        except Hint:
+            raise
         except DensRayError as error:
+            if wanted.source == "lexicon":
+                raise Hint(
+                    f"The space has too few words of the axis “{wanted.name[:60]}”. Choose another under "
+                    f"“{_ROLES[role]}”; an axis of your own can be pinned in the sidebar."
+                ) from error
             raise LexiconError(f"there is no axis “{wanted.name[:60]}”: {error}") from error
-        low, high = (", ".join(word[:24] for word in words) for words in axis_ends(bench.space, axis.seeds))
+        low, high = (", ".join(word[:24] for word in words) for words in axis_ends(axis.seeds))
         is_named = wanted.source != "lists" or wanted.name != name_of_lists(wanted.high, wanted.low)
         found[role] = _Side(wanted.name, axis, low, high, is_named)
     return found
@@ -129,16 +170,11 @@ def _choose_words(bench: Workbench, sides: Mapping[str, _Side]) -> tuple[list[in
         st.text_input("Find and mark", placeholder="one word or several", **bound("mark"))
     with how:
         rows = _rows(bench, sides, shown)
-    wanted = words_of_text(settings()["mark"])[:_MOST_MARKED]
-    missing = bench.space.absent(wanted)
-    marked = [word for word in wanted if word not in missing]
-    if len(missing) > _FEW_MISSING:
-        show_missing(bench, missing, len(marked), what="words to mark")
-    else:
-        for word in missing:
-            st.warning(plain(missing_word(word, bench.space)), icon=":material/search_off:")
+    marked, missing = find_words(settings()["mark"], bench.space)
+    marked = marked[:_MOST_MARKED]
+    tell_missing(bench, missing, len(marked), what="words to mark")
     if not rows and not marked:
-        raise LexiconError("there is no word to show. Type some words of the space, or choose the most frequent ones.")
+        raise Hint("Type some words of the space under “The words”, or choose the most frequent under “Words”.")
     return list(dict.fromkeys([*rows, *bench.space.locate(marked).tolist()])), marked
 
 
@@ -153,9 +189,9 @@ def _rows(bench: Workbench, sides: Mapping[str, _Side], shown: str) -> list[int]
     else:
         st.text_area("The words", height=110, placeholder="one per line, or with commas between", **bound("list"))
         words = words_of_text(settings()["list"])
-    rows: list[int] = [row for row in bench.space.locate(words).tolist() if row >= 0]
+    rows: list[int] = [row for row in bench.space.locate(words, any_case=True).tolist() if row >= 0]
     if shown != "seeds":
-        show_missing(bench, bench.space.absent(words), len(rows), what="words")
+        show_missing(bench, bench.space.absent(words, any_case=True), len(rows), what="words")
     if len(rows) > _MOST_SHOWN:
         st.caption(f"The first {_MOST_SHOWN:,} of {len(rows):,} words are shown.")
     return rows[:_MOST_SHOWN]
@@ -177,6 +213,50 @@ def _show_relation(sides: Mapping[str, _Side], rows: Sequence[int]) -> None:
     )
     if sides["x"].axis.ranking is sides["y"].axis.ranking:
         st.info("Both axes are the same. Choose another; an axis of your own can be pinned while you make the next.")
+
+
+def _show_card(bench: Workbench, sides: Mapping[str, _Side], rows: Sequence[int], wanted: AxisChoice) -> None:
+    """Show the word clicked or chosen: its neighbours, its place on each axis, and the lists it could join."""
+    words = [bench.space.words[row] for row in rows]
+    if settings()["card"] not in words:
+        settings()["card"] = ""
+        st.session_state.pop("setting card", None)
+    word = choice("Look at a word", "card", ["", *sorted(words, key=str.lower)], format_func=lambda one: one or "none",
+                  help="A click on the map chooses it too.")  # fmt: skip
+    if not word:
+        return
+    with st.container(border=True):
+        st.markdown(f"**{plain(word)}**")
+        near = ", ".join(f"{other} ({show_number(cosine, 2)})" for other, cosine in
+                         bench.space.neighbors(word, k=_NEIGHBORS))  # fmt: skip
+        st.markdown(plain(f"Nearest words, by cosine: {near}."))
+        for side in {side.name: side for side in sides.values()}.values():
+            entry = side.axis.ranking.lookup([word], space=bench.space)[0]
+            st.markdown(plain(
+                f"On “{side.name}”: score {show_number(entry['score'])}, rank {show_count(entry['rank'])} of "
+                f"{show_count(len(bench.space))} ({side.low} … {side.high})."
+            ))  # fmt: skip
+        with st.container(horizontal=True):
+            for end in ("high", "low") if wanted.source == "lists" else ():
+                st.button(f"Add to the {end} list", key=f"card {end}", icon=":material/add:", on_click=add_seed,
+                          args=(word, end))  # fmt: skip
+            st.button("Mark it", key="card mark", icon=":material/push_pin:", on_click=_mark, args=(word,),
+                      help="Here, and among “My words” on Axis.")  # fmt: skip
+
+
+def _mark(word: str) -> None:
+    """Put a word among those marked on the map and looked up on Axis; for callbacks."""
+    for name in ("mark", "words"):
+        known = words_of_text(settings()[name])
+        write_setting(name, ", ".join(dict.fromkeys([*known, word])))
+
+
+def _code(bench: Workbench, sides: Mapping[str, _Side], chosen: Mapping[str, AxisChoice], rows: Sequence[int]) -> str:
+    """Return the Python of this map."""
+    lexicons = {sides[role].name: (sides[role].axis.lexicon, chosen[role]) for role in sides}
+    frequent = list(rows) == list(range(len(rows)))
+    words = len(rows) if frequent else [bench.space.words[row] for row in rows]
+    return map_code(bench.source, lexicons, words, sides["color"].name if "color" in sides else None)
 
 
 def _offer_downloads(sides: Mapping[str, _Side], draw: Callable[..., Any]) -> None:

@@ -13,20 +13,37 @@ from densray.axes._files import save_axis
 from densray.axes._model import AxisModel
 from densray.datasets import load_similarity, load_word_list
 from densray.debiasing import (
+    DEFAULT_REMOVER,
     REMOVERS,
     RemovalPreview,
     RemovalResult,
+    concept_of,
     preview_removal,
     summarize_recovery,
     typical_anchors,
 )
 from densray.debiasing._preview import common_words
+from densray.debiasing._removers import PREDICTIVE
 from densray.erasure import Erasure
 from densray.errors import LexiconError
-from densray.explorer.sidebar import choose_axis, lexicon_of
-from densray.explorer.widgets import bound, charts, choice, complain, download, plain, settings, show_step, written
-from densray.explorer.words import file_stem, words_of_text
-from densray.explorer.workbench import RemovalWords, Workbench, current
+from densray.explorer.settings import remove_code
+from densray.explorer.sidebar import check_language, choose_axis, lexicon_of, tell_missing
+from densray.explorer.widgets import (
+    Hint,
+    bound,
+    charts,
+    choice,
+    chosen_bench,
+    complain,
+    download,
+    plain,
+    settings,
+    show_code,
+    show_step,
+    written,
+)
+from densray.explorer.words import file_stem, find_words, missing_word, words_of_text
+from densray.explorer.workbench import RemovalWords, Workbench, identity
 from densray.figures import difference_panels
 from densray.formats import write_space
 from densray.lexicon import Lexicon
@@ -34,26 +51,39 @@ from densray.report import show_number
 from densray.rotations import Rotation
 
 TITLE, ICON = "Remove", ":material/ink_eraser:"
+LEAD = "Take the axis of the sidebar out of the space: what went, what is still there, and what it cost."
 
-_REMOVERS = [name for name, remover in REMOVERS.items() if not remover.needs_pairs]
+#: What finds the direction along which the means differ comes first; what was made to predict, and the control, last.
+_FIRST = (DEFAULT_REMOVER, "leace", "densray-unit", "densray", "inlp")
+_REMOVERS = sorted(
+    (name for name, remover in REMOVERS.items() if not remover.needs_pairs),
+    key=lambda name: (
+        _FIRST.index(name) if name in _FIRST else len(_FIRST),
+        (name in PREDICTIVE) + 2 * (name == "random"),
+    ),
+)
 _AXES = [str(count) for count in (*range(1, 11), 15, 20, 30, 50, 100)]
 _NEUTRAL = {"occupations": "320 occupations", "frequent": "500 frequent words", "list": "A list of my own"}
-_FREQUENT, _MOST_DRAWN = 500, 2000
+_FREQUENT, _MOST_DRAWN, _FEWEST = 500, 2000, 3
+#: Words to keep that a command can name; more go into a file.
+_FEW_KEPT = 10
 #: Bytes of vectors up to which the browser gets the whole space.
 _LARGEST = 200_000_000
 _FILES = {".densray": 1.0, ".bin": 1.0, ".vec": 3.1}  # and their size against four bytes per number
 _HELP = {
-    "anchor gap": "Mean distance between a word's cosines to the two: 0 is as near to either.",
-    "direct bias": "Mean share of a word along the difference of the two: direct bias (Bolukbasi et al. 2016).",
-    "men": "Spearman's correlation of cosines with human ratings: what removal should not cost.",
+    "anchor gap": "How much nearer a word is to one of the two than to the other, by cosine, on average. If it were "
+    "gone: 0.",
+    "direct bias": "How much of a word lies along the concept, on average (Bolukbasi et al. 2016). If it were gone: 0.",
+    "men": "Spearman's correlation of cosines with people's ratings of similarity: what removal should not cost.",
 }
 
 
 def show() -> None:
     """Show what becomes of the space without the current concept."""
-    bench = current()
-    wanted = choose_axis()
-    lexicon = lexicon_of(wanted)
+    bench = chosen_bench()
+    wanted = choose_axis(with_method=False)
+    lexicon = lexicon_of(wanted, bench.space)
+    check_language(bench, lexicon)
     remover = _choose_remover()
     words = _choose_words(bench, lexicon)
     found = show_step(bench.erasure(lexicon, remover), f"Learning from {len(lexicon):,} words what to remove")
@@ -62,13 +92,16 @@ def show() -> None:
     if found.remark:
         st.warning(plain(found.remark), icon=":material/warning:")
     ratings = bench.recall(("ratings", "men"), lambda: load_similarity("men"))
+    pairs = bench.recall(("pairs", *identity(lexicon, "")), lambda: concept_of(lexicon, words.anchors, ()).pairs)
     preview = preview_removal(
-        bench.space, found.erasure, words.neutral, words.anchors, keep=words.keep, ratings=[ratings]
+        bench.space, found.erasure, words.neutral, words.anchors, keep=words.keep, pairs=pairs, ratings=[ratings]
     )
     _show_preview(preview)
     tests = st.container()
-    st.subheader("Take it with you")  # made before the tests, so that it is there while they run
-    _offer_downloads(bench, found.erasure, words, stem=file_stem(wanted.name, otherwise="axis"))
+    st.subheader("Downloads")  # made before the tests, so that it is there while they run
+    name = f"{bench.name} without {wanted.name}"
+    _offer_downloads(bench, found.erasure, words, stem=file_stem(wanted.name, otherwise="axis"), name=name)
+    show_code(remove_code(bench.source, lexicon, wanted, remover, words.anchors, words.neutral, words.keep, name))
     with tests:
         st.subheader("Is it gone?")
         with complain():
@@ -79,12 +112,17 @@ def _choose_remover() -> str:
     """Return the remover chosen, with its number of axes."""
     left, right = st.columns([3, 1])
     with left:
-        name = choice("Remove it by", "remover", _REMOVERS)
-        own = "It finds its own axes: the method in the sidebar is that of the other pages."
-        st.caption(plain(f"{REMOVERS[name].summary}. {own}"))
+        name = choice("Method of removal", "remover", _REMOVERS, format_func=_describe)
+        st.caption(plain(f"{REMOVERS[name].summary}. It learns what to remove from the words of the sidebar."))
     with right:
         count = choice("Axes", "n_axes", _AXES, help="How many directions are taken out, the concept's own first.")
     return f"{name}:{count}"
+
+
+def _describe(name: str) -> str:
+    """Return a remover with what it does, in a line."""
+    advice = " (recommended)" if name == DEFAULT_REMOVER else " (made to predict)" if name in PREDICTIVE else ""
+    return f"{name}{advice}: {REMOVERS[name].summary}"
 
 
 def _choose_words(bench: Workbench, lexicon: Lexicon) -> RemovalWords:
@@ -92,32 +130,41 @@ def _choose_words(bench: Workbench, lexicon: Lexicon) -> RemovalWords:
     usual = typical_anchors(bench.space, lexicon)
     left, right = st.columns(2)
     with left:
-        st.text_input("Two words that stand for its ends", placeholder=", ".join(usual), **bound("anchors"))
+        st.text_input("Two words that stand for its ends", placeholder=", ".join(usual), **bound("anchors"),
+                      help="The words to look at are compared with these two, before and after.")  # fmt: skip
     with right:
         kind = choice("Words to look at", "neutral_from", list(_NEUTRAL), format_func=_NEUTRAL.__getitem__)
     if kind == "list":
         st.text_area("Words that should be free of it", height=90, **bound("neutral"))
     with st.expander("Words to leave as they are"):
-        st.text_area("They carry the concept by right", height=90, label_visibility="collapsed",
+        st.text_area("Words that mean the concept itself, and should keep it", height=90,
                      placeholder="queen, king, …", **bound("keep"))  # fmt: skip
-    anchors = tuple(words_of_text(settings()["anchors"])) or usual
-    if len(anchors) != 2:
+        keep, unknown = find_words(settings()["keep"], bench.space)
+        tell_missing(bench, unknown, len(keep), what="words to leave as they are")
+    anchors, missing = find_words(settings()["anchors"], bench.space)
+    typed = words_of_text(settings()["anchors"])
+    if missing:
+        raise LexiconError(" ".join(missing_word(word, bench.space) for word in missing[:2]))
+    if typed and len(anchors) != 2:
         raise LexiconError(
-            f"two different words stand for the ends of a concept, such as: {', '.join(usual)}. "
-            f"Typed: {', '.join(anchors)[:80]}."
+            f"“Two words that stand for its ends” has {len(typed)}: {', '.join(typed)[:80]}. Two different words are "
+            f"needed there, such as: {', '.join(usual)}."
         )
-    keep = tuple(words_of_text(settings()["keep"]))
-    return RemovalWords((anchors[0], anchors[1]), _neutral_words(bench, lexicon, kind, anchors), keep)
+    first, second = anchors or usual
+    return RemovalWords((first, second), _neutral_words(bench, lexicon, kind, (first, second)), tuple(keep))
 
 
 def _neutral_words(bench: Workbench, lexicon: Lexicon, kind: str, anchors: tuple[str, ...]) -> tuple[str, ...]:
     if kind == "occupations":
-        return tuple(load_word_list("occupations"))
+        words = load_word_list("occupations")
+        if len(bench.space.absent(words)) > len(words) - _FEWEST:
+            raise Hint("The space has hardly any English occupation. Choose other words under “Words to look at”.")
+        return tuple(words)
     if kind == "frequent":
         return tuple(common_words(bench.space, _FREQUENT, exclude=[*lexicon.words, *anchors]))
     words = words_of_text(settings()["neutral"])
     if not words:
-        raise LexiconError("no word to look at was typed. Type some that should be free of the concept.")
+        raise Hint("Type words that should be free of the concept under “Words that should be free of it”.")
     if len(words) > _MOST_DRAWN:
         raise LexiconError(f"{len(words):,} words to look at were typed; {_MOST_DRAWN:,} can be drawn. Take fewer.")
     return tuple(words)
@@ -126,9 +173,9 @@ def _neutral_words(bench: Workbench, lexicon: Lexicon, kind: str, anchors: tuple
 def _show_preview(preview: RemovalPreview) -> None:
     """Show the words before and after, and what that says."""
     first, second = preview.anchors
-    names = {"anchor gap": f"Nearer to {first} or {second} by", "direct bias": f"Along {first} – {second}"}
+    names = {"anchor gap": f"Lean towards {first} or {second}", "direct bias": "Direct bias"}
     for place, row in zip(st.columns(3), preview.measures, strict=True):
-        name, help = plain(names.get(row["measure"], "Similarity kept (MEN)")), _HELP[row["measure"]]
+        name, help = plain(names.get(row["measure"], "Agreement with ratings (MEN)")), _HELP[row["measure"]]
         if math.isnan(row["before"]):
             place.metric(name, "–", help=f"{help} {plain(row['reason'])}")
             continue
@@ -140,7 +187,7 @@ def _show_preview(preview: RemovalPreview) -> None:
     if missing:
         named = ", ".join(missing[:10]) + (" …" if len(missing) > 10 else "")
         st.caption(plain(f"{len(missing):,} of these words are not in the space: {named}."))
-    with st.expander("Every word"):
+    with st.expander("Every word, before and after"):
         st.caption(plain(f"How much nearer to “{first}” than to “{second}”, by cosine; what changed most comes first."))
         number = partial(st.column_config.NumberColumn, format="%.3f")
         st.dataframe(preview.words(), hide_index=True, column_config={"before": number(), "after": number()})
@@ -185,7 +232,7 @@ def _columns(result: RemovalResult) -> dict[str, Any]:
     return {**numbers, "if_gone": st.column_config.NumberColumn("if gone", format="%.1f")}
 
 
-def _offer_downloads(bench: Workbench, erasure: Erasure, words: RemovalWords, *, stem: str) -> None:
+def _offer_downloads(bench: Workbench, erasure: Erasure, words: RemovalWords, *, stem: str, name: str) -> None:
     """Offer the erased space where the browser can carry it, and the axes with the command where it cannot."""
     size = 4 * len(bench.space) * bench.space.width
     rotation = erasure.rotation
@@ -193,25 +240,29 @@ def _offer_downloads(bench: Workbench, erasure: Erasure, words: RemovalWords, *,
         if size <= _LARGEST:
             for ending, share in _FILES.items():
                 if share * size <= _LARGEST:
-                    content = partial(_erased_file, bench, erasure, words.keep, f"{stem}-erased{ending}")
+                    content = partial(_erased_file, bench, erasure, words.keep, f"{stem}-erased{ending}", name)
                     label = f"Erased space {ending} ({show_number(share * size / 1e6, 0)} MB)"
                     download(label, f"{stem}-erased{ending}", content)
         if rotation is not None:
             content = partial(_axis_file, bench, rotation, erasure.name, f"{stem}.npz")
-            download("Axes .npz", f"{stem}-removed.npz", content, help="For densray erase.")
+            download("Axes .npz", f"{stem}-removed.npz", content, help="For the command below.")
+        if len(words.keep) > _FEW_KEPT:
+            download("Words to keep .txt", "keep.txt", lambda: "\n".join(words.keep).encode(), help="For the command.")
     if size > _LARGEST:
         st.markdown(f"The space is {show_number(size / 1e6, 0)} MB, too large to go through the browser.")
     if rotation is not None:
         options = f"--n-axes {len(rotation.components_)}"
-        options += f" --keep {shlex.quote(','.join(words.keep))}" if words.keep else ""
+        if words.keep:
+            options += f" --keep {shlex.quote(','.join(words.keep)) if len(words.keep) <= _FEW_KEPT else 'keep.txt'}"
         source = shlex.quote(bench.source)
-        st.caption("The same at the command line, block by block, for a space of any size:")
+        needed = "the file of axes" + (" and keep.txt" if len(words.keep) > _FEW_KEPT else "")
+        st.caption(f"The same at the command line, for a space of any size; download {needed} first:")
         st.code(f"densray erase {source} {stem}-removed.npz {options} -o {stem}-erased.bin", language=None)
 
 
-def _erased_file(bench: Workbench, erasure: Erasure, keep: tuple[str, ...], name: str) -> bytes:
+def _erased_file(bench: Workbench, erasure: Erasure, keep: tuple[str, ...], file_name: str, name: str) -> bytes:
     space = bench.space if erasure.is_linear else bench.space.normalized(zeros="keep")  # it was learned at unit length
-    return written(partial(write_space, space.erased(erasure, keep=keep)), name)
+    return written(partial(write_space, space.erased(erasure, keep=keep).renamed(name)), file_name)
 
 
 def _axis_file(bench: Workbench, rotation: Rotation, method: str, name: str) -> bytes:
