@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -71,11 +71,29 @@ def browser() -> Iterator[Any]:
             found.close()
 
 
+_ALL_FIT = """() => [...document.querySelectorAll('[data-testid="stVegaLiteChart"]')].every(place => {
+    const drawn = (place.querySelector('svg, canvas') || place).getBoundingClientRect()
+    return Math.abs(drawn.width - place.parentElement.clientWidth) < 2
+})"""
+
+
 class Visitor:
     """Somebody who looks at the explorer: goes to pages, waits until they are done, and keeps pictures of them."""
 
-    def __init__(self, browser: Any, address: str, *, pictures: Path | None = None, height: int = 1400) -> None:
-        self.context = browser.new_context(viewport={"width": 1400, "height": height}, accept_downloads=True)
+    def __init__(
+        self,
+        browser: Any,
+        address: str,
+        *,
+        pictures: Path | None = None,
+        height: int = 1400,
+        scheme: str = "light",
+        bypass_csp: bool = False,
+    ) -> None:
+        window = {"width": 1400, "height": height}
+        self.context = browser.new_context(
+            viewport=window, accept_downloads=True, color_scheme=scheme, bypass_csp=bypass_csp
+        )
         self.page = self.context.new_page()
         self.address, self.pictures = address, pictures
         self.outside: list[str] = []
@@ -90,8 +108,7 @@ class Visitor:
             self.outside.append(request.url)
 
     def _note_message(self, said: Any) -> None:
-        # below the first page Streamlit's client asks for its server in two places, and one is not there
-        if said.type == "error" and "/_stcore/" not in said.location["url"]:
+        if said.type in ("error", "warning"):
             self.problems.append(said.text)
 
     def go(self, path: str = "") -> Visitor:
@@ -106,6 +123,24 @@ class Visitor:
         self.page.wait_for_selector('[data-testid="stApp"][data-test-script-state="notRunning"]', timeout=120_000)
         self.page.wait_for_timeout(300)
         return self
+
+    def resize(self, width: int, *, whole: bool = False) -> Visitor:
+        """Change the width of the window, and with `whole` its height to that of the page."""
+        self.page.set_viewport_size({"width": width, "height": 1000})
+        self.page.wait_for_timeout(700)
+        with suppress(Exception):  # a chart that never fits is for the test to find
+            self.page.wait_for_function(_ALL_FIT, timeout=8_000)
+        if whole:
+            height = self.page.evaluate("document.querySelector('[data-testid=stMainBlockContainer]').scrollHeight")
+            self.page.set_viewport_size({"width": width, "height": min(int(height) + 60, 4000)})
+            self.page.wait_for_timeout(500)
+        return self
+
+    def zoom(self, pixels: int) -> None:
+        """Turn the wheel with Ctrl held down."""
+        self.page.keyboard.down("Control")
+        self.page.mouse.wheel(0, pixels)
+        self.page.keyboard.up("Control")
 
     def type(self, label: str, text: str) -> Visitor:
         """Type into a box and leave it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -134,17 +135,17 @@ def test_the_map_puts_words_on_two_named_axes(visitor, googlenews):
     assert len(table) == len(googlenews)
 
 
-def test_the_map_zooms_under_the_wheel_and_comes_back(visitor):
+def test_the_map_zooms_under_ctrl_and_the_wheel_and_comes_back(visitor):
     visitor.go("map?points=500&mark=he")
     chart = visitor.page.get_by_test_id("stVegaLiteChart").first
 
     def place():
         visitor.page.wait_for_timeout(800)
-        return chart.locator("text", has_text="he").filter(visible=True).last.bounding_box()
+        return chart.locator("text", has_text=re.compile("^he$")).filter(visible=True).last.bounding_box()
 
     before = place()
     chart.hover(position={"x": 500, "y": 300})
-    visitor.page.mouse.wheel(0, -300)
+    visitor.zoom(-300)
     assert place() != before
     chart.dblclick(position={"x": 500, "y": 300})
     assert place() == before
@@ -161,7 +162,7 @@ def test_zooming_in_names_more_words_none_over_another(visitor):
     before = seen()
     chart.hover(position={"x": 500, "y": 260})
     for _ in range(4):
-        visitor.page.mouse.wheel(0, -120)
+        visitor.zoom(-120)
     after = seen()
     visitor.picture("map-zoomed")
     assert len(before) > 30
@@ -212,9 +213,9 @@ def test_a_missed_analogy_goes_back_into_ask_with_its_pairs(visitor):
 def test_a_removal_is_seen_before_and_after_and_taken_along(visitor, tmp_path):
     visitor.go("remove?source=lexicon&lexicon=gender")
     visitor.picture("remove")
-    charts = visitor.page.get_by_test_id("stVegaLiteChart").first.inner_text()
-    assert "original space" in charts
-    assert "erased space" in charts
+    assert visitor.page.get_by_test_id("stVegaLiteChart").count() >= 2
+    assert "original space" in visitor.text
+    assert "erased space" in visitor.text
     saved = tmp_path / "erased.bin"
     saved.write_bytes(visitor.download("Erased space .bin (32 MB)"))
     erased, original = load_space(saved), load_space("googlenews-26k")

@@ -30,6 +30,7 @@ _LOOK = """<style>
   [data-testid="stMainBlockContainer"] { padding-left: 1rem; padding-right: 1rem; }
 }
 [data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] p { opacity: 1; color: inherit; }
+[data-testid="stCode"] .token { color: inherit !important; }
 [data-testid="stVegaLiteChart"] svg text { user-select: text; }
 a:focus-visible, button:focus-visible, summary:focus-visible, input:focus-visible, textarea:focus-visible,
 [tabindex]:focus-visible { outline: 3px solid #D55E00 !important; outline-offset: 2px; }

@@ -196,7 +196,7 @@ def _configuration(port: int) -> dict[str, Any]:
         "logger.hideWelcomeMessage": True,
         # no base: light or dark, as the visitor's system has it
         "theme.light.primaryColor": "#0072B2",
-        "theme.dark.primaryColor": "#3F9FDB",
+        "theme.dark.primaryColor": "#1A78B8",
         "theme.light.linkColor": "#00629A",
         "theme.dark.linkColor": "#6CBDF0",
     }

@@ -294,7 +294,8 @@ def _sided_scatter(
 ) -> Any:
     """Return words in the colour and shape of their side."""
     alt = altair()
-    legend = alt.Legend(title="nearer to", orient="bottom", direction="horizontal", titleOrient="left", symbolOpacity=1)
+    place = {"orient": "bottom" if "x" in titled else "top", "direction": "horizontal", "titleOrient": "left"}
+    legend = alt.Legend(title="at first nearer to", symbolOpacity=1, **place)
     colors, shapes = (alt.Scale(domain=list(anchors), range=looks)
                       for looks in ([BLUE, VERMILLION], ["circle", "triangle-up"]))  # fmt: skip
     look = {

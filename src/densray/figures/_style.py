@@ -417,10 +417,10 @@ def _page(chart: Any) -> str:
     page: str = chart.to_html(inline=True, json_kwds={"cls": _InScript})
     ground = 'matchMedia("(prefers-color-scheme: dark)").matches ? "#121212" : "white"'
     head = (
-        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{title}</title>\n'
-        "<style>:root { color-scheme: light dark } body { margin: 1rem }</style>\n</head>"
+        f'<head>\n<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{title}</title>\n'
+        "<style>:root { color-scheme: light dark } body { margin: 1rem }</style>"
     )
-    page = page.replace("<html>", '<html lang="en">', 1).replace("</head>", head, 1)
+    page = page.replace("<html>", '<html lang="en">', 1).replace("<head>", head, 1)
     return page.replace('"background": "white"', f'"background": {ground}', 1)
 
 

@@ -1,0 +1,250 @@
+"""Every page of the explorer at every width, light and dark, in a real browser: what fits, what can be read by whom."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from browser import Visitor, browser, chromium, explorer
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(chromium() is None, reason="no chromium on this machine (Debian: apt-get install chromium)"),
+]
+pytest.importorskip("streamlit", reason="the extra `explore` (streamlit) is not installed")
+pytest.importorskip("playwright", reason="playwright, which drives the browser, is not installed")
+views = pytest.importorskip("densray.explorer.views")
+
+PICTURES = Path(os.environ.get("DENSRAY_PICTURES", "build/pictures"))
+AXE = Path(os.environ.get("DENSRAY_AXE", "build/axe/axe.min.js"))
+#: A view of each page on which much can go wrong, where it is not its first one.
+VIEWS = {
+    "axis": "?word=wonderful",
+    "map": "map?shown=occupations&mark=nurse+engineer&color=us-occupation-shares",
+    "compare": "compare?source=lexicon&lexicon=gender",
+    "remove": "remove?source=lexicon&lexicon=gender",
+}
+PAGES = {name: VIEWS.get(name, name) for name in views.PAGES}
+PAGES["benchmark"] = "analogies?part=benchmark"
+PAGES["crowded"] = "map?points=500"
+WIDTHS = (390, 768, 1024, 1280, 1920)
+
+#: Of every chart: its width, that of its column, how far it leaves it, and the words in it with their boxes.
+_CHARTS = """() => [...document.querySelectorAll('[data-testid="stVegaLiteChart"]')].map(place => {
+    const drawn = place.querySelector('svg, canvas').getBoundingClientRect()
+    const column = (place.closest('[data-testid="stColumn"]')
+        || document.querySelector('[data-testid="stMainBlockContainer"]')).getBoundingClientRect()
+    // labels on a map are drawn twice, the first time as a seam; hidden ones are there too
+    const words = [...place.querySelectorAll('svg text')].filter(text => text.textContent.trim()
+        && !['opacity', 'display'].some(name => ['0', 'none'].includes(text.getAttribute(name)))
+        && !text.getAttribute('stroke'))
+    return {
+        width: drawn.width, column: column.width,
+        leaves: Math.max(column.left - drawn.left, drawn.right - column.right, 0),
+        words: words.map(text => ({
+            text: text.textContent, box: text.getBoundingClientRect().toJSON(),
+            turned: /rotate\\((?!-?(0|90|270)\\))/.test(text.getAttribute('transform') || ''),
+        })),
+    }
+})"""
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with explorer() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def chrome() -> Iterator[Any]:
+    with browser() as found:
+        yield found
+
+
+def overlaps(words: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """The pairs of words that lie over each other; a line of text is a few pixels higher than its letters."""
+    level = [word for word in words if not word["turned"]]
+    return [
+        (one["text"], other["text"])
+        for number, one in enumerate(level)
+        for other in level[:number]
+        if min(one["box"]["right"], other["box"]["right"]) - max(one["box"]["left"], other["box"]["left"]) > 2
+        and min(one["box"]["bottom"], other["box"]["bottom"]) - max(one["box"]["top"], other["box"]["top"]) > 4
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_chart_leaves_its_column_and_no_two_words_overlap_at_any_width(chrome, address, page):
+    visitor = Visitor(chrome, address)
+    visitor.go(PAGES[page])
+    for width in WIDTHS:
+        visitor.resize(width)
+        charts = visitor.page.evaluate(_CHARTS)
+        for chart in charts:
+            assert chart["leaves"] <= 1, (width, chart["width"], chart["column"])
+            assert chart["width"] >= 200, width
+            assert overlaps(chart["words"]) == [], width
+        inside, window = visitor.page.evaluate(
+            """() => { const main = document.querySelector('[data-testid="stMain"]')
+            return [main.scrollWidth, main.clientWidth] }"""
+        )
+        assert inside <= window, width  # nothing to scroll sideways to
+        if page in ("axis", "map", "remove", "compare"):
+            assert charts
+    visitor.context.close()
+    assert visitor.problems == []
+
+
+def test_columns_with_charts_stack_in_a_narrow_window_and_stand_side_by_side_in_a_wide_one(chrome, address):
+    visitor = Visitor(chrome, address)
+    visitor.go(PAGES["remove"])
+    tops = {}
+    for width in (1024, 1440):
+        visitor.resize(width)
+        boxes = [chart.bounding_box() for chart in visitor.page.get_by_test_id("stVegaLiteChart").all()[:2]]
+        tops[width] = [round(box["y"]) for box in boxes]
+    visitor.context.close()
+    assert tops[1024][0] < tops[1024][1]
+    assert tops[1440][0] == tops[1440][1]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_is_pictured_in_the_colours_of_the_system(chrome, address, scheme):
+    """Pictures for people to look at; and the ground is what the system asks for, charts included."""
+    visitor = Visitor(chrome, address, pictures=PICTURES / scheme, scheme=scheme)
+    for page, view in PAGES.items():
+        visitor.go(view)
+        for width in (390, 1024, 1440):
+            visitor.resize(width, whole=True)
+            visitor.picture(f"{page}-{width}")
+        grounds = visitor.page.evaluate(
+            """() => [getComputedStyle(document.querySelector('[data-testid="stApp"]')).backgroundColor,
+            ...[...document.querySelectorAll('[data-testid="stVegaLiteChart"] svg')].map(
+                svg => getComputedStyle(svg).backgroundColor)]
+            .map(color => color.match(/\\d+/g).slice(0, 3).map(Number))"""
+        )
+        for ground in grounds:
+            assert (max(ground) < 80) == (scheme == "dark"), (page, ground)
+    visitor.context.close()
+    assert visitor.problems == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("page", PAGES)
+def test_axe_finds_nothing_serious(chrome, address, page, scheme):
+    if not AXE.is_file():
+        pytest.skip(f"axe-core is not at {AXE} (npm pack axe-core; or DENSRAY_AXE)")
+    visitor = Visitor(chrome, address, scheme=scheme, bypass_csp=True)
+    visitor.go(PAGES[page])
+    visitor.page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = visitor.page.evaluate(
+        """async () => (await axe.run()).violations.map(
+        rule => [rule.id, rule.impact, rule.nodes.slice(0, 3).map(node => node.html.slice(0, 200))])"""
+    )
+    visitor.context.close()
+    assert [rule for rule in found if rule[1] in ("serious", "critical")] == []
+
+
+def test_a_chart_has_a_name_and_can_be_read_as_a_table(chrome, address):
+    visitor = Visitor(chrome, address)
+    visitor.go(PAGES["map"])
+    chart = visitor.page.get_by_test_id("stVegaLiteChart").first
+    assert "321 words by good – bad (across) and gender (up)" in chart.get_attribute("aria-label")
+    chart.hover()
+    visitor.page.get_by_role("button", name="Show data").first.click()
+    visitor.settle()
+    header = visitor.page.get_by_test_id("stDataFrame").first.locator("th").all_inner_texts()
+    assert "word" in header
+    assert any("gender" in name for name in header)
+    assert not {"right", "until", "marked"} & set(header)
+    visitor.context.close()
+
+
+def test_what_has_the_focus_is_seen(chrome, address):
+    visitor = Visitor(chrome, address)
+    visitor.go()
+    seen = []
+    for _ in range(12):
+        visitor.page.keyboard.press("Tab")
+        seen.append(
+            visitor.page.evaluate(
+                """() => { const style = getComputedStyle(document.activeElement)
+                const ring = parseFloat(style.outlineWidth) >= 2 && style.outlineStyle !== 'none'
+                const frame = document.activeElement.closest('[data-baseweb], label')
+                return ring || [document.activeElement, frame].some(each => each && (
+                    getComputedStyle(each).boxShadow !== 'none' || document.activeElement.tagName === 'INPUT')) }"""
+            )
+        )
+    visitor.context.close()
+    assert all(seen)
+
+
+def test_the_wheel_scrolls_the_page_and_zooms_with_ctrl_alone(chrome, address):
+    visitor = Visitor(chrome, address, height=700)
+    visitor.go("map?points=500&mark=he")
+    chart = visitor.page.get_by_test_id("stVegaLiteChart").first
+    scroll = "() => document.querySelector('[data-testid=stMain]').scrollTop"
+
+    def label():
+        visitor.page.wait_for_timeout(800)
+        box = chart.locator("text", has_text=re.compile("^he$")).filter(visible=True).last.bounding_box()
+        frame = chart.bounding_box()
+        return round(box["x"] - frame["x"]), round(box["y"] - frame["y"])
+
+    before = label()
+    chart.hover(position={"x": 400, "y": 300})
+    top = visitor.page.evaluate(scroll)
+    visitor.page.mouse.wheel(0, 200)
+    assert label() == before
+    assert visitor.page.evaluate(scroll) > top
+    chart.hover(position={"x": 400, "y": 300})
+    top = visitor.page.evaluate(scroll)
+    visitor.zoom(-200)
+    assert label() != before
+    assert visitor.page.evaluate(scroll) == top
+    visitor.context.close()
+
+
+def test_a_saved_map_fits_a_phone_without_overlaps(chrome, address, tmp_path):
+    visitor = Visitor(chrome, address)
+    visitor.go("map?points=500")
+    saved = tmp_path / "map.html"
+    saved.write_bytes(visitor.download("Map .html"))
+    for width in (390, 1500):
+        visitor.page.set_viewport_size({"width": width, "height": 900})
+        visitor.page.goto(saved.as_uri())
+        visitor.page.wait_for_selector("svg, canvas")
+        visitor.page.wait_for_timeout(500)
+        assert visitor.page.evaluate("() => document.documentElement.scrollWidth") <= width
+    assert "500 words of googlenews-26k" in visitor.page.title()
+    visitor.context.close()
+
+
+def _memory(process: int) -> int:
+    """Kilobytes that a process holds."""
+    told = subprocess.run(["ps", "-o", "rss=", "-p", str(process)], capture_output=True, text=True, check=True).stdout
+    return int(told)
+
+
+def test_the_memory_of_the_server_is_flat_over_200_interactions(chrome):
+    with explorer() as address:
+        pids = subprocess.run(
+            ["pgrep", "-f", f"explore googlenews-26k --no-browser --port {address.rsplit(':', 1)[1]}"],
+            capture_output=True, text=True, check=True,
+        ).stdout.split()  # fmt: skip
+        visitor = Visitor(chrome, address)
+        visitor.go()
+        held = []
+        lists = ("rich wealthy affluent", "kind warm gentle", "old elderly aged", "good nice fine")
+        for number in range(210):
+            visitor.type("Words at the high end", lists[number % len(lists)])
+            if number in (10, 209):
+                held.append(max(_memory(int(pid)) for pid in pids))
+        visitor.context.close()
+    assert held[1] <= 1.05 * held[0], held
