@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+import densray
 from densray.datasets import list_datasets
 from densray.report import (
     Column,
@@ -125,6 +126,21 @@ def test_what_is_not_quite_none_or_all_is_not_shown_as_such() -> None:
         "0.048",
         "1.000",
     ]
+
+
+def test_only_one_place_rounds_for_people() -> None:
+    """What is shown goes through `densray.report`; messages on bad input, JSON and keys of data do not."""
+    source = Path(densray.__file__).parent
+    rounded = re.compile(r"""\{[^{}"']*:[+,]*\.\d[fe%]\}|format="[+,]?\.\d[fe%]\"""")
+    shown = ("axes", "analogy", "cli", "debiasing", "figures", "paper", "states")
+    found = [
+        f"{path.relative_to(source)}: {line.strip()}"
+        for folder in shown
+        for path in (source / folder).rglob("*.py")
+        for line in path.read_text("utf-8").splitlines()
+        if rounded.search(line) and ">>>" not in line
+    ]
+    assert [line for line in found if "does not fit into float16" not in line] == []
 
 
 def test_counts_have_separators_and_seeds_do_not() -> None:

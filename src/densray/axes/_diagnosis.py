@@ -298,7 +298,7 @@ class Diagnosis(Result):
         if not self.outlying:
             return []
         count, most = len(self.outlying), 3
-        named = ", ".join(f"{shorten(row.word)} ({row.times:,.0f} times)" for row in self.outlying[:most])
+        named = ", ".join(f"{shorten(row.word)} ({show_number(row.times, 0)} times)" for row in self.outlying[:most])
         more = f" and {count - most:,} more" if count > most else ""
         what = "one seed has a vector" if count == 1 else f"{count:,} seeds have vectors"
         line = f"{what} more than {OUTLYING_LENGTH:g} times as long as the median: {named}{more}."

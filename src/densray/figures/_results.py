@@ -31,7 +31,7 @@ from densray.figures._style import (
     zero_lines,
 )
 from densray.figures._words import furthest_from_equality
-from densray.report import CHART_NUMBER
+from densray.report import CHART_NUMBER, show_number
 
 #: One hue from the ground to its opposite, on a light ground and on a dark one: the order survives in grey.
 _LEAST, _MOST = ("#F3F7FB", "#20262C"), ("#08306B", "#9BD3FA")
@@ -174,7 +174,7 @@ def _answer_part(rows: Sequence[Row], name: str, middle: float, span: float, mar
             x=alt.X("value:Q", title=None, scale=scale, axis=alt.Axis(tickCount=3, labelFontSize=10)),
             y=alt.Y("word:N", **word_order(words), title=None,
                     axis=alt.Axis(labelLimit=140, ticks=False, domain=False, grid=True)),
-            tooltip=["word:N", alt.Tooltip("value:Q", title=tooltip_title(name), format=".3f")],
+            tooltip=["word:N", alt.Tooltip("value:Q", title=tooltip_title(name), format=CHART_NUMBER)],
             color=alt.condition("datum.marked", alt.value(VERMILLION), alt.value(color)),
             shape=alt.condition("datum.marked", alt.value("diamond"), alt.value("circle")),
         )
@@ -348,7 +348,7 @@ def eigenvalue_spectrum(eigenvalues: Sequence[float], *, title: str = "") -> Any
         )
     )  # fmt: skip
     line = alt.Chart(values([{}])).mark_rule(color=GREY, strokeWidth=0.8).encode(y=alt.datum(0))
-    said = f"{len(ordered):,} eigenvalues, from {ordered[0]:.3g} to {ordered[-1]:.3g}"
+    said = f"{len(ordered):,} eigenvalues, from {show_number(ordered[0], None)} to {show_number(ordered[-1], None)}"
     return styled((line + points).properties(width=520, height=300), title=title, alt=said)
 
 
@@ -382,7 +382,7 @@ def seed_influence(rows: Any, *, n_seeds: int = 30, measure: str = "influence on
         y=alt.Y("word:N", **word_order([row["word"] for row in ordered]), title=None,
                 axis=alt.Axis(ticks=False, domain=False, labelLimit=180)),
         color=alt.Color("kind:N", scale=alt.Scale(domain=kinds, range=[BLUE, VERMILLION]), legend=legend),
-        tooltip=["word:N", alt.Tooltip("label:Q", format="~g"), alt.Tooltip("influence:Q", format=".3f")],
+        tooltip=["word:N", alt.Tooltip("label:Q", format="~g"), alt.Tooltip("influence:Q", format=CHART_NUMBER)],
     )  # fmt: skip
     stems = base.mark_rule(opacity=0.5).encode(x2=alt.datum(0))
     shapes = alt.Scale(domain=kinds, range=["circle", "triangle-up"])

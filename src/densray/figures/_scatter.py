@@ -25,6 +25,7 @@ from densray.figures._style import (
     packed,
     tooltip_title,
 )
+from densray.report import CHART_NUMBER
 
 # Where a label may stand, seen from its point: (right, down) in directions; nearer places are tried first.
 _DIRECTIONS = ((1, 0), (-1, 0), (0, -1), (0, 1), (1, -1), (1, 1), (-1, -1), (-1, 1))
@@ -35,7 +36,6 @@ _GAP = 5.0
 _STEPS = np.arange(2, 9) / 8  # where along its length a leader line is looked at
 
 _NARROW, _BROAD = frozenset("fijlrtI.,:;'|!()[]- "), frozenset("mwMW@%")
-
 
 Point = tuple[float, float]
 #: Left, top, right and bottom of one box, or one of these a row.
@@ -307,7 +307,7 @@ def word_scatter(
         )
     }  # fmt: skip
     tooltip = [
-        alt.Tooltip(f"{key}:Q", title=tooltip_title(end[1]), format=".3f") for key, end in ((ACROSS, x), (UP, y))
+        alt.Tooltip(f"{key}:Q", title=tooltip_title(end[1]), format=CHART_NUMBER) for key, end in ((ACROSS, x), (UP, y))
     ]
     base = alt.Chart().encode(**channels)
     dots = base.mark_point(clip=True, **mark).encode(**{"tooltip": ["word:N", *tooltip], **(encoding or {})})

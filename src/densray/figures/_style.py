@@ -11,7 +11,7 @@ from typing import Any
 
 from densray._files import atomic_write
 from densray.errors import DataError, MissingExtraError, OutputError, load_extra
-from densray.report import Figure
+from densray.report import CHART_COUNT, CHART_NUMBER, Figure, to_plain
 
 Row = Mapping[str, Any]
 
@@ -80,8 +80,6 @@ def rows_of(given: Any, attribute: str = "") -> Sequence[Row]:
 
 def checked_rows(given: Any, *keys: str, attribute: str = "") -> list[dict[str, Any]]:
     """Return the rows as dicts of plain values; refuse none at all, or rows without one of the keys."""
-    from densray.report import to_plain
-
     rows = rows_of(given, attribute)
     if not rows:
         raise DataError("There is nothing to draw: the list of rows is empty.")
@@ -278,7 +276,7 @@ def training_size(rows: Any, *, measure: str = "Kendall τ", title: str = "") ->
 
     def panel(key: str, name: str, *, height: int, last: bool) -> Any:
         scale = alt.Scale(type="log", base=2, nice=False, padding=12)
-        ticks = alt.Axis(values=sizes, labels=last, format="d", grid=False)
+        ticks = alt.Axis(values=sizes, labels=last, format=CHART_COUNT, grid=False)
         across = alt.X("size:Q", title="words in the training lexicon" if last else None, scale=scale, axis=ticks)
         heights = alt.Scale(zero=key == "std", padding=8 * (key == "mean"))
         up = alt.Y(f"{key}:Q", title=f"{name} of {measure}", scale=heights)
@@ -294,7 +292,7 @@ def training_size(rows: Any, *, measure: str = "Kendall τ", title: str = "") ->
             .encode(
                 x=across,
                 y=up,
-                tooltip=["method:N", "size:Q", alt.Tooltip(f"{key}:Q", format=".3f")],
+                tooltip=["method:N", "size:Q", alt.Tooltip(f"{key}:Q", format=CHART_NUMBER)],
                 **method_encoding(looks),
             )
         )
@@ -319,7 +317,7 @@ def layer_curves(rows: Sequence[Row], *, title: str = "") -> Any:
     alt = altair()
     rows = checked_rows(rows, "layer", "method", "auc", "low", "high")
     looks = method_looks([row["method"] for row in rows])
-    ticks = alt.Axis(format="d", grid=False, tickMinStep=1)
+    ticks = alt.Axis(format=CHART_COUNT, grid=False, tickMinStep=1)
     across = alt.X("layer:Q", title="layer (block, counted from 0)", axis=ticks)
     scale = alt.Scale(domain=[min(0.4, *(row["low"] for row in rows)), 1.0], clamp=True)
     up = alt.Y("auc:Q", title="AUROC on texts held out", scale=scale)
@@ -331,7 +329,7 @@ def layer_curves(rows: Sequence[Row], *, title: str = "") -> Any:
             chart.mark_area(color=color, opacity=0.15).encode(x=across, y=alt.Y("low:Q", scale=scale), y2="high:Q")
         )
         layers.append(chart.mark_line(color=color, strokeWidth=1.8, strokeDash=dash).encode(x=across, y=up))
-    numbers = [alt.Tooltip(f"{key}:Q", format=".3f") for key in ("auc", "low", "high")]
+    numbers = [alt.Tooltip(f"{key}:Q", format=CHART_NUMBER) for key in ("auc", "low", "high")]
     shown = ["method:N", "layer:Q", *numbers]
     points = alt.Chart(values(rows)).mark_point(size=40, fill=alt.expr(GROUND), opacity=1)
     layers.append(points.encode(x=across, y=up, tooltip=shown, **method_encoding(looks)))

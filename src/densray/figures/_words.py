@@ -32,6 +32,7 @@ from densray.figures._style import (
     written_ends,
     zero_lines,
 )
+from densray.report import CHART_COUNT, CHART_NUMBER
 
 _SIZE = (460, 460)
 
@@ -291,9 +292,9 @@ def _tooltip(rows: Sequence[Row], first: str, second: str, color: str | None) ->
     for name, axis in ((ACROSS, first), (UP, second), (SHADE, color)):
         title = tooltip_title(f"“{axis}”")  # in quotes: as a bare title, “image” or “constructor” would be a command
         if name in rows[0]:
-            shown.append(alt.Tooltip(f"{name}:Q", title=title, format=".3f"))
+            shown.append(alt.Tooltip(f"{name}:Q", title=title, format=CHART_NUMBER))
         if f"{name}_rank" in rows[0]:
-            shown.append(alt.Tooltip(f"{name}_rank:Q", title=f"{title}, rank", format=","))
+            shown.append(alt.Tooltip(f"{name}_rank:Q", title=f"{title}, rank", format=CHART_COUNT))
     return shown
 
 
@@ -314,7 +315,7 @@ def _shades(rows: Sequence[Row], name: str, ends: tuple[str, str] | None) -> dic
         "datum.label"
     )  # fmt: skip
     legend = alt.Legend(
-        title=" ".join(name.split())[:60], orient="top", direction="horizontal", titleLimit=300, format=".2f",
+        title=" ".join(name.split())[:60], orient="top", direction="horizontal", titleLimit=300, format=CHART_NUMBER,
         gradientLength=alt.expr("min(width - 20, 320)"), values=marks if ends is None else [low, high],
         labelExpr=named, labelLimit=150,
     )  # fmt: skip
@@ -405,7 +406,7 @@ def _bars(rows: list[dict[str, Any]], noun: str, across: Any, top: int, bottom: 
             x=across,
             x2="to:Q",
             y=alt.Y("count:Q", title=noun, scale=alt.Scale(domain=[0, most], range=[bottom, top], nice=False),
-                    axis=alt.Axis(values=_whole_ticks(most), format=",d", orient="left", grid=False)),
+                    axis=alt.Axis(values=_whole_ticks(most), format=CHART_COUNT, orient="left", grid=False)),
             tooltip=_tooltip_of(rows, "group", "from", "to", "count"),
         )
     )  # fmt: skip
