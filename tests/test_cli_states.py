@@ -94,7 +94,7 @@ def test_layers_are_compared_with_figure_and_report(
     assert {"auc", "interval", "layer", "layers", "method", "p_value"} <= told["chosen"][0].keys()
     assert (tmp_path / "layers.svg").read_text().startswith("<svg")
     assert "layer by layer" in (tmp_path / "layers.html").read_text()
-    assert run(["layers", str(files / "states"), *QUICK, "--layers", "1,2"]) == 0
+    assert run(["layers", str(files / "states"), *QUICK, "--layers", "1,2", "--scale", "columns"]) == 0
     shown = capsys.readouterr().out
     assert "The layer chosen inside the folds" in shown
     assert "Held-out AUROC by layer" in shown

@@ -410,6 +410,8 @@ def test_commands_take_a_column_of_groups_and_what_is_proposed(
     assert json.loads(capsys.readouterr().out)["n_groups"] == THINGS
     assert run(["evaluate", "methods", *given, "--methods", "mean-difference", "--group-column", "job", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["n_groups"] == THINGS
+    assert run(["diagnose", *given, "--scale", "rows", *options]) == 2
+    assert "--scale rows is given; 'columns' is all there is" in capsys.readouterr().err
     assert run(["diagnose", *given, "--groups", "mine", *options]) == 2
     assert "--groups mine is given; 'proposed', or the group of each word" in capsys.readouterr().err
 

@@ -82,7 +82,7 @@ def test_nothing_changes_where_no_scale_is_asked_for_or_all_columns_are_alike(me
     Z = StandardScaler().fit_transform(X)[:, [0, 1, 3, 4, 5]]
     plain = make_rotation(method).fit(Z, y).components_
     assert np.allclose(scaled(method).fit(Z, y).components_, plain, atol=1e-9)
-    with pytest.raises(DensRayError, match=r"scale='rows' is given; one of None, 'columns' is needed"):
+    with pytest.raises(DensRayError, match=r"scale='rows' is given; 'columns' is all there is"):
         make_rotation(method).set_params(scale="rows").fit(Z, y)
 
 

@@ -122,7 +122,7 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
     def _scales_columns(self) -> bool:
         if self.scale not in SCALES:
-            raise DensRayError(f"scale={self.scale!r} is given; one of {', '.join(map(repr, SCALES))} is needed.")
+            raise DensRayError(f"scale={self.scale!r} is given; 'columns' is all there is. Leave it out for no scale.")
         return self.scale is not None
 
     def transform(self, X: Array) -> Array:
