@@ -1,8 +1,8 @@
 """Take the pictures that the documentation shows, and write what the tutorial prints.
 
 ``python scripts/take_pictures.py`` needs chromium and the extras of development; the pictures are those of the embedded
-space. With ``explorer`` or ``tutorial`` as argument, that part alone; with the folder of hidden states (``densray
-states``), the picture of their page.
+space. With ``figures``, ``tutorial`` or ``explorer`` as argument, that part alone; with the folder of hidden states
+(``densray states``), the picture of their page.
 """
 
 from __future__ import annotations
@@ -91,7 +91,18 @@ def take_tutorial() -> None:
     page.write_text(text, "utf-8")
 
 
-PARTS: dict[str, Callable[[], None]] = {"tutorial": take_tutorial, "explorer": take_explorer}
+def take_figures() -> None:
+    """Draw figure 2 of the paper, which the README shows."""
+    from densray.cli.entry import run
+
+    assert run(["reproduce", "figure2", "-o", str(IMAGES / "figure2.png"), "--overwrite", "--quiet"]) == 0
+
+
+PARTS: dict[str, Callable[[], None]] = {
+    "figures": take_figures,
+    "tutorial": take_tutorial,
+    "explorer": take_explorer,
+}
 
 
 def main() -> None:
