@@ -166,11 +166,12 @@ def test_a_saved_intervention_does_the_same_and_fits_its_model_only(
 
 def test_an_intervention_is_judged_on_texts_that_are_given(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["intervene", *_paths(files, "model", "states"), "--add", "--strength", "300"]
-    given = {"--texts": "plain.txt", "--prompts": "prompts.csv", "--probe": "texts.csv"}
+    given = {"--texts": "plain.txt", "--prompts": "prompts.csv", "--probe": "texts.csv", "--others": "texts.csv"}
     judged = [part for option, name in given.items() for part in (option, str(files / name))]
     told = _json(capsys, *asked, *judged)
     parts = {row["measure"]: row for row in told["evaluation"]["rows_found"]}
     assert {"perplexity", "divergence", "level", "stereotype, slope", "linear probe, layer 2"} <= parts.keys()
+    assert parts["texts: linear probe, layer 2"]["part"] == "stayed"
     assert parts["divergence"]["after"] > 0.005
     assert run([*asked, "--texts", str(files / "plain.txt")]) == 0
     assert "perplexity" in capsys.readouterr().out
@@ -273,7 +274,7 @@ STATES, LAYERS, INTERVENE = ("states", "model"), ("layers", "states"), ("interve
         ((*INTERVENE, "--remove", "--save", "no.bin"), ".safetensors or .gguf is needed"),
         ((*INTERVENE, "--remove", "--prompts", "prompts.csv", "--save", "x.safetensors"), "give them with --texts"),
         ((*INTERVENE, "--remove", "--texts", "plain.txt", "--prompts", "texts.csv"), "labels that are numbers"),
-        ((*INTERVENE, "--remove", "--texts", "plain.txt", "--probe", "plain.txt"), "has no column of labels"),
+        ((*INTERVENE, "--remove", "--texts", "plain.txt", "--probe", "plain.txt"), "plain.txt has 0 kinds of labels"),
         (("intervene", "other", "states", "--remove", "--generate", "the"), "has other weights"),
         (("intervene", "encoder", "states", "--remove", "--generate", "the", "--any-model"), "does not generate"),
         (("intervene", "model", "plain.txt", "--generate", "the"), "not a whole file of an intervention"),

@@ -12,6 +12,7 @@ from densray.states import (
     Continuations,
     Intervention,
     InterventionTests,
+    LabelledTexts,
     LayerChange,
     SweepPoint,
     choose_point,
@@ -77,6 +78,7 @@ def every_test():
         probe_texts=probe_texts,
         probe_labels=[text.split()[0] for text in probe_texts],
         probe_groups=None,
+        others={"noun": LabelledTexts(tuple(probe_texts), tuple(text.split()[1] for text in probe_texts))},
     )
 
 
@@ -98,6 +100,7 @@ def test_every_part_is_measured_before_and_after_with_an_interval(model):
     for row in result.rows_found:
         assert row.interval is not None
     assert {row["measure"] for row in result.rows()} >= {"level", "CrowS-Pairs", "definitional prompts", "perplexity"}
+    assert result["noun: linear probe, layer 2"].part == "stayed"
     assert result.tables()[0].rows
     with pytest.raises(KeyError):
         result["no such measure"]

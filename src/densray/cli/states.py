@@ -307,14 +307,19 @@ class Judged:
         Path | None, typer.Option(metavar="FILE", help="Labelled texts that probes read again after every change.")
     ] = None
 
+    others: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Labelled texts of another concept, which should stay.")
+    ] = None
+
     def tests(self) -> InterventionTests | None:
         """Return the texts as tests; None where none are given."""
         from densray.errors import TaskError
         from densray.states import Continuations, InterventionTests, LabelledTexts
+        from densray.states._measures import two_classes
 
         if self.texts is None:
-            if self.prompts is not None or self.probe is not None:
-                raise TaskError("--prompts and --probe need held-out texts as well: give them with --texts.")
+            if any(each is not None for each in (self.prompts, self.probe, self.others)):
+                raise TaskError("--prompts, --probe and --others need held-out texts too: give them with --texts.")
             return None
         made: dict[str, Any] = {}
         if self.prompts is not None:
@@ -324,10 +329,10 @@ class Judged:
             known = [float(label) for label in given.labels]
             made["stereotypes"] = Continuations(given.texts, f" {self.high}", f" {self.low}", known)
         if self.probe is not None:
-            probed = LabelledTexts.read(self.probe)
-            if probed.labels is None:
-                raise TaskError(f"{self.probe} has no column of labels. Add one named label.")
+            probed = two_classes(LabelledTexts.read(self.probe), self.probe.name)
             made |= {"probe_texts": probed.texts, "probe_labels": probed.labels, "probe_groups": probed.groups}
+        if self.others is not None:
+            made["others"] = {self.others.stem: two_classes(LabelledTexts.read(self.others), self.others.name)}
         return InterventionTests(LabelledTexts.read(self.texts).texts, **made)
 
 
@@ -440,7 +445,5 @@ def _show_intervention(told: dict[str, Any], loaded: LoadedModel, made: Interven
         typer.echo(f"\n{row['prompt']}")
         for key in ("before", "after"):
             typer.echo(f"  {key + ':':8}{' '.join(row[key].split())}")
-    if told["generated"]:
-        typer.echo("")
     if told["path"] is not None and not answer.quiet:
         typer.echo(f"Written: {told['path']}")

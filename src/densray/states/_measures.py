@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +15,7 @@ from densray.metrics import auc, spearman
 from densray.states._intervention import Intervention
 from densray.states._models import encode_texts, filler_of, load_torch, padded
 from densray.states._reading import read_states
+from densray.states._storage import LabelledTexts
 
 #: Texts run at once where whole next-token distributions are compared, on a processor and on a device.
 _TEXTS_PER_BATCH = {"cpu": 8, "device": 128}
@@ -186,6 +187,10 @@ class InterventionTests:
         A more and a less stereotypical sentence each (CrowS-Pairs).
     probe_texts, probe_labels, probe_groups : optional
         Texts with classes, read again under the intervention by linear and nonlinear probes.
+    others : mapping of str to LabelledTexts
+        Texts with classes of other concepts, by name: probes should read them as well as before.
+    probe_layers : sequence of int
+        Where probes read; the last layer by default.
     """
 
     texts: Sequence[str]
@@ -195,6 +200,7 @@ class InterventionTests:
     probe_texts: Sequence[str] = ()
     probe_labels: Sequence[Any] = ()
     probe_groups: Sequence[Any] | None = None
+    others: Mapping[str, LabelledTexts] = field(default_factory=dict)
     probe_layers: Sequence[int] = field(default=(-1,))
 
 
@@ -239,30 +245,50 @@ def measures_of(tests: InterventionTests) -> Iterator[Measure]:
     yield lambda model, tokenizer, change: _costs(model, tokenizer, change, tests.texts)
     if definitions is not None:
         yield lambda model, tokenizer, change: definitional(model, tokenizer, change, definitions)
+    if tests.others:
+        yield lambda model, tokenizer, change: _others(model, tokenizer, change, tests)
 
 
 def _probes(model: Any, tokenizer: Any, change: Intervention | None, tests: InterventionTests) -> Measured:
+    groups = None if tests.probe_groups is None else tuple(map(str, tests.probe_groups))
+    given = LabelledTexts(tuple(tests.probe_texts), tuple(tests.probe_labels), groups)
+    meaning = "AUROC of a probe trained again; 0.5 is nothing left"
+    return [
+        Figure("went", name, values, _separation, meaning, 0.5)
+        for name, values in _probed(model, tokenizer, change, given, tests.probe_layers)
+    ]
+
+
+def _others(model: Any, tokenizer: Any, change: Intervention | None, tests: InterventionTests) -> Measured:
+    meaning = "AUROC of a probe of another concept, trained again; as before is all kept"
+    return [
+        Figure("stayed", f"{concept}: {name}", values, _separation, meaning)
+        for concept, given in tests.others.items()
+        for name, values in _probed(model, tokenizer, change, given, tests.probe_layers)
+    ]
+
+
+def two_classes(given: LabelledTexts, name: str) -> LabelledTexts:
+    """Return labelled texts as they are; raise unless their labels are of two kinds."""
+    kinds = len(set(given.labels or ()))
+    if kinds != 2:
+        raise TaskError(f"{name} has {kinds} kinds of labels; two are needed, in a column named label.")
+    return given
+
+
+def _probed(
+    model: Any, tokenizer: Any, change: Intervention | None, given: LabelledTexts, layers: Sequence[int]
+) -> Iterator[tuple[str, NDArray[np.float64]]]:
+    """Yield the name of each probe, with the labels of texts and the scores that it gives them when held out."""
     with under(model, change):
-        states = read_states(model, tokenizer, tests.probe_texts, layers=tests.probe_layers)
-    labels = np.asarray(tests.probe_labels)
+        states = read_states(model, tokenizer, given.texts, layers=layers)
+    labels = np.asarray(two_classes(given, "a set of probed texts").labels)
     y = (labels == np.unique(labels)[-1]).astype(int)
-    groups = np.arange(len(y)) if tests.probe_groups is None else np.unique(tests.probe_groups, return_inverse=True)[1]
-    found = []
+    groups = np.arange(len(y)) if given.groups is None else np.unique(given.groups, return_inverse=True)[1]
     for layer in states.layers:
         for kind in ("linear", "nonlinear"):
             scores = _probe_scores(np.asarray(states[layer], dtype=np.float64), y, groups, kind)
-            values = np.column_stack([y, scores])
-            found.append(
-                Figure(
-                    "went",
-                    f"{kind} probe, layer {layer}",
-                    values,
-                    _separation,
-                    "AUROC of a probe trained again; 0.5 is nothing left",
-                    0.5,
-                )
-            )
-    return found
+            yield f"{kind} probe, layer {layer}", np.column_stack([y, scores])
 
 
 def _probe_scores(X: NDArray[np.float64], y: NDArray[Any], groups: NDArray[Any], kind: str) -> NDArray[np.float64]:
