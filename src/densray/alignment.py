@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,11 +30,15 @@ __all__ = [
 ]
 
 
+#: What an alignment unpacks to: vectors, labels, words found, words missing.
+Unpacked: TypeAlias = tuple[NDArray[np.float32], NDArray[np.float64], tuple[str, ...], tuple[str, ...]]
+
+
 @dataclass(frozen=True)
-class Alignment:
+class Alignment(Unpacked):
     """The labelled words of a lexicon that are in a space, with their vectors.
 
-    It unpacks: ``X, y, words, missing = lexicon.align(space)``.
+    It is a tuple of the first four: ``X, y, words, missing = lexicon.align(space)``.
 
     Attributes
     ----------
@@ -68,8 +72,20 @@ class Alignment:
     groups: NDArray[np.int64] | None = None
     proposal: GroupProposal | None = None
 
-    def __iter__(self) -> Iterator[Any]:
-        return iter((self.X, self.y, self.words, self.missing))
+    def __new__(
+        cls,
+        X: NDArray[np.float32],
+        y: NDArray[np.float64],
+        words: tuple[str, ...],
+        missing: tuple[str, ...] = (),
+        *more: Any,
+        **named: Any,
+    ) -> Alignment:
+        """Return the tuple; the fields are set by the dataclass."""
+        return super().__new__(cls, (X, y, words, missing))
+
+    def __getnewargs__(self) -> Unpacked:
+        return self.X, self.y, self.words, self.missing
 
     @property
     def n_words(self) -> int:
