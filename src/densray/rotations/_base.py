@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,14 @@ from densray.rotations.blocks import fit_dask, map_dask, score_dask
 if TYPE_CHECKING:
     from densray.rotations.blocks import BlockStatistics
 
+
+#: Rows of any library: NumPy, PyTorch, CuPy, Dask; what comes back is of the library that was given.
+Rows = TypeVar("Rows")
+
+#: What rows may be converted to, by name.
+Precision: TypeAlias = Literal["float32", "float64", "fast"] | None
+#: What columns may be divided by, by name.
+Scale: TypeAlias = Literal["columns"] | None
 
 #: What columns may be divided by before an axis is found: nothing, or their standard deviations.
 SCALES = (None, "columns")
@@ -125,18 +133,21 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             raise DensRayError(f"scale={self.scale!r} is given; 'columns' is all there is. Leave it out for no scale.")
         return self.scale is not None
 
-    def transform(self, X: Array) -> Array:
+    def transform(self, X: Rows) -> Rows:
         """Return the coordinates of `X` along the axes; the first column is the concept."""
         if is_dask(X):
-            return map_dask(self, "transform", X)
-        X = self._check_fitted_rows(X)
-        axes = move(self.components_, X).T
-        return _map_checked(X, lambda rows: rows @ axes, int(axes.shape[1]))
+            mapped: Rows = map_dask(self, "transform", X)
+            return mapped
+        rows = self._check_fitted_rows(X)
+        axes = move(self.components_, rows).T
+        found: Rows = _map_checked(rows, lambda part: part @ axes, int(axes.shape[1]))
+        return found
 
-    def inverse_transform(self, X: Array) -> Array:
+    def inverse_transform(self, X: Rows) -> Rows:
         """Return vectors in the original coordinates from coordinates along the axes."""
         if is_dask(X):
-            return map_dask(self, "inverse_transform", X)
+            mapped: Rows = map_dask(self, "inverse_transform", X)
+            return mapped
         self._check_fitted()
         Z = at_precision(X, getattr(self, "precision", None))
         xp = namespace(X)
@@ -152,9 +163,10 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         if xp is np and Z.dtype.kind != "f":
             Z = Z.astype(np.float64)
         axes = move(self.components_, Z)
-        return _map_checked(Z, lambda rows: rows @ axes, int(axes.shape[1]))
+        found: Rows = _map_checked(Z, lambda part: part @ axes, int(axes.shape[1]))
+        return found
 
-    def erase(self, X: Array, n_axes: int = 1, *, strength: float = 1.0) -> Array:
+    def erase(self, X: Rows, n_axes: int = 1, *, strength: float = 1.0) -> Rows:
         """Return `X` without the concept, in the original coordinates.
 
         Parameters
@@ -166,10 +178,12 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             Share of each coordinate to remove; 1 removes it wholly.
         """
         if is_dask(X):
-            return map_dask(self, "erase", X, n_axes=n_axes, strength=strength)
-        X = self._check_fitted_rows(X)
+            mapped: Rows = map_dask(self, "erase", X, n_axes=n_axes, strength=strength)
+            return mapped
+        rows = self._check_fitted_rows(X)
         erasure = Erasure.of(self, n_axes)
-        return _map_checked(X, lambda rows: erasure.erase(rows, strength=strength), int(X.shape[1]))
+        found: Rows = _map_checked(rows, lambda part: erasure.erase(part, strength=strength), int(rows.shape[1]))
+        return found
 
     def score(self, X: Array, y: Array, *, groups: Array | None = None) -> float:
         """Return Kendall's τ-b between the labels and the coordinate on axis 0.

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from densray._arrays import Array, is_foreign, to_host
 from densray.errors import DensRayError
 from densray.pairs import PairWeights
-from densray.rotations._base import Rotation, label_covariance, score_signals
+from densray.rotations._base import Precision, Rotation, Scale, label_covariance, score_signals
 from densray.rotations._basis import ColumnScaling, complete_basis, orient, repeat_in_complement
 from densray.rotations._densifier_solvers import (
     ORTHOGONALIZATIONS,
@@ -128,8 +128,8 @@ class Densifier(Rotation):
         max_iter: int = 500,
         tol: float = 1e-10,
         random_state: int | np.random.RandomState | None = None,
-        precision: str | None = None,
-        scale: str | None = None,
+        precision: Precision = None,
+        scale: Scale = None,
     ) -> None:
         self.n_components = n_components  # type: ignore[assignment]
         self.solver = solver

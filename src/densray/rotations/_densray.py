@@ -22,7 +22,7 @@ from densray.pair_sampling import (
     too_many_rows,
 )
 from densray.pairs import PairWeights, class_pair_matrix, score_covariance, score_pair_matrix, unit_pair_matrix
-from densray.rotations._base import AdditiveRotation, label_covariance
+from densray.rotations._base import AdditiveRotation, Precision, Scale, label_covariance
 from densray.rotations._basis import ColumnScaling, orient, principal_axes
 from densray.rotations._input import Labels, precision_of
 
@@ -251,8 +251,8 @@ class DensRay(AdditiveRotation):
         weights: str | tuple[float, float] = "balanced",
         normalize_differences: bool = False,
         center_labels: bool = True,
-        precision: str | None = None,
-        scale: str | None = None,
+        precision: Precision = None,
+        scale: Scale = None,
         n_partners: int | None = None,
         sample_rows: int | None = None,
         random_state: int | np.random.RandomState | None = None,

@@ -11,7 +11,7 @@ from densray._arrays import Array, array_on, namespace, take_rows, to_host
 from densray.errors import LabelError, VectorError
 from densray.moments import ClassMoments, LabelMoments, MomentParts
 from densray.pairs import score_covariance, unlike_pair_matrix
-from densray.rotations._base import AdditiveRotation, Rotation, label_covariance
+from densray.rotations._base import AdditiveRotation, Precision, Rotation, Scale, label_covariance
 from densray.rotations._basis import complete_basis, orient, principal_axes
 from densray.rotations._input import Labels, precision_of
 
@@ -54,7 +54,7 @@ class MeanDifference(AdditiveRotation):
     array([[1., 0.]])
     """
 
-    def __init__(self, n_components: int | None = 1, *, precision: str | None = None, scale: str | None = None) -> None:
+    def __init__(self, n_components: int | None = 1, *, precision: Precision = None, scale: Scale = None) -> None:
         self.n_components = n_components
         self.precision = precision
         self.scale = scale
@@ -135,7 +135,7 @@ class PairDirection(Rotation):
 
     eigenvalues_: NDArray[np.float64]
 
-    def __init__(self, n_components: int | None = 1, *, precision: str | None = None, scale: str | None = None) -> None:
+    def __init__(self, n_components: int | None = 1, *, precision: Precision = None, scale: Scale = None) -> None:
         self.n_components = n_components
         self.precision = precision
         self.scale = scale

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 from densray._arrays import Array, is_foreign, move, namespace, to_host, whole_rows
 from densray._threads import ignored_warnings
 from densray.errors import DensRayError, SignalWarning, suggest
-from densray.rotations._base import Rotation, label_covariance
+from densray.rotations._base import Precision, Rotation, Scale, label_covariance
 from densray.rotations._basis import complete_basis, orient, repeat_in_complement
 from densray.rotations._differences import unit
 from densray.rotations._input import Labels
@@ -32,6 +32,16 @@ ROUNDING_SHARE = 1e-5
 
 #: Steps libsvm may take towards a solution of nine digits before three are enough.
 LIBSVM_STEPS = 100_000
+
+
+LinearModelName: TypeAlias = Literal["ridge", "svm", "svr", "logistic", "linear", "lda", "cca"]
+
+
+class LinearEstimator(Protocol):
+    """A linear estimator of scikit-learn: it has ``coef_`` after ``fit``."""
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Learn from rows and labels."""
 
 
 class LinearRotation(Rotation):
@@ -91,11 +101,11 @@ class LinearRotation(Rotation):
 
     def __init__(
         self,
-        estimator: Any = "ridge",
+        estimator: LinearModelName | LinearEstimator = "ridge",
         *,
         n_components: int | None = 1,
-        precision: str | None = None,
-        scale: str | None = None,
+        precision: Precision = None,
+        scale: Scale = None,
     ) -> None:
         self.estimator = estimator
         self.n_components = n_components
@@ -256,7 +266,7 @@ class LinearModel:
         Words from which on a cross-validation by ten folds takes many seconds; None where none do.
     """
 
-    name: str
+    name: LinearModelName
     summary: str
     make: Callable[[int], Any] | None
     classes_only: bool = False
@@ -285,4 +295,4 @@ _ALL = (
 )
 
 #: Every linear model by its name.
-LINEAR_MODELS: Mapping[str, LinearModel] = MappingProxyType({model.name: model for model in _ALL})
+LINEAR_MODELS: Mapping[LinearModelName, LinearModel] = MappingProxyType({model.name: model for model in _ALL})

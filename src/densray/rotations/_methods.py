@@ -11,7 +11,7 @@ from densray.rotations._base import Rotation
 from densray.rotations._densifier import Densifier
 from densray.rotations._densray import DensRay
 from densray.rotations._differences import MeanDifference, PairDirection
-from densray.rotations._linear import LINEAR_MODELS, LinearRotation
+from densray.rotations._linear import LINEAR_MODELS, LinearModelName, LinearRotation
 from densray.rotations._whitened import WhitenedDensRay
 
 
@@ -40,7 +40,7 @@ class Method:
     slow_from: int | None = None
 
 
-def _linear(name: str) -> Method:
+def _linear(name: LinearModelName) -> Method:
     model = LINEAR_MODELS[name]
 
     def make(n_components: int | None) -> Rotation:

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from densray._arrays import Array, array_on, is_foreign, take_rows, to_host, unconverted_rows
 from densray.errors import DensRayError, LabelError
-from densray.rotations._base import Rotation, score_signals
+from densray.rotations._base import Precision, Rotation, Scale, score_signals
 from densray.rotations._basis import ColumnScaling, complete_basis, repeat_in_complement
 from densray.rotations._densray import DensRay
 from densray.rotations._input import (
@@ -75,8 +75,8 @@ class SequentialRotation(Rotation):
         *,
         n_components: int | None = None,
         names: Sequence[str] | None = None,
-        precision: str | None = None,
-        scale: str | None = None,
+        precision: Precision = None,
+        scale: Scale = None,
     ) -> None:
         self.rotation = rotation
         self.n_components = n_components

@@ -8,7 +8,7 @@ from scipy.linalg import eigh
 
 from densray._arrays import Array, namespace, whole_rows
 from densray.pairs import unit_pair_matrix
-from densray.rotations._base import Rotation, label_covariance
+from densray.rotations._base import Precision, Rotation, Scale, label_covariance
 from densray.rotations._basis import complete_basis, orient, repeat_in_complement
 from densray.rotations._differences import unit
 from densray.rotations._input import Labels
@@ -87,8 +87,8 @@ class WhitenedDensRay(Rotation):
         n_components: int | None = 1,
         *,
         normalize_differences: bool = False,
-        precision: str | None = None,
-        scale: str | None = None,
+        precision: Precision = None,
+        scale: Scale = None,
     ) -> None:
         self.n_components = n_components
         self.normalize_differences = normalize_differences
