@@ -21,8 +21,8 @@ SPOKEN = re.compile(r"(?<![\w-])--[a-z]|densray (fit|diagnose|induce|rotate|eras
 #: Arguments that only Python has: no command sets them, so no run of a command meets their messages.
 PYTHON_ALONE = {
     "anchors", "binary", "bytes", "center_labels", "cosine", "estimator", "labels", "level",
-    "max_iter", "model", "n_partners", "n_train", "normalize_differences", "precision", "rows", "strictness",
-    "vector_column", "vectors", "weights", "zeros",
+    "max_iter", "model", "n_partners", "n_train", "normalize_differences", "other_lexicon", "precision", "rows",
+    "strictness", "vector_column", "vectors", "weights", "zeros",
 }  # fmt: skip
 
 

