@@ -197,6 +197,8 @@ def test_paired_comparison_counts_what_differs(space: WordSpace) -> None:
     assert found.pairs == 48
     assert found.gained - found.lost == round(found.difference * 48)
     assert found.low < found.difference < found.high
+    spread = np.sqrt(((found.gained + found.lost) / 48 - found.difference**2) / 48)
+    assert found.high - found.low == pytest.approx(2 * 1.96 * spread, rel=0.08)  # of 95 %: that of 90 % is 16 % shorter
     assert found.p_value < 0.01
     same = compare_paired(first, first)
     assert (same.gained, same.lost, same.p_value) == (0, 0, 1.0)
