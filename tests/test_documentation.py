@@ -95,6 +95,14 @@ def test_every_picture_a_page_shows_is_there() -> None:
             assert (DOCUMENTS / "images" / name).exists() or "sphx_glr" in name, f"{page.name}: {name}"
 
 
+def test_every_picture_is_taken_by_the_script() -> None:
+    views = runpy.run_path(str(ROOT / "scripts" / "take_pictures.py"))["VIEWS"]
+    taken = {f"explorer-{name}.png" for name in (*views, "layers")} | {"figure2.png"}
+    saved = re.findall(r'save\(chart, "([\w.]+)"', (DOCUMENTS / "tutorial.md").read_text("utf-8"))
+    taken |= {f"tutorial-{name}" for name in saved}
+    assert {path.name for path in (DOCUMENTS / "images").glob("*.png")} == taken
+
+
 def test_every_page_is_in_a_table_of_contents() -> None:
     listed = {"index"}
     for page in DOCUMENTS.rglob("*.md"):

@@ -220,6 +220,8 @@ def figure1(
             print_json(result.rows())
         else:
             show(result, as_json=False, quiet=answer.quiet)
+            if output is None:
+                note("-o figure1.svg writes the figure itself (.png, .svg, .pdf or .html)", quiet=answer.quiet)
 
 
 def _check_computed(rows: list[dict[str, Any]]) -> None:

@@ -29,7 +29,7 @@ from densray.explorer.widgets import (
 )
 from densray.explorer.words import file_stem
 from densray.explorer.workbench import Step, current
-from densray.report import to_json
+from densray.report import show_number, to_json
 from densray.rotations import METHODS
 from densray.states import (
     LabelledTexts,
@@ -120,7 +120,7 @@ def _show_curves(result: LayerComparison, states: States) -> None:
         st.markdown(f"**{table.title}**")
         shown = [
             {"method": one.method, "layer": one.layer, "AUROC": one.auc, "p": one.p_value}
-            | {"95%": f"{one.interval.low:.3f}–{one.interval.high:.3f}"}
+            | {"95%": f"{show_number(one.interval.low)} to {show_number(one.interval.high)}"}
             for one in result.chosen
         ]
         number = st.column_config.NumberColumn(format="%.3f", width="small")
@@ -226,7 +226,10 @@ def _scaled(rows: NDArray[np.float32], axis: NDArray[np.float64], states: States
 
 def _colored(tokens: Sequence[str], scores: NDArray[np.float64]) -> str:
     """Return tokens as text, coloured by their scores; the first has none."""
-    parts = [_span(token, float(score), f"{score:.2f}") for token, score in zip(tokens[1:], scores[1:], strict=True)]
+    parts = [
+        _span(token, float(score), show_number(float(score), 2))
+        for token, score in zip(tokens[1:], scores[1:], strict=True)
+    ]
     first = f'<span title="left out" style="color:#888">{escape(tokens[0])}</span>'
     return f'<p style="font-size:1.1rem;line-height:2.1;white-space:pre-wrap">{first}{"".join(parts)}</p>'
 
