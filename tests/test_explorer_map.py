@@ -91,7 +91,8 @@ class TestTheMap:
 
     def test_it_zooms(self):
         few, many = spec(open_page("map", points="500")), spec(open_page("map"))
-        assert [param["bind"] for drawn in (few, many) for param in drawn["params"]] == ["scales"] * 2
+        names = [param["name"] for drawn in (few, many) for param in drawn["params"]]
+        assert names == ["zoom", "picked"] * 2
         assert many["usermeta"]["embedOptions"]["renderer"] == "canvas"
         assert "renderer" not in few.get("usermeta", {}).get("embedOptions", {})
 
@@ -213,6 +214,28 @@ class TestBadInput:
         assert "too few words of the axis “gender”. Choose another under “Up”" in texts(page.info)
         page.selectbox(key="setting y").set_value("current").run()
         assert len(points(page)) == len(words)
+
+
+class TestTheCard:
+    def test_a_word_is_looked_at_and_joins_a_list(self):
+        page = open_page("map", points="500", card="people")
+        shown = texts(page.markdown)
+        assert "Nearest words, by cosine: " in shown
+        assert "On “gender”: score " in shown
+        page.button(key="card high").click().run()
+        assert page.text_area(key="setting high").value.endswith(" people")
+        page.button(key="card mark").click().run()
+        assert page.text_input(key="setting mark").value == "people"
+        assert page.query_params["words"] in ("people", ["people"])
+
+    def test_a_click_opens_the_card(self):
+        drawn = spec(open_page("map", points="500"))
+        picked = [each for each in drawn["params"] if each["name"] == "picked"]
+        assert picked[0]["select"]["fields"] == ["word"]
+
+    def test_a_word_that_is_not_on_the_map_has_no_card(self):
+        page = open_page("map", points="500", card="xyzzy")
+        assert page.selectbox(key="setting card").value == ""
 
 
 class TestFiles:

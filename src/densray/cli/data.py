@@ -175,8 +175,7 @@ def explore(
     loaded, given = [], _opened_states(list(dict.fromkeys(spaces or ["googlenews-26k"])))
     try:
         for space in given:
-            if not quiet:
-                typer.echo(f"Reading {space} …", err=True)
+            note(f"Reading {space} …", quiet=quiet)
             with progress_bar(f"Reading {space}", quiet=quiet):
                 loaded.append(load_space(space, limit=limit))
         launch(*loaded, sources=given, port=port, browser=not no_browser, ready=None if quiet else _say_where)

@@ -269,7 +269,7 @@ class RemovalResult(Result):
         probes = [each for space in self.spaces for each in space.removed if isinstance(each, Probe)]
         if all(each.value >= 0.5 for each in probes):
             return []
-        return ["A probe below 0.5 was tried on the words the removal was learned from: erased means mislead it."]
+        return ["A probe below 0.5 is wrong more often than right: it was tried on the words the removal learned from."]
 
     def details(self) -> Table:
         """Return one row per space and measure, with interval, p-value and coverage."""

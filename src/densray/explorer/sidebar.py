@@ -244,7 +244,7 @@ def _describe_lexicon(name: str) -> None:
         return
     lexicon, space = _load(name), chosen_bench().space
     kind = "two classes" if lexicon.is_binary else "scores"
-    said = f"{show_count(len(lexicon))} words, {kind}."
+    said = f"{find_dataset(name).title}. {show_count(len(lexicon))} words, {kind}."
     with suppress(DensRayError):
         low, high = axis_ends(find_seeds(space, lexicon.spelled_as(space)), n_words=3)
         said += f" High end: {', '.join(high)}; low end: {', '.join(low)}."

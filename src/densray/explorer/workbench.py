@@ -21,7 +21,7 @@ from densray.axes._model import AxisModel
 from densray.axes._options import find_seeds, fit_rotation
 from densray.axes._scoring import Induction, score_vocabulary
 from densray.axes._spaces import SpaceComparison, compare_spaces
-from densray.debiasing import RemovalResult, concept_of, evaluate_removal, find_erasure, measure_original
+from densray.debiasing import Concept, RemovalResult, concept_of, evaluate_removal, find_erasure, measure_original
 from densray.debiasing._preview import FoundErasure
 from densray.lexicon import Lexicon
 from densray.rotations import Rotation
@@ -216,10 +216,10 @@ class Workbench:
     """
 
     def __init__(self, space: WordSpace, *, source: str | None = None, max_bytes: int = CACHE_BYTES) -> None:
-        self.space = space
         self.source = source or space.name
         #: What pages call the space; a file that stores no name goes by its own.
         self.name = space.name if space.name not in ("", "space") else Path(self.source).stem
+        self.space = space if space.name == self.name else space.renamed(self.name)
         self.jobs = Jobs()
         self._results: LRUCache[Hashable, Any] = LRUCache(max_bytes, getsizeof=count_bytes)
         self._lock = threading.Lock()
@@ -311,9 +311,17 @@ class Workbench:
 
     def removal(self, lexicon: Lexicon, remover: str, words: RemovalWords) -> Step[RemovalResult]:
         """Test what a remover took from the space, and what it left."""
+        planned: list[str] = []
+
+        def says(done: int, total: int) -> str:
+            if not planned or done >= total:
+                return ""
+            place, share = divmod(2 * done / total, 1.0)  # the original space, then the erased one
+            return f"{planned[int(share * len(planned))]} of the {'erased' if place else 'original'} space"
 
         def find(progress: Progress | None) -> RemovalResult:
             concept = concept_of(lexicon, words.anchors, words.neutral, keep=words.keep)
+            planned.extend(_tests_of(concept))
             original = self.recall(
                 ("original", *identity(lexicon, ""), words),  # the same for every remover
                 lambda: measure_original(self.space, concept, progress=part_of(progress, 0, 100, 200)),
@@ -324,7 +332,24 @@ class Workbench:
             return replace(result, removed_spaces=())  # as large as the space: not kept
 
         key = ("removal", *identity(lexicon, remover), words)
-        return Step(self, key, find, lambda found: replace(found, concept=lexicon.name))
+        return Step(self, key, find, lambda found: replace(found, concept=lexicon.name), says)
+
+
+def _tests_of(concept: Concept) -> list[str]:
+    """Return the tests of a removal in their order, each in words."""
+    return [
+        *["distances"] * 3,
+        *["word association tests"] * len(concept.associations),
+        *["questions about stereotypes"] * bool(concept.questions),
+        "clusters",
+        *["classifiers"] * 2,
+        "neighbours",
+        *["probes"] * 2,
+        *["sentiment"] * bool(concept.identities and concept.positive and concept.negative),
+        *["similarity ratings"] * len(concept.similarities),
+        *["analogies"] * (concept.analogies is not None),
+        "kept neighbours",
+    ]
 
 
 def identity(lexicon: Lexicon, method: str) -> tuple[Hashable, ...]:

@@ -282,8 +282,7 @@ def word_scatter(
     marked
         The numbers of rows that stand out: a ring, a bold label.
     zoom
-        Whether Ctrl and the wheel zoom in and dragging moves the chart; the more it is zoomed in, the more words are
-        labelled.
+        Whether Ctrl and the wheel zoom in (more words are labelled), dragging moves it, and a click picks a word.
     fluid
         Whether it may be drawn at any width: labels are placed for several, and the chart takes those of its own.
     titled
@@ -312,7 +311,8 @@ def word_scatter(
     base = alt.Chart().encode(**channels)
     dots = base.mark_point(clip=True, **mark).encode(**{"tooltip": ["word:N", *tooltip], **(encoding or {})})
     if zoom:
-        dots = dots.add_params(alt.selection_interval(bind="scales", name="zoom", zoom=_WHEEL))
+        picked = alt.selection_point(name="picked", fields=["word"], on="click", toggle=False)
+        dots = dots.add_params(alt.selection_interval(bind="scales", name="zoom", zoom=_WHEEL), picked)
     rings = base.transform_filter("datum.marked").mark_point(
         size=45 + 2 * mark["size"], color=VERMILLION, strokeWidth=2, opacity=1, clip=True
     )

@@ -109,7 +109,7 @@ def _show_methods(place: Any, known: Sequence[dict[str, Any]], methods: Sequence
         "remark": st.column_config.TextColumn("", width="large"),
     }  # fmt: skip
     shown = [{key: row.get(key) for key in columns} for row in rows]
-    place.dataframe(shown, hide_index=True, column_config=columns, height="content")
+    place.dataframe(shown, hide_index=True, column_config=columns, height="content", placeholder="")
 
 
 def _show_differences(comparison: MethodComparison, name: str) -> None:
@@ -128,8 +128,9 @@ def _show_differences(comparison: MethodComparison, name: str) -> None:
         st.subheader("Words all of them disagree on")
         st.caption("The rank each method gives a word; spread: standard deviation of the percentile over methods.")
         rows = [{key: row[key] for key in ("word", "spread", *names)} for row in comparison.disagreements]
-        st.dataframe(rows, hide_index=True, height=420,
-                     column_config={"spread": st.column_config.NumberColumn("spread (%)", format="%.1f")})  # fmt: skip
+        ranks = {name: st.column_config.NumberColumn(name, format="localized") for name in names}
+        spread = st.column_config.NumberColumn("spread (%)", format="%.1f")
+        st.dataframe(rows, hide_index=True, height=420, column_config={"spread": spread, **ranks})
     with complain():
         _show_pair(comparison, names)
     download(
@@ -163,7 +164,8 @@ def _show_pair(comparison: MethodComparison, names: Sequence[str]) -> None:
             shown = [
                 {"word": row["word"], first: row["before"], second: row["after"], "shift": row["shift"]} for row in rows
             ]
-            st.dataframe(shown, hide_index=True, height=240, column_config={"shift": shift})
+            ranks = {name: st.column_config.NumberColumn(name, format="localized") for name in (first, second)}
+            st.dataframe(shown, hide_index=True, height=240, column_config={"shift": shift, **ranks})
 
 
 _DRAWN = 2_000  # words of the chart: those that moved, then the most frequent
@@ -232,12 +234,12 @@ def _show_moved(found: SpaceComparison, rows: list[dict[str, object]]) -> None:
     number = partial(st.column_config.NumberColumn, format="%.2f")
     first, second = (name[:20] for name in found.spaces)
     columns = {
+        "ratio": st.column_config.NumberColumn("in errors", format="%.1f", help="The difference divided by its error."),
+        "difference": number("difference", help="The score in the second space less that in the first."),
+        "error": number("±", help="One joint standard error: of seeds, and of words as frequent that did not move."),
+        "moved": st.column_config.CheckboxColumn("moved", help="Beyond chance, at a false discovery rate of 5%."),
         "first": number(first, help="Score there, in standard deviations of the words compared."),
         "second": number(second, help="Score there, in standard deviations of the words compared."),
-        "difference": number("difference"),
-        "error": number("±", help="One joint standard error: of seeds, and of words as frequent that did not move."),
-        "ratio": st.column_config.NumberColumn("in errors", format="%.1f", help="The difference divided by its error."),
-        "moved": st.column_config.CheckboxColumn("moved", help="Beyond chance, at a false discovery rate of 5%."),
     }
     shown = [{key: row[key] for key in ("word", *columns)} for row in rows]
     st.dataframe(shown, hide_index=True, height=260 if len(shown) > 6 else "content", column_config=columns)

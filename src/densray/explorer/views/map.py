@@ -99,13 +99,20 @@ def show() -> None:
     drawn = draw(interactive=True, fluid=True, title="")
     if len(rows) > _MANY_WORDS:  # thousands of points move smoothly on a canvas only
         drawn = drawn.properties(usermeta={"embedOptions": {"renderer": "canvas"}})
-    chart(drawn)
+    chart(drawn, key="map", on_select=_pick, selection_mode="picked")
     _show_relation(sides, rows)
     _show_card(bench, sides, rows, wanted)
     with complain():
         show_comparison(bench, sides["x"].axis.lexicon, chosen["x"])
     _offer_downloads(sides, draw)
     show_code(_code(bench, sides, chosen, rows))
+
+
+def _pick() -> None:
+    """Open the card of the word that was clicked; for callbacks."""
+    picked = st.session_state["map"]["selection"].get("picked") or []
+    if picked:
+        write_setting("card", str(picked[0]["word"]))
 
 
 def _offered(chosen: AxisChoice) -> dict[str, AxisChoice]:

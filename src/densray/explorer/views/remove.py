@@ -113,7 +113,7 @@ def _choose_remover() -> str:
     left, right = st.columns([3, 1])
     with left:
         name = choice("Method of removal", "remover", _REMOVERS, format_func=_describe)
-        st.caption(plain(f"{REMOVERS[name].summary}. It learns what to remove from the words of the sidebar."))
+        st.caption(plain(f"Removes {_summary(name)}. It learns what to remove from the words of the sidebar."))
     with right:
         count = choice("Axes", "n_axes", _AXES, help="How many directions are taken out, the concept's own first.")
     return f"{name}:{count}"
@@ -122,7 +122,11 @@ def _choose_remover() -> str:
 def _describe(name: str) -> str:
     """Return a remover with what it does, in a line."""
     advice = " (recommended)" if name == DEFAULT_REMOVER else " (made to predict)" if name in PREDICTIVE else ""
-    return f"{name}{advice}: {REMOVERS[name].summary}"
+    return f"{name}{advice}: {_summary(name)}"
+
+
+def _summary(name: str) -> str:
+    return REMOVERS[name].summary.removeprefix("erase the axes of: ")
 
 
 def _choose_words(bench: Workbench, lexicon: Lexicon) -> RemovalWords:
@@ -180,7 +184,7 @@ def _show_preview(preview: RemovalPreview) -> None:
             place.metric(name, "–", help=f"{help} {plain(row['reason'])}")
             continue
         change = f"{show_number(row['after'] - row['before'], signed=True)}, from {show_number(row['before'])}"
-        place.metric(name, show_number(row["after"]), change, delta_color="off", help=help)
+        place.metric(name, show_number(row["after"]), change, delta_color="off", delta_arrow="off", help=help)
     panels = difference_panels(preview.scatter(), anchors=preview.names)
     charts({f"{space} space": panel for space, panel in panels.items()}, columns=2)
     missing = preview.before.missing
@@ -209,27 +213,33 @@ def _show_tests(bench: Workbench, lexicon: Lexicon, remover: str, words: Removal
         )
         return
     st.warning(plain(summarize_recovery(result)), icon=":material/troubleshoot:")
-    for kind, title, place in zip(("removed", "kept"), ("What is left of it: lower is less", "What else was kept"),
-                                  st.columns(2, gap="large"), strict=True):  # fmt: skip
-        place.markdown(f"**{title}**")
-        place.dataframe(_measured(result, kind), hide_index=True, height="content", column_config=_columns(result))
+    for kind, title in (("removed", "What is left of the concept"), ("kept", "What else the space is good for")):
+        st.markdown(f"**{title}**")
+        _show_measures(result, kind)
     for line in result.overview().notes[1:]:
         st.caption(plain(line))
     with st.expander("Intervals, p-values, words used"):
         details = result.details()
-        keys = [column if isinstance(column, str) else column.key for column in details.columns]
+        keys = ["space", *(column if isinstance(column, str) else column.key for column in details.columns)]
         st.dataframe([{key: row.get(key) for key in keys} for row in details.rows], hide_index=True)
 
 
-def _measured(result: RemovalResult, kind: str) -> list[dict[str, Any]]:
-    left_out = ("kind", "part", *(("if_gone",) if kind == "kept" else ()))
-    rows = [row for row in result.rows() if row["kind"] == kind]
-    return [{key: value for key, value in row.items() if key not in left_out} for row in rows]
-
-
-def _columns(result: RemovalResult) -> dict[str, Any]:
-    numbers = {space.name: st.column_config.NumberColumn(format="%.3f") for space in result.spaces}
-    return {**numbers, "if_gone": st.column_config.NumberColumn("if gone", format="%.1f")}
+def _show_measures(result: RemovalResult, kind: str) -> None:
+    """Show measures before and after, what they would be if the concept were gone, and what each means."""
+    before, after = result.spaces[0].name, result.spaces[-1].name
+    number = partial(st.column_config.NumberColumn, format="%.3f")
+    columns: dict[str, Any] = {
+        "measure": st.column_config.TextColumn("measure"),
+        "before": number("before", help="In the space as it is."),
+        "after": number("after", help="In the erased space."),
+        "if_gone": number("if it were gone", help="What the measure would be if nothing of the concept were left."),
+        "meaning": st.column_config.TextColumn("what it asks", width="large"),
+    }
+    if kind == "kept":
+        del columns["if_gone"]
+    rows = [{**row, "before": row[before], "after": row[after]} for row in result.rows() if row["kind"] == kind]
+    shown = [{key: row[key] for key in columns} for row in rows]
+    st.dataframe(shown, hide_index=True, height="content", column_config=columns, placeholder="–")
 
 
 def _offer_downloads(bench: Workbench, erasure: Erasure, words: RemovalWords, *, stem: str, name: str) -> None:
