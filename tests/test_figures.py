@@ -216,6 +216,18 @@ def test_on_a_page_a_chart_takes_the_width_and_the_ground_of_the_page(name: str)
     assert not {"right", "until", "marked"} & spec["datasets"]["table"][0].keys()
 
 
+def test_on_a_dark_page_colours_are_brighter_and_words_stay_as_they_are() -> None:
+    rows = [{"word": "#0072B2", "score": 2.0}, {"word": "b", "score": 1.0}]
+    drawn = for_page(figures.ranked_words(rows, axis="#0072B2"))
+    (colors,) = {
+        str(part["color"]["scale"]["range"][0]) for part in parts(drawn) if "scale" in (part.get("color") or {})
+    }
+    assert "#0072B2" in colors
+    assert "#5BB6EE" in colors
+    assert "#0072B2" in next(part["domain"] for part in parts(drawn) if "\u2060highest" in (part.get("domain") or []))
+    assert drawn["datasets"]["table"][0]["word"] == "#0072B2"
+
+
 def test_letters_follow_the_ground() -> None:
     vl_convert = pytest.importorskip("vl_convert", reason="figures are an extra")
     spec = CHARTS["axis_scatter"]().to_dict()

@@ -24,9 +24,8 @@ ACROSS, UP = "across", "up"
 GROUND = "background"
 
 # Okabe & Ito (2008), https://jfly.uni-koeln.de/color/; yellow is left out: too pale on white.
-BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK = (
-    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000",
-)  # fmt: skip
+BLUE, VERMILLION, GREEN = "#0072B2", "#D55E00", "#009E73"
+PURPLE, ORANGE, SKY = "#CC79A7", "#E69F00", "#56B4E9"
 
 # A method looks the same in every chart; names that are not known take the rest in turn.
 _KNOWN: dict[str, tuple[str, str, list[int]]] = {
@@ -37,11 +36,9 @@ _KNOWN: dict[str, tuple[str, str, list[int]]] = {
     "ridge": (ORANGE, "diamond", [10, 4]),
 }
 _REST: list[tuple[str, str, list[int]]] = [
-    (INK, "cross", [1, 2]),
-    (SKY, "stroke", [4, 1]),
-    (GREY, "triangle-left", [12, 2]),
+    (INK, "cross", [1, 2]), (SKY, "stroke", [4, 1]), (GREY, "triangle-left", [12, 2]),
     ("#B08A2E", "triangle-right", [3, 6]),
-]
+]  # fmt: skip
 
 
 def altair() -> Any:
@@ -125,8 +122,7 @@ def word_order(words: Sequence[str]) -> dict[str, Any]:
     return {"sort": None, "scale": altair().Scale(domain=list(dict.fromkeys(words)))}
 
 
-Look = tuple[str, str, list[int]]
-"""The colour, the shape and the dash of a method."""
+Look = tuple[str, str, list[int]]  # the colour, the shape and the dash of a method
 
 
 def method_looks(methods: Sequence[str]) -> dict[str, Look]:
@@ -176,6 +172,20 @@ def styled(chart: Any, *, title: str = "", alt: str = "", fluid: bool = False) -
     return chart.properties(config=look, **described)  # at once: every step would copy the chart
 
 
+#: Colours that are too dark on a dark page, and what stands for them there.
+_BRIGHT = {BLUE: "#5BB6EE", VERMILLION: "#FF8F4A", GREEN: "#35C79F", INK: _PALE_INK}
+
+
+def _brighter(part: Any) -> Any:
+    """Return part of a specification with colours that follow the ground; words and numbers stay as they are."""
+    if isinstance(part, str):
+        return {"expr": on_ground(part, _BRIGHT[part])} if part in _BRIGHT else part
+    if isinstance(part, list):
+        return [_brighter(each) for each in part]
+    kept = ("data", "domain", "title", "text", "datum")
+    return {k: v if k in kept else _brighter(v) for k, v in part.items()} if isinstance(part, dict) else part
+
+
 #: What a chart carries for itself: nothing a reader of its table wants.
 _PRIVATE = {"right", "down", "line_right", "line_down", "until", "since", "marked", "value", "least", "most", "kind"}
 
@@ -186,7 +196,7 @@ def for_page(chart: Any) -> dict[str, Any]:
     Streamlit fills `datasets` into the table behind a chart, and would take rows at the top out of the chart: they go
     one layer down.
     """
-    spec: dict[str, Any] = chart.to_dict()
+    spec: dict[str, Any] = _brighter(chart.to_dict())
     spec["config"].pop("background", None)
     spec.pop("width", None)
     spec["autosize"] = {"type": "fit-x", "contains": "padding"}
