@@ -136,6 +136,11 @@ class Visitor:
             self.page.wait_for_timeout(500)
         return self
 
+    def unfold(self) -> Visitor:
+        """Open all that is folded, so that it is drawn."""
+        self.page.evaluate("document.querySelectorAll('details:not([open]) > summary').forEach(each => each.click())")
+        return self.settle()
+
     def zoom(self, pixels: int) -> None:
         """Turn the wheel with Ctrl held down."""
         self.page.keyboard.down("Control")

@@ -82,7 +82,7 @@ def overlaps(words: list[dict[str, Any]]) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("page", PAGES)
 def test_no_chart_leaves_its_column_and_no_two_words_overlap_at_any_width(chrome, address, page):
     visitor = Visitor(chrome, address)
-    visitor.go(PAGES[page])
+    visitor.go(PAGES[page]).unfold()
     for width in WIDTHS:
         visitor.resize(width)
         charts = visitor.page.evaluate(_CHARTS)
