@@ -25,7 +25,7 @@ PICTURES = Path(os.environ.get("DENSRAY_PICTURES", "build/pictures"))
 AXE = Path(os.environ.get("DENSRAY_AXE", "build/axe/axe.min.js"))
 #: A view of each page on which much can go wrong, where it is not its first one.
 VIEWS = {
-    "axis": "?word=wonderful",
+    "axis": "?words=nurse,wonderful,Banker",
     "map": "map?shown=occupations&mark=nurse+engineer&color=us-occupation-shares",
     "compare": "compare?source=lexicon&lexicon=gender",
     "remove": "remove?source=lexicon&lexicon=gender",

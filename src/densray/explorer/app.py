@@ -20,9 +20,11 @@ _ICON = (
 _LOOK = """<style>
 [data-testid="stMainBlockContainer"] { padding-top: 3.5rem; padding-bottom: 4rem; }
 [data-testid="stHorizontalBlock"]:has([data-testid="stVegaLiteChart"]) { flex-wrap: wrap; }
-[data-testid="stHorizontalBlock"] > [data-testid="stColumn"]:has([data-testid="stVegaLiteChart"]) {
-  min-width: min(100%, 19rem);
+[data-testid="stHorizontalBlock"]:has([data-testid="stVegaLiteChart"]) > [data-testid="stColumn"] {
+  min-width: min(100%, 14rem);
 }
+[data-testid="stHorizontalBlock"]:has([data-testid="stVegaLiteChart"]) > [data-testid="stColumn"]:has(
+  [data-testid="stVegaLiteChart"], [data-testid="stDataFrame"]) { min-width: min(100%, 19rem); }
 [data-testid="stColumn"] [data-testid="stColumn"]:has([data-testid="stVegaLiteChart"]) {
   min-width: min(100%, 13.5rem); max-width: 27rem;
 }
