@@ -94,6 +94,21 @@ def test_error_bars_computed_again_are_those_of_the_data() -> None:
     assert found == {key: _near(row[key]) for key in found}
 
 
+def test_error_bars_hold_on_twelve_lexicons_at_five_sizes() -> None:
+    from benchmarks import error_bars
+
+    kept = json.loads(error_bars.DATA.read_text("utf-8"))["errors"]
+    for method in error_bars.METHODS:
+        for size in error_bars.SIZES:
+            rows = [row for row in kept if (row["method"], row["seeds"], row["even"]) == (method, size, True)]
+            assert len({row["lexicon"] for row in rows}) >= 12
+            assert min(row["pairs"] for row in rows) >= 30
+            found = {key: np.mean([row[key] for row in rows]) for key in ("foretold", "found", "words_cover")}
+            assert found["foretold"] == pytest.approx(found["found"], abs=0.035)
+            assert found["words_cover"] == pytest.approx(0.945, abs=0.01)
+            assert np.mean([row["average_covered"] for row in rows]) > 0.95
+
+
 def test_covered_analogies_are_within_two_queries_of_the_paper() -> None:
     kept = json.loads((ROOT / "docs" / "tables.json").read_text("utf-8"))
     cells = {
