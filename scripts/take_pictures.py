@@ -43,7 +43,7 @@ def take_layers(folder: str) -> None:
 
     with explorer(folder) as address, browser() as chrome:
         visitor = Visitor(chrome, address, pictures=IMAGES, height=1620)
-        visitor.page.goto(f"{address}/?{urlencode({'own_text': OWN_TEXT})}")
+        visitor.page.goto(f"{address}/?{urlencode({'own_text': OWN_TEXT, 'layer_methods': 'ridge,mean-difference'})}")
         visitor.page.get_by_role("button", name="Load the model").click(timeout=600_000)
         visitor.page.wait_for_selector("text=All scores", timeout=600_000)
         visitor.settle().picture("explorer-layers")
