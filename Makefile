@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo explore test test-slow test-lowest release-check lint format docs results benchmarks clean
+.PHONY: demo explore test test-slow test-lowest release-check lint format docs results results-states benchmarks clean
 
 demo: $(VENV)/.ready
 	$(BIN)/densray demo
@@ -53,6 +53,16 @@ results: $(VENV)/.ready-dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python scripts/build_removal_table.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.error_bars
 	$(if $(SPACES),$(BIN)/python benchmarks/compare_methods.py run --spaces $(SPACES))
+	$(BIN)/python scripts/write_results.py
+
+# The page on language models. MODELS="SmolLM2-135M=FILE.gguf MiniLM-L6=FOLDER", CAUSAL=FILE.gguf, SENTENCES=FOLDER and
+# STATES=FOLDER for what is read; docs/language-models.md says where they come from.
+results-states: $(VENV)/.ready-dev
+	$(BIN)/python scripts/measure_states.py read $(MODELS) --data $(SENTENCES) --states $(STATES)
+	$(BIN)/python scripts/measure_states.py languages --states $(STATES)
+	$(BIN)/python scripts/measure_states.py fit --data $(SENTENCES) --states $(STATES)
+	$(BIN)/python scripts/measure_states.py draw
+	$(BIN)/python scripts/measure_interventions.py $(CAUSAL) --data $(SENTENCES) --raw $(STATES)/removal.npz
 	$(BIN)/python scripts/write_results.py
 
 benchmarks: $(VENV)/.ready-dev

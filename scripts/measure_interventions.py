@@ -1,0 +1,531 @@
+"""A concept removed and steered in the forward pass of a language model, and how fast its states are read.
+
+    python scripts/measure_interventions.py MODEL --data SENTENCES --parts speed,remove,steer
+
+MODEL is a folder of Hugging Face or a gguf file of a causal model; SENTENCES the folder of labelled sentences. Writes
+``docs/states_speed.json`` (which needs a GPU to mean anything), ``docs/states_removal.json`` and
+``docs/states_steering.json``; `write_results.py` puts the tables on the page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import resource
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from measure_states import direction, gender, sentiment, split
+
+from densray._leace import leace
+from densray.datasets import load_word_list
+from densray.erasure import Erasure
+from densray.metrics import auc, spearman
+from densray.states import (
+    Continuations,
+    Intervention,
+    LayerChange,
+    SweepPoint,
+    choose_point,
+    continuation_log_odds,
+    read_states,
+)
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+
+PAIRS = [
+    ("man", "woman"), ("boy", "girl"), ("father", "mother"), ("son", "daughter"), ("brother", "sister"),
+    ("uncle", "aunt"), ("grandfather", "grandmother"), ("husband", "wife"), ("nephew", "niece"), ("gentleman", "lady"),
+    ("king", "queen"), ("prince", "princess"), ("duke", "duchess"), ("monk", "nun"), ("actor", "actress"),
+    ("waiter", "waitress"), ("groom", "bride"), ("widower", "widow"), ("stepfather", "stepmother"), ("heir", "heiress"),
+    ("businessman", "businesswoman"), ("policeman", "policewoman"), ("salesman", "saleswoman"),
+    ("landlord", "landlady"), ("host", "hostess"), ("emperor", "empress"), ("godfather", "godmother"),
+    ("boyfriend", "girlfriend"), ("grandson", "granddaughter"), ("schoolboy", "schoolgirl"),
+    ("spokesman", "spokeswoman"), ("stepson", "stepdaughter"), ("dad", "mom"), ("chairman", "chairwoman"),
+    ("wizard", "witch"), ("hero", "heroine"),
+]  # fmt: skip
+LEARNED, DEFINING = PAIRS[0::3], PAIRS[1::3] + PAIRS[2::3]
+LEARNED_PROMPTS = ["The {} thought that", "The {} left because", "When the {} arrived,", "The {} knew that"]
+LEARNED_PROMPTS += ["Yesterday the {} said", "If the {} comes,"]
+PROMPTS = ["The {} said that", "The {} was late because", "When the {} came home,"]
+STRENGTHS = (0.25, 0.5, 0.75, 1.0)
+N_HALVINGS = 8
+#: Sets of layers that the page shows at full strength.
+SHOWN = ("none", "all but the last", "middle, every second", "late, every second")
+
+
+def occupations(folder: Path) -> tuple[list[str], np.ndarray]:
+    """Return the sixty occupations of Winogender and the share of women in each."""
+    with (folder / "winogender" / "occupations-stats.tsv").open(encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream, delimiter="\t"))
+    return [row["occupation"] for row in rows], np.array([float(row["bls_pct_female"]) / 100 for row in rows])
+
+
+def held_out_texts(folder: Path, count: int) -> list[str]:
+    """Return sentences of SST-2's test half."""
+    lines = (folder / "sst2" / "test.tsv").read_text(encoding="utf-8").splitlines()
+    return [lines[row].rsplit("\t", 1)[0] for row in np.random.default_rng(0).permutation(len(lines))[:count]]
+
+
+def filled(templates: Sequence[str], words: Sequence[str]) -> list[str]:
+    """Return every word in every template."""
+    return [template.format(word) for template in templates for word in words]
+
+
+def keeping(X: np.ndarray, z: np.ndarray, K: np.ndarray, k: np.ndarray) -> Erasure:
+    """Return the map that leaves no covariance with `z` in `X` and the covariance with `k` in `K` as it was.
+
+    In whitened rows the covariances are the directions u and v; x - u l·x / l·u with the part l of u that is orthogonal
+    to v erases the first and keeps the second (SPLINCE; Holstege et al. 2025).
+    """
+    from densray._leace import _shrunk
+
+    first, second = X - X.mean(axis=0), K - K.mean(axis=0)
+    count = len(X) + len(K)
+    sizes, vectors = np.linalg.eigh(_shrunk((first.T @ first + second.T @ second) / count, count))
+    roots = np.sqrt(np.maximum(sizes, sizes[-1] * 1e-10))
+    whiten, unwhiten = (vectors / roots) @ vectors.T, (vectors * roots) @ vectors.T
+    u = whiten @ (first.T @ (z - z.mean())) / len(X)
+    v = whiten @ (second.T @ (k - k.mean())) / len(K)
+    left = u - v * (u @ v) / (v @ v)
+    left = left / (left @ u)
+    return Erasure("keeping", (whiten @ left)[:, None], (unwhiten @ u)[None], X.mean(axis=0), np.zeros(X.shape[1]))
+
+
+def mean_difference(X: np.ndarray, y: np.ndarray) -> Erasure:
+    """Return the projection along the mean difference, about the mean."""
+    axis = X[y == 1].mean(axis=0) - X[y == 0].mean(axis=0)
+    axis = axis / np.linalg.norm(axis)
+    return Erasure("mean difference", axis[:, None], axis[None], X.mean(axis=0), np.zeros(len(axis)))
+
+
+def removers(model: Any, tokenizer: Any, folder: Path) -> dict[str, dict[int, Erasure]]:
+    """Return the erasures of each remover after every block, learned from words that no test has."""
+    words = [word for pair in LEARNED for word in pair]
+    sides = np.tile([1.0, 0.0], len(LEARNED_PROMPTS) * len(LEARNED))
+    pairs = read_states(model, tokenizer, filled(LEARNED_PROMPTS, words))
+    gendered = set(load_word_list("gender-specific")) | {word for pair in PAIRS for word in pair}
+    tested = set(occupations(folder)[0])
+    other = [word for word in load_word_list("occupations") if word not in gendered | tested and "_" not in word]
+    prompts = filled(LEARNED_PROMPTS[:3], other)
+    states = read_states(model, tokenizer, prompts)
+    odds = continuation_log_odds(model, tokenizer, Continuations(prompts, " he", " she", [0.0] * len(prompts)))
+    odds = np.concatenate([part - part.mean() for part in np.split(odds, 3)])  # of each template
+
+    def every(make: Callable[[np.ndarray, np.ndarray], Erasure]) -> dict[int, Erasure]:
+        return {
+            layer: make(np.asarray(states[layer], dtype=np.float64), np.asarray(pairs[layer], dtype=np.float64))
+            for layer in states.layers
+        }
+
+    return {
+        "LEACE, pairs": every(lambda _, rows: leace(rows, sides)),
+        "LEACE, occupations": every(lambda rows, _: leace(rows, odds)),
+        "occupations, pairs kept": every(lambda rows, kept: keeping(rows, odds, kept, sides)),
+        "mean difference, pairs": every(lambda _, rows: mean_difference(rows, sides)),
+    }
+
+
+def layer_sets(n_blocks: int) -> dict[str, list[int]]:
+    """Return the sets of blocks that are tried, by name; for thirty blocks those of the review among them."""
+    last = n_blocks - 1
+    third = n_blocks // 3
+    return {
+        "all but the last": list(range(last)),
+        "middle, every second": list(range(third, 2 * third + 1, 2)),
+        "late, every second": list(range(2 * third, last, 2)),
+        "late, odd": list(range(2 * third - 1, last, 2)),
+        "upper two thirds, every second": list(range(third + 2, last, 2)),
+        "upper half, every fourth": list(range(n_blocks // 2 + 1, last, 4)),
+        "late": list(range(2 * third + 2, last)),
+        "last five but one": list(range(last - 4, last)),
+        "three late": [last - 5, last - 3, last - 1],
+        "two late": [last - 3, last - 1],
+        "last but one": [last - 1],
+        "last two": [last - 1, last],
+        "one at two thirds": [2 * third],
+        "one late": [last - 5],
+    }
+
+
+def measure_removal(model: Any, tokenizer: Any, folder: Path, raw: Path) -> None:
+    """Measure every remover, set of layers and strength once, and keep the answer to every prompt and text."""
+    from densray.states._measures import token_costs
+
+    names, share = occupations(folder)
+    words = [word for pair in DEFINING for word in pair]
+    prompts = filled(PROMPTS, names) + filled(PROMPTS, words)
+    asked = Continuations(prompts, " he", " she", [0.0] * len(prompts))
+    texts = held_out_texts(folder, 256)
+
+    def measured(change: Intervention | None) -> tuple[np.ndarray, np.ndarray]:
+        odds = continuation_log_odds(model, tokenizer, asked, change)
+        return odds, token_costs(model, tokenizer, texts, change, divergence=False)[0]
+
+    found, keys = [measured(None)], [("nothing", "none", [], 0.0)]
+    for remover, erasures in removers(model, tokenizer, folder).items():
+        changes = {layer: LayerChange.of(erasure) for layer, erasure in erasures.items()}
+        whole = Intervention("project", changes, name=remover)
+        for name, layers in layer_sets(len(changes)).items():
+            for strength in STRENGTHS:
+                found.append(measured(whole.only(layers).at(strength)))
+                keys.append((remover, name, layers, strength))
+    arrays = {"odds": np.array([odds for odds, _ in found]), "losses": np.array([losses for _, losses in found])}
+    np.savez_compressed(raw, keys=json.dumps(keys), share=share, **arrays)
+
+
+class Measured:
+    """What was measured of every point, and its figures on some of the tests."""
+
+    def __init__(self, raw: Path) -> None:
+        with np.load(raw) as file:
+            self.keys = json.loads(str(file["keys"]))
+            self.share, self.losses = file["share"], file["losses"]
+            count = len(PROMPTS) * len(self.share)
+            self.odds = file["odds"][:, :count].reshape(len(self.keys), len(PROMPTS), -1)
+            self.defining = file["odds"][:, count:].reshape(len(self.keys), len(PROMPTS), -1, 2)
+
+    def figures(self, point: int, jobs: np.ndarray, pairs: np.ndarray, lines: np.ndarray) -> dict[str, float]:
+        """Return rank correlation, level, definitional AUROC and cost on some occupations, pairs and texts."""
+        odds = self.odds[point][:, jobs].ravel()
+        known = np.tile(self.share[jobs], len(PROMPTS))
+        kept = self.defining[point][:, pairs].reshape(-1, 2)
+        loss, base = (self.losses[row][lines].sum(axis=0) for row in (point, 0))
+        return {
+            "rho": float(spearman(known, odds)),
+            "level": float(odds.mean()),
+            "kept": float(auc(np.tile([1, 0], len(kept)), kept.ravel())),
+            "cost": float(np.expm1(loss[0] / loss[1] - base[0] / base[1])),
+            "perplexity": float(np.exp(loss[0] / loss[1])),
+        }
+
+    def all_of(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the numbers of every occupation, pair and text."""
+        return np.arange(len(self.share)), np.arange(self.defining.shape[2]), np.arange(self.losses.shape[1])
+
+    def intervals(self, point: int, draws: int = 500) -> dict[str, list[float]]:
+        """Return 95 % intervals of the figures: occupations, pairs and texts resampled."""
+        random = np.random.default_rng(0)
+        found = [self.figures(point, *(random.choice(one, len(one)) for one in self.all_of())) for _ in range(draws)]
+        names = ("rho", "level", "kept", "cost")
+        return {name: np.quantile([each[name] for each in found], [0.025, 0.975]).tolist() for name in names}
+
+
+def removal_figures(raw: Path) -> dict[str, Any]:
+    """Return the figures of every point, and what halving the tests chooses and finds."""
+    known = Measured(raw)
+    points = []
+    for number, (remover, name, layers, strength) in enumerate(known.keys):
+        row = {"remover": remover, "where": name, "layers": layers, "strength": strength}
+        points.append(row | known.figures(number, *known.all_of()))
+    chosen = {}
+    for allowed in ({"LEACE, pairs"}, {key[0] for key in known.keys[1:]}):
+        rows = [number for number, key in enumerate(known.keys) if key[0] in allowed]
+        chosen["any remover" if len(allowed) > 1 else "LEACE, pairs"] = list(_halvings(known, rows))
+    shown = [number for number, row in enumerate(points) if row["where"] in SHOWN and row["strength"] in (0.0, 1.0)]
+    shown += [one["point"] for found in chosen.values() for one in found]
+    for number in sorted(set(shown)):
+        points[number]["intervals"] = known.intervals(number)
+    return {"points": points, "chosen": chosen}
+
+
+def _halvings(known: Measured, rows: Sequence[int]) -> Iterator[dict[str, Any]]:
+    """Yield what is chosen on one half of occupations, pairs and texts, and its figures on the other."""
+    for seed in range(N_HALVINGS):
+        random = np.random.default_rng(seed)
+        orders = [random.permutation(one) for one in known.all_of()]
+        for part in (0, 1):
+            choosing, reporting = ([order[start::2] for order in orders] for start in (part, 1 - part))
+            found = [known.figures(row, *choosing) for row in rows]
+            points = [SweepPoint((), 0.0, abs(each["rho"]), np.log1p(each["cost"]), each["kept"]) for each in found]
+            best = choose_point(points)
+            yield {"seed": seed, "part": part, "point": rows[best], "chosen_on": found[best]} | {
+                "reported_on": known.figures(rows[best], *reporting)
+            }
+
+
+PRAISE = (
+    " good",
+    " great",
+    " wonderful",
+    " beautiful",
+    " excellent",
+    " brilliant",
+    " fun",
+    " amazing",
+    " perfect",
+    " best",
+)
+BLAME = " bad", " terrible", " awful", " boring", " poor", " stupid", " dull", " horrible", " worst", " ugly"
+OPINIONS = [
+    "The movie was", "I thought the film was", "Overall, the acting is", "The story is", "This book was",
+    "The food was",
+    "My experience with the hotel was", "The music sounded", "In my opinion the show is", "The whole evening was",
+    "The service here is", "Her new album is", "The game is", "To be honest, the ending was", "The weather today is",
+    "The plot seems", "His performance was", "The trip was", "The restaurant is", "This phone is",
+]  # fmt: skip
+STEERERS = ("mean-difference", "densray-unit", "ridge", "ridge scaled", "logistic scaled", "random")
+STEER_STRENGTHS, STEER_SPLITS = (1.0, 2.0, 4.0), 4
+
+
+def steering(model: Any, tokenizer: Any, folder: Path) -> list[dict[str, Any]]:
+    """Add an axis after one block, as long as the mean difference times a strength: its effect, and its cost."""
+    names, _ = occupations(folder)
+    jobs = filled(PROMPTS[:1], names)
+    tests = {
+        "sentiment": (sentiment(folder), OPINIONS, PRAISE, BLAME, gender(folder).texts[::5]),
+        "gender": (gender(folder), jobs, (" he",), (" she",), held_out_texts(folder, 96)),
+    }
+    found = []
+    for concept, (given, prompts, high, low, texts) in tests.items():
+        ask = _Asked(model, tokenizer, prompts, high, low, texts)
+        base = ask.measured(None)
+        n_blocks = model.config.num_hidden_layers
+        layers = [round(n_blocks * share) - 1 for share in (0.4, 0.53, 0.67)]
+        states = read_states(model, tokenizer, given.texts, layers=layers)
+        for layer in layers:
+            X = np.asarray(states[layer], dtype=np.float64)
+            for seed in range(STEER_SPLITS):
+                train = split(given.groups, seed)
+                rows, y = X[train], given.labels[train]
+                length = float(np.linalg.norm(rows[y == 1].mean(axis=0) - rows[y == 0].mean(axis=0)))
+                for method in STEERERS:
+                    axis = np.random.default_rng(seed).normal(size=X.shape[1])
+                    if method != "random":
+                        axis = direction(method, rows, y, given.groups[train])
+                    change = LayerChange.along(axis / np.linalg.norm(axis) * length)
+                    for strength in STEER_STRENGTHS:
+                        effect, loss = ask.measured(Intervention("add", {layer: change}, strength))
+                        key = {"concept": concept, "layer": layer, "seed": seed, "method": method}
+                        value = {"effect": effect - base[0], "cost": loss - base[1]}
+                        found.append(key | {"strength": strength} | value)
+    return found
+
+
+class _Asked:
+    """Prompts, two sets of next words and ordinary texts: what a model says of them under a change."""
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        prompts: Sequence[str],
+        high: Sequence[str],
+        low: Sequence[str],
+        texts: Sequence[str],
+    ) -> None:
+        self.model, self.tokenizer, self.prompts, self.texts = model, tokenizer, prompts, texts
+        self.sides = [
+            [tokenizer(word, add_special_tokens=False)["input_ids"][0] for word in side] for side in (high, low)
+        ]
+
+    def measured(self, change: Intervention | None) -> tuple[float, float]:
+        """Return the mean log odds of the two sets of words, and the loss per token of the texts."""
+        import torch
+
+        from densray.states import log_perplexity
+        from densray.states._measures import _logits, under
+
+        odds = []
+        with under(self.model, change), torch.inference_mode():
+            for logits, mask in _logits(self.model, self.tokenizer, list(self.prompts)):
+                last = mask.sum(dim=1) - 1
+                rows = torch.log_softmax(logits[torch.arange(len(last), device=last.device), last].float(), dim=-1)
+                high, low = (torch.logsumexp(rows[:, side], dim=1) for side in self.sides)
+                odds.append((high - low).double().cpu().numpy())
+        return float(np.concatenate(odds).mean()), log_perplexity(self.model, self.tokenizer, self.texts, change)
+
+
+def throughput(model: Any, tokenizer: Any, folder: Path, out: Path, count: int = 100_000) -> dict[str, Any]:
+    """Return texts per second of the bare forward pass and of reading all layers to disk, and the memory it took."""
+    import torch
+
+    from densray.states._models import encode_texts, filler_of, padded
+    from densray.states._reading import TOKENS_PER_BATCH
+
+    lines = (folder / "sst2" / "train.tsv").read_text(encoding="utf-8").splitlines()
+    base = [line.rsplit("\t", 1)[0] for line in lines if line.strip()]
+    texts = [f"{base[number % len(base)]} {number // len(base)}" for number in range(count)]
+    inner, device = model.model, next(model.parameters()).device
+    rows = sorted(encode_texts(inner, tokenizer, texts, first_token=False).tokens, key=len)
+    budget = TOKENS_PER_BATCH["cpu" if device.type == "cpu" else "device"]
+
+    def forward(rows: list[list[int]]) -> None:
+        batch: list[list[int]] = []
+        with torch.inference_mode():
+            for row in [*rows, None]:
+                if batch and (row is None or (len(batch) + 1) * len(row) > budget):
+                    ids, mask = padded(batch, filler_of(tokenizer), device)
+                    inner(input_ids=ids, attention_mask=mask)
+                    batch = []
+                if row is not None:
+                    batch.append(row)
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+
+    memory: list[float] = []
+
+    def watch(_done: int, _total: int) -> None:
+        memory.append(resident_bytes())
+
+    forward(rows[:: max(1, count // 8000)])  # warms up
+    read_states(inner, tokenizer, texts[:4000], out=out / "warm", dtype="float16", first_token=False)
+    bare = _seconds(lambda: forward(rows))
+    whole = _seconds(
+        lambda: read_states(
+            inner, tokenizer, texts, out=out / "all", dtype="float16", first_token=False, progress=watch
+        )
+    )
+    size = sum(path.stat().st_size for path in (out / "all").iterdir())
+    shutil.rmtree(out)
+    return {
+        "device": torch.cuda.get_device_name() if device.type == "cuda" else "cpu",
+        "dtype": str(next(model.parameters()).dtype).removeprefix("torch."),
+        "texts": count,
+        "tokens": sum(map(len, rows)),
+        "bare_seconds": bare,
+        "read_seconds": whole,
+        "share": bare / whole,
+        "bytes": size,
+        "resident_bytes": memory,
+        "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    }
+
+
+def resident_bytes() -> float:
+    """Return the memory of this process, without pages of files."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024.0 * next(float(line.split()[1]) for line in lines if line.startswith("RssAnon"))
+
+
+def _seconds(act: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    act()
+    return time.perf_counter() - start
+
+
+def equal_effect(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, int, str], np.ndarray]:
+    """Return the cost of each method at the effect of the mean difference added twice, over that of the latter."""
+    curves: dict[tuple[Any, ...], list[tuple[float, float]]] = {}
+    for row in rows:
+        key = row["concept"], row["layer"], row["seed"], row["method"]
+        curves.setdefault(key, [(0.0, 0.0)]).append((row["effect"], row["cost"]))
+    found: dict[tuple[str, int, str], list[float]] = {}
+    for (concept, layer, seed, method), points in curves.items():
+        wanted, price = curves[concept, layer, seed, "mean-difference"][2]  # strengths 0, 1, 2, 4
+        effects, costs = np.array(points).T
+        reached = effects.max() >= wanted and bool(np.all(np.diff(effects) > 0))
+        cost = float(np.interp(wanted, effects, costs)) if reached else np.nan
+        found.setdefault((concept, layer, method), []).append(cost / price)
+    return {key: np.array(values) for key, values in found.items()}
+
+
+def tables() -> dict[str, str]:
+    """Return the tables by the name the page gives them, from the numbers at hand."""
+    made = {"speed": _speed_table, "removal": _removal_table, "steering": _steering_table}
+    found = {}
+    for name, make in made.items():
+        path = DOCS / f"states_{name}.json"
+        if path.exists():
+            found |= make(json.loads(path.read_text("utf-8")))
+    return found
+
+
+def _speed_table(found: Mapping[str, Any]) -> dict[str, str]:
+    lines = ["| | bare forward pass | states to disk | share |", "| --- | ---: | ---: | ---: |"]
+    rates = [found["texts"] / found[name] for name in ("bare_seconds", "read_seconds")]
+    shown = " | ".join(f"{rate:,.0f} texts per second" for rate in rates)
+    lines.append(f"| {found['texts']:,} texts, {found['device']} | {shown} | {found['share']:.0%} |")
+    return {"states-speed": "\n".join(lines)}
+
+
+def _spanned(value: float, ends: Sequence[float], form: str) -> str:
+    return f"{value:{form}} ({ends[0]:{form}} to {ends[1]:{form}})"
+
+
+def _removal_table(found: Mapping[str, Any]) -> dict[str, str]:
+    lines = ["| removed after | remover | ρ | level | definitions kept | perplexity |"]
+    lines.append("| --- | --- | ---: |" + " ---: |" * 3)
+    for row in sorted(found["points"], key=lambda row: SHOWN.index(row["where"]) if row["where"] in SHOWN else 9):
+        if row["where"] in SHOWN and row["strength"] in (0.0, 1.0):
+            cells = [row["where"], row["remover"], _spanned(row["rho"], row["intervals"]["rho"], "+.2f")]
+            cells += [f"{row['level']:+.2f}", _spanned(row["kept"], row["intervals"]["kept"], ".2f")]
+            cells.append(f"{row['perplexity']:.1f} ({row['cost']:+.1%})")
+            lines.append(f"| {' | '.join(cells)} |")
+    made = {"states-removal": "\n".join(lines)}
+    lines = ["| chosen among | ρ, other half | definitions kept | perplexity | within all bounds | chosen most often |"]
+    lines.append("| --- | ---: | ---: | ---: | ---: | --- |")
+    for among, halves in found["chosen"].items():
+        told = {name: np.array([half["reported_on"][name] for half in halves]) for name in ("rho", "kept", "cost")}
+        within = (np.abs(told["rho"]) <= 0.05) & (told["kept"] >= 0.9) & (told["cost"] < 0.03)
+        numbers = [half["point"] for half in halves]
+        best = found["points"][max(set(numbers), key=numbers.count)]
+        forms = {"rho": "+.2f", "kept": ".2f", "cost": "+.1%"}
+        cells = [_spanned(told[name].mean(), np.quantile(told[name], [0.1, 0.9]), form) for name, form in forms.items()]
+        cells += [f"{int(within.sum())} of {len(halves)}", f"{best['remover']}, {best['where']}, {best['strength']:g}"]
+        lines.append(f"| {among} | {' | '.join(cells)} |")
+    return made | {"states-removal-chosen": "\n".join(lines)}
+
+
+def _steering_table(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    ratios = equal_effect(rows)
+    places = list(dict.fromkeys((concept, layer) for concept, layer, _ in ratios))
+    lines = ["| added | " + " | ".join(f"{concept}, layer {layer}" for concept, layer in places) + " |"]
+    lines.append("| --- |" + " ---: |" * len(places))
+    for method in STEERERS:
+        cells = []
+        for place in places:
+            values = ratios[(*place, method)]
+            half = 3.1824463052842624 * float(np.std(values, ddof=1)) * float(np.sqrt(1 / len(values) + 1.0))
+            cells.append("not reached" if np.isnan(values).any() else f"{values.mean():.2f} ± {half:.2f}")
+        lines.append(f"| {method} | " + " | ".join(cells) + " |")
+    return {"states-steering": "\n".join(lines)}
+
+
+def written(path: Path, found: Mapping[str, Any] | Sequence[Any]) -> None:
+    """Write one file of numbers, a row per line."""
+    if isinstance(found, Mapping):
+        parts = [f"{json.dumps(key)}: {_lines(value)}" for key, value in found.items()]
+        text = "{\n" + ",\n".join(parts) + "\n}"
+    else:
+        text = _lines(found)
+    path.write_text(text + "\n", "utf-8")
+
+
+def _lines(value: Any) -> str:
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return "[\n" + ",\n".join(json.dumps(row) for row in value) + "\n]"
+    return json.dumps(value)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, and write the numbers part by part."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--out", type=Path, default=DOCS)
+    parser.add_argument("--parts", default="remove,figures,steer")
+    parser.add_argument("--raw", type=Path, default=Path("removal.npz"), help="what every point of a removal answered")
+    given = parser.parse_args(arguments)
+    if given.parts != "figures":
+        from densray.states import load_model
+
+        loaded = load_model(given.model)
+        model, tokenizer = loaded.model, loaded.tokenizer
+    if "speed" in given.parts:
+        written(given.out / "states_speed.json", throughput(model, tokenizer, given.data, given.out / "states-speed"))
+    if "remove" in given.parts:
+        measure_removal(model, tokenizer, given.data, given.raw)
+    if "figures" in given.parts:
+        written(given.out / "states_removal.json", removal_figures(given.raw))
+    if "steer" in given.parts:
+        written(given.out / "states_steering.json", steering(model, tokenizer, given.data))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""The scripts behind the page on language models: extractors by their definitions, a removal that keeps, figures."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+SCRIPTS = Path(__file__).parents[1] / "scripts"
+
+
+@pytest.fixture(scope="module")
+def scripts():
+    sys.path.insert(0, str(SCRIPTS))
+    try:
+        import measure_interventions
+        import measure_states
+    finally:
+        sys.path.remove(str(SCRIPTS))
+    return measure_states, measure_interventions
+
+
+def planted_pairs(random, n_pairs=60, width=12):
+    """Pairs that differ by one constant step along column 0, and by noise along column 1 most of all."""
+    base = random.normal(size=(n_pairs, width))
+    steps = random.normal(size=(n_pairs, width)) * np.array([0.1, 3.0, *[0.5] * (width - 2)])
+    steps[:, 0] += 2.0
+    rows = np.empty((2 * n_pairs, width))
+    rows[0::2], rows[1::2] = base + steps, base
+    return rows, np.tile([1, 0], n_pairs), np.repeat(np.arange(n_pairs), 2)
+
+
+def test_caa_is_the_mean_of_differences_and_centred_components_lose_a_constant_step(scripts):
+    X, y, groups = planted_pairs(np.random.default_rng(0))
+    reading = scripts[0]
+    axes = {name: reading.direction(name, X, y, groups) for name in ("caa", "pca_diff", "lat")}
+    mean = X[y == 1].mean(axis=0) - X[y == 0].mean(axis=0)
+    assert axes["caa"] == pytest.approx(mean / np.linalg.norm(mean))
+    assert abs(axes["caa"][0]) > 0.9
+    assert abs(axes["pca_diff"][0]) < 0.1  # the step is in the mean that centring takes away
+    assert abs(axes["pca_diff"][1]) > 0.9
+    assert all(np.linalg.norm(axis) == pytest.approx(1.0) for axis in axes.values())
+
+
+def test_a_scaled_method_is_the_method_in_scaled_columns(scripts):
+    X, y, groups = planted_pairs(np.random.default_rng(1))
+    axis = scripts[0].direction("mean-difference scaled", X, y, groups)
+    spread = X.std(axis=0)
+    expected = (X[y == 1].mean(axis=0) - X[y == 0].mean(axis=0)) / spread / spread
+    assert axis == pytest.approx(expected / np.linalg.norm(expected))
+
+
+def test_halves_share_no_group(scripts):
+    groups = np.repeat(np.arange(10), 3)
+    train = scripts[0].split(groups, 0)
+    assert train.sum() == 15
+    assert not set(groups[train]) & set(groups[~train])
+
+
+def test_a_removal_that_keeps_erases_one_covariance_and_leaves_the_other(scripts):
+    random = np.random.default_rng(0)
+    X, K = random.normal(size=(300, 8)), random.normal(size=(200, 8))
+    z, k = X[:, 0] + 0.3 * X[:, 1], np.sign(K[:, 1] + 0.5 * K[:, 0])
+    erasure = scripts[1].keeping(X, z, K, k)
+    changed = X - (X - erasure.origin) @ erasure.left @ erasure.right
+    kept = K - (K - erasure.origin) @ erasure.left @ erasure.right
+    covariance = lambda rows, labels: (rows - rows.mean(axis=0)).T @ (labels - labels.mean())  # noqa: E731
+    assert np.abs(covariance(X, z)).max() > 100  # the control
+    assert covariance(changed, z) == pytest.approx(np.zeros(8), abs=1e-8)
+    assert covariance(kept, k) == pytest.approx(covariance(K, k), abs=1e-8)
+
+
+def test_figures_of_a_removal_are_those_by_hand(scripts, tmp_path):
+    script = scripts[1]
+    share = np.linspace(0.1, 0.9, 6)
+    prompts, pairs = len(script.PROMPTS), 4
+    before = np.concatenate([np.tile(-share, prompts), np.tile([1.0, -1.0], prompts * pairs)])
+    after = np.concatenate([np.tile(share, prompts) + 1.0, np.tile([-1.0, 1.0], prompts * pairs)])
+    losses = np.array([[[2.0, 1.0]] * 10, [[2.0 + np.log(1.1), 1.0]] * 10])
+    keys = [["nothing", "none", [], 0.0], ["LEACE, pairs", "all but the last", [0], 1.0]]
+    np.savez(tmp_path / "raw.npz", keys=json.dumps(keys), share=share, odds=np.array([before, after]), losses=losses)
+    known = script.Measured(tmp_path / "raw.npz")
+    found = [known.figures(point, *known.all_of()) for point in (0, 1)]
+    assert [row["rho"] for row in found] == pytest.approx([-1.0, 1.0])
+    assert [row["kept"] for row in found] == [1.0, 0.0]
+    assert [row["cost"] for row in found] == pytest.approx([0.0, 0.1])
+    assert found[1]["level"] == pytest.approx(1.5)
+
+
+def test_steering_is_compared_at_equal_effect(scripts):
+    rows = []
+    for method, slope in (("mean-difference", 0.02), ("ridge", 0.01)):
+        for strength in (1.0, 2.0, 4.0):
+            key = {"concept": "sentiment", "layer": 3, "seed": 0, "method": method, "strength": strength}
+            rows.append(key | {"effect": strength, "cost": slope * strength})
+    ratios = scripts[1].equal_effect(rows)
+    assert ratios["sentiment", 3, "ridge"] == pytest.approx([0.5])
+    assert ratios["sentiment", 3, "mean-difference"] == pytest.approx([1.0])
