@@ -65,6 +65,7 @@ results-states: $(VENV)/.ready-dev
 	$(BIN)/python scripts/measure_interventions.py $(CAUSAL) --data $(SENTENCES) --raw $(STATES)/removal.npz
 	$(BIN)/python scripts/write_results.py
 
+# Prints the table, and draws docs/images/scaling-*.svg from docs/scaling.json, where it keeps the curves.
 benchmarks: $(VENV)/.ready-dev
 	$(BIN)/python -m benchmarks
 

@@ -109,6 +109,20 @@ def _compare(place: Place, dtype: type, bar: str, rows: Any, labels: Mapping[str
     return Measurement(what, apart[worst], "", bar, f"worst of {len(apart)}: {worst}")
 
 
+def _compare_half(place: Place, rows: Any, labels: Mapping[str, Any]) -> Measurement:
+    """Return the largest distance of an axis found in float16 rows from NumPy's in float64, on the same numbers."""
+    half = rows.astype(np.float16)
+    apart = {}
+    for name, rotation in place.methods.items():
+        for kind, y in labels.items():
+            axis = place.fit(clone(rotation), half, y).components_[0]
+            expected = clone(rotation).fit(half.astype(np.float64), y).components_[0]
+            apart[f"{name}, {kind}"] = float(np.linalg.norm(axis - expected))
+    worst = max(apart, key=lambda name: apart[name])
+    note = f"worst of {len(apart)}: {worst}"
+    return Measurement(f"axes off NumPy's in float64: {place.name}, float16", apart[worst], "", "≤ 1e-4", note)
+
+
 def _compare_rows(place: Place, make: Make, dtype: type, bar: str, rows: Any, y: Any) -> Measurement:
     """Return how far rows rotated and erased in a place are from NumPy's; another kind of array is an error."""
     here, there = rows.astype(np.float64), make(rows.astype(dtype))
@@ -133,4 +147,5 @@ def main() -> list[Measurement]:
                 found.append(_compare(place, dtype, bar, rows, labels))
                 if place.make is not None:
                     found.append(_compare_rows(place, place.make, dtype, bar, rows, labels["classes"]))
+            found.append(_compare_half(place, rows, labels))
     return found

@@ -124,15 +124,18 @@ def test_only_a_block_at_a_time_is_converted(half: Make, sample: Any, monkeypatc
     for name in ("BLOCK_ROWS", "CONVERTED_BLOCK_ENTRIES"):
         monkeypatch.setattr(arrays, name, 50 if name == "BLOCK_ROWS" else 50 * WIDTH)
     monkeypatch.setattr("densray.moments.BLOCK_ROWS", 50)
+    monkeypatch.setattr("densray.moments.REFERENCE_ROWS", 25)
     converted: list[int] = []
     read = arrays.ConvertedRows.__getitem__
     monkeypatch.setattr(
-        arrays.ConvertedRows, "__getitem__", lambda self, key: (made := read(self, key), converted.append(len(made)))[0]
+        arrays.ConvertedRows,
+        "__getitem__",
+        lambda self, key: (made := read(self, key), converted.append(int(np.prod(made.shape))))[0],
     )
     for method in (DensRay(1), MeanDifference(), LinearRotation("ridge"), WhitenedDensRay()):
         clone(method).fit(rows, labels_of(y, rows)).erase(rows)
     assert leace(rows, y).erase(rows).dtype == rows.dtype
-    assert 0 < max(converted) <= 50
+    assert 0 < max(converted) <= 50 * WIDTH
 
 
 def test_blocks_and_updates_take_half_precision(half: Make, sample: Any) -> None:
@@ -272,15 +275,15 @@ def test_a_device_out_of_memory_gets_smaller_blocks_and_then_a_named_error(
 
     def scarce(self: Any, key: Any) -> Any:
         made = read(self, key)
-        if len(made) > limit:
+        if np.prod(made.shape) > limit * WIDTH:
             raise OutOfMemoryError("no memory left")
-        seen.append(len(made))
+        seen.append(int(np.prod(made.shape)))
         return made
 
     monkeypatch.setattr(arrays.ConvertedRows, "__getitem__", scarce)
     np.testing.assert_allclose(MeanDifference().fit(rows, y).components_, expected, atol=0.2)
-    assert max(seen) <= limit
-    limit = 3
+    assert 0 < max(seen) <= limit * WIDTH
+    limit = 0
     with pytest.raises(DeviceMemoryError, match=r"too little memory for 16 rows of width 12 at a time"):
         MeanDifference().fit(rows, y)
 

@@ -1,10 +1,11 @@
-"""NumPy, PyTorch and CuPy arrays alike, memory-mapped files, and rows in blocks."""
+"""NumPy, PyTorch and CuPy arrays alike: memory-mapped files, rows in blocks, and products near the device's limit."""
 
 from __future__ import annotations
 
 import mmap
 import sys
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -20,16 +21,26 @@ Array: TypeAlias = Any
 BLOCK_ROWS = 16_384
 #: Entries handled at once on a device, where starting a product costs more than its memory: 1 GiB of float32.
 DEVICE_BLOCK_ENTRIES = 2**28
-#: The same for rows that are converted: their copy in float32 is what half precision was meant to save. 128 MiB.
-CONVERTED_BLOCK_ENTRIES = 2**25
+#: The same for rows that are converted: their copy in float32 is what half precision was meant to save. 192 MiB.
+CONVERTED_BLOCK_ENTRIES = 3 * 2**24
 #: Rows below which smaller blocks do not help a device that is out of memory.
 FEWEST_BLOCK_ROWS = 1024
+
+#: Columns of the narrowest part of a symmetric product that a device computes at full speed.
+PART_COLUMNS = 256
+
+#: Rows that a processor adds one after the other without losing digits of float32.
+SUMMED_AT_ONCE = 2048
+
+#: Rows that tensor cores add up in float32; more of wide rows, since each sum is a matrix.
+HALVES_AT_ONCE, HALVES_AT_MOST = 2048, 4096
 
 #: Types of two bytes, kept but never multiplied in.
 HALF_TYPES = ("float16", "bfloat16")
 
 
 Part = TypeVar("Part")
+_NAMESPACES: dict[type, Any] = {}  # by kind of array: asked for many times in a fit
 
 
 def type_name(array: object) -> str:
@@ -50,15 +61,24 @@ class ConvertedRows:
         What rows made of these are returned in.
     change : callable, optional
         What else is done to a block, such as scaling its columns.
+    fast : {None, "as given", "split"}
+        How tensor cores multiply these rows with themselves: half precision as it was given, not centred, or centred
+        rows in two parts, see :func:`scatter_product`. None: they do not.
     """
 
     ndim = 2
 
     def __init__(
-        self, source: Array, dtype: object, out: object, change: Callable[[Array], Array] | None = None
+        self,
+        source: Array,
+        dtype: object,
+        out: object,
+        change: Callable[[Array], Array] | None = None,
+        *,
+        fast: str | None = None,
     ) -> None:
         of_numpy = isinstance(source, np.ndarray)
-        self.source, self.out, self.change = source, out, change
+        self.source, self.out, self.change, self.fast = source, out, change, fast
         self.dtype: Any = np.dtype(dtype) if of_numpy else dtype  # type: ignore[call-overload]
         self.shape: tuple[int, int] = tuple(source.shape)
         self.device = getattr(source, "device", "cpu")
@@ -66,13 +86,19 @@ class ConvertedRows:
     def __getitem__(self, key: Any) -> Array:
         convert = namespace(self.source).astype
         if self.change is None:
-            return convert(self.source[key], self.dtype)
+            return convert(self.source[key], self.dtype, copy=False)
         return self.change(convert(self.source[key[0], :], self.dtype))[:, key[1]]
 
     def take(self, index: Array) -> ConvertedRows:
         """Return the rows at these places, not converted yet."""
-        rows = namespace(self.source).take(self.source, index, axis=0)
-        return ConvertedRows(rows, self.dtype, self.out, self.change)
+        return self._of(namespace(self.source).take(self.source, index, axis=0))
+
+    def part(self, block: slice) -> ConvertedRows:
+        """Return a block of rows, not converted yet."""
+        return self._of(self.source[block, :])
+
+    def _of(self, source: Array) -> ConvertedRows:
+        return ConvertedRows(source, self.dtype, self.out, self.change, fast=self.fast)
 
 
 def given_rows(X: Array) -> Array:
@@ -95,6 +121,11 @@ def take_rows(X: Array, index: Array) -> Array:
     return X.take(index) if isinstance(X, ConvertedRows) else namespace(X).take(X, index, axis=0)
 
 
+def part_of_rows(X: Array, block: slice) -> Array:
+    """Return a block of rows; those that are converted when they are read still are."""
+    return X.part(block) if isinstance(X, ConvertedRows) else X[block, :]
+
+
 def is_foreign(array: object) -> bool:
     """Return whether an array lives outside NumPy: a torch tensor, a CuPy array, any array-API array."""
     if isinstance(array, ConvertedRows):
@@ -114,6 +145,8 @@ def namespace(*arrays: Array) -> Any:
     foreign = [given_rows(array) for array in arrays if is_foreign(array)]
     if not foreign:
         return np
+    if len(foreign) == 1 and type(foreign[0]) in _NAMESPACES:
+        return _NAMESPACES[type(foreign[0])]
     from array_api_compat import array_namespace, device
 
     libraries = sorted({type(array).__module__.partition(".")[0] for array in foreign})
@@ -125,7 +158,7 @@ def namespace(*arrays: Array) -> Any:
             f"arrays lie on different devices ({', '.join(sorted(devices))}); all must share one. "
             "Move them with .to(device)."
         )
-    return array_namespace(*foreign)
+    return _NAMESPACES.setdefault(type(foreign[0]), array_namespace(*foreign))
 
 
 def array_on(values: object, like: Array, *, dtype: object = None) -> Array:
@@ -161,6 +194,38 @@ def assign(matrix: Array, rows: Array, columns: Array, value: float) -> None:
             matrix[int(row), int(column)] = value
 
 
+def distinct_labels(labels: Array) -> NDArray[Any]:
+    """Return the distinct labels in order; of more than two numbers, three: nothing is sorted."""
+    if not is_foreign(labels) and labels.dtype.kind not in "fiu":
+        return np.unique(labels)
+    if labels.shape[0] == 0:
+        return np.array([])
+    xp = namespace(labels)
+    low, high = xp.min(labels), xp.max(labels)
+    between = xp.astype((labels != low) & (labels != high), xp.int8)
+    found = to_host(xp.stack([low, high, labels[xp.argmax(between)]])) if is_tensor(labels) else None
+    if found is None:
+        found = np.array([float(low), float(high), float(labels[int(xp.argmax(between))])])
+    return np.unique(found)
+
+
+def number_later(scalar: Array) -> Callable[[], float]:
+    """Return what waits for a number of a device, and for nothing that the device was given to do after it."""
+    if not getattr(scalar, "is_cuda", False):
+        return lambda: float(scalar)
+    torch = sys.modules["torch"]
+    host = torch.empty(scalar.shape, dtype=scalar.dtype, pin_memory=True)
+    host.copy_(scalar, non_blocking=True)
+    copied = torch.cuda.Event()
+    copied.record()
+
+    def wait() -> float:
+        copied.synchronize()
+        return float(host)
+
+    return wait
+
+
 def to_host(array: Array) -> NDArray[Any]:
     """Return an array as a NumPy array; meant for d × d matrices, never for the rows."""
     array = whole_rows(array)
@@ -173,6 +238,79 @@ def to_host(array: Array) -> NDArray[Any]:
     if _is_cupy(array):
         return np.asarray(array.get())
     return np.asarray(array)
+
+
+def is_tensor(array: object) -> bool:
+    """Return whether rows are a PyTorch or CuPy array, which know more than the standard."""
+    array = given_rows(array)
+    return _is_torch(array) or _is_cupy(array)
+
+
+def summed_product(factors: Array, rows: Array) -> Array:
+    """Return factors times rows in float64; a processor adds some thousand products at most in the rows' precision."""
+    xp, count = namespace(rows), int(rows.shape[0])
+    if _is_cupy(rows) or getattr(rows, "is_cuda", False) or count <= SUMMED_AT_ONCE:  # a GPU adds in a tree
+        return xp.astype(factors @ rows, xp.float64)
+    parts = (factors[:, block] @ rows[block, :] for block in blocks_of(count, SUMMED_AT_ONCE))
+    return sum(xp.astype(part, xp.float64) for part in parts)
+
+
+def scatter_product(rows: Array, *, fast: bool = False) -> Array:
+    """Return XᵀX; on a device only what lies on and above its diagonal is computed, in parts.
+
+    With `fast`, rows of float32 on PyTorch become a high and a low part of bfloat16 each, which tensor cores multiply
+    with sums in float32: X = H + L, XᵀX ≈ HᵀH + HᵀL + LᵀH. What is left out is the square of the low part, some 2⁻¹⁸ of
+    the whole. Rows of half precision are their own high part; other arrays are multiplied as they are.
+    """
+    if type_name(rows) in HALF_TYPES:
+        return product_of_halves(rows.T, rows)
+    if not fast or not _is_torch(rows) or type_name(rows) != "float32":
+        return _symmetric(rows)
+    bfloat16 = sys.modules["torch"].bfloat16
+    high = rows.to(bfloat16)
+    cross = product_of_halves(high.T, (rows - high).to(bfloat16))
+    return product_of_halves(high.T, high) + cross + cross.T
+
+
+def symmetric_eigh(A: Array) -> tuple[Array, Array]:
+    """Return the eigenvalues of a symmetric matrix, ascending, and its eigenvectors as columns, where it lies."""
+    values, vectors = np.linalg.eigh(A) if isinstance(A, np.ndarray) else namespace(A).linalg.eigh(A)
+    return values, vectors
+
+
+def product_of_halves(left: Array, right: Array) -> Array:
+    """Return the product of half-precision matrices on PyTorch: sums in float32 of some rows each, then in float64."""
+    torch, (count, width) = sys.modules["torch"], right.shape
+    rows = min(max(HALVES_AT_ONCE, width), HALVES_AT_MOST)
+    parts = []
+    for block in (slice(0, count // rows * rows), slice(count // rows * rows, count)):
+        if block.start == block.stop:
+            continue
+        size = rows if block.start == 0 and block.stop >= rows else block.stop - block.start
+        first = left[:, block].reshape(left.shape[0], -1, size).transpose(0, 1)
+        second = right[block].reshape(-1, size, width)
+        gpu = right.is_cuda  # elsewhere float32: there, too, the product of two such numbers is exact
+        part = torch.bmm(first, second, out_dtype=torch.float32) if gpu else first.float() @ second.float()
+        parts.append(part.sum(0).double())
+    return parts[0] if len(parts) == 1 else parts[0] + parts[1]
+
+
+def _symmetric(rows: Array) -> Array:
+    """Return the product of rows with themselves; on a device by parts of the columns, each pair of parts once."""
+    width = int(rows.shape[1])
+    count = min(4, width // PART_COLUMNS) if is_foreign(rows) else 1
+    if count < 2:
+        return rows.T @ rows
+    ends = np.linspace(0, width, count + 1).astype(int).tolist()
+    parts = [slice(begin, end) for begin, end in pairwise(ends)]
+    whole = namespace(rows).empty((width, width), dtype=rows.dtype, device=rows.device)
+    for i, left in enumerate(parts):
+        for right in parts[i:]:
+            block = rows[:, left].T @ rows[:, right]
+            whole[left, right] = block
+            if left != right:
+                whole[right, left] = block.T
+    return whole
 
 
 def _is_torch(array: object) -> bool:
@@ -226,7 +364,7 @@ def block_rows(X: Array) -> int:
 
 
 def in_blocks(
-    X: Array, act: Callable[[slice], Part], *, n_rows: int | None = None, most: int | None = None
+    X: Array, act: Callable[[slice], Part], *, n_rows: int | None = None, at_once: int | None = None
 ) -> Iterator[Part]:
     """Yield what `act` returns for each block of rows; a device that runs out of memory gets smaller ones.
 
@@ -238,11 +376,11 @@ def in_blocks(
         Takes a slice.
     n_rows : int, optional
         How many rows the slices cover; absent: all of `X`.
-    most : int, optional
-        The largest block.
+    at_once : int, optional
+        Rows of a block while memory lasts; absent: :func:`block_rows`.
     """
     total = int(X.shape[0]) if n_rows is None else n_rows
-    size, start = block_rows(X) if most is None else min(block_rows(X), most), 0
+    size, start = at_once or block_rows(X), 0
     while start < total:
         block = slice(start, min(start + size, total))
         try:

@@ -10,9 +10,9 @@ from densray._arrays import (
     Array,
     ConvertedRows,
     array_on,
-    in_blocks,
     is_foreign,
     namespace,
+    symmetric_eigh,
     to_host,
     type_name,
 )
@@ -68,7 +68,7 @@ def leace(X: Array, y: ArrayLike, *, shrinkage: bool = True, constrain_trace: bo
     mean, scatter, cross = _label_moments(X, labels)
     count = X.shape[0]
     covariance = _shrunk(scatter / count, count) if shrinkage else scatter / (count - 1)
-    sizes, vectors = np.linalg.eigh(covariance)
+    sizes, vectors = (to_host(part) for part in symmetric_eigh(array_on(covariance, X)))
     usable = sizes > sizes[-1] * len(sizes) * np.finfo(np.float64).eps
     roots = np.sqrt(np.where(usable, sizes, 1.0))
     whiten = (vectors * np.where(usable, 1.0 / roots, 0.0)) @ vectors.T
@@ -108,21 +108,8 @@ def _label_moments(
         raise VectorError(f"X has shape {tuple(X.shape)}; at least two rows of vectors are needed.")
     xp = namespace(X)
     X = ConvertedRows(X, xp.float32, X.dtype) if type_name(X) in HALF_TYPES else X
-    moments: Moments | None = None
-    cross = np.zeros((X.shape[1], labels.shape[1]))
-
-    def of_block(block: slice) -> tuple[Moments, Array]:
-        part = Moments.of(X[block, :])
-        rows = X[block, :] - xp.astype(part.mean, X.dtype)
-        weights = array_on(labels[block], X, dtype=X.dtype)
-        sums = to_host(xp.astype(rows.T @ weights, xp.float64))
-        return part, sums + np.outer(to_host(part.mean), labels[block].sum(axis=0))
-
-    for part, sums in in_blocks(X, of_block):
-        cross += sums
-        moments = part if moments is None else moments.merge(part)
-    assert moments is not None  # there are rows
-    return to_host(moments.mean), to_host(moments.scatter), cross
+    moments, cross = Moments.with_sums(X, None, array_on(labels.T, X, dtype=X.dtype))
+    return to_host(moments.mean), to_host(moments.scatter), to_host(cross).T
 
 
 def _shrunk(covariance: NDArray[np.float64], count: int) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from densray import errors
-from densray._arrays import HALF_TYPES, Array, ConvertedRows, map_rows, move, namespace, to_host, type_name
+from densray._arrays import HALF_TYPES, Array, ConvertedRows, is_tensor, map_rows, move, namespace, to_host, type_name
 from densray.errors import (
     CoverageError,
     DensRayError,
@@ -176,13 +176,18 @@ class Erasure:
             return map_rows(rows, lambda block: self.erase(block, strength=strength), self.width)
         if namespace(X) is np and X.dtype not in (np.float32, np.float64):
             X = X.astype(np.float64)
-        left, right = move(self.left, X), move(self.right, X)
-        from_origin = X - move(self.origin, X) if self.origin.any() else X
-        removed = (from_origin @ left) @ right
+        left, right = move(self.left, X), move(-strength * self.right, X)
+        read = X @ left
+        if self.origin.any():  # (x - o) L = x L - o L: no copy of the rows
+            read = read - move(self.origin @ self.left, X)
         if self.shift.any():
-            removed = move(self.shift, X) + removed
-        erased = X - strength * removed
-        return erased if erased.dtype == X.dtype else namespace(X).astype(erased, X.dtype)
+            read = namespace(X).concat([read, namespace(X).ones_like(X[:, :1])], axis=1)
+            right = namespace(X).concat([right, move(-strength * self.shift, X)[None, :]])
+        if is_tensor(X) and hasattr(X, "addcmul") and read.shape[1] == 1:
+            return X.addcmul(read, right)  # one read and one write
+        erased = read @ right
+        erased += X
+        return erased
 
 
 def check_strength(strength: float) -> None:

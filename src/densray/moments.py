@@ -6,8 +6,8 @@ rows, so blocks of a file, workers of a cluster and calls of ``partial_fit`` can
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,14 +17,20 @@ from densray._arrays import (
     BLOCK_ROWS,
     HALF_TYPES,
     Array,
+    ConvertedRows,
+    block_rows,
     blocks_of,
-    given_rows,
+    distinct_labels,
     in_blocks,
     is_foreign,
     namespace,
+    part_of_rows,
+    scatter_product,
+    summed_product,
     take_rows,
     to_host,
     type_name,
+    whole_rows,
 )
 from densray.errors import LabelError
 
@@ -34,8 +40,6 @@ __all__ = [
     "MomentParts",
     "Moments",
     "ScoreMoments",
-    "distinct_labels",
-    "is_finite",
     "merge_moments",
     "moments_of_labels",
     "on_common_device",
@@ -45,9 +49,9 @@ __all__ = [
 #: Rows whose mean is near enough to that of a block to count from.
 REFERENCE_ROWS = 512
 #: Rows whose plain sum is rounded by no more than :func:`_means` reckons with.
-SUMMED_ROWS = 65_536
+SUMMED_ROWS = 2**18
 #: How much larger than the rounding unit the error of a mean difference may be before rows are centred first.
-LARGEST_AMPLIFICATION = 200.0
+LARGEST_AMPLIFICATION = 400.0
 
 
 @dataclass(frozen=True)
@@ -59,23 +63,35 @@ class Moments:
     scatter: Array  # (d, d): sum of weight * (x - mean)(x - mean)ᵀ; None where only the mean is wanted
 
     @classmethod
-    def of(cls, X: Array, weight: Array | None = None) -> Moments:
-        """Return the moments of the rows of `X`; products run in the precision of `X`, sums in float64."""
-        xp = namespace(X)
-        total = float(X.shape[0]) if weight is None else float(xp.sum(weight))
-        if total == 0.0:  # rows that weigh nothing
-            shape = X.shape[1]
-            zero = xp.zeros((shape, shape), dtype=xp.float64, device=X.device)
-            return cls(0.0, zero[0], zero)
-        # Any reference point gives the exact scatter once the leftover mean is taken off again:
-        # S = Σ w (x-r)(x-r)ᵀ - W δδᵀ with δ = mean - r; r ≈ mean, of some rows, keeps float32 from cancelling.
-        reference = _reference(X)
-        centred = _minus(X, reference)
-        weighted = centred if weight is None else centred * weight[:, None]
-        ones = xp.ones(X.shape[0], dtype=X.dtype, device=X.device) if weight is None else weight
-        rest = xp.astype(ones @ centred, xp.float64) / total
-        scatter = xp.astype(weighted.T @ centred, xp.float64) - total * rest[:, None] * rest[None, :]
-        return cls(total, xp.astype(reference, xp.float64) + rest, scatter)
+    def of(cls, X: Array, weight: Array | None = None, *, members: Array | None = None) -> Moments:
+        """Return the moments of rows, those at `members` or all; products run in their precision, sums in float64."""
+        return cls.with_sums(X, weight, None, members=members)[0]
+
+    @classmethod
+    def with_sums(
+        cls, X: Array, weight: Array | None, factors: Array | None, *, members: Array | None = None
+    ) -> tuple[Moments, Array]:
+        """Return the moments, and the sum of each row of `factors` times the rows, from one centred copy of a block.
+
+        A block is counted from a point near its mean, on a device all of them from one: fewer small operations.
+        """
+        as_given = isinstance(X, ConvertedRows) and X.fast == "as given"  # not converted, and not centred
+        zero = namespace(X).zeros(X.shape[1], dtype=X.dtype, device=X.device)
+        common = zero if as_given else _reference(X, members) if is_foreign(X) else None
+        n_rows = int((X if members is None else members).shape[0])
+        held: _Sums | None = None
+        found: tuple[Moments, Array] | None = None
+        for part in in_blocks(
+            X, lambda block: _Sums.of_block(X, weight, factors, members, block, common), n_rows=n_rows
+        ):
+            if common is not None:
+                held = part if held is None else held.add(part)
+                continue
+            moments, sums = part.finish()
+            found = (moments, sums) if found is None else (found[0].merge(moments), found[1] + sums)
+        found = found if held is None else held.finish()
+        assert found is not None  # there are rows
+        return found
 
     def merge(self, other: Moments) -> Moments:
         """Return the moments of both sets of rows together (Chan, Golub & LeVeque 1983)."""
@@ -109,8 +125,7 @@ class ClassMoments:
             return found if _is_exact(found, X) else _sums(X, y, classes, weight, centred=True)
         total = cls({})
         for value, members in _class_members(X, y, classes):
-            for part in in_blocks(X, _moments_of_members(X, weight, members), n_rows=members.shape[0]):
-                total = total.merge(cls({value: part}))
+            total = total.merge(cls({value: Moments.of(X, weight, members=members)}))
         return total
 
     def merge(self, other: ClassMoments) -> ClassMoments:
@@ -131,41 +146,77 @@ def _class_members(X: Array, y: Array, classes: Any) -> Iterator[tuple[Any, Arra
                 yield value, members + block.start
 
 
-def _moments_of_members(X: Array, weight: Array | None, members: Array) -> Callable[[slice], Moments]:
-    xp = namespace(X)
+class _Sums(NamedTuple):
+    """Sums over rows that were counted from a reference point."""
 
-    def of_block(block: slice) -> Moments:
-        rows = members[block]
-        return Moments.of(take_rows(X, rows), None if weight is None else xp.take(weight, rows, axis=0))
+    reference: Array
+    weight: Array  # Σ w, and Σ f of each factor
+    rows: Array  # Σ w (x - r), and Σ f (x - r) of each factor
+    squares: Array  # Σ w (x - r)(x - r)ᵀ
 
-    return of_block
+    @classmethod
+    def of_block(
+        cls,
+        X: Array,
+        weight: Array | None,
+        factors: Array | None,
+        members: Array | None,
+        block: slice,
+        reference: Array | None,
+    ) -> _Sums:
+        """Return the sums of a block of rows, or of those at a block of `members`."""
+        xp = namespace(X)
+        place: Any = block if members is None else members[block]
+        part = part_of_rows(X, block) if members is None else take_rows(X, place)
+        reference = _reference(part) if reference is None else reference
+        fast = X.fast if isinstance(X, ConvertedRows) else None
+        centred = part.source if fast == "as given" else _minus(part, reference, scratch=members is not None)
+        ones = xp.ones(part.shape[0], dtype=X.dtype, device=X.device) if weight is None else weight[place]
+        left = ones[None, :] if factors is None else xp.concat([ones[None, :], factors[:, place]])
+        if fast == "as given":  # neither weights nor factors
+            rows = xp.astype(xp.sum(centred, axis=0, dtype=xp.float32), xp.float64)[None, :]
+        else:
+            rows = summed_product(left, centred)
+        if weight is not None:
+            centred *= xp.sqrt(ones)[:, None]
+        squares = scatter_product(centred, fast=fast is not None)
+        return cls(reference, xp.sum(left, axis=1, dtype=xp.float64), rows, xp.astype(squares, xp.float64))
+
+    def add(self, other: _Sums) -> _Sums:
+        """Return the sums of both sets of rows, counted from the same point."""
+        return _Sums(self.reference, *(mine + its for mine, its in zip(self[1:], other[1:], strict=True)))
+
+    def finish(self) -> tuple[Moments, Array]:
+        """Return the moments, and the sums of factors times rows."""
+        # Any reference point gives the exact scatter once the leftover mean is taken off again:
+        # S = Σ w (x-r)(x-r)ᵀ - W δδᵀ with δ = mean - r; r ≈ mean, of some rows, keeps float32 from cancelling.
+        xp = namespace(self.rows)
+        origin, total = xp.astype(self.reference, xp.float64), float(self.weight[0])
+        rest = self.rows[0, :] / (total or 1.0)  # rows that weigh nothing have no mean
+        moments = Moments(total, origin + rest, self.squares - total * rest[:, None] * rest[None, :])
+        return moments, self.rows[1:, :] + self.weight[1:, None] * origin[None, :]
 
 
 def _sums(X: Array, y: Array, classes: Any, weight: Array | None, *, centred: bool) -> ClassMoments:
-    """Return weight and mean of each class: sums of all classes in one product with the rows, centred first or not."""
+    """Return weight and mean of each class, from one product with the rows for each, centred first or not."""
     xp = namespace(X)
+    shares = [xp.astype(y == value, X.dtype) for value in classes]
+    shares = shares if weight is None else [share * weight for share in shares]
+    reference = _reference(X) if centred else None
 
-    def of_block(block: slice) -> ClassMoments:
-        rows = X[block, :]
-        shares = xp.stack([xp.astype(y[block] == value, X.dtype) for value in classes])
-        if weight is not None:
-            shares = shares * weight[block]
-        reference = _reference(rows) if centred else None
-        sums = xp.astype(shares @ (rows if reference is None else rows - reference), xp.float64)
-        origin = 0.0 if reference is None else xp.astype(reference, xp.float64)
-        totals = to_host(xp.sum(shares, axis=1, dtype=xp.float64)).tolist()
-        return ClassMoments(
-            {
-                value: Moments(total, origin + sums[row, :] / total, None)
-                for row, (value, total) in enumerate(zip(classes, totals, strict=True))
-                if total > 0.0
-            }
-        )
+    def of_block(block: slice) -> list[Array]:
+        rows = X[block, :] if reference is None else X[block, :] - reference
+        return [share[block] @ rows for share in shares]
 
-    total = ClassMoments({})
-    for part in in_blocks(X, of_block, most=SUMMED_ROWS):
-        total = total.merge(part)
-    return total
+    parts = list(in_blocks(X, of_block, at_once=min(block_rows(X), SUMMED_ROWS)))
+    origin = 0.0 if reference is None else xp.astype(reference, xp.float64)
+    groups = {}
+    for number, (value, share) in enumerate(zip(classes, shares, strict=True)):
+        total = float(xp.sum(share, dtype=xp.float64))
+        if total > 0.0:
+            sums = xp.sum(xp.stack([part[number] for part in parts]), axis=0, dtype=xp.float64)
+            groups[value] = Moments(total, origin + sums / total, None)
+    return ClassMoments(groups)
 
 
 def _is_exact(moments: ClassMoments, X: Array) -> bool:
@@ -181,16 +232,20 @@ def _is_exact(moments: ClassMoments, X: Array) -> bool:
     return bool(rounding <= LARGEST_AMPLIFICATION * difference)
 
 
-def _reference(X: Array) -> Array:
-    """Return the mean of some rows: a point to count all of them from, so that float32 does not cancel."""
-    return namespace(X).mean(X[: min(X.shape[0], REFERENCE_ROWS), :], axis=0)
+def _reference(X: Array, members: Array | None = None) -> Array:
+    """Return the mean of some rows, evenly spread: a point to count from, so that float32 does not cancel."""
+    step = max(1, int((X if members is None else members).shape[0]) // REFERENCE_ROWS)
+    some = X[::step, :] if members is None else whole_rows(take_rows(X, members[::step]))
+    return namespace(X).mean(some, axis=0)
 
 
-def _minus(X: Array, reference: Array) -> Array:
-    """Return rows less a point; half precision is widened in the same pass."""
-    if type_name(unconverted := given_rows(X)) in HALF_TYPES and X.change is None:
-        return unconverted - reference
-    return X[:, :] - reference
+def _minus(X: Array, reference: Array, *, scratch: bool) -> Array:
+    """Return a copy of rows less a point, widened, or the rows themselves where they are `scratch`."""
+    if isinstance(X, ConvertedRows):
+        return X.source - reference if type_name(X.source) in HALF_TYPES and X.change is None else X[:, :] - reference
+    if scratch:
+        X -= reference
+    return X if scratch else X - reference
 
 
 @dataclass(frozen=True)
@@ -327,35 +382,16 @@ class ScoreMoments:
 LabelMoments = ClassMoments | ScoreMoments
 
 
-def is_finite(moments: LabelMoments) -> bool:
-    """Return whether all sums are finite; a number that is not makes its sums so."""
-    if isinstance(moments, ScoreMoments):
-        sums = [moments.reference, moments.rows, moments.scored_rows, moments.scored_squares]
-    else:
-        sums = [part for one in moments.groups.values() for part in (one.mean, one.scatter)]
-    return all(np.isfinite(float(namespace(part).sum(part))) for part in sums if part is not None)
-
-
 def on_host(moments: LabelMoments) -> LabelMoments:
     """Return moments as NumPy arrays, on whatever device their rows were: d × d numbers to store, send and merge."""
     if isinstance(moments, ClassMoments):
-        return ClassMoments(
-            {
-                value: replace(
-                    one, mean=to_host(one.mean), scatter=None if one.scatter is None else to_host(one.scatter)
-                )
-                for value, one in moments.groups.items()
-            }
-        )
-    squares, squared = moments.scored_squares, moments.squared_rows
-    return replace(
-        moments,
-        reference=to_host(moments.reference),
-        rows=to_host(moments.rows),
-        scored_rows=to_host(moments.scored_rows),
-        scored_squares=None if squares is None else to_host(squares),
-        squared_rows=None if squared is None else to_host(squared),
-    )
+        return ClassMoments({value: replace(one, **_host_arrays(one)) for value, one in moments.groups.items()})
+    return replace(moments, **_host_arrays(moments))
+
+
+def _host_arrays(moments: ScoreMoments | Moments) -> dict[str, Any]:
+    values = {field.name: getattr(moments, field.name) for field in fields(moments)}
+    return {name: to_host(value) for name, value in values.items() if is_foreign(value)}
 
 
 def on_common_device(first: LabelMoments, second: LabelMoments) -> tuple[LabelMoments, LabelMoments]:
@@ -375,20 +411,6 @@ class MomentParts(NamedTuple):
     scatter: bool  # of the rows of each class
     squares: bool  # of the rows, times their scores
     spread: bool = False  # of each column, for classes from their scatter
-
-
-def distinct_labels(labels: Array) -> NDArray[Any]:
-    """Return the distinct labels in order; of more than two numbers, three: nothing is sorted."""
-    if not is_foreign(labels) and labels.dtype.kind not in "fiu":
-        return np.unique(labels)
-    if labels.shape[0] == 0:
-        return np.array([])
-    xp = namespace(labels)
-    low, high = xp.min(labels), xp.max(labels)
-    between = xp.astype((labels != low) & (labels != high), xp.int8)
-    place = int(xp.argmax(between))
-    found = [float(low), float(high)]
-    return np.unique([*found, float(labels[place])] if bool(between[place] > 0) else found)
 
 
 def moments_of_labels(X: Array, labels: Array, weight: Array | None, parts: MomentParts) -> LabelMoments:

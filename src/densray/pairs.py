@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._arrays import Array, blocks_of, is_foreign, namespace, to_host
+from densray._arrays import Array, blocks_of, is_foreign, is_tensor, namespace, number_later, to_host
 from densray.errors import DensRayError, NotAdditiveError
 from densray.moments import ClassMoments, ScoreMoments
 
@@ -107,7 +107,7 @@ class _Block:
     index: Array  # which rows of the whole
     rows: Array  # x
     row_weight: Array  # u, a column
-    weighted_rows: Array  # u x, with a last column u
+    weighted_rows: Array  # u x, with a further column u
     square: Array  # |x|², a column
     left_factor: Array  # [-2 x, |x|², 1]
     right_factor: Array  # [x, 1, |x|²]: left_factor @ right_factorᵀ are the squared distances
@@ -124,10 +124,10 @@ class _Block:
             index,
             rows,
             row_weight,
-            xp.concat([rows * row_weight, row_weight], axis=1),
+            _padded([rows * row_weight, row_weight]),
             square,
-            xp.concat([-2.0 * rows, square, one], axis=1),
-            xp.concat([rows, one, square], axis=1),
+            _padded([-2.0 * rows, square, one]),
+            _padded([rows, one, square]),
             float(xp.max(square)),
         )
 
@@ -188,6 +188,14 @@ def unit_pair_matrix(
     return to_host(laplacian.total(blocks))
 
 
+def _padded(columns: list[Array]) -> Array:
+    """Return columns side by side; on a device with zeros up to a multiple of eight, for the speed of its products."""
+    xp, width = namespace(columns[0]), sum(int(part.shape[1]) for part in columns)
+    if is_foreign(columns[0]) and width % 8:
+        columns = [*columns, xp.zeros_like(columns[0][:, : 8 - width % 8])]
+    return xp.concat(columns, axis=1)
+
+
 def _parts(rows: Array) -> list[slice]:
     return list(blocks_of(rows.shape[0], DEVICE_BLOCK_ROWS if is_foreign(rows) else DISTANCE_BLOCK_ROWS))
 
@@ -211,8 +219,9 @@ class _Laplacian:
 
     def add_block_pair(self, i: int, j: int, left: _Block, right: _Block, coupling: float) -> None:
         """Add all pairs of a row of one block with a row of the other."""
-        xp = self.xp
-        same = i == j
+        xp, same = self.xp, i == j
+        if is_tensor(self.whole) and self._add_distant(i, j, left, right, coupling):
+            return
         distances, near = _distances(left, right, same=same)
         if near is not None:
             if _share(near) > NEAR_PAIR_SHARE:
@@ -220,27 +229,46 @@ class _Laplacian:
                 return
             self.near_pairs_sum += coupling * self._near_one_by_one(near, left, right, same=same)
             distances[near] = xp.inf
+        self._add_inverse(i, j, left, right, coupling, _inverse(distances))
+
+    def _add_distant(self, i: int, j: int, left: _Block, right: _Block, coupling: float) -> bool:
+        """Add all pairs of two blocks unless some are near; a device multiplies while that is still being found out."""
+        distances = left.left_factor @ right.right_factor.T
+        if i == j:
+            distances = _without_diagonal(distances)
+        closest = number_later(self.xp.min(distances))
         inverse = _inverse(distances)
-        product = inverse @ right.weighted_rows  # last column: Σ_w u_w / |d|²
-        self.degree[i] += coupling * xp.astype(product[:, -1], xp.float64)
+        product = inverse @ right.weighted_rows
+        if not closest() > _closeness(left) * (left.max_square + right.max_square):
+            return False
+        self._add_inverse(i, j, left, right, coupling, inverse, product)
+        return True
+
+    def _add_inverse(
+        self, i: int, j: int, left: _Block, right: _Block, coupling: float, inverse: Array, product: Array | None = None
+    ) -> None:
+        xp, width, same = self.xp, int(self.cross.shape[0]), i == j
+        product = inverse @ right.weighted_rows if product is None else product  # column d: Σ_w u_w / |d|²
+        self.degree[i] += coupling * xp.astype(product[:, width], xp.float64)
         if same:
-            half = left.weighted_rows[:, :-1].T @ product[:, :-1]
+            half = left.weighted_rows[:, :width].T @ product[:, :width]
             self.cross += coupling * xp.astype(half, xp.float64)
             return
-        self.degree[j] += coupling * xp.astype(left.weighted_rows[:, -1] @ inverse, xp.float64)
-        row_sum = coupling * product[:, :-1]
+        self.degree[j] += coupling * xp.astype(left.weighted_rows[:, width] @ inverse, xp.float64)
+        row_sum = coupling * product[:, :width]
         self.row_sum = row_sum if self.row_sum is None else self.row_sum + row_sum
 
     def finish_row(self, left: _Block) -> None:
         """Add the products of one row of blocks to Xᵀ W X."""
         if self.row_sum is not None:
-            half = self.xp.astype(left.weighted_rows[:, :-1].T @ self.row_sum, self.xp.float64)
+            width = int(self.cross.shape[0])
+            half = self.xp.astype(left.weighted_rows[:, :width].T @ self.row_sum, self.xp.float64)
             self.cross += half + half.T
             self.row_sum = None
 
     def _near_in_double(self, left: _Block, right: _Block, *, same: bool) -> Array:
         """Return the sum over the pairs of two blocks of near rows, in double precision and about their own mean."""
-        xp = self.xp
+        xp, width = self.xp, int(self.cross.shape[0])
         reference = xp.mean(xp.astype(left.rows, xp.float64), axis=0)
         left, right = left.about(reference), right.about(reference)
         distances, near = _distances(left, right, same=same)
@@ -250,9 +278,10 @@ class _Laplacian:
             distances[near] = xp.inf
         inverse = _inverse(distances)
         product = inverse @ right.weighted_rows
-        cross = left.weighted_rows[:, :-1].T @ product[:, :-1]
+        cross = left.weighted_rows[:, :width].T @ product[:, :width]
         pairs = -(cross + cross.T)
-        for block, degree in ((left, product[:, -1:]), (right, (left.weighted_rows[:, -1] @ inverse)[:, None])):
+        of_right = left.weighted_rows[:, width] @ inverse
+        for block, degree in ((left, product[:, width : width + 1]), (right, of_right[:, None])):
             pairs += (block.rows * (degree * block.row_weight)).T @ block.rows
         return total + (0.5 * pairs if same else pairs)  # within one block every pair was counted twice
 
@@ -296,11 +325,16 @@ def _distances(left: _Block, right: _Block, *, same: bool) -> tuple[Array, Array
     distances = left.left_factor @ right.right_factor.T
     if same:
         distances = _without_diagonal(distances)
-    closeness = 1e-2 if left.rows.dtype == xp.float32 else 1e-6
+    closeness = _closeness(left)
     if float(xp.min(distances)) > closeness * (left.max_square + right.max_square):
         return distances, None
     near = distances <= closeness * (left.square + right.square.T)
     return distances, near if bool(xp.any(near)) else None
+
+
+def _closeness(block: _Block) -> float:
+    """Return the share of the squared lengths below which a squared distance has too few digits."""
+    return 1e-2 if block.rows.dtype == namespace(block.rows).float32 else 1e-6
 
 
 def _share(marks: Array) -> float:
@@ -310,6 +344,8 @@ def _share(marks: Array) -> float:
 
 def _inverse(distances: Array) -> Array:
     """Return 1 / distances, in place where that is possible."""
+    if is_tensor(distances) and hasattr(distances, "reciprocal_"):
+        return distances.reciprocal_()
     xp = namespace(distances)
     return xp.divide(1.0, distances, out=distances) if xp is np else 1.0 / distances
 
@@ -319,6 +355,8 @@ def _without_diagonal(square: Array) -> Array:
     xp = namespace(square)
     if xp is np:
         np.fill_diagonal(square, np.inf)
+    elif hasattr(square, "fill_diagonal_"):  # PyTorch
+        square.fill_diagonal_(xp.inf)
     else:
         square[xp.eye(square.shape[0], dtype=xp.bool, device=square.device)] = xp.inf
     return square

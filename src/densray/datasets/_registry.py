@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import tomllib
@@ -330,12 +331,11 @@ def _find_file(file: DataFile, folder: Path) -> Path | None:
 
 
 def _matches(path: Path, checksum: str | None) -> bool:
-    from pooch import file_hash
-
     if checksum is None:
         return True
     algorithm, _, digest = checksum.partition(":")
-    return bool(file_hash(str(path), alg=algorithm) == digest)
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, algorithm).hexdigest() == digest
 
 
 def _how_to_get(entry: DataSet) -> str:

@@ -26,7 +26,13 @@ from densray._arrays import (
     type_name,
 )
 from densray.erasure import Erasure
-from densray.errors import DensRayError, LabelError, NotAdditiveError, RotationNotFittedError, VectorError
+from densray.errors import (
+    DensRayError,
+    LabelError,
+    NotAdditiveError,
+    RotationNotFittedError,
+    VectorError,
+)
 from densray.moments import ClassMoments, LabelMoments, MomentParts, ScoreMoments, merge_moments, moments_of_labels
 from densray.rotations._basis import ColumnScaling, product
 from densray.rotations._input import (

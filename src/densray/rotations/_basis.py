@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh, qr
+from scipy.linalg import eigh, eigh_tridiagonal, qr
 
-from densray._arrays import Array, ConvertedRows, array_on, in_blocks, move, namespace, to_host
+from densray._arrays import (
+    Array,
+    ConvertedRows,
+    array_on,
+    in_blocks,
+    is_foreign,
+    move,
+    namespace,
+    symmetric_eigh,
+    to_host,
+)
 from densray.errors import VectorError
 from densray.moments import ClassMoments, LabelMoments, Moments, ScoreMoments
+from densray.pairs import PairWeights
+from densray.rotations._input import Labels
 
 
 def complete_basis(axes: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -74,13 +87,82 @@ def product(X: Array, matrix: Array) -> Array:
     return parts[0] if len(parts) == 1 else namespace(X).concat(parts)
 
 
+#: Width up to which a whole decomposition takes no longer than the steps of an iteration.
+NARROW = 64
+#: Most steps of the iteration (on a device, where starting an operation takes time, at most the width over 16), and
+#: steps between two looks at whether it is done.
+LANCZOS_STEPS, LANCZOS_ROUND = 144, 16
+#: Added to a length that may be zero.
+TINY = float(np.finfo(np.float64).tiny)
+
+
+def leading_axis(
+    A: Array, toward: NDArray[np.float64] | None = None
+) -> tuple[float, NDArray[np.float64], float] | None:
+    """Return the largest eigenvalue of a symmetric matrix, its eigenvector and the gap to the next eigenvalue.
+
+    By Lanczos steps where the matrix lies; None where more of them would be needed than the whole decomposition is
+    worth. The residual r bounds the angle to the eigenvector by r / gap; r ≤ 1e-11 gap, or rounding, ends the
+    iteration.
+
+    Parameters
+    ----------
+    A : array of shape (d, d)
+        In float64.
+    toward : array of shape (d,), optional
+        A direction that the eigenvector is expected near.
+    """
+    xp, width = namespace(A), int(A.shape[0])
+    start = np.random.default_rng(0).normal(size=width) / np.sqrt(width)
+    if toward is not None and np.linalg.norm(toward) > 0.0:
+        start = 0.5 * start + toward / np.linalg.norm(toward)
+    steps = min(LANCZOS_STEPS, width // 16) if is_foreign(A) else min(LANCZOS_STEPS, width - 1)
+    basis = xp.zeros((steps + 1, width), dtype=xp.float64, device=A.device)
+    basis[0, :] = array_on(start / np.linalg.norm(start), A, dtype=xp.float64)
+    known, diagonal, beside = basis[:1, :], [], []
+    for step in range(steps):
+        image = A @ basis[step, :]
+        along = known @ image
+        image = image - along @ known
+        image = image - (known @ image) @ known  # once more, where the image nearly lies in what is known
+        length = xp.linalg.vector_norm(image)
+        diagonal.append(along[step])
+        beside.append(length)
+        basis[step + 1, :] = image / (length + TINY)
+        known = basis[: step + 2, :]
+        if (step + 1) % LANCZOS_ROUND and step + 1 < steps:
+            continue
+        on, off = (to_host(xp.stack(part)) for part in (diagonal, beside))
+        values, vectors = eigh_tridiagonal(on, off[:-1])
+        size = float(np.abs(values).max())
+        residual, gap = abs(float(off[-1] * vectors[-1, -1])), float(values[-1] - values[-2])
+        if residual > max(1e-11 * gap, 4e-15 * size):
+            continue
+        found = array_on(vectors[:, -1].copy(), A, dtype=xp.float64) @ known[:-1, :]
+        apart = float(xp.linalg.vector_norm(A @ found - float(values[-1]) * found))
+        axis = to_host(found)
+        length = float(np.linalg.norm(axis))
+        if abs(length - 1.0) < 1e-8 and apart <= max(1e-9 * gap, 1e-12 * size):
+            return float(values[-1]), axis / length, gap
+    return None
+
+
+class Axes(NamedTuple):
+    """Eigenvectors of a symmetric matrix."""
+
+    eigenvalues: NDArray[np.float64]  # descending
+    vectors: NDArray[np.float64]  # as rows
+    n_signals: int  # how many eigenvalues are positive beyond rounding
+    gap: float  # between the first eigenvalue and the next; zero where that was not computed
+
+
 def principal_axes(
-    A: Array, n_components: int | None, precision: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
-    """Return eigenvalues (descending), eigenvectors as rows, and how many eigenvalues are positive beyond rounding.
+    A: Array, n_components: int | None, precision: float, *, toward: NDArray[np.float64] | None = None
+) -> Axes:
+    """Return the eigenvectors of the largest eigenvalues of a symmetric matrix.
 
     Where eigenvalues vanish their eigenvectors are arbitrary: they are replaced by the completion of the others,
-    which is a function of the data and not of rounding.
+    which is a function of the data and not of rounding. One axis is searched for near `toward`, without the others.
     """
     width = A.shape[0]
     count = width if n_components is None else n_components
@@ -89,16 +171,71 @@ def principal_axes(
     if not np.isfinite(norm):
         raise VectorError("products of the rows of X overflow. Scale the vectors, e.g. to unit length.")
     tolerance = 8.0 * precision * np.sqrt(width) * norm
+    if count == 1 and width > NARROW:
+        found = leading_axis(A, toward)
+        if found is not None and abs(found[0]) > tolerance:
+            return Axes(np.array([found[0]]), found[1][None, :], int(found[0] > tolerance), found[2])
     if count <= width // 4 and xp is np:  # few axes: no need for the whole decomposition
         values, vectors = eigh(A, subset_by_index=(width - count, width - 1))
         if np.all(np.abs(values) > tolerance):
-            return values[::-1].copy(), vectors.T[::-1].copy(), int(np.sum(values > tolerance))
-    values, vectors = eigh(A) if xp is np else (to_host(part) for part in xp.linalg.eigh(A))
+            gap = float(values[-1] - values[-2]) if count > 1 else 0.0
+            return Axes(values[::-1].copy(), vectors.T[::-1].copy(), int(np.sum(values > tolerance)), gap)
+    values, vectors = (to_host(part) for part in symmetric_eigh(A))
     values, axes = values[::-1].copy(), vectors.T[::-1].copy()
     null = np.abs(values) <= tolerance
     if null[:count].any() and not null.all():
         axes[null] = complete_basis(axes[~null])[int(np.sum(~null)) :]
-    return values[:count], axes[:count], int(np.sum(values > tolerance))
+    gap = float(values[0] - values[1]) if width > 1 else 0.0
+    return Axes(values[:count], axes[:count], int(np.sum(values > tolerance)), gap)
+
+
+#: Rows of each of two samples of a class on which products on tensor cores are compared with those of float64.
+FAST_SAMPLE_ROWS = 4096
+
+
+def fast_angle(
+    X: ConvertedRows,
+    labels: Labels,
+    weight: Array | None,
+    moments: ClassMoments,
+    weights: PairWeights,
+    axis: NDArray[np.float64],
+    gap: float,
+) -> float:
+    """Return the degrees by which products on tensor cores may turn the first eigenvector of the pair matrix.
+
+    What is wrong with them, E, is seen on two samples of each class. To first order E turns the eigenvector q of A by
+    the part of E q beside q, over the gap to the next eigenvalue. What both samples share grows with the rows; in what
+    they do not share, rounding is as often up as down, and it grows with their root. Twice the sum of both.
+    """
+    xp = namespace(X)
+    values = sorted(moments.groups)
+    low, high = (moments.groups[value] for value in values)
+    shift, total = to_host(high.mean - low.mean), low.weight + high.weight
+    q = array_on(axis, X, dtype=xp.float64)
+    turned, used = [], 0
+    for half in range(2):
+        error, off = np.zeros(axis.size), np.zeros(axis.size)
+        for group, sign, members in zip((low, high), (-1.0, 1.0), labels.class_rows(), strict=True):
+            step = max(2, int(members.shape[0]) // FAST_SAMPLE_ROWS)
+            sample = members[half::step][:FAST_SAMPLE_ROWS]
+            used += int(sample.shape[0])
+            counts = None if weight is None else xp.take(weight, sample, axis=0)
+            fast = Moments.of(X, weight, members=sample)
+            rows = xp.astype(xp.take(X.source, sample, axis=0), xp.float64)
+            share = xp.ones_like(rows[:, 0]) if counts is None else xp.astype(counts, xp.float64)
+            mean = (share @ rows) / fast.weight
+            rows = rows - mean
+            wrong = fast.scatter @ q - (share * (rows @ q)) @ rows
+            # as in class_pair_matrix
+            factor = 2.0 * (weights.unlike * (total - group.weight) - weights.like * group.weight)
+            error += factor * group.weight / fast.weight * to_host(wrong)
+            off += sign * to_host(fast.mean - mean)
+        error += 2.0 * weights.unlike * high.weight * low.weight * (off * (shift @ axis) + shift * (off @ axis))
+        turned.append(error - (error @ axis) * axis)
+    alone = (turned[0] - turned[1]) @ (turned[0] - turned[1]) / 2.0 * min(1.0, used / 2 / X.shape[0])
+    size = np.sqrt(max(float(turned[0] @ turned[1]), 0.0) + alone)
+    return float(np.degrees(2.0 * size / gap)) if gap > 0.0 else 90.0
 
 
 @dataclass(frozen=True)

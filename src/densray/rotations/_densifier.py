@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from densray._arrays import Array, is_foreign, to_host
+from densray._arrays import Array, is_foreign, is_tensor, namespace, to_host
 from densray.errors import DensRayError
 from densray.pairs import PairWeights
 from densray.rotations._base import Precision, Rotation, Scale, label_covariance, score_signals
@@ -78,9 +78,9 @@ class Densifier(Rotation):
         Acts for "exact" only, which stops when a step gains less than this share of the objective.
     random_state : int, RandomState or None, default=None
         Acts for "sgd" only: seed of the pairs drawn and of the start.
-    precision : {None, "float32", "float64"}, default=None
+    precision : {None, "float32", "float64", "fast"}, default=None
         Convert the rows to this, block by block, and return rows in it; None multiplies float32 and float64 rows as
-        they are, half precision in float32, and returns the type it was given.
+        they are, half precision in float32, and returns the type it was given. "fast" is float32 here.
     scale : {None, "columns"}, default=None
         "columns" finds the axes in columns divided by their standard deviations σ, which those of language models
         need; an axis w found there is returned as the one that reads rows as they are, w / σ at unit length.
@@ -191,9 +191,12 @@ class Densifier(Rotation):
     def _find_axes(
         self, X: Array, labels: Labels, n_components: int | None, sample_weight: Array | None
     ) -> NDArray[np.float64]:
-        X, labels = to_host(X), Labels(to_host(labels.values), labels.classes)
+        if self.solver == "sgd" or X.shape[0] <= FEW_ROWS or (is_foreign(X) and not is_tensor(X)):
+            X, labels = to_host(X), Labels(to_host(labels.values), labels.classes)
+            sample_weight = None if sample_weight is None else to_host(sample_weight)
         count = 1 if n_components is None else n_components
-        weight = np.ones(X.shape[0]) if sample_weight is None else to_host(sample_weight).astype(np.float64)
+        xp = namespace(X)
+        weight = xp.ones_like(labels.values) if sample_weight is None else xp.astype(sample_weight, xp.float64)
         if self.solver == "sgd":
             axes = self._descend(X, [(np.arange(X.shape[0]), labels)], [count], weight)
         else:
@@ -203,7 +206,7 @@ class Densifier(Rotation):
         axes = orient(axes, label_covariance(X, labels, weight))
         return complete_basis(axes) if n_components is None else axes
 
-    def _climb(self, X: NDArray[np.floating], labels: Labels, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _climb(self, X: Array, labels: Labels, weight: Array) -> NDArray[np.float64]:
         """Return the best axis found from some deterministic starts: the maximum, or on few rows the best known."""
         few = float(weight.sum()) <= FEWEST_ROWS
         rows, basis = _in_row_space(X, weight) if few else (X, None)  # no other direction changes the objective
@@ -224,9 +227,7 @@ class Densifier(Rotation):
             )
         return best if basis is None else unit(best @ basis)
 
-    def _starts(
-        self, X: NDArray[np.floating], labels: Labels, weight: NDArray[np.float64]
-    ) -> list[NDArray[np.float64]]:
+    def _starts(self, X: Array, labels: Labels, weight: Array) -> list[NDArray[np.float64]]:
         starts = []
         direction = label_covariance(X, labels, weight)
         if np.linalg.norm(direction) > 0:
@@ -234,8 +235,16 @@ class Densifier(Rotation):
         n_rows = float(weight.sum())  # copies count as rows
         small = n_rows <= FEW_ROWS
         for normalize in (False, True) if small else (False,):
-            axes = densray_axes(X, labels, weight, weights=self.weights, normalize=normalize, center=self.center_labels)
-            starts += list(axes[: LEADING_STARTS if n_rows <= FEWEST_ROWS else 1])
+            axes = densray_axes(
+                X,
+                labels,
+                None if bool((weight == 1.0).all()) else namespace(X).astype(weight, X.dtype),
+                count=None if n_rows <= FEWEST_ROWS else 1,
+                weights=self.weights,
+                normalize=normalize,
+                center=self.center_labels,
+            )
+            starts += list(axes[:LEADING_STARTS])
         if small:
             # Random directions in the principal axes of the rows, so that they turn with the input.
             count = min(RANDOM_STARTS, int(RANDOM_STARTS * FEWEST_ROWS / max(n_rows, 1.0)))
@@ -247,15 +256,15 @@ class Densifier(Rotation):
             starts += [unit(q) for q in directions @ (axes * np.where(third < 0, -1.0, 1.0)[:, None])]
         return starts
 
-    def _objective(self, X: NDArray[np.floating], labels: Labels, weight: NDArray[np.float64]) -> SpreadObjective:
+    def _objective(self, X: Array, labels: Labels, weight: Array) -> SpreadObjective:
         return SpreadObjective(X, self._centered(labels, weight), self._pair_weights(labels, weight), weight)
 
-    def _centered(self, labels: Labels, weight: NDArray[np.float64]) -> Labels:
+    def _centered(self, labels: Labels, weight: Array) -> Labels:
         if labels.binary or not self.center_labels:
             return labels
         return Labels(labels.values - weight @ labels.values / weight.sum(), None)
 
-    def _pair_weights(self, labels: Labels, weight: NDArray[np.float64]) -> PairWeights | None:
+    def _pair_weights(self, labels: Labels, weight: Array) -> PairWeights | None:
         if not labels.binary:
             return None
         low, high = (float(weight[rows].sum()) for rows in labels.class_rows())

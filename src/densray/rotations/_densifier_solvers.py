@@ -13,27 +13,30 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from densray._arrays import Array, ConvertedRows, array_on, in_blocks, namespace, to_host
 from densray.pairs import PairWeights
+from densray.rotations._basis import product
 from densray.rotations._input import Labels
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 
-def spread(s: Vector, u: Vector) -> Vector:
+def spread(s: Array, u: Array) -> Array:
     """Return c such that c @ s is the sum of u_v u_w |s_v - s_w| over ordered pairs.
 
     >>> s, u = np.array([3.0, 1.0, 1.0]), np.array([1.0, 1.0, 2.0])
     >>> float(spread(s, u) @ s)  # 2 * (1 * 1 * |3 - 1| + 1 * 2 * |3 - 1|)
     12.0
     """
-    order = np.argsort(s, kind="stable")
-    ordered = s[order]
-    below = np.concatenate([[0.0], np.cumsum(u[order])])
-    first = np.searchsorted(ordered, ordered, side="left")  # ties count neither below nor above
-    last = np.searchsorted(ordered, ordered, side="right")
-    c = np.empty_like(below[1:])
-    c[order] = 2.0 * u[order] * (below[first] - (below[-1] - below[last]))
+    xp = namespace(s)
+    order = xp.argsort(s, stable=True)
+    ordered, weights = s[order], u[order]
+    below = xp.concat([xp.zeros_like(weights[:1]), xp.cumulative_sum(weights)])
+    first = xp.searchsorted(ordered, ordered, side="left")  # ties count neither below nor above
+    last = xp.searchsorted(ordered, ordered, side="right")
+    c = xp.empty_like(weights)
+    c[order] = 2.0 * weights * (below[first] - (below[-1] - below[last]))
     return c
 
 
@@ -41,25 +44,33 @@ def spread(s: Vector, u: Vector) -> Vector:
 class SpreadObjective:
     r"""f(q) = α≠ Σ_≠ |q·d| - α= Σ_= |q·d| over ordered pairs; for scores f(q) = -Σ l(v) l(w) |q·d|."""
 
-    X: NDArray[np.floating]
+    X: Array  # rows of NumPy, PyTorch or CuPy; the ascent runs where they lie
     labels: Labels
     weights: PairWeights | None  # None for scores
-    row_weight: Vector
+    row_weight: Array
 
-    def coefficients(self, s: Vector) -> Vector:
+    def coefficients(self, s: Array) -> Array:
         """Return c with f(q) = c @ s, the derivative of f by each word's coordinate."""
         if self.weights is None:
             return -spread(s, self.row_weight * self.labels.values)
-        like = np.empty_like(s)
+        like = namespace(s).empty_like(s)
         for rows in self.labels.class_rows():
             like[rows] = spread(s[rows], self.row_weight[rows])
         return self.weights.unlike * (spread(s, self.row_weight) - like) - self.weights.like * like
 
     def __call__(self, q: Vector) -> tuple[float, Vector]:
         """Return f(q) and its gradient: O(n log n + n d), no pairs sampled."""
-        s = (self.X @ q.astype(self.X.dtype)).astype(np.float64)
+        xp = namespace(self.X)
+        axis = array_on(q, self.X, dtype=self.X.dtype)
+        s = xp.astype(product(self.X, axis[:, None])[:, 0], xp.float64)
         c = self.coefficients(s)
-        return float(c @ s), (c.astype(self.X.dtype) @ self.X).astype(np.float64)
+        factors = xp.astype(c, self.X.dtype)
+        if isinstance(self.X, ConvertedRows):
+            rows = self.X
+            slope = sum(to_host(part) for part in in_blocks(rows, lambda block: factors[block] @ rows[block, :]))
+        else:
+            slope = to_host(factors @ self.X)
+        return float(c @ s), np.asarray(slope, dtype=np.float64)
 
 
 def ascend(objective: SpreadObjective, q: Vector, *, max_iter: int, tol: float) -> tuple[Vector, float, int, bool]:

@@ -10,7 +10,20 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._arrays import Array, array_on, is_memory_mapped, namespace, take_rows, to_host, whole_rows
+from densray._arrays import (
+    HALF_TYPES,
+    Array,
+    ConvertedRows,
+    array_on,
+    given_rows,
+    is_memory_mapped,
+    namespace,
+    take_rows,
+    to_host,
+    type_name,
+    whole_rows,
+)
+from densray._threads import ignored_warnings
 from densray.errors import NotAdditiveError, SignalWarning
 from densray.moments import ClassMoments, LabelMoments, MomentParts
 from densray.pair_sampling import (
@@ -23,12 +36,14 @@ from densray.pair_sampling import (
 )
 from densray.pairs import PairWeights, class_pair_matrix, score_covariance, score_pair_matrix, unit_pair_matrix
 from densray.rotations._base import AdditiveRotation, Precision, Scale, label_covariance
-from densray.rotations._basis import ColumnScaling, orient, principal_axes
+from densray.rotations._basis import ColumnScaling, fast_angle, orient, principal_axes
 from densray.rotations._input import Labels, precision_of
 
 if TYPE_CHECKING:
     from densray.rotations.blocks import BlockStatistics
 
+#: Degrees by which products on tensor cores may turn axis 0; beyond, rows are multiplied in float32.
+LARGEST_FAST_ANGLE = 0.01
 #: Rows of a memory map above which all pairs are too many.
 MAPPED_ROWS = 200_000
 
@@ -174,9 +189,11 @@ class DensRay(AdditiveRotation):
         :math:`O(n^2 d)` work and cannot be updated; the plain form takes :math:`O(n d^2)` and can.
     center_labels : bool, default=True
         Subtract the mean of real scores first. A depends on it; False is the formula as printed.
-    precision : {None, "float32", "float64"}, default=None
+    precision : {None, "float32", "float64", "fast"}, default=None
         Convert the rows to this, block by block, and return rows in it; None multiplies float32 and float64 rows as
-        they are, half precision in float32, and returns the type it was given.
+        they are, half precision in float32, and returns the type it was given. "fast" multiplies on the tensor cores
+        of a GPU (PyTorch): half precision as it is, or each centred row as a high and a low part of bfloat16. It acts
+        for plain differences of two classes, where ``fast_angle_`` is at most 0.01 degrees; elsewhere it is float32.
     scale : {None, "columns"}, default=None
         "columns" finds the axes in columns divided by their standard deviations σ, which those of language models
         need; an axis w found there is returned as the one that reads rows as they are, w / σ at unit length.
@@ -202,6 +219,9 @@ class DensRay(AdditiveRotation):
         The additive statistics of the rows seen; None with unit-length differences.
     classes_ : ndarray of shape (2,) or None
         The two labels, the lower one first; None for scores.
+    fast_angle_ : float or None
+        Degrees by which fast products may turn axis 0, estimated from a sample of the rows; None where they were not
+        tried (``precision="fast"``).
     axis_error_ : float or None
         Standard error of axis 0 against that of all pairs, an angle in radians; None where all pairs were used.
 
@@ -243,6 +263,7 @@ class DensRay(AdditiveRotation):
     eigenvalues_: NDArray[np.float64]
     n_signal_axes_: int
     axis_error_: float | None
+    fast_angle_: float | None
 
     def __init__(
         self,
@@ -271,7 +292,19 @@ class DensRay(AdditiveRotation):
         self, X: Array, labels: Labels, n_components: int | None, sample_weight: Array | None
     ) -> NDArray[np.float64]:
         if not self.normalize_differences:
-            return super()._find_axes(X, labels, n_components, sample_weight)
+            angle = None
+            for kind in self._fast_kinds(X, labels, sample_weight):
+                rows = ConvertedRows(given_rows(X), namespace(X).float32, namespace(X).float32, fast=kind)
+                axes = super()._find_axes(rows, labels, n_components, sample_weight)
+                assert isinstance(self.moments_, ClassMoments)
+                weights = self._resolved(self.moments_)
+                angle = fast_angle(rows, labels, sample_weight, self.moments_, weights, axes[0], self._gap)
+                if angle <= LARGEST_FAST_ANGLE:
+                    break
+            else:
+                axes = super()._find_axes(X, labels, n_components, sample_weight)
+            self.fast_angle_ = angle
+            return axes
         self.moments_ = None
         toward = label_covariance(X, labels, sample_weight)
         X = whole_rows(X) if self.n_partners is None else X
@@ -308,6 +341,20 @@ class DensRay(AdditiveRotation):
         self.axis_error_ = error
         return axes if scaling is None else scaling.axes(axes)
 
+    def _fast_kinds(self, X: Array, labels: Labels, weight: Array | None) -> list[str]:
+        """Return the ways of tensor cores to try, the fastest first; none where they were not asked for."""
+        if self.precision != "fast" or not labels.binary or self._scales_columns():
+            return []
+        if not hasattr(given_rows(X), "is_cuda"):  # PyTorch's alone
+            return []
+        half = type_name(given_rows(X)) in HALF_TYPES
+        return ["as given", "split"] if half and weight is None else ["split"]
+
+    def _resolved(self, moments: ClassMoments) -> PairWeights:
+        """Return the weights of unlike and like pairs for classes of these sizes."""
+        low, high = (moments.groups[value].weight for value in sorted(moments.groups))
+        return PairWeights.resolve(self.weights, high, low)
+
     @property
     def moment_parts(self) -> MomentParts:
         """The second moments that the axes depend on; of unit-length differences none: their pairs are sampled."""
@@ -343,7 +390,7 @@ class DensRay(AdditiveRotation):
     ) -> NDArray[np.float64]:
         if isinstance(moments, ClassMoments):
             low, high = (moments.groups[value] for value in sorted(moments.groups))
-            A = class_pair_matrix(moments, PairWeights.resolve(self.weights, high.weight, low.weight))
+            A = class_pair_matrix(moments, self._resolved(moments))
             return self._solve(A, to_host(high.mean - low.mean), n_components, precision)
         A = score_pair_matrix(moments, center=self.center_labels)
         return self._solve(A, score_covariance(moments), n_components, precision)
@@ -351,8 +398,9 @@ class DensRay(AdditiveRotation):
     def _solve(
         self, A: Array, toward: NDArray[np.float64], n_components: int | None, precision: float
     ) -> NDArray[np.float64]:
-        self.eigenvalues_, axes, self.n_signal_axes_ = principal_axes(A, n_components, precision)
-        self.axis_error_ = None
+        found = principal_axes(A, n_components, precision, toward=toward)
+        self.eigenvalues_, axes, self.n_signal_axes_, self._gap = found
+        self.axis_error_ = self.fast_angle_ = None
         if n_components is not None and n_components > self.n_signal_axes_:
             warnings.warn(
                 f"n_components={n_components} axes were asked for, but only {self.n_signal_axes_} carry signal (a "
@@ -365,8 +413,16 @@ class DensRay(AdditiveRotation):
 
 
 def densray_axes(
-    X: Array, labels: Labels, weight: Array | None, *, weights: object, normalize: bool, center: bool
+    X: Array,
+    labels: Labels,
+    weight: Array | None,
+    *,
+    count: int | None,
+    weights: object,
+    normalize: bool,
+    center: bool,
 ) -> NDArray[np.float64]:
-    """Return all axes that DensRay finds in checked rows, as another method's starting points."""
+    """Return the first axes that DensRay finds in checked rows, None for all, as another method's starting points."""
     rotation = DensRay(weights=weights, normalize_differences=normalize, center_labels=center)  # type: ignore[arg-type]
-    return rotation._find_axes(X, labels, None, weight)  # of rows as they are
+    with ignored_warnings(SignalWarning, "n_components="):
+        return rotation._find_axes(X, labels, count, weight)  # of rows as they are

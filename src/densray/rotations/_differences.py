@@ -26,9 +26,9 @@ class MeanDifference(AdditiveRotation):
     ----------
     n_components : int or None, default=1
         Axes to keep; the method has one, further ones complete the basis. None keeps all: a lossless rotation.
-    precision : {None, "float32", "float64"}, default=None
+    precision : {None, "float32", "float64", "fast"}, default=None
         Convert the rows to this, block by block, and return rows in it; None multiplies float32 and float64 rows as
-        they are, half precision in float32, and returns the type it was given.
+        they are, half precision in float32, and returns the type it was given. "fast" is float32 here.
     scale : {None, "columns"}, default=None
         "columns" finds the axes in columns divided by their standard deviations σ, which those of language models
         need; an axis w found there is returned as the one that reads rows as they are, w / σ at unit length.
@@ -103,9 +103,9 @@ class PairDirection(Rotation):
     ----------
     n_components : int or None, default=1
         Axes to keep; None keeps all: a lossless rotation.
-    precision : {None, "float32", "float64"}, default=None
+    precision : {None, "float32", "float64", "fast"}, default=None
         Convert the rows to this, block by block, and return rows in it; None multiplies float32 and float64 rows as
-        they are, half precision in float32, and returns the type it was given.
+        they are, half precision in float32, and returns the type it was given. "fast" is float32 here.
     scale : {None, "columns"}, default=None
         "columns" finds the axes in columns divided by their standard deviations σ, which those of language models
         need; an axis w found there is returned as the one that reads rows as they are, w / σ at unit length.
@@ -145,7 +145,7 @@ class PairDirection(Rotation):
     ) -> NDArray[np.float64]:
         members = np.zeros(X.shape[0]) if labels.groups is None else labels.groups
         A = _unlike_pairs_within(X, labels, sample_weight, members)
-        self.eigenvalues_, axes, _ = principal_axes(A, n_components, precision_of(X))
+        self.eigenvalues_, axes, *_ = principal_axes(A, n_components, precision_of(X))
         return orient(axes, label_covariance(X, labels, sample_weight))
 
 

@@ -19,6 +19,7 @@ from densray._arrays import (
     array_on,
     block_rows,
     blocks_of,
+    distinct_labels,
     float64_like,
     given_rows,
     in_blocks,
@@ -30,10 +31,10 @@ from densray._arrays import (
     type_name,
 )
 from densray.errors import LabelError, NotAdditiveError, VectorError, VectorTypeError, name_some, shorten
-from densray.moments import LabelMoments, distinct_labels, is_finite
+from densray.moments import LabelMoments, ScoreMoments
 
-#: What rows may be converted to before any product; None converts half precision to float32, and nothing else.
-PRECISIONS = (None, "float32", "float64")
+#: What rows are multiplied in; None converts half precision to float32, "fast" asks for tensor cores as well.
+PRECISIONS = (None, "float32", "float64", "fast")
 
 
 def check_rows(
@@ -80,12 +81,13 @@ def at_precision(X: Array, precision: str | None) -> Array:
         raise VectorError(f"precision={precision!r} is given; one of {', '.join(map(repr, PRECISIONS))} is needed.")
     name = type_name(X)
     half = name in HALF_TYPES
-    if name == precision or (precision is None and not half):
+    wanted = "float32" if precision == "fast" else precision
+    if name == wanted or (wanted is None and not half):
         return X
     if not (is_foreign(X) or half or (isinstance(X, np.ndarray) and X.dtype.kind in "fiub")):
         return X
-    dtype = getattr(namespace(X), precision or "float32")
-    return ConvertedRows(X, dtype, X.dtype if precision is None else dtype)
+    dtype = getattr(namespace(X), wanted or "float32")
+    return ConvertedRows(X, dtype, X.dtype if precision in (None, "fast") else dtype)
 
 
 def precision_of(X: Array) -> float:
@@ -159,7 +161,9 @@ def checked_moments(X: Array, gather: Callable[[], LabelMoments]) -> LabelMoment
     """Return moments of the rows; a row that is not finite is an error, told by the sums themselves."""
     with np.errstate(invalid="ignore", over="ignore"):
         moments = gather()
-        finite = is_finite(moments)
+        groups = [moments] if isinstance(moments, ScoreMoments) else moments.groups.values()
+        sums = [part for one in groups for part in vars(one).values() if hasattr(part, "shape")]
+        finite = all(np.isfinite(float(namespace(part).sum(part))) for part in sums)
     if not finite:
         check_finite(X)
         raise VectorError(f"sums over the rows of X overflow {type_name(X)}. Scale the vectors, e.g. to unit length.")
@@ -201,7 +205,7 @@ def zero_rows(X: Array) -> RowCount:
             raise VectorError(_extreme("small", block.start + int(places[int(empty[0])]), X))
         zero.add(xp.take(places, empty, axis=0), block.start)
 
-    for _ in in_blocks(X, of_block):
+    for _ in in_blocks(X, of_block, at_once=int(X.shape[0]) if is_foreign(X) else None):  # one column is not much
         pass
     return zero
 
@@ -388,7 +392,7 @@ def _read_foreign(y: Array, n_rows: int) -> Array:
     if y.ndim != 1:
         raise LabelError(f"y has shape {tuple(y.shape)}; one label per row is needed: flatten it.")
     _check_length(y.shape[0], n_rows)
-    numbers = xp.astype(y, xp.float64)
+    numbers = xp.astype(y, xp.float64, copy=False)
     if not bool(xp.all(xp.isfinite(numbers))):
         raise LabelError("y contains NaN or infinity; every row needs a finite label. Drop the unlabelled rows.")
     return numbers

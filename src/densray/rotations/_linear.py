@@ -61,9 +61,9 @@ class LinearRotation(Rotation):
         "lda", "cca", or any linear estimator with ``coef_`` after ``fit``.
     n_components : int or None, default=1
         Axes to find; None finds one and completes it to a lossless rotation.
-    precision : {None, "float32", "float64"}, default=None
+    precision : {None, "float32", "float64", "fast"}, default=None
         Convert the rows to this, block by block, and return rows in it; None multiplies float32 and float64 rows as
-        they are, half precision in float32, and returns the type it was given.
+        they are, half precision in float32, and returns the type it was given. "fast" is float32 here.
     scale : {None, "columns"}, default=None
         "columns" finds the axes in columns divided by their standard deviations σ, which those of language models
         need; an axis w found there is returned as the one that reads rows as they are, w / σ at unit length.

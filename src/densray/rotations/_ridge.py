@@ -2,8 +2,9 @@ r"""Ridge regression with its penalty chosen from left-out scores, in closed for
 
 For a penalty α the residual of a row left out is :math:`r_i / (1 - h_i)` with the leverage
 :math:`h_i = 1/n + \tilde x_i^\top (S + \alpha I)^{-1} \tilde x_i`: no refitting, one matrix product for all penalties
-(Golub, Heath & Wahba 1979). It gives the score :math:`s_i = w_{-i}^\top (x_i - \bar x)` of every row on the direction
-found without it.
+(Golub, Heath & Wahba 1979). From a hundred rows per dimension on every row is given the mean leverage (generalised
+cross-validation): all sums come from the decomposition. It gives the score
+:math:`s_i = w_{-i}^\top (x_i - \bar x)` of every row on the direction found without it.
 
 A direction has no scale, so these scores are judged by their correlation r with the labels: on the best line through
 them the labels have the log-likelihood :math:`-\tfrac n2 \log(1 - r^2)`. Few rows say little about the penalty, so a
@@ -28,7 +29,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._arrays import Array, array_on, in_blocks, namespace, take_rows, to_host, whole_rows
+from densray._arrays import (
+    Array,
+    array_on,
+    in_blocks,
+    namespace,
+    symmetric_eigh,
+    take_rows,
+    to_host,
+    whole_rows,
+)
 from densray.moments import Moments
 
 #: Penalties tried, in units of the mean squared distance of a row from the mean.
@@ -39,6 +49,9 @@ EXPLAINED_CLASSES, EXPLAINED_SCORES = 1 / 8, 1 / 4
 
 #: The least share of the spread of rows that is taken to lie within groups; twins may be equal.
 LEAST_SHARE = 1e-6
+
+#: Rows per dimension from which on every row has the mean leverage, at most 1 %: no second pass over the rows.
+MANY_ROWS = 100
 
 #: Correlations above this are rounding.
 LARGEST_CORRELATION = 1.0 - 1e-12
@@ -78,22 +91,52 @@ def ridge_direction(
     weights = copies * masses
     count = float(xp.sum(copies))
     targets = targets - xp.sum(weights * targets) / float(xp.sum(weights))
-    moments = _moments(X, None if weight is None and mass is None else xp.astype(weights, X.dtype))
+    alike = weight is None and mass is None
+    factors = xp.astype(weights * targets, X.dtype)[None, :]  # which sum to zero, and feel no mean
+    moments, covariance = Moments.with_sums(X, None if alike else xp.astype(weights, X.dtype), factors)
     rows = _Rows(X, xp.astype(moments.mean, X.dtype), targets, weights, masses)
-    eigenvalues, vectors = np.linalg.eigh(to_host(moments.scatter))
-    eigenvalues = np.maximum(eigenvalues, 0.0)
+    values, vectors = symmetric_eigh(moments.scatter)
+    eigenvalues = np.maximum(to_host(values), 0.0)
     penalties = RIDGE_PENALTIES * (np.sum(eigenvalues) / count)
     shrunk = 1.0 / (eigenvalues[:, None] + penalties[None, :])  # (d, penalties)
-    coefficients = (vectors.T @ rows.covariance())[:, None] * shrunk
-    if groups is None:
-        correlations, share = rows.left_out_correlations(vectors, coefficients, shrunk), 1.0
-    else:
-        correlations, between, n_mixed = rows.correlations_without_groups(vectors, coefficients, shrunk, groups)
+    projected = to_host(vectors.T @ covariance[0, :])
+    coefficients = projected[:, None] * shrunk
+    share = 1.0
+    if groups is not None:
+        correlations, between, n_mixed = rows.correlations_without_groups(
+            to_host(vectors), coefficients, shrunk, groups
+        )
         within = 1.0 - between / max(float(eigenvalues.sum()), np.finfo(np.float64).tiny)
         # as many rows less fix the mean of each group: groups drawn at random have a share of one
         share = max(within * (count - 1.0) / max(count - max(n_mixed, 1), 1.0), LEAST_SHARE)
+    elif alike and X.shape[0] >= MANY_ROWS * X.shape[1]:
+        spread = float(xp.sum(targets * targets))
+        correlations = _mean_leverage_correlations(projected, eigenvalues, shrunk, count, spread)
+    else:
+        correlations = rows.left_out_correlations(vectors, coefficients, shrunk)
     best = _choose(correlations, count, log_prior(two_classes=two_classes, share=share))
-    return vectors @ coefficients[:, best], float(penalties[best])
+    return to_host(vectors @ array_on(coefficients[:, best], vectors)), float(penalties[best])
+
+
+def _mean_leverage_correlations(
+    projected: NDArray[np.float64],
+    eigenvalues: NDArray[np.float64],
+    shrunk: NDArray[np.float64],
+    count: float,
+    spread: float,
+) -> NDArray[np.float64]:
+    """Return the correlation of labels and left-out scores for each penalty, without another look at the rows.
+
+    Every row has the mean leverage h: s = t (c - g) + g f with c = n / (n - 1), g = 1 / (1 - h) and the fitted f, whose
+    sums with the labels t and with itself are sums over eigenvalues.
+    """
+    with_labels = projected**2 @ shrunk
+    with_itself = (projected**2 * eigenvalues) @ shrunk**2
+    grown = 1.0 / (1.0 - (1.0 + eigenvalues @ shrunk) / count)
+    rest = count / (count - 1.0) - grown
+    products = spread * rest + grown * with_labels
+    squares = rest**2 * spread + 2.0 * rest * grown * with_labels + grown**2 * with_itself
+    return np.asarray(products / np.sqrt(np.maximum(squares * spread, np.finfo(np.float64).tiny)))
 
 
 @dataclass(frozen=True)
@@ -106,24 +149,13 @@ class _Rows:
     weights: Array
     masses: Array
 
-    def covariance(self) -> NDArray[np.float64]:
-        """Return Σ w t (x - mean)."""
-        xp = namespace(self.X)
-
-        def of_block(block: slice) -> Array:
-            factors = xp.astype(self.weights[block] * self.targets[block], self.X.dtype)
-            return xp.astype(factors @ (self.X[block, :] - self.mean), xp.float64)
-
-        return np.asarray(sum(to_host(part) for part in in_blocks(self.X, of_block)))
-
     def left_out_correlations(
-        self, vectors: NDArray[np.float64], coefficients: NDArray[np.float64], shrunk: NDArray[np.float64]
+        self, vectors: Array, coefficients: NDArray[np.float64], shrunk: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return the correlation of labels and left-out scores for each penalty; all tables in the eigenbasis."""
         xp, total = namespace(self.X), float(namespace(self.X).sum(self.weights))
-        basis, slopes, inverse = (
-            array_on(each, self.X, dtype=self.X.dtype) for each in (vectors, coefficients, shrunk)
-        )
+        slopes, inverse = (array_on(each, self.X, dtype=self.X.dtype) for each in (coefficients, shrunk))
+        basis = xp.astype(vectors, self.X.dtype)
         products, squares = np.zeros(1), np.zeros(1)  # Σ w t s and Σ w s²
 
         def of_block(block: slice) -> tuple[Array, Array]:
@@ -209,11 +241,3 @@ def _choose(correlations: NDArray[np.float64], count: float, prior: NDArray[np.f
     """Return the number of the penalty of the highest posterior, from the correlations of left-out scores."""
     likelihood = -0.5 * count * np.log1p(-(np.clip(correlations, 0.0, LARGEST_CORRELATION) ** 2))
     return int(np.argmax(likelihood + prior))
-
-
-def _moments(X: Array, weight: Array | None) -> Moments:
-    total: Moments | None = None
-    for part in in_blocks(X, lambda block: Moments.of(X[block, :], None if weight is None else weight[block])):
-        total = part if total is None else total.merge(part)
-    assert total is not None
-    return total

@@ -39,9 +39,9 @@ class SequentialRotation(Rotation):
         Axes to keep, at least one per concept; the rest completes the basis. None keeps all: a lossless rotation.
     names : sequence of str or None, default=None
         Names of the concepts, one per column of `y`; they become the names of the features.
-    precision : {None, "float32", "float64"}, default=None
+    precision : {None, "float32", "float64", "fast"}, default=None
         Convert the rows to this, block by block, and return rows in it; None multiplies float32 and float64 rows as
-        they are, half precision in float32, and returns the type it was given.
+        they are, half precision in float32, and returns the type it was given. "fast" is float32 here.
     scale : {None, "columns"}, default=None
         "columns" finds the axes in columns divided by their standard deviations σ, which those of language models
         need; an axis w found there is returned as the one that reads rows as they are, w / σ at unit length.

@@ -1,0 +1,203 @@
+"""Products, eigenvectors and sums near the machine's limit: the same numbers as by the plain way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from densray import Densifier, DensRay, LinearRotation, MeanDifference
+from densray import _arrays as arrays
+from densray import moments as moments_module
+from densray._arrays import scatter_product, to_host
+from densray.rotations import WhitenedDensRay, _basis, _densray, _ridge
+from densray.rotations._basis import leading_axis, principal_axes
+from densray.rotations._densifier_solvers import spread
+
+
+def planted(n: int, width: int, seed: int = 0, mean: float = 0.0) -> tuple[Any, Any]:
+    random = np.random.default_rng(seed)
+    y = np.where(random.random(n) < 0.4, 1.0, -1.0)
+    X = random.normal(size=(n, width)) * np.linspace(0.5, 1.5, width)
+    X[:, 0] += y
+    X[:, 1] += 0.5 * y
+    return X + mean, y
+
+
+def symmetric(values: Any, seed: int = 0) -> tuple[Any, Any]:
+    """Return a symmetric matrix of these eigenvalues, ascending, and its eigenvectors as columns."""
+    Q = np.linalg.qr(np.random.default_rng(seed).normal(size=(len(values), len(values))))[0]
+    return (Q * np.sort(values)) @ Q.T, Q
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_one_axis_is_found_without_the_others(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    random_values = np.random.default_rng(1).normal(size=799)
+    A, Q = symmetric(np.append(random_values, 9.0))
+    if library == "torch":
+        A = pytest.importorskip("torch", reason="torch is not installed").asarray(A)
+    monkeypatch.setattr(_basis, "symmetric_eigh", lambda _: pytest.fail("the whole decomposition was made"))
+    for toward in (None, Q[:, 3], Q[:, -1]):  # another eigenvector does not lead astray
+        values, axes, signals, gap = principal_axes(A, 1, 1e-16, toward=toward)
+        assert values[0] == pytest.approx(9.0, abs=1e-10)
+        assert abs(axes[0] @ Q[:, -1]) == pytest.approx(1.0, abs=1e-14)
+        assert signals == 1
+        assert gap == pytest.approx(9.0 - np.sort(random_values)[-1], rel=1e-3)
+
+
+def test_eigenvalues_too_close_for_the_steps_are_left_to_the_whole_decomposition(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    A, _ = symmetric(1.0 + np.linspace(0.0, 1e-7, 300))
+    monkeypatch.setattr(_basis, "LANCZOS_STEPS", 16)
+    assert leading_axis(A) is None
+    values, axes, *_ = principal_axes(A, 1, 1e-16)
+    assert values[0] == pytest.approx(1.0 + 1e-7, abs=1e-12)
+    assert np.linalg.norm(A @ axes[0] - values[0] * axes[0]) < 1e-12
+
+
+@pytest.mark.parametrize(
+    "values", [[0.0] * 99 + [2.0], [-1.0] * 50 + [-0.5] * 50, [0.0] * 100], ids=["rank 1", "negative", "zero"]
+)
+def test_degenerate_matrices_give_a_unit_eigenvector(values: list[float]) -> None:
+    A, _ = symmetric(values)
+    found, axes, *_ = principal_axes(A, 1, 1e-16)
+    assert found[0] == pytest.approx(max(values), abs=1e-12)
+    assert np.linalg.norm(axes[0]) == pytest.approx(1.0)
+    assert np.linalg.norm(A @ axes[0] - max(values) * axes[0]) < 1e-12
+
+
+def test_the_scatter_by_parts_is_the_product(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    X = torch.asarray(np.random.default_rng(0).normal(size=(40, 29)))
+    monkeypatch.setattr(arrays, "PART_COLUMNS", 7)  # four parts of unlike widths
+    np.testing.assert_allclose(to_host(scatter_product(X)), to_host(X.T @ X), atol=1e-12)
+
+
+def test_two_bfloat16_parts_carry_sixteen_bits() -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    X = np.random.default_rng(0).normal(size=(500, 40))
+    exact = X.T @ X
+    rows = torch.asarray(X.astype(np.float32))
+    error = np.abs(to_host(scatter_product(rows, fast=True)) - exact).max() / np.abs(exact).max()
+    plain = to_host((rows.bfloat16().float().T @ rows.bfloat16().float()).double())
+    assert error < 2**-16 < np.abs(plain - exact).max() / np.abs(exact).max()
+    np.testing.assert_array_equal(scatter_product(X, fast=True), exact)  # NumPy multiplies as it does
+
+
+@pytest.mark.parametrize("kind", ["float32", "bfloat16"])
+def test_the_fast_path_says_its_angle_and_keeps_to_it(kind: str) -> None:
+    """Rows as language models have them: a common mean, and a few huge coordinates."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    X, y = planted(20_000, 48, mean=3.0)
+    X[:, 7] = 40.0 * X[:, 7] - 300.0
+    rows = torch.asarray(X).to(getattr(torch, kind))
+    exact = DensRay(1).fit(rows.double(), torch.asarray(y)).components_[0]
+    fitted = DensRay(1, precision="fast").fit(rows, torch.asarray(y))
+    apart = np.degrees(2 * np.arcsin(np.linalg.norm(fitted.components_[0] - exact) / 2))
+    assert 0.0 < apart <= max(4.0 * fitted.fast_angle_, 0.002)  # float32 sums of the means are off by as much
+    assert fitted.fast_angle_ <= 0.01
+    assert fitted.transform(rows).dtype == rows.dtype
+    assert DensRay(1).fit(X, y).fast_angle_ is None
+
+
+def test_the_fast_path_is_left_where_it_turns_the_axis(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plain bfloat16, without the low part, is what it must not be."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    X, y = planted(6000, 20)
+    X[:, 3] *= 300.0
+    rows, labels = torch.asarray(X.astype(np.float32)), torch.asarray(y)
+    exact = DensRay(1).fit(rows, labels).components_
+    monkeypatch.setattr(arrays, "product_of_halves", _one_part)
+    used = DensRay(1, precision="fast").fit(rows, labels)
+    assert used.fast_angle_ > 0.01
+    np.testing.assert_array_equal(used.components_, exact)
+    monkeypatch.setattr(_densray, "LARGEST_FAST_ANGLE", 90.0)
+    taken = DensRay(1, precision="fast").fit(rows, labels)
+    apart = np.degrees(2 * np.arcsin(np.linalg.norm(taken.components_ - exact) / 2))
+    assert 0.01 < apart <= 2.0 * taken.fast_angle_
+
+
+def _one_part(left: Any, right: Any) -> Any:
+    """Return the product of the high parts, and nothing for that of a high and a low one."""
+    high = left.data_ptr() == right.data_ptr()
+    return left.float() @ right.float() * (1.0 if high else 0.0)
+
+
+def test_other_methods_take_fast_for_float32() -> None:
+    X, y = planted(300, 9)
+    for method in (MeanDifference(), WhitenedDensRay(), Densifier(), DensRay(1, normalize_differences=True)):
+        found = clone(method).set_params(precision="fast").fit(X, y)
+        np.testing.assert_allclose(found.components_, clone(method).fit(X, y).components_, atol=1e-3)
+        assert found.transform(X).dtype == np.float64
+
+
+@pytest.mark.parametrize("scores", [False, True], ids=["classes", "scores"])
+def test_the_mean_leverage_chooses_the_penalty_of_each_row_left_out(
+    scores: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for seed in range(4):
+        X, y = planted(4000, 20, seed=seed, mean=2.0)
+        labels = X[:, 0] + np.random.default_rng(seed).normal(size=4000) if scores else y
+        found = LinearRotation("ridge").fit(X, labels)
+        with monkeypatch.context() as patch:
+            patch.setattr(_ridge, "MANY_ROWS", 10**9)
+            expected = LinearRotation("ridge").fit(X, labels)
+        assert found.penalty_ == pytest.approx(expected.penalty_)
+        np.testing.assert_allclose(found.components_, expected.components_, atol=1e-12)
+
+
+def test_ridge_decomposes_where_the_rows_lie() -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    X, y = planted(500, 30, mean=5.0)
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, size=500)
+    for weights in (None, weight):
+        expected = LinearRotation("ridge").fit(X, y, sample_weight=weights)
+        found = LinearRotation("ridge").fit(torch.asarray(X), torch.asarray(y), sample_weight=weights)
+        np.testing.assert_allclose(found.components_, expected.components_, atol=1e-10)
+        assert found.penalty_ == pytest.approx(expected.penalty_)
+
+
+@pytest.mark.parametrize("scores", [False, True], ids=["classes", "scores"])
+def test_densifier_climbs_where_the_rows_lie(scores: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    X, y = planted(2000, 12)
+    labels = X[:, 0] + np.random.default_rng(0).normal(size=2000) if scores else y
+    expected = Densifier().fit(X, labels)
+    brought: list[int] = []
+    numpy = torch.Tensor.numpy
+    monkeypatch.setattr(torch.Tensor, "numpy", lambda tensor: (brought.append(tensor.numel()), numpy(tensor))[1])
+    found = Densifier().fit(torch.asarray(X), torch.asarray(labels))
+    assert found.objective_ == pytest.approx(expected.objective_, rel=1e-9)
+    np.testing.assert_allclose(found.components_, expected.components_, atol=1e-4)
+    assert max(brought) < 2000
+
+
+def test_rank_sums_of_tensors_are_those_of_arrays() -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    random = np.random.default_rng(0)
+    s, u = np.round(random.normal(size=400), 1), random.normal(size=400)  # many ties
+    np.testing.assert_allclose(to_host(spread(torch.asarray(s), torch.asarray(u))), spread(s, u), atol=1e-10)
+
+
+@pytest.mark.parametrize("mean", [0.0, 1e4])
+def test_a_common_mean_is_taken_off_before_it_eats_the_difference(mean: float) -> None:
+    X, y = planted(3000, 10)
+    rows = (X + mean).astype(np.float32)
+    exact = MeanDifference().fit(rows.astype(np.float64), y).components_[0]
+    assert np.linalg.norm(MeanDifference().fit(rows, y).components_[0] - exact) < 1e-5
+
+
+def test_plain_sums_are_enough_without_a_common_mean(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = planted(3000, 10)
+    read: list[bool] = []
+    sums = moments_module._sums
+    monkeypatch.setattr(
+        moments_module, "_sums", lambda *a, centred: (read.append(centred), sums(*a, centred=centred))[1]
+    )
+    MeanDifference().fit(X, y)
+    assert read == [False]
+    MeanDifference().fit(X + 1e4, y)
+    assert read == [False, False, True]
