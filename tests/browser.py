@@ -121,6 +121,7 @@ class Visitor:
         """Wait until nothing runs any more."""
         self.page.wait_for_timeout(300)
         self.page.wait_for_selector('[data-testid="stApp"][data-test-script-state="notRunning"]', timeout=120_000)
+        self.page.wait_for_function("() => !document.querySelector('[data-stale=\"true\"]')", timeout=30_000)
         self.page.wait_for_timeout(300)
         return self
 

@@ -32,6 +32,9 @@ _LOOK = """<style>
   [data-testid="stMainBlockContainer"] { padding-left: 1rem; padding-right: 1rem; }
 }
 [data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] p { opacity: 1; color: inherit; }
+@media (prefers-color-scheme: dark) {
+  button[data-variant="segmented_control"][aria-checked="true"] p { color: #E8E6E3; }
+}
 [data-testid="stCode"] .token { color: inherit !important; }
 [data-testid="stVegaLiteChart"] svg text { user-select: text; }
 a:focus-visible, button:focus-visible, summary:focus-visible, input:focus-visible, textarea:focus-visible,
