@@ -45,7 +45,7 @@ from densray.debiasing._removers import Remover
 from densray.errors import CoverageError
 from densray.journal import Journal, Run
 from densray.metrics import Interval
-from densray.report import Column, Input, Provenance, Result, Table, show_number, show_share
+from densray.report import Column, Input, Provenance, Result, Table, show_number, show_share, typeset
 from densray.space import WordSpace
 
 MOST_BIASED = 2500  # of either side, as in Gonen & Goldberg (2019)
@@ -256,7 +256,11 @@ class RemovalResult(Result):
             "other way round.",
             *self._probe_notes(),
             *self.remarks,
-            *(f"{each.name} has no number. {each.reason}" for each in (*first.removed, *first.kept) if each.reason),
+            *(
+                f"{each.name} has no number. {typeset(each.reason)}"
+                for each in (*first.removed, *first.kept)
+                if each.reason
+            ),
         ]
         title = f"Concept “{self.concept}”: before and after"
         return Table(title, [*columns, Column("if_gone", "if gone", decimals=1)], self.rows(), notes, group="part")
