@@ -111,5 +111,8 @@ def test_it_is_told_in_words_and_in_tables() -> None:
     first, second = two_spaces(moved=4.0)
     found = compare_spaces(first, second, seeds_of(first, 100), n_words=5)
     assert "1,500 words of “then” and “now” correlate at 0.9" in found.text()
+    assert "hardly agree" not in found.text()
     assert [len(table.rows) for table in found.tables()] == [5, 5]
+    other = WordSpace(WORDS, np.random.default_rng(9).normal(size=(len(WORDS), 20)), name="unlike")
+    assert "single words cannot be compared" in compare_spaces(first, other, seeds_of(first, 100)).text()
     assert found.to_dict()["n_moved"] == found.n_moved

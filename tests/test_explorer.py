@@ -134,6 +134,8 @@ class TestWordsFromThePage:
 
     def test_columns_and_encoding_of_an_upload_can_be_said(self):
         content = "id;Wort;Wert\n1;schön;1\n2;häßlich;-1\n".encode("latin-1")
+        with pytest.raises(LexiconError, match="choose its encoding in the sidebar, under “How the file is read”"):
+            lexicon_of_upload("w.csv", content)
         found = lexicon_of_upload("w.csv", content, word_column="Wort", label_column="Wert", encoding="latin-1")
         assert dict(found.items()) == {"schön": 1.0, "häßlich": -1.0}
 

@@ -125,12 +125,17 @@ class SpaceComparison(Result):
     def text(self) -> str:
         """Return how alike the two orders are, and how many words moved."""
         first, second = self.spaces
+        parted = (
+            "\nThe two orders hardly agree: it is not one axis in both spaces, and single words cannot be compared."
+            if self.correlation < _ONE_AXIS
+            else ""
+        )
         errors = "the same seeds, left out in both spaces at once" if self.is_paired else "independent errors"
         return (
             f"{show_count(self.n_words)} words of “{first}” and “{second}” correlate at "
             f"{show_number(self.correlation, 2)} along this axis; "
             f"{show_count(self.n_moved)} of them moved (false discovery rate 5%).\n"
-            f"Errors are those of the seeds ({errors}) and of words as frequent that did not move."
+            f"Errors are those of the seeds ({errors}) and of words as frequent that did not move.{parted}"
         )
 
     def tables(self) -> list[Table]:
@@ -242,6 +247,8 @@ def compare_spaces(
 
 
 _FALSE_DISCOVERIES = 0.05
+#: Two orders of words that correlate less are not those of one axis.
+_ONE_AXIS = 0.5
 _FEWEST_COMPARED = 10
 
 

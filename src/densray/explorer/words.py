@@ -98,6 +98,10 @@ def lexicon_of_upload(
                 raise LexiconError(kind)
             return Lexicon.read(place, word_column=word_at, label_column=label_at, encoding=encoding)
         except LexiconError as error:
+            if kind is None and "Save it as UTF-8" in str(error):
+                raise LexiconError(
+                    f"{error} Or choose its encoding in the sidebar, under “How the file is read”."
+                ) from error
             if kind is None:
                 raise
             raise LexiconError(

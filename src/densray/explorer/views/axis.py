@@ -67,7 +67,7 @@ def show() -> str | None:
     left, right = st.columns([3, 2], gap="large")
     ends, histogram = left.empty(), right.empty()
     _draw(bench, axis, wanted.name, own, (ends, histogram))
-    found = right.container()
+    neutral, found = right.container(), st.container()
     diagnosis = None
     with verdict, complain():
         diagnosis = _diagnose(bench, axis)
@@ -75,6 +75,9 @@ def show() -> str | None:
         _draw(bench, axis, wanted.name, own, (ends, histogram), diagnosis)
         with verdict:
             _show_verdict(diagnosis)
+    if diagnosis is not None and diagnosis.model.even_odds is not None:
+        even = show_number(diagnosis.model.even_odds)
+        neutral.caption(f"A score of 0 is not neutral: even odds between the two ends lie at {even}, the dashed line.")
     with found:
         _show_own_words(bench, axis, own, diagnosis)
     show_missing(bench, axis.seeds.missing, axis.seeds.n_words)
@@ -183,9 +186,6 @@ def _entries(bench: Workbench, axis: Axis, words: list[str], diagnosis: Diagnosi
 
 def _show_own_words(bench: Workbench, axis: Axis, own: list[str], diagnosis: Diagnosis | None) -> None:
     """Show where one's own words stand, with their nearest neighbours."""
-    if diagnosis is not None and diagnosis.model.even_odds is not None:
-        even = show_number(diagnosis.model.even_odds)
-        st.caption(f"A score of 0 is not neutral: even odds between the two ends lie at {even}, the dashed line.")
     if not own:
         return
     rows = [
@@ -216,7 +216,10 @@ def _show_own_words(bench: Workbench, axis: Axis, own: list[str], diagnosis: Dia
 def _suggest_seeds(bench: Workbench, axis: Axis) -> None:
     """Offer further seeds; the user decides."""
     with st.expander("Words like these: further seeds to choose from"):
-        st.caption("The words nearest to each list that the axis puts on its side. Click to add one; you decide.")
+        st.caption(
+            "The words nearest to each list that the axis puts on its side. Click to add one; you decide. Chosen by "
+            "their vectors, they agree with the axis more than words you think of would: the figures look better."
+        )
         found = words_like_seeds(bench.space, axis.seeds, axis.ranking, n_words=_SUGGESTED)
         for end, words in zip(("high", "low"), found, strict=True):
             with st.container(horizontal=True, vertical_alignment="center"):
