@@ -391,19 +391,26 @@ def _leads_table(known: Reading, first: str = "ridge") -> str:
 
 
 def _carried_table(known: Reading) -> str:
-    """Return AUROC of the axis of truth elsewhere, averaged over layers."""
+    """Return AUROC of the axis of truth elsewhere, averaged over layers, and the lead over ridge."""
     cells = [
         (model, name, what)
         for model, name in known.cells
         for what in CARRIED[name]
         if name == "cities" and any(what in row for row in known.rows if row["model"] == model)
     ]
-    head = ["method", *(f"{TITLES[what]}, {model}" for model, _, what in cells)]
-    rows = {
-        method: [_plain(known.over_layers(model, name, method, what).mean(axis=0)) for model, name, what in cells]
-        for method in METHODS
-        if method not in SLOW
-    }
+    head = ["method"]
+    for model, _, what in cells:
+        head += [f"{TITLES[what]}, {model}", *(["lead over ridge"] if what != "neg_cities" else [])]
+    rows: dict[str, list[str]] = {}
+    for method in METHODS:
+        if method in SLOW:
+            continue
+        rows[method] = []
+        for model, name, what in cells:
+            lead = known.leads(method, "ridge", model, name, what).mean(axis=0)
+            rows[method].append(_plain(known.over_layers(model, name, method, what).mean(axis=0)))
+            if what != "neg_cities":  # where axes are turned round, a lead says nothing
+                rows[method].append("–" if method == "ridge" else _signed(lead))
     return _table(head, rows)
 
 
