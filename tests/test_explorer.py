@@ -380,7 +380,7 @@ class TestTheAxisPage:
 
     def test_a_suggested_word_joins_its_list(self):
         page = open_page()
-        suggested = [button for button in page.button if button.key.startswith("suggested high ")]
+        suggested = [button for button in page.button if (button.key or "").startswith("suggested high ")]
         assert suggested
         suggested[0].click().run()
         assert page.text_area(key="setting high").value.endswith(f" {suggested[0].key.split()[-1]}")

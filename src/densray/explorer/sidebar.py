@@ -246,7 +246,9 @@ def _describe_lexicon(name: str) -> None:
     kind = "two classes" if lexicon.is_binary else "scores"
     said = f"{find_dataset(name).title}. {show_count(len(lexicon))} words, {kind}."
     with suppress(DensRayError):
-        low, high = axis_ends(find_seeds(space, lexicon.spelled_as(space)), n_words=3)
+        low, high = chosen_bench().recall(
+            ("ends", name), lambda: axis_ends(find_seeds(space, lexicon.spelled_as(space)), n_words=3)
+        )
         said += f" High end: {', '.join(high)}; low end: {', '.join(low)}."
     st.caption(plain(said))
 

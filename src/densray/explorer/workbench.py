@@ -252,6 +252,11 @@ class Workbench:
 
         return Step(self, ("axis", *identity(lexicon, method)), find, lambda found: replace(found, lexicon=lexicon))
 
+    def neighbors(self, word: str, count: int) -> str:
+        """Return the words nearest to a word, with commas between."""
+        found = self.recall(("neighbors", word, count), lambda: self.space.neighbors(word, k=count))
+        return ", ".join(other for other, _ in found)
+
     def diagnosis(self, axis: Axis) -> Step[Diagnosis]:
         """Find out how far an axis can be trusted."""
 

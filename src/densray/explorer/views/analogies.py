@@ -278,12 +278,18 @@ def _show_coverage(bench: Workbench, analogies: AnalogySet, chosen: Sequence[Usa
 def _show_results(bench: Workbench, results: Sequence[AnalogyResult], category: AnalogyCategory | None) -> None:
     share = {"format": "%.3f", "min_value": 0.0, "max_value": 1.0}
     columns = {
-        "right": st.column_config.ProgressColumn("first answer right", **share),
-        "among": st.column_config.ProgressColumn(f"right among the first {results[0].k}", **share),
+        "right": st.column_config.ProgressColumn(
+            "first answer right", help="The share of the questions whose first answer is a right one.", **share
+        ),
+        "among": st.column_config.ProgressColumn(
+            f"right among the first {results[0].k}", help="The share with a right answer among so many.", **share
+        ),
         "reciprocal": st.column_config.ProgressColumn(
             "mean reciprocal rank", help="Of the best right answer: 1 where it is first, 1/2 where second.", **share
         ),
-        "macro": st.column_config.NumberColumn("mean over sections", format="%.3f"),
+        "macro": st.column_config.NumberColumn(
+            "mean over sections", format="%.3f", help="Of first answers right: every section counts the same."
+        ),
     }
     rows = [
         {"solver": one.solver, "right": one.micro, "among": one.precision_at_k, "reciprocal": one.reciprocal_rank,

@@ -40,7 +40,7 @@ from densray.explorer.widgets import (
     written,
 )
 from densray.explorer.words import file_stem, find_words
-from densray.explorer.workbench import Axis, Workbench
+from densray.explorer.workbench import Axis, Workbench, identity
 from densray.figures import ranked_words, score_histogram, seed_influence
 from densray.report import show_count, show_estimate, show_number, show_share
 from densray.rotations import name_method
@@ -195,7 +195,7 @@ def _show_own_words(bench: Workbench, axis: Axis, own: list[str], diagnosis: Dia
             "score": entry["score"],
             "standard_error": entry.get("standard_error"),
             "probability": entry.get("probability"),
-            "neighbors": ", ".join(word for word, _ in bench.space.neighbors(entry["word"], k=_NEIGHBORS)),
+            "neighbors": bench.neighbors(entry["word"], _NEIGHBORS),
         }
         for entry in _entries(bench, axis, own, diagnosis)
     ]
@@ -220,7 +220,10 @@ def _suggest_seeds(bench: Workbench, axis: Axis) -> None:
             "The words nearest to each list that the axis puts on its side. Click to add one; you decide. Chosen by "
             "their vectors, they agree with the axis more than words you think of would: the figures look better."
         )
-        found = words_like_seeds(bench.space, axis.seeds, axis.ranking, n_words=_SUGGESTED)
+        found = bench.recall(
+            ("suggested", *identity(axis.lexicon, axis.method)),
+            lambda: words_like_seeds(bench.space, axis.seeds, axis.ranking, n_words=_SUGGESTED),
+        )
         for end, words in zip(("high", "low"), found, strict=True):
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.caption(f"To the {end} end", width="content")
