@@ -229,7 +229,7 @@ def _near_pairs(points: Pixels, offsets: Pixels, sizes: Pixels) -> tuple[NDArray
 
 _FONT_SIZE = 11
 #: Labels that appear on zooming in: how much larger than themselves the place they need, from which zoom on, how many.
-_CLEARANCE, _FIRST_ZOOM, _LAST_ZOOM, _MOST = 1.3, 1.3, 60.0, 2000
+_CLEARANCE, _FIRST_ZOOM, _LAST_ZOOM, _MOST = 1.3, 1.3, 60.0, 1200
 _NEVER = 1e9
 #: Widths in pixels for which a chart that takes the width of its column places its labels; each holds up to the next.
 WIDTHS = (230, 370, 590, 950, 1500)
