@@ -26,10 +26,10 @@ sys.path.insert(0, str(ROOT / "tests"))  # the driver the end-to-end tests use
 
 #: The name of each picture of the explorer, the view it shows, and its height.
 VIEWS = {
-    "axis": ("?words=nurse,wonderful", 1080),
+    "axis": ("?words=nurse,wonderful", 1360),
     "map": ("map?shown=occupations&mark=nurse+engineer&color=us-occupation-shares", 1150),
     "compare": ("compare?source=lexicon&lexicon=gender", 1180),
-    "remove": ("remove?source=lexicon&lexicon=gender", 900),
+    "remove": ("remove?source=lexicon&lexicon=gender", 1200),
     "analogies": ("analogies", 860),
 }
 #: A sentence on the page of hidden states.
