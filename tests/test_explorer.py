@@ -397,8 +397,8 @@ class TestTheAxisPage:
         ("address", "said"),
         [
             ({"high": ""}, "“Words at the high end” is empty"),
-            ({"high": "qqqx zzzy", "low": "xxyq"}, "lexicon words are in the space"),
-            ({"high": "xqzzy"}, "an axis needs words of another label"),
+            ({"high": "qqqx zzzy", "low": "xxyq"}, "No word under “Words at the high end” is in the space"),
+            ({"low": "xqzzy"}, "No word under “Words at the low end” is in the space"),
             ({"high": "good", "low": "bad nasty"}, "at least two of each"),
         ],
     )

@@ -18,7 +18,7 @@ from densray.axes._options import find_seeds
 from densray.axes._views import axis_ends
 from densray.datasets import data_folder, is_at_hand, list_datasets, load_lexicon
 from densray.datasets._registry import find_dataset
-from densray.errors import DensRayError, LexiconError
+from densray.errors import DensRayError, LexiconError, name_some
 from densray.explorer.server import LARGEST_UPLOAD
 from densray.explorer.settings import DEFAULTS, EXAMPLES, AxisChoice
 from densray.explorer.widgets import (
@@ -285,10 +285,16 @@ def current_axis(bench: Workbench) -> tuple[AxisChoice, Axis]:
     check_language(bench, lexicon)
     try:
         return wanted, find_axis(bench, lexicon, wanted.method)
-    except DensRayError:
+    except DensRayError as error:
         rows, _ = locate_spellings(lexicon.words, bench.space)
         missing = [word for word, row in zip(lexicon.words, rows.tolist(), strict=True) if row < 0]
         show_missing(bench, missing, len(lexicon) - len(missing))
+        for end, sign in (("high", 1.0), ("low", -1.0)) if wanted.source == "lists" else ():
+            typed = [word for word, label in lexicon.items() if label == sign]
+            if set(typed) <= set(missing):
+                raise LexiconError(
+                    f"no word under “Words at the {end} end” is in the space ({name_some(typed)}). Type others."
+                ) from error
         raise
 
 
