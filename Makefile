@@ -51,6 +51,7 @@ results: $(VENV)/.ready-dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python scripts/compare_with_mean_difference.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python scripts/compare_intrank.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python scripts/build_removal_table.py
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python scripts/measure_attacks.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.error_bars
 	$(if $(SPACES),$(BIN)/python benchmarks/compare_methods.py run --spaces $(SPACES))
 	$(BIN)/python scripts/write_results.py

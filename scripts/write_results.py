@@ -23,6 +23,7 @@ SOURCES = (
     "scripts/build_removal_table.py",
     "scripts/measure_states.py",
     "scripts/measure_interventions.py",
+    "scripts/measure_attacks.py",
     "benchmarks/compare_methods.py",
     "benchmarks/error_bars.py",
 )

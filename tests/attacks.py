@@ -1,7 +1,8 @@
 """Bad input made by the thousand: what was tried, and what ended other than in a result or a named error.
 
 Each attack makes its inputs from a seed, so that what it finds can be made again. `tests/test_attacks.py` runs a part
-of each by default and all of it in the slow run; `scripts/measure_attacks.py` keeps the counts for the documentation.
+of each by default and all of it in the slow run, with those of `tests/attacks_on_programs.py`;
+`scripts/measure_attacks.py` keeps the counts for the documentation.
 """
 
 from __future__ import annotations
@@ -348,11 +349,11 @@ def _odd_weights(rng: np.random.Generator, X: Any) -> tuple[Any, str]:
     return made.get(int(rng.integers(24)), (None, "no weights"))
 
 
-ATTACKS: dict[str, tuple[Callable[..., Campaign], int]] = {
-    "space files": (attack_space_files, 20_000),
-    "small files": (attack_small_files, 6_000),
-    "fits": (attack_fits, 6_000),
+ATTACKS: dict[str, tuple[Callable[..., Campaign], int, int]] = {
+    "space files": (attack_space_files, 20_000, 250),
+    "small files": (attack_small_files, 6_000, 250),
+    "fits": (attack_fits, 6_000, 250),
 }
-"""Each attack, and how much the slow run tries."""
+"""Each attack, how much the slow run tries, and how much the default run."""
 
 __all__ = ["ATTACKS", "Campaign", "attack_fits", "attack_small_files", "attack_space_files"]

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -32,12 +32,12 @@ def chromium() -> str | None:
 
 
 @contextmanager
-def explorer(space: str = "googlenews-26k") -> Iterator[str]:
+def explorer(space: str = "googlenews-26k", program: Sequence[str] = ("-m", "densray")) -> Iterator[str]:
     """``densray explore`` in a process of its own; gives its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "densray", "explore", space, "--no-browser", "--port", str(port)]
+    command = [sys.executable, *program, "explore", space, "--no-browser", "--port", str(port)]
     address, said = f"http://127.0.0.1:{port}", ""
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None

@@ -13,7 +13,7 @@ from densray.errors import TaskError
 from densray.explorer import workbench as jobs_module
 from densray.explorer.settings import Settings
 from densray.explorer.sidebar import removed_seeds
-from densray.explorer.workbench import RESULT_BYTES, Abandoned, Job, Jobs, Workbench, count_bytes
+from densray.explorer.workbench import RESULT_BYTES, Abandoned, Job, Jobs, Workbench, bytes_to_keep, count_bytes
 from explorer_page import open_page, texts
 
 
@@ -110,6 +110,11 @@ class TestTheCache:
         assert len(bench.recall("b", lambda: np.zeros(2000))) == 2000
         assert (bench.holds("a"), bench.holds("b")) == (True, False)
 
+    @pytest.mark.parametrize(("rows", "kept"), [(2, 64), (26_000, 64), (100_000, 229), (10**7, 1024)])
+    def test_twice_the_bytes_of_a_space_are_kept_within_bounds(self, rows, kept):
+        space = type("Space", (), {"__len__": lambda self: rows, "width": 300})()
+        assert round(bytes_to_keep(space) / 2**20) == kept
+
     def test_nothing_is_kept_of_what_failed(self):
         bench = Workbench(self.space)
         with pytest.raises(ZeroDivisionError):
@@ -144,6 +149,9 @@ class TestSteps:
 
     def test_a_seed_with_commas_and_blanks_is_taken_out_whole(self):
         assert removed_seeds(Settings({"without": "1,000\nNew York\n"})) == ["1,000", "New York"]
+
+    def test_a_seed_named_twice_in_an_address_is_taken_out_once(self):
+        assert removed_seeds(Settings({"without": "good\ngood\n\nbad"})) == ["good", "bad"]
 
     def test_a_slow_axis_that_is_known_needs_no_bar(self):
         page = open_page("axis", method="svm")

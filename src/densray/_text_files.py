@@ -70,7 +70,8 @@ class TextFile:
 
     def problem(self, message: str, line: int | None = None) -> DensRayError:
         """Return the error that says what is wrong, where."""
-        where = f"{self.path.name}, line {line}" if line else f"{self.path.name}"
+        name = self.path.name or str(self.path)  # the root of a disk has no name
+        where = f"{name}, line {line}" if line else name
         return self._error(f"{where}: {message}")
 
     def lines(self, *, comment: str | None = None) -> Iterator[Line]:

@@ -75,18 +75,19 @@ def _reproduce_analogies(table: str, space: str, limit: int, embedding: str, ans
 
     if embedding not in ("GN", "FT"):
         raise TaskError(f"--embedding '{embedding}' is unknown. Use GN (GoogleNews) or FT (fastText).")
-    sets = [load_analogies("google")]
+    sets, missing = [load_analogies("google")], ""
     try:
         sets.append(load_analogies("bats"))
     except DataError as error:
-        if not answer.quiet:
-            complain(f"without BATS: {' '.join(str(error).split())}")
+        missing = f"without BATS: {' '.join(str(error).split())}"
     vectors = load_space(space, limit=limit)
     with long_run(fresh=fresh, quiet=answer.quiet) as run:
         with run.progress("Solving analogies") as progress:
             rows = reproduce_analogies(
                 table, vectors, sets, embedding=embedding, progress=progress, journal=run.journal
             )
+        if missing and not answer.quiet:  # here, since a run that is refused says one line
+            complain(missing)
         if answer.as_json:
             print_json([{key: row[key] for key in row if key != "difference"} for row in rows])
             return

@@ -13,7 +13,7 @@ from typing import Any
 
 from densray._threads import single_threaded_blas
 from densray.errors import DensRayError, load_extra
-from densray.explorer.workbench import CACHE_BYTES, Workbench, use
+from densray.explorer.workbench import MOST_KEPT, Workbench, bytes_to_keep, use
 from densray.space import WordSpace
 
 Message = MutableMapping[str, Any]
@@ -167,8 +167,9 @@ def launch(
     if not spaces:
         raise DensRayError("no space is given; at least one is needed.")
     given = sources or [space.name for space in spaces]
-    share = CACHE_BYTES // len(spaces)
-    use(*(Workbench(space, source=source, max_bytes=share) for space, source in zip(spaces, given, strict=True)))
+    shares = [min(bytes_to_keep(space), MOST_KEPT // len(spaces)) for space in spaces]
+    shown = zip(spaces, given, shares, strict=True)
+    use(*(Workbench(space, source=source, max_bytes=share) for space, source, share in shown))
     address = f"http://{ADDRESS}:{port}"
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
         logging.getLogger(name).setLevel(logging.WARNING)

@@ -202,7 +202,7 @@ def _literal(value: object, name: str) -> str:
 def _lexicon(lexicon: Lexicon, wanted: AxisChoice | None, *, name: str = "lexicon", space: str = "space") -> list[str]:
     """Return the lines that make a lexicon: by its name, of two lists, or word by word."""
     if wanted is not None and wanted.source == "lexicon":
-        without = [word for word in wanted.without.splitlines() if word.strip()]
+        without = list(dict.fromkeys(word for word in wanted.without.splitlines() if word.strip()))
         out = f".without({without!r})" if without else ""
         return [f"{name} = load_lexicon({wanted.lexicon!r}){out}.spelled_as({space})"]
     labels = dict(lexicon.items())

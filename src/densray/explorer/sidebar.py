@@ -275,7 +275,7 @@ def lexicon_of(wanted: AxisChoice, space: WordSpace) -> Lexicon:
 def removed_seeds(wanted: Mapping[str, str] | AxisChoice) -> list[str]:
     """Return the seeds taken out, one per line: a seed may hold commas and blanks."""
     text = wanted.without if isinstance(wanted, AxisChoice) else wanted["without"]
-    return [word for word in text.splitlines() if word.strip()]
+    return list(dict.fromkeys(word for word in text.splitlines() if word.strip()))
 
 
 def current_axis(bench: Workbench) -> tuple[AxisChoice, Axis]:

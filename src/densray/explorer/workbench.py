@@ -29,8 +29,8 @@ from densray.space import WordSpace
 
 Found = TypeVar("Found")
 
-#: Bytes of results that are kept, over all visitors.
-CACHE_BYTES = 1024 * 2**20
+#: Bytes of results that are kept, over all visitors: of any space, and at most.
+LEAST_KEPT, MOST_KEPT = 64 * 2**20, 1024 * 2**20
 #: Bytes that a result counts for beside its arrays: words and single numbers.
 RESULT_BYTES = 64 * 2**10
 
@@ -58,6 +58,11 @@ def count_bytes(found: Any) -> int:
         return sum(map(of, vars(part).values())) if isinstance(part, Rotation) else 0
 
     return RESULT_BYTES + of(found)
+
+
+def bytes_to_keep(space: WordSpace) -> int:
+    """Return how many bytes of results are kept of a space: twice its own, within bounds, so that memory is flat."""
+    return min(max(8 * len(space) * space.width, LEAST_KEPT), MOST_KEPT)
 
 
 #: Seconds after which a step that no page looks at ends; a click runs the page again, which looks well before.
@@ -211,17 +216,20 @@ class Workbench:
     space : WordSpace
     source : str, optional
         The file or data set the space was read from, for the commands and code that pages show; by default its name.
-    max_bytes : int
-        Of the results that are kept; those looked at longest ago go first, and a larger one is not kept at all.
+    max_bytes : int, optional
+        Of the results that are kept, by default by the size of the space (`bytes_to_keep`); those looked at longest
+        ago go first, and a larger one is not kept at all.
     """
 
-    def __init__(self, space: WordSpace, *, source: str | None = None, max_bytes: int = CACHE_BYTES) -> None:
+    def __init__(self, space: WordSpace, *, source: str | None = None, max_bytes: int | None = None) -> None:
         self.source = source or space.name
         #: What pages call the space; a file that stores no name goes by its own.
         self.name = space.name if space.name not in ("", "space") else Path(self.source).stem
         self.space = space if space.name == self.name else space.renamed(self.name)
         self.jobs = Jobs()
-        self._results: LRUCache[Hashable, Any] = LRUCache(max_bytes, getsizeof=count_bytes)
+        self._results: LRUCache[Hashable, Any] = LRUCache(
+            bytes_to_keep(space) if max_bytes is None else max_bytes, getsizeof=count_bytes
+        )
         self._lock = threading.Lock()
 
     def recall(self, key: Hashable, find: Callable[[], Found]) -> Found:
