@@ -301,3 +301,13 @@ def test_a_kill_in_the_middle_of_a_write_leaves_nothing_behind(
     assert left.value.code == 130
     assert capsys.readouterr().err == "densray: interrupted\n"
     assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.parametrize("ending", [".densray", ".txt", ".bin", ".npy"])
+def test_an_encoding_there_is_not_is_refused_where_words_are_bytes(
+    ending: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    space = write_space(WordSpace(["a", "b"], np.eye(2)), folder / f"small{ending}")
+    line = ["convert", space, "-o", folder / "out.densray", "--encoding", "0.0"]
+    assert "unknown encoding: 0.0" in refused(line, capsys)
+    assert not (folder / "out.densray").exists()

@@ -25,7 +25,7 @@ from densray._arrays import release_pages
 from densray.errors import FormatError, name_some, shorten
 from densray.formats._arrays import read_words_beside, to_float32
 from densray.formats._blocks import Block, Pieces, ReadOptions, SpaceStream, check_shape, rows_per_block, select_rows
-from densray.formats._bytes import NATIVE_NAME, Source, decode_words, undecodable
+from densray.formats._bytes import NATIVE_NAME, Source, check_encoding, decode_words, undecodable
 from densray.space import WordSpace
 
 FORMAT_VERSION = "1"
@@ -189,6 +189,7 @@ def _words(
     data = text[: ends[-1]].tobytes()
     raw = [data[begin:end] for begin, end in pairwise(ends)]
     words: list[str] = []
+    check_encoding(options)
     for row, word in enumerate(decode_words(raw, options)):
         if word is None:
             raise FormatError(f"{name}, row {row + 1:,}: {undecodable(raw[row], options)}")
