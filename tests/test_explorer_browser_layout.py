@@ -155,8 +155,10 @@ def test_axe_finds_nothing_serious(chrome, address, page, scheme):
 def test_a_chart_has_a_name_and_can_be_read_as_a_table(chrome, address):
     visitor = Visitor(chrome, address)
     visitor.go(PAGES["map"])
-    chart = visitor.page.get_by_test_id("stVegaLiteChart").first
-    assert "321 words by good – bad (across) and gender (up)" in chart.get_attribute("aria-label")
+    chart = visitor.page.locator(
+        '[role="graphics-document"][aria-label^="321 words by good – bad (across) and gender (up)"]'
+    )
+    chart.wait_for()
     chart.hover()
     visitor.page.get_by_role("button", name="Show data").first.click()
     visitor.page.get_by_test_id("stDataFrame").first.locator("th", has_text="word").wait_for(state="attached")
