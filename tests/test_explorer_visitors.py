@@ -51,9 +51,10 @@ class Visitor:
     """A connection to the explorer that opens addresses and counts what it is sent; browsers speak the same way."""
 
     def __init__(self, address: str) -> None:
-        self._socket = client.connect(
+        self._connection = client.connect(
             f"{address.replace('http', 'ws')}/_stcore/stream", origin=address, subprotocols=["streamlit"], max_size=None
         )
+        self._socket = self._connection.__enter__()
 
     def look(self, page: str, settings: dict[str, str]) -> list[str]:
         """Open a page with these settings, wait until it is whole, and return the problems it shows."""
@@ -82,7 +83,7 @@ class Visitor:
 
     def leave(self) -> None:
         """Close the connection."""
-        self._socket.close()
+        self._connection.__exit__(None, None, None)
 
 
 def _memory(process: int) -> float:

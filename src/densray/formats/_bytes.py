@@ -323,7 +323,7 @@ def _looks_like_glove(head: bytes) -> bool:
 
 def _unknown(source: Source, head: bytes) -> FormatError:
     return FormatError(
-        f"{source.path.name}, byte 0: {shorten(head[:24])} begins no format that is known. "
+        f"{source.path.name}, byte 0: {shorten(head[:24], width=40)} begins no format that is known. "
         f"Known: {', '.join(FORMATS)}; plain or in gz, bz2, zst, zip. If it is one of them, convert it with "
         "source_format='…'."
     )
