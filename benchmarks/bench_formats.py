@@ -23,6 +23,7 @@ from densray.space import WordSpace
 __all__ = ["main"]
 
 ROWS, WIDTH = 50_000, 300
+LONG, NARROW = 341_479, 100  # the words of GloVe 6B that are in lower case
 NATIVE_ROWS = 1_000_000
 REPEATS = 3
 
@@ -64,21 +65,25 @@ def _best(small: Path, large: Path, who: str, *, repeats: int = REPEATS) -> dict
     return {key: min(run[key] for run in runs) for key in runs[0]}
 
 
-def _space(rows: int) -> WordSpace:
-    vectors = np.random.default_rng(0).normal(size=(rows, WIDTH)).astype(np.float32)
+def _space(rows: int, width: int = WIDTH) -> WordSpace:
+    vectors = np.random.default_rng(0).normal(size=(rows, width)).astype(np.float32)
     return WordSpace.unchecked([f"w{row}" for row in range(rows)], vectors)
 
 
 def _against_gensim(folder: Path) -> list[Measurement]:
     """Return how text and binary compare with gensim."""
-    large, small = _space(ROWS), _space(20)
-    matrix = large.vectors.nbytes
     found = []
-    for name, ending, bar in (("word2vec text", ".txt", "≥ 15"), ("word2vec binary", ".bin", "≥ 1")):
+    for name, ending, bar, rows, width in (
+        ("word2vec text", ".txt", "≥ 20", ROWS, WIDTH),
+        ("word2vec text", ".txt", "", LONG, NARROW),
+        ("word2vec binary", ".bin", "≥ 2", ROWS, WIDTH),
+    ):
+        large, small = _space(rows, width), _space(20, width)
+        matrix = large.vectors.nbytes
         files = [write_space(space, folder / f"{space.vectors.shape[0]}{ending}") for space in (small, large)]
         ours = _best(*files, "densray")
         theirs = _best(*files, "gensim", repeats=1 if ending == ".txt" else REPEATS)
-        what, ratio = f"{name}, {ROWS:,} × {WIDTH}", theirs["seconds"] / ours["seconds"]
+        what, ratio = f"{name}, {rows:,} × {width}", theirs["seconds"] / ours["seconds"]
         memory, note = ours["memory"] / matrix, f"{ours['seconds']:.2f} s against {theirs['seconds']:.2f} s"
         found.append(Measurement(f"{what}, faster than gensim", ratio, "×", bar, note))
         note = f"gensim {theirs['memory'] / matrix:.2f} ×"
