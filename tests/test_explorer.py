@@ -111,6 +111,8 @@ class TestWordsFromThePage:
             ("man", "woman"),
             ("king", "queen"),
         ]
+        with pytest.raises(LexiconError, match="line 2, “,,,”, is not a pair"):
+            pairs_of_text("man woman\n,,,")
         with pytest.raises(LexiconError, match="line 2"):
             pairs_of_text("man woman\nking")
         with pytest.raises(LexiconError, match="no pair was typed"):

@@ -187,7 +187,7 @@ def pairs_of_text(text: str) -> AnalogySet:
     pairs: list[tuple[str, list[str]]] = []
     for number, line in lines:
         delimiter = delimiter_of(line) or (":" if ":" in line else None)
-        query, *rest = [word.strip() for word in line.split(delimiter) if word.strip()]
+        query, *rest = [word.strip() for word in line.split(delimiter) if word.strip()] or [""]
         answers = [word.strip() for word in rest[0].split("/") if word.strip()] if len(rest) == 1 else []
         if not answers or max(map(len, (query, *answers))) > LONGEST_WORD:
             raise LexiconError(f"line {number}, “{line[:60]}”, is not a pair: two words are needed on each line.")
