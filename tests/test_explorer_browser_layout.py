@@ -247,7 +247,11 @@ def test_the_memory_of_the_server_is_flat_over_200_interactions(chrome):
         held = []
         lists = ("rich wealthy affluent", "kind warm gentle", "old elderly aged", "good nice fine")
         for number in range(205):
-            visitor.type("Words at the high end", lists[number % len(lists)])
+            box = visitor.page.get_by_label("Words at the high end", exact=True)
+            box.fill(lists[number % len(lists)])
+            box.press("Control+Enter")
+            visitor.page.wait_for_timeout(100)
+            visitor.page.wait_for_selector('[data-test-script-state="notRunning"]', timeout=120_000)
             if number in (4, 204):
                 held.append(max(_memory(int(process)) for process in found.stdout.split()))
         visitor.context.close()
