@@ -61,7 +61,7 @@ def count_bytes(found: Any) -> int:
 
 
 def bytes_to_keep(space: WordSpace) -> int:
-    """Return how many bytes of results are kept of a space: twice its own, within bounds, so that memory is flat."""
+    """Return how many bytes of results are kept of a space: twice its own, within bounds."""
     return min(max(8 * len(space) * space.width, LEAST_KEPT), MOST_KEPT)
 
 
