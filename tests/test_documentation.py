@@ -108,7 +108,7 @@ def test_every_page_is_in_a_table_of_contents() -> None:
     for page in DOCUMENTS.rglob("*.md"):
         for body in re.findall(r"^```\{toctree\}\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL):
             entries = [row for row in body.splitlines() if row and not row.startswith(":")]
-            listed |= {(page.parent / entry).relative_to(DOCUMENTS).as_posix() for entry in entries}
+            listed |= {(page.parent / entry).resolve().relative_to(DOCUMENTS.resolve()).as_posix() for entry in entries}
     built = {"_build", "gallery", "generated"}
     written = {page.relative_to(DOCUMENTS) for page in DOCUMENTS.rglob("*.md")}
     pages = {page.with_suffix("").as_posix() for page in written if not built & set(page.parts)}

@@ -99,7 +99,7 @@ def test_quotes_hashes_and_semicolons_are_words_in_a_tab_table(tmp_path: Path) -
         ("a\tb\t1\n", "has 3 columns. Give two"),
         ('a,1\n"b,1\n', "line 2: .* is not a line of fields"),
         ('{"good": 1,\n "bad": }', "line 2: not valid JSON"),
-        ('{"good": true}', "'good': label 'True' is not a number"),
+        ('{"good": true}', "'good': label True is not a number"),
         ('{"good": NaN}', "label 'NaN' is not a number"),
         ('[["good"]]', "is not a word and its label"),
         ('[{"token": "good"}]', "is not a word"),

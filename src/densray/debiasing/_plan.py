@@ -147,8 +147,8 @@ def plan_removal(
 
     Examples
     --------
-    >>> from densray import load_space
-    >>>     >>> plan = plan_removal(load_space("googlenews-26k"), load_lexicon("hu-liu"))
+    >>> from densray import load_lexicon, load_space
+    >>> plan = plan_removal(load_space("googlenews-26k"), load_lexicon("hu-liu"))
     >>> round(plan.refit.before.value, 2), round(plan.refit.after.value, 1)
     (0.99, 0.6)
     """

@@ -71,7 +71,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise FormatError(
-            f"{name}, byte 8: the safetensors header is damaged, or the file is cut off ({shorten(error)}). "
+            f"{name}, byte 8: the safetensors header is damaged, or the file is cut off ({shorten(error, width=130)}). "
             "Write it again."
         ) from error
     except OSError as error:
@@ -90,7 +90,7 @@ def _tensor(data: NDArray[np.uint8], entry: dict[str, Any]) -> NDArray[Any]:
     for number in shape:
         count *= number
     if begin > end or end > len(data) or end - begin != count:
-        raise ValueError(f"{entry} does not fit the {len(data):,} bytes of data")
+        raise ValueError(f"{shorten(entry)} does not fit the {len(data):,} bytes of data")
     return data[begin:end].view(dtype).reshape(shape)
 
 
