@@ -8,6 +8,7 @@ import io
 import os
 import signal
 import socket
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -103,7 +104,8 @@ def attack_commands(count: int, folder: Path, seed: int = 0) -> Campaign:
     commands = dict(_commands())
     names = list(commands)
     inputs = {path: path.read_bytes() for path in place.iterdir() if path.is_file()}
-    with _alone(folder), contextlib.chdir(place):
+    with _alone(folder), contextlib.chdir(place), warnings.catch_warnings():
+        warnings.simplefilter("default")  # a command says its warnings, also where those of a test are errors
         for number in range(count):
             name = names[number % len(names)]
             line = _command_line(name, commands[name], rng)
