@@ -105,7 +105,8 @@ def test_a_long_step_shows_its_progress_and_can_be_cancelled(visitor):
 def test_script_in_a_word_list_is_shown_as_text(visitor):
     nasty = "<script>alert(1)</script>\n<img src=x onerror=alert(2)>\n![x](http://evil.example/x.png)\n[a](javascript:alert(3))"
     visitor.go().type("Words at the high end", nasty)
-    assert "<script>alert(1)</script>" in visitor.text
+    visitor.page.get_by_text("seeds are not in the space").click()
+    visitor.page.get_by_text("<script>alert(1)</script>").last.wait_for()
     assert visitor.page.locator("img[src*='evil']").count() == 0
     visitor.picture("script-as-text")
 
