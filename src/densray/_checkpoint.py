@@ -138,19 +138,17 @@ def _decode(contents: Contents) -> BlockStatistics:
     if "classes" in contents.values:
         moments = ClassMoments(dict(_classes(contents, width)))
     else:
-        numbers: dict[str, Any] = {
-            name: contents.part("scores").value(name, int, float) for name in ("weight", "score", "origin")
-        }
-        contents.part("scores").value("weight", int, float, least=0.0)
-        sums: dict[str, Any] = {
-            name: contents.array(f"scores.{name}", width) for name in ("reference", "rows", "scored_rows")
-        }
-        squares = contents.arrays.get("scores.scored_squares")
-        if squares is not None:
-            contents.array("scores.scored_squares", width, width)
-        if "scores.squared_rows" in contents.arrays:
-            sums["squared_rows"] = contents.array("scores.squared_rows", width)
-        moments = ScoreMoments(**numbers, **sums, scored_squares=squares)
+        scores = contents.part("scores")
+        moments = ScoreMoments(
+            weight=scores.value("weight", int, float, least=0.0),
+            score=scores.value("score", int, float),
+            reference=contents.array("scores.reference", width),
+            rows=contents.array("scores.rows", width),
+            scored_rows=contents.array("scores.scored_rows", width),
+            scored_squares=_if_kept(contents, "scores.scored_squares", width, width),
+            origin=scores.value("origin", int, float),
+            squared_rows=_if_kept(contents, "scores.squared_rows", width),
+        )
     sample = _row_sample(contents, width) if "sample" in contents.values else None
     precision = contents.value("precision", float, least=0.0)
     return BlockStatistics(n_rows, n_zero, width, precision, moments, sample)
@@ -160,12 +158,16 @@ def _classes(contents: Contents, width: int) -> Iterator[tuple[Any, Moments]]:
     """Yield each class with its moments: a weight, a mean, and where it was kept a symmetric scatter."""
     for number, (label, total) in enumerate(_pairs(contents, "classes")):
         mean, name = contents.array(f"class{number}.mean", width), f"class{number}.scatter"
-        scatter = contents.array(name, width, width) if name in contents.arrays else None
+        scatter = _if_kept(contents, name, width, width)
         if scatter is not None:
             size = max(float(np.abs(scatter).max()), 1e-300)
             if np.abs(scatter - scatter.T).max() > 1e-6 * size or np.diagonal(scatter).min() < -1e-6 * size:
                 raise contents.refusal(name)
         yield label, Moments(total, mean, scatter)
+
+
+def _if_kept(contents: Contents, name: str, *shape: int) -> NDArray[Any] | None:
+    return contents.array(name, *shape) if name in contents.arrays else None
 
 
 def _row_sample(contents: Contents, width: int) -> RowSample:
@@ -188,7 +190,7 @@ def _pairs(contents: Contents, name: str) -> list[tuple[Any, Any]]:
     for pair in pairs:
         if len(pair) != 2 or isinstance(pair[0], list | dict):
             raise contents.refusal(name)
-        Contents(contents.path, contents.kind, {name: pair[1]}, {}).value(name, int, float, least=0)
+        contents.checked(name, pair[1], int, float, least=0)
     if not pairs or len({label for label, _ in pairs}) < len(pairs):
         raise contents.refusal(name)
     return [(label, number) for label, number in pairs]

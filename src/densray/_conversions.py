@@ -80,7 +80,7 @@ def to_polars(space: WordSpace) -> polars.DataFrame:
 
 def to_pandas(space: WordSpace) -> Any:
     """Return a pandas frame with the words as its index and one column per dimension."""
-    pandas = load_extra("pandas", "A pandas frame needs", "pandas!")
+    pandas = load_extra("pandas", "A pandas frame needs")
     return pandas.DataFrame(np.array(space.vectors), index=pandas.Index(list(space.words), name="word"))
 
 
@@ -94,7 +94,7 @@ def from_gensim(keyed_vectors: Any) -> WordsAndVectors:
 
 def to_gensim(space: WordSpace) -> Any:
     """Return a gensim ``KeyedVectors`` with a copy of the vectors."""
-    models = load_extra("gensim.models", "KeyedVectors need", "gensim")
+    models = load_extra("gensim.models", "KeyedVectors need", extra="gensim")
     keyed = models.KeyedVectors(space.width, dtype=np.float32)
     keyed.add_vectors(list(space.words), np.array(space.vectors))
     return keyed
@@ -135,8 +135,8 @@ def from_spacy(vocab: Any) -> WordsAndVectors:
 
 def to_spacy(space: WordSpace) -> Any:
     """Return a spaCy ``Vocab`` with a copy of the vectors."""
-    vectors = load_extra("spacy.vectors", "A Vocab needs", "spacy!")
-    vocab = load_extra("spacy.vocab", "A Vocab needs", "spacy!").Vocab()
+    vectors = load_extra("spacy.vectors", "A Vocab needs")
+    vocab = load_extra("spacy.vocab", "A Vocab needs").Vocab()
     keys = [vocab.strings.add(word) for word in space.words]
     vocab.vectors = vectors.Vectors(data=np.array(space.vectors), keys=keys, name=space.name)
     return vocab

@@ -171,7 +171,10 @@ class Contents:
 
     def value(self, name: str, *types: type, least: float | None = None) -> Any:
         """Return a value of one of some types, `least` or more; a number must be finite, and a truth value is none."""
-        found = self.values.get(name)
+        return self.checked(name, self.values.get(name), *types, least=least)
+
+    def checked(self, name: str, found: object, *types: type, least: float | None = None) -> Any:
+        """Return a value that stands below `name`, as :meth:`value` would."""
         wanted = isinstance(found, types) and (bool in types or not isinstance(found, bool))
         if isinstance(found, float | int) and wanted:
             wanted = math.isfinite(found) and (least is None or found >= least)

@@ -144,7 +144,7 @@ class SignalWarning(RuntimeWarning):
     """More axes were asked for than carry signal: the others do not tell the labels apart."""
 
 
-def load_extra(module: str, need: str, install: str) -> Any:
+def load_extra(module: str, need: str, *, extra: str | None = None) -> Any:
     """Return a module that is not always installed; where it is missing, the error names the command to install it.
 
     Parameters
@@ -153,14 +153,14 @@ def load_extra(module: str, need: str, install: str) -> Any:
         Its name, such as ``"dask.array"``.
     need : str
         What needs it, as the beginning of a sentence: ``"Dask collections need"``.
-    install : str
-        What to install: an extra (``"dask"``), or a package of its own (``"pandas!"``).
+    extra : str, optional
+        The extra of densray that brings it; absent: it is installed by its own name.
     """
     try:
         return import_module(module)
     except ImportError as error:
         package = module.partition(".")[0].replace("_", "-")
-        target = install.removesuffix("!") if install.endswith("!") else f"'densray[{install}]'"
+        target = package if extra is None else f"'densray[{extra}]'"
         raise MissingExtraError(f"{need} {package}, which is not installed. Run: pip install {target}") from error
 
 

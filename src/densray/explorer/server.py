@@ -125,7 +125,7 @@ _SECONDS_TO_START = 20.0
 def check_ready(port: int = PORT) -> None:
     """Refuse, before a space is read, what would keep the explorer from starting: a missing extra, a port in use."""
     for module in ("altair", "cachetools", "streamlit"):
-        load_extra(module, "The explorer needs", "explore")
+        load_extra(module, "The explorer needs", extra="explore")
     if not 1 <= port <= 65_535:
         raise DensRayError(f"port {port} is given; a port is a number from 1 to 65535, such as port={PORT}.")
     with socket.socket() as probe:

@@ -43,7 +43,7 @@ _REST: list[tuple[str, str, list[int]]] = [
 
 def altair() -> Any:
     """Return the altair module, or say how to install it."""
-    return load_extra("altair", "Figures need", "figures")
+    return load_extra("altair", "Figures need", extra="figures")
 
 
 def on_ground(light: str, dark: str) -> str:
@@ -406,7 +406,7 @@ def check_ready() -> None:
 
 
 def _require_renderer() -> None:
-    load_extra("vl_convert", "Writing figures needs", "figures")
+    load_extra("vl_convert", "Writing figures needs", extra="figures")
 
 
 class _InScript(json.JSONEncoder):

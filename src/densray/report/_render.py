@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 #: Letters of a word beyond which it is folded where a column is narrow.
 _LONGEST_WORD = 20
-_UNLIMITED = 10_000  # characters of a line
 _GRADES = {"good": "green", "fair": "cyan", "weak": "yellow", "none": "red"}
 
 

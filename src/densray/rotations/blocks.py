@@ -427,5 +427,5 @@ def _apply(block: NDArray[Any], method: Callable[..., NDArray[Any]], options: di
 
 
 def _dask() -> Any:
-    load_extra("dask.array", "Dask collections need", "dask")
-    return load_extra("dask", "Dask collections need", "dask")
+    load_extra("dask.array", "Dask collections need", extra="dask")
+    return load_extra("dask", "Dask collections need", extra="dask")

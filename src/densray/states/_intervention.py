@@ -303,7 +303,7 @@ class Intervention:
         return target
 
     def _save_gguf(self, target: Path, *, overwrite: bool) -> Path:
-        gguf = load_extra("gguf", "A control vector needs", "models")
+        gguf = load_extra("gguf", "A control vector needs", extra="models")
         with atomic_write(target, overwrite=overwrite) as temporary:
             writer = gguf.GGUFWriter(temporary, "controlvector")
             writer.add_string("controlvector.model_hint", self.model)
@@ -363,7 +363,7 @@ def _check_shapes(changes: Mapping[int, LayerChange], path: str | Path) -> None:
 
 
 def _safetensors(part: str) -> Any:
-    return load_extra(f"safetensors.{part}" if part else "safetensors", "Saved interventions need", "models")
+    return load_extra(f"safetensors.{part}" if part else "safetensors", "Saved interventions need", extra="models")
 
 
 class _FirstTokens:

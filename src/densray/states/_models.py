@@ -34,7 +34,7 @@ _GAINS: WeakKeyDictionary[Any, dict[int, float]] = WeakKeyDictionary()
 
 def load_torch() -> Any:
     """Return the module `torch`, or say how to install it."""
-    return load_extra("torch", "Hidden states need", "models")
+    return load_extra("torch", "Hidden states need", extra="models")
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def _load_transformer(path: Path, name: str, device: str) -> tuple[Any, Any]:
 @contextmanager
 def _quiet_loading() -> Iterator[None]:
     """Keep the libraries of models from writing bars and remarks of their own."""
-    logging = load_extra("transformers.utils.logging", "Models need", "models")
+    logging = load_extra("transformers.utils.logging", "Models need", extra="models")
     before = logging.get_verbosity()
     logging.set_verbosity_error()
     try:
