@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars
 import pytest
 
+from commands import paths_of, run_for_json
 from densray import load_rotation, save_rotation
 from densray.cli.entry import run
 from densray.formats import read_space, write_space
@@ -31,24 +31,14 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_space(planted_space(width=5)[0], folder / "narrow.txt")
     entries = "".join(f"{word}\t{label:g}\n" for word, label in lexicon.items())
     (folder / "lexicon.tsv").write_text(entries + "Word9x\t1\nwordd12\t1\n")
-    assert run(["fit", *_paths(folder, "space.txt", "lexicon.tsv"), "-o", str(folder / "axis.npz"), *QUICK]) == 0
+    assert run(["fit", *paths_of(folder, "space.txt", "lexicon.tsv"), "-o", str(folder / "axis.npz"), *QUICK]) == 0
     return folder
-
-
-def _paths(folder: Path, *names: str) -> list[str]:
-    return [str(folder / name) for name in names]
-
-
-def _json(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
-    capsys.readouterr()
-    assert run([*arguments, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
 
 
 def test_fit_saves_a_lossless_rotation_with_its_space_and_names(files: Path, tmp_path: Path) -> None:
     target = tmp_path / "named"
     ends = ["--label-names", "bad,good"]
-    assert run(["fit", *_paths(files, "space.txt", "lexicon.tsv"), "-o", str(target), *ends, *QUICK]) == 0
+    assert run(["fit", *paths_of(files, "space.txt", "lexicon.tsv"), "-o", str(target), *ends, *QUICK]) == 0
     space = read_space(files / "space.txt")
     rotation = load_rotation(tmp_path / "named.npz", space=space)
     assert rotation.components_.shape == (12, 12)
@@ -58,21 +48,23 @@ def test_fit_saves_a_lossless_rotation_with_its_space_and_names(files: Path, tmp
 def test_fit_reports_how_far_the_axis_can_be_trusted(
     files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = _json(capsys, "fit", *_paths(files, "space.txt", "lexicon.tsv"), "-o", str(tmp_path / "a.npz"), *QUICK)
+    found = run_for_json(
+        capsys, "fit", *paths_of(files, "space.txt", "lexicon.tsv"), "-o", str(tmp_path / "a.npz"), *QUICK
+    )
     assert found["path"] == str(tmp_path / "a.npz")
     assert found["verdict"]["grade"] == "good"
     assert found["axes"][0]["auc"] > 0.9
     assert [miss["found"] for miss in found["near_misses"]] == ["word12"]
-    assert run(["diagnose", *_paths(files, "space.txt", "lexicon.tsv"), *QUICK]) == 0
+    assert run(["diagnose", *paths_of(files, "space.txt", "lexicon.tsv"), *QUICK]) == 0
     assert "Trust: good" in capsys.readouterr().out
 
 
 def test_an_axis_file_induces_the_lexicon_its_word_list_does(files: Path, tmp_path: Path) -> None:
     """Errors and probabilities travel with the axis: one command or two, the same figures."""
     by_axis, by_words = tmp_path / "axis.csv", tmp_path / "words.csv"
-    assert run(["induce", *_paths(files, "space.txt", "axis.npz"), "-o", str(by_axis), "-q"]) == 0
+    assert run(["induce", *paths_of(files, "space.txt", "axis.npz"), "-o", str(by_axis), "-q"]) == 0
     few = ["--n-resamples", "20", "-q"]  # as many as the axis has
-    assert run(["induce", *_paths(files, "space.txt", "lexicon.tsv"), "-o", str(by_words), *few]) == 0
+    assert run(["induce", *paths_of(files, "space.txt", "lexicon.tsv"), "-o", str(by_words), *few]) == 0
     first, second = polars.read_csv(by_axis), polars.read_csv(by_words)
     assert first["word"].to_list() == second["word"].to_list()
     for column in ("score", "probability", "standard_error"):
@@ -84,8 +76,8 @@ def test_a_bare_axis_is_saved_without_a_verdict(
     files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = str(tmp_path / "bare.npz")
-    found = _json(
-        capsys, "fit", *_paths(files, "space.txt", "lexicon.tsv"), "-o", target, "--no-judge", "--n-components", "2"
+    found = run_for_json(
+        capsys, "fit", *paths_of(files, "space.txt", "lexicon.tsv"), "-o", target, "--no-judge", "--n-components", "2"
     )
     left = {"words_missing": ["Word9x", "wordd12"], "words_set_aside": {}}
     assert found == {"path": target, "method": "ridge (auto)", "n_seeds": 200, **left}
@@ -102,7 +94,7 @@ def test_an_axis_saved_without_its_errors_gives_scores_alone(
     bare = make_rotation("mean-difference").fit(space.vectors[[0, 399]], [1, -1])
     save_rotation(bare, tmp_path / "bare.npz", space=space)
     target = tmp_path / "bare.parquet"
-    found = _json(capsys, "induce", str(files / "space.txt"), str(tmp_path / "bare.npz"), "-o", str(target))
+    found = run_for_json(capsys, "induce", str(files / "space.txt"), str(tmp_path / "bare.npz"), "-o", str(target))
     assert found["n_words"] == 400
     assert polars.read_parquet(target).columns == ["word", "score", "rank", "percentile"]
 
@@ -110,13 +102,13 @@ def test_an_axis_saved_without_its_errors_gives_scores_alone(
 def test_pairs_are_seeds_and_are_compared(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("".join(f"word{row}\tword{399 - row}\n" for row in range(20)))
-    found = _json(capsys, "diagnose", str(files / "space.txt"), str(pairs), "--pairs", *QUICK)
+    found = run_for_json(capsys, "diagnose", str(files / "space.txt"), str(pairs), "--pairs", *QUICK)
     assert found["pairs"]["n_pairs"] == 20
     assert found["n_high"] == found["n_low"] == 20
 
 
 def test_methods_lists_every_method(capsys: pytest.CaptureFixture[str]) -> None:
-    assert [row["method"] for row in _json(capsys, "methods")] == list(METHODS)
+    assert [row["method"] for row in run_for_json(capsys, "methods")] == list(METHODS)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +146,7 @@ def test_bad_input_is_one_line_and_writes_nothing(
 
 
 def test_an_axis_may_be_used_on_another_space_on_demand(files: Path, tmp_path: Path) -> None:
-    command = ["induce", *_paths(files, "other.txt", "axis.npz"), "-o", str(tmp_path / "x.csv"), "-q"]
+    command = ["induce", *paths_of(files, "other.txt", "axis.npz"), "-o", str(tmp_path / "x.csv"), "-q"]
     assert run([*command, "--any-space"]) == 0
 
 
@@ -168,7 +160,7 @@ def test_what_was_left_out_and_what_auto_means_is_told(
     quick = QUICK if command != "induce" else ["--n-resamples", "20"]
     output = [] if command == "diagnose" else ["-o", str(tmp_path / ("a.npz" if command == "fit" else "a.csv"))]
     arguments = [command, str(files / "space.txt"), str(lexicon), *output, *quick]
-    found = _json(capsys, *arguments, "--any-case", *(["--overwrite"] if output else []))
+    found = run_for_json(capsys, *arguments, "--any-case", *(["--overwrite"] if output else []))
     provenance = found["provenance"]
     aside = {"conflicting": ["odd"], "neutral": ["plain"], "repeated": ["word0"], "same vector": ["Word0"]}
     assert provenance["words_set_aside"] == aside
@@ -185,9 +177,11 @@ def test_induce_says_how_far_the_axis_can_be_trusted(
     files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = ["-o", str(tmp_path / "a.csv"), "--overwrite"]
-    by_words = _json(capsys, "induce", *_paths(files, "space.txt", "lexicon.tsv"), *output, "--n-resamples", "20")
-    by_axis = _json(capsys, "induce", *_paths(files, "space.txt", "axis.npz"), *output)
-    fitted = _json(capsys, "diagnose", *_paths(files, "space.txt", "lexicon.tsv"), *QUICK)
+    by_words = run_for_json(
+        capsys, "induce", *paths_of(files, "space.txt", "lexicon.tsv"), *output, "--n-resamples", "20"
+    )
+    by_axis = run_for_json(capsys, "induce", *paths_of(files, "space.txt", "axis.npz"), *output)
+    fitted = run_for_json(capsys, "diagnose", *paths_of(files, "space.txt", "lexicon.tsv"), *QUICK)
     assert by_axis["verdict"] == fitted["verdict"]
     untested = fitted["verdict"]["line"].replace("permutation p = 0.050", "no permutation test")
     assert by_words["verdict"]["line"] == untested != fitted["verdict"]["line"]
@@ -198,9 +192,9 @@ def test_the_names_of_the_ends_are_in_every_answer(
     files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target, ends = str(tmp_path / "named.npz"), ["--label-names", "foul,fair"]
-    assert run(["fit", *_paths(files, "space.txt", "lexicon.tsv"), "-o", target, *ends, *QUICK]) == 0
+    assert run(["fit", *paths_of(files, "space.txt", "lexicon.tsv"), "-o", target, *ends, *QUICK]) == 0
     assert re.search(r"\d+ fair, \d+ foul; 99% found", capsys.readouterr().out)
-    assert run(["diagnose", *_paths(files, "space.txt", "lexicon.tsv"), *ends, *QUICK]) == 0
+    assert run(["diagnose", *paths_of(files, "space.txt", "lexicon.tsv"), *ends, *QUICK]) == 0
     assert "word of “fair” scores above one of “foul”" in capsys.readouterr().out
     induce = ["induce", str(files / "space.txt")]
     assert run([*induce, target, "-o", str(tmp_path / "a.csv"), "-q"]) == 0
@@ -212,7 +206,7 @@ def test_the_names_of_the_ends_are_in_every_answer(
 
 
 def test_quiet_prints_the_answer_alone(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["induce", *_paths(files, "space.txt", "axis.npz"), "-o", str(tmp_path / "a.csv")]
+    arguments = ["induce", *paths_of(files, "space.txt", "axis.npz"), "-o", str(tmp_path / "a.csv")]
     assert run(arguments) == 0
     loud = capsys.readouterr().out
     assert run([*arguments, "--overwrite", "--quiet"]) == 0
@@ -240,10 +234,10 @@ def test_columns_of_a_table_can_be_named(files: Path, tmp_path: Path, capsys: py
     entries = [line.split("\t") for line in (files / "lexicon.tsv").read_text().splitlines()]
     table = tmp_path / "table.csv"
     table.write_text("Nr,Begriff,Wertung,Quelle\n" + "".join(f"{n},{w},{y},x\n" for n, (w, y) in enumerate(entries)))
-    plain = _json(capsys, "diagnose", *_paths(files, "space.txt", "lexicon.tsv"), *QUICK)
+    plain = run_for_json(capsys, "diagnose", *paths_of(files, "space.txt", "lexicon.tsv"), *QUICK)
     arguments = ["diagnose", str(files / "space.txt"), str(table), *QUICK]
-    named = _json(capsys, *arguments, "--word-column", "Begriff", "--label-column", "Wertung")
-    mixed = _json(capsys, *arguments, "--word-column", "1", "--label-column", "Wertung")
+    named = run_for_json(capsys, *arguments, "--word-column", "Begriff", "--label-column", "Wertung")
+    mixed = run_for_json(capsys, *arguments, "--word-column", "1", "--label-column", "Wertung")
     assert named["verdict"] == mixed["verdict"] == plain["verdict"]
     assert run(arguments) == 2
     message = capsys.readouterr().err
@@ -255,7 +249,7 @@ def test_columns_of_a_table_can_be_named(files: Path, tmp_path: Path, capsys: py
     assert "If this line names the columns, say --header." in capsys.readouterr().err
     with two.open("a") as file:
         file.writelines(f"{word},{label}\n" for word, label in entries)
-    assert _json(capsys, "diagnose", str(files / "space.txt"), str(two), "--header", *QUICK)["n_seeds"] >= 100
+    assert run_for_json(capsys, "diagnose", str(files / "space.txt"), str(two), "--header", *QUICK)["n_seeds"] >= 100
 
 
 @pytest.mark.parametrize("form", ["csv", "json"])
@@ -270,9 +264,9 @@ def test_labels_may_be_the_names_of_the_ends(
     else:
         sides = {side: [word for word, label in named if label == side] for side in ("Rich", "poor")}
         lexicon.write_text(json.dumps(sides))
-    plain = _json(capsys, "diagnose", *_paths(files, "space.txt", "lexicon.tsv"), *QUICK)
+    plain = run_for_json(capsys, "diagnose", *paths_of(files, "space.txt", "lexicon.tsv"), *QUICK)
     arguments = ["diagnose", str(files / "space.txt"), str(lexicon), *QUICK]
-    own = _json(capsys, *arguments, "--label-names", "poor,rich")
+    own = run_for_json(capsys, *arguments, "--label-names", "poor,rich")
     assert (own["n_high"], own["n_low"]) == (plain["n_high"], plain["n_low"])
     assert own["axes"][0]["auc"] == pytest.approx(plain["axes"][0]["auc"], abs=0.02)  # other folds, in another order
     assert run(arguments) == 2
@@ -310,18 +304,18 @@ def _lists(files: Path, folder: Path) -> list[str]:
 
 def test_two_lists_stand_for_a_lexicon(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lists, space = _lists(files, tmp_path), str(files / "space.txt")
-    by_file = _json(capsys, "diagnose", space, str(files / "lexicon.tsv"), *QUICK)
-    by_lists = _json(capsys, "diagnose", space, *lists, *QUICK)
+    by_file = run_for_json(capsys, "diagnose", space, str(files / "lexicon.tsv"), *QUICK)
+    by_lists = run_for_json(capsys, "diagnose", space, *lists, *QUICK)
     assert (by_lists["n_seeds"], by_lists["n_high"]) == (by_file["n_seeds"], by_file["n_high"])
     assert by_lists["verdict"]["grade"] == by_file["verdict"]["grade"]
     assert by_lists["lexicon"].startswith("high – ")
     output = ["-o", str(tmp_path / "out.csv"), "--n-resamples", "20"]
-    assert _json(capsys, "induce", space, *lists, *output)["n_seeds"] == by_file["n_seeds"]
-    assert _json(capsys, "fit", space, *lists, "-o", str(tmp_path / "a.npz"), "--no-judge")["n_seeds"] == 200
-    words = _json(capsys, "score", space, "word1", "word399", *lists, "--n-resamples", "20")["words"]
+    assert run_for_json(capsys, "induce", space, *lists, *output)["n_seeds"] == by_file["n_seeds"]
+    assert run_for_json(capsys, "fit", space, *lists, "-o", str(tmp_path / "a.npz"), "--no-judge")["n_seeds"] == 200
+    words = run_for_json(capsys, "score", space, "word1", "word399", *lists, "--n-resamples", "20")["words"]
     assert [row["word"] for row in words] == ["word1", "word399"]
     for command in ("lexicon", "methods"):
-        assert _json(capsys, "evaluate", command, space, *lists, "--methods", "ridge")
+        assert run_for_json(capsys, "evaluate", command, space, *lists, "--methods", "ridge")
 
 
 @pytest.mark.parametrize(
@@ -348,7 +342,7 @@ def test_options_that_find_an_axis_are_refused_beside_one_that_is_found(
     files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     axis, space = str(tmp_path / "axis.npz"), str(files / "space.txt")
-    _json(capsys, "fit", space, str(files / "lexicon.tsv"), "-o", axis, "--no-judge")
+    run_for_json(capsys, "fit", space, str(files / "lexicon.tsv"), "-o", axis, "--no-judge")
     for options in (["-m", "svm"], ["--pairs"], ["--folds", "5"], ["--word-column", "0"], ["--high", "a"]):
         assert run(["induce", space, axis, "-o", str(tmp_path / "out.csv"), *options]) == 2
         assert "an axis that is found already" in capsys.readouterr().err
@@ -357,11 +351,11 @@ def test_options_that_find_an_axis_are_refused_beside_one_that_is_found(
 
 def test_score_looks_up_what_induce_writes(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     axis, space, table = str(tmp_path / "axis.npz"), str(files / "space.txt"), tmp_path / "out.csv"
-    _json(capsys, "fit", space, str(files / "lexicon.tsv"), "-o", axis, *QUICK)
-    induced = _json(capsys, "induce", space, axis, "-o", str(table), "--top", "3")
+    run_for_json(capsys, "fit", space, str(files / "lexicon.tsv"), "-o", axis, *QUICK)
+    induced = run_for_json(capsys, "induce", space, axis, "-o", str(table), "--top", "3")
     assert (len(induced["highest"]), len(induced["lowest"])) == (3, 3)
     written = {row["word"]: row for row in polars.read_csv(table).rows(named=True)}
-    found = _json(capsys, "score", space, axis, "word7", "nosuchword", "word300")
+    found = run_for_json(capsys, "score", space, axis, "word7", "nosuchword", "word300")
     assert found["words_missing"] == ["nosuchword"]
     for row in found["words"]:
         assert {key: written[row["word"]][key] for key in row} == pytest.approx(row)
@@ -377,7 +371,7 @@ def test_induce_and_diagnose_write_a_report_with_figures(
     files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("vl_convert")
-    sources, page = _paths(files, "space.txt", "lexicon.tsv"), tmp_path / "page.html"
+    sources, page = paths_of(files, "space.txt", "lexicon.tsv"), tmp_path / "page.html"
     assert run(["diagnose", *sources, "--report", str(page), *QUICK]) == 0
     assert "data:image/svg+xml" in page.read_text("utf-8")
     inducing = ["induce", *sources, "-o", str(tmp_path / "o.csv"), "--n-resamples", "20", "--report", str(page)]

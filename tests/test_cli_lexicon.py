@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
+from commands import run_for_json
 from densray import WordSpace
 from densray.axes._comparison import MethodTrial, compare_methods
 from densray.axes._protocol import Protocol
@@ -34,12 +33,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def _json(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
-    capsys.readouterr()
-    assert run([*map(str, arguments), "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
 def _refusal(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     capsys.readouterr()
     assert run([*map(str, arguments)]) == 2
@@ -50,7 +43,7 @@ def _refusal(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
 
 
 def test_lexicon_measures_every_method_asked_for(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = _json(
+    found = run_for_json(
         capsys, "evaluate", "lexicon", files / "space.txt", files / "lexicon.tsv", "--methods", "ridge,densray-unit"
     )
     assert [score["method"] for score in found["scores"]] == ["ridge", "densray-unit"]
@@ -61,7 +54,7 @@ def test_lexicon_measures_every_method_asked_for(files: Path, capsys: pytest.Cap
 def test_methods_are_compared_as_the_library_does(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     paths = files / "space.txt", files / "lexicon.tsv"
     options = ["--methods", "ridge,mean-difference", "--folds", "4", "--n-words", "3", "--random-state", "5"]
-    found = _json(capsys, "evaluate", "methods", *paths, *options)
+    found = run_for_json(capsys, "evaluate", "methods", *paths, *options)
     expected = compare_methods(
         load_space(paths[0]), load_lexicon(paths[1]), methods=["ridge", "mean-difference"], folds=4, random_state=5
     )
@@ -76,13 +69,13 @@ def test_methods_are_compared_as_the_library_does(files: Path, capsys: pytest.Ca
 
 def test_lexicon_takes_options_of_the_protocol(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--methods", "ridge", "--test-size", "0.5", "--random-state", "3", "--any-case"]
-    found = _json(capsys, "evaluate", "lexicon", files / "space.txt", files / "upper.tsv", *options)
+    found = run_for_json(capsys, "evaluate", "lexicon", files / "space.txt", files / "upper.tsv", *options)
     assert (found["n_test"], found["protocol"]["seed"]) == (100, 3)
 
 
 def test_several_lexicons_give_the_macro_mean(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lexicons = [files / "lexicon.tsv", files / "half.tsv"]
-    found = _json(capsys, "evaluate", "lexicon", files / "space.txt", *lexicons, "--methods", "ridge")
+    found = run_for_json(capsys, "evaluate", "lexicon", files / "space.txt", *lexicons, "--methods", "ridge")
     taus = [result["scores"][0]["tau"] for result in found["results"]]
     assert found["macro_means"]["ridge"] == pytest.approx(np.mean(taus))
 
@@ -110,7 +103,7 @@ def test_bad_input_is_one_line(files: Path, capsys: pytest.CaptureFixture[str]) 
 def test_stability_writes_its_figure(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "figure.svg"
     options = ["--sizes", "16,64", "--n-samples", "3", "--methods", "ridge,svm", "-o", target]
-    found = _json(capsys, "evaluate", "stability", files / "space.txt", files / "lexicon.tsv", *options)
+    found = run_for_json(capsys, "evaluate", "stability", files / "space.txt", files / "lexicon.tsv", *options)
     assert [(score["method"], score["size"]) for score in found["scores"]] == [
         ("ridge", 16),
         ("ridge", 64),
@@ -124,7 +117,7 @@ def test_stability_writes_its_figure(files: Path, tmp_path: Path, capsys: pytest
 
 def test_figure1_prints_a_list_of_rows(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--space", files / "space.txt", "--lexicon", files / "lexicon.tsv", "--sizes", "32", "--n-samples", "3"]
-    rows = _json(capsys, "reproduce", "figure1", *options)
+    rows = run_for_json(capsys, "reproduce", "figure1", *options)
     assert [row["method"] for row in rows] == ["densray-unit", "densifier", "svm", "ridge"]
     assert all(row["size"] == 32 and row["std"] > 0 for row in rows)
 
@@ -209,11 +202,11 @@ def test_columns_of_a_word_list_can_be_named(tmp_path: Path, capsys: pytest.Capt
 def test_splits_can_be_repeated_and_the_training_limit_lifted(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     space, lexicon = files / "space.txt", files / "lexicon.tsv"
     once = ["evaluate", "lexicon", space, lexicon, "--methods", "ridge"]
-    found = _json(capsys, *once, "--repeats", "3")
+    found = run_for_json(capsys, *once, "--repeats", "3")
     assert [row["method"] for row in found["splits"]] == ["ridge"]
     assert len(found["results"]) == 3
-    assert found["results"][0]["scores"][0]["tau"] == _json(capsys, *once)["scores"][0]["tau"]
-    near, all_words = (_json(capsys, *once, "--training-limit", limit) for limit in ("300", "0"))
+    assert found["results"][0]["scores"][0]["tau"] == run_for_json(capsys, *once)["scores"][0]["tau"]
+    near, all_words = (run_for_json(capsys, *once, "--training-limit", limit) for limit in ("300", "0"))
     assert near["n_training"] < all_words["n_training"]
     assert near["coverage"] == all_words["coverage"]
     assert all_words["protocol"]["training_limit"] is None

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from commands import paths_of, run_for_json
 from densray.cli.entry import run
 from densray.states import Intervention, States, find_blocks
 from densray.states import _reading as reading
@@ -43,29 +44,19 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     prompts = [f"{a} {s} {v},{n / 12}" for n, (a, s, v) in enumerate(
         (a, s, v) for a in ("the", "a") for s in SUBJECTS for v in ("was", "is"))]  # fmt: skip
     (folder / "prompts.csv").write_text("text,label\n" + "\n".join(prompts))
-    assert run(["states", *_paths(folder, "model", "texts.csv"), "-o", str(folder / "states"), "--quiet"]) == 0
+    assert run(["states", *paths_of(folder, "model", "texts.csv"), "-o", str(folder / "states"), "--quiet"]) == 0
     return folder
 
 
-def _paths(folder: Path, *names: str) -> list[str]:
-    return [str(folder / name) for name in names]
-
-
-def _json(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
-    capsys.readouterr()
-    assert run([*arguments, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
 def test_states_are_written_with_labels_and_found_again(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    told = _json(capsys, "states", *_paths(files, "model", "texts.csv"), "-o", str(files / "states"))
+    told = run_for_json(capsys, "states", *paths_of(files, "model", "texts.csv"), "-o", str(files / "states"))
     assert (told["texts"], told["texts_resumed"], told["layers"]) == (36, 36, [0, 1, 2])
     assert told["model"] == str((files / "model").resolve())
     states = States.open(files / "states")
     assert (states.dtype, states.width, states.pool) == ("float32", WIDTH, "last")
     assert set(states.labels or ()) == {"a", "the"}
     assert len(set(states.groups or ())) == 18
-    assert run(["states", *_paths(files, "model", "texts.csv"), "-o", str(files / "states")]) == 0
+    assert run(["states", *paths_of(files, "model", "texts.csv"), "-o", str(files / "states")]) == 0
     said = capsys.readouterr().out
     assert "36 texts, 3 layers, 32 dimensions (float32)" in said
     assert "36 texts were there already" in said
@@ -76,7 +67,7 @@ def test_options_of_states_reach_the_library(files: Path, tmp_path: Path, capsys
     (tmp_path / "words.jsonl").write_text(
         "\n".join(json.dumps({"sentence": text, "word": text.split()[1]}) for text in PLAIN)
     )
-    told = _json(
+    told = run_for_json(
         capsys, "states", str(files / "model"), str(tmp_path / "words.jsonl"), "-o", str(tmp_path / "s"), "--pool",
         "word", "--text-column", "sentence", "--layers", "0,-1", "--dtype", "bfloat16", "--tokens-per-batch", "8",
         "--first-token", "no", "--device", "cpu",
@@ -88,7 +79,7 @@ def test_layers_are_compared_with_figure_and_report(
     files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     drawn = ["-o", str(tmp_path / "layers.svg"), "--report", str(tmp_path / "layers.html")]
-    told = _json(capsys, "layers", str(files / "states"), "--n-permutations", "19", "--folds", "3", *drawn)
+    told = run_for_json(capsys, "layers", str(files / "states"), "--n-permutations", "19", "--folds", "3", *drawn)
     assert len(told["scores"]) == 3 * N_BLOCKS
     assert told["ends"] == ["a", "the"]
     assert {"auc", "interval", "layer", "layers", "method", "p_value"} <= told["chosen"][0].keys()
@@ -102,7 +93,7 @@ def test_layers_are_compared_with_figure_and_report(
 
 
 def test_labels_may_come_from_a_file(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["states", *_paths(files, "model", "plain.txt"), "-o", str(tmp_path / "s"), "--quiet"]) == 0
+    assert run(["states", *paths_of(files, "model", "plain.txt"), "-o", str(tmp_path / "s"), "--quiet"]) == 0
     assert run(["layers", str(tmp_path / "s")]) == 2
     assert "holds no labels. Give a file of them" in capsys.readouterr().err
     (tmp_path / "labels.txt").write_text("1\n0\n")
@@ -110,7 +101,7 @@ def test_labels_may_come_from_a_file(files: Path, tmp_path: Path, capsys: pytest
     assert "2 labels are given for 3 texts" in capsys.readouterr().err
     shuffled = "\n".join("high" if number % 3 else "low" for number in range(36))
     (tmp_path / "labels.txt").write_text(shuffled)
-    told = _json(capsys, "layers", str(files / "states"), str(tmp_path / "labels.txt"), *QUICK)
+    told = run_for_json(capsys, "layers", str(files / "states"), str(tmp_path / "labels.txt"), *QUICK)
     assert told["ends"] == ["high", "low"]
     assert set(States.open(files / "states").labels or ()) == {"a", "the"}  # those of the folder stay
 
@@ -128,8 +119,8 @@ def test_an_intervention_is_shown_before_and_after(
     files: Path, capsys: pytest.CaptureFixture[str], operation: str, more: list[str]
 ) -> None:
     prompt = ["--generate", "the nurse", "--max-new-tokens", "5"]
-    asked = ["intervene", *_paths(files, "model", "states"), operation, *more, *prompt]
-    told = _json(capsys, *asked)
+    asked = ["intervene", *paths_of(files, "model", "states"), operation, *more, *prompt]
+    told = run_for_json(capsys, *asked)
     names = {"--remove": "project", "--add": "add", "--clamp": "clamp", "--scale": "scale"}
     assert told["operation"] == names[operation]
     assert told["layers"] == ([0, 2] if operation == "--remove" else [2])
@@ -147,11 +138,11 @@ def test_a_saved_intervention_does_the_same_and_fits_its_model_only(
     files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, prompt = str(tmp_path / "mood.safetensors"), ["--generate", "the nurse", "--max-new-tokens", "5"]
-    asked = ["intervene", *_paths(files, "model", "states"), "--add", "--strength", "300"]
-    first = _json(capsys, *asked, "--save", path, *prompt)
+    asked = ["intervene", *paths_of(files, "model", "states"), "--add", "--strength", "300"]
+    first = run_for_json(capsys, *asked, "--save", path, *prompt)
     assert Intervention.load(path).strength == 300
-    assert _json(capsys, "intervene", str(files / "model"), path, *prompt)["generated"] == first["generated"]
-    assert _json(capsys, "intervene", str(files / "model"), path, *prompt, "--strength", "0")["strength"] == 0
+    assert run_for_json(capsys, "intervene", str(files / "model"), path, *prompt)["generated"] == first["generated"]
+    assert run_for_json(capsys, "intervene", str(files / "model"), path, *prompt, "--strength", "0")["strength"] == 0
     capsys.readouterr()
     assert run(["intervene", str(files / "other"), path, *prompt]) == 2
     said = capsys.readouterr().err
@@ -165,10 +156,10 @@ def test_a_saved_intervention_does_the_same_and_fits_its_model_only(
 
 
 def test_an_intervention_is_judged_on_texts_that_are_given(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ["intervene", *_paths(files, "model", "states"), "--add", "--strength", "300"]
+    asked = ["intervene", *paths_of(files, "model", "states"), "--add", "--strength", "300"]
     given = {"--texts": "plain.txt", "--prompts": "prompts.csv", "--probe": "texts.csv", "--others": "texts.csv"}
     judged = [part for option, name in given.items() for part in (option, str(files / name))]
-    told = _json(capsys, *asked, *judged)
+    told = run_for_json(capsys, *asked, *judged)
     parts = {row["measure"]: row for row in told["evaluation"]["rows_found"]}
     assert {"perplexity", "divergence", "level", "stereotype, slope", "linear probe, layer 2"} <= parts.keys()
     assert parts["texts: linear probe, layer 2"]["part"] == "stayed"
@@ -189,14 +180,14 @@ def test_a_full_disk_keeps_what_is_finished_and_the_same_command_goes_on(
             raise OSError(28, "No space left on device")
         write(*given)
 
-    asked = ["states", *_paths(files, "model", "texts.csv"), "-o", str(tmp_path / "s")]
+    asked = ["states", *paths_of(files, "model", "texts.csv"), "-o", str(tmp_path / "s")]
     monkeypatch.setattr(storage, "_write_at", full)
     assert run(asked) == 2
     said = capsys.readouterr().err
     assert "16 of 36 texts are finished and stay" in said
     assert said.count("\n") == 1
     monkeypatch.setattr(storage, "_write_at", write)
-    assert _json(capsys, *asked)["texts_resumed"] == 16
+    assert run_for_json(capsys, *asked)["texts_resumed"] == 16
     assert np.array_equal(States.open(tmp_path / "s")[1], States.open(files / "states")[1])
 
 
@@ -212,7 +203,7 @@ def test_an_interruption_says_what_is_kept(
             raise KeyboardInterrupt
 
     monkeypatch.setattr(storage.StatesInFolder, "_record", interrupted)
-    assert run(["states", *_paths(files, "model", "texts.csv"), "-o", str(tmp_path / "s")]) == 130
+    assert run(["states", *paths_of(files, "model", "texts.csv"), "-o", str(tmp_path / "s")]) == 130
     assert "interrupted; 32 of 36 texts are kept: the same command goes on from there" in capsys.readouterr().err
 
 
