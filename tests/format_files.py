@@ -4,18 +4,10 @@ from __future__ import annotations
 
 import re
 
-ENDING = {
-    "word2vec-text": ".txt",
-    "word2vec-binary": ".bin",
-    "fasttext": ".vec",
-    "glove": ".glove",
-    "npy": ".npy",
-    "npz": ".npz",
-    "safetensors": ".safetensors",
-    "parquet": ".parquet",
-    "native": ".densray",
-}
-COMPRESSIBLE = ("word2vec-text", "word2vec-binary", "fasttext", "glove", "npy")
+from densray.formats import FORMATS
+
+ENDING = {name: known.endings[0] for name, known in FORMATS.items()}
+COMPRESSIBLE = [name for name, known in FORMATS.items() if known.compressible]
 PACKINGS = ("", ".gz", ".bz2", ".zst", ".zip")
 FILES = [(kind, packing) for kind in ENDING for packing in (PACKINGS if kind in COMPRESSIBLE else ("",))]
 

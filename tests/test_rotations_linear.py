@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from sklearn.svm import SVC, SVR, LinearSVC
 
 from densray import LinearRotation, MeanDifference
 from densray.errors import DensRayError, LabelError, SignalWarning
-from densray.rotations import _linear
+from densray.rotations import METHODS, _linear
 from densray.rotations._ridge import RIDGE_PENALTIES, log_prior, ridge_direction
 
 
@@ -177,8 +178,16 @@ def test_liblinear_does_not_penalise_the_intercept_of_uneven_classes(sentiment_s
 
 
 def test_large_sets_are_solved_by_liblinear_and_small_ones_by_libsvm():
-    assert type(_linear.LINEAR_MODELS["svm"].make(_linear.LIBLINEAR_ROWS)).__name__ == "LinearSVC"
-    assert type(_linear.LINEAR_MODELS["svm"].make(_linear.LIBLINEAR_ROWS - 1)).__name__ == "SVC"
+    make = _linear.LINEAR_MODELS["svm"]
+    assert make is not None
+    assert type(make(_linear.LIBLINEAR_ROWS)).__name__ == "LinearSVC"
+    assert type(make(_linear.LIBLINEAR_ROWS - 1)).__name__ == "SVC"
+
+
+def test_every_linear_model_is_a_method_of_its_name():
+    assert set(_linear.LINEAR_MODELS) == set(get_args(_linear.LinearModelName))
+    for name in _linear.LINEAR_MODELS:
+        assert METHODS[name].make(2).get_params() == LinearRotation(name, n_components=2).get_params()
 
 
 def test_further_axes_come_from_the_complement(scored):

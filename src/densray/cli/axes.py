@@ -239,8 +239,8 @@ def methods(as_json: Json = False) -> None:
 
     Example: densray methods
     """
+    from densray._methods import METHODS  # not from rotations, which waits for scikit-learn
     from densray.report import Table
-    from densray.rotations import METHODS
 
     rows = [
         {"method": name, "labels": "two classes" if found.classes_only else "classes or scores", "axis": found.summary}

@@ -7,9 +7,8 @@ ever unpickled, and nothing is extracted to disk.
 from __future__ import annotations
 
 from densray.formats._arrays import open_archive
-from densray.formats._bytes import FORMATS
 from densray.formats._parquet import open_table
-from densray.formats._reading import name_of, read_space
+from densray.formats._reading import FORMATS, Format, name_of, read_space
 from densray.formats._safetensors import MatrixFile, check_native
 from densray.formats._writing import ENDINGS, Change, format_for, rewrite, write_space
 
@@ -17,6 +16,7 @@ __all__ = [
     "ENDINGS",
     "FORMATS",
     "Change",
+    "Format",
     "MatrixFile",
     "check_native",
     "format_for",

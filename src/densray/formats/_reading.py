@@ -1,19 +1,23 @@
-"""Reading a space: any format, compressed or not, by content."""
+"""Reading a space: any format, compressed or not, by content; the table of formats."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from densray._files import NPY_MAGIC, NUMBER, PARQUET_MAGIC, ZIP_MAGIC, is_safetensors
 from densray._threads import Progress
 from densray.errors import FormatError, SpaceError, name_some, shorten, suggest
-from densray.formats._arrays import read_npy, read_npz
-from densray.formats._binary import read_word2vec_binary
+from densray.formats._arrays import read_npy, read_npz, write_npy, write_npz
+from densray.formats._binary import read_word2vec_binary, write_word2vec_binary
 from densray.formats._blocks import (
     Block,
     ReadOptions,
@@ -22,10 +26,10 @@ from densray.formats._blocks import (
     rows_per_block,
     warn_skipped,
 )
-from densray.formats._bytes import FORMATS, Source, compression_of, detect_format, open_source
-from densray.formats._parquet import read_parquet
-from densray.formats._safetensors import open_native, read_safetensors
-from densray.formats._text import read_glove, read_word2vec_text
+from densray.formats._bytes import NATIVE_NAME, Source, compression_of, header_of, open_source, separator_of
+from densray.formats._parquet import read_parquet, write_parquet
+from densray.formats._safetensors import open_native, read_safetensors, write_native
+from densray.formats._text import read_glove, read_word2vec_text, write_glove, write_word2vec_text
 from densray.space import WordSpace
 
 
@@ -172,13 +176,14 @@ def _format_of(source: Source, format: str | None) -> str:
 
 
 def _open(source: Source, kind: str, options: ReadOptions, words_file: str | Path | None) -> SpaceStream:
-    if kind in _CONTAINERS and source.compression is not None:
+    known = FORMATS[kind]
+    if not known.compressible and source.compression is not None:
         raise FormatError(
             f"{source.path.name}: {kind} inside {source.compression} cannot be read in place. Decompress it first."
         )
-    if kind in _WITH_WORDS_FILE:
-        return _WITH_WORDS_FILE[kind](source, options, None if words_file is None else Path(words_file))
-    return _READERS[kind](source, options)
+    if known.words_file:
+        return known.read(source, options, None if words_file is None else Path(words_file))
+    return known.read(source, options)
 
 
 def _expected(source: Source, stream: SpaceStream, options: ReadOptions) -> int | None:
@@ -211,17 +216,110 @@ def _nothing_found(path: Path, options: ReadOptions) -> SpaceError | FormatError
     )
 
 
-_READERS: dict[str, Callable[[Source, ReadOptions], SpaceStream]] = {
-    "word2vec-text": read_word2vec_text,
-    "fasttext": read_word2vec_text,
-    "glove": read_glove,
-    "word2vec-binary": read_word2vec_binary,
-    "npz": read_npz,
-    "parquet": read_parquet,
+@dataclass(frozen=True)
+class Format:
+    """A format of space files.
+
+    Attributes
+    ----------
+    name : str
+    read : callable
+        Returns the `SpaceStream` of a `Source` and `ReadOptions`; given the path of a words file too, if `words_file`.
+    write : callable
+        Writes pieces, words and their vectors, into an open file, given the number of rows and their width.
+    endings : tuple of str
+        The endings of a new file's name that ask for it.
+    beginning : bytes
+        The first bytes that show it; empty where `detect_format` has to look closer.
+    compressible : bool
+        Whether it is read and written inside gz, bz2, zst and zip: a format that is read in order.
+    words_file : bool
+        Whether its words may lie in a file beside it.
+    """
+
+    name: str
+    read: Callable[..., SpaceStream]
+    write: Callable[..., None]
+    endings: tuple[str, ...]
+    beginning: bytes = b""
+    compressible: bool = True
+    words_file: bool = False
+
+
+_ALL = (
+    Format("word2vec-text", read_word2vec_text, write_word2vec_text, (".txt", ".w2v")),
+    Format("word2vec-binary", read_word2vec_binary, write_word2vec_binary, (".bin",)),
+    Format("fasttext", read_word2vec_text, write_word2vec_text, (".vec",)),
+    Format("glove", read_glove, write_glove, (".glove",)),
+    Format("npy", read_npy, write_npy, (".npy",), NPY_MAGIC, words_file=True),
+    Format("npz", read_npz, write_npz, (".npz",), ZIP_MAGIC, compressible=False),
+    Format("safetensors", read_safetensors, write_native, (".safetensors",), compressible=False, words_file=True),
+    Format("parquet", read_parquet, write_parquet, (".parquet",), PARQUET_MAGIC + b"\x15", compressible=False),
+    Format("native", read_safetensors, write_native, (".densray",), compressible=False, words_file=True),
+)
+
+FORMATS: Mapping[str, Format] = MappingProxyType({each.name: each for each in _ALL})
+"""Every format by its name; ``fasttext`` is word2vec text with the blank fastText leaves at the end of a line."""
+
+
+_HEAD_BYTES = 1 << 16
+_REFUSED = {
+    re.compile(rb"\x80[\x02-\x05]"): (
+        "a Python pickle (gensim's .kv and .model are), and opening one runs whatever code it holds. "
+        "Load it with the gensim that wrote it, then kv.save_word2vec_format('space.bin', binary=True)"
+    ),
+    re.compile(rb"\xba\x16\x4f\x2f"): (
+        "a fastText model (.bin) of subword vectors. Use the .vec file that comes with it"
+    ),
+    re.compile(rb"\x89HDF\r\n\x1a\n"): "an HDF5 file. Write its vectors to .npz (words, vectors) first",
+    re.compile(
+        rb"7z\xbc\xaf|\xfd7zXZ|Rar!\x1a"
+    ): "an archive of a kind that is not read (gz, bz2, zst and zip are). Unpack it",
 }
-_WITH_WORDS_FILE: dict[str, Callable[[Source, ReadOptions, Path | None], SpaceStream]] = {
-    "npy": read_npy,
-    "safetensors": read_safetensors,
-    "native": read_safetensors,
-}
-_CONTAINERS = ("npz", "safetensors", "parquet", "native")
+
+
+def detect_format(source: Source) -> str:
+    """Return the name of the format that the first bytes of a file show."""
+    head = source.peek(_HEAD_BYTES)
+    if not head.strip():
+        raise FormatError(f"{source.path.name}: the file is empty{' but for blanks' if head else ''}.")
+    for each in FORMATS.values():
+        if each.beginning and head.startswith(each.beginning):
+            return each.name
+    if is_safetensors(head):  # before pickles: the length of a header may begin as one does
+        header_text = head[8 : 8 + int.from_bytes(head[:8], "little")]
+        return "native" if f'"{NATIVE_NAME}"'.encode() in header_text else "safetensors"
+    for pattern, what in _REFUSED.items():
+        if pattern.match(head):
+            raise FormatError(f"{source.path.name}: this is {what}.")
+    header = header_of(head)
+    if header is not None:
+        return "word2vec-text" if _looks_like_text(head[header[2] :], header[1]) else "word2vec-binary"
+    if _looks_like_glove(head):
+        return "glove"
+    raise _unknown(source, head)
+
+
+def _looks_like_text(body: bytes, width: int) -> bool:
+    """Say whether what follows a header reads as numbers after a word, rather than as raw floats."""
+    line = body.partition(b"\n")[0]
+    tokens = line.rstrip(b" \t\r").split(separator_of(line))
+    numbers = tokens[max(1, len(tokens) - width) :]
+    if not numbers:
+        return not any(byte < 9 for byte in body)
+    return sum(NUMBER.fullmatch(token) is not None for token in numbers) * 2 > len(numbers)
+
+
+def _looks_like_glove(head: bytes) -> bool:
+    """Say whether the first line that is not blank is a word and numbers; the last may be cut off."""
+    line = head.lstrip(b"\r\n").partition(b"\n")[0]
+    tokens = line.rstrip(b" \t\r").split(separator_of(line))
+    return any(NUMBER.fullmatch(token) for token in tokens[1:][-2:])
+
+
+def _unknown(source: Source, head: bytes) -> FormatError:
+    return FormatError(
+        f"{source.path.name}, byte 0: {shorten(head[:24], width=40)} begins no format that is known. "
+        f"Known: {', '.join(FORMATS)}; plain or in gz, bz2, zst, zip. If it is one of them, convert it with "
+        "source_format='…'."
+    )

@@ -270,7 +270,7 @@ def _stream(source: Source, options: ReadOptions, *, width: int, rows: int | Non
 def _blocks(source: Source, parser: LineParser, options: ReadOptions, rows: int | None) -> Iterator[Block]:
     """Yield the parsed blocks, and check at the end that the header was right."""
     row, line = 0, 1 if rows is None else 2
-    for text, offset in _line_blocks(source):
+    for text, offset in line_blocks(source):
         allowed = None if options.limit is None else options.limit - row
         block, row, line = parser.parse(text, row=row, line=line, offset=offset, allowed=allowed)
         if rows is not None and row > rows:
@@ -289,7 +289,7 @@ def _blocks(source: Source, parser: LineParser, options: ReadOptions, rows: int 
         )
 
 
-def _line_blocks(source: Source) -> Iterator[tuple[bytes, int]]:
+def line_blocks(source: Source) -> Iterator[tuple[bytes, int]]:
     """Yield runs of whole lines and the byte each begins at; the last line may lack its end."""
     rest = b""
     while piece := source.read(_TEXT_BYTES):

@@ -13,42 +13,18 @@ from numpy.typing import NDArray
 from densray._files import atomic_write
 from densray._threads import Progress
 from densray.errors import FormatError, shorten, suggest
-from densray.formats._arrays import words_path, write_npy, write_npz
-from densray.formats._binary import write_word2vec_binary
+from densray.formats._arrays import words_path, write_npy
 from densray.formats._blocks import Pieces, ReadOptions, warn_skipped
-from densray.formats._bytes import FORMATS, compression_of, open_target
-from densray.formats._parquet import write_parquet
-from densray.formats._reading import name_of, open_stream, read_options
+from densray.formats._bytes import compression_of, open_target
+from densray.formats._reading import FORMATS, name_of, open_stream, read_options
 from densray.formats._safetensors import write_native
-from densray.formats._text import write_glove, write_word2vec_text
 from densray.space import WordSpace
 
 Change = Callable[[Sequence[str], NDArray[np.float32]], NDArray[Any]]
 """What `rewrite` does to a block: takes its words and vectors, returns vectors, of another width perhaps."""
 
-ENDINGS = {
-    ".txt": "word2vec-text",
-    ".w2v": "word2vec-text",
-    ".vec": "fasttext",
-    ".glove": "glove",
-    ".bin": "word2vec-binary",
-    ".npy": "npy",
-    ".npz": "npz",
-    ".safetensors": "safetensors",
-    ".parquet": "parquet",
-    ".densray": "native",
-}
+ENDINGS = {ending: known.name for known in FORMATS.values() for ending in known.endings}
 """Which format the ending of a new file's name asks for."""
-
-_WRITERS: dict[str, Callable[..., None]] = {
-    "word2vec-text": write_word2vec_text,
-    "fasttext": write_word2vec_text,
-    "glove": write_glove,
-    "word2vec-binary": write_word2vec_binary,
-    "npz": write_npz,
-    "parquet": write_parquet,
-}
-_UNCOMPRESSED = ("npz", "safetensors", "parquet", "native")
 
 
 def write_space(
@@ -144,7 +120,7 @@ def format_for(path: Path, format: str | None = None) -> str:
         )
     if kind not in FORMATS:
         raise FormatError(f"format is {kind!r}. {suggest(kind, FORMATS)}")
-    if compression is not None and kind in _UNCOMPRESSED:
+    if compression is not None and not FORMATS[kind].compressible:
         raise FormatError(
             f"{path.name}: {kind} is not written inside {compression}, since it could not be read in place. "
             f"Leave out {path.suffix}."
@@ -190,12 +166,11 @@ def _write(path: Path, kind: str, pieces: Iterator[Any], *, shape: tuple[int, in
             atomic_write(path, overwrite=overwrite) as temporary,
             open_target(temporary, compression=compression, inner=inner) as file,
         ):
-            if kind == "npy":
+            write = FORMATS[kind].write
+            if write is write_npy:
                 _write_npy(path, file, pieces, shape=shape, overwrite=overwrite)
-            elif kind in ("native", "safetensors"):
-                write_native(file, pieces, rows=rows, width=width, name=name)
             else:
-                _WRITERS[kind](file, pieces, rows=rows, width=width)
+                write(file, pieces, rows=rows, width=width, **({"name": name} if write is write_native else {}))
     except UnicodeEncodeError as error:
         raise FormatError(f"The word {shorten(error.object)} is not valid Unicode: {error.reason}.") from error
     return path

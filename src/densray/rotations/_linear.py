@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -15,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import has_fit_parameter
 
 from densray._arrays import Array, is_foreign, move, namespace, to_host, whole_rows
+from densray._methods import METHODS
 from densray._threads import ignored_warnings
 from densray.errors import DensRayError, SignalWarning, suggest
 from densray.rotations._base import Precision, Rotation, Scale, label_covariance
@@ -115,7 +115,7 @@ class LinearRotation(Rotation):
     @property
     def _classes_only(self) -> bool:  # type: ignore[override]
         if isinstance(self.estimator, str):
-            return self.estimator in LINEAR_MODELS and LINEAR_MODELS[self.estimator].classes_only
+            return self.estimator in LINEAR_MODELS and METHODS[self.estimator].classes_only
         return hasattr(self.estimator, "fit") and bool(is_classifier(self.estimator))
 
     def _find_axes(
@@ -155,8 +155,10 @@ class LinearRotation(Rotation):
         return complete_basis(axes)[:n_components]
 
     def _coefficients(self, X: Array, labels: Labels, sample_weight: Array | None) -> NDArray[np.float64]:
-        known = LINEAR_MODELS[self.estimator] if isinstance(self.estimator, str) else None
-        if known is not None and known.make is None:
+        make = (
+            LINEAR_MODELS[self.estimator] if isinstance(self.estimator, str) else lambda n_rows: clone(self.estimator)
+        )
+        if make is None:
             coefficients, penalty = ridge_direction(
                 X, labels.values, sample_weight, two_classes=labels.binary, groups=labels.groups
             )
@@ -164,7 +166,7 @@ class LinearRotation(Rotation):
             return coefficients
         X, y = to_host(X), to_host(labels.values)
         y = y if labels.binary else y - np.median(y)  # no matter to the axis, but scores may be far from zero
-        model = clone(self.estimator) if known is None or known.make is None else known.make(X.shape[0])
+        model = make(X.shape[0])
         if X.shape[0] >= LIBLINEAR_ROWS and self.estimator in ("svm", "svr"):
             X = X - X.mean(axis=0)
         weights = {} if sample_weight is None else {"sample_weight": to_host(sample_weight).astype(np.float64)}
@@ -181,7 +183,7 @@ class LinearRotation(Rotation):
         if isinstance(self.estimator, str):
             if self.estimator not in LINEAR_MODELS:
                 raise DensRayError(f"estimator={self.estimator!r} is unknown. {suggest(self.estimator, LINEAR_MODELS)}")
-            make = LINEAR_MODELS[self.estimator].make
+            make = LINEAR_MODELS[self.estimator]
             weighs = sample_weight is None or make is None or has_fit_parameter(make(0), "sample_weight")
         else:
             if not hasattr(self.estimator, "fit"):
@@ -251,48 +253,15 @@ def _lda(n_rows: int) -> Any:
     return LinearDiscriminantAnalysis(solver="lsqr", covariance_estimator=LedoitWolf())
 
 
-@dataclass(frozen=True)
-class LinearModel:
-    """A linear model by name.
-
-    Attributes
-    ----------
-    name, summary : str
-    make : callable
-        Returns the scikit-learn estimator for a number of rows; None for ridge, which `ridge_direction` solves.
-    classes_only : bool
-        Whether it takes two classes and no scores.
-    slow_from : int or None
-        Words from which on a cross-validation by ten folds takes many seconds; None where none do.
-    """
-
-    name: LinearModelName
-    summary: str
-    make: Callable[[int], Any] | None
-    classes_only: bool = False
-    slow_from: int | None = None
-
-
-_ALL = (
-    LinearModel(
-        "ridge",
-        "ridge regression (the mean difference, whitened), penalty from left-out scores in closed form",
-        None,
-    ),
-    LinearModel("svm", "a linear support vector machine, C = 1", _svm, classes_only=True, slow_from=8_000),
-    LinearModel("svr", "linear support vector regression, C = 1", _svr, slow_from=500),
-    LinearModel("logistic", "logistic regression, C = 1", _logistic, classes_only=True, slow_from=20_000),
-    LinearModel("linear", "ordinary least squares", _linear),
-    LinearModel(
-        "lda",
-        "linear discriminant analysis with Ledoit–Wolf shrinkage",
-        _lda,
-        classes_only=True,
-        slow_from=20_000,
-    ),
-    # with one target the canonical direction is that of least squares
-    LinearModel("cca", "canonical correlation analysis", _linear),
+#: What makes the estimator of a model for a number of rows; None for ridge, which `ridge_direction` solves.
+LINEAR_MODELS: Mapping[LinearModelName, Callable[[int], Any] | None] = MappingProxyType(
+    {
+        "ridge": None,
+        "svm": _svm,
+        "svr": _svr,
+        "logistic": _logistic,
+        "linear": _linear,
+        "lda": _lda,
+        "cca": _linear,  # with one target the canonical direction is that of least squares
+    }
 )
-
-#: Every linear model by its name.
-LINEAR_MODELS: Mapping[LinearModelName, LinearModel] = MappingProxyType({model.name: model for model in _ALL})
