@@ -57,7 +57,7 @@ def test_bad_input_is_one_line_and_exit_code_two(arguments, said, capsys):
 def test_a_missing_extra_names_the_command_that_installs_it(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "streamlit", None)
     assert run(["explore", "--no-browser"]) == 2
-    assert "pip install 'densray[explore]'" in capsys.readouterr().err
+    assert 'pip install "densray[explore]"' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])

@@ -294,7 +294,7 @@ def test_a_missing_extra_names_the_command_that_installs_it(
     monkeypatch.setitem(sys.modules, absent, None)
     assert run(list(arguments)) == 2
     said = capsys.readouterr().err
-    assert "pip install 'densray[models]'" in said
+    assert 'pip install "densray[models]"' in said
     assert said.count("\n") == 1
 
 

@@ -289,7 +289,7 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_work(
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     monkeypatch.setattr("densray.debiasing.evaluate_removal", None)  # would fail if it were called
     assert run(["evaluate", "bias", "--report", str(tmp_path / "bias.html")]) == 2
-    assert "pip install 'densray[figures]'" in capsys.readouterr().err
+    assert 'pip install "densray[figures]"' in capsys.readouterr().err
 
 
 def test_the_command_learns_from_two_lists_or_the_columns_of_a_table(

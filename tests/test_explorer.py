@@ -275,7 +275,7 @@ class TestStarting:
 
     def test_a_missing_extra_names_the_command_that_installs_it(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "streamlit", None)
-        with pytest.raises(MissingExtraError, match=r"pip install 'densray\[explore\]'"):
+        with pytest.raises(MissingExtraError, match=r'pip install "densray\[explore\]"'):
             check_ready()
 
     def test_it_serves_this_machine_only(self):

@@ -93,7 +93,7 @@ def test_a_missing_extra_is_told_with_the_command(planted, monkeypatch):
     layers.use(planted)
     page = open_page("layers", **QUICK)
     page.button[-1].click().run()
-    assert "pip install 'densray[models]'" in texts(page.error)
+    assert 'pip install "densray[models]"' in texts(page.error)
 
 
 def test_a_text_of_ones_own_is_coloured_token_by_token(tiny):

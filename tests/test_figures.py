@@ -352,7 +352,7 @@ def test_bad_rows_are_named() -> None:
 
 def test_a_missing_extra_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "altair", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'densray\[figures\]'"):
+    with pytest.raises(MissingExtraError, match=r'pip install "densray\[figures\]"'):
         figures.ranked_words([{"word": "a", "score": 1}])
 
 

@@ -150,10 +150,9 @@ def test_counts_have_separators_and_seeds_do_not() -> None:
 
 
 def test_a_page_sets_the_quotation_marks_of_a_message() -> None:
-    message = "'a' is not in 'b'. Leave rows out with bad_rows='skip', or pip install 'densray[figures]'."
-    assert (
-        typeset(message) == "“a” is not in “b”. Leave rows out with bad_rows='skip', or pip install 'densray[figures]'."
-    )
+    message = "'a' is not in 'b'. Leave rows out with bad_rows='skip', or pip install \"densray[figures]\"."
+    expected = "“a” is not in “b”. Leave rows out with bad_rows='skip', or pip install \"densray[figures]\"."
+    assert typeset(message) == expected
 
 
 def test_what_has_no_plain_form_is_named() -> None:

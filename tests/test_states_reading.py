@@ -314,10 +314,10 @@ class TestLoading:
             with pytest.raises(TaskError, match=said):
                 load_model(tmp_path / name)
         monkeypatch.setitem(sys.modules, "transformers.utils.logging", None)
-        with pytest.raises(MissingExtraError, match=r"pip install 'densray\[models\]'"):
+        with pytest.raises(MissingExtraError, match=r'pip install "densray\[models\]"'):
             load_model(tmp_path / "broken")
         monkeypatch.setitem(sys.modules, "torch", None)
-        with pytest.raises(MissingExtraError, match=r"pip install 'densray\[models\]'"):
+        with pytest.raises(MissingExtraError, match=r'pip install "densray\[models\]"'):
             load_model(tmp_path / "broken")
 
 

@@ -160,7 +160,7 @@ def load_extra(module: str, need: str, *, extra: str | None = None) -> Any:
         return import_module(module)
     except ImportError as error:
         package = module.partition(".")[0].replace("_", "-")
-        target = package if extra is None else f"'densray[{extra}]'"
+        target = package if extra is None else f'"densray[{extra}]"'
         raise MissingExtraError(f"{need} {package}, which is not installed. Run: pip install {target}") from error
 
 

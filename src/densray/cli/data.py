@@ -145,7 +145,7 @@ def demo(
     show(report, as_json=False, quiet=quiet, details=details)
     print(f"\nThe report with its figures: {output.resolve()}")
     if not any(section.figures for section in report.sections if isinstance(section, Section)):
-        print("It has none yet: pip install 'densray[figures]' draws them.")
+        print('It has none yet: pip install "densray[figures]" draws them.')
 
 
 def explore(

@@ -1,7 +1,7 @@
 """Charts of results: functions from rows to an altair chart, and from a chart to a file.
 
 They draw what they are given and compute nothing. Altair is imported when a chart is drawn; it comes with
-``pip install 'densray[figures]'``. Colours are those of Okabe and Ito, and every colour comes with a shape or
+``pip install "densray[figures]"``. Colours are those of Okabe and Ito, and every colour comes with a shape or
 a dash of its own, so that the charts can be read in grey and by colour-blind readers; letters and lines follow the
 ground a chart stands on, light or dark.
 """

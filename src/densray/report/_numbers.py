@@ -26,7 +26,6 @@ _SIGNIFICANT = 4
 _LEAST_P = 0.001
 _EXPONENT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _QUOTED = re.compile(r"(?<![\w=])'([^'\n]*)'(?!\w)")
-_COMMAND = re.compile(r"pip install '[^']*'")
 
 
 def show_number(value: float | None, decimals: int | None = 3, *, signed: bool = False, open_ends: bool = False) -> str:
@@ -130,10 +129,4 @@ def typeset(message: str) -> str:
     >>> typeset("'Spain' is not among the paper's words. Use word_column='x'.")
     "“Spain” is not among the paper's words. Use word_column='x'."
     """
-    kept = [match.span() for match in _COMMAND.finditer(message)]
-
-    def set_marks(match: re.Match[str]) -> str:
-        inside = any(start <= match.start() < end for start, end in kept)
-        return match[0] if inside else f"“{match[1]}”"
-
-    return _QUOTED.sub(set_marks, message)
+    return _QUOTED.sub(r"“\1”", message)

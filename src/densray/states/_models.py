@@ -72,7 +72,7 @@ def load_model(name: str | Path, *, device: str | None = None, sentence_encoder:
         try:
             found = _load_encoder(path, chosen) if as_encoder else _load_transformer(path, str(name), chosen)
         except ImportError as error:
-            extra = "sentence-transformers" if as_encoder else "'densray[models]'"
+            extra = "sentence-transformers" if as_encoder else '"densray[models]"'
             reason = str(error).strip().splitlines()[0]
             raise MissingExtraError(f"{name} cannot be loaded: {reason} Run: pip install {extra}") from None
         except Exception as error:  # whatever a foreign file makes a foreign library raise
