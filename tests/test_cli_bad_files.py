@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import pickle
 import zipfile
@@ -144,3 +145,49 @@ def test_a_file_of_another_kind_is_named_for_what_it_is(
     assert message.count("\n") == 1
     assert len(message) < 300
     assert not Path("x.txt").exists()
+
+
+def _zipped(*names: str) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name in names:
+            archive.writestr(name, "<xml/>")
+    return stream.getvalue()
+
+
+#: Files of other programs, and what they are called.
+FOREIGN: dict[str, tuple[bytes, str]] = {
+    "doc.pdf": (b"%PDF-1.7\n1 0\nobj <<\n", "a PDF"),
+    "doc.docx": (_zipped("[Content_Types].xml", "_rels/.rels", "word/document.xml"), "a Word document (.docx)"),
+    "table.xlsx": (_zipped("docProps/app.xml", "xl/workbook.xml", "[Content_Types].xml"), "an Excel file (.xlsx)"),
+    "table.xls": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(64), "an old Office file"),
+    "picture.png": (b"\x89PNG\r\n\x1a\n" + bytes(64), "a picture (PNG)"),
+    "picture.jpg": (b"\xff\xd8\xff\xe0" + bytes(64), "a picture (JPEG)"),
+    "page.html": (b"\xef\xbb\xbf\n<!DOCTYPE html>\n<html><body>", "a web page"),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+@pytest.mark.parametrize("command", ["info FILE", "convert FILE -o x.txt", "diagnose space.txt FILE",
+                                     "rotate space.txt FILE -o x.txt"])  # fmt: skip
+def test_a_file_of_another_program_is_named_for_what_it_seems_to_be(
+    name: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    content, kind = FOREIGN[name]
+    Path(name).write_bytes(content)
+    write_space(planted_space()[0], "space.txt")
+    line = run_quietly(command.replace("FILE", name).split(), capsys)
+    assert f"seems to be {kind}" in line
+    assert not Path("x.txt").exists()
+
+
+def test_what_is_inside_a_packed_file_is_named_and_packed_words_are_to_be_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("doc.pdf.gz").write_bytes(gzip.compress(FOREIGN["doc.pdf"][0]))
+    Path("words.tsv.gz").write_bytes(gzip.compress(b"good\t1\nbad\t-1\n"))
+    write_space(planted_space()[0], "space.txt")
+    assert "seems to be a PDF" in run_quietly(["info", "doc.pdf.gz"], capsys)
+    assert "packed with gzip; unpack it first" in run_quietly(["diagnose", "space.txt", "words.tsv.gz"], capsys)

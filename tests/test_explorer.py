@@ -122,8 +122,8 @@ class TestWordsFromThePage:
         ("content", "kind"),
         [
             (b"%PDF-1.7 x", "a PDF"),
-            (b"PK\x03\x04 xl/workbook.xml", "an Excel file"),
-            (b"PK\x03\x04 components.npy", "a NumPy archive, such as an axis"),
+            (b"PK\x03\x04 [Content_Types].xml xl/workbook.xml", "an Excel file"),
+            (b"PK\x03\x04 components.npy", r"a NumPy archive \(.npz\), such as an axis"),
             (b"the 0.1 0.2 0.3 0.4\nof 0.2 0.1 0.4 0.3\n", "a file of word vectors"),
             (b"2 4\nthe 0.1 0.2 0.3 0.4\nof 0.2 0.1 0.4 0.3\n", "a file of word vectors"),
             (b"rich\nwealthy\naffluent\n", "a list of words without labels"),

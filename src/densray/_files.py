@@ -269,6 +269,52 @@ _HEAD_BYTES = 1 << 15
 _LONGEST_TENSOR_HEADER_BYTES = 1 << 27
 #: From so many numbers after a word on, a line is a vector and not an entry of a table.
 _VECTOR_NUMBERS = 8
+#: Files of other programs by how they begin: what they are, and what to do with one that holds words all the same.
+_FOREIGN = {
+    b"%PDF": "a PDF",
+    b"{\\rtf": "a document (RTF); save it as text",
+    b"\xd0\xcf\x11\xe0": "an old Office file (.doc, .xls); save it as .csv or as text",
+    b"\x89PNG": "a picture (PNG)",
+    b"\xff\xd8\xff": "a picture (JPEG)",
+    b"GIF8": "a picture (GIF)",
+    b"SQLite format 3": "a database (SQLite)",
+}
+#: Documents that are zip archives: by what all of them hold, and by their folders.
+_DOCUMENT = (b"[Content_Types].xml", b"docProps/", b"application/vnd.oasis.opendocument")
+_FOLDERS = {
+    b"xl/": "an Excel file (.xlsx); save it as .csv",
+    b"word/": "a Word document (.docx); save it as text",
+    b"ppt/": "a presentation (.pptx)",
+    b"": "a document of an office program; save it as .csv or as text",
+}
+_PACKED = {ZIP_MAGIC: "zip", b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz"}
+_TAR = slice(257, 262)
+_PAGES = (b"<!doctype html", b"<html", b"<?xml")
+
+
+def foreign_kind(head: bytes, *, packed: bool = False) -> str | None:
+    """Return what a file of another program seems to be, by its beginning; None where nothing says so.
+
+    With `packed`, archives and compressed files count too: where vectors are read they are read through.
+
+    >>> foreign_kind(b"%PDF-1.7"), foreign_kind(b"good 1"), foreign_kind(b"\\x1f\\x8b", packed=True)
+    ('a PDF', None, 'a file packed with gzip; unpack it first')
+    """
+    if head[_TAR] == b"ustar":
+        return "an archive (tar); unpack it first"
+    if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:20].lower().startswith(_PAGES):
+        return "a web page (HTML or XML)"
+    found = next((kind for beginning, kind in _FOREIGN.items() if head.startswith(beginning)), None)
+    if head.startswith(ZIP_MAGIC) and any(mark in head[:_HEAD_BYTES] for mark in _DOCUMENT):
+        found = next(kind for folder, kind in _FOLDERS.items() if folder in head[:_HEAD_BYTES])
+    if packed and found is None and head.startswith(ZIP_MAGIC) and b".npy" in head[:_HEAD_BYTES]:
+        return "a NumPy archive (.npz), such as an axis that densray saved"
+    packing = next((name for beginning, name in _PACKED.items() if head.startswith(beginning)), None)
+    if found is None and packed and packing is not None:
+        return f"a file packed with {packing}; unpack it first"
+    return found
+
+
 _ADVICE = {
     "axis": "It is a saved axis, to be used on the space it was fitted on.",
     "space": "It holds word vectors, to be given as the space.",
@@ -278,10 +324,12 @@ _ADVICE = {
 
 
 def kind_of(path: str | PathLike[str]) -> str | None:
-    """Return "axis", "space", "lexicon" or "parquet" where the beginning of a file tells, else None."""
+    """Return "axis", "space", "lexicon", "parquet" or "foreign" where the beginning of a file tells, else None."""
     try:
         with Path(path).open("rb") as stream:
             head = stream.read(_HEAD_BYTES)
+        if foreign_kind(head) is not None:
+            return "foreign"
         if head.startswith(b"PK"):
             return _kind_of_archive(Path(path))
     except (OSError, ValueError, IndexError, zipfile.BadZipFile):
@@ -301,6 +349,9 @@ def is_safetensors(head: bytes) -> bool:
 def say_kind(path: str | PathLike[str]) -> str:
     """Return a sentence that says what a file is and where it belongs; nothing where that is not known."""
     kind = kind_of(path)
+    if kind == "foreign":
+        with Path(path).open("rb") as stream:
+            return f"It seems to be {foreign_kind(stream.read(_HEAD_BYTES))}."
     return "" if kind is None else _ADVICE[kind]
 
 

@@ -10,6 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from densray._files import foreign_kind
 from densray.errors import DensRayError, LexiconError, shorten
 
 FilePath = str | PathLike[str]
@@ -53,6 +54,9 @@ class TextFile:
             raise self.problem(f"cannot be read ({shorten(error)}).") from error
 
     def _decoded(self, content: bytes, encoding: str) -> str:
+        kind = foreign_kind(content, packed=True)
+        if kind is not None:
+            raise self.problem(f"this seems to be {kind}. A text file with one entry per line is needed.")
         try:
             return content.decode(encoding).removeprefix("\ufeff")
         except UnicodeDecodeError as error:

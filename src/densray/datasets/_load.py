@@ -254,7 +254,7 @@ def load_lexicon(
             return Lexicon.union(*map(load_lexicon, entry.parts), name=entry.name.upper())
         return _READERS[entry.name](files_of(entry.name))
     path = existing_path(name_or_path, "lexicon")
-    if kind_of(path) in ("axis", "space", "parquet"):
+    if kind_of(path) in ("axis", "space", "parquet", "foreign"):
         raise DataError(f"{path} is not a word list. {say_kind(path)}")
     return Lexicon.read(
         path,
@@ -335,7 +335,7 @@ def _load_embedded(name: str, limit: int | None, words: Iterable[str] | None) ->
 
 def _read_file(path: str | PathLike[str], limit: int | None, words: Iterable[str] | None) -> WordSpace:
     existing = existing_path(path, "space")
-    if kind_of(existing) in ("axis", "lexicon"):
+    if kind_of(existing) in ("axis", "lexicon", "foreign"):
         raise DataError(f"{existing} is not a space. {say_kind(existing)}")
     from densray.formats import read_space
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from densray._files import PARQUET_MAGIC, foreign_kind
 from densray._text_files import delimiter_of
 from densray.analogies import AnalogySet
 from densray.axes._evidence import near_misses
@@ -121,13 +122,11 @@ def kind_of_file(content: bytes) -> str | None:
     >>> kind_of_file(b"the 0.1 0.2 0.3 0.4 0.5\\nof 0.2 0.1 0.4 0.3 0.6\\n")
     'a file of word vectors; open it with: densray explore FILE'
     """
-    for beginning, kind in _SIGNATURES.items():
-        if content.startswith(beginning):
-            inside = content[:4096]
-            if beginning == b"PK\x03\x04":
-                named = [name for mark, name in _ARCHIVES.items() if mark in inside]
-                return named[0] if named else kind
-            return kind
+    foreign = foreign_kind(content, packed=True)
+    if foreign is not None:
+        return foreign
+    if content.startswith(PARQUET_MAGIC):
+        return "a parquet table; save it as .csv"
     lines = [line.split() for line in content[:20_000].decode("latin-1").splitlines()[:3] if line.strip()]
     if lines and len(lines[0]) == 2 and all(part.isdigit() for part in lines[0]):
         lines = lines[1:]  # the header of word2vec: words and dimensions
@@ -151,23 +150,6 @@ def _is_number(text: str) -> bool:
 
 
 _FEWEST_NUMBERS = 4  # on a line, from which on they are a vector
-_SIGNATURES = {
-    b"%PDF": "a PDF",
-    b"PK\x03\x04": "a zip archive",
-    b"\x1f\x8b": "a file packed with gzip; unpack it first",
-    b"\xd0\xcf\x11\xe0": "an old Office file (.xls, .doc); save it as .csv",
-    b"PAR1": "a parquet table; save it as .csv",
-    b"\x89PNG": "a picture",
-    b"\xff\xd8\xff": "a picture",
-    b"<!DOCTYPE": "a web page",
-    b"<html": "a web page",
-}
-_ARCHIVES = {
-    b"xl/": "an Excel file (.xlsx); save it as .csv",
-    b"[Content_Types]": "an Office file; save it as .csv",
-    b"word/": "a Word file; save it as text",
-    b".npy": "a NumPy archive, such as an axis that densray saved",
-}
 
 
 def pairs_of_text(text: str) -> AnalogySet:

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, cast
 
-from densray._files import NUMBER, WORD2VEC_HEADER, ZIP_MAGIC
+from densray._files import NUMBER, WORD2VEC_HEADER, ZIP_MAGIC, foreign_kind
 from densray.errors import FormatError, name_some, shorten
 from densray.formats._blocks import BLOCK_BYTES, ReadOptions
 
@@ -162,8 +162,9 @@ def open_source(path: Path, *, member: str | None = None) -> Source:
 
 
 def _decompressed(path: Path, file: IO[bytes], member: str | None) -> Source:
-    magic = file.read(10)
+    magic = file.read(HEAD_BYTES)
     file.seek(0)
+    refuse_foreign(path, magic)
     compression = next((name for name, start in _MAGIC.items() if start.match(magic)), None)
     stream = file
     if compression == "zip" or magic.startswith(b"PK\x05\x06"):
@@ -178,6 +179,17 @@ def _decompressed(path: Path, file: IO[bytes], member: str | None) -> Source:
         decompressor = ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
         stream = decompressor.stream_reader(file, read_across_frames=True, closefd=False)
     return Source(path, file, stream, compression=compression)
+
+
+#: Of a file or of what is packed in it, to tell what it is.
+HEAD_BYTES = 1 << 16
+
+
+def refuse_foreign(path: Path, head: bytes) -> None:
+    """Refuse a file that begins as one of another program does."""
+    kind = foreign_kind(head)
+    if kind is not None:
+        raise FormatError(f"{path.name}: this seems to be {kind}. A file of word vectors is needed.")
 
 
 def _open_zip(path: Path, file: IO[bytes], member: str | None) -> Source:

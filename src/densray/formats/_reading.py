@@ -26,7 +26,16 @@ from densray.formats._blocks import (
     rows_per_block,
     warn_skipped,
 )
-from densray.formats._bytes import NATIVE_NAME, Source, compression_of, header_of, open_source, separator_of
+from densray.formats._bytes import (
+    HEAD_BYTES,
+    NATIVE_NAME,
+    Source,
+    compression_of,
+    header_of,
+    open_source,
+    refuse_foreign,
+    separator_of,
+)
 from densray.formats._parquet import read_parquet, write_parquet
 from densray.formats._safetensors import open_native, read_safetensors, write_native
 from densray.formats._text import read_glove, read_word2vec_text, write_glove, write_word2vec_text
@@ -262,7 +271,6 @@ FORMATS: Mapping[str, Format] = MappingProxyType({each.name: each for each in _A
 """Every format by its name; ``fasttext`` is word2vec text with the blank fastText leaves at the end of a line."""
 
 
-_HEAD_BYTES = 1 << 16
 _REFUSED = {
     re.compile(rb"\x80[\x02-\x05]"): (
         "a Python pickle (gensim's .kv and .model are), and opening one runs whatever code it holds. "
@@ -280,9 +288,10 @@ _REFUSED = {
 
 def detect_format(source: Source) -> str:
     """Return the name of the format that the first bytes of a file show."""
-    head = source.peek(_HEAD_BYTES)
+    head = source.peek(HEAD_BYTES)
     if not head.strip():
         raise FormatError(f"{source.path.name}: the file is empty{' but for blanks' if head else ''}.")
+    refuse_foreign(source.path, head)  # also inside a compressed file
     for each in FORMATS.values():
         if each.beginning and head.startswith(each.beginning):
             return each.name
