@@ -12,6 +12,7 @@ import pytest
 
 from charts import packed_rows, parts
 from densray import compare_methods, diagnose, figures, induce
+from densray.axes import compare_spaces
 from densray.errors import DataError, MissingExtraError, OutputError
 from densray.figures._scatter import place_labels, text_width
 from densray.figures._style import for_page, method_looks
@@ -48,6 +49,10 @@ MEASURED = [
     for m, p, low in (("cluster accuracy", "left", 0.4), ("men", "kept", 0.45), ("no interval", "kept", None))
 ]
 LAYERS = [{"layer": n, "method": m, "auc": 0.8, "low": 0.7, "high": 0.9} for m in ("ridge", "svm") for n in range(3)]
+CHANGES = [
+    {"word": word, "first": 0.0, "second": float(n), "difference": float(n), "error": 0.5, "ratio": 2.0 * n}
+    for n, word in zip((-3, -2, -1, 0, 1, 2, 3), WORDS, strict=False)
+]
 
 CHARTS: dict[str, Any] = {
     "training_size": lambda: figures.training_size(SIZES, title="τ"),
@@ -65,6 +70,7 @@ CHARTS: dict[str, Any] = {
     "agreement_scatter": lambda: figures.agreement_scatter(
         [{"word": word, "first": n, "second": n % 7} for n, word in enumerate(WORDS)], methods=("a.b", "svm")
     ),
+    "moved_words": lambda: figures.moved_words(CHANGES),
     "layer_curves": lambda: figures.layer_curves(LAYERS),
     "answer_parts": lambda: figures.answer_parts(ANSWERS, parts=["a.b: [c]", "cosine"], mark="word1")["a.b: [c]"],
     "difference_panels": lambda: figures.difference_panels(SCATTER)["complement"],
@@ -143,6 +149,27 @@ def test_words_of_ones_own_stand_between_the_ends_and_lines_begin_at_what_is_neu
     assert words == ["highest", "word38", "word37", "my words", "word39", "word20", "lowest", "word2", "word1", "word0"]
     stems = chart.to_dict()["layer"][1]["encoding"]["x2"]
     assert stems == {"datum": 7.0}
+
+
+def test_moved_words_stand_by_the_way_they_went_with_bars_of_two_joint_errors() -> None:
+    chart = figures.moved_words(CHANGES, n_words=2, own=[CHANGES[3]])
+    shown = [text.strip("\u2060") for text in texts(figures.to_svg(chart))]
+    words = [text for text in shown if text.startswith(("word", "risen", "my", "fallen"))]
+    assert words == ["risen most", "word6", "word5", "my words", "word3", "fallen most", "word1", "word0"]
+    drawn = chart.to_dict()
+    assert _has_bars(drawn)
+    assert [(row["least"], row["most"]) for row in _data(drawn)[1] if row["word"] == "word6"] == [(2.0, 4.0)]
+    assert "risen most: word6, word5" in drawn["description"]
+    table = for_page(chart)["datasets"]["table"]
+    assert {"word", "difference", "error", "first", "second"} <= table[0].keys()
+
+
+def test_where_no_word_moved_one_way_the_chart_has_no_heading_for_it() -> None:
+    shown = texts(figures.to_svg(figures.moved_words(CHANGES[4:])))
+    assert "\u2060risen most" in shown
+    assert "\u2060fallen most" not in shown
+    with pytest.raises(DataError, match="nothing to draw"):
+        figures.moved_words([CHANGES[3]])
 
 
 def test_counts_have_whole_ticks() -> None:
@@ -396,6 +423,11 @@ def test_results_of_the_library_are_drawn_as_they_are() -> None:
     rows = induced.to_polars().rows(named=True)
     wanted = figures.ranked_words(rows, n_words=5).to_dict()
     assert figures.ranked_words(induced, n_words=5).to_dict() == wanted
+    moved = compare_spaces(space, space.with_vectors(space.vectors[:, ::-1] + 0.1), lexicon)
+    assert (
+        figures.moved_words(moved, n_words=5).to_dict()
+        == figures.moved_words([*moved.risen[:5], *moved.fallen[:5]]).to_dict()
+    )
     assert figures.ranked_words(induced.to_polars(), n_words=5).to_dict() == wanted
     assert figures.ranked_words(induced.to_polars().to_pandas(), n_words=5).to_dict() == wanted
     assert len(_data(figures.ranked_words(induced, n_words=50).to_dict())[1]) == 80  # half of the words are 40

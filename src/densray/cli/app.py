@@ -9,7 +9,7 @@ import typer
 from typer.main import get_command
 
 from densray._version import __version__
-from densray.cli import axes, data, evaluate, evaluate_lexicons, reproduce, spaces, states
+from densray.cli import axes, data, evaluate, reproduce, spaces, states
 
 app = typer.Typer(
     name="densray",
@@ -57,9 +57,9 @@ _COMMANDS: dict[str, Callable[..., None]] = {
 }
 _DATA: dict[str, Callable[..., None]] = {"list": data.list_all, "fetch": data.fetch, "path": data.path}
 _EVALUATE: dict[str, Callable[..., None]] = {
-    "lexicon": evaluate_lexicons.evaluate_lexicon,
-    "stability": evaluate_lexicons.evaluate_stability,
-    "methods": evaluate_lexicons.evaluate_methods,
+    "lexicon": evaluate.evaluate_lexicon,
+    "stability": evaluate.evaluate_stability,
+    "methods": evaluate.evaluate_methods,
     "analogy": evaluate.evaluate_analogy,
     "bias": evaluate.evaluate_bias,
 }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from densray.cli.evaluate_lexicons import Samples, Sizes
+from densray.cli.evaluate import Samples, Sizes
 from densray.cli.options import (
     Answer,
     Figure,

@@ -8,13 +8,13 @@ ground a chart stands on, light or dark.
 
 from __future__ import annotations
 
+from densray.figures._curves import eigenvalue_spectrum, layer_curves, score_histogram, training_size
 from densray.figures._results import (
     analogy_heat_map,
     anchor_scatter,
     angle_heat_map,
     answer_parts,
     difference_panels,
-    eigenvalue_spectrum,
     interval_plot,
     seed_influence,
 )
@@ -22,13 +22,11 @@ from densray.figures._style import (
     can_draw,
     check_chart_path,
     figure,
-    layer_curves,
     save,
     to_bytes,
     to_svg,
-    training_size,
 )
-from densray.figures._words import agreement_scatter, axis_scatter, ranked_words, score_histogram
+from densray.figures._words import agreement_scatter, axis_scatter, moved_words, ranked_words
 
 __all__ = [
     "agreement_scatter",
@@ -44,6 +42,7 @@ __all__ = [
     "figure",
     "interval_plot",
     "layer_curves",
+    "moved_words",
     "ranked_words",
     "save",
     "score_histogram",

@@ -31,7 +31,7 @@ from densray.figures._style import (
     zero_lines,
 )
 from densray.figures._words import furthest_from_equality
-from densray.report import CHART_NUMBER, show_number
+from densray.report import CHART_NUMBER
 
 #: One hue from the ground to its opposite, on a light ground and on a dark one: the order survives in grey.
 _LEAST, _MOST = ("#F3F7FB", "#20262C"), ("#08306B", "#9BD3FA")
@@ -305,51 +305,6 @@ def _sided_scatter(
     mark = {"size": 28, "opacity": 0.75, "strokeWidth": 1.1}
     more: dict[str, Any] = {"size": _ANCHOR_SIZE, "mark": mark, "encoding": look, "fluid": fluid, "titled": titled}
     return word_scatter(part, labelled=labelled, x=x, y=y, **more)
-
-
-_ZERO = 1e-10  # eigenvalues smaller than this share of the largest carry no signal
-
-
-def eigenvalue_spectrum(eigenvalues: Sequence[float], *, title: str = "") -> Any:
-    """Return the eigenvalues by rank: positive ones part the classes, negative ones spread within them.
-
-    Parameters
-    ----------
-    eigenvalues
-        In any order; drawn in descending order.
-    title
-        Shown above.
-    """
-    alt = altair()
-    ordered = sorted((float(value) for value in eigenvalues), reverse=True)
-    if not ordered:
-        raise DataError("There is nothing to draw: the list of eigenvalues is empty.")
-    kinds = ["axis 0", "positive", "zero", "negative"]
-    zero = _ZERO * max(abs(ordered[0]), abs(ordered[-1]))
-
-    def kind(rank: int, value: float) -> str:
-        return kinds[0] if rank == 0 else kinds[2] if abs(value) <= zero else kinds[1 if value > 0 else 3]
-
-    rows = [{"axis": rank, "eigenvalue": v, "kind": kind(rank, v)} for rank, v in enumerate(ordered)]
-    colors = alt.Scale(domain=kinds, range=[VERMILLION, BLUE, GREY, ink()])
-    shapes = alt.Scale(domain=kinds, range=["diamond", "circle", "stroke", "triangle-down"])
-    legend = alt.Legend(title=None, symbolSize=80, symbolOpacity=1)
-    points = (
-        alt.Chart(values(rows))
-        .mark_point(strokeWidth=1.4, opacity=1)
-        .encode(
-            x=alt.X("axis:Q", title="axis", scale=alt.Scale(nice=False, padding=10),
-                    axis=alt.Axis(tickMinStep=1, grid=False)),
-            y=alt.Y("eigenvalue:Q", title="eigenvalue"),
-            color=alt.Color("kind:N", scale=colors, legend=legend),
-            shape=alt.Shape("kind:N", scale=shapes, legend=legend),
-            size=alt.condition("datum.axis == 0", alt.value(150), alt.value(28)),
-            tooltip=["axis:Q", alt.Tooltip("eigenvalue:Q", format=".4g")],
-        )
-    )  # fmt: skip
-    line = alt.Chart(values([{}])).mark_rule(color=GREY, strokeWidth=0.8).encode(y=alt.datum(0))
-    said = f"{len(ordered):,} eigenvalues, from {show_number(ordered[0], None)} to {show_number(ordered[-1], None)}"
-    return styled((line + points).properties(width=520, height=300), title=title, alt=said)
 
 
 def seed_influence(rows: Any, *, n_seeds: int = 30, measure: str = "influence on the axis", title: str = "") -> Any:

@@ -1,4 +1,4 @@
-"""The look of every chart and every method, curves of methods, and how charts are shown and saved."""
+"""The look of every chart and every method, and how charts are shown and saved."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from densray._files import atomic_write
 from densray.errors import DataError, MissingExtraError, OutputError, load_extra
-from densray.report import CHART_COUNT, CHART_NUMBER, Figure, to_plain
+from densray.report import Figure, to_plain
 
 Row = Mapping[str, Any]
 
@@ -114,6 +114,21 @@ def tooltip_title(text: str) -> str:
     return " ".join(text.split()).replace("\\", "\\\\")
 
 
+#: How the numbers of a tooltip are written.
+_FORMATS = {"rank": ",", "count": ",", "label": "~g"}
+
+
+def shown_on_hover(rows: Sequence[Row], *keys: str) -> list[Any]:
+    """Return what is shown on hovering: those of the keys that the rows have, numbers to three decimals."""
+    alt = altair()
+    known = [key for key in keys if all(row.get(key) is not None for row in rows)]
+    return [
+        alt.Tooltip(f"{key}:N" if key in ("word", "group") else f"{key}:Q", title=key.replace("_", " "),
+                    **({} if key in ("word", "group") else {"format": _FORMATS.get(key, ".3f")}))
+        for key in known
+    ]  # fmt: skip
+
+
 def word_order(words: Sequence[str]) -> dict[str, Any]:
     """Return the arguments that put words on an axis in their order.
 
@@ -132,10 +147,11 @@ def method_looks(methods: Sequence[str]) -> dict[str, Look]:
     return {name: _KNOWN.get(name) or next(spare) for name in names}
 
 
-def method_encoding(looks: Mapping[str, Look]) -> dict[str, Any]:
-    """Return colour and shape by method, under one legend."""
+def method_encoding(looks: Mapping[str, Look], **legend_look: Any) -> dict[str, Any]:
+    """Return colour and shape by method, under one legend, which may be given another look or place."""
     alt = altair()
-    legend = alt.Legend(title=None, symbolSize=90, symbolStrokeWidth=2, symbolFillColor=alt.expr(GROUND))
+    look = {"symbolSize": 90, "symbolStrokeWidth": 2, "symbolFillColor": alt.expr(GROUND), **legend_look}
+    legend = alt.Legend(title=None, **look)
     colors, shapes = (alt.Scale(domain=list(looks), range=[look[i] for look in looks.values()]) for i in (0, 1))
     return {
         "color": alt.Color("method:N", scale=colors, legend=legend),
@@ -264,87 +280,6 @@ def zero_lines(channels: str = "xy") -> list[Any]:
     alt = altair()
     line = alt.Chart(values([{}])).mark_rule(color=GREY, strokeDash=[4, 4], strokeWidth=0.8, clip=True)
     return [line.encode(**{channel: alt.datum(0)}) for channel in channels]
-
-
-def training_size(rows: Any, *, measure: str = "Kendall τ", title: str = "") -> Any:
-    """Return mean (top) and standard deviation (bottom) of a measure against the size of the lexicon.
-
-    Parameters
-    ----------
-    rows
-        What `evaluate_stability` returned, a pandas or polars frame, or mappings, with ``method``, ``size``, ``mean``
-        and ``std``.
-    measure
-        What was measured; names the vertical axes.
-    title
-        Shown above.
-    """
-    alt = altair()
-    rows = checked_rows(rows, "method", "size", "mean", "std", attribute="rows")
-    sizes = sorted({row["size"] for row in rows})
-    looks = method_looks([row["method"] for row in rows])
-
-    def panel(key: str, name: str, *, height: int, last: bool) -> Any:
-        scale = alt.Scale(type="log", base=2, nice=False, padding=12)
-        ticks = alt.Axis(values=sizes, labels=last, format=CHART_COUNT, grid=False)
-        across = alt.X("size:Q", title="words in the training lexicon" if last else None, scale=scale, axis=ticks)
-        heights = alt.Scale(zero=key == "std", padding=8 * (key == "mean"))
-        up = alt.Y(f"{key}:Q", title=f"{name} of {measure}", scale=heights)
-        lines = [
-            alt.Chart(values([row for row in rows if row["method"] == method]))
-            .mark_line(strokeWidth=1.8, color=color, strokeDash=dash)
-            .encode(x=across, y=up)
-            for method, (color, _, dash) in looks.items()
-        ]
-        points = (
-            alt.Chart(values(rows))
-            .mark_point(size=70, fill=alt.expr(GROUND), opacity=1, strokeWidth=1.8)
-            .encode(
-                x=across,
-                y=up,
-                tooltip=["method:N", "size:Q", alt.Tooltip(f"{key}:Q", format=CHART_NUMBER)],
-                **method_encoding(looks),
-            )
-        )
-        return alt.layer(*lines, points).properties(width=460, height=height)
-
-    upper = panel("mean", "mean", height=230, last=False)
-    lower = panel("std", "std", height=150, last=True)
-    said = f"Mean and standard deviation of {measure} by the size of the lexicon, for {', '.join(looks)}"
-    return styled(alt.vconcat(upper, lower, spacing=14), title=title, alt=said)
-
-
-def layer_curves(rows: Sequence[Row], *, title: str = "") -> Any:
-    """Return held-out AUROC over the layers of a model: one line per method with the band of its interval.
-
-    Parameters
-    ----------
-    rows
-        Mappings with ``layer``, ``method``, ``auc``, ``low`` and ``high``.
-    title
-        Shown above.
-    """
-    alt = altair()
-    rows = checked_rows(rows, "layer", "method", "auc", "low", "high")
-    looks = method_looks([row["method"] for row in rows])
-    ticks = alt.Axis(format=CHART_COUNT, grid=False, tickMinStep=1)
-    across = alt.X("layer:Q", title="layer (block, counted from 0)", axis=ticks)
-    scale = alt.Scale(domain=[min(0.4, *(row["low"] for row in rows)), 1.0], clamp=True)
-    up = alt.Y("auc:Q", title="AUROC on texts held out", scale=scale)
-    level = alt.Y("chance:Q", scale=scale)  # of one scale with the curves, or it would reach down to zero
-    layers = [alt.Chart(values([{"chance": 0.5}])).mark_rule(color=GREY, strokeDash=[2, 3]).encode(y=level)]
-    for method, (color, _, dash) in looks.items():
-        chart = alt.Chart(values([row for row in rows if row["method"] == method]))
-        layers.append(
-            chart.mark_area(color=color, opacity=0.15).encode(x=across, y=alt.Y("low:Q", scale=scale), y2="high:Q")
-        )
-        layers.append(chart.mark_line(color=color, strokeWidth=1.8, strokeDash=dash).encode(x=across, y=up))
-    numbers = [alt.Tooltip(f"{key}:Q", format=CHART_NUMBER) for key in ("auc", "low", "high")]
-    shown = ["method:N", "layer:Q", *numbers]
-    points = alt.Chart(values(rows)).mark_point(size=40, fill=alt.expr(GROUND), opacity=1)
-    layers.append(points.encode(x=across, y=up, tooltip=shown, **method_encoding(looks)))
-    said = f"AUROC by layer for {', '.join(looks)}"
-    return styled(alt.layer(*layers).properties(width=560, height=300), title=title, alt=said)
 
 
 _SUFFIXES = (".png", ".svg", ".pdf", ".html")

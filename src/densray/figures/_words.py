@@ -1,4 +1,4 @@
-"""Charts of words: ranked along an axis, on a map, as a histogram."""
+"""Charts of words: ranked along an axis, moved from one space to another, on a map."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from densray.errors import DataError
 from densray.figures._scatter import few_ticks, padded_domain, word_scatter
@@ -15,7 +14,6 @@ from densray.figures._style import (
     ACROSS,
     BLUE,
     GREY,
-    GROUND,
     INK,
     UP,
     VERMILLION,
@@ -25,6 +23,7 @@ from densray.figures._style import (
     equality_line,
     ink,
     on_ground,
+    shown_on_hover,
     styled,
     tooltip_title,
     values,
@@ -112,76 +111,107 @@ def ranked_words(
     title
         Shown above.
     """
-    alt = altair()
     if hasattr(rows, "with_ends"):  # an induced lexicon: a large vocabulary is not turned into rows for its ends
         ends = rows.with_ends(n_words)
         rows = list({row["word"]: row for row in (*ends.highest, *ends.lowest)}.values())
     ordered = _by_score(checked_rows(rows, "word", "score"))
     count = min(n_words, len(ordered) // 2) or 1
-    groups = {"highest": ordered[:count], "lowest": ordered[count:][-count:]}
-    if own:
-        groups = {"highest": groups["highest"], "my words": _by_score(checked_rows(own, "word", "score")),
-                  "lowest": groups["lowest"]}  # fmt: skip
+    mine = _by_score(checked_rows(own, "word", "score")) if own else []
+    groups = {"highest": ordered[:count], "my words": mine, "lowest": ordered[count:][-count:]}
+    drawn = _in_groups(groups, axis, neutral, ("score", "standard_error", "rank", "probability"))
+    return styled(drawn, title=title, alt=f"Words ranked by {axis}. {_said(groups)}")
+
+
+def moved_words(rows: Any, *, n_words: int = 12, own: Sequence[Row] = (), title: str = "") -> Any:
+    """Return the words that moved most along an axis from one space to another: the change of each, with bars.
+
+    Parameters
+    ----------
+    rows
+        What :func:`densray.axes.compare_spaces` returned, or mappings with ``word``, ``difference`` (of the
+        standardised scores), its joint standard error ``error``, and ``first`` and ``second``, the scores themselves.
+    n_words
+        How many words are shown either way, at most.
+    own
+        Further words to be shown between, of the same form as `rows`.
+    title
+        Shown above.
+    """
+    if hasattr(rows, "risen"):
+        rows = [*rows.risen[:n_words], *rows.fallen[:n_words]]
+    keys = ("difference", "error", "first", "second")
+    moved, mine = (checked_rows(each, "word", *keys) if len(each) else [] for each in (rows, own))
+    groups = {
+        "risen most": _by_score([row for row in moved if row["difference"] > 0.0], "difference")[:n_words],
+        "my words": _by_score(mine, "difference"),
+        "fallen most": _by_score([row for row in moved if row["difference"] < 0.0], "difference")[-n_words:],
+    }
+    axis = "change of the standardised score; bars: two joint standard errors"
+    return styled(_in_groups(groups, axis, 0.0, keys), title=title, alt=f"Words by the {axis}. {_said(groups)}")
+
+
+def _said(groups: Mapping[str, Sequence[Row]]) -> str:
+    """Return the first words of each group, for those who cannot see them."""
+    return "; ".join(f"{group}: {', '.join(row['word'] for row in part[:5])}" for group, part in groups.items() if part)
+
+
+#: Of the groups from the top: what is high, one's own words, what is low.
+_SHAPES = ("triangle-right", "diamond", "triangle-left")
+
+
+def _in_groups(groups: Mapping[str, Sequence[Row]], axis: str, neutral: float, keys: Sequence[str]) -> Any:
+    """Return words under the headings of their groups (three, some of which may be empty), each with its number.
+
+    `keys` are those of the number and of its standard error, and of what else is shown on hovering. Bars of two
+    standard errors are drawn where all rows have one.
+    """
+    number, error, *_ = keys
+    alt = altair()
+    names = list(groups)
     shown = [{**row, "group": group} for group, part in groups.items() for row in part]
     shown = list({row["word"]: row for row in shown}.values())
-    with_errors = all(row.get("standard_error") is not None for row in shown)
+    with_errors = all(row.get(error) is not None for row in shown)
     for row in shown:
-        width = 2 * row["standard_error"] if with_errors else 0.0
-        row |= {"least": row["score"] - width, "most": row["score"] + width}
+        width = 2 * row[error] if with_errors else 0.0
+        row |= {"least": row[number] - width, "most": row[number] + width}
     lines = [
-        line for group in groups for line in (f"{_HEADING}{group}", *(r["word"] for r in shown if r["group"] == group))
+        line
+        for group in names
+        if groups[group]
+        for line in (f"{_HEADING}{group}", *(row["word"] for row in shown if row["group"] == group))
     ]
+    if not shown:
+        raise DataError("There is nothing to draw: no word is in any group.")
     domain = list(padded_domain([neutral, *(row[end] for row in shown for end in ("least", "most"))], share=0.04))
-    scale = alt.Scale(domain=domain, nice=False)
-    names = ["highest", "my words", "lowest"]
+    colors = alt.Scale(domain=names, range=[BLUE, alt.expr(on_ground(INK, "#E8E6E3")), VERMILLION])
     looks = {
-        "color": alt.Color("group:N", legend=None, scale=alt.Scale(
-            domain=names, range=[BLUE, alt.expr(on_ground(INK, "#E8E6E3")), VERMILLION])),
-        "shape": alt.Shape("group:N", legend=None, scale=alt.Scale(
-            domain=names, range=["triangle-right", "diamond", "triangle-left"])),
-    }  # fmt: skip
+        "color": alt.Color("group:N", legend=None, scale=colors),
+        "shape": alt.Shape("group:N", legend=None, scale=alt.Scale(domain=names, range=list(_SHAPES))),
+    }
     base = alt.Chart(values(shown)).encode(
-        y=alt.Y("word:N", **word_order(lines), title=None, axis=_word_axis(headings=True)),
-        tooltip=_tooltip_of(shown, "word", "score", "standard_error", "rank", "probability"),
+        y=alt.Y("word:N", **word_order(lines), title=None, axis=_word_axis()),
+        tooltip=shown_on_hover(shown, "word", *keys),
     )
-    look = {"scale": scale, "title": axis.split("; "), "axis": alt.Axis(tickCount=few_ticks("width", 70))}
-    across, least = (alt.X(f"{key}:Q", **look) for key in ("score", "least"))
+    look = {"scale": alt.Scale(domain=domain, nice=False), "title": axis.split("; "),
+            "axis": alt.Axis(tickCount=few_ticks("width", 70))}  # fmt: skip
+    across, least = (alt.X(f"{key}:Q", **look) for key in (number, "least"))
     stems = base.mark_rule(opacity=0.5).encode(x=across, x2=alt.datum(neutral), color=looks["color"])
     heads = base.mark_point(filled=True, size=70, opacity=1).encode(x=across, **looks)
     bars = base.mark_rule(color=ink(), strokeWidth=1.2).encode(x=least, x2="most:Q")
     middle = alt.Chart(values([{}])).mark_rule(color=GREY, strokeDash=[4, 4]).encode(x=alt.datum(neutral))
-    chart = alt.layer(middle, stems, *([bars] if with_errors else []), heads)
-    said = "; ".join(f"{group}: {', '.join(row['word'] for row in part[:5])}" for group, part in groups.items() if part)
-    return styled(
-        chart.properties(width=460, height=19 * len(lines)), title=title, alt=f"Words ranked by {axis}. {said}"
-    )
+    layers = [middle, stems, *([bars] if with_errors else []), heads]
+    return alt.layer(*layers).properties(width=460, height=19 * len(lines))
 
 
-def _by_score(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(rows, key=lambda row: (-float(row["score"]), row["word"]))
+def _by_score(rows: list[dict[str, Any]], key: str = "score") -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda row: (-float(row[key]), row["word"]))
 
 
-def _word_axis(*, headings: bool = False) -> Any:
-    """Return an axis of words, with headings in bold where some begin so."""
+def _word_axis() -> Any:
+    """Return an axis of words, headings in bold."""
     alt = altair()
-    bold = {"labelFontWeight": alt.condition(f"indexof(datum.value, '{_HEADING}') == 0", alt.value("bold"),
-                                             alt.value("normal"))} if headings else {}  # fmt: skip
-    return alt.Axis(ticks=False, domain=False, labelLimit=180, **bold)
-
-
-#: How the numbers of a tooltip are written.
-_FORMATS = {"rank": ",", "count": ",", "label": "~g"}
-
-
-def _tooltip_of(rows: Sequence[Row], *keys: str) -> list[Any]:
-    """Return what is shown on hovering: those of the keys that the rows have, numbers to three decimals."""
-    alt = altair()
-    known = [key for key in keys if all(row.get(key) is not None for row in rows)]
-    return [
-        alt.Tooltip(f"{key}:N" if key in ("word", "group") else f"{key}:Q", title=key.replace("_", " "),
-                    **({} if key in ("word", "group") else {"format": _FORMATS.get(key, ".3f")}))
-        for key in known
-    ]  # fmt: skip
+    weight = alt.condition(f"indexof(datum.value, '{_HEADING}') == 0", alt.value("bold"), alt.value("normal"))
+    return alt.Axis(ticks=False, domain=False, labelLimit=180, labelFontWeight=weight)
 
 
 def axis_scatter(
@@ -320,127 +350,3 @@ def _shades(rows: Sequence[Row], name: str, ends: tuple[str, str] | None) -> dic
         labelExpr=named, labelLimit=150,
     )  # fmt: skip
     return {"color": alt.Color(f"{SHADE}:Q", scale=scale, legend=legend)}
-
-
-Scores = NDArray[np.float64]
-
-_WIDTH = 420
-#: Pixels: of the two parts of a histogram, between them, and of a line of marked words.
-_UPPER, _LOWER, _BETWEEN, _LINE = 150, 80, 14, 14
-
-
-def score_histogram(
-    vocabulary: Any,
-    seeds: Mapping[str, ArrayLike] | None = None,
-    *,
-    marked: Sequence[Row] = (),
-    n_bins: int = 60,
-    axis: str = "score on the axis",
-    title: str = "",
-) -> Any:
-    """Return how many words score what: the vocabulary above, the seeds below on the same axis.
-
-    Parameters
-    ----------
-    vocabulary
-        The scores of all words, or what :func:`densray.induce` returned.
-    seeds
-        Scores by the name of the group, at most two groups: the higher, then the lower.
-    marked
-        Words to be pointed out: mappings with ``word`` and ``score``.
-    n_bins
-        How many bins the range of all scores is cut into.
-    axis
-        Names the horizontal axis.
-    title
-        Shown above.
-    """
-    scores = getattr(vocabulary, "scores", vocabulary)
-    words = np.asarray(getattr(scores, "score", scores), dtype=np.float64)
-    if not words.size:
-        raise DataError("There is nothing to draw: the vocabulary has no score.")
-    named = {name: np.asarray(scores, dtype=np.float64) for name, scores in (seeds or {}).items()}
-    groups = {name: scores for name, scores in named.items() if scores.size}
-    pointed = checked_rows(marked, "word", "score") if marked else []
-    own = np.array([row["score"] for row in pointed], dtype=np.float64)
-    edges = np.histogram_bin_edges(np.concatenate([words, own, *groups.values()]), bins=n_bins)
-    alt = altair()
-    across = alt.X("from:Q", title=axis, bin="binned", scale=alt.Scale(domain=edges[[0, -1]].tolist(), nice=False),
-                   axis=alt.Axis(grid=False, tickCount=few_ticks("width", 70)))  # fmt: skip
-    top = _LINE * len(pointed)
-    upper = _bars(_counted({"vocabulary": words}, edges), "words", across, top, top + _UPPER).encode(
-        color=alt.value(GREY)
-    )
-    bottom = top + _UPPER + (_BETWEEN + _LOWER if groups else 0)
-    layers = [upper]
-    if groups:
-        colors = alt.Scale(domain=list(groups), range=[BLUE, VERMILLION][: len(groups)])
-        legend = alt.Legend(title=None, orient="bottom", columns=1, labelLimit=300)
-        lower = _bars(_counted(groups, edges), "seeds", across, bottom - _LOWER, bottom)
-        layers.append(lower.encode(color=alt.Color("group:N", scale=colors, legend=legend)))
-    layers += _pointers(pointed, edges[[0, -1]].tolist(), bottom)
-    said = f"Histogram of {axis}: {words.size:,} words" + "".join(
-        f", {len(each):,} {name}" for name, each in groups.items()
-    )
-    chart = alt.layer(*layers).resolve_scale(y="independent", color="independent")
-    return styled(chart.properties(width=_WIDTH, height=bottom), title=title, alt=said)
-
-
-def _counted(groups: Mapping[str, Scores], edges: Scores) -> list[dict[str, Any]]:
-    return [
-        {"group": name, "from": float(low), "to": float(high), "count": int(count)}
-        for name, scores in groups.items()
-        for low, high, count in zip(edges, edges[1:], np.histogram(scores, bins=edges)[0], strict=False)
-        if count
-    ]
-
-
-def _bars(rows: list[dict[str, Any]], noun: str, across: Any, top: int, bottom: int) -> Any:
-    """Return bars with their edges where the bins have them, between two heights of the chart."""
-    alt = altair()
-    most = max(row["count"] for row in rows)
-    return (
-        alt.Chart(values(rows))
-        .mark_bar(stroke=alt.expr(GROUND), strokeWidth=0.3)
-        .encode(
-            x=across,
-            x2="to:Q",
-            y=alt.Y("count:Q", title=noun, scale=alt.Scale(domain=[0, most], range=[bottom, top], nice=False),
-                    axis=alt.Axis(values=_whole_ticks(most), format=CHART_COUNT, orient="left", grid=False)),
-            tooltip=_tooltip_of(rows, "group", "from", "to", "count"),
-        )
-    )  # fmt: skip
-
-
-def _whole_ticks(most: int) -> list[int]:
-    """Return a few whole numbers from 0 up to a count.
-
-    >>> _whole_ticks(3), _whole_ticks(1234)
-    ([0, 1, 2, 3], [0, 500, 1000])
-    """
-    step = next(step for power in range(12) for step in (10**power, 2 * 10**power, 5 * 10**power) if most < 4 * step)
-    return list(range(0, most + 1, step))
-
-
-def _pointers(rows: Sequence[Row], domain: Sequence[float], bottom: int) -> list[Any]:
-    """Return a line for each word at its score, with the word on a line of its own above."""
-    if not rows:
-        return []
-    alt = altair()
-    middle = (domain[0] + domain[1]) / 2
-    ordered = sorted(
-        rows, key=lambda row: abs(float(row["score"]) - middle)
-    )  # words stand outwards: no line runs through
-    lines = [{**row, "line": _LINE * place + 7, "is_right": row["score"] > middle} for place, row in enumerate(ordered)]
-    height = alt.Scale(domain=[0, bottom], range=[0, bottom], nice=False)
-    base = alt.Chart(values(lines)).encode(x=alt.X("score:Q"), tooltip=_tooltip_of(rows, "word", "score", "rank"))
-    up = alt.Y("line:Q", scale=height, axis=None)
-    rules = base.mark_rule(color=ink(), strokeWidth=1.4).encode(y=up, y2=alt.datum(bottom))
-    look = {"baseline": "middle", "fontSize": 12, "fontWeight": "bold", "color": ink()}
-    texts = [
-        base.transform_filter(f"{'' if is_right else '!'}datum.is_right")
-        .mark_text(align="left" if is_right else "right", dx=5 if is_right else -5, **look)
-        .encode(y=up, text="word:N")
-        for is_right in (True, False)
-    ]
-    return [alt.layer(rules, *texts)]

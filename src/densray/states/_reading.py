@@ -160,6 +160,19 @@ class TokenStates:
     tokens: tuple[str, ...]
     rows: dict[int, NDArray[np.float32]]
 
+    def scores(self, axis: NDArray[np.float64], states: States, layer: int) -> NDArray[np.float64]:
+        """Return the score of each token: 1 at the mean of the texts with the high label, -1 at that of the low one.
+
+        Parameters
+        ----------
+        axis : array of shape (width,)
+            Found at that layer of `states`, which have two labels: ``compare_layers(states).axes[layer, method]``.
+        """
+        labels, known = np.asarray(states.labels), np.asarray(states[layer], dtype=np.float64) @ axis
+        low, high = (known[labels == kind].mean() for kind in np.unique(labels))
+        found = self.rows[layer].astype(np.float64) @ axis
+        return np.asarray((found - (low + high) / 2) / ((high - low) / 2))
+
 
 def read_tokens(
     model: Any,

@@ -1,0 +1,279 @@
+"""Charts of numbers: scores in a histogram, eigenvalues, curves over sizes of lexicons and over layers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from densray.errors import DataError
+from densray.figures._scatter import few_ticks
+from densray.figures._style import (
+    BLUE,
+    GREY,
+    GROUND,
+    VERMILLION,
+    Row,
+    altair,
+    checked_rows,
+    ink,
+    method_encoding,
+    method_looks,
+    shown_on_hover,
+    styled,
+    values,
+)
+from densray.report import CHART_COUNT, CHART_NUMBER, show_number
+
+Scores = NDArray[np.float64]
+
+_WIDTH = 420
+#: Pixels: of the two parts of a histogram, between them, and of a line of marked words.
+_UPPER, _LOWER, _BETWEEN, _LINE = 150, 80, 14, 14
+
+
+def score_histogram(
+    vocabulary: Any,
+    seeds: Mapping[str, ArrayLike] | None = None,
+    *,
+    marked: Sequence[Row] = (),
+    n_bins: int = 60,
+    axis: str = "score on the axis",
+    title: str = "",
+) -> Any:
+    """Return how many words score what: the vocabulary above, the seeds below on the same axis.
+
+    Parameters
+    ----------
+    vocabulary
+        The scores of all words, or what :func:`densray.induce` returned.
+    seeds
+        Scores by the name of the group, at most two groups: the higher, then the lower.
+    marked
+        Words to be pointed out: mappings with ``word`` and ``score``.
+    n_bins
+        How many bins the range of all scores is cut into.
+    axis
+        Names the horizontal axis.
+    title
+        Shown above.
+    """
+    scores = getattr(vocabulary, "scores", vocabulary)
+    words = np.asarray(getattr(scores, "score", scores), dtype=np.float64)
+    if not words.size:
+        raise DataError("There is nothing to draw: the vocabulary has no score.")
+    named = {name: np.asarray(scores, dtype=np.float64) for name, scores in (seeds or {}).items()}
+    groups = {name: scores for name, scores in named.items() if scores.size}
+    pointed = checked_rows(marked, "word", "score") if marked else []
+    own = np.array([row["score"] for row in pointed], dtype=np.float64)
+    edges = np.histogram_bin_edges(np.concatenate([words, own, *groups.values()]), bins=n_bins)
+    alt = altair()
+    across = alt.X("from:Q", title=axis, bin="binned", scale=alt.Scale(domain=edges[[0, -1]].tolist(), nice=False),
+                   axis=alt.Axis(grid=False, tickCount=few_ticks("width", 70)))  # fmt: skip
+    top = _LINE * len(pointed)
+    upper = _bars(_counted({"vocabulary": words}, edges), "words", across, top, top + _UPPER).encode(
+        color=alt.value(GREY)
+    )
+    bottom = top + _UPPER + (_BETWEEN + _LOWER if groups else 0)
+    layers = [upper]
+    if groups:
+        colors = alt.Scale(domain=list(groups), range=[BLUE, VERMILLION][: len(groups)])
+        legend = alt.Legend(title=None, orient="bottom", columns=1, labelLimit=300)
+        lower = _bars(_counted(groups, edges), "seeds", across, bottom - _LOWER, bottom)
+        layers.append(lower.encode(color=alt.Color("group:N", scale=colors, legend=legend)))
+    layers += _pointers(pointed, edges[[0, -1]].tolist(), bottom)
+    said = f"Histogram of {axis}: {words.size:,} words" + "".join(
+        f", {len(each):,} {name}" for name, each in groups.items()
+    )
+    chart = alt.layer(*layers).resolve_scale(y="independent", color="independent")
+    return styled(chart.properties(width=_WIDTH, height=bottom), title=title, alt=said)
+
+
+def _counted(groups: Mapping[str, Scores], edges: Scores) -> list[dict[str, Any]]:
+    return [
+        {"group": name, "from": float(low), "to": float(high), "count": int(count)}
+        for name, scores in groups.items()
+        for low, high, count in zip(edges, edges[1:], np.histogram(scores, bins=edges)[0], strict=False)
+        if count
+    ]
+
+
+def _bars(rows: list[dict[str, Any]], noun: str, across: Any, top: int, bottom: int) -> Any:
+    """Return bars with their edges where the bins have them, between two heights of the chart."""
+    alt = altair()
+    most = max(row["count"] for row in rows)
+    return (
+        alt.Chart(values(rows))
+        .mark_bar(stroke=alt.expr(GROUND), strokeWidth=0.3)
+        .encode(
+            x=across,
+            x2="to:Q",
+            y=alt.Y("count:Q", title=noun, scale=alt.Scale(domain=[0, most], range=[bottom, top], nice=False),
+                    axis=alt.Axis(values=_whole_ticks(most), format=CHART_COUNT, orient="left", grid=False)),
+            tooltip=shown_on_hover(rows, "group", "from", "to", "count"),
+        )
+    )  # fmt: skip
+
+
+def _whole_ticks(most: int) -> list[int]:
+    """Return a few whole numbers from 0 up to a count.
+
+    >>> _whole_ticks(3), _whole_ticks(1234)
+    ([0, 1, 2, 3], [0, 500, 1000])
+    """
+    step = next(step for power in range(12) for step in (10**power, 2 * 10**power, 5 * 10**power) if most < 4 * step)
+    return list(range(0, most + 1, step))
+
+
+def _pointers(rows: Sequence[Row], domain: Sequence[float], bottom: int) -> list[Any]:
+    """Return a line for each word at its score, with the word on a line of its own above."""
+    if not rows:
+        return []
+    alt = altair()
+    middle = (domain[0] + domain[1]) / 2
+    ordered = sorted(
+        rows, key=lambda row: abs(float(row["score"]) - middle)
+    )  # words stand outwards: no line runs through
+    lines = [{**row, "line": _LINE * place + 7, "is_right": row["score"] > middle} for place, row in enumerate(ordered)]
+    height = alt.Scale(domain=[0, bottom], range=[0, bottom], nice=False)
+    base = alt.Chart(values(lines)).encode(x=alt.X("score:Q"), tooltip=shown_on_hover(rows, "word", "score", "rank"))
+    up = alt.Y("line:Q", scale=height, axis=None)
+    rules = base.mark_rule(color=ink(), strokeWidth=1.4).encode(y=up, y2=alt.datum(bottom))
+    look = {"baseline": "middle", "fontSize": 12, "fontWeight": "bold", "color": ink()}
+    texts = [
+        base.transform_filter(f"{'' if is_right else '!'}datum.is_right")
+        .mark_text(align="left" if is_right else "right", dx=5 if is_right else -5, **look)
+        .encode(y=up, text="word:N")
+        for is_right in (True, False)
+    ]
+    return [alt.layer(rules, *texts)]
+
+
+_ZERO = 1e-10  # eigenvalues smaller than this share of the largest carry no signal
+
+
+def eigenvalue_spectrum(eigenvalues: Sequence[float], *, title: str = "") -> Any:
+    """Return the eigenvalues by rank: positive ones part the classes, negative ones spread within them.
+
+    Parameters
+    ----------
+    eigenvalues
+        In any order; drawn in descending order.
+    title
+        Shown above.
+    """
+    alt = altair()
+    ordered = sorted((float(value) for value in eigenvalues), reverse=True)
+    if not ordered:
+        raise DataError("There is nothing to draw: the list of eigenvalues is empty.")
+    kinds = ["axis 0", "positive", "zero", "negative"]
+    zero = _ZERO * max(abs(ordered[0]), abs(ordered[-1]))
+
+    def kind(rank: int, value: float) -> str:
+        return kinds[0] if rank == 0 else kinds[2] if abs(value) <= zero else kinds[1 if value > 0 else 3]
+
+    rows = [{"axis": rank, "eigenvalue": v, "kind": kind(rank, v)} for rank, v in enumerate(ordered)]
+    colors = alt.Scale(domain=kinds, range=[VERMILLION, BLUE, GREY, ink()])
+    shapes = alt.Scale(domain=kinds, range=["diamond", "circle", "stroke", "triangle-down"])
+    legend = alt.Legend(title=None, symbolSize=80, symbolOpacity=1)
+    points = (
+        alt.Chart(values(rows))
+        .mark_point(strokeWidth=1.4, opacity=1)
+        .encode(
+            x=alt.X("axis:Q", title="axis", scale=alt.Scale(nice=False, padding=10),
+                    axis=alt.Axis(tickMinStep=1, grid=False)),
+            y=alt.Y("eigenvalue:Q", title="eigenvalue"),
+            color=alt.Color("kind:N", scale=colors, legend=legend),
+            shape=alt.Shape("kind:N", scale=shapes, legend=legend),
+            size=alt.condition("datum.axis == 0", alt.value(150), alt.value(28)),
+            tooltip=["axis:Q", alt.Tooltip("eigenvalue:Q", format=".4g")],
+        )
+    )  # fmt: skip
+    line = alt.Chart(values([{}])).mark_rule(color=GREY, strokeWidth=0.8).encode(y=alt.datum(0))
+    said = f"{len(ordered):,} eigenvalues, from {show_number(ordered[0], None)} to {show_number(ordered[-1], None)}"
+    return styled((line + points).properties(width=520, height=300), title=title, alt=said)
+
+
+def training_size(rows: Any, *, measure: str = "Kendall τ", title: str = "") -> Any:
+    """Return mean (top) and standard deviation (bottom) of a measure against the size of the lexicon.
+
+    Parameters
+    ----------
+    rows
+        What `evaluate_stability` returned, a pandas or polars frame, or mappings, with ``method``, ``size``, ``mean``
+        and ``std``.
+    measure
+        What was measured; names the vertical axes.
+    title
+        Shown above.
+    """
+    alt = altair()
+    rows = checked_rows(rows, "method", "size", "mean", "std", attribute="rows")
+    sizes = sorted({row["size"] for row in rows})
+    looks = method_looks([row["method"] for row in rows])
+
+    def panel(key: str, name: str, *, height: int, last: bool) -> Any:
+        scale = alt.Scale(type="log", base=2, nice=False, padding=12)
+        ticks = alt.Axis(values=sizes, labels=last, format=CHART_COUNT, grid=False)
+        across = alt.X("size:Q", title="words in the training lexicon" if last else None, scale=scale, axis=ticks)
+        heights = alt.Scale(zero=key == "std", padding=8 * (key == "mean"))
+        up = alt.Y(f"{key}:Q", title=f"{name} of {measure}", scale=heights)
+        lines = [
+            alt.Chart(values([row for row in rows if row["method"] == method]))
+            .mark_line(strokeWidth=1.8, color=color, strokeDash=dash)
+            .encode(x=across, y=up)
+            for method, (color, _, dash) in looks.items()
+        ]
+        points = (
+            alt.Chart(values(rows))
+            .mark_point(size=70, fill=alt.expr(GROUND), opacity=1, strokeWidth=1.8)
+            .encode(
+                x=across,
+                y=up,
+                tooltip=["method:N", "size:Q", alt.Tooltip(f"{key}:Q", format=CHART_NUMBER)],
+                **method_encoding(looks),
+            )
+        )
+        return alt.layer(*lines, points).properties(width=460, height=height)
+
+    upper = panel("mean", "mean", height=230, last=False)
+    lower = panel("std", "std", height=150, last=True)
+    said = f"Mean and standard deviation of {measure} by the size of the lexicon, for {', '.join(looks)}"
+    return styled(alt.vconcat(upper, lower, spacing=14), title=title, alt=said)
+
+
+def layer_curves(rows: Sequence[Row], *, title: str = "") -> Any:
+    """Return held-out AUROC over the layers of a model: one line per method with the band of its interval.
+
+    Parameters
+    ----------
+    rows
+        Mappings with ``layer``, ``method``, ``auc``, ``low`` and ``high``.
+    title
+        Shown above.
+    """
+    alt = altair()
+    rows = checked_rows(rows, "layer", "method", "auc", "low", "high")
+    looks = method_looks([row["method"] for row in rows])
+    ticks = alt.Axis(format=CHART_COUNT, grid=False, tickMinStep=1)
+    across = alt.X("layer:Q", title="layer (block, counted from 0)", axis=ticks)
+    scale = alt.Scale(domain=[min(0.4, *(row["low"] for row in rows)), 1.0], clamp=True)
+    up = alt.Y("auc:Q", title="AUROC on texts held out", scale=scale)
+    level = alt.Y("chance:Q", scale=scale)  # of one scale with the curves, or it would reach down to zero
+    layers = [alt.Chart(values([{"chance": 0.5}])).mark_rule(color=GREY, strokeDash=[2, 3]).encode(y=level)]
+    for method, (color, _, dash) in looks.items():
+        chart = alt.Chart(values([row for row in rows if row["method"] == method]))
+        layers.append(
+            chart.mark_area(color=color, opacity=0.15).encode(x=across, y=alt.Y("low:Q", scale=scale), y2="high:Q")
+        )
+        layers.append(chart.mark_line(color=color, strokeWidth=1.8, strokeDash=dash).encode(x=across, y=up))
+    numbers = [alt.Tooltip(f"{key}:Q", format=CHART_NUMBER) for key in ("auc", "low", "high")]
+    shown = ["method:N", "layer:Q", *numbers]
+    points = alt.Chart(values(rows)).mark_point(size=40, fill=alt.expr(GROUND), opacity=1)
+    # above, so that a narrow column has its width for the curves; columns fit the names of methods
+    above = method_encoding(looks, orient="top", direction="horizontal", columns=alt.expr("max(1, floor(width / 130))"))
+    layers.append(points.encode(x=across, y=up, tooltip=shown, **above))
+    said = f"AUROC by layer for {', '.join(looks)}"
+    return styled(alt.layer(*layers).properties(width=560, height=300), title=title, alt=said)
