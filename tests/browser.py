@@ -25,6 +25,9 @@ FLAGS = [
     "--disable-sync",
 ]
 
+#: axe-core, which looks for what keeps people from using a page.
+AXE = Path(os.environ.get("DENSRAY_AXE", "build/axe/axe.min.js"))
+
 
 def chromium() -> str | None:
     """The browser of this machine, if it has one; ``DENSRAY_CHROMIUM`` names another."""
@@ -32,12 +35,20 @@ def chromium() -> str | None:
 
 
 @contextmanager
-def explorer(space: str = "googlenews-26k", program: Sequence[str] = ("-m", "densray")) -> Iterator[str]:
-    """``densray explore`` in a process of its own; gives its address."""
+def explorer(*spaces: str, program: Sequence[str] = ("-m", "densray")) -> Iterator[str]:
+    """``densray explore`` in a process of its own, with the embedded space where none is given; gives its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, *program, "explore", space, "--no-browser", "--port", str(port)]
+    command = [
+        sys.executable,
+        *program,
+        "explore",
+        *(spaces or ["googlenews-26k"]),
+        "--no-browser",
+        "--port",
+        str(port),
+    ]
     address, said = f"http://127.0.0.1:{port}", ""
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
@@ -171,6 +182,15 @@ class Visitor:
         with self.page.expect_download(timeout=120_000) as coming:
             self.page.get_by_role("button", name=name, exact=True).click()
         return Path(coming.value.path()).read_bytes()
+
+    def complaints(self) -> list[list[Any]]:
+        """What axe-core finds on the page: the rule, how much it matters, the first places."""
+        self.page.evaluate(AXE.read_text(encoding="utf-8"))
+        found: list[list[Any]] = self.page.evaluate(
+            """async () => (await axe.run()).violations.map(
+            rule => [rule.id, rule.impact, rule.nodes.slice(0, 3).map(node => node.html.slice(0, 200))])"""
+        )
+        return found
 
     @property
     def text(self) -> str:

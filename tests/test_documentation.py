@@ -166,3 +166,23 @@ def test_the_citation_names_the_paper_and_this_version() -> None:
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"version: {densray.__version__}" in citation
     assert "doi: 10.18653/v1/D19-1111" in citation
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("page", ["index", "tutorial", "explorer", "gallery/index", "api/index", "methods"])
+def test_axe_finds_nothing_serious_on_a_built_page(page: str, scheme: str) -> None:
+    pytest.importorskip("playwright", reason="playwright, which drives the browser, is not installed")
+    from browser import AXE, Visitor, browser, chromium
+
+    built = DOCUMENTS / "_build" / f"{page}.html"
+    if chromium() is None or not AXE.is_file() or not built.is_file():
+        pytest.skip("needs chromium, axe-core and the built pages (make docs)")
+    with browser() as chrome:
+        visitor = Visitor(chrome, built.parent.as_uri(), scheme=scheme)
+        visitor.page.goto(built.as_uri())
+        visitor.page.wait_for_timeout(500)
+        found = visitor.complaints()
+        visitor.context.close()
+    assert [rule for rule in found if rule[1] in ("serious", "critical")] == []
+    assert visitor.problems == []

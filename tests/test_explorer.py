@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import sys
 import urllib.error
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from browser import explorer
 from densray import Lexicon, WordSpace
 from densray.errors import DensRayError, LexiconError, MissingExtraError
+from densray.explorer import settings
 from densray.explorer.server import Guard, check_ready
 from densray.explorer.settings import DEFAULTS, MAX_ADDRESS_LENGTH, AxisChoice, Settings
 from densray.explorer.widgets import in_controls
@@ -151,6 +153,31 @@ def test_messages_name_controls_of_the_page() -> None:
     assert said == "This file has 3 columns. Say which they are: “Column of words”, “Column of labels” (names)."
 
 
+def test_numbers_of_tables_are_written_as_everywhere_and_stay_numbers_to_sort_by() -> None:
+    testing = pytest.importorskip("streamlit.testing.v1", reason="the extra `explore` (streamlit) is not installed")
+    pyarrow = pytest.importorskip("pyarrow")
+    page = testing.AppTest.from_string(
+        "from densray.explorer.widgets import table\n"
+        "from densray.report import Column\n"
+        "rows = [{'word': 'a', 'x': -0.0001, 'n': 12345}, {'word': '<b>', 'x': -1234.5}, {'word': 'c', 'n': 1}]\n"
+        "table(rows, ['word', Column('x', 'the score', decimals=3), 'n'], help={'x': 'what it is'})\n"
+    ).run(timeout=60)
+    shown = page.dataframe[0].proto.arrow_data.styler.display_values
+    written = pyarrow.ipc.open_stream(shown).read_pandas()
+    assert written["x"].tolist() == ["0.000", "−1,234.500", "–"]
+    assert written["n"].tolist() == ["12,345", "–", "1"]
+    assert page.dataframe[0].value["x"].tolist()[:2] == [-0.0001, -1234.5]
+    assert "the score" in page.dataframe[0].proto.columns
+
+
+def test_no_page_writes_numbers_in_a_way_of_its_own() -> None:
+    folder = Path(settings.__file__).parent
+    for path in folder.rglob("*.py"):
+        text = path.read_text("utf-8")
+        assert not re.search(r"NumberColumn|ProgressColumn|%\.\df", text), path.name
+        assert "st.subheader" not in text, path.name  # two levels below the title: one would be left out
+
+
 class TestTheWorkbench:
     def test_the_space_is_shared_and_never_copied(self, googlenews):
         bench = Workbench(googlenews)
@@ -251,6 +278,25 @@ class TestTheGuard:
         assert dict(start["headers"])[b"content-length"] == str(len(body["body"])).encode()
         assert b"content-security-policy" in dict(start["headers"])
         assert b"window.__streamlit" not in b"".join(part.get("body", b"") for part in ask("/_stcore/health"))
+
+    def test_the_first_page_asked_for_by_its_name_is_found_where_it_is(self):
+        async def application(scope, receive, send):
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+
+        def ask(path, home):
+            sent = []
+
+            async def keep(message):
+                sent.append(message)
+
+            headers = [(b"host", b"127.0.0.1:8501")]
+            scope = {"type": "http", "method": "GET", "path": path, "query_string": b"high=rich", "headers": headers}
+            asyncio.run(Guard(application, port=8501, home=home)(scope, None, keep))
+            return sent[0]["status"] if sent else 200, dict(sent[0]["headers"]).get(b"location") if sent else None
+
+        assert ask("/axis", "axis") == (307, b"/?high=rich")
+        assert ask("/_stcore/health", "axis")[0] == 200
+        assert ask("/axis/", "layers")[1] is None
 
     def test_browsers_are_told_to_load_nothing_from_outside_and_to_frame_it_nowhere(self):
         policy = answer(OURS)[2]["content-security-policy"]

@@ -30,7 +30,7 @@ class TestAsk:
         solver = make_solver("intcos-original", googlenews).fit(pairs_of_text(DEFAULTS["pairs"]).categories[0])
         expected = solver.predict("uncle")
         assert not page.exception
-        assert page.subheader[0].value == "uncle → aunt"
+        assert page.header[0].value == "uncle → aunt"
         shown = page.dataframe[0].value
         assert list(shown["word"]) == [answer.word for answer in expected]
         assert list(shown["cosine"]) == pytest.approx([answer.parts["cosine"] for answer in expected], abs=1e-6)
@@ -59,7 +59,7 @@ class TestAsk:
         page.text_area(key="setting pairs").set_value(PAIRS).run()
         page.text_input(key="setting query").set_value("king").run()
         page.selectbox(key="setting solver").set_value("3cosadd").run()
-        assert page.subheader[0].value == "king → queen"
+        assert page.header[0].value == "king → queen"
         found = {name: asked(value) for name, value in page.query_params.items()}
         assert found == {"pairs": PAIRS, "query": "king", "solver": "3cosadd"}
 
@@ -74,7 +74,7 @@ class TestAsk:
     def test_a_right_answer_that_cannot_be_one_leaves_the_others(self):
         page = open_page("analogies", expected="uncle")
         assert "is the query itself" in texts(page.warning)
-        assert page.subheader[0].value == "uncle → aunt"
+        assert page.header[0].value == "uncle → aunt"
         assert "“auntt” is not in the space" in texts(open_page("analogies", expected="auntt").warning)
 
     def test_many_pairs_are_learned_from_beside_the_page_with_the_same_answers(self, googlenews, monkeypatch):
@@ -103,7 +103,7 @@ class TestAsk:
 
     def test_pairs_with_a_missing_word_are_named_and_left_out(self):
         page = open_page("analogies", pairs=f"{PAIRS}\nhusbandd wife")
-        assert page.subheader[0].value == "uncle → aunt"
+        assert page.header[0].value == "uncle → aunt"
         assert "husbandd : wife" in texts(page.caption)
         missing = page.dataframe[0].value
         assert list(missing["missing"]) == ["husbandd"]
@@ -125,7 +125,7 @@ class TestAsk:
         page = open_page("analogies", **address)
         assert said in texts(page.error)
         assert not page.exception
-        assert not page.subheader
+        assert not page.header
 
     def test_a_missing_query_gets_the_nearest_spelling(self):
         assert "It has “uncles”" in texts(open_page("analogies", query="unclees").warning)
@@ -143,7 +143,7 @@ class TestAsk:
         page = open_page("analogies", solver="nonsense", rotation="nonsense", part="nonsense")
         assert page.selectbox(key="setting solver").value == next(iter(SOLVERS))
         assert page.selectbox(key="setting rotation").value == "densray-unit"
-        assert page.subheader[0].value == "uncle → aunt"
+        assert page.header[0].value == "uncle → aunt"
 
 
 class TestTheBenchmark:
@@ -225,7 +225,7 @@ class TestAskingAgain:
         monkeypatch.setattr(analogy_benchmark, "write_setting", written.__setitem__)
         analogy_benchmark.ask_again(googlenews, google["family"], name, miss)
         page = open_page("analogies", **written)
-        assert page.subheader[0].value == f"{miss.query} → {miss.words[0]}"
+        assert page.header[0].value == f"{miss.query} → {miss.words[0]}"
         assert f"“{miss.answers[0]}” is answer {miss.rank} of" in texts(page.caption)
 
     def test_all_listed_answers_go_into_ask(self, googlenews, monkeypatch):

@@ -102,6 +102,13 @@ def test_a_long_step_shows_its_progress_and_can_be_cancelled(visitor):
     assert "Trust:" not in visitor.text
 
 
+def test_an_address_of_no_page_is_told(visitor):
+    visitor.go("nosuch")
+    visitor.page.get_by_text("There is no page “nosuch” here; this is Axis.").wait_for()
+    visitor.follow("Map")
+    assert "There is no page" not in visitor.text
+
+
 def test_script_in_a_word_list_is_shown_as_text(visitor):
     nasty = "<script>alert(1)</script>\n<img src=x onerror=alert(2)>\n![x](http://evil.example/x.png)\n[a](javascript:alert(3))"
     visitor.go().type("Words at the high end", nasty)

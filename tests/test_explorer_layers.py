@@ -75,7 +75,7 @@ def test_the_layer_that_reads_the_concept_is_looked_at_first(planted):
     assert {row["mark"] for row in [*high, *low]} == {"✓"}
     assert "40 of 40 are in the half of their label" in texts(page.caption)
     page.selectbox(key="setting layer").set_value("0").run()
-    assert "Texts at both ends, after layer 0" in texts(page.subheader)
+    assert "Texts at both ends, after layer 0" in texts(page.header)
     assert "✗" in {row["mark"] for row in page.dataframe[1].value.to_dict("records")}
     assert page.query_params["layer"] in ("0", ["0"])
 
@@ -107,6 +107,33 @@ def test_a_text_of_ones_own_is_coloured_token_by_token(tiny):
     assert "<b>" not in shown
     scores = page.dataframe[-1].value.to_dict("records")
     assert [row["token"].strip() for row in scores] == ["<", "b", ">", "nurse"]
+
+
+def test_the_python_of_the_page_runs_and_gives_what_it_shows(tiny, tmp_path, monkeypatch, capsys):
+    layers.use(States.open(tiny / "states"))
+    page = open_page("layers", own_text="the nurse was tired", layer="1", **QUICK)
+    if page.button:  # the model was not loaded before
+        page.button[-1].click().run(timeout=60)
+    (code,) = [each.value for each in page.code if "import" in each.value]
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(compile(code, "layers", "exec"), names)
+    assert (tmp_path / "layers.html").is_file()
+    shown = page.dataframe[-1].value.to_dict("records")
+    assert [row["score"] for row in shown] == pytest.approx(names["scores"][1:].tolist())
+    assert page.dataframe[0].value["AUROC"].tolist() == pytest.approx([one.auc for one in names["result"].chosen])
+
+
+def test_the_python_reads_uploaded_labels(planted, tmp_path, monkeypatch):
+    from densray.explorer.settings import layers_code
+
+    code = layers_code("states", "labels.txt", ["mean-difference"], 1, "mean-difference", "")
+    (tmp_path / "labels.txt").write_text("\n".join(map(str, planted.labels)))
+    monkeypatch.setattr(States, "open", lambda folder: planted.labelled(None))
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(compile(code, "layers", "exec"), names)
+    assert names["result"].chosen[0].layer == 1
 
 
 def test_a_model_with_other_weights_is_refused(tiny, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -65,8 +66,14 @@ def test_one_axis_is_compared_across_two_spaces(spaces: list[str]) -> None:
     assert (moved[0]["ratio"] > 0).all()
     assert (moved[1]["ratio"] < 0).all()
     assert list(moved[2]["word"]) == ["company"]
+    assert any("Words by the change of the standardised score" in each for each in names_of_charts(page))
     half = open_page("axis", **lists, other="now", other_high="good")
     assert "Type words under “Words at the low end there” too" in texts(half.info)
+
+
+def names_of_charts(page: Any) -> list[str]:
+    """What each chart of a page is called for readers of screens."""
+    return [each.proto.alt for each in page.get("vega_lite_chart")]
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ def test_memory_stays_flat_over_five_hundred_interactions(space: tuple[str, list
 
 def measure_memory(path: str, words: list[str], interactions: int) -> tuple[float, list[float]]:
     """Return the megabytes a server holds after a hundred interactions of one visitor, and after each 50 more."""
-    with explorer(path, ("-c", _KEEPS_LITTLE)) as address:
+    with explorer(path, program=("-c", _KEEPS_LITTLE)) as address:
         process, visitor, looked = _server(address), Visitor(address), views(words)
         held = []
         for number in range(1, 101 + interactions):

@@ -172,6 +172,18 @@ def test_where_no_word_moved_one_way_the_chart_has_no_heading_for_it() -> None:
         figures.moved_words([CHANGES[3]])
 
 
+def test_words_marked_in_a_histogram_have_room_beside_their_scores() -> None:
+    scores = np.linspace(-1.0, 1.0, 201)
+    plain = figures.score_histogram(scores).to_dict()["layer"][0]["encoding"]["x"]["scale"]["domain"]
+    marked = [{"word": "extraordinarily", "score": 1.0}, {"word": "bad", "score": -0.2}]
+    wider = figures.score_histogram(scores, marked=marked).to_dict()["layer"][0]["encoding"]["x"]["scale"]["domain"]
+    assert plain == [-1.0, 1.0]
+    assert wider[0] == -1.0
+    assert (wider[1] - 1.0) / (wider[1] - wider[0]) == pytest.approx(
+        min(text_width("extraordinarily", font_size=12) / 210, 0.5)
+    )
+
+
 def test_counts_have_whole_ticks() -> None:
     drawn = figures.score_histogram(RNG.normal(size=2600), {"high": [1.0], "low": [-1.0, -1.0]}).to_dict()
     words, seeds = (layer["encoding"]["y"]["axis"]["values"] for layer in drawn["layer"])

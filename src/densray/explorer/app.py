@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from urllib.parse import unquote, urlsplit
 
 import streamlit as st
 
@@ -31,6 +32,9 @@ _LOOK = """<style>
 @media (max-width: 640px) {
   [data-testid="stMainBlockContainer"] { padding-left: 1rem; padding-right: 1rem; }
 }
+[data-testid="stHeading"] h2 { font-size: 1.5rem; padding: 0.75rem 0 0.5rem; }
+[data-testid="stMetricLabel"] p { white-space: normal !important; }
+[data-testid="stHorizontalBlock"]:has([data-testid="stMetric"]) { align-items: end; }
 [data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] p { opacity: 1; color: inherit; }
 @media (prefers-color-scheme: dark) {
   button[data-variant="segmented_control"][aria-checked="true"] p { color: #E8E6E3; }
@@ -52,7 +56,20 @@ def run() -> None:
     ]
     chosen = st.navigation(pages, position="hidden")
     name = next(name for name, page in zip(PAGES, pages, strict=True) if page == chosen)
+    asked = unknown_page(str(st.context.url or ""))
+    if asked:
+        st.warning(plain(f"There is no page “{asked}” here; this is {PAGES[name].TITLE}. The sidebar has all pages."))
     show_page(name, lambda: sidebar.show_navigation(pages, chosen, [page.ICON for page in PAGES.values()]))
+
+
+def unknown_page(url: str) -> str:
+    """Return the page that an address names and the explorer does not have; nothing where it has it.
+
+    >>> unknown_page("http://127.0.0.1:8501/nosuch?x=1"), unknown_page("http://127.0.0.1:8501/map")
+    ('nosuch', '')
+    """
+    asked = unquote(urlsplit(url).path).strip("/")
+    return "" if asked in PAGES else asked[:60]
 
 
 def show_page(name: str, navigate: Callable[[], None] | None = None) -> None:

@@ -8,6 +8,7 @@ import threading
 import time
 import webbrowser
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +35,12 @@ class Guard:
     app : ASGI application
     port : int
         Where the explorer listens.
+    home : str, optional
+        The page that has no name in its address; asked for by its name, it is found there.
     """
 
-    def __init__(self, app: App, *, port: int) -> None:
-        self.app = app
+    def __init__(self, app: App, *, port: int, home: str = "") -> None:
+        self.app, self.home = app, home
         usual = "" if port == 80 else f":{port}"  # browsers leave the usual port out
         self.hosts = {f"{name}{usual}" for name in ("127.0.0.1", "localhost")}
         self.origins = {f"http://{host}" for host in self.hosts}
@@ -61,6 +64,12 @@ class Guard:
         """Pass a request on, or refuse it."""
         if scope["type"] == "lifespan" or self._is_ours(scope):
             send = self._adding_headers(send)
+            if self.home and scope.get("path") == f"/{self.home}":
+                asked = scope.get("query_string", b"")
+                where = (b"location", b"/" + (b"?" + asked if asked else b""))
+                await send({"type": "http.response.start", "status": 307, "headers": [where]})
+                await send({"type": "http.response.body", "body": b""})
+                return
             if scope["type"] == "http" and scope.get("method") == "GET" and _is_page(scope["path"]):
                 plain = [(name, value) for name, value in scope["headers"] if name.lower() != b"accept-encoding"]
                 scope, send = {**scope, "headers": plain}, _naming_the_server(send)
@@ -90,6 +99,19 @@ class Guard:
 
 #: Without it the client of a page below the first looks for its server in two places, and one is not there.
 _WHERE = b"<script>window.__streamlit = {BACKEND_BASE_URL: window.location.origin}</script>"
+#: What draws charts; a browser would only fetch it when it has met the first one.
+_CHART_CODE = ("ArrowVegaLiteChart.*.js", "embed.*.js")
+
+
+@cache
+def _head_of_page() -> bytes:
+    """Return what is added to the head of every page: where the server is, and what to fetch beforehand."""
+    import streamlit
+
+    folder = Path(streamlit.__file__).parent / "static" / "static" / "js"
+    files = [file.name for pattern in _CHART_CODE for file in sorted(folder.glob(pattern))]
+    hints = "".join(f'<link rel="modulepreload" crossorigin href="/static/js/{name}">' for name in files)
+    return _WHERE + hints.encode()
 
 
 def _is_page(path: str) -> bool:
@@ -106,7 +128,7 @@ def _naming_the_server(send: Send) -> Send:
         if message["type"] == "http.response.start" or message.get("more_body"):
             return
         start, *bodies = held
-        page = b"".join(body.get("body", b"") for body in bodies).replace(b"<head>", b"<head>" + _WHERE, 1)
+        page = b"".join(body.get("body", b"") for body in bodies).replace(b"<head>", b"<head>" + _head_of_page(), 1)
         kept = [(name, value) for name, value in start["headers"] if name.lower() != b"content-length"]
         length = [(b"content-length", str(len(page)).encode())] if page else []
         await send({**start, "headers": [*kept, *length]})
@@ -174,7 +196,9 @@ def launch(
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
         logging.getLogger(name).setLevel(logging.WARNING)
     threading.Thread(target=_announce, args=(port, address, browser, ready), daemon=True).start()
-    app = streamlit.App(_SCRIPT, middleware=[Middleware(Guard, port=port)])
+    from densray.explorer.views import first_page  # all pages: the first visit waits for none of them
+
+    app = streamlit.App(_SCRIPT, middleware=[Middleware(Guard, port=port, home=first_page())])
     with single_threaded_blas():  # visitors and their long steps share the cores
         app.run(config=_configuration(port))
 

@@ -368,6 +368,7 @@ def spaces_code(
         [
             "from densray import Lexicon, load_lexicon, load_space",
             "from densray.axes import compare_spaces",
+            "from densray.figures import moved_words, save",
             "from densray.report import to_markdown",
         ],
         [_load(source, "first"), _load(other, "second"), *lines],
@@ -375,5 +376,39 @@ def spaces_code(
             f"found = compare_spaces(first, second, lexicon, {', '.join(options)})",
             "print(found.text())",
             "print(to_markdown(found))",
+            'save(moved_words(found), "moved.html")',
         ],
+    )
+
+
+def layers_code(folder: str, labels_file: str, methods: Sequence[str], layer: int, method: str, text: str) -> str:
+    """Return the code of Layers: the comparison and its chart, the texts at both ends, a text of one's own."""
+    opened = [f"states = States.open({folder!r})"]
+    if labels_file:
+        read = f"LabelledTexts.read_labels({labels_file!r})"
+        opened.append(f"states = states.labelled(*{read})  # the file you uploaded")
+    own = [
+        "loaded = load_model(states.model, sentence_encoder=False)",
+        f"found = read_tokens(loaded.model, loaded.tokenizer, {text!r},",
+        f"                    layers=[{layer}], first_token=states.first_token)",
+        f"scores = found.scores(result.axes[{layer}, {method!r}], states, {layer})",
+        "for token, score in list(zip(found.tokens, scores))[1:]:",
+        "    print(token, round(float(score), 2))",
+    ]
+    return _script(
+        [
+            "from densray.figures import save",
+            "from densray.states import LabelledTexts, States, compare_layers, load_model, read_tokens",
+        ],
+        opened,
+        [
+            f"result = compare_layers(states, methods={list(methods)!r})",
+            "for one in result.chosen:",
+            "    print(one.method, one.layer, round(one.auc, 3))",
+            'save(result.figure(), "layers.html")',
+            f"texts = result.ranked_texts(states, {layer}, {method!r})",
+            "for row in texts[:12] + texts[-12:]:",
+            '    print(round(row["held_out"], 2), row["label"], row["text"])',
+        ],
+        own if text else [],
     )

@@ -121,7 +121,8 @@ def show_help() -> None:
             st.markdown(_GLOSSARY)
         links = documentation_links()
         named = " · ".join(f"[{name}]({address})" for name, address in links.items())
-        st.caption(f"densray {__version__}" + (f" · {named}" if named else " · help: densray --help"))
+        where = named or "more in the folder docs of the source, and by `densray --help` at a terminal"
+        st.caption(f"densray {__version__} · {where}")
 
 
 @cache

@@ -15,7 +15,8 @@ from densray.errors import ARGUMENT, DensRayError
 from densray.explorer.settings import Settings
 from densray.explorer.workbench import Abandoned, Job, Step, Workbench, current
 from densray.figures._style import for_page
-from densray.report import typeset
+from densray.report import Column, typeset
+from densray.report._numbers import MISSING
 
 Found = TypeVar("Found")
 
@@ -188,6 +189,48 @@ def charts(figures: Mapping[str, Any], *, columns: int, titles: bool = True) -> 
                 if titles:
                     st.markdown(f"**{plain(name)}**")
                 chart(figures[name])
+
+
+def heading(text: str, **more: Any) -> None:
+    """Show the heading of a part of a page: one level below its title, so that none is left out between them."""
+    st.header(plain(text), **more)
+
+
+def table(
+    rows: Sequence[Mapping[str, Any]],
+    columns: Sequence[Column | str],
+    *,
+    help: Mapping[str, str] | None = None,
+    widths: Mapping[str, Any] | None = None,
+    place: Any = st,
+    **more: Any,
+) -> Any:
+    """Show rows as a table: columns sort by their numbers and show them as everything else does.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+    columns : sequence of Column or str
+        In order; a string stands for ``Column(key)``, as in a table of a report.
+    help, widths : mapping, optional
+        By the key of a column: what its heading says on hovering, and how wide it is.
+    **more
+        For Streamlit: `height`, `key`, `on_select`, `selection_mode`.
+    """
+    import pandas
+
+    shown = [Column(each) if isinstance(each, str) else each for each in columns]
+    frame = pandas.DataFrame([{each.key: row.get(each.key) for each in shown} for row in rows],
+                             columns=[each.key for each in shown])  # fmt: skip
+    numbers = {each.key: each.show for each in shown if frame[each.key].dtype.kind in "iuf"}
+    config = {
+        each.key: st.column_config.Column(
+            each.heading, help=(help or {}).get(each.key), width=(widths or {}).get(each.key)
+        )
+        for each in shown
+    }
+    styled = frame.style.format(numbers, na_rep=MISSING)
+    return place.dataframe(styled, hide_index=True, column_config=config, **more)
 
 
 def download(label: str, file_name: str, content: Callable[[], bytes], *, help: str | None = None) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from densray.errors import DataError
-from densray.figures._scatter import few_ticks
+from densray.figures._scatter import few_ticks, text_width
 from densray.figures._style import (
     BLUE,
     GREY,
@@ -32,6 +32,8 @@ Scores = NDArray[np.float64]
 _WIDTH = 420
 #: Pixels: of the two parts of a histogram, between them, and of a line of marked words.
 _UPPER, _LOWER, _BETWEEN, _LINE = 150, 80, 14, 14
+#: Pixels: of the letters of marked words, and of the narrowest chart they have to fit.
+_FONT, _NARROWEST = 12, 210
 
 
 def score_histogram(
@@ -69,8 +71,9 @@ def score_histogram(
     pointed = checked_rows(marked, "word", "score") if marked else []
     own = np.array([row["score"] for row in pointed], dtype=np.float64)
     edges = np.histogram_bin_edges(np.concatenate([words, own, *groups.values()]), bins=n_bins)
+    domain = _with_room(pointed, *edges[[0, -1]].tolist())
     alt = altair()
-    across = alt.X("from:Q", title=axis, bin="binned", scale=alt.Scale(domain=edges[[0, -1]].tolist(), nice=False),
+    across = alt.X("from:Q", title=axis, bin="binned", scale=alt.Scale(domain=list(domain), nice=False),
                    axis=alt.Axis(grid=False, tickCount=few_ticks("width", 70)))  # fmt: skip
     top = _LINE * len(pointed)
     upper = _bars(_counted({"vocabulary": words}, edges), "words", across, top, top + _UPPER).encode(
@@ -83,7 +86,7 @@ def score_histogram(
         legend = alt.Legend(title=None, orient="bottom", columns=1, labelLimit=300)
         lower = _bars(_counted(groups, edges), "seeds", across, bottom - _LOWER, bottom)
         layers.append(lower.encode(color=alt.Color("group:N", scale=colors, legend=legend)))
-    layers += _pointers(pointed, edges[[0, -1]].tolist(), bottom)
+    layers += _pointers(pointed, domain, bottom)
     said = f"Histogram of {axis}: {words.size:,} words" + "".join(
         f", {len(each):,} {name}" for name, each in groups.items()
     )
@@ -127,6 +130,18 @@ def _whole_ticks(most: int) -> list[int]:
     return list(range(0, most + 1, step))
 
 
+def _with_room(rows: Sequence[Row], low: float, high: float) -> tuple[float, float]:
+    """Return a range in which words written outwards from their scores are not cut, however narrow the chart."""
+    middle = (low + high) / 2
+    for row in (*rows, *rows):  # twice: room on one side makes the other's smaller
+        score, share = float(row["score"]), min(text_width(row["word"], font_size=_FONT) / _NARROWEST, 0.5)
+        if score > middle:
+            high = max(high, (score - share * low) / (1 - share))
+        else:
+            low = min(low, (score - share * high) / (1 - share))
+    return low, high
+
+
 def _pointers(rows: Sequence[Row], domain: Sequence[float], bottom: int) -> list[Any]:
     """Return a line for each word at its score, with the word on a line of its own above."""
     if not rows:
@@ -141,7 +156,7 @@ def _pointers(rows: Sequence[Row], domain: Sequence[float], bottom: int) -> list
     base = alt.Chart(values(lines)).encode(x=alt.X("score:Q"), tooltip=shown_on_hover(rows, "word", "score", "rank"))
     up = alt.Y("line:Q", scale=height, axis=None)
     rules = base.mark_rule(color=ink(), strokeWidth=1.4).encode(y=up, y2=alt.datum(bottom))
-    look = {"baseline": "middle", "fontSize": 12, "fontWeight": "bold", "color": ink()}
+    look = {"baseline": "middle", "fontSize": _FONT, "fontWeight": "bold", "color": ink()}
     texts = [
         base.transform_filter(f"{'' if is_right else '!'}datum.is_right")
         .mark_text(align="left" if is_right else "right", dx=5 if is_right else -5, **look)

@@ -26,15 +26,18 @@ from densray.explorer.widgets import (
     choose_several,
     chosen_bench,
     complain,
+    heading,
     plain,
     settings,
     show_code,
     show_step,
+    table,
     write_setting,
 )
 from densray.explorer.words import missing_word, pairs_of_text, text_of_pairs
 from densray.explorer.workbench import Step, Workbench
 from densray.figures import analogy_heat_map, answer_parts
+from densray.report import Column
 from densray.rotations import METHODS
 from densray.space import WordSpace
 
@@ -158,7 +161,7 @@ def _show_answers(space: WordSpace, query: str, found: _Answered) -> None:
     if not answers:
         st.info("No word of the space is left to answer.")
         return
-    st.subheader(plain(f"{query} → {answers[0].word}"), anchor=False)
+    heading(f"{query} → {answers[0].word}", anchor=False)
     if right is not None and right.rank > 1:
         st.caption(plain(f"“{right.word}” is answer {right.rank:,} of {len(space):,}."))
     if right is not None and right.rank > len(answers):
@@ -189,8 +192,8 @@ def _drawn(answers: Sequence[Answer], parts: Sequence[str], expected: str) -> di
 
 def _show_table(answers: Sequence[Answer]) -> None:
     rows = [{"rank": one.rank, "word": one.word, "score": one.score, **one.parts} for one in answers]
-    numbers = {name: st.column_config.NumberColumn(format="%.3f") for name in ("score", *answers[0].parts)}
-    st.dataframe(rows, hide_index=True, column_config=numbers, height="content")
+    numbers = [Column(name, decimals=3) for name in ("score", *answers[0].parts)]
+    table(rows, ["rank", "word", *numbers], height="content")
 
 
 _ALL = "all sections"
@@ -276,27 +279,25 @@ def _show_coverage(bench: Workbench, analogies: AnalogySet, chosen: Sequence[Usa
 
 
 def _show_results(bench: Workbench, results: Sequence[AnalogyResult], category: AnalogyCategory | None) -> None:
-    share = {"format": "%.3f", "min_value": 0.0, "max_value": 1.0}
-    columns = {
-        "right": st.column_config.ProgressColumn(
-            "first answer right", help="The share of the questions whose first answer is a right one.", **share
-        ),
-        "among": st.column_config.ProgressColumn(
-            f"right among the first {results[0].k}", help="The share with a right answer among so many.", **share
-        ),
-        "reciprocal": st.column_config.ProgressColumn(
-            "mean reciprocal rank", help="Of the best right answer: 1 where it is first, 1/2 where second.", **share
-        ),
-        "macro": st.column_config.NumberColumn(
-            "mean over sections", format="%.3f", help="Of first answers right: every section counts the same."
-        ),
+    columns: list[Column | str] = [
+        "solver",
+        Column("right", "first answer right", decimals=3),
+        Column("among", f"right among the first {results[0].k}", decimals=3),
+        Column("reciprocal", "mean reciprocal rank", decimals=3),
+        *([] if category else [Column("macro", "mean over sections", decimals=3)]),
+    ]
+    help = {
+        "right": "The share of the questions whose first answer is a right one.",
+        "among": "The share with a right answer among so many.",
+        "reciprocal": "Of the best right answer: 1 where it is first, 1/2 where second.",
+        "macro": "Of first answers right: every section counts the same.",
     }
     rows = [
         {"solver": one.solver, "right": one.micro, "among": one.precision_at_k, "reciprocal": one.reciprocal_rank,
-         **({} if category else {"macro": one.macro})}
+         "macro": one.macro}
         for one in results
     ]  # fmt: skip
-    st.dataframe(rows, hide_index=True, column_config=columns, height="content")
+    table(rows, columns, help=help, height="content")
     if category is None:
         cells = [
             {"category": one.category, "method": result.solver, "precision": one.precision}
@@ -326,9 +327,9 @@ def _show_questions(bench: Workbench, results: Sequence[AnalogyResult], category
     st.caption(f"{len(asked):,} questions{several}. Select a row to ask it again and see the parts of the scores.")
     asked = asked[:_MOST_ROWS]
     examples = any(question.example for _, question in asked)
-    st.dataframe([_row(*each, examples=examples) for each in asked], hide_index=True, key="questions",
-                 selection_mode="single-row",
-                 on_select=lambda: _ask_selected(bench.space, category, asked))  # fmt: skip
+    rows = [_row(*each, examples=examples) for each in asked]
+    table(rows, list(rows[0]), key="questions", selection_mode="single-row",
+          on_select=lambda: _ask_selected(bench.space, category, asked))  # fmt: skip
 
 
 def _row(solver: str, question: Prediction, *, examples: bool) -> dict[str, Any]:

@@ -33,16 +33,18 @@ from densray.explorer.widgets import (
     chosen_bench,
     complain,
     download,
+    heading,
     plain,
     settings,
     show_code,
     show_step,
+    table,
     written,
 )
 from densray.explorer.words import file_stem, find_words
 from densray.explorer.workbench import Axis, Workbench, identity
 from densray.figures import ranked_words, score_histogram, seed_influence
-from densray.report import show_count, show_estimate, show_number, show_share
+from densray.report import Column, show_count, show_estimate, show_number, show_share
 from densray.rotations import name_method
 
 TITLE, ICON = "Axis", ":material/straighten:"
@@ -66,7 +68,8 @@ def show() -> str | None:
     own = _choose_own_words(bench)
     left, right = st.columns([3, 2], gap="large")
     ends, histogram = left.empty(), right.empty()
-    _draw(bench, axis, wanted.name, own, (ends, histogram))
+    if not bench.diagnosis(axis).is_known:
+        _draw(bench, axis, wanted.name, own, (ends, histogram))  # at once; its bars follow
     neutral, found = right.container(), st.container()
     diagnosis = None
     with verdict, complain():
@@ -199,18 +202,24 @@ def _show_own_words(bench: Workbench, axis: Axis, own: list[str], diagnosis: Dia
         }
         for entry in _entries(bench, axis, own, diagnosis)
     ]
-    number = partial(st.column_config.NumberColumn, format="%.3f")
-    columns = {
-        "rank": st.column_config.NumberColumn("rank", format="localized", help="1 is the highest score."),
-        "score": number("score", help="The coordinate on the axis."),
-        "standard_error": number("±", help="One standard error: what other seeds of this kind would change."),
-        "probability": number("P(high)", help="The probability that a word like the seeds with this score is of the "
-                              "high end."),
-        "neighbors": st.column_config.TextColumn("nearest words", help="By cosine, in the whole space."),
-    }  # fmt: skip
+    columns: list[Column | str] = [
+        "word",
+        Column("rank"),
+        Column("score", decimals=3),
+        Column("standard_error", "±", decimals=3),
+        Column("probability", "P(high)", decimals=3, open_ends=True),
+        Column("neighbors", "nearest words"),
+    ]
+    help = {
+        "rank": "1 is the highest score.",
+        "score": "The coordinate on the axis.",
+        "standard_error": "One standard error: what other seeds of this kind would change.",
+        "probability": "The probability that a word like the seeds with this score is of the high end.",
+        "neighbors": "By cosine, in the whole space.",
+    }
     kept = {key for row in rows for key, value in row.items() if value is not None}
-    shown = [{key: value for key, value in row.items() if key in kept} for row in rows]
-    st.dataframe(shown, hide_index=True, height="content", column_config=columns)
+    known = [each for each in columns if isinstance(each, str) or each.key in kept]
+    table(rows, known, help=help, height="content")
 
 
 def _suggest_seeds(bench: Workbench, axis: Axis) -> None:
@@ -235,7 +244,8 @@ def _suggest_seeds(bench: Workbench, axis: Axis) -> None:
 def _show_details(diagnosis: Diagnosis) -> None:
     """Show all figures, and the seeds that move the axis or pull against the rest."""
     with st.expander("All figures, and the seeds behind them"):
-        _show_table(diagnosis.tables()[0])
+        figures = diagnosis.tables()[0]
+        table(figures.rows, figures.columns)
         left, right = st.columns([3, 2], gap="large")
         with left:
             st.markdown("**Seeds that move the axis most**")
@@ -260,10 +270,6 @@ def _seed_button(word: str, kind: str) -> None:
     st.button(plain(word), key=f"{kind} {word}", icon=":material/close:", on_click=without_seed, args=(word,))
 
 
-def _show_table(table: Any) -> None:
-    st.dataframe([dict(row) for row in table.rows], hide_index=True)
-
-
 def _show_change(bench: Workbench, wanted: AxisChoice, axis: Axis) -> None:
     """Show what the seeds taken out have changed."""
     removed = removed_seeds(wanted)
@@ -273,25 +279,22 @@ def _show_change(bench: Workbench, wanted: AxisChoice, axis: Axis) -> None:
     before = find_axis(bench, lexicon_of(whole, bench.space), wanted.method)
     axes = before.rotation.components_[0], axis.rotation.components_[0]
     change = axis_change(before.ranking, axis.ranking, axes)
-    st.subheader("What changed")
+    heading("What changed")
     without = f"Without {', '.join(removed[:10])} the axis turned by {show_number(change.degrees, 1)}°; "
     st.markdown(
         plain(f"{without}the order of the vocabulary correlates at {show_number(change.spearman)} with what it was.")
     )
-    columns = {
-        "before": st.column_config.NumberColumn("rank before", format="localized"),
-        "after": st.column_config.NumberColumn("rank after", format="localized"),
-        "shift": st.column_config.NumberColumn("shift (sd)", format="%.2f", help="In standard deviations."),
-    }
+    columns: list[Column | str] = ["word", Column("before", "rank before"), Column("after", "rank after"),
+               Column("shift", "shift (sd)", decimals=2)]  # fmt: skip
     for place, title, rows in zip(st.columns(2), ("Risen most", "Fallen most"), (change.risen, change.fallen),
                                   strict=True):  # fmt: skip
         place.caption(title)
-        place.dataframe(rows, hide_index=True, column_config=columns)
+        table(rows, columns, help={"shift": "In standard deviations."}, place=place)
 
 
 def _offer_downloads(bench: Workbench, wanted: AxisChoice, axis: Axis, diagnosis: Diagnosis | None) -> None:
     """Offer the induced lexicon and the rotation as files."""
-    st.subheader("Downloads")
+    heading("Downloads")
     stem = file_stem(wanted.name, otherwise="axis")
     model = axis.model if diagnosis is None else diagnosis.model
     with st.container(horizontal=True):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -22,17 +21,19 @@ from densray.explorer.widgets import (
     chosen_bench,
     complain,
     download,
+    heading,
     plain,
     settings,
     show_code,
     show_step,
+    table,
     write_several,
 )
 from densray.explorer.words import file_stem, find_words, lexicon_of_lists, pairs_of_text
 from densray.explorer.workbench import Workbench, benches
-from densray.figures import agreement_scatter, angle_heat_map
+from densray.figures import agreement_scatter, angle_heat_map, moved_words
 from densray.lexicon import Lexicon
-from densray.report import show_number, to_json
+from densray.report import Column, show_number, to_json
 from densray.rotations import METHODS
 
 TITLE, ICON = "Compare methods", ":material/compare_arrows:"
@@ -87,29 +88,36 @@ def _show_methods(place: Any, known: Sequence[dict[str, Any]], methods: Sequence
     if not methods:
         return
     found = {row["method"]: row for row in known}
-    rows = [found.get(method, {"method": method, "remark": "not tried yet"}) for method in methods]
+    rows = [{"remark": "", **found.get(method, {"method": method, "remark": "not tried yet"})} for method in methods]
     rows.sort(key=lambda row: -row.get("tau", -1.0))
     rows = [  # the best is not behind itself
         {key: value for key, value in row.items() if not key.startswith("behind")} if row.get("behind") == 0.0 else row
         for row in rows
     ]
-    number = partial(st.column_config.NumberColumn, format="%.3f")
-    columns = {
-        "method": st.column_config.TextColumn("method", help="How the axis is found."),
-        "tau": st.column_config.ProgressColumn("held-out τ", format="%.3f", min_value=0.0, max_value=1.0,
-                                               help="Kendall's τ-b of labels and scores: each seed is scored by an "
-                                               "axis found without it, in ten folds, the same for all methods."),
-        "tau_low": number("from", help="95% interval: a bootstrap over seeds."),
-        "tau_high": number("to", help="95% interval: a bootstrap over seeds."),
-        "behind": number("behind the best", help="How much lower its τ is than the highest."),
-        "behind_low": number("at least", help="95% interval of the difference, over the same resamples of seeds: a "
-                             "method is worse beyond chance where this is above 0."),
-        "behind_high": number("at most", help="95% interval of the difference."),
-        "seconds": st.column_config.NumberColumn("seconds", format="%.2f", help="Of one fit on all seeds."),
-        "remark": st.column_config.TextColumn("", width="large"),
-    }  # fmt: skip
-    shown = [{key: row.get(key) for key in columns} for row in rows]
-    place.dataframe(shown, hide_index=True, column_config=columns, height="content", placeholder="")
+    columns: list[Column | str] = [
+        "method",
+        Column("tau", "held-out τ", decimals=3),
+        Column("tau_low", "from", decimals=3),
+        Column("tau_high", "to", decimals=3),
+        Column("behind", "behind the best", decimals=3),
+        Column("behind_low", "at least", decimals=3),
+        Column("behind_high", "at most", decimals=3),
+        Column("seconds", decimals=2),
+        Column("remark", ""),
+    ]
+    help = {
+        "method": "How the axis is found.",
+        "tau": "Kendall's τ-b of labels and scores: each seed is scored by an axis found without it, in ten folds, the "
+        "same for all methods.",
+        "tau_low": "95% interval: a bootstrap over seeds.",
+        "tau_high": "95% interval: a bootstrap over seeds.",
+        "behind": "How much lower its τ is than the highest.",
+        "behind_low": "95% interval of the difference, over the same resamples of seeds: a method is worse beyond "
+        "chance where this is above 0.",
+        "behind_high": "95% interval of the difference.",
+        "seconds": "Of one fit on all seeds.",
+    }
+    table(rows, columns, help=help, widths={"remark": "large"}, place=place, height="content")
 
 
 def _show_differences(comparison: MethodComparison, name: str) -> None:
@@ -119,18 +127,16 @@ def _show_differences(comparison: MethodComparison, name: str) -> None:
         return
     left, right = st.columns(2, gap="large") if len(names) <= _SIDE_BY_SIDE else (st.container(), st.container())
     with left:
-        st.subheader("Angle between the axes")
+        heading("Angle between the axes")
         st.caption("In degrees; two random directions of this space would be close to 90° apart.")
         order = {method: place for place, method in enumerate(names)}
         cells = sorted(comparison.angles, key=lambda row: (order[row["first"]], order[row["second"]]))
         chart(angle_heat_map(cells))
     with right:
-        st.subheader("Words all of them disagree on")
+        heading("Words all of them disagree on")
         st.caption("The rank each method gives a word; spread: standard deviation of the percentile over methods.")
-        rows = [{key: row[key] for key in ("word", "spread", *names)} for row in comparison.disagreements]
-        ranks = {name: st.column_config.NumberColumn(name, format="localized") for name in names}
-        spread = st.column_config.NumberColumn("spread (%)", format="%.1f")
-        st.dataframe(rows, hide_index=True, height=420, column_config={"spread": spread, **ranks})
+        columns: list[Column | str] = ["word", Column("spread", "spread (%)", decimals=1), *names]
+        table(comparison.disagreements, columns, height=420)
     with complain():
         _show_pair(comparison, names)
     download(
@@ -140,7 +146,7 @@ def _show_differences(comparison: MethodComparison, name: str) -> None:
 
 def _show_pair(comparison: MethodComparison, names: Sequence[str]) -> None:
     """Show the words on which two methods part."""
-    st.subheader("Two methods, word by word")
+    heading("Two methods, word by word")
     places = st.columns(2)
     with places[0]:
         first = choice("One method", "first_method", names)
@@ -157,15 +163,16 @@ def _show_pair(comparison: MethodComparison, names: Sequence[str]) -> None:
     left, right = st.columns([3, 2], gap="large")
     with left:
         chart(agreement_scatter(comparison.agreement(first, second), methods=(first, second), fluid=True))
-    shift = st.column_config.NumberColumn("shift (sd)", format="%.2f")
+    columns: list[Column | str] = [
+        "word",
+        Column("before", first),
+        Column("after", second),
+        Column("shift", "shift (sd)", decimals=2),
+    ]
     with right:
         for title, rows in ((f"Higher by {second}", change.risen), (f"Higher by {first}", change.fallen)):
             st.caption(plain(title))
-            shown = [
-                {"word": row["word"], first: row["before"], second: row["after"], "shift": row["shift"]} for row in rows
-            ]
-            ranks = {name: st.column_config.NumberColumn(name, format="localized") for name in (first, second)}
-            st.dataframe(shown, hide_index=True, height=240, column_config={"shift": shift, **ranks})
+            table(rows, columns, height=240)
 
 
 _DRAWN = 2_000  # words of the chart: those that moved, then the most frequent
@@ -174,7 +181,7 @@ _DRAWN = 2_000  # words of the chart: those that moved, then the most frequent
 def show_comparison(bench: Workbench, lexicon: Lexicon, wanted: AxisChoice) -> None:
     """Show which words moved along the current axis from this space to another, where another is chosen."""
     others = [name for name in benches() if name != bench.name]
-    st.subheader("The same axis in another space")
+    heading("The same axis in another space")
     if not others:
         st.caption(
             "Decades, domains, models or languages side by side: start the explorer with several spaces, as in "
@@ -214,32 +221,41 @@ def _own_words(other: Workbench) -> tuple[Lexicon | None, tuple[tuple[str, str],
 def _show_spaces(bench: Workbench, other: Workbench, found: SpaceComparison) -> None:
     """Show how alike the two are, the words that moved most, and one's own words."""
     st.markdown(plain(found.text()))
-    left, right = st.columns([3, 2], gap="large")
+    own, _ = find_words(settings()["words"], bench.space)
+    mine = found.lookup(own)
+    left, right = st.columns(2, gap="large")
     with left:
         order = sorted(range(found.n_words), key=lambda row: (not found.moved[row], row))[:_DRAWN]
         chart(agreement_scatter(found.entries(order), methods=found.spaces, fluid=True))
     with right:
-        for title, rows in (("Risen most", found.risen), ("Fallen most", found.fallen)):
-            st.caption(plain(f"{title} from {bench.name} to {other.name}"))
-            _show_moved(found, rows)
-    own, _ = find_words(settings()["words"], bench.space)
-    if own:
-        st.caption("My words")
-        _show_moved(found, found.lookup(own))
+        st.markdown(f"**Moved most** from {plain(bench.name)} to {plain(other.name)}")
+        chart(moved_words(found, own=mine))
+    with st.expander("The same in numbers"):
+        for title, rows in (("Risen most", found.risen), ("Fallen most", found.fallen), ("My words", mine)):
+            if rows:
+                st.caption(plain(title))
+                _show_moved(found, rows)
     stem = file_stem(f"{bench.name} {other.name}", otherwise="spaces")
     download("Comparison .json", f"{stem}.json", lambda: to_json(found).encode(), help="The words that moved most.")
 
 
 def _show_moved(found: SpaceComparison, rows: list[dict[str, object]]) -> None:
-    number = partial(st.column_config.NumberColumn, format="%.2f")
     first, second = (name[:20] for name in found.spaces)
-    columns = {
-        "ratio": st.column_config.NumberColumn("in errors", format="%.1f", help="The difference divided by its error."),
-        "difference": number("difference", help="The score in the second space less that in the first."),
-        "error": number("±", help="One joint standard error: of seeds, and of words as frequent that did not move."),
-        "moved": st.column_config.CheckboxColumn("moved", help="Beyond chance, at a false discovery rate of 5%."),
-        "first": number(first, help="Score there, in standard deviations of the words compared."),
-        "second": number(second, help="Score there, in standard deviations of the words compared."),
+    columns: list[Column | str] = [
+        "word",
+        Column("ratio", "in errors", decimals=1),
+        Column("difference", decimals=2),
+        Column("error", "±", decimals=2),
+        Column("moved"),
+        Column("first", first, decimals=2),
+        Column("second", second, decimals=2),
+    ]
+    help = {
+        "ratio": "The difference divided by its error.",
+        "difference": "The score in the second space less that in the first.",
+        "error": "One joint standard error: of seeds, and of words as frequent that did not move.",
+        "moved": "Beyond chance, at a false discovery rate of 5%.",
+        "first": "Score there, in standard deviations of the words compared.",
+        "second": "Score there, in standard deviations of the words compared.",
     }
-    shown = [{key: row[key] for key in ("word", *columns)} for row in rows]
-    st.dataframe(shown, hide_index=True, height=260 if len(shown) > 6 else "content", column_config=columns)
+    table(rows, columns, help=help, height=260 if len(rows) > 6 else "content")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from densray._threads import Progress
 from densray.errors import DensRayError, TaskError
+from densray.explorer.settings import layers_code
 from densray.explorer.widgets import (
     NotYet,
     bound,
@@ -22,14 +23,17 @@ from densray.explorer.widgets import (
     choose_several,
     complain,
     download,
+    heading,
     plain,
     settings,
+    show_code,
     show_step,
+    table,
     write_setting,
 )
 from densray.explorer.words import file_stem
 from densray.explorer.workbench import Step, current
-from densray.report import show_number, to_json
+from densray.report import Column, show_number, to_json
 from densray.rotations import METHODS
 from densray.states import (
     LabelledTexts,
@@ -70,7 +74,7 @@ def show() -> None:
         st.info("No hidden states were given. Read those of a model, then start the explorer with their folder:")
         st.code("densray states MODEL sentences.csv -o states\ndensray explore states", language="sh")
         return
-    states = _with_labels(_opened)
+    states, labels_file = _with_labels(_opened)
     where = f"{len(states):,} texts · {len(states.layers)} layers × {states.width} dimensions · {states.pool}"
     st.markdown(f"**{plain(Path(states.model).name)}** · {plain(where)}")
     methods = choose_several("Methods", "layer_methods", list(METHODS), default=DEFAULT_METHODS)
@@ -84,15 +88,17 @@ def show() -> None:
     layer, method = _choose_layer(result, methods)
     with complain():
         _show_ends(result, states, layer, method)
-    st.subheader("A text of your own, token by token")
+    heading("A text of your own, token by token")
     with complain():
         _show_own_text(result, states, layer, method)
+    text = "" if states.pool == "encoder" else settings()["own_text"].strip()
+    show_code(layers_code(str(states.folder or "states"), labels_file, methods, layer, method, text))
 
 
-def _with_labels(states: States) -> States:
-    """Return the states with labels: their own, or those of a file."""
+def _with_labels(states: States) -> tuple[States, str]:
+    """Return the states with labels, their own or those of a file, and the name of that file."""
     if states.labels is not None:
-        return states
+        return states, ""
     st.info("These states hold no labels. Upload one label per text: a line each, or a table with a column label.")
     file = st.file_uploader("Labels of the texts", type=["txt", "csv", "tsv", "jsonl"], key="layer labels")
     if file is None:
@@ -100,7 +106,7 @@ def _with_labels(states: States) -> States:
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"labels{Path(file.name).suffix.lower()}"
         path.write_bytes(file.getvalue())
-        return states.labelled(*LabelledTexts.read_labels(path))
+        return states.labelled(*LabelledTexts.read_labels(path)), file.name
 
 
 def _comparison(states: States, methods: Sequence[str]) -> Step[LayerComparison]:
@@ -116,17 +122,16 @@ def _show_curves(result: LayerComparison, states: States) -> None:
     with left:
         chart(result.figure())
     with right:
-        table = result.tables()[0]
-        st.markdown(f"**{table.title}**")
+        chosen = result.tables()[0]
+        st.markdown(f"**{chosen.title}**")
         shown = [
             {"method": one.method, "layer": one.layer, "AUROC": one.auc, "p": one.p_value}
             | {"95%": f"{show_number(one.interval.low)} to {show_number(one.interval.high)}"}
             for one in result.chosen
         ]
-        number = st.column_config.NumberColumn(format="%.3f", width="small")
-        order = ("method", "layer", "AUROC", "95%", "p")
-        st.dataframe(shown, hide_index=True, column_order=order, column_config={"AUROC": number, "p": number})
-        for line in table.notes:
+        table(shown, ["method", "layer", Column("AUROC", decimals=3), "95%", Column("p", decimals=3, open_ends=True)],
+              widths={"AUROC": "small", "p": "small"})  # fmt: skip
+        for line in chosen.notes:
             st.caption(plain(line))
         notes = {f"Layer {score.layer}, {score.method}: {score.note}" for score in result.scores if score.note}
         for note in sorted(notes)[:3]:
@@ -152,26 +157,21 @@ def _choose_layer(result: LayerComparison, methods: Sequence[str]) -> tuple[int,
 def _show_ends(result: LayerComparison, states: States, layer: int, method: str) -> None:
     rows = result.ranked_texts(states, layer, method)
     right = sum(row["right"] for row in rows)
-    st.subheader(f"Texts at both ends, after layer {layer}")
+    heading(f"Texts at both ends, after layer {layer}")
     st.caption(
         f"Each text is scored by an axis that has not seen it, nor any of its group: the share of its fold that lies "
         f"below it. {right:,} of {len(rows):,} are in the half of their label (✓)."
     )
     low, high = result.ends
-    columns = {
-        "mark": st.column_config.TextColumn("", width=30),
-        "held_out": st.column_config.NumberColumn("below", format="%.2f", width=60),
-        "label": st.column_config.TextColumn("label", width=80),
-        "text": st.column_config.TextColumn("text", width="large"),
-    }
+    columns: list[Column | str] = [Column("mark", ""), Column("held_out", "below", decimals=2), "label", "text"]
+    widths = {"mark": 30, "held_out": 60, "label": 80, "text": "large"}
     for place, end, shown in zip(
         st.columns(2, gap="large"), (high, low), (rows[:_SHOWN], rows[::-1][:_SHOWN]), strict=True
     ):
         with place:
             st.markdown(f"**{plain(end)}**")
             marked = [{"mark": "✓" if row["right"] else "✗"} | row for row in shown]
-            st.dataframe([{key: row[key] for key in columns} for row in marked], hide_index=True,
-                         column_config=columns, height="content")  # fmt: skip
+            table(marked, columns, widths=widths, height="content")
 
 
 def _show_own_text(result: LayerComparison, states: States, layer: int, method: str) -> None:
@@ -187,7 +187,7 @@ def _show_own_text(result: LayerComparison, states: States, layer: int, method: 
     if axis is None:
         raise TaskError(f"no axis was fitted at layer {layer} by {method}. Choose another layer.")
     found = read_tokens(loaded.model, loaded.tokenizer, text, layers=[layer], first_token=states.first_token)
-    scores = _scaled(found.rows[layer], axis, states, layer)
+    scores = found.scores(axis, states, layer)
     low, high = result.ends
     st.html(_colored(found.tokens, scores))
     st.html(f"<p>{_span(high, _FULL, high)} &ensp; {_span(low, -_FULL, low)}</p>")
@@ -198,7 +198,7 @@ def _show_own_text(result: LayerComparison, states: States, layer: int, method: 
     )
     with st.expander("All scores"):
         rows = [{"token": token, "score": float(score)} for token, score in zip(found.tokens, scores, strict=True)]
-        st.dataframe(rows[1:], hide_index=True, column_config={"score": st.column_config.NumberColumn(format="%.2f")})
+        table(rows[1:], ["token", Column("score", decimals=2)])
 
 
 def _model(states: States) -> Step[LoadedModel]:
@@ -214,14 +214,6 @@ def _model(states: States) -> Step[LoadedModel]:
         return loaded
 
     return Step(current(), ("model", states.model, states.checksum), find)
-
-
-def _scaled(rows: NDArray[np.float32], axis: NDArray[np.float64], states: States, layer: int) -> NDArray[np.float64]:
-    """Return the scores of tokens: 1 at the mean of the high class, -1 at that of the low one."""
-    labels = np.asarray(states.labels)
-    known = np.asarray(states[layer], dtype=np.float64) @ axis
-    low, high = (known[labels == kind].mean() for kind in np.unique(labels))
-    return np.asarray((rows.astype(np.float64) @ axis - (low + high) / 2) / ((high - low) / 2))
 
 
 def _colored(tokens: Sequence[str], scores: NDArray[np.float64]) -> str:

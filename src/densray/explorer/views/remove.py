@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import shlex
 from functools import partial
-from typing import Any
 
 import streamlit as st
 
@@ -36,10 +35,12 @@ from densray.explorer.widgets import (
     chosen_bench,
     complain,
     download,
+    heading,
     plain,
     settings,
     show_code,
     show_step,
+    table,
     written,
 )
 from densray.explorer.words import file_stem, find_words, missing_word, words_of_text
@@ -47,7 +48,7 @@ from densray.explorer.workbench import RemovalWords, Workbench, identity
 from densray.figures import difference_panels
 from densray.formats import write_space
 from densray.lexicon import Lexicon
-from densray.report import show_number
+from densray.report import Column, show_number
 from densray.rotations import Rotation
 
 TITLE, ICON = "Remove", ":material/ink_eraser:"
@@ -98,12 +99,12 @@ def show() -> None:
     )
     _show_preview(preview)
     tests = st.container()
-    st.subheader("Downloads")  # made before the tests, so that it is there while they run
+    heading("Downloads")  # made before the tests, so that it is there while they run
     name = f"{bench.name} without {wanted.name}"
     _offer_downloads(bench, found.erasure, words, stem=file_stem(wanted.name, otherwise="axis"), name=name)
     show_code(remove_code(bench.source, lexicon, wanted, remover, words.anchors, words.neutral, words.keep, name))
     with tests:
-        st.subheader("Is it gone?")
+        heading("Is it gone?")
         with complain():
             _show_tests(bench, lexicon, remover, words)
 
@@ -193,8 +194,8 @@ def _show_preview(preview: RemovalPreview) -> None:
         st.caption(plain(f"{len(missing):,} of these words are not in the space: {named}."))
     with st.expander("Every word, before and after"):
         st.caption(plain(f"How much nearer to “{first}” than to “{second}”, by cosine; what changed most comes first."))
-        number = partial(st.column_config.NumberColumn, format="%.3f")
-        st.dataframe(preview.words(), hide_index=True, column_config={"before": number(), "after": number()})
+        rows = preview.words()
+        table(rows, [Column(key, decimals=3) for key in rows[0]])
 
 
 def _show_tests(bench: Workbench, lexicon: Lexicon, remover: str, words: RemovalWords) -> None:
@@ -220,26 +221,26 @@ def _show_tests(bench: Workbench, lexicon: Lexicon, remover: str, words: Removal
         st.caption(plain(line))
     with st.expander("Intervals, p-values, words used"):
         details = result.details()
-        keys = ["space", *(column if isinstance(column, str) else column.key for column in details.columns)]
-        st.dataframe([{key: row.get(key) for key in keys} for row in details.rows], hide_index=True)
+        table(details.rows, ["space", *details.columns])
 
 
 def _show_measures(result: RemovalResult, kind: str) -> None:
     """Show measures before and after, what they would be if the concept were gone, and what each means."""
     before, after = result.spaces[0].name, result.spaces[-1].name
-    number = partial(st.column_config.NumberColumn, format="%.3f")
-    columns: dict[str, Any] = {
-        "measure": st.column_config.TextColumn("measure"),
-        "before": number("before", help="In the space as it is."),
-        "after": number("after", help="In the erased space."),
-        "if_gone": number("if it were gone", help="What the measure would be if nothing of the concept were left."),
-        "meaning": st.column_config.TextColumn("what it asks", width="large"),
+    columns: list[Column | str] = [
+        "measure",
+        Column("before", decimals=3),
+        Column("after", decimals=3),
+        *([Column("if_gone", "if it were gone", decimals=3)] if kind == "removed" else []),
+        Column("meaning", "what it asks"),
+    ]
+    help = {
+        "before": "In the space as it is.",
+        "after": "In the erased space.",
+        "if_gone": "What the measure would be if nothing of the concept were left.",
     }
-    if kind == "kept":
-        del columns["if_gone"]
     rows = [{**row, "before": row[before], "after": row[after]} for row in result.rows() if row["kind"] == kind]
-    shown = [{key: row[key] for key in columns} for row in rows]
-    st.dataframe(shown, hide_index=True, height="content", column_config=columns, placeholder="–")
+    table(rows, columns, help=help, widths={"meaning": "large"}, height="content")
 
 
 def _offer_downloads(bench: Workbench, erasure: Erasure, words: RemovalWords, *, stem: str, name: str) -> None:
