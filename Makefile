@@ -22,7 +22,7 @@ test-slow: $(VENV)/.ready-dev
 test-lowest: $(VENV)/bin/python
 	$(PIP) uv
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-lowest
-	$(BIN)/uv pip install --quiet --python .venv-lowest --resolution lowest-direct --editable ./densray-data --editable '.[dev]'
+	$(BIN)/uv pip install --quiet --compile-bytecode --python .venv-lowest --resolution lowest-direct --editable ./densray-data --editable '.[dev]'
 	OPENBLAS_NUM_THREADS=1 SCIPY_ARRAY_API=1 .venv-lowest/bin/python -m pytest -n auto -p no:cacheprovider
 
 release-check: $(VENV)/bin/python

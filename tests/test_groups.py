@@ -18,7 +18,6 @@ from densray.axes._resampling import (
     axis_errors,
     count_folds,
     directions_without_groups,
-    held_out_scores,
     stratified_folds,
 )
 from densray.cli.entry import run
@@ -209,20 +208,16 @@ def things_of_their_own(seed: int) -> Alignment:
     return Alignment(X.astype(np.float32), y, tuple(map(str, range(240))), groups=groups)
 
 
-def test_ridge_reads_held_out_things_better_when_it_knows_the_groups() -> None:
+def test_ridge_reads_other_things_better_when_it_knows_the_groups() -> None:
     gains, penalties = [], []
-    for seed in range(2):
-        seeds = things_of_their_own(seed)
-        folds = stratified_folds(seeds, 2, np.random.default_rng(0))
+    for seed in range(6):
+        seeds, others = things_of_their_own(seed), things_of_their_own(100 + seed)
         fitted = [fit_rotation("ridge", each) for each in (seeds, replace(seeds, groups=None))]
-        known, unknown = (
-            auc(seeds.y, held_out_scores(rotation, each, folds)[:, 0])
-            for rotation, each in zip(fitted, (seeds, replace(seeds, groups=None)), strict=True)
-        )
+        known, unknown = (auc(others.y, rotation.transform(others.X)[:, 0]) for rotation in fitted)
         gains.append(known - unknown)
         penalties.append(fitted[0].penalty_ / fitted[1].penalty_)
     assert np.mean(gains) > 0.01
-    assert min(penalties) > 10.0  # left out alone, a row is read from the others of its thing
+    assert np.median(penalties) > 10.0  # left out alone, a row is read from the others of its thing
 
 
 # -- errors and influence ---------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +70,23 @@ def test_every_error_is_of_the_one_family():
     kinds = [getattr(errors, name) for name in errors.__all__ if name.endswith("Error")]
     assert len(kinds) > 10
     assert all(issubclass(kind, errors.DensRayError) and issubclass(kind, ValueError) for kind in kinds)
+
+
+def test_ci_runs_every_check_and_a_hosted_runner_runs_ci():
+    targets = re.findall(r"^(test[\w-]*|lint|docs|release-check):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    assert {"lint", "test", "test-slow", "test-lowest", "docs", "release-check"} == set(targets)
+    commands = re.findall(r"\bmake ([\w-]+)", (ROOT / ".ci" / "run").read_text())
+    assert set(targets) <= set(commands)
+    assert re.search(r"run: .*\.ci/run$", (ROOT / ".github" / "workflows" / "ci.yml").read_text(), flags=re.MULTILINE)
+
+
+def test_every_python_that_is_said_to_do_is_tried_by_the_hosted_runner():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = {each.rsplit(" ", 1)[1] for each in project["classifiers"] if re.search(r"Python :: 3\.\d+$", each)}
+    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text()
+    (tried,) = re.findall(r"^ +python: \[(.*)\]$", workflow, flags=re.MULTILINE)
+    assert named == set(re.findall(r'"(3\.\d+)"', tried))
+    assert project["requires-python"] == f">={min(named, key=lambda name: int(name.split('.')[1]))}"
 
 
 @pytest.mark.parametrize("command", [["data", "list"], ["data", "path", "google"], ["methods"], ["--help"]])
