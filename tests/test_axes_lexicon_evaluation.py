@@ -221,3 +221,31 @@ def test_the_median_at_which_scores_are_split_is_told():
     assert note.endswith("for svm.")
     classes = Lexicon({word: 1 if score > 0 else -1 for word, score in zip(words, scores, strict=True)})
     assert evaluate_induction(space, classes, methods=["svm"]).median is None
+
+
+def test_progress_counts_methods_over_all_lexicons_and_a_test_belongs_to_one() -> None:
+    space, lexicon = planted_space()
+    steps: list[tuple[int, int]] = []
+    evaluate_induction(space, [lexicon, lexicon], methods=["ridge", "mean-difference"], protocol=QUICK,
+                       progress=lambda done, total: steps.append((done, total)))  # fmt: skip
+    assert steps == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    with pytest.raises(TaskError, match="2 lexicons are given with a test lexicon"):
+        evaluate_induction(space, [lexicon, lexicon], test=lexicon, protocol=QUICK)
+    with pytest.raises(TaskError, match="0 lexicons are given"):
+        evaluate_induction(space, [], protocol=QUICK)
+
+
+def test_notes_say_what_was_left_out_and_best_cells_are_marked_in_measures_only() -> None:
+    space, lexicon = planted_space()
+    plain = evaluate_induction(space, lexicon, methods=["ridge", "mean-difference"], protocol=QUICK)
+    assert not any("were in the training lexicon" in note for note in plain._notes())
+    part = Lexicon(dict(list(lexicon.items())[:60]), name="part")
+    with pytest.warns(UserWarning, match="60 of 60"):
+        overlapping = evaluate_induction(space, lexicon, test=part, methods=["ridge"], protocol=QUICK)
+    assert "60 test words were in the training lexicon and taken out of it." in overlapping._notes()
+    assert plain.test == plain.lexicon == lexicon.name
+    assert (overlapping.test, overlapping.n_test) == ("part", 60)
+    (table,) = plain.tables()
+    marked = {key for _, key in table.best}
+    assert "tau" in marked
+    assert not marked & {"tau_low", "tau_high", "seconds"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from densray import Lexicon
+from densray import Lexicon, WordSpace
 from densray.axes._evidence import degrees_between
 from densray.axes._model import AxisModel
 from densray.axes._options import find_seeds, fit_rotation
@@ -100,3 +100,13 @@ def test_rankings_of_two_vocabularies_are_refused(googlenews, bare):
 def test_the_angle_is_right_where_a_cosine_would_lose_it(degrees):
     turned = np.array([np.cos(np.radians(degrees)), np.sin(np.radians(degrees))])
     assert degrees_between(np.array([1.0, 0.0]), turned) == pytest.approx(degrees, rel=1e-9, abs=1e-12)
+
+
+def test_one_word_of_each_end_and_equal_scores_in_the_order_of_the_space():
+    words = [f"word{number:02}" for number in range(40)]
+    space = WordSpace(words, np.tile([1.0, 0.0], (40, 1)))
+    ranking = score_vocabulary(space, AxisModel(np.array([1.0, 0.0])), method="given")
+    assert [row["word"] for row in ranking.highest] == words[:10]
+    assert [row["word"] for row in ranking.lowest] == words[:-11:-1]
+    assert [entry["word"] for entry in ranking.ends(1)] == [words[0], words[-1]]
+    assert [entry["word"] for entry in ranking.ends(20)] == words

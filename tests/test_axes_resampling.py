@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
+from scipy.stats import f
 from sklearn.linear_model import Ridge
 
 from densray import WordSpace, load_space
@@ -11,7 +15,16 @@ from densray._vocabulary import unit_rows
 from densray.axes._evidence import degrees_between, vocabulary_spread
 from densray.axes._model import AxisModel
 from densray.axes._options import AxisOptions, find_seeds
-from densray.axes._resampling import _ridge_deviations, axis_errors, find_seed_angle, is_closed_form, refit
+from densray.axes._resampling import (
+    _ridge_deviations,
+    axis_errors,
+    find_seed_angle,
+    held_out_scores,
+    is_closed_form,
+    refit,
+    stratified_folds,
+    with_fewer_rows,
+)
 from densray.datasets import load_lexicon
 from densray.rotations import make_rotation
 from planted import planted_seeds
@@ -150,3 +163,84 @@ def test_the_seed_angle_is_the_same_whichever_products_are_fewer() -> None:
     tall = np.random.default_rng(0).normal(size=(40, 6)) / 60
     wide = np.hstack([tall, np.zeros((40, 60))])
     assert find_seed_angle(tall).upper == pytest.approx(find_seed_angle(wide).upper, rel=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(7, 3), (4, 9)], ids=str)
+def test_the_seed_angle_is_a_quantile_of_f_by_satterthwaites_freedom(shape: tuple[int, int]) -> None:
+    """tr Σ² from products of different rows; the freedom of the trace from the spread of the squares of the rows."""
+    tangent = np.random.default_rng(1).normal(size=shape) * np.linspace(0.02, 0.1, shape[1])
+    n, squares = shape[0], [float(row @ row) for row in tangent]
+    trace = sum(squares)
+    products = sum(float(tangent[i] @ tangent[j]) ** 2 for i in range(n) for j in range(n) if i != j)
+    freedom = trace**2 / (products * n / (n - 1))
+    known = 2 * trace**2 / (n * np.var(squares, ddof=1))
+    assert 1 < freedom < n**2
+    for level in (0.95, 0.8):
+        found = find_seed_angle(tangent, level)
+        expected = [np.degrees(np.arcsin(np.sqrt(trace * f.ppf(share, freedom, known)))) for share in (0.5, level)]
+        assert (found.median, found.upper, found.n_resamples) == pytest.approx((*expected, n))
+    assert find_seed_angle(tangent) == find_seed_angle(tangent, 0.95)
+
+
+def test_the_freedom_of_a_seed_angle_is_about_one_along_a_line_and_n_squared_at_right_angles() -> None:
+    along, across = np.outer([0.1, 0.12, 0.14], [1.0, 0.0, 0.0]), np.diag([0.1, 0.12, 0.14])
+    known = 2 * 0.044**2 / (3 * np.var([0.1**2, 0.12**2, 0.14**2], ddof=1))
+    apart = 2 * (0.01 * 0.0144 + 0.01 * 0.0196 + 0.0144 * 0.0196) * 3 / 2
+    for tangent, freedom in ((along, 0.044**2 / apart), (across, 9)):
+        upper = np.degrees(np.arcsin(np.sqrt(0.044 * f.ppf(0.95, freedom, known))))
+        assert find_seed_angle(tangent).upper == pytest.approx(upper)
+    one = find_seed_angle(np.array([[0.01, 0.0]]))
+    assert one.median == pytest.approx(np.degrees(np.arcsin(0.01)))  # the median of F with 1 and 1 is 1
+
+
+def test_as_many_rows_as_are_kept_are_kept_as_they_are() -> None:
+    rows = np.random.default_rng(2).normal(size=(513, 600))
+    random = np.random.default_rng(0)
+    assert with_fewer_rows(rows[:512], random) is not None
+    np.testing.assert_array_equal(with_fewer_rows(rows[:512], random), rows[:512])
+    assert with_fewer_rows(rows, random).shape == (512, 600)
+    tall = rows.T[:, :5]
+    found = with_fewer_rows(tall, random)
+    assert found.shape == (5, 5)
+    np.testing.assert_allclose(found.T @ found, tall.T @ tall, atol=1e-9)
+
+
+@pytest.mark.parametrize("scores", [False, True])
+@pytest.mark.parametrize("mixed", [False, True])
+@pytest.mark.parametrize("method", ["ridge", "mean-difference"])
+def test_errors_over_groups_are_those_of_refits_without_each_group(method: str, mixed: bool, scores: bool) -> None:
+    """At the same penalty per word: the scatter of the labels that are left, over that of all."""
+    seeds = planted_seeds(12, 4, share=0.5, scores=scores)
+    groups = np.arange(12) % 6 if mixed else np.arange(12) // 2
+    seeds = replace(seeds, groups=groups)
+    rotation = make_rotation(method).fit(seeds.X, seeds.y, groups=groups)
+    X, values = seeds.X.astype(np.float64), seeds.values
+
+    def direction(rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        scatter = np.var(values[rows]) * len(rows) / (np.var(values) * 12)
+        if scores:
+            scatter = (len(rows) - 1) / 11
+        if method == "ridge":
+            return np.asarray(Ridge(rotation.penalty_ * scatter).fit(X[rows], values[rows]).coef_)
+        return np.asarray((values[rows] - values[rows].mean()) @ X[rows] / scatter)
+
+    whole = direction(np.arange(12))
+    count = 6 if method == "ridge" or mixed or scores else 3  # groups of one class, or all of them
+    changes = [direction(np.flatnonzero(groups != group)) - whole for group in range(6)]
+    expected = np.array(changes) * np.sqrt((count - 1) / count) / np.linalg.norm(whole)
+    deviations = axis_errors(rotation, seeds).deviations
+    np.testing.assert_allclose(deviations.T @ deviations, expected.T @ expected, atol=1e-9)
+
+
+def test_held_out_coordinates_are_those_on_axes_of_the_other_folds_turned_to_the_higher_label() -> None:
+    seeds = planted_seeds(30, 5, share=0.4)
+    rotation = make_rotation("densray").fit(seeds.X, seeds.y)
+    folds = stratified_folds(seeds, 3, np.random.default_rng(0))
+    found = held_out_scores(rotation, seeds, folds, n_axes=3)
+    for fold in range(3):
+        test, X, y = folds == fold, seeds.X[folds != fold].astype(np.float64), seeds.y[folds != fold]
+        axes = make_rotation("densray", 3).fit(X, y).components_
+        for column, axis in enumerate(axes):
+            sign = np.sign(X[y > 0].mean(axis=0) @ axis - X[y < 0].mean(axis=0) @ axis)
+            expected = sign * (seeds.X[test] - X.mean(axis=0)) @ axis
+            np.testing.assert_allclose(found[test, column], expected, atol=1e-5)

@@ -299,3 +299,81 @@ def test_seeds_as_varied_as_the_vocabulary_leave_every_probability_as_it_is() ->
     assert (narrow(X[:200] + 6.0) == 1.0).mean() > 0.9
     assert narrow(X).mean() < 0.1
     assert narrow(X.mean(axis=0)[None, :])[0] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_calibration_balances_its_targets_and_ends_at_the_share_of_the_seeds() -> None:
+    """At the most likely sigmoid the deviations from Platt's targets sum to zero, and so do those times the scores."""
+    random = np.random.default_rng(0)
+    labels = random.normal(size=60)
+    sides = np.where(labels > np.quantile(labels, 0.4), 1.0, -1.0)
+    scores = labels + random.normal(size=60) + 3.0
+    found = Calibration.of(scores, sides, labels)
+    n_high, n_low = int((sides > 0).sum()), int((sides < 0).sum())
+    targets = np.where(sides > 0, (n_high + 1) / (n_high + 2), 1 / (n_low + 2))
+    places = (labels - labels.min()) / np.ptp(labels)
+    for slope, intercept, wanted in (
+        (found.slope, found.intercept, targets),
+        (found.label_slope, found.label_intercept, places),
+    ):
+        rest = wanted - 1 / (1 + np.exp(-(slope * scores + intercept)))
+        assert [rest.sum(), rest @ scores] == pytest.approx([0.0, 0.0], abs=1e-6)
+    assert (found.lowest, found.highest, found.mean_label) == (labels.min(), labels.max(), labels.mean())
+    assert found.share == n_high / 60
+    chance = 1 / (1 + np.exp(-(found.slope * scores + found.intercept)))
+    np.testing.assert_allclose(found.probability(scores), chance)
+    np.testing.assert_allclose(found.probability(scores, 0.0), found.share)
+    np.testing.assert_allclose(found.probability(scores, 0.25), 0.75 * found.share + 0.25 * chance)
+    place = 1 / (1 + np.exp(-(found.label_slope * scores + found.label_intercept)))
+    label = labels.min() + np.ptp(labels) * place
+    np.testing.assert_allclose(found.expected_label(scores), label)
+    np.testing.assert_allclose(found.expected_label(scores, 0.25), 0.75 * labels.mean() + 0.25 * label)
+    falling = Calibration.of(-scores, sides, labels)
+    assert (falling.slope, falling.label_slope) == (0.0, 0.0)
+    np.testing.assert_allclose(falling.probability(scores), targets.mean())
+    constant = Calibration.of(np.ones(60), sides, labels)
+    assert constant.slope == 0.0
+    assert constant.intercept == pytest.approx(np.log(targets.mean() / (1 - targets.mean())))
+
+
+def test_likeness_is_the_way_to_the_other_seeds_over_what_one_in_twenty_stays_below() -> None:
+    random = np.random.default_rng(1)
+    X, center = random.normal(size=(40, 3)) * 0.2 + [2.0, 1.0, 0.0], np.array([0.5, 0.0, 0.5])
+    likeness = SeedLikeness.of(X, center)
+    places = []
+    for row in range(40):
+        toward = np.delete(X, row, axis=0).mean(axis=0) - center
+        places.append((X[row] - center) @ toward / (toward @ toward))
+    assert likeness.least == pytest.approx(np.quantile(places, 0.05))
+    np.testing.assert_allclose(likeness.origin, X.mean(axis=0))
+    words = random.normal(size=(50, 3)) + 0.7
+    toward = X.mean(axis=0) - center
+    expected = np.clip((words - center) @ toward / (toward @ toward) / likeness.least, 0.0, 1.0)
+    assert np.mean((expected > 0) & (expected < 1)) > 0
+    np.testing.assert_allclose(likeness(words), expected)
+    assert (SeedLikeness(center, X.mean(axis=0), 0.0)(words) == 1.0).all()
+    assert (SeedLikeness(center, center, 0.5)(words) == 1.0).all()
+
+
+def test_errors_of_scores_are_lengths_of_deviations_times_words_from_the_average_one() -> None:
+    space, lexicon = planted_space(200, 5)
+    options = AxisOptions(normalize=False)
+    seeds = find_seeds(space, lexicon, options)
+    rotation = make_rotation("mean-difference").fit(seeds.X, seeds.y)
+    model = AxisModel.of(rotation, seeds, space, options)
+    X, axis = space.vectors.astype(np.float64), rotation.components_[0]
+    center = X.mean(axis=0)
+    high, low = (seeds.X[side * seeds.y > 0].astype(np.float64) for side in (1, -1))
+    covariance = np.cov(high.T) / len(high) + np.cov(low.T) / len(low)
+    covariance /= np.sum((high.mean(axis=0) - low.mean(axis=0)) ** 2)
+    along = (X - center) @ axis
+    slope = along @ (X - center) / (along @ along)
+    free = np.eye(5) - np.outer(axis, slope)  # what changes all scores by one factor is no error
+    rest = (X - center) @ free
+    expected = np.sqrt(np.einsum("ij,jk,ik->i", rest, covariance, rest))
+    found = model.score(space.vectors)
+    np.testing.assert_allclose(found.standard_error, expected, rtol=1e-4)
+    np.testing.assert_allclose(found.score, X @ axis, atol=1e-5)
+    assert model.offset == pytest.approx(seeds.X.mean(axis=0) @ axis, abs=1e-6)
+    assert model.even_odds == pytest.approx(model.offset - model.calibration.intercept / model.calibration.slope)
+    bare = AxisModel(axis, normalize=False)
+    assert (bare.offset, bare.even_odds) == (0.0, None)

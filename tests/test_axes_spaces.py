@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from densray import Lexicon, WordSpace
 from densray.axes import compare_spaces
@@ -116,3 +117,42 @@ def test_it_is_told_in_words_and_in_tables() -> None:
     other = WordSpace(WORDS, np.random.default_rng(9).normal(size=(len(WORDS), 20)), name="unlike")
     assert "single words cannot be compared" in compare_spaces(first, other, seeds_of(first, 100)).text()
     assert found.to_dict()["n_moved"] == found.n_moved
+
+
+def test_the_first_words_of_the_spaces_are_compared_and_may_be_seeds() -> None:
+    first, second = two_spaces()
+    words = [*WORDS[1:40], WORDS[0]]
+    moved = second.subset(words)  # the first row of one is the last of the other
+    lexicon = Lexicon({word: float(np.sign(first.vectors[row, 0])) for row, word in enumerate(WORDS[:40])})
+    found = compare_spaces(first, moved, lexicon, pairs=[(word, word) for word in WORDS[:40]], method="mean-difference")
+    assert found.n_seeds == (40, 40)
+    assert [pair[0] for pair in found.words] == WORDS[:40]
+
+
+def test_scores_are_standardised_and_differences_are_in_units_of_both_errors() -> None:
+    first, second = two_spaces()
+    lexicon = seeds_of(first, 60)
+    found = compare_spaces(first, second, lexicon, method="mean-difference", n_words=1500)
+    scores = []
+    for space in (first, second):
+        unit = space.vectors / np.linalg.norm(space.vectors, axis=1, keepdims=True)
+        rows = space.locate(lexicon.words)
+        axis = unit[rows][lexicon.labels > 0].mean(axis=0) - unit[rows][lexicon.labels < 0].mean(axis=0)
+        along = unit @ axis
+        scores.append((along - along.mean()) / along.std())
+    np.testing.assert_allclose(found.first, scores[0], atol=1e-4)
+    np.testing.assert_allclose(found.second, scores[1], atol=1e-4)
+    assert found.correlation == pytest.approx(np.corrcoef(scores)[0, 1], abs=1e-6)
+    noise = []
+    for group in np.split(np.arange(1500), 3):  # as frequent: 500 by 500
+        apart = found.difference[group]
+        middle = 1.4826 * np.median(np.abs(apart - np.median(apart)))
+        noise += [np.sqrt(max(middle**2 - np.median(found.seed_error[group] ** 2), 1e-10))] * 500
+    np.testing.assert_allclose(found.noise, noise, rtol=1e-9)
+    np.testing.assert_allclose(found.ratio, found.difference / np.hypot(found.seed_error, found.noise))
+    p = np.sort(2 * stats.norm.sf(np.abs(found.ratio)))
+    below = np.flatnonzero(p <= 0.05 * np.arange(1, 1501) / 1500)
+    assert found.n_moved == (below[-1] + 1 if below.size else 0)
+    assert len(found.risen) == np.sum(found.ratio > 0)
+    assert len(found.fallen) == np.sum(found.ratio < 0)
+    assert found.risen[0]["ratio"] == found.ratio.max()

@@ -284,3 +284,21 @@ def test_the_names_that_caliskan_and_others_left_out_of_test_5_are_left_out() ->
     fifth = association_test(load_space("googlenews-26k"), {test.number: test for test in load_weat()}[5])
     assert fifth.used == 48
     assert fifth.p_value == pytest.approx(0.061, abs=0.006)
+
+
+def test_a_direction_counts_by_its_line_alone_and_must_be_one() -> None:
+    space = WordSpace(["a", "b", "c"], [[3.0, 4.0], [1.0, 0.0], [0.0, -2.0]])
+    for direction in ([1.0, 0.0], [7.0, 0.0], [-0.1, 0.0]):
+        assert direct_bias(space, ["a", "b", "c"], direction).value == pytest.approx(1.6 / 3)
+        assert direct_bias(space, ["a", "b", "c"], direction, strictness=2.0).value == pytest.approx(1.36 / 3)
+    for wrong in ([0.0, 0.0], [1.0], [1.0, 0.0, 0.0]):
+        with pytest.raises(TaskError, match="2 numbers, not all 0"):
+            direct_bias(space, ["a"], wrong)
+
+
+def test_indirect_bias_is_the_share_of_similarity_along_the_direction() -> None:
+    space = WordSpace(["a", "b", "c", "d"], [[0.6, 0.8, 0.0], [0.6, 0.0, 0.8], [0.8, 0.6, 0.0], [0.0, 0.0, 1.0]])
+    # a, b: 0.36 and nothing across; a, c: 0.96, and 1 across; a, d are unrelated
+    found = indirect_bias(space, [("a", "b"), ("a", "c"), ("a", "d")], [2.0, 0.0, 0.0])
+    assert found.used == 2
+    assert found.value == pytest.approx((1.0 + 0.04 / 0.96) / 2)

@@ -16,6 +16,8 @@ from sklearn.svm import SVC
 from densray import DensRay, Lexicon, LinearRotation, MeanDifference, WordSpace
 from densray.datasets import load_lexicon, load_pairs, load_space, load_word_list
 from densray.debiasing import REMOVERS, Removal, equalized, inlp, leace, make_remover
+from densray.debiasing._recovery import cluster_accuracy
+from densray.debiasing._removers import _is_above_chance, double_hard
 from densray.erasure import Erasure
 from densray.errors import DensRayError, LabelError, SignalWarning, SpaceError, TaskError, VectorError
 from densray.formats import read_space, rewrite, write_space
@@ -317,3 +319,81 @@ def test_null_space_projection_stops_where_words_cannot_be_told_apart() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert np.allclose(inlp(aligned.X, aligned.y, found.rank).span, found.span)
+
+
+def double_hard_by_hand(
+    X: NDArray[np.float64], pairs: list[tuple[int, int]], n_words: int
+) -> list[tuple[float, NDArray[np.float64]]]:
+    """How well biased words cluster by their bias without each component and the pairs' direction, with these axes."""
+    centred = X - X.mean(axis=0)
+    bias = np.mean([X[one] - X[other] for one, other in pairs], axis=0)
+    order = np.argsort(X @ bias / np.linalg.norm(X, axis=1))
+    biased, sides = centred[[*order[:n_words], *order[-n_words:]]], np.repeat([False, True], n_words)
+    found = []
+    for component in np.linalg.svd(centred)[2][:-1]:
+        across = np.eye(X.shape[1]) - np.outer(component, component)
+        differences = [(X[one] - X[other]) @ across for one, other in pairs]
+        axes = np.array([component, np.linalg.svd(differences)[2][0]])
+        found.append((cluster_accuracy(biased - biased @ axes.T @ axes, sides), axes))
+    return found
+
+
+@pytest.mark.parametrize(("seed", "place"), [(15, 0), (6, 1), (0, 2), (35, 3)])
+def test_double_hard_removes_the_component_that_hides_the_concept(seed: int, place: int) -> None:
+    random = np.random.default_rng(seed)
+    sides = np.repeat([1.0, -1.0], 40)
+    X = random.normal(size=(80, 5)) * random.uniform(0.3, 2.0, size=5) + random.normal(size=5)
+    X[:, 2] += 0.6 * sides
+    X[:, 3] += 1.2 * sides
+    X = (X * random.uniform(0.3, 3.0, size=(80, 1))).astype(np.float32)
+    pairs = [(row, 40 + row) for row in range(12)]
+    found, tried = double_hard(X, pairs, n_words=20), double_hard_by_hand(X.astype(np.float64), pairs, 20)
+    accuracies = [accuracy for accuracy, _ in tried]
+    assert int(np.argmin(accuracies)) == place
+    assert accuracies.count(min(accuracies)) == 1  # control: one is best
+    axes = tried[place][1]
+    np.testing.assert_allclose(found.right.T @ found.right, axes.T @ axes, atol=1e-4)
+    assert found.name == "double-hard"
+
+
+def test_a_linear_classifier_is_asked_whether_rows_can_be_told_apart() -> None:
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(80, 2)), np.tile([1.0, -1.0], 40)
+    ring = np.where(np.linalg.norm(X, axis=1) > 1.1, 1.0, -1.0)
+    assert not _is_above_chance(X, ring)  # no line does, though a circle would
+    assert not _is_above_chance(X, y)
+    assert not _is_above_chance(X, np.where(np.arange(80) < 70, 1.0, -1.0))  # the larger class is no merit
+    assert _is_above_chance(X, np.sign(X[:, 0]))
+    assert _is_above_chance(X[:12], np.sign(X[:12, 0] - np.sort(X[:12, 0])[3]) + (X[:12, 0] == np.sort(X[:12, 0])[3]))
+    assert not _is_above_chance(X, np.where(np.arange(80) < 1, 1.0, -1.0))  # one word cannot be held out
+    many = random.normal(size=(1200, 2))
+    assert _is_above_chance(many, np.sign(many[:, 1]))
+    assert not _is_above_chance(many, np.tile([1.0, -1.0], 600))
+
+
+def test_equalised_words_stay_on_their_own_side() -> None:
+    erasure = make_remover("hard").fit(SPACE, LEXICON, pairs=PAIRS)
+    new = equalized(SPACE, erasure, PAIRS)
+    for first, second in PAIRS:
+        before = erasure.span @ (SPACE[first] - SPACE[second])
+        assert erasure.span @ (new[first] - new[second]) @ before > 0
+
+
+def test_leace_takes_two_rows_and_passes_over_labels_that_do_not_vary() -> None:
+    X = np.random.default_rng(5).normal(size=(40, 4))
+    X[:, 0] += 2 * (y := np.tile([1.0, -1.0], 20))
+    constant = leace(X, np.column_stack([y, np.ones(40)]))
+    assert constant.erase(X) == pytest.approx(leace(X, y).erase(X), abs=1e-9)
+    two = leace(X[:2], y[:2]).erase(X[:2])
+    assert two[0] == pytest.approx(two[1], abs=1e-6)
+
+
+def test_leace_never_adds_variance() -> None:
+    """Σ - Σ^½ U Uᵀ Σ^½: what is taken away is never negative."""
+    random = np.random.default_rng(6)
+    X = random.normal(size=(200, 6)) @ random.normal(size=(6, 6))
+    y = np.sign(X[:, 0] + X[:, 1])
+    erased = leace(X, y, shrinkage=False).erase(X)
+    lost = np.cov(X.T) - np.cov(erased.T)
+    assert np.linalg.eigvalsh(lost).min() > -1e-9
+    assert np.linalg.matrix_rank(lost, tol=1e-9) == 1

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.metrics import roc_auc_score
 
+from densray import metrics
 from densray.errors import LabelError
 from densray.metrics import (
     accuracy,
@@ -24,6 +25,7 @@ from densray.metrics import (
     resampled_tau,
     spearman,
     tau_interval,
+    weighted_auc,
 )
 
 Vector = NDArray[np.float64]
@@ -120,6 +122,10 @@ def test_equal_gold_unequal_lengths_and_nan_are_named() -> None:
         pearson([1, 2], [1, 2, 3])
     with pytest.raises(LabelError, match="NaN"):
         spearman([1, np.nan], [1, 2])
+    with pytest.raises(LabelError, match="NaN"):
+        spearman([1, 2, 3], [1, np.inf, 2])
+    with pytest.raises(LabelError, match="scores of 3 words are all equal"):
+        spearman([1, 2, 3], [1, 1, 1])
     with pytest.raises(LabelError, match="3 different values"):
         auc([1, 2, 3], [1, 2, 3])
     with pytest.raises(LabelError, match=r"level=1\.5"):
@@ -181,3 +187,115 @@ def test_the_auc_interval_of_a_class_of_one_word_is_wide() -> None:
     low, high = auc_interval([1, -1, -1], [2.0, 1.0, 0.0])
     assert 0.0 < low < 0.5
     assert high == 1.0
+
+
+GROUPS = np.array([0, 0, 1, 1, 1, 2, 3, 3, 4, 5, 5, 6])
+
+
+@pytest.mark.parametrize("block", [5, 1024])
+@pytest.mark.parametrize("groups", [None, GROUPS], ids=["words", "groups"])
+def test_the_tau_interval_is_the_jackknife_on_the_scale_of_the_hyperbolic_tangent(
+    groups: NDArray[np.int64] | None, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metrics, "BLOCK_ROWS", block)
+    gold, scores = noisy_scores(12, seed=9)
+    left_out = np.arange(12) if groups is None else groups
+    size = left_out.max() + 1
+    without = np.array([tau_by_pairs(gold[left_out != one], scores[left_out != one]) for one in range(size)])
+    error = np.sqrt((size - 1) / size * np.sum((without - without.mean()) ** 2))
+    tau = tau_by_pairs(gold, scores)
+    half = stats.t.ppf(0.95, size - 2) * 1.2 * error / (1.0 - tau**2)
+    expected = np.tanh(np.arctanh(tau) - half), np.tanh(np.arctanh(tau) + half)
+    assert tau_interval(gold, scores, level=0.9, inflation=1.2, groups=groups) == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_word_without_which_all_labels_are_equal_is_left_out_of_the_jackknife() -> None:
+    gold, scores = np.array([3.0, 2.0, 1.0, 1.0]), np.array([1.0, 2.0, 0.5, 0.3])
+    pair = np.array([0, 0, 1, 2])  # without the first two, the others have one label
+    without = np.array([tau_by_pairs(gold[pair != one], scores[pair != one]) for one in (1, 2)])
+    error = np.sqrt(2 / 3 * np.sum((without - without.mean()) ** 2))
+    tau = tau_by_pairs(gold, scores)
+    half = stats.t.ppf(0.975, 1) * error / (1.0 - tau**2)
+    expected = np.tanh(np.arctanh(tau) - half), np.tanh(np.arctanh(tau) + half)
+    assert tau_interval(gold, scores, groups=pair) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_the_auc_interval_is_that_of_placements_on_the_scale_of_log_odds(grouped: bool) -> None:
+    """DeLong et al. 1988 with Welch's degrees of freedom; Obuchowski 1997 where words go together."""
+    gold = np.array([1, 1, -1, -1, -1, 1, 1, -1, -1, 1, -1, -1])
+    scores = np.array([2.0, 0.0, 1.0, -1.0, 0.0, 3.0, 1.5, 2.5, -2.0, 1.0, 1.0, 0.5])
+    high, low = gold > 0, gold < 0
+    wins = (scores[high][:, None] > scores[low]) + 0.5 * (scores[high][:, None] == scores[low])
+    value, m, n = wins.mean(), int(high.sum()), int(low.sum())
+    if grouped:
+        one, other = np.zeros(7), np.zeros(7)
+        np.add.at(one, GROUPS[high], wins.mean(axis=1) - value)
+        np.add.at(other, GROUPS[low], wins.mean(axis=0) - value)
+        groups_high, groups_low = len(set(GROUPS[high])), len(set(GROUPS[low]))
+        variance = groups_high / (groups_high - 1) * (one @ one) / m**2
+        variance += groups_low / (groups_low - 1) * (other @ other) / n**2
+        variance += 2 * 7 / 6 * (one @ other) / (m * n)
+        freedom = 6.0
+    else:
+        parts = wins.mean(axis=1).var(ddof=1) / m, wins.mean(axis=0).var(ddof=1) / n
+        variance = sum(parts)
+        freedom = variance**2 / (parts[0] ** 2 / (m - 1) + parts[1] ** 2 / (n - 1))
+    half = stats.t.ppf(0.95, freedom) * 1.2 * np.sqrt(variance) / (value * (1.0 - value))
+    odds = np.log(value / (1.0 - value))
+    expected = 1 / (1 + np.exp(half - odds)), 1 / (1 + np.exp(-half - odds))
+    found = auc_interval(gold, scores, level=0.9, inflation=1.2, groups=GROUPS if grouped else None)
+    assert found == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_class_of_one_word_counts_with_the_variance_of_a_coin() -> None:
+    found = auc_interval([1, -1, -1, -1], [1.0, 2.0, 0.0, 0.5])
+    variance = 0.25 + np.var([0.0, 1.0, 1.0], ddof=1) / 3
+    freedom = variance**2 / (0.25**2 + (variance - 0.25) ** 2 / 2)
+    half = stats.t.ppf(0.975, freedom) * np.sqrt(variance) / (2 / 3 * 1 / 3)
+    assert found == pytest.approx((1 / (1 + np.exp(half) / 2), 1 / (1 + np.exp(-half) / 2)), abs=1e-12)
+
+
+def test_one_word_above_two_by_luck_has_the_auc_of_lehmanns_alternatives() -> None:
+    """All of m = 1 above n = 2 with the chance 1/(1 + x) = 0.025 at x = n/θ = 39: the AUC is 2/41."""
+    assert auc_interval([1, -1, -1], [2.0, 1.0, 0.0]) == pytest.approx((2 / 41, 1.0))
+    assert auc_interval([1, -1, -1], [0.0, 1.0, 2.0]) == pytest.approx((0.0, 39 / 41))
+    assert tau_interval([1, 2, 3], [1, 2, 3]) == pytest.approx((4 / 41 - 1, 1.0))
+    assert tau_interval([1, 2, 3], [3, 2, 1]) == pytest.approx((-1.0, 1 - 4 / 41))
+    assert auc_interval([1, -1, -1], [2.0, 1.0, 0.0], level=0.9).low == pytest.approx(2 / 21)
+
+
+def test_a_percentile_interval_leaves_out_two_and_a_half_percent_either_way() -> None:
+    assert percentile_interval(range(1001)) == pytest.approx((25.0, 975.0))
+    for level in (0.0, 1.0):
+        with pytest.raises(LabelError, match="level="):
+            percentile_interval([1, 2], level)
+
+
+@pytest.mark.parametrize("block", [7, 1024])
+def test_groups_are_drawn_whole(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "BLOCK_ROWS", block)
+    gold, scores = noisy_scores(12, seed=10)
+    taus = resampled_tau(gold, scores, n_resamples=6, random_state=3, groups=GROUPS)
+    draws = np.random.RandomState(3).randint(7, size=(6, 7))
+    for tau, drawn in zip(taus, draws, strict=True):
+        rows = np.concatenate([np.flatnonzero(one == GROUPS) for one in drawn])
+        assert tau == pytest.approx(tau_by_pairs(gold[rows], scores[rows]), abs=1e-12)
+
+
+def test_resamples_are_a_thousand_and_those_of_equal_labels_are_left_out() -> None:
+    gold, scores = noisy_scores(40, seed=11)
+    assert np.array_equal(resampled_tau(gold, scores), resampled_tau(gold, scores, n_resamples=1000, random_state=0))
+    few = resampled_tau([1, 2], [1, 2], n_resamples=200)
+    assert 60 < len(few) < 140  # half of the draws take one of the two words twice
+    assert (few == 1.0).all()
+
+
+def test_the_weighted_auc_is_the_share_of_pairs_by_weight() -> None:
+    y, scores = np.array([1.0, 1.0, -1.0, -1.0, -1.0]), np.array([3.0, 1.0, 1.0, 2.0, 0.0])
+    weights = np.array([[2.0, 1.0], [1.0, 0.5], [0.5, 1.0], [3.0, 0.0], [1.0, 0.5]])
+    for column, found in enumerate(weighted_auc(y, scores, weights)):
+        u = weights[:, column]
+        won = u[0] * (u[2] + u[3] + u[4]) + u[1] * (0.5 * u[2] + u[4])
+        assert found == pytest.approx(won / ((u[0] + u[1]) * (u[2] + u[3] + u[4])), abs=1e-12)
+    assert np.isnan(weighted_auc(y, scores, np.array([[0.0], [0.0], [1.0], [1.0], [1.0]]))).all()

@@ -202,8 +202,34 @@ def test_rows_a_rounding_apart_keep_their_own_direction(dtype, bound):
     assert difference(found, expected) < bound
 
 
-@pytest.mark.parametrize("scale", [1e-15, 1e15])
+@pytest.mark.parametrize("scale", [1e-30, 1e-15, 1e15])
 def test_unit_differences_do_not_feel_the_scale(dtype, bound, scale):
     X = np.random.default_rng(14).normal(size=(60, 5))
     found = unit_pair_matrix((X * scale).astype(dtype), SCORES.astype(dtype))
     assert difference(found, unit_pair_matrix(X, SCORES)) < bound
+
+
+def test_near_rows_far_out_are_done_apart_beside_a_row_in_the_middle(dtype, bound):
+    """The longest row decides whether to look for near pairs: their distances are rounded by its length."""
+    X = np.random.default_rng(15).normal(size=(60, 5))
+    X[20:30] = X[30:40] + 3e-4 * np.random.default_rng(16).normal(size=(10, 5))
+    X[0] = X[1:].mean(axis=0)
+    X = X.astype(dtype)
+    found = unit_pair_matrix(X, SCORES.astype(dtype))
+    assert difference(found, pair_matrix(X.astype(float), SCORES, scores=True, unit=True)) < bound
+
+
+@pytest.mark.parametrize("weights", [(0.0, 1.0), (1.0, 0.0), (0.25, 2.0)])
+def test_weights_may_be_any_two_numbers_of_at_least_zero(weights):
+    assert PairWeights.resolve(weights, 3.0, 4.0) == weights
+    assert PairWeights.resolve("balanced", 3.0, 4.0) == (1 / 24, 1 / 25)
+
+
+@pytest.mark.parametrize("spread", [0.05, 1e-4])
+def test_tight_classes_of_tensors_keep_their_digits(spread):
+    torch = pytest.importorskip("torch")
+    X = spread * np.random.default_rng(17).normal(size=(60, 5)) + CLASSES[:, None]
+    groups = [torch.from_numpy(np.flatnonzero(sign == CLASSES)) for sign in (-1.0, 1.0)]
+    couplings = np.array([[-0.3, 0.7], [0.7, -0.3]])
+    found = unit_pair_matrix(torch.from_numpy(X), torch.ones(60), groups=groups, couplings=couplings)
+    assert difference(found, pair_matrix(X, CLASSES, unlike=0.7, like=0.3, unit=True)) < 1e-8
