@@ -11,21 +11,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from rich.console import Console
-from scipy.stats import kstest
+from scipy.stats import norm
 from sklearn.linear_model import Ridge
 
 from densray import Lexicon, WordSpace, load_space
 from densray.alignment import Alignment
 from densray.axes import Diagnosis, diagnose
-from densray.axes._diagnosis import judge, seeds_wanted
-from densray.axes._evidence import near_misses, pair_consistency
+from densray.axes._diagnosis import _say_more, judge, seeds_wanted
 from densray.axes._influence import leave_one_out_axes, top_axes
-from densray.axes._options import AxisOptions
-from densray.axes._permutation import permutation_test
 from densray.axes._resampling import held_out_scores, stratified_folds
 from densray.axes._scoring import induce
 from densray.datasets import load_lexicon
-from densray.errors import LexiconError, TaskError
+from densray.errors import TaskError
 from densray.figures import seed_influence
 from densray.report import to_json, to_terminal
 from densray.rotations import METHODS, DensRay, Rotation, make_rotation
@@ -42,7 +39,7 @@ def without_each(rotation: Rotation, seeds: Alignment) -> NDArray[np.float64]:
 
 
 @pytest.mark.filterwarnings("ignore:n_components")
-@pytest.mark.parametrize(("n", "width"), [(40, 8), (24, 50)])
+@pytest.mark.parametrize(("n", "width"), [(40, 8), (24, 50), (6, 3)])
 @pytest.mark.parametrize("share", [0.5, 0.3])
 @pytest.mark.parametrize(
     "rotation",
@@ -106,29 +103,6 @@ def test_refits_are_capped_and_said() -> None:
     assert seed_influence(found.influential) is not None
 
 
-@pytest.mark.parametrize("method", ["ridge", "mean-difference"])
-def test_permutation_p_is_uniform_under_chance(method: str) -> None:
-    values = []
-    for seed in range(120):
-        seeds = planted_seeds(24, 10, strength=0.0, seed=seed)
-        rotation = make_rotation(method).fit(seeds.X, seeds.y)
-        values.append(permutation_test(rotation, seeds, n_permutations=99, random=np.random.default_rng(seed)).p_value)
-    assert kstest(values, "uniform").pvalue > 0.01
-    assert np.mean(np.array(values) <= 0.05) <= 0.10
-
-
-def test_permutation_p_by_refits_is_uniform_under_chance_and_small_for_a_concept() -> None:
-    values = []
-    for seed in range(40):
-        seeds = planted_seeds(24, 5, share=0.4, strength=0.0, seed=seed)
-        rotation = make_rotation("densray").fit(seeds.X, seeds.y)
-        values.append(permutation_test(rotation, seeds, n_permutations=19, random=np.random.default_rng(seed)).p_value)
-    assert kstest(values, "uniform").pvalue > 0.01
-    planted = planted_seeds(60, 5, share=0.4, strength=2.0)
-    rotation = make_rotation("densray").fit(planted.X, planted.y)
-    assert permutation_test(rotation, planted, n_permutations=99, random=np.random.default_rng(0)).p_value == 0.01
-
-
 def test_held_out_scores_know_nothing_of_their_words() -> None:
     """With random labels in many dimensions an axis tells its own words apart perfectly, and others not at all."""
     seeds = planted_seeds(60, 100, strength=0.0)
@@ -149,31 +123,6 @@ def test_folds_keep_shares_of_classes_and_scores() -> None:
     assert max(abs(np.mean(scored.y[folds == fold]) - scored.y.mean()) for fold in range(5)) < 0.25
 
 
-def test_near_misses_name_case_joint_accent_and_slips() -> None:
-    words = ["Paris", "well_known", "naive", "accessible", "great", "abuse"]
-    space = WordSpace(words, np.eye(6))
-    found = near_misses(["paris", "well-known", "naïve", "accessable", "zzzzzzzz", "amuse"], space)
-    assert [(miss.found, miss.difference) for miss in found] == [
-        ("Paris", "case"), ("well_known", "joint"), ("naive", "accent"), ("accessible", "one letter"),
-    ]  # fmt: skip
-
-
-def test_looking_for_near_misses_is_bounded_whatever_is_typed() -> None:
-    asked = []
-
-    class Watched(WordSpace):
-        def locate(self, words, *, any_case=False):  # type: ignore[no-untyped-def]
-            asked.append(len(words))
-            return super().locate(words, any_case=any_case)
-
-    space = Watched(["great"], np.eye(1))
-    near_misses(["a" * 6_000, "word " * 1_000], space)
-    assert sum(asked) < 100
-    asked.clear()
-    near_misses(["".join(chr(0x4E00 + 20 * number + place) for place in range(20)) for number in range(100)], space)
-    assert sum(asked) < 100 * 6_000  # of two thousand letters, some at each of twenty places
-
-
 def test_seeds_in_another_case_are_pointed_out_and_found_on_demand() -> None:
     space, lexicon = planted_space()
     shouted = Lexicon({word.upper() if row % 2 else word: label for row, (word, label) in enumerate(lexicon.items())})
@@ -181,27 +130,6 @@ def test_seeds_in_another_case_are_pointed_out_and_found_on_demand() -> None:
     assert found.coverage == 0.5
     assert "100 of them differ in case only" in found.tables()[-1].notes[0]
     assert diagnose(space, shouted, any_case=True).n_seeds == 200
-
-
-def test_parallel_pairs_are_consistent_and_random_ones_are_not() -> None:
-    random = np.random.default_rng(0)
-    low = random.normal(size=(20, 30))
-    step = 4.0 * np.eye(30)[0]
-    words = [f"{side}{row}" for side in "ab" for row in range(20)]
-    pairs = [(f"a{row}", f"b{row}") for row in range(20)]
-    options = AxisOptions(normalize=False)
-    parallel = WordSpace(words, np.vstack([low + step + 0.1 * random.normal(size=low.shape), low]))
-    found = pair_consistency(pairs, parallel, np.eye(30)[0], options)
-    assert found.parallelism > 0.95
-    assert (found.alignment > 0.95, found.ordered) == (True, 1.0)
-    chance = pair_consistency(pairs, WordSpace(words, random.normal(size=(40, 30))), np.eye(30)[0], options)
-    assert abs(chance.parallelism) < 0.1
-    differences = parallel.vectors[:20] - parallel.vectors[20:]
-    unit = differences / np.linalg.norm(differences, axis=1, keepdims=True)
-    expected = (unit @ unit.T)[np.triu_indices(20, 1)].mean()  # PairDir by its definition
-    assert found.parallelism == pytest.approx(expected, abs=1e-5)
-    with pytest.raises(LexiconError, match="0 of 1 pairs"):
-        pair_consistency([("x", "y")], parallel, np.eye(30)[0], options)
 
 
 GOOD = {"auc": 0.95, "auc_low": 0.9, "auc_high": 0.97, "p_value": 0.001, "reliability": 0.9, "seed_angle": 10.0,
@@ -375,18 +303,6 @@ def test_a_seed_that_contradicts_and_moves_the_axis_is_listed_once() -> None:
     assert {row["word"] for row in others.rows} <= set(contradicting)
 
 
-def test_a_permutation_test_by_refits_takes_400_seeds_of_401() -> None:
-    from densray.axes._permutation import SAMPLED_SEEDS, _sample
-
-    for size, share in ((401, 0.5), (799, 0.2), (2000, 0.35)):
-        seeds = planted_seeds(size, 3, share=share)
-        drawn = _sample(seeds, np.random.default_rng(0))
-        assert drawn.n_words == len(set(drawn.words)) == SAMPLED_SEEDS
-        assert np.mean(drawn.y > 0) == pytest.approx(share, abs=0.005)
-    scores = _sample(planted_seeds(1000, 3, scores=True), np.random.default_rng(0))
-    assert np.median(scores.y) == pytest.approx(np.median(planted_seeds(1000, 3, scores=True).y), abs=0.05)
-
-
 def one_long_row() -> tuple[WordSpace, Lexicon, str]:
     """Return two classes in which one seed of 300 has a vector of a hundred times the median length."""
     random = np.random.default_rng(0)
@@ -420,3 +336,57 @@ def test_a_seed_of_huge_length_is_named_and_unit_differences_do_not_feel_it():
     assert '"outlying"' in to_json(found["densray-unit"])
     assert without["mean-difference"].outlying == []
     assert diagnose(space, lexicon, n_permutations=19).outlying == []  # at unit length
+
+
+@pytest.mark.parametrize(
+    ("n_high", "n_low", "times", "said"),
+    [
+        (10, 10, None, "more words like them would not do"),
+        (10, 9, None, "add about 10 more"),
+        (5, 5, 2.0, "add about 10 more"),
+        (5, 5, 2.1, "add about 20 more"),
+        (45, 45, 2.0, "add about 90 more"),
+        (50, 50, 2.0, "add about 100 more"),
+        (50, 51, 2.0, "add about 200 more"),
+        (4, 8, 1.5, "add about 10 more"),
+        (4, 9, 1.5, "add about 10 more, first at the high end"),
+        (9, 4, 1.5, "add about 10 more, first at the low end"),
+        (5, 5, 1.0, "add about 10 more"),
+    ],
+)
+def test_the_advice_rounds_up_and_names_the_shorter_list(n_high: int, n_low: int, times: float, said: str) -> None:
+    found = _say_more(n_high, n_low, times)
+    assert found == said or (times is None and found.startswith(said))
+
+
+def test_seeds_wanted_are_those_that_bring_both_figures_to_the_share() -> None:
+    """r_k = k r / (1 + (k - 1) r), and Φ(Φ⁻¹(AUC) √(r_k / r)) less the half-width of the interval over √k."""
+    for auc, low, share in ((0.9, 0.7, 0.5), (0.85, 0.6, 0.3), (0.95, 0.6, 0.6)):
+        times = seeds_wanted(auc, low, share, 0.8)
+        assert times is not None
+
+        def is_enough(k: float, auc: float = auc, low: float = low, share: float = share) -> bool:
+            risen = k * share / (1 + (k - 1) * share)
+            lower = norm.cdf(norm.ppf(auc) * np.sqrt(risen / share)) - (auc - low) / np.sqrt(k)
+            return bool(risen >= 0.8 - 1e-9 and lower >= 0.8)
+
+        assert is_enough(times)
+        assert not is_enough(times - 0.051)
+    assert seeds_wanted(0.95, 0.9, 0.0, 0.8) is None
+    assert seeds_wanted(0.95, 0.9, 0.9, 0.8) == 1.0
+
+
+def test_seeds_carry_the_probability_of_their_own_label_and_leading_axes_are_counted() -> None:
+    space, lexicon = planted_space(200, 6, strength=2.0)
+    found = diagnose(space, lexicon, method="mean-difference", normalize=False, n_permutations=19)
+    assert found.model.calibration is not None
+    for row in found.seeds:
+        chance = float(found.model.calibration.probability(np.array([row["score"] - found.model.offset]))[0])
+        assert row["agreement"] == pytest.approx(chance if row["label"] > 0 else 1 - chance)
+    above = [each.auc_interval.low > 0.5 for each in found.axes]
+    assert found.n_signal_axes == [*above, False].index(False)
+    chance = Lexicon(dict(zip(lexicon.words, np.random.default_rng(4).permutation(lexicon.labels), strict=True)))
+    none = diagnose(space, chance, method="mean-difference", normalize=False, n_permutations=19)
+    assert none.axes[0].auc_interval.low <= 0.5
+    assert none.n_signal_axes == 0
+    assert len(diagnose(space, lexicon, method="logistic", n_permutations=2, max_refits=2, n_resamples=2).axes) == 1

@@ -165,7 +165,7 @@ def test_the_seed_angle_is_the_same_whichever_products_are_fewer() -> None:
     assert find_seed_angle(tall).upper == pytest.approx(find_seed_angle(wide).upper, rel=1e-12)
 
 
-@pytest.mark.parametrize("shape", [(7, 3), (4, 9)], ids=str)
+@pytest.mark.parametrize("shape", [(7, 3), (4, 9), (2, 3)], ids=str)
 def test_the_seed_angle_is_a_quantile_of_f_by_satterthwaites_freedom(shape: tuple[int, int]) -> None:
     """tr Σ² from products of different rows; the freedom of the trace from the spread of the squares of the rows."""
     tangent = np.random.default_rng(1).normal(size=shape) * np.linspace(0.02, 0.1, shape[1])
