@@ -22,6 +22,7 @@ extensions = [
     "mathml",
     "myst_parser",
     "numpydoc",
+    "reader_names",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx_gallery.gen_gallery",

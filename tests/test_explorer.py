@@ -167,6 +167,7 @@ def test_numbers_of_tables_are_written_as_everywhere_and_stay_numbers_to_sort_by
     assert written["x"].tolist() == ["0.000", "−1,234.500", "–"]
     assert written["n"].tolist() == ["12,345", "–", "1"]
     assert page.dataframe[0].value["x"].tolist()[:2] == [-0.0001, -1234.5]
+    assert page.dataframe[0].proto.placeholder == "–"
     assert "the score" in page.dataframe[0].proto.columns
 
 
@@ -431,11 +432,11 @@ class TestTheAxisPage:
         suggested = [button for button in page.button if (button.key or "").startswith("suggested high ")]
         assert suggested
         suggested[0].click().run()
-        assert page.text_area(key="setting high").value.endswith(f" {suggested[0].key.split()[-1]}")
+        assert page.text_area(key="setting high").value.endswith(f" {suggested[0].label}")
 
     def test_taking_a_seed_out_turns_the_axis_and_can_be_undone(self):
         page = open_page()
-        page.button(key="influential correct").click().run()
+        next(b for b in page.button if (b.key or "").startswith("influential") and b.label == "correct").click().run()
         assert "Without correct the axis turned by" in texts(page.markdown)
         assert page.query_params["without"] in ("correct", ["correct"])
         page.button(key="back correct").click().run()

@@ -122,9 +122,6 @@ def test_thirty_visitors_at_once_are_all_answered(space: tuple[str, list[str]]) 
             assert [problem for found in pool.map(visit, range(30)) for problem in found] == []
 
 
-@pytest.mark.xfail(
-    strict=False, reason="321 MB after 100 interactions, 339 MB after 400: something beside the results grows"
-)
 def test_memory_stays_flat_over_five_hundred_interactions(space: tuple[str, list[str]]) -> None:
     before, held = measure_memory(*space, 500)
     assert max(held[-3:]) <= 1.05 * before, (before, held)

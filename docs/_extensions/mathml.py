@@ -82,7 +82,7 @@ def visit_displaymath(translator: Any, node: nodes.math_block) -> None:
     shown = f'<span class="eqno">({number})</span>' if number else ""
     formula = to_mathml(_TAG.sub("", latex), display="block", location=node)
     translator.body.append(
-        translator.starttag(node, "div", CLASS="formula notranslate")
+        translator.starttag(node, "div", CLASS="formula notranslate", tabindex="0")
         + formula
         + shown
         + "</div>\n"

@@ -34,7 +34,8 @@ _LOOK = """<style>
 }
 [data-testid="stHeading"] h2 { font-size: 1.5rem; padding: 0.75rem 0 0.5rem; }
 [data-testid="stMetricLabel"] p { white-space: normal !important; }
-[data-testid="stHorizontalBlock"]:has([data-testid="stMetric"]) { align-items: end; }
+[data-testid="stHorizontalBlock"]:has([data-testid="stMetric"]) { align-items: end; flex-wrap: wrap; }
+[data-testid="stHorizontalBlock"] > [data-testid="stColumn"]:has([data-testid="stMetric"]) { min-width: 7.5rem; }
 [data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] p { opacity: 1; color: inherit; }
 @media (prefers-color-scheme: dark) {
   button[data-variant="segmented_control"][aria-checked="true"] p { color: #E8E6E3; }

@@ -1,4 +1,8 @@
-"""What the pages share: settings behind widgets, long steps that can be cancelled, text shown as text."""
+"""What the pages share: settings behind widgets, long steps that can be cancelled, text shown as text.
+
+Streamlit keeps the key and the arguments of every button that a visitor has ever been shown. So keys name a place and
+not a word, and arguments hold no results: else the memory of the server would grow with every view.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ import streamlit as st
 
 from densray.errors import ARGUMENT, DensRayError
 from densray.explorer.settings import Settings
-from densray.explorer.workbench import Abandoned, Job, Step, Workbench, current
+from densray.explorer.workbench import Abandoned, Job, Jobs, Step, Workbench, current
 from densray.figures._style import for_page
 from densray.report import Column, typeset
 from densray.report._numbers import MISSING
@@ -230,12 +234,14 @@ def table(
         for each in shown
     }
     styled = frame.style.format(numbers, na_rep=MISSING)
-    return place.dataframe(styled, hide_index=True, column_config=config, **more)
+    look = {"hide_index": True, "column_config": config, "placeholder": MISSING}
+    return place.dataframe(styled, **look, **more)
 
 
 def download(label: str, file_name: str, content: Callable[[], bytes], *, help: str | None = None) -> None:
     """Offer a file that is made when it is asked for."""
-    st.download_button(label, content, file_name, on_click="ignore", help=help, icon=":material/download:")
+    look = {"help": help, "icon": ":material/download:"}
+    st.download_button(label, content, file_name, on_click="ignore", key=f"download {label}", **look)
 
 
 def show_code(lines: str) -> None:
@@ -296,7 +302,7 @@ def _watch(job: Job, step: Step[Any], label: str) -> None:
     place = st.empty()
     with place.container(horizontal=True, vertical_alignment="center"):
         bar = st.progress(0.0, text=label)
-        st.button("Cancel", key=f"cancel {step.name}", on_click=_cancel, args=(step,))
+        st.button("Cancel", key=f"cancel {step.name}", on_click=_cancel, args=(step.bench.jobs, step.name))
     while not job.watch(_SECONDS_BETWEEN_LOOKS):
         done, total = job.progress
         said = f"{label}: {named}" if (named := step.says(done, total)) else label
@@ -304,6 +310,6 @@ def _watch(job: Job, step: Step[Any], label: str) -> None:
     place.empty()
 
 
-def _cancel(step: Step[Any]) -> None:
-    st.session_state["steps"][step.name] = True
-    step.bench.jobs.cancel(step.name)
+def _cancel(jobs: Jobs, name: str) -> None:
+    st.session_state["steps"][name] = True
+    jobs.cancel(name)

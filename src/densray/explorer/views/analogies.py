@@ -235,7 +235,7 @@ def show_benchmark(bench: Workbench) -> None:
         start=f"Solve {section} of {analogies.name}" if section == _ALL else None,
     )
     if results is not None:
-        _show_results(bench, results, None if section == _ALL else analogies[section])
+        _show_results(results, None if section == _ALL else analogies[section])
         part = None if section == _ALL else section
         show_code(benchmark_code(bench.source, analogies.name, part, solvers, any_case))
 
@@ -278,7 +278,7 @@ def _show_coverage(bench: Workbench, analogies: AnalogySet, chosen: Sequence[Usa
     show_missing(bench, missing, len(words) - len(missing), what="words")
 
 
-def _show_results(bench: Workbench, results: Sequence[AnalogyResult], category: AnalogyCategory | None) -> None:
+def _show_results(results: Sequence[AnalogyResult], category: AnalogyCategory | None) -> None:
     columns: list[Column | str] = [
         "solver",
         Column("right", "first answer right", decimals=3),
@@ -307,10 +307,10 @@ def _show_results(bench: Workbench, results: Sequence[AnalogyResult], category: 
         chart(analogy_heat_map(cells))
         st.caption("Choose a section to see its misses.")
     else:
-        _show_questions(bench, results, category)
+        _show_questions(results, category)
 
 
-def _show_questions(bench: Workbench, results: Sequence[AnalogyResult], category: AnalogyCategory) -> None:
+def _show_questions(results: Sequence[AnalogyResult], category: AnalogyCategory) -> None:
     if settings()["questions"] not in _QUESTIONS:
         write_setting("questions", "misses")
     which = st.segmented_control("Questions", list(_QUESTIONS), format_func=_QUESTIONS.__getitem__, required=True,
@@ -328,8 +328,8 @@ def _show_questions(bench: Workbench, results: Sequence[AnalogyResult], category
     asked = asked[:_MOST_ROWS]
     examples = any(question.example for _, question in asked)
     rows = [_row(*each, examples=examples) for each in asked]
-    table(rows, list(rows[0]), key="questions", selection_mode="single-row",
-          on_select=lambda: _ask_selected(bench.space, category, asked))  # fmt: skip
+    st.session_state["asked"] = category, asked  # not an argument of the callback: those are kept for good
+    table(rows, list(rows[0]), key="questions", selection_mode="single-row", on_select=_ask_selected)
 
 
 def _row(solver: str, question: Prediction, *, examples: bool) -> dict[str, Any]:
@@ -343,11 +343,12 @@ def _row(solver: str, question: Prediction, *, examples: bool) -> dict[str, Any]
     }
 
 
-def _ask_selected(space: WordSpace, category: AnalogyCategory, asked: Sequence[tuple[str, Prediction]]) -> None:
+def _ask_selected() -> None:
     """Put the question of the selected row into Ask."""
     rows = st.session_state["questions"]["selection"]["rows"]
     if rows:
-        ask_again(space, category, *asked[rows[0]])
+        category, asked = st.session_state["asked"]
+        ask_again(chosen_bench().space, category, *asked[rows[0]])
 
 
 def ask_again(space: WordSpace, category: AnalogyCategory, solver: str, question: Prediction) -> None:

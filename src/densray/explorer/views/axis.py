@@ -125,8 +125,8 @@ def _show_verdict(diagnosis: Diagnosis) -> None:
     if contradicting:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption("Take out", width="content")
-            for word in contradicting:
-                _seed_button(word, kind="contradicting")
+            for place, word in enumerate(contradicting):
+                _seed_button(word, f"contradicting {place}")
     first = diagnosis.axes[0]
     interval = f"{show_share(first.auc_interval.low)} to {show_share(first.auc_interval.high)}"
     tiles = {
@@ -236,8 +236,8 @@ def _suggest_seeds(bench: Workbench, axis: Axis) -> None:
         for end, words in zip(("high", "low"), found, strict=True):
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.caption(f"To the {end} end", width="content")
-                for word in words:
-                    st.button(plain(word), key=f"suggested {end} {word}", icon=":material/add:", on_click=add_seed,
+                for place, word in enumerate(words):
+                    st.button(plain(word), key=f"suggested {end} {place}", icon=":material/add:", on_click=add_seed,
                               args=(word, end))  # fmt: skip
 
 
@@ -256,18 +256,18 @@ def _show_details(diagnosis: Diagnosis) -> None:
             st.markdown(f"**Seeds that pull against the rest: {found}**")
             st.caption("Found without them, the axis puts them on the wrong side. Click to take one out.")
             with st.container(horizontal=True):
-                for row in diagnosis.contradictions[:20]:
-                    _seed_button(row["word"], kind="against")
+                for place, row in enumerate(diagnosis.contradictions[:20]):
+                    _seed_button(row["word"], f"against {place}")
             st.markdown("**Take out another seed**")
             with st.container(horizontal=True):
-                for row in diagnosis.influential[:10]:
-                    _seed_button(row["word"], kind="influential")
+                for place, row in enumerate(diagnosis.influential[:10]):
+                    _seed_button(row["word"], f"influential {place}")
         held_out = show_estimate(diagnosis.axes[0].tau, diagnosis.tau_interval.low, diagnosis.tau_interval.high)
         st.caption(f"Held-out τ {held_out}: the rank correlation of labels and of scores by axes found without them.")
 
 
-def _seed_button(word: str, kind: str) -> None:
-    st.button(plain(word), key=f"{kind} {word}", icon=":material/close:", on_click=without_seed, args=(word,))
+def _seed_button(word: str, key: str) -> None:
+    st.button(plain(word), key=key, icon=":material/close:", on_click=without_seed, args=(word,))
 
 
 def _show_change(bench: Workbench, wanted: AxisChoice, axis: Axis) -> None:
