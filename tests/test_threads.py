@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from textwrap import dedent
 
 import pytest
 
-from densray._threads import count_cores
+from densray._threads import MOST_AHEAD, count_cores, map_ahead
 
 PREAMBLE = """
     import threading
@@ -65,3 +66,32 @@ def test_blocks_that_overlap_in_two_threads_leave_nothing_behind():
             print(threads())
         print(threads())
     """) == ["{1}", "{2}"]
+
+
+def test_work_ahead_keeps_the_order_and_takes_few_items_before_they_are_wanted() -> None:
+    taken: list[int] = []
+
+    def numbers() -> Iterator[int]:
+        for number in range(30):
+            taken.append(number)
+            yield number
+
+    found = []
+    for number, square in map_ahead(lambda number: number**2, numbers()):
+        found.append((number, square))
+        assert len(taken) <= len(found) + MOST_AHEAD
+    assert found == [(number, number**2) for number in range(30)]
+
+
+def test_work_ahead_raises_an_error_after_what_came_before_it() -> None:
+    def two_then_none() -> Iterator[int]:
+        yield 1
+        yield 0
+        raise OSError("the file ends here")
+
+    found = map_ahead(str, two_then_none())
+    assert [next(found), next(found)] == [(1, "1"), (0, "0")]
+    with pytest.raises(OSError, match="the file ends here"):
+        next(found)
+    with pytest.raises(ZeroDivisionError):
+        list(map_ahead(lambda number: 1 // number, iter([1, 0, 2])))

@@ -1,4 +1,4 @@
-"""Threads: BLAS limits, warnings ignored in any thread, parallel maps, progress."""
+"""Threads: BLAS limits, warnings ignored in any thread, parallel maps, work ahead, progress."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import os
 import re
 import threading
 import warnings
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import TypeAlias, TypeVar, cast
 
@@ -129,6 +129,36 @@ def map_parallel(
             if progress is not None:
                 progress(len(found), len(items))
     return found
+
+
+#: Most items that `map_ahead` works on at a time: each is held in memory.
+MOST_AHEAD = 4
+
+
+def map_ahead(function: Callable[[Item], Found], items: Iterator[Item]) -> Iterator[tuple[Item, Found]]:
+    """Yield every item with ``function(item)``, in order; some of the next items are taken and worked on meanwhile.
+
+    It pays where the function leaves Python to other threads, as compiled code does. An error in getting an item is
+    raised after all items before it were yielded.
+    """
+    waiting: deque[tuple[Item, Future[Found]]] = deque()
+    error: Exception | None = None
+    with _threads(count := min(count_cores(), MOST_AHEAD)) as pool:
+        while True:
+            try:
+                item = next(items)
+            except Exception as caught:
+                error = caught
+                break
+            waiting.append((item, pool.submit(function, item)))
+            if len(waiting) > count:
+                item, found = waiting.popleft()
+                yield item, found.result()
+        while waiting:
+            item, found = waiting.popleft()
+            yield item, found.result()
+    if not isinstance(error, StopIteration):
+        raise error
 
 
 def run_in_thread(function: Callable[[], Found]) -> Found:

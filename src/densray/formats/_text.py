@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._files import NUMBER
+from densray._threads import map_ahead
 from densray.errors import FormatError, shorten
 from densray.formats._blocks import Block, Pieces, ReadOptions, SpaceStream, check_shape, rows_per_block
 from densray.formats._bytes import Source, check_encoding, decode_words, header_of, separator_of, undecodable
@@ -47,27 +48,55 @@ class LineParser:
 
         return {"": pl.String} | {str(axis): pl.Float32 for axis in range(self.width)}
 
-    def parse(self, text: bytes, *, row: int, line: int, offset: int, allowed: int | None) -> tuple[Block, int, int]:
-        """Return the block of these lines, and the row and the line that come next."""
+    def parse(
+        self,
+        text: bytes,
+        vectors: NDArray[np.float32] | None,
+        *,
+        row: int,
+        line: int,
+        offset: int,
+        allowed: int | None,
+    ) -> tuple[Block, int, int]:
+        """Return the block of these lines, and the row and the line that come next.
+
+        `vectors` is what `look_ahead` found in them; where only some of them are `allowed`, it did not look.
+        """
         if self._beginnings is None:
-            block = self._parse_regular(text if allowed is None else _head(text, allowed), line)
+            head = text if allowed is None else _head(text, allowed)
+            block = self._regular_block(head, vectors if allowed is None else self._vectors(head), line)
             if block is not None:
                 return block, row + len(block.words), line + len(block.words)
         block, taken = self._parse_each(text, line, offset, allowed)
         return block, row + taken, line + text.count(b"\n")
 
-    def _parse_regular(self, text: bytes, line: int) -> Block | None:
-        """Return the block if every line has its `width` numbers and a word that is text, None if any has not."""
+    def look_ahead(
+        self, pieces: Iterator[tuple[bytes, int]]
+    ) -> Iterator[tuple[tuple[bytes, int], NDArray[np.float32] | None]]:
+        """Yield pieces with the vectors of their lines, found ahead where all of them are wanted."""
+        if self._beginnings is None and self.options.limit is None:
+            yield from map_ahead(lambda piece: self._vectors(piece[0]), pieces)
+        else:
+            yield from ((piece, None) for piece in pieces)
+
+    def _vectors(self, text: bytes) -> NDArray[np.float32] | None:
+        """Return the numbers of lines if each has its `width` of them, None if any has not."""
         blank = self.separator + b"\n"
         if text[: text.index(b"\n") + 1].endswith(blank):
             text = text.replace(blank, b"\n")
-        words = _first_tokens(text, self.separator)
         # Enough separators in all, and none too few anywhere (those give NaN): as many as needed everywhere.
-        if _count(text, self.separator) != len(words) * self.width:
+        if _count(text, self.separator) != _count(text, b"\n") * self.width:
             return None
-        decoded = decode_words(words, self.options)
         vectors = self._numbers(text)
-        if vectors is None or len(vectors) != len(words) or not np.isfinite(vectors).all() or None in decoded:
+        return None if vectors is None or not np.isfinite(vectors).all() else vectors
+
+    def _regular_block(self, text: bytes, vectors: NDArray[np.float32] | None, line: int) -> Block | None:
+        """Return the block if there are vectors, one for each line, and every word is text."""
+        if vectors is None:
+            return None
+        words = _first_tokens(text, self.separator)
+        decoded = decode_words(words, self.options)
+        if len(vectors) != len(words) or None in decoded:
             return None
         return Block(decoded, vectors, range(line, line + len(words)))  # type: ignore[arg-type]
 
@@ -198,7 +227,7 @@ def _shown(text: bytes) -> str:
 
 
 _LONGEST_LINE = 1 << 26
-_TEXT_BYTES = 5 << 19  # polars needs several times this beside the matrix
+_TEXT_BYTES = 3 << 18  # polars needs several times this beside the matrix, for each piece that is parsed ahead
 
 
 def read_word2vec_text(source: Source, options: ReadOptions) -> SpaceStream:
@@ -270,9 +299,9 @@ def _stream(source: Source, options: ReadOptions, *, width: int, rows: int | Non
 def _blocks(source: Source, parser: LineParser, options: ReadOptions, rows: int | None) -> Iterator[Block]:
     """Yield the parsed blocks, and check at the end that the header was right."""
     row, line = 0, 1 if rows is None else 2
-    for text, offset in line_blocks(source):
+    for (text, offset), vectors in parser.look_ahead(line_blocks(source)):
         allowed = None if options.limit is None else options.limit - row
-        block, row, line = parser.parse(text, row=row, line=line, offset=offset, allowed=allowed)
+        block, row, line = parser.parse(text, vectors, row=row, line=line, offset=offset, allowed=allowed)
         if rows is not None and row > rows:
             raise FormatError(
                 f"{source.path.name}, line {line - (row - rows):,}: the header says {rows:,} words, and more lines "
