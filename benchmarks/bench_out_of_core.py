@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.measurement import Measurement
-from densray._arrays import release_pages
+from densray._files import release_pages
 
 __all__ = ["main"]
 

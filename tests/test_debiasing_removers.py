@@ -275,11 +275,16 @@ def test_leace_of_named_classes_is_that_of_their_columns_and_of_any_scale() -> N
             leace(X, wrong)
 
 
-def test_leace_of_tensors_is_that_of_arrays() -> None:
+def test_leace_of_tensors_is_that_of_arrays_and_labels_stay_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pytest.importorskip("torch")
     aligned = LEXICON.align(SPACE)
     X = aligned.X.astype(np.float64)
-    found = leace(torch.from_numpy(X), torch.from_numpy(aligned.y))
+    brought: list[int] = []
+    numpy = torch.Tensor.numpy
+    with monkeypatch.context() as patch:
+        patch.setattr(torch.Tensor, "numpy", lambda tensor: (brought.append(len(tensor)), numpy(tensor))[1])
+        found = leace(torch.from_numpy(X), torch.from_numpy(aligned.y))
+    assert len(X) not in brought
     erased = found.erase(torch.from_numpy(X))
     assert isinstance(erased, torch.Tensor)
     assert erased.numpy() == pytest.approx(leace(X, aligned.y).erase(X), abs=1e-12)

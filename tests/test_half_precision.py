@@ -121,8 +121,8 @@ def test_leace_takes_half_precision(half: Make, sample: Any) -> None:
 def test_only_a_block_at_a_time_is_converted(half: Make, sample: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = sample
     rows = half(X)
-    for name in ("BLOCK_ROWS", "CONVERTED_BLOCK_ENTRIES"):
-        monkeypatch.setattr(arrays, name, 50 if name == "BLOCK_ROWS" else 50 * WIDTH)
+    monkeypatch.setattr(arrays, "BLOCK_ROWS", 50)
+    monkeypatch.setattr(arrays, "CONVERTED_BLOCK_ENTRIES", {None: 50 * WIDTH})
     monkeypatch.setattr("densray.moments.BLOCK_ROWS", 50)
     monkeypatch.setattr("densray.moments.REFERENCE_ROWS", 25)
     converted: list[int] = []
@@ -218,8 +218,8 @@ def test_a_row_that_is_not_finite_is_named_whatever_the_type_and_block(
     value: float, half: Make, sample: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, y = sample
-    for name in ("BLOCK_ROWS", "CONVERTED_BLOCK_ENTRIES"):
-        monkeypatch.setattr(arrays, name, 50 if name == "BLOCK_ROWS" else 50 * WIDTH)
+    monkeypatch.setattr(arrays, "BLOCK_ROWS", 50)
+    monkeypatch.setattr(arrays, "CONVERTED_BLOCK_ENTRIES", {None: 50 * WIDTH})
     broken = X.copy()
     broken[577, 4] = value
     rows = half(broken)

@@ -233,3 +233,11 @@ def test_tight_classes_of_tensors_keep_their_digits(spread):
     couplings = np.array([[-0.3, 0.7], [0.7, -0.3]])
     found = unit_pair_matrix(torch.from_numpy(X), torch.ones(60), groups=groups, couplings=couplings)
     assert difference(found, pair_matrix(X, CLASSES, unlike=0.7, like=0.3, unit=True)) < 1e-8
+
+
+@pytest.mark.parametrize(("rows", "sizes"), [(5, [5]), (20, [12, 8]), (41, [16, 16, 9]), (48, [16, 16, 16])])
+def test_blocks_of_a_device_are_of_one_size(rows: int, sizes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    monkeypatch.setattr(pairs, "DEVICE_BLOCK_ROWS", 16)
+    monkeypatch.setattr(pairs, "TILE_ROWS", 4)
+    assert [part.stop - part.start for part in pairs._parts(torch.arange(rows))] == sizes

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from densray import Densifier, DensRay, LinearRotation, MeanDifference
 from densray import _arrays as arrays
 from densray import moments as moments_module
-from densray._arrays import scatter_product, to_host
+from densray._arrays import joined_scatter, scatter_parts, to_host
 from densray.rotations import WhitenedDensRay, _basis, _densray, _ridge
 from densray.rotations._basis import leading_axis, principal_axes
 from densray.rotations._densifier_solvers import spread
@@ -73,7 +73,7 @@ def test_the_scatter_by_parts_is_the_product(monkeypatch: pytest.MonkeyPatch) ->
     torch = pytest.importorskip("torch", reason="torch is not installed")
     X = torch.asarray(np.random.default_rng(0).normal(size=(40, 29)))
     monkeypatch.setattr(arrays, "PART_COLUMNS", 7)  # four parts of unlike widths
-    np.testing.assert_allclose(to_host(scatter_product(X)), to_host(X.T @ X), atol=1e-12)
+    np.testing.assert_allclose(to_host(joined_scatter(scatter_parts(X))), to_host(X.T @ X), atol=1e-12)
 
 
 def test_two_bfloat16_parts_carry_sixteen_bits() -> None:
@@ -81,10 +81,29 @@ def test_two_bfloat16_parts_carry_sixteen_bits() -> None:
     X = np.random.default_rng(0).normal(size=(500, 40))
     exact = X.T @ X
     rows = torch.asarray(X.astype(np.float32))
-    error = np.abs(to_host(scatter_product(rows, fast=True)) - exact).max() / np.abs(exact).max()
+    error = np.abs(to_host(scatter_parts(rows.clone(), fast=True)[0]) - exact).max() / np.abs(exact).max()
     plain = to_host((rows.bfloat16().float().T @ rows.bfloat16().float()).double())
     assert error < 2**-16 < np.abs(plain - exact).max() / np.abs(exact).max()
-    np.testing.assert_array_equal(scatter_product(X, fast=True), exact)  # NumPy multiplies as it does
+    np.testing.assert_array_equal(scatter_parts(X, fast=True)[0], exact)  # NumPy multiplies as it does
+
+
+@pytest.mark.parametrize("rows", [63, 64, 200])
+def test_a_few_factors_in_batches_are_the_product(rows: int) -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    random = np.random.default_rng(0)
+    factors, X = random.normal(size=(2, rows)), random.normal(size=(rows, 5))
+    found = arrays.product_in_one_read(torch.asarray(factors), torch.asarray(X), 32)
+    np.testing.assert_allclose(to_host(found), factors @ X, atol=1e-12)
+
+
+def test_sums_of_sums_keep_the_digits_of_a_large_mean() -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    sums = torch.asarray(1e8 + 1e5 * np.random.default_rng(0).normal(size=(1001, 3, 3))).float()
+    exact, plain = to_host(sums.double().sum(0)), to_host(sums.sum(0).double())
+    assert np.abs(plain - exact).max() > 1e-9 * exact.max()
+    np.testing.assert_allclose(to_host(arrays._sum_in_float64(sums)), exact, rtol=1e-9)
+    X = torch.asarray(1000.0 + np.random.default_rng(0).normal(size=(40_500, 3))).bfloat16()
+    np.testing.assert_allclose(to_host(arrays.column_sums(X)), to_host(X.double().sum(0)), rtol=1e-7)
 
 
 @pytest.mark.parametrize("kind", ["float32", "bfloat16"])
@@ -118,6 +137,20 @@ def test_the_fast_path_is_left_where_it_turns_the_axis(monkeypatch: pytest.Monke
     taken = DensRay(1, precision="fast").fit(rows, labels)
     apart = np.degrees(2 * np.arcsin(np.linalg.norm(taken.components_ - exact) / 2))
     assert 0.01 < apart <= 2.0 * taken.fast_angle_
+
+
+def test_half_precision_that_fails_as_given_is_split_where_that_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    X, y = planted(2000, 20)
+    rows, labels = torch.asarray(X).bfloat16(), torch.asarray(y)
+    tried: list[str | None] = []
+    gather = DensRay._gather
+    monkeypatch.setattr(DensRay, "_gather", lambda self, X, *a: (tried.append(X.fast), gather(self, X, *a))[1])
+    monkeypatch.setattr(_densray, "LARGEST_FAST_ANGLE", -1.0)
+    DensRay(1, precision="fast").fit(rows, labels)
+    monkeypatch.setattr(_densray, "SPLIT_WIDTH", 20)
+    DensRay(1, precision="fast").fit(rows, labels)
+    assert tried == ["as given", None, "as given", "split", None]
 
 
 def _one_part(left: Any, right: Any) -> Any:

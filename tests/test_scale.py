@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 from densray import Densifier, DensRay, Lexicon, MeanDifference, WordSpace
-from densray._arrays import is_memory_mapped, release_pages
+from densray._files import is_memory_mapped, release_pages
 from densray.errors import (
     DensRayError,
     FormatError,

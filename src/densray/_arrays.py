@@ -1,8 +1,7 @@
-"""NumPy, PyTorch and CuPy arrays alike: memory-mapped files, rows in blocks, and products near the device's limit."""
+"""NumPy, PyTorch and CuPy arrays alike: rows in blocks, and products near the device's limit."""
 
 from __future__ import annotations
 
-import mmap
 import sys
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -11,6 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from densray._files import release_pages
 from densray.errors import DeviceMemoryError, VectorError
 
 #: A NumPy, PyTorch or CuPy array (or any other that follows the array API standard).
@@ -21,8 +21,8 @@ Array: TypeAlias = Any
 BLOCK_ROWS = 16_384
 #: Entries handled at once on a device, where starting a product costs more than its memory: 1 GiB of float32.
 DEVICE_BLOCK_ENTRIES = 2**28
-#: The same for rows that are converted: their copy in float32 is what half precision was meant to save. 192 MiB.
-CONVERTED_BLOCK_ENTRIES = 3 * 2**24
+#: The same for rows that are converted, by how tensor cores multiply them: a block and all made of it take 0.3 GB.
+CONVERTED_BLOCK_ENTRIES = {None: 3 * 2**24, "as given": 3 * 2**24, "split": 2**25}
 #: Rows below which smaller blocks do not help a device that is out of memory.
 FEWEST_BLOCK_ROWS = 1024
 
@@ -31,9 +31,12 @@ PART_COLUMNS = 256
 
 #: Rows that a processor adds one after the other without losing digits of float32.
 SUMMED_AT_ONCE = 2048
+#: Rows of which a GPU adds some multiples as fast as it reads them, if there are so many times more in all.
+SUMMED_ON_DEVICE, TIMES_MORE = 2**16, 32
 
-#: Rows that tensor cores add up in float32; more of wide rows, since each sum is a matrix.
-HALVES_AT_ONCE, HALVES_AT_MOST = 2048, 4096
+#: Rows that tensor cores add up in float32; more of wide rows, since each sum is a matrix. They round towards zero: of
+#: what 1,024 numbers of one sign add up to, one part in a million is lost; the loss grows with their number.
+HALVES_AT_ONCE, HALVES_AT_MOST = 1024, 4096
 
 #: Types of two bytes, kept but never multiplied in.
 HALF_TYPES = ("float16", "bfloat16")
@@ -63,7 +66,7 @@ class ConvertedRows:
         What else is done to a block, such as scaling its columns.
     fast : {None, "as given", "split"}
         How tensor cores multiply these rows with themselves: half precision as it was given, not centred, or centred
-        rows in two parts, see :func:`scatter_product`. None: they do not.
+        rows in two parts, see :func:`scatter_parts`. None: they do not.
     """
 
     ndim = 2
@@ -91,7 +94,7 @@ class ConvertedRows:
 
     def take(self, index: Array) -> ConvertedRows:
         """Return the rows at these places, not converted yet."""
-        return self._of(namespace(self.source).take(self.source, index, axis=0))
+        return self._of(take_rows(self.source, index))
 
     def part(self, block: slice) -> ConvertedRows:
         """Return a block of rows, not converted yet."""
@@ -118,7 +121,9 @@ def whole_rows(X: Array) -> Array:
 
 def take_rows(X: Array, index: Array) -> Array:
     """Return the rows at these places; those that are converted by blocks still are."""
-    return X.take(index) if isinstance(X, ConvertedRows) else namespace(X).take(X, index, axis=0)
+    if isinstance(X, ConvertedRows):
+        return X.take(index)
+    return X.index_select(0, index) if _is_torch(X) else namespace(X).take(X, index, axis=0)
 
 
 def part_of_rows(X: Array, block: slice) -> Array:
@@ -209,23 +214,6 @@ def distinct_labels(labels: Array) -> NDArray[Any]:
     return np.unique(found)
 
 
-def number_later(scalar: Array) -> Callable[[], float]:
-    """Return what waits for a number of a device, and for nothing that the device was given to do after it."""
-    if not getattr(scalar, "is_cuda", False):
-        return lambda: float(scalar)
-    torch = sys.modules["torch"]
-    host = torch.empty(scalar.shape, dtype=scalar.dtype, pin_memory=True)
-    host.copy_(scalar, non_blocking=True)
-    copied = torch.cuda.Event()
-    copied.record()
-
-    def wait() -> float:
-        copied.synchronize()
-        return float(host)
-
-    return wait
-
-
 def to_host(array: Array) -> NDArray[Any]:
     """Return an array as a NumPy array; meant for d × d matrices, never for the rows."""
     array = whole_rows(array)
@@ -249,27 +237,65 @@ def is_tensor(array: object) -> bool:
 def summed_product(factors: Array, rows: Array) -> Array:
     """Return factors times rows in float64; a processor adds some thousand products at most in the rows' precision."""
     xp, count = namespace(rows), int(rows.shape[0])
+    if getattr(rows, "is_cuda", False) and count >= TIMES_MORE * SUMMED_ON_DEVICE:
+        return product_in_one_read(factors, rows, SUMMED_ON_DEVICE)
     if _is_cupy(rows) or getattr(rows, "is_cuda", False) or count <= SUMMED_AT_ONCE:  # a GPU adds in a tree
         return xp.astype(factors @ rows, xp.float64)
     parts = (factors[:, block] @ rows[block, :] for block in blocks_of(count, SUMMED_AT_ONCE))
     return sum(xp.astype(part, xp.float64) for part in parts)
 
 
-def scatter_product(rows: Array, *, fast: bool = False) -> Array:
-    """Return XᵀX; on a device only what lies on and above its diagonal is computed, in parts.
+def product_in_one_read(factors: Array, rows: Array, size: int) -> Array:
+    """Return a few factors times many rows of PyTorch in float64, as a batch of products of `size` rows each."""
+    whole = rows.shape[0] // size * size
+    left = factors[:, :whole].reshape(factors.shape[0], -1, size).transpose(0, 1)
+    total = (left @ rows[:whole].reshape(-1, size, rows.shape[1])).double().sum(0)
+    return total if whole == rows.shape[0] else total + (factors[:, whole:] @ rows[whole:]).double()
+
+
+def column_sums(rows: Array) -> Array:
+    """Return the sum of all rows, in float64; of half precision on PyTorch, too, which is added in float32 first."""
+    if type_name(rows) not in HALF_TYPES:
+        one = namespace(rows).ones((1, rows.shape[0]), dtype=rows.dtype, device=rows.device)
+        return summed_product(one, rows)[0, :]
+    whole, single = rows.shape[0] // HALVES_AT_ONCE * HALVES_AT_ONCE, sys.modules["torch"].float32
+    total = rows[:whole].reshape(-1, HALVES_AT_ONCE, rows.shape[1]).sum(1, dtype=single).double().sum(0)
+    return total if whole == rows.shape[0] else total + rows[whole:].sum(0, dtype=single).double()
+
+
+def scatter_parts(rows: Array, *, fast: bool = False) -> list[Array]:
+    """Return XᵀX as parts of its rows, each from the diagonal on: what lies below is the same, and is not computed.
 
     With `fast`, rows of float32 on PyTorch become a high and a low part of bfloat16 each, which tensor cores multiply
     with sums in float32: X = H + L, XᵀX ≈ HᵀH + HᵀL + LᵀH. What is left out is the square of the low part, some 2⁻¹⁸ of
-    the whole. Rows of half precision are their own high part; other arrays are multiplied as they are.
+    the whole. The rows are overwritten. Rows of half precision are their own high part; other arrays are multiplied as
+    they are. Processors and tensor cores make the whole product, in one part.
     """
     if type_name(rows) in HALF_TYPES:
-        return product_of_halves(rows.T, rows)
-    if not fast or not _is_torch(rows) or type_name(rows) != "float32":
-        return _symmetric(rows)
-    bfloat16 = sys.modules["torch"].bfloat16
-    high = rows.to(bfloat16)
-    cross = product_of_halves(high.T, (rows - high).to(bfloat16))
-    return product_of_halves(high.T, high) + cross + cross.T
+        return [product_of_halves(rows.T, rows)]
+    if fast and _is_torch(rows) and type_name(rows) == "float32":
+        bfloat16 = sys.modules["torch"].bfloat16
+        high = rows.to(bfloat16)
+        cross = product_of_halves(high.T, rows.sub_(high).to(bfloat16))
+        return [product_of_halves(high.T, high) + cross + cross.T]
+    width = int(rows.shape[1])
+    count = min(4, width // PART_COLUMNS) if is_foreign(rows) else 1
+    ends = np.linspace(0, width, max(count, 1) + 1).astype(int).tolist()
+    return [rows[:, begin:end].T @ rows[:, begin:] for begin, end in pairwise(ends)]
+
+
+def joined_scatter(parts: list[Array]) -> Array:
+    """Return the symmetric matrix that `scatter_parts` are of."""
+    if len(parts) == 1:
+        return parts[0]
+    xp, width, begin = namespace(parts[0]), int(parts[0].shape[1]), 0
+    whole = xp.empty((width, width), dtype=parts[0].dtype, device=parts[0].device)
+    for part in parts:
+        end = begin + int(part.shape[0])
+        whole[begin:end, begin:] = part
+        whole[end:, begin:end] = part[:, end - begin :].T
+        begin = end
+    return whole
 
 
 def symmetric_eigh(A: Array) -> tuple[Array, Array]:
@@ -287,30 +313,24 @@ def product_of_halves(left: Array, right: Array) -> Array:
         if block.start == block.stop:
             continue
         size = rows if block.start == 0 and block.stop >= rows else block.stop - block.start
-        first = left[:, block].reshape(left.shape[0], -1, size).transpose(0, 1)
-        second = right[block].reshape(-1, size, width)
+        factors = left[:, block].reshape(left.shape[0], -1, size).transpose(0, 1), right[block].reshape(-1, size, width)
         gpu = right.is_cuda  # elsewhere float32: there, too, the product of two such numbers is exact
-        part = torch.bmm(first, second, out_dtype=torch.float32) if gpu else first.float() @ second.float()
-        parts.append(part.sum(0).double())
+        found = torch.bmm(*factors, out_dtype=torch.float32) if gpu else factors[0].float() @ factors[1].float()
+        parts.append(_sum_in_float64(found))
     return parts[0] if len(parts) == 1 else parts[0] + parts[1]
 
 
-def _symmetric(rows: Array) -> Array:
-    """Return the product of rows with themselves; on a device by parts of the columns, each pair of parts once."""
-    width = int(rows.shape[1])
-    count = min(4, width // PART_COLUMNS) if is_foreign(rows) else 1
-    if count < 2:
-        return rows.T @ rows
-    ends = np.linspace(0, width, count + 1).astype(int).tolist()
-    parts = [slice(begin, end) for begin, end in pairwise(ends)]
-    whole = namespace(rows).empty((width, width), dtype=rows.dtype, device=rows.device)
-    for i, left in enumerate(parts):
-        for right in parts[i:]:
-            block = rows[:, left].T @ rows[:, right]
-            whole[left, right] = block
-            if left != right:
-                whole[right, left] = block.T
-    return whole
+def _sum_in_float64(matrices: Array) -> Array:
+    """Return the sum of float32 matrices, which are overwritten, without a copy of all of them in float64.
+
+    What they differ by from the first is small where they are sums over rows with a mean, and adding it up in float32
+    loses little.
+    """
+    first = matrices[0].double()
+    if len(matrices) == 1:
+        return first
+    rest = matrices[1:].sub_(matrices[0]).sum(0).double()
+    return rest.add_(first, alpha=float(len(matrices)))
 
 
 def _is_torch(array: object) -> bool:
@@ -323,44 +343,14 @@ def _is_cupy(array: object) -> bool:
     return cupy is not None and isinstance(array, cupy.ndarray)
 
 
-def is_memory_mapped(array: object) -> bool:
-    """Return whether an array, or what it is a view of, is mapped from a file."""
-    return _mapped(array) is not None
-
-
-def release_pages(array: object) -> None:
-    """Let go of the pages of a memory-mapped array that were read so far; others are left as they are.
-
-    The operating system counts pages of a mapped file as memory of the process until something presses; a pass over
-    a file larger than memory releases them itself. Whoever looks again reads them again. Private copies of pages
-    (mode ``"c"``) hold what the caller wrote, and are never released.
-    """
-    mapped = _mapped(array)
-    if mapped is None or mapped.mode == "c" or not hasattr(mmap, "MADV_DONTNEED"):
-        return
-    buffer = mapped.base
-    while isinstance(buffer, np.ndarray):
-        buffer = buffer.base
-    if isinstance(buffer, mmap.mmap):
-        buffer.madvise(mmap.MADV_DONTNEED)
-
-
-def _mapped(array: object) -> np.memmap | None:
-    """Return the memory map an array is a view of."""
-    array = given_rows(array)
-    while isinstance(array, np.ndarray):
-        if isinstance(array, np.memmap):
-            return array if array.base is not None else None
-        array = array.base
-    return None
-
-
 def block_rows(X: Array) -> int:
     """Return how many rows of `X` to handle at once."""
     if not is_foreign(X):
         return BLOCK_ROWS
-    entries = CONVERTED_BLOCK_ENTRIES if isinstance(X, ConvertedRows) else DEVICE_BLOCK_ENTRIES
-    return max(1, entries // int(X.shape[1]))
+    if not isinstance(X, ConvertedRows):
+        return max(1, DEVICE_BLOCK_ENTRIES // int(X.shape[1]))
+    rows = CONVERTED_BLOCK_ENTRIES[X.fast] // int(X.shape[1])
+    return max(1, rows - rows % HALVES_AT_MOST if rows > HALVES_AT_MOST else rows)
 
 
 def in_blocks(
@@ -397,7 +387,7 @@ def in_blocks(
             size = max(FEWEST_BLOCK_ROWS, size // 4)
             continue
         yield part
-        release_pages(X)
+        release_pages(given_rows(X))
         start = block.stop
 
 

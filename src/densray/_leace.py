@@ -38,7 +38,7 @@ def leace(X: Array, y: ArrayLike, *, shrinkage: bool = True, constrain_trace: bo
     Parameters
     ----------
     X : array of shape (n, d)
-        NumPy, PyTorch or CuPy; sums are taken where it lies, the eigenproblem is solved in float64 on the host.
+        NumPy, PyTorch or CuPy; sums are taken and the eigenproblem is solved where it lies, in float64.
     y : array of shape (n,) or (n, k)
         Two classes or scores; more classes where the labels are strings; or one column per class or score.
     shrinkage : bool
@@ -68,79 +68,82 @@ def leace(X: Array, y: ArrayLike, *, shrinkage: bool = True, constrain_trace: bo
     mean, scatter, cross = _label_moments(X, labels)
     count = X.shape[0]
     covariance = _shrunk(scatter / count, count) if shrinkage else scatter / (count - 1)
-    sizes, vectors = (to_host(part) for part in symmetric_eigh(array_on(covariance, X)))
+    sizes, vectors = (to_host(part) for part in symmetric_eigh(covariance))
     usable = sizes > sizes[-1] * len(sizes) * np.finfo(np.float64).eps
-    roots = np.sqrt(np.where(usable, sizes, 1.0))
-    whiten = (vectors * np.where(usable, 1.0 / roots, 0.0)) @ vectors.T
-    unwhiten = (vectors * np.where(usable, roots, 0.0)) @ vectors.T
-    basis, correlations, _ = np.linalg.svd(whiten @ (cross / (count - 1)), full_matrices=False)
+    roots = np.sqrt(np.where(usable, sizes, 1.0))[:, None]
+
+    def whiten(columns: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(vectors @ (usable[:, None] / roots * (vectors.T @ columns)))
+
+    basis, correlations, _ = np.linalg.svd(whiten(cross / (count - 1)), full_matrices=False)
     basis = basis[:, correlations > SMALLEST_CORRELATION]
-    left, right = whiten @ basis, basis.T @ unwhiten
+    left, right = whiten(basis), (vectors @ (usable[:, None] * roots * (vectors.T @ basis))).T
     if constrain_trace:
         left, right = _with_no_more_variance(left, right, basis, covariance)
     return Erasure("leace", left, right, mean, np.zeros(X.shape[1]))
 
 
-def _label_columns(y: ArrayLike, n_rows: int) -> NDArray[np.float64]:
-    """Return labels as centred columns of unit variance; strings are classes, one column each."""
-    values = np.asarray(to_host(y))
-    if values.dtype.kind not in "fiub":
-        names = np.unique(values)
-        values = (values.reshape(-1, 1) == names).astype(np.float64)
-    columns = values.astype(np.float64).reshape(len(values), -1)
-    if len(columns) != n_rows or not np.isfinite(columns).all():
-        raise LabelError(f"y has shape {values.shape}; one finite label per row of X ({n_rows} rows) is needed.")
-    columns = columns - columns.mean(axis=0)
-    spread = columns.std(axis=0)
-    if not spread.any():
+def _label_columns(y: ArrayLike, n_rows: int) -> Array:
+    """Return labels as centred columns of unit variance, where they lie; strings are classes, one column each."""
+    values: Array = y if is_foreign(y) else np.asarray(y)
+    xp = namespace(values)
+    if xp is np and values.dtype.kind not in "fiub":
+        values = values.reshape(-1, 1) == np.unique(values)
+    columns = xp.astype(xp.reshape(values, (values.shape[0], -1)), xp.float64)
+    if columns.shape[0] != n_rows or not bool(xp.all(xp.isfinite(columns))):
+        shape = tuple(values.shape)
+        raise LabelError(f"y has shape {shape}; one finite label per row of X ({n_rows} rows) is needed.")
+    columns = columns - xp.mean(columns, axis=0)
+    spread = xp.std(columns, axis=0)
+    if not bool(xp.any(spread > 0)):
         raise LabelError("all labels are the same; LEACE needs two classes, or scores that differ.")
-    return np.asarray(columns / np.where(spread > 0, spread, 1.0))
+    return columns / xp.where(spread > 0, spread, xp.ones_like(spread))
 
 
-def _label_moments(
-    X: Array, labels: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return the mean, the scatter, and the sum of centred rows times labels, each over blocks of rows."""
+def _label_moments(X: Array, labels: Array) -> tuple[NDArray[np.float64], Array, NDArray[np.float64]]:
+    """Return the mean, the scatter, where the rows lie, and the sum of centred rows times labels, over blocks."""
     if not is_foreign(X):
-        X = np.asarray(X)
+        X, labels = np.asarray(X), to_host(labels)
         X = X if X.dtype in (np.float32, np.float64) or type_name(X) in HALF_TYPES else X.astype(np.float64)
     if X.ndim != 2 or X.shape[0] < 2:
         raise VectorError(f"X has shape {tuple(X.shape)}; at least two rows of vectors are needed.")
-    xp = namespace(X)
+    xp = namespace(X, labels)
     X = ConvertedRows(X, xp.float32, X.dtype) if type_name(X) in HALF_TYPES else X
     moments, cross = Moments.with_sums(X, None, array_on(labels.T, X, dtype=X.dtype))
-    return to_host(moments.mean), to_host(moments.scatter), to_host(cross).T
+    return to_host(moments.mean), moments.scatter, to_host(cross).T
 
 
-def _shrunk(covariance: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+def _shrunk(covariance: Array, count: int) -> Array:
     """Return the best linear mixture of a covariance and a multiple of the identity (Bodnar et al. 2014)."""
-    width = len(covariance)
-    trace = float(np.trace(covariance))
+    xp, width = namespace(covariance), int(covariance.shape[0])
+    trace = float(xp.linalg.trace(covariance))
     target_square = trace * trace / width  # squared Frobenius norm of the target, trace/width times the identity
     product = trace * trace / width  # trace of covariance times target
     rounding = float(np.finfo(np.float64).eps)
     top = trace * trace * target_square / count + rounding
-    bottom = float(np.sum(covariance * covariance)) * target_square - product * product + rounding
+    bottom = float(xp.sum(covariance * covariance)) * target_square - product * product + rounding
     share = 1.0 - top / bottom
     rest = (1.0 - share) * (product + rounding) / (target_square + rounding)
-    return np.asarray(share * covariance + rest * (trace / width) * np.eye(width))
+    eye = xp.eye(width, dtype=xp.float64, device=covariance.device)
+    return share * covariance + rest * (trace / width) * eye
 
 
 def _with_no_more_variance(
-    left: NDArray[np.float64], right: NDArray[np.float64], basis: NDArray[np.float64], covariance: NDArray[np.float64]
+    left: NDArray[np.float64], right: NDArray[np.float64], basis: NDArray[np.float64], covariance: Array
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the map, mixed with the orthogonal projection along `basis` where it would add variance.
 
-    The share a of the map solves tr(M S Mᵀ) = tr(S) for M = a P + (1 - a) Q, a quadratic equation.
+    The share a of the map solves tr(MᵀSM) = tr(S) for M = a P + (1 - a) Q, a quadratic equation; rows are mapped to
+    x P and x Q with P = I - L R and Q = I - B Bᵀ, so that only S L and S B are needed.
     """
-    eye = np.eye(len(covariance))
-    oblique, orthogonal = eye - left @ right, eye - basis @ basis.T  # both act on rows: x -> x P
-    limit = float(np.trace(covariance))
-    both = float(np.trace(oblique.T @ covariance @ oblique))
+    limit = float(namespace(covariance).linalg.trace(covariance))
+    of_left, of_basis = np.hsplit(to_host(covariance @ array_on(np.hstack([left, basis]), covariance)), 2)
+    along_left, along_basis = float(np.sum(of_left * right.T)), float(np.sum(of_basis * basis))  # tr(S L R), tr(S B Bᵀ)
+    both = limit - 2.0 * along_left + float(np.sum((left.T @ of_left) * (right @ right.T)))
     if both <= limit:
         return left, right
-    mixed = 2.0 * float(np.trace(oblique.T @ covariance @ orthogonal))
-    plain = float(np.trace(orthogonal.T @ covariance @ orthogonal))
+    mixed = 2.0 * (limit - along_left - along_basis + float(np.sum((left.T @ of_basis) * (right @ basis))))
+    plain = limit - along_basis
     curve = both - mixed + plain
     root = np.sqrt(mixed * mixed / 4.0 - mixed * plain + plain * plain - curve * (plain - limit))
     shares = ((plain - mixed / 2.0 - root) / curve, (plain - mixed / 2.0 + root) / curve)

@@ -6,8 +6,8 @@ rows, so blocks of a file, workers of a cluster and calls of ``partial_fit`` can
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,12 +20,14 @@ from densray._arrays import (
     ConvertedRows,
     block_rows,
     blocks_of,
+    column_sums,
     distinct_labels,
     in_blocks,
     is_foreign,
+    joined_scatter,
     namespace,
     part_of_rows,
-    scatter_product,
+    scatter_parts,
     summed_product,
     take_rows,
     to_host,
@@ -75,23 +77,19 @@ class Moments:
 
         A block is counted from a point near its mean, on a device all of them from one: fewer small operations.
         """
-        as_given = isinstance(X, ConvertedRows) and X.fast == "as given"  # not converted, and not centred
-        zero = namespace(X).zeros(X.shape[1], dtype=X.dtype, device=X.device)
-        common = zero if as_given else _reference(X, members) if is_foreign(X) else None
+        common = None
+        if isinstance(X, ConvertedRows) and X.fast == "as given":  # not converted, and not centred
+            common = namespace(X).zeros(X.shape[1], dtype=X.dtype, device=X.device)
+        elif is_foreign(X):
+            common = _reference(X, members)
         n_rows = int((X if members is None else members).shape[0])
-        held: _Sums | None = None
-        found: tuple[Moments, Array] | None = None
-        for part in in_blocks(
-            X, lambda block: _Sums.of_block(X, weight, factors, members, block, common), n_rows=n_rows
-        ):
-            if common is not None:
-                held = part if held is None else held.add(part)
-                continue
-            moments, sums = part.finish()
-            found = (moments, sums) if found is None else (found[0].merge(moments), found[1] + sums)
-        found = found if held is None else held.finish()
-        assert found is not None  # there are rows
-        return found
+        blocks = in_blocks(X, lambda block: _Sums.of_block(X, weight, factors, members, block, common), n_rows=n_rows)
+        if common is not None:
+            return reduce(_Sums.add, blocks, next(blocks).in_float64()).finish()
+        moments, sums = next(blocks).finish()
+        for more, its in (block.finish() for block in blocks):
+            moments, sums = moments.merge(more), sums + its
+        return moments, sums
 
     def merge(self, other: Moments) -> Moments:
         """Return the moments of both sets of rows together (Chan, Golub & LeVeque 1983)."""
@@ -124,8 +122,11 @@ class ClassMoments:
             found = _sums(X, y, classes, weight, centred=False)
             return found if _is_exact(found, X) else _sums(X, y, classes, weight, centred=True)
         total = cls({})
-        for value, members in _class_members(X, y, classes):
-            total = total.merge(cls({value: Moments.of(X, weight, members=members)}))
+        for block in blocks_of(X.shape[0], X.shape[0] if is_foreign(X) else BLOCK_ROWS):  # in the order of a file
+            places = [namespace(X).nonzero(y[block] == value)[0] for value in classes]  # asked before a device is busy
+            for value, members in zip(classes, places, strict=True):
+                if members.shape[0]:
+                    total = total.merge(cls({value: Moments.of(X, weight, members=members + block.start)}))
         return total
 
     def merge(self, other: ClassMoments) -> ClassMoments:
@@ -136,23 +137,14 @@ class ClassMoments:
         return ClassMoments(groups)
 
 
-def _class_members(X: Array, y: Array, classes: Any) -> Iterator[tuple[Any, Array]]:
-    """Yield labels with the places of their rows: on a device of all, else block by block, as files are read."""
-    xp = namespace(X)
-    for block in blocks_of(X.shape[0], X.shape[0] if is_foreign(X) else BLOCK_ROWS):
-        for value in classes:
-            members = xp.nonzero(y[block] == value)[0]
-            if members.shape[0]:
-                yield value, members + block.start
-
-
 class _Sums(NamedTuple):
     """Sums over rows that were counted from a reference point."""
 
     reference: Array
-    weight: Array  # Σ w, and Σ f of each factor
+    weight: Array  # Σ w
+    factors: Array  # Σ f of each factor, in a column; 0 where there is none
     rows: Array  # Σ w (x - r), and Σ f (x - r) of each factor
-    squares: Array  # Σ w (x - r)(x - r)ᵀ
+    squares: list[Array]  # Σ w (x - r)(x - r)ᵀ, see scatter_parts
 
     @classmethod
     def of_block(
@@ -171,44 +163,63 @@ class _Sums(NamedTuple):
         reference = _reference(part) if reference is None else reference
         fast = X.fast if isinstance(X, ConvertedRows) else None
         centred = part.source if fast == "as given" else _minus(part, reference, scratch=members is not None)
-        ones = xp.ones(part.shape[0], dtype=X.dtype, device=X.device) if weight is None else weight[place]
-        left = ones[None, :] if factors is None else xp.concat([ones[None, :], factors[:, place]])
-        if fast == "as given":  # neither weights nor factors
-            rows = xp.astype(xp.sum(centred, axis=0, dtype=xp.float32), xp.float64)[None, :]
+        total: Array = part.shape[0]
+        sums: Array = 0.0
+        del part  # of a block one copy at a time
+        if weight is None and factors is None:
+            rows = column_sums(centred)[None, :]
         else:
-            rows = summed_product(left, centred)
+            ones = xp.ones(centred.shape[0], dtype=X.dtype, device=X.device) if weight is None else weight[place]
+            left = ones[None, :] if factors is None else xp.concat([ones[None, :], factors[:, place]])
+            rows, sums = summed_product(left, centred), xp.sum(left, axis=1, dtype=xp.float64)[:, None]
+            total, sums = sums[0, 0], sums[1:, :]
         if weight is not None:
             centred *= xp.sqrt(ones)[:, None]
-        squares = scatter_product(centred, fast=fast is not None)
-        return cls(reference, xp.sum(left, axis=1, dtype=xp.float64), rows, xp.astype(squares, xp.float64))
+        return cls(reference, total, sums, rows, scatter_parts(centred, fast=fast is not None))
+
+    def in_float64(self) -> _Sums:
+        """Return the same, with squares that more can be added to."""
+        xp = namespace(self.rows)
+        return self._replace(squares=[xp.astype(part, xp.float64, copy=False) for part in self.squares])
 
     def add(self, other: _Sums) -> _Sums:
-        """Return the sums of both sets of rows, counted from the same point."""
-        return _Sums(self.reference, *(mine + its for mine, its in zip(self[1:], other[1:], strict=True)))
+        """Return the sums of both sets of rows, counted from the same point; the squares are added to these."""
+        for number, squares in enumerate(other.squares):
+            self.squares[number] += squares
+        return self._replace(
+            weight=self.weight + other.weight, factors=self.factors + other.factors, rows=self.rows + other.rows
+        )
 
     def finish(self) -> tuple[Moments, Array]:
         """Return the moments, and the sums of factors times rows."""
         # Any reference point gives the exact scatter once the leftover mean is taken off again:
         # S = Σ w (x-r)(x-r)ᵀ - W δδᵀ with δ = mean - r; r ≈ mean, of some rows, keeps float32 from cancelling.
         xp = namespace(self.rows)
-        origin, total = xp.astype(self.reference, xp.float64), float(self.weight[0])
+        origin, total = xp.astype(self.reference, xp.float64), float(self.weight)
         rest = self.rows[0, :] / (total or 1.0)  # rows that weigh nothing have no mean
-        moments = Moments(total, origin + rest, self.squares - total * rest[:, None] * rest[None, :])
-        return moments, self.rows[1:, :] + self.weight[1:, None] * origin[None, :]
+        squares = xp.astype(joined_scatter(self.squares), xp.float64, copy=False)
+        moments = Moments(total, origin + rest, squares - total * rest[:, None] * rest[None, :])
+        return moments, self.rows[1:, :] + self.factors * origin[None, :]
 
 
 def _sums(X: Array, y: Array, classes: Any, weight: Array | None, *, centred: bool) -> ClassMoments:
-    """Return weight and mean of each class, from one product with the rows for each, centred first or not."""
+    """Return weight and mean of each class, from sums of the rows as they are, or of rows that are centred first."""
     xp = namespace(X)
     shares = [xp.astype(y == value, X.dtype) for value in classes]
     shares = shares if weight is None else [share * weight for share in shares]
     reference = _reference(X) if centred else None
+    both = xp.stack(shares) if hasattr(X, "is_cuda") else None  # PyTorch reads the rows once for both
 
     def of_block(block: slice) -> list[Array]:
         rows = X[block, :] if reference is None else X[block, :] - reference
-        return [share[block] @ rows for share in shares]
+        if both is None:
+            return [share[block] @ rows for share in shares]
+        found = summed_product(both[:, block], rows)
+        return [found[number, :] for number in range(len(shares))]
 
-    parts = list(in_blocks(X, of_block, at_once=min(block_rows(X), SUMMED_ROWS)))
+    # nothing is made of rows that stay as they are
+    at_once = int(X.shape[0]) if reference is None and both is not None else min(block_rows(X), SUMMED_ROWS)
+    parts = list(in_blocks(X, of_block, at_once=at_once))
     origin = 0.0 if reference is None else xp.astype(reference, xp.float64)
     groups = {}
     for number, (value, share) in enumerate(zip(classes, shares, strict=True)):
@@ -346,16 +357,9 @@ class ScoreMoments:
         shift = self.origin - origin
         if shift == 0.0:
             return self
-        return ScoreMoments(
-            self.weight,
-            self.score + self.weight * shift,
-            self.reference,
-            self.rows,
-            self.scored_rows + shift * self.rows,
-            None,  # would need the squares without scores
-            origin,
-            self.squared_rows,
-        )
+        score, scored_rows = self.score + self.weight * shift, self.scored_rows + shift * self.rows
+        # scored squares would need the squares without scores
+        return replace(self, score=score, scored_rows=scored_rows, scored_squares=None, origin=origin)
 
     def merge(self, other: ScoreMoments) -> ScoreMoments:
         """Return the sums of both sets of rows together, about the first one's reference point."""
@@ -366,15 +370,14 @@ class ScoreMoments:
         squared = None
         if self.squared_rows is not None and moved.squared_rows is not None:
             squared = self.squared_rows + moved.squared_rows
-        return ScoreMoments(
-            self.weight + moved.weight,
-            self.score + moved.score,
-            self.reference,
-            self.rows + moved.rows,
-            self.scored_rows + moved.scored_rows,
-            squares,
-            self.origin,
-            squared,
+        return replace(
+            self,
+            weight=self.weight + moved.weight,
+            score=self.score + moved.score,
+            rows=self.rows + moved.rows,
+            scored_rows=self.scored_rows + moved.scored_rows,
+            scored_squares=squares,
+            squared_rows=squared,
         )
 
 

@@ -10,23 +10,27 @@ No function here loops over pairs of words.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._arrays import Array, blocks_of, is_foreign, is_tensor, namespace, number_later, to_host
+from densray._arrays import Array, blocks_of, is_foreign, is_tensor, namespace, to_host
 from densray.errors import DensRayError, NotAdditiveError
 from densray.moments import ClassMoments, ScoreMoments
 
 __all__ = ["PairWeights", "class_pair_matrix", "score_pair_matrix", "unit_pair_matrix", "unlike_pair_matrix"]
 
-#: Rows per block of the n × n matrix of distances.
-DISTANCE_BLOCK_ROWS = 2048
+#: Rows per block of the n × n matrix of distances: products of this size run at full speed, and of the blocks on the
+#: diagonal, which are computed whole, the smaller the less.
+DISTANCE_BLOCK_ROWS = 512
 #: The same on a device.
 DEVICE_BLOCK_ROWS = 8192
+#: Rows of a product that a device computes together.
+TILE_ROWS = 128
 #: Share of near pairs above which a pair of blocks is computed in double precision, about its own mean.
 NEAR_PAIR_SHARE = 0.01
 
@@ -184,8 +188,8 @@ def unit_pair_matrix(
     for i, left in enumerate(blocks):
         for j in range(i, len(blocks)):
             laplacian.add_block_pair(i, j, left, blocks[j], float(couplings[left.group, blocks[j].group]))
-        laplacian.finish_row(left)
-    return to_host(laplacian.total(blocks))
+        laplacian.finish_row(i, left)
+    return to_host(laplacian.total())
 
 
 def _padded(columns: list[Array]) -> Array:
@@ -197,7 +201,12 @@ def _padded(columns: list[Array]) -> Array:
 
 
 def _parts(rows: Array) -> list[slice]:
-    return list(blocks_of(rows.shape[0], DEVICE_BLOCK_ROWS if is_foreign(rows) else DISTANCE_BLOCK_ROWS))
+    """Return blocks of rows; on a device of one size, so that none of its products is a small one."""
+    count = int(rows.shape[0])
+    if not is_foreign(rows):
+        return list(blocks_of(count, DISTANCE_BLOCK_ROWS))
+    size = -(-count // -(-count // DEVICE_BLOCK_ROWS))
+    return list(blocks_of(count, size + -size % TILE_ROWS))
 
 
 class _Laplacian:
@@ -208,11 +217,11 @@ class _Laplacian:
         self.whole = X
         width = X.shape[1]
         self.degree = [self._zeros(size) for size in sizes]  # Σ_w c u_w / |d|², for each row v
-        self.cross = self._zeros((width, width))  # Xᵀ W X
+        self.half = self._zeros((width, width))  # the symmetric part of this is Xᵀ (diag(W1) - W) X
         self.near_pairs_sum = self._zeros(
             (width, width)
         )  # sum over the near pairs, which are not in W; each counted once
-        self.row_sum: Array | None = None  # Σ_j c W_ij X_j of the current row of blocks
+        self.row_sum: Array = 0.0  # Σ_j c W_ij X_j of the current row of blocks, twice where j ≠ i
 
     def _zeros(self, shape: int | tuple[int, int]) -> Array:
         return self.xp.zeros(shape, dtype=self.xp.float64, device=self.whole.device)
@@ -236,7 +245,7 @@ class _Laplacian:
         distances = left.left_factor @ right.right_factor.T
         if i == j:
             distances = _without_diagonal(distances)
-        closest = number_later(self.xp.min(distances))
+        closest = _number_later(self.xp.min(distances))
         inverse = _inverse(distances)
         product = inverse @ right.weighted_rows
         if not closest() > _closeness(left) * (left.max_square + right.max_square):
@@ -247,28 +256,23 @@ class _Laplacian:
     def _add_inverse(
         self, i: int, j: int, left: _Block, right: _Block, coupling: float, inverse: Array, product: Array | None = None
     ) -> None:
-        xp, width, same = self.xp, int(self.cross.shape[0]), i == j
+        xp, width = self.xp, int(self.half.shape[0])
         product = inverse @ right.weighted_rows if product is None else product  # column d: Σ_w u_w / |d|²
         self.degree[i] += coupling * xp.astype(product[:, width], xp.float64)
-        if same:
-            half = left.weighted_rows[:, :width].T @ product[:, :width]
-            self.cross += coupling * xp.astype(half, xp.float64)
-            return
-        self.degree[j] += coupling * xp.astype(left.weighted_rows[:, width] @ inverse, xp.float64)
-        row_sum = coupling * product[:, :width]
-        self.row_sum = row_sum if self.row_sum is None else self.row_sum + row_sum
+        if i != j:
+            self.degree[j] += coupling * xp.astype(left.weighted_rows[:, width] @ inverse, xp.float64)
+        self.row_sum = self.row_sum + (coupling if i == j else 2.0 * coupling) * product[:, :width]
 
-    def finish_row(self, left: _Block) -> None:
-        """Add the products of one row of blocks to Xᵀ W X."""
-        if self.row_sum is not None:
-            width = int(self.cross.shape[0])
-            half = self.xp.astype(left.weighted_rows[:, :width].T @ self.row_sum, self.xp.float64)
-            self.cross += half + half.T
-            self.row_sum = None
+    def finish_row(self, i: int, left: _Block) -> None:
+        """Add one row of blocks: all its pairs were seen, those with earlier rows too."""
+        xp, width = self.xp, int(self.half.shape[0])
+        rest = left.rows * xp.astype(self.degree[i], left.rows.dtype)[:, None] - self.row_sum
+        self.half += xp.astype(left.weighted_rows[:, :width].T @ rest, xp.float64)
+        self.row_sum = 0.0
 
     def _near_in_double(self, left: _Block, right: _Block, *, same: bool) -> Array:
         """Return the sum over the pairs of two blocks of near rows, in double precision and about their own mean."""
-        xp, width = self.xp, int(self.cross.shape[0])
+        xp, width = self.xp, int(self.half.shape[0])
         reference = xp.mean(xp.astype(left.rows, xp.float64), axis=0)
         left, right = left.about(reference), right.about(reference)
         distances, near = _distances(left, right, same=same)
@@ -304,15 +308,9 @@ class _Laplacian:
             total += (d * weight[:, None]).T @ d
         return total
 
-    def total(self, blocks: list[_Block]) -> Array:
+    def total(self) -> Array:
         """Return the sum over ordered pairs."""
-        xp = self.xp
-        A = self._zeros(self.cross.shape)
-        for degree, block in zip(self.degree, blocks, strict=True):
-            rows = xp.astype(block.rows, xp.float64)
-            row_weight = xp.astype(block.row_weight[:, 0], xp.float64)
-            A += (rows * (degree * row_weight)[:, None]).T @ rows
-        return 2.0 * (A - 0.5 * (self.cross + self.cross.T) + self.near_pairs_sum)
+        return self.half + self.half.T + 2.0 * self.near_pairs_sum
 
 
 def _distances(left: _Block, right: _Block, *, same: bool) -> tuple[Array, Array | None]:
@@ -330,6 +328,23 @@ def _distances(left: _Block, right: _Block, *, same: bool) -> tuple[Array, Array
         return distances, None
     near = distances <= closeness * (left.square + right.square.T)
     return distances, near if bool(xp.any(near)) else None
+
+
+def _number_later(scalar: Array) -> Callable[[], float]:
+    """Return what waits for a number of a device, and for nothing that the device was given to do after it."""
+    if not getattr(scalar, "is_cuda", False):
+        return lambda: float(scalar)
+    torch = sys.modules["torch"]
+    host = torch.empty(scalar.shape, dtype=scalar.dtype, pin_memory=True)
+    host.copy_(scalar, non_blocking=True)
+    copied = torch.cuda.Event()
+    copied.record()
+
+    def wait() -> float:
+        copied.synchronize()
+        return float(host)
+
+    return wait
 
 
 def _closeness(block: _Block) -> float:

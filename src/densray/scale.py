@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._arrays import BLOCK_ROWS, Array, release_pages
+from densray._arrays import BLOCK_ROWS, Array
 from densray._checkpoint import Checkpoint, block_digest
+from densray._files import release_pages
 from densray.errors import (
     DensRayError,
     FormatError,

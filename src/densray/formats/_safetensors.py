@@ -21,7 +21,7 @@ from typing import IO, Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._arrays import release_pages
+from densray._files import release_pages
 from densray.errors import FormatError, name_some, shorten
 from densray.formats._arrays import read_words_beside, to_float32
 from densray.formats._blocks import Block, Pieces, ReadOptions, SpaceStream, check_shape, rows_per_block, select_rows

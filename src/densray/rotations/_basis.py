@@ -19,12 +19,12 @@ from densray._arrays import (
     move,
     namespace,
     symmetric_eigh,
+    take_rows,
     to_host,
 )
 from densray.errors import VectorError
 from densray.moments import ClassMoments, LabelMoments, Moments, ScoreMoments
 from densray.pairs import PairWeights
-from densray.rotations._input import Labels
 
 
 def complete_basis(axes: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -121,14 +121,12 @@ def leading_axis(
     basis[0, :] = array_on(start / np.linalg.norm(start), A, dtype=xp.float64)
     known, diagonal, beside = basis[:1, :], [], []
     for step in range(steps):
-        image = A @ basis[step, :]
-        along = known @ image
-        image = image - along @ known
-        image = image - (known @ image) @ known  # once more, where the image nearly lies in what is known
-        length = xp.linalg.vector_norm(image)
+        image, along = _less_along(A @ basis[step, :], known)
+        image, _ = _less_along(image, known)  # once more, where the image nearly lies in what is known
+        length = xp.linalg.vector_norm(image) + TINY
         diagonal.append(along[step])
         beside.append(length)
-        basis[step + 1, :] = image / (length + TINY)
+        basis[step + 1, :] = image / length
         known = basis[: step + 2, :]
         if (step + 1) % LANCZOS_ROUND and step + 1 < steps:
             continue
@@ -145,6 +143,14 @@ def leading_axis(
         if abs(length - 1.0) < 1e-8 and apart <= max(1e-9 * gap, 1e-12 * size):
             return float(values[-1]), axis / length, gap
     return None
+
+
+def _less_along(vector: Array, basis: Array) -> tuple[Array, Array]:
+    """Return a vector less what of it lies along orthonormal rows, and its coordinates on them."""
+    xp, along = namespace(vector), basis @ vector
+    if hasattr(xp, "addmv"):  # PyTorch's: one operation
+        return xp.addmv(vector, basis.T, along, alpha=-1.0), along
+    return vector - along @ basis, along
 
 
 class Axes(NamedTuple):
@@ -193,14 +199,41 @@ def principal_axes(
 FAST_SAMPLE_ROWS = 4096
 
 
+class FastSample(NamedTuple):
+    """Rows of a class, in float64 and as tensor cores see them."""
+
+    fast: Moments
+    rows: Array  # x less their mean
+    share: Array | None  # the weight of each; None: one
+    off: Array  # by how much the mean of the fast products is wrong
+
+    @classmethod
+    def of_classes(cls, X: ConvertedRows, groups: list[Array], weight: Array | None) -> list[FastSample]:
+        """Return two samples of each class, given by the places of its rows."""
+        return [
+            cls._of_rows(X, members[half :: max(2, int(members.shape[0]) // FAST_SAMPLE_ROWS)], weight)
+            for members in groups
+            for half in range(2)
+        ]
+
+    @classmethod
+    def _of_rows(cls, X: ConvertedRows, places: Array, weight: Array | None) -> FastSample:
+        xp, places = namespace(X), places[:FAST_SAMPLE_ROWS]
+        fast = Moments.of(X, weight, members=places)
+        rows = xp.astype(take_rows(X.source, places), xp.float64)
+        share = None if weight is None else xp.astype(xp.take(weight, places, axis=0), xp.float64)
+        mean = xp.mean(rows, axis=0) if share is None else (share @ rows) / fast.weight
+        rows -= mean
+        return cls(fast, rows, share, fast.mean - mean)
+
+    def error_along(self, q: Array) -> Array:
+        """Return the product of an axis with what is wrong with the scatter."""
+        along = self.rows @ q
+        return self.fast.scatter @ q - (along if self.share is None else self.share * along) @ self.rows
+
+
 def fast_angle(
-    X: ConvertedRows,
-    labels: Labels,
-    weight: Array | None,
-    moments: ClassMoments,
-    weights: PairWeights,
-    axis: NDArray[np.float64],
-    gap: float,
+    samples: list[FastSample], moments: ClassMoments, weights: PairWeights, axis: NDArray[np.float64], gap: float
 ) -> float:
     """Return the degrees by which products on tensor cores may turn the first eigenvector of the pair matrix.
 
@@ -208,32 +241,22 @@ def fast_angle(
     the part of E q beside q, over the gap to the next eigenvalue. What both samples share grows with the rows; in what
     they do not share, rounding is as often up as down, and it grows with their root. Twice the sum of both.
     """
-    xp = namespace(X)
-    values = sorted(moments.groups)
-    low, high = (moments.groups[value] for value in values)
+    low, high = (moments.groups[value] for value in sorted(moments.groups))
     shift, total = to_host(high.mean - low.mean), low.weight + high.weight
-    q = array_on(axis, X, dtype=xp.float64)
-    turned, used = [], 0
+    q = array_on(axis, samples[0].rows, dtype=samples[0].rows.dtype)
+    parts = to_host(namespace(q).stack([part for one in samples for part in (one.error_along(q), one.off)]))
+    turned = []
     for half in range(2):
         error, off = np.zeros(axis.size), np.zeros(axis.size)
-        for group, sign, members in zip((low, high), (-1.0, 1.0), labels.class_rows(), strict=True):
-            step = max(2, int(members.shape[0]) // FAST_SAMPLE_ROWS)
-            sample = members[half::step][:FAST_SAMPLE_ROWS]
-            used += int(sample.shape[0])
-            counts = None if weight is None else xp.take(weight, sample, axis=0)
-            fast = Moments.of(X, weight, members=sample)
-            rows = xp.astype(xp.take(X.source, sample, axis=0), xp.float64)
-            share = xp.ones_like(rows[:, 0]) if counts is None else xp.astype(counts, xp.float64)
-            mean = (share @ rows) / fast.weight
-            rows = rows - mean
-            wrong = fast.scatter @ q - (share * (rows @ q)) @ rows
+        for group, sign, number in ((low, -1.0, half), (high, 1.0, 2 + half)):
             # as in class_pair_matrix
             factor = 2.0 * (weights.unlike * (total - group.weight) - weights.like * group.weight)
-            error += factor * group.weight / fast.weight * to_host(wrong)
-            off += sign * to_host(fast.mean - mean)
+            error += factor * group.weight / samples[number].fast.weight * parts[2 * number]
+            off += sign * parts[2 * number + 1]
         error += 2.0 * weights.unlike * high.weight * low.weight * (off * (shift @ axis) + shift * (off @ axis))
         turned.append(error - (error @ axis) * axis)
-    alone = (turned[0] - turned[1]) @ (turned[0] - turned[1]) / 2.0 * min(1.0, used / 2 / X.shape[0])
+    used = sum(one.fast.weight for one in samples) / 2.0  # for each of the two
+    alone = (turned[0] - turned[1]) @ (turned[0] - turned[1]) / 2.0 * min(1.0, used / total)
     size = np.sqrt(max(float(turned[0] @ turned[1]), 0.0) + alone)
     return float(np.degrees(2.0 * size / gap)) if gap > 0.0 else 90.0
 

@@ -16,13 +16,13 @@ from densray._arrays import (
     ConvertedRows,
     array_on,
     given_rows,
-    is_memory_mapped,
     namespace,
     take_rows,
     to_host,
     type_name,
     whole_rows,
 )
+from densray._files import is_memory_mapped
 from densray._threads import ignored_warnings
 from densray.errors import NotAdditiveError, SignalWarning
 from densray.moments import ClassMoments, LabelMoments, MomentParts
@@ -36,14 +36,16 @@ from densray.pair_sampling import (
 )
 from densray.pairs import PairWeights, class_pair_matrix, score_covariance, score_pair_matrix, unit_pair_matrix
 from densray.rotations._base import AdditiveRotation, Precision, Scale, label_covariance
-from densray.rotations._basis import ColumnScaling, fast_angle, orient, principal_axes
-from densray.rotations._input import Labels, precision_of
+from densray.rotations._basis import ColumnScaling, FastSample, fast_angle, orient, principal_axes
+from densray.rotations._input import Labels, checked_moments, precision_of
 
 if TYPE_CHECKING:
     from densray.rotations.blocks import BlockStatistics
 
 #: Degrees by which products on tensor cores may turn axis 0; beyond, rows are multiplied in float32.
 LARGEST_FAST_ANGLE = 0.01
+#: Columns from which on splitting rows is faster than float32; narrower half precision is not split after it failed.
+SPLIT_WIDTH = 2048
 #: Rows of a memory map above which all pairs are too many.
 MAPPED_ROWS = 200_000
 
@@ -118,7 +120,7 @@ def share_out(sizes: Sequence[int], total: int) -> list[int]:
 
 def check_all_pairs(X: Array) -> None:
     """Raise if `X` is a memory map of too many rows for all pairs."""
-    if is_memory_mapped(X) and X.shape[0] > MAPPED_ROWS:
+    if is_memory_mapped(given_rows(X)) and X.shape[0] > MAPPED_ROWS:
         raise too_many_rows(f"a memory map of {X.shape[0]:,} rows (more than {MAPPED_ROWS:,})")
 
 
@@ -295,10 +297,7 @@ class DensRay(AdditiveRotation):
             angle = None
             for kind in self._fast_kinds(X, labels, sample_weight):
                 rows = ConvertedRows(given_rows(X), namespace(X).float32, namespace(X).float32, fast=kind)
-                axes = super()._find_axes(rows, labels, n_components, sample_weight)
-                assert isinstance(self.moments_, ClassMoments)
-                weights = self._resolved(self.moments_)
-                angle = fast_angle(rows, labels, sample_weight, self.moments_, weights, axes[0], self._gap)
+                axes, angle = self._find_fast_axes(rows, labels, n_components, sample_weight)
                 if angle <= LARGEST_FAST_ANGLE:
                     break
             else:
@@ -316,8 +315,25 @@ class DensRay(AdditiveRotation):
         if self.n_partners is None:
             return self._solve_pairs(pairs, scaling, toward, n_components, precision_of(X))
         random = check_random_generator(self.random_state)
-        limit = self.sample_rows or (SAMPLE_ROWS if is_memory_mapped(X) else X.shape[0])
+        limit = self.sample_rows or (SAMPLE_ROWS if is_memory_mapped(given_rows(X)) else X.shape[0])
         return self._solve_pairs(pairs.sample(limit, random), scaling, toward, n_components, precision_of(X), random)
+
+    def _find_fast_axes(
+        self, X: ConvertedRows, labels: Labels, n_components: int | None, weight: Array | None
+    ) -> tuple[NDArray[np.float64], float]:
+        """Return the axes by products on tensor cores, and the degrees by which those may turn the first."""
+        groups, samples = labels.class_rows(), []  # asked before the device is busy
+
+        def gather() -> LabelMoments:
+            moments = self._gather(X, labels, weight)
+            samples.extend(FastSample.of_classes(X, groups, weight))  # while the device is
+            return moments
+
+        self.moments_ = checked_moments(X, gather)
+        self._rounding = precision_of(X)
+        axes = self._axes_at(n_components)
+        assert isinstance(self.moments_, ClassMoments)
+        return axes, fast_angle(samples, self.moments_, self._resolved(self.moments_), axes[0], self._gap)
 
     def _solve_pairs(
         self,
@@ -347,8 +363,9 @@ class DensRay(AdditiveRotation):
             return []
         if not hasattr(given_rows(X), "is_cuda"):  # PyTorch's alone
             return []
-        half = type_name(given_rows(X)) in HALF_TYPES
-        return ["as given", "split"] if half and weight is None else ["split"]
+        if type_name(given_rows(X)) not in HALF_TYPES or weight is not None:
+            return ["split"]
+        return ["as given", "split"] if X.shape[1] >= SPLIT_WIDTH else ["as given"]
 
     def _resolved(self, moments: ClassMoments) -> PairWeights:
         """Return the weights of unlike and like pairs for classes of these sizes."""

@@ -163,7 +163,7 @@ def checked_moments(X: Array, gather: Callable[[], LabelMoments]) -> LabelMoment
         moments = gather()
         groups = [moments] if isinstance(moments, ScoreMoments) else moments.groups.values()
         sums = [part for one in groups for part in vars(one).values() if hasattr(part, "shape")]
-        finite = all(np.isfinite(float(namespace(part).sum(part))) for part in sums)
+        finite = np.isfinite(float(sum(namespace(part).sum(part) for part in sums)))  # a device is asked once
     if not finite:
         check_finite(X)
         raise VectorError(f"sums over the rows of X overflow {type_name(X)}. Scale the vectors, e.g. to unit length.")
