@@ -96,6 +96,20 @@ def test_a_few_factors_in_batches_are_the_product(rows: int) -> None:
     np.testing.assert_allclose(to_host(found), factors @ X, atol=1e-12)
 
 
+def test_rows_that_are_not_centred_are_summed_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    for name, value in (("HALVES_AT_ONCE", 4), ("HALVES_AT_MOST", 16), ("UNCENTRED_AT_MOST", 8)):
+        monkeypatch.setattr(arrays, name, value)
+    counts: list[int] = []
+    total = arrays._sum_in_float64
+    monkeypatch.setattr(arrays, "_sum_in_float64", lambda sums: (counts.append(len(sums)), total(sums))[1])
+    X = torch.asarray(np.random.default_rng(0).normal(size=(48, 12))).float()
+    scatter_parts(X.bfloat16())
+    assert counts == [6]  # of 8 rows each
+    scatter_parts(X.clone(), fast=True)
+    assert counts == [6, 4, 4]  # of 12
+
+
 def test_sums_of_sums_keep_the_digits_of_a_large_mean() -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed")
     sums = torch.asarray(1e8 + 1e5 * np.random.default_rng(0).normal(size=(1001, 3, 3))).float()

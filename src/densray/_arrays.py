@@ -37,6 +37,8 @@ SUMMED_ON_DEVICE, TIMES_MORE = 2**16, 32
 #: Rows that tensor cores add up in float32; more of wide rows, since each sum is a matrix. They round towards zero: of
 #: what 1,024 numbers of one sign add up to, one part in a million is lost; the loss grows with their number.
 HALVES_AT_ONCE, HALVES_AT_MOST = 1024, 4096
+#: The same of rows that are not centred: with more, a large mean turns the axis by more than samples say.
+UNCENTRED_AT_MOST = 2048
 
 #: Types of two bytes, kept but never multiplied in.
 HALF_TYPES = ("float16", "bfloat16")
@@ -272,7 +274,7 @@ def scatter_parts(rows: Array, *, fast: bool = False) -> list[Array]:
     they are. Processors and tensor cores make the whole product, in one part.
     """
     if type_name(rows) in HALF_TYPES:
-        return [product_of_halves(rows.T, rows)]
+        return [product_of_halves(rows.T, rows, most=UNCENTRED_AT_MOST)]
     if fast and _is_torch(rows) and type_name(rows) == "float32":
         bfloat16 = sys.modules["torch"].bfloat16
         high = rows.to(bfloat16)
@@ -304,10 +306,10 @@ def symmetric_eigh(A: Array) -> tuple[Array, Array]:
     return values, vectors
 
 
-def product_of_halves(left: Array, right: Array) -> Array:
+def product_of_halves(left: Array, right: Array, *, most: int | None = None) -> Array:
     """Return the product of half-precision matrices on PyTorch: sums in float32 of some rows each, then in float64."""
     torch, (count, width) = sys.modules["torch"], right.shape
-    rows = min(max(HALVES_AT_ONCE, width), HALVES_AT_MOST)
+    rows = min(max(HALVES_AT_ONCE, width), most or HALVES_AT_MOST)
     parts = []
     for block in (slice(0, count // rows * rows), slice(count // rows * rows, count)):
         if block.start == block.stop:
