@@ -80,7 +80,7 @@ def _against_gensim(folder: Path) -> list[Measurement]:
     ):
         large, small = _space(rows, width), _space(20, width)
         matrix = large.vectors.nbytes
-        files = [write_space(space, folder / f"{space.vectors.shape[0]}{ending}") for space in (small, large)]
+        files = [write_space(space, folder / f"{space.vectors.shape[0]}x{width}{ending}") for space in (small, large)]
         ours = _best(*files, "densray")
         theirs = _best(*files, "gensim", repeats=1 if ending == ".txt" else REPEATS)
         what, ratio = f"{name}, {rows:,} × {width}", theirs["seconds"] / ours["seconds"]

@@ -147,7 +147,7 @@ def _chart(rows: list[dict[str, Any]]) -> Any:
                 "size:Q",
                 scale=alt.Scale(type="log", nice=False),
                 title=f"{label}, {constant}",
-                axis=alt.Axis(format="~s", values=sorted({row["size"] for row in part})),
+                axis=alt.Axis(format=",", values=sorted({row["size"] for row in part})),
             )
             size = np.log10([row[measure] for row in part])
             powers = [10.0**power for power in range(int(np.floor(size.min())), int(np.ceil(size.max())) + 1)]

@@ -16,13 +16,14 @@ import resource
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure_states import direction, gender, sentiment, split
+from measure_states import N_SPLITS, direction, gender, interval, sentiment, split
 
-from densray._leace import leace
+from densray._leace import leace, leace_beside
 from densray.datasets import load_word_list
 from densray.erasure import Erasure
 from densray.metrics import auc, spearman
@@ -33,8 +34,10 @@ from densray.states import (
     SweepPoint,
     choose_point,
     continuation_log_odds,
+    log_perplexity,
     read_states,
 )
+from densray.states._measures import token_costs, under
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -51,12 +54,12 @@ PAIRS = [
 ]  # fmt: skip
 LEARNED, DEFINING = PAIRS[0::3], PAIRS[1::3] + PAIRS[2::3]
 LEARNED_PROMPTS = ["The {} thought that", "The {} left because", "When the {} arrived,", "The {} knew that"]
-LEARNED_PROMPTS += ["Yesterday the {} said", "If the {} comes,"]
+LEARNED_PROMPTS += ["Yesterday the {} said", "If the {} comes,", "The {} asked whether", "I met the {} when"]
 PROMPTS = ["The {} said that", "The {} was late because", "When the {} came home,"]
-STRENGTHS = (0.25, 0.5, 0.75, 1.0)
+STRENGTHS = (0.5, 0.75, 1.0, 1.25)
 N_HALVINGS = 8
 #: Sets of layers that the page shows at full strength.
-SHOWN = ("none", "all but the last", "middle, every second", "late, every second")
+SHOWN = ("none", "all but the last", "middle, every second", "late, every second", "upper half, every fourth")
 
 
 def occupations(folder: Path) -> tuple[list[str], np.ndarray]:
@@ -72,29 +75,17 @@ def held_out_texts(folder: Path, count: int) -> list[str]:
     return [lines[row].rsplit("\t", 1)[0] for row in np.random.default_rng(0).permutation(len(lines))[:count]]
 
 
+def beginnings(folder: Path, count: int) -> list[str]:
+    """Return sentences of SST-2's learning half, each cut after a random word."""
+    lines = (folder / "sst2" / "train.tsv").read_text(encoding="utf-8").splitlines()
+    random = np.random.default_rng(0)
+    chosen = [lines[row].rsplit("\t", 1)[0].split() for row in random.permutation(len(lines))]
+    return [" ".join(words[: random.integers(2, len(words) + 1)]) for words in chosen if len(words) > 2][:count]
+
+
 def filled(templates: Sequence[str], words: Sequence[str]) -> list[str]:
     """Return every word in every template."""
     return [template.format(word) for template in templates for word in words]
-
-
-def keeping(X: np.ndarray, z: np.ndarray, K: np.ndarray, k: np.ndarray) -> Erasure:
-    """Return the map that leaves no covariance with `z` in `X` and the covariance with `k` in `K` as it was.
-
-    In whitened rows the covariances are the directions u and v; x - u l·x / l·u with the part l of u that is orthogonal
-    to v erases the first and keeps the second (SPLINCE; Holstege et al. 2025).
-    """
-    from densray._leace import _shrunk
-
-    first, second = X - X.mean(axis=0), K - K.mean(axis=0)
-    count = len(X) + len(K)
-    sizes, vectors = np.linalg.eigh(_shrunk((first.T @ first + second.T @ second) / count, count))
-    roots = np.sqrt(np.maximum(sizes, sizes[-1] * 1e-10))
-    whiten, unwhiten = (vectors / roots) @ vectors.T, (vectors * roots) @ vectors.T
-    u = whiten @ (first.T @ (z - z.mean())) / len(X)
-    v = whiten @ (second.T @ (k - k.mean())) / len(K)
-    left = u - v * (u @ v) / (v @ v)
-    left = left / (left @ u)
-    return Erasure("keeping", (whiten @ left)[:, None], (unwhiten @ u)[None], X.mean(axis=0), np.zeros(X.shape[1]))
 
 
 def mean_difference(X: np.ndarray, y: np.ndarray) -> Erasure:
@@ -104,31 +95,64 @@ def mean_difference(X: np.ndarray, y: np.ndarray) -> Erasure:
     return Erasure("mean difference", axis[:, None], axis[None], X.mean(axis=0), np.zeros(len(axis)))
 
 
-def removers(model: Any, tokenizer: Any, folder: Path) -> dict[str, dict[int, Erasure]]:
-    """Return the erasures of each remover after every block, learned from words that no test has."""
-    words = [word for pair in LEARNED for word in pair]
-    sides = np.tile([1.0, 0.0], len(LEARNED_PROMPTS) * len(LEARNED))
-    pairs = read_states(model, tokenizer, filled(LEARNED_PROMPTS, words))
-    gendered = set(load_word_list("gender-specific")) | {word for pair in PAIRS for word in pair}
-    tested = set(occupations(folder)[0])
-    other = [word for word in load_word_list("occupations") if word not in gendered | tested and "_" not in word]
-    prompts = filled(LEARNED_PROMPTS[:3], other)
-    states = read_states(model, tokenizer, prompts)
-    odds = continuation_log_odds(model, tokenizer, Continuations(prompts, " he", " she", [0.0] * len(prompts)))
-    odds = np.concatenate([part - part.mean() for part in np.split(odds, 3)])  # of each template
+@dataclass(frozen=True)
+class Seen:
+    """What a remover learns from after one layer: the states of occupations, of pairs and of ordinary text."""
 
-    def every(make: Callable[[np.ndarray, np.ndarray], Erasure]) -> dict[int, Erasure]:
+    jobs: np.ndarray
+    pairs: np.ndarray
+    texts: np.ndarray
+
+
+Maker = Callable[[Seen], Erasure]
+
+
+class Learning:
+    """What removers learn from, none of it in a test: pairs, occupations with the model's own odds, ordinary text."""
+
+    def __init__(self, model: Any, tokenizer: Any, folder: Path) -> None:
+        self.model, self.tokenizer = model, tokenizer
+        pairs = filled(LEARNED_PROMPTS, [word for pair in LEARNED for word in pair])
+        self.sides = np.tile([1.0, 0.0], len(LEARNED_PROMPTS) * len(LEARNED))
+        gendered = set(load_word_list("gender-specific")) | {word for pair in PAIRS for word in pair}
+        tested = set(occupations(folder)[0])
+        words = [word for word in load_word_list("occupations") if word not in gendered | tested and "_" not in word]
+        jobs = filled(LEARNED_PROMPTS, words)
+        odds = continuation_log_odds(model, tokenizer, Continuations(jobs, " he", " she", [0.0] * len(jobs)))
+        parts = np.split(odds, len(LEARNED_PROMPTS))
+        self.odds = np.concatenate([part - part.mean() for part in parts])  # of each template
+        self.given = (jobs, pairs, beginnings(folder, 1000))
+
+    def changes(self, make: Maker, layers: Sequence[int], before: Intervention | None = None) -> dict[int, LayerChange]:
+        """Return the change of each layer, learned from the states of the model under what comes before."""
+        with under(self.model, before):
+            states = [read_states(self.model, self.tokenizer, texts, layers=layers) for texts in self.given]
+        rows = {layer: Seen(*(np.asarray(part[layer], dtype=np.float64) for part in states)) for layer in layers}
+        return {layer: LayerChange.of(make(seen)) for layer, seen in rows.items()}
+
+    def in_order(self, make: Maker, layers: Sequence[int]) -> Intervention:
+        """Return the removal after some layers, each learned from states that the earlier ones have changed."""
+        found: dict[int, LayerChange] = {}
+        for layer in layers:
+            found |= self.changes(make, [layer], Intervention("project", dict(found)) if found else None)
+        return Intervention("project", found)
+
+    def at_once(self) -> dict[str, Maker]:
+        """Return what makes the erasure of every layer from the states of the model as it is, by name."""
         return {
-            layer: make(np.asarray(states[layer], dtype=np.float64), np.asarray(pairs[layer], dtype=np.float64))
-            for layer in states.layers
+            "LEACE, pairs": lambda seen: leace(seen.pairs, self.sides),
+            "mean difference, pairs": lambda seen: mean_difference(seen.pairs, self.sides),
         }
 
-    return {
-        "LEACE, pairs": every(lambda _, rows: leace(rows, sides)),
-        "LEACE, occupations": every(lambda rows, _: leace(rows, odds)),
-        "occupations, pairs kept": every(lambda rows, kept: keeping(rows, odds, kept, sides)),
-        "mean difference, pairs": every(lambda _, rows: mean_difference(rows, sides)),
-    }
+    def layer_by_layer(self) -> dict[str, Maker]:
+        """Return what makes the erasure of a layer from states that earlier layers have changed, by name."""
+        return {
+            "pairs beside text, in order": lambda seen: leace_beside(seen.pairs, self.sides, seen.texts),
+            "occupations beside text, in order": lambda seen: leace_beside(seen.jobs, self.odds, seen.texts),
+            "occupations beside text, pairs kept, in order": lambda seen: leace_beside(
+                seen.jobs, self.odds, seen.texts, keep=(seen.pairs, self.sides)
+            ),
+        }
 
 
 def layer_sets(n_blocks: int) -> dict[str, list[int]]:
@@ -140,23 +164,18 @@ def layer_sets(n_blocks: int) -> dict[str, list[int]]:
         "middle, every second": list(range(third, 2 * third + 1, 2)),
         "late, every second": list(range(2 * third, last, 2)),
         "late, odd": list(range(2 * third - 1, last, 2)),
-        "upper two thirds, every second": list(range(third + 2, last, 2)),
         "upper half, every fourth": list(range(n_blocks // 2 + 1, last, 4)),
-        "late": list(range(2 * third + 2, last)),
         "last five but one": list(range(last - 4, last)),
         "three late": [last - 5, last - 3, last - 1],
         "two late": [last - 3, last - 1],
         "last but one": [last - 1],
         "last two": [last - 1, last],
         "one at two thirds": [2 * third],
-        "one late": [last - 5],
     }
 
 
 def measure_removal(model: Any, tokenizer: Any, folder: Path, raw: Path) -> None:
     """Measure every remover, set of layers and strength once, and keep the answer to every prompt and text."""
-    from densray.states._measures import token_costs
-
     names, share = occupations(folder)
     words = [word for pair in DEFINING for word in pair]
     prompts = filled(PROMPTS, names) + filled(PROMPTS, words)
@@ -168,13 +187,21 @@ def measure_removal(model: Any, tokenizer: Any, folder: Path, raw: Path) -> None
         return odds, token_costs(model, tokenizer, texts, change, divergence=False)[0]
 
     found, keys = [measured(None)], [("nothing", "none", [], 0.0)]
-    for remover, erasures in removers(model, tokenizer, folder).items():
-        changes = {layer: LayerChange.of(erasure) for layer, erasure in erasures.items()}
-        whole = Intervention("project", changes, name=remover)
-        for name, layers in layer_sets(len(changes)).items():
-            for strength in STRENGTHS:
-                found.append(measured(whole.only(layers).at(strength)))
-                keys.append((remover, name, layers, strength))
+    learning, count = Learning(model, tokenizer, folder), model.config.num_hidden_layers
+
+    def kept(remover: str, where: str, change: Intervention) -> None:
+        for strength in STRENGTHS:
+            found.append(measured(change.at(strength)))
+            keys.append((remover, where, list(change.layers), strength))
+
+    for remover, make in learning.at_once().items():
+        whole = Intervention("project", learning.changes(make, range(count)))
+        for where, layers in layer_sets(count).items():
+            kept(remover, where, whole.only(layers))
+    for remover, make in learning.layer_by_layer().items():
+        for where, layers in layer_sets(count).items():
+            if len(layers) < count // 2:  # more of them take long to learn one after the other
+                kept(remover, where, learning.in_order(make, layers))
     arrays = {"odds": np.array([odds for odds, _ in found]), "losses": np.array([losses for _, losses in found])}
     np.savez_compressed(raw, keys=json.dumps(keys), share=share, **arrays)
 
@@ -269,8 +296,11 @@ OPINIONS = [
     "The service here is", "Her new album is", "The game is", "To be honest, the ending was", "The weather today is",
     "The plot seems", "His performance was", "The trip was", "The restaurant is", "This phone is",
 ]  # fmt: skip
-STEERERS = ("mean-difference", "densray-unit", "ridge", "ridge scaled", "logistic scaled", "random")
-STEER_STRENGTHS, STEER_SPLITS = (1.0, 2.0, 4.0), 4
+STEERERS = ("mean-difference", "densray-unit", "ridge", "logistic scaled", "random")
+STEER_SPLITS = N_SPLITS
+#: Multiples of the mean difference's length, and the effect in nats of log odds at which costs are compared.
+STEER_STRENGTHS = {"sentiment": (0.5, 1.0, 2.0, 4.0), "gender": (1.0, 2.0, 4.0, 8.0)}
+STEER_EFFECT = {"sentiment": 1.0, "gender": 0.25}
 
 
 def steering(model: Any, tokenizer: Any, folder: Path) -> list[dict[str, Any]]:
@@ -290,8 +320,10 @@ def steering(model: Any, tokenizer: Any, folder: Path) -> list[dict[str, Any]]:
         states = read_states(model, tokenizer, given.texts, layers=layers)
         for layer in layers:
             X = np.asarray(states[layer], dtype=np.float64)
+            norms = np.linalg.norm(X, axis=1)
+            ordinary = norms < 5.0 * np.median(norms)  # one sentence of SST-2 has a hundred times the usual norm
             for seed in range(STEER_SPLITS):
-                train = split(given.groups, seed)
+                train = split(given.groups, seed) & ordinary
                 rows, y = X[train], given.labels[train]
                 length = float(np.linalg.norm(rows[y == 1].mean(axis=0) - rows[y == 0].mean(axis=0)))
                 for method in STEERERS:
@@ -299,7 +331,7 @@ def steering(model: Any, tokenizer: Any, folder: Path) -> list[dict[str, Any]]:
                     if method != "random":
                         axis = direction(method, rows, y, given.groups[train])
                     change = LayerChange.along(axis / np.linalg.norm(axis) * length)
-                    for strength in STEER_STRENGTHS:
+                    for strength in STEER_STRENGTHS[concept]:
                         effect, loss = ask.measured(Intervention("add", {layer: change}, strength))
                         key = {"concept": concept, "layer": layer, "seed": seed, "method": method}
                         value = {"effect": effect - base[0], "cost": loss - base[1]}
@@ -328,8 +360,7 @@ class _Asked:
         """Return the mean log odds of the two sets of words, and the loss per token of the texts."""
         import torch
 
-        from densray.states import log_perplexity
-        from densray.states._measures import _logits, under
+        from densray.states._measures import _logits
 
         odds = []
         with under(self.model, change), torch.inference_mode():
@@ -410,18 +441,19 @@ def _seconds(act: Callable[[], object]) -> float:
 
 
 def equal_effect(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, int, str], np.ndarray]:
-    """Return the cost of each method at the effect of the mean difference added twice, over that of the latter."""
+    """Return the cost of each method in nats per token at the effect compared, one per split; NaN if not reached."""
     curves: dict[tuple[Any, ...], list[tuple[float, float]]] = {}
     for row in rows:
-        key = row["concept"], row["layer"], row["seed"], row["method"]
+        key = row["concept"], row["layer"], row["method"], row["seed"]
         curves.setdefault(key, [(0.0, 0.0)]).append((row["effect"], row["cost"]))
     found: dict[tuple[str, int, str], list[float]] = {}
-    for (concept, layer, seed, method), points in curves.items():
-        wanted, price = curves[concept, layer, seed, "mean-difference"][2]  # strengths 0, 1, 2, 4
+    for (concept, layer, method, _), points in curves.items():
         effects, costs = np.array(points).T
-        reached = effects.max() >= wanted and bool(np.all(np.diff(effects) > 0))
-        cost = float(np.interp(wanted, effects, costs)) if reached else np.nan
-        found.setdefault((concept, layer, method), []).append(cost / price)
+        wanted = STEER_EFFECT[concept]
+        reached = np.flatnonzero(effects >= wanted)
+        end = reached[0] + 1 if len(reached) else 0  # the first strength that reaches it, and the one before
+        cost = float(np.interp(wanted, effects[end - 2 : end], costs[end - 2 : end])) if end else np.nan
+        found.setdefault((concept, layer, method), []).append(cost)
     return {key: np.array(values) for key, values in found.items()}
 
 
@@ -473,16 +505,22 @@ def _removal_table(found: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _steering_table(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    ratios = equal_effect(rows)
-    places = list(dict.fromkeys((concept, layer) for concept, layer, _ in ratios))
+    """Return the rise of perplexity at the effect compared, in bold where it differs from the mean difference's."""
+    costs = equal_effect(rows)
+    places = list(dict.fromkeys((concept, layer) for concept, layer, _ in costs))
     lines = ["| added | " + " | ".join(f"{concept}, layer {layer}" for concept, layer in places) + " |"]
     lines.append("| --- |" + " ---: |" * len(places))
     for method in STEERERS:
         cells = []
         for place in places:
-            values = ratios[(*place, method)]
-            half = 3.1824463052842624 * float(np.std(values, ddof=1)) * float(np.sqrt(1 / len(values) + 1.0))
-            cells.append("not reached" if np.isnan(values).any() else f"{values.mean():.2f} ± {half:.2f}")
+            values, others = costs[(*place, method)], costs[(*place, "mean-difference")]
+            missing = int(np.isnan(values).sum())
+            if missing:
+                cells.append(f"not reached in {missing} of {len(values)}")
+                continue
+            middle, half = interval(values - others)
+            shown = f"{np.expm1(np.mean(values)):+.1%}"
+            cells.append(f"**{shown}**" if abs(middle) > half else shown)
         lines.append(f"| {method} | " + " | ".join(cells) + " |")
     return {"states-steering": "\n".join(lines)}
 

@@ -14,6 +14,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.svm import SVC
 
 from densray import DensRay, Lexicon, LinearRotation, MeanDifference, WordSpace
+from densray._leace import leace_beside
 from densray.datasets import load_lexicon, load_pairs, load_space, load_word_list
 from densray.debiasing import REMOVERS, Removal, equalized, inlp, leace, make_remover
 from densray.debiasing._recovery import cluster_accuracy
@@ -259,6 +260,27 @@ def test_leace_mixes_in_the_orthogonal_projection_where_variance_would_grow() ->
     assert np.var(bound, axis=0).sum() <= np.var(X, axis=0).sum() * (1 + 1e-2)
     assert np.abs(y @ free).max() < 1e-8
     assert np.abs(y @ bound).max() < 1e-8
+
+
+def test_leace_beside_others_erases_the_labels_and_moves_the_others_less() -> None:
+    random = np.random.default_rng(0)
+    X, K = random.normal(size=(300, 8)), random.normal(size=(200, 8))
+    others = random.normal(size=(400, 8)) * np.array([5.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
+    z, k = X[:, 0] + X[:, 1] + 0.3 * X[:, 2], np.sign(K[:, 1] + 0.5 * K[:, 0])
+
+    def covariance(rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        return np.asarray((rows - rows.mean(axis=0)).T @ (labels - labels.mean()))
+
+    beside, keeping = leace_beside(X, z, others), leace_beside(X, z, others, keep=(K, k))
+    assert np.abs(covariance(X, z)).max() > 100  # the control
+    for erasure in (beside, keeping):
+        assert covariance(erasure.erase(X), z) == pytest.approx(np.zeros(8), abs=1e-8)
+    assert covariance(keeping.erase(K), k) == pytest.approx(covariance(K, k), abs=1e-8)
+    assert np.abs(covariance(beside.erase(K), k) - covariance(K, k)).max() > 1
+    moved = [np.square(each.erase(others) - others).sum() for each in (beside, leace(X, z))]
+    assert moved[0] < moved[1] / 2
+    with pytest.raises(LabelError, match="one column"):
+        leace_beside(X, np.array(["a", "b", "c"])[np.arange(300) % 3], others)
 
 
 def test_leace_of_named_classes_is_that_of_their_columns_and_of_any_scale() -> None:

@@ -19,6 +19,8 @@ from densray.states import (
     continuation_log_odds,
     evaluate_intervention,
     log_perplexity,
+    read_states,
+    remove_preference,
     sentence_log_likelihoods,
     sweep_front,
     sweep_interventions,
@@ -174,3 +176,47 @@ def test_a_sweep_chooses_on_one_half_and_reports_on_the_other(model):
     assert result.layers in ((0,), (2,))
     with pytest.raises(TaskError, match="prompts to choose by"):
         sweep_interventions(model, make_tokenizer(), plans, InterventionTests(TEXTS))
+
+
+def test_a_preference_is_removed_layer_by_layer_and_what_is_kept_stays(model):
+    tokenizer = make_tokenizer()
+    ends = ["said that", "was tired", "was never", "is good", "is bad", "said he", "said she", "was very", "is tired"]
+    prompts = [f"{who} {end}" for who in ("the nurse", "a doctor", "the film", "a nurse", "the doctor") for end in ends]
+    asked = Continuations(prompts, "he", "she", [0.0] * len(prompts))
+    odds = continuation_log_odds(model, tokenizer, asked)
+    texts = [f"{first} {second} {third}" for first in ["the", "a"] for second in ["film", "nurse", "doctor"]
+             for third in ["is", "was", "said"]]  # fmt: skip
+    kept = LabelledTexts(tuple(prompts[:18]), (1.0, 0.0) * 9)
+    made = remove_preference(model, tokenizer, asked, texts, layers=[2, 1], name="he or she")
+    keeping = remove_preference(model, tokenizer, asked, texts, layers=[1], keep=kept)
+    assert made.layers == (1, 2)
+
+    def covariance(change, given, labels, layer):
+        with change.applied(model):
+            rows = np.asarray(read_states(model, tokenizer, given, layers=[layer])[layer], dtype=np.float64)
+        return (rows - rows.mean(axis=0)).T @ (np.asarray(labels) - np.mean(labels)) / len(rows)
+
+    nothing = made.at(0.0)
+    for layer in made.layers:  # also after the second, which the first one has changed
+        assert np.abs(covariance(nothing, prompts, odds, layer)).max() > 1e-3  # the control
+        assert covariance(made, prompts, odds, layer) == pytest.approx(np.zeros(WIDTH), abs=1e-6)
+    before = covariance(nothing, kept.texts, kept.labels, 1)
+    assert covariance(keeping, kept.texts, kept.labels, 1) == pytest.approx(before, abs=1e-6)
+    assert covariance(made, kept.texts, kept.labels, 1) != pytest.approx(before, abs=1e-6)
+    assert remove_preference(model, tokenizer, asked, texts).layers == (2,)  # so few blocks have no fourth
+
+
+def test_odds_of_templates_are_taken_about_their_means(model):
+    tokenizer, texts = make_tokenizer(), ["the film is", "a nurse was", "the doctor said"]
+    templates = [0, 0, 1, 1]
+    made = remove_preference(model, tokenizer, PROMPTS, texts, templates=templates, layers=[1])
+    odds = continuation_log_odds(model, tokenizer, PROMPTS)
+    within = odds - np.repeat([odds[:2].mean(), odds[2:].mean()], 2)
+    with made.applied(model):
+        rows = np.asarray(read_states(model, tokenizer, PROMPTS.prompts, layers=[1])[1], dtype=np.float64)
+    assert (rows - rows.mean(axis=0)).T @ within == pytest.approx(np.zeros(WIDTH), abs=1e-5)
+
+
+def test_what_is_kept_needs_two_classes(model):
+    with pytest.raises(TaskError, match="two are needed"):
+        remove_preference(model, make_tokenizer(), PROMPTS, TEXTS, keep=LabelledTexts(("the film", "a nurse"), (1, 1)))

@@ -22,6 +22,8 @@ from densray.moments import Moments
 
 #: Correlations of a label with the whitened vectors below this are taken for rounding, as in concept-erasure.
 SMALLEST_CORRELATION = 0.01
+#: Variances below this share of the largest are taken for it where rows are whitened beside others.
+SMALLEST_VARIANCE = 1e-10
 
 
 def leace(X: Array, y: ArrayLike, *, shrinkage: bool = True, constrain_trace: bool = True) -> Erasure:
@@ -81,6 +83,44 @@ def leace(X: Array, y: ArrayLike, *, shrinkage: bool = True, constrain_trace: bo
     if constrain_trace:
         left, right = _with_no_more_variance(left, right, basis, covariance)
     return Erasure("leace", left, right, mean, np.zeros(X.shape[1]))
+
+
+def leace_beside(
+    X: NDArray[np.float64],
+    y: ArrayLike,
+    others: NDArray[np.float64],
+    *,
+    keep: tuple[NDArray[np.float64], ArrayLike] | None = None,
+) -> Erasure:
+    r"""Return the change after which no covariance of `X` with one column of labels is left, and other rows move least.
+
+    It is LEACE with a covariance that counts `others` as much as `X`: vectors that have nothing to do with the labels
+    (the states of ordinary text) are moved as little as may be. With rows and labels to keep, their covariance stays
+    as it was: where the whitened covariances of the two are the directions :math:`u` and :math:`v`, the part
+    :math:`l` of :math:`u` orthogonal to :math:`v` is what is read, and :math:`u` is what is taken away [1]_.
+
+    References
+    ----------
+    .. [1] F. Holstege, S. Ravfogel and B. Wouters. Preserving Task-Relevant Information Under Linear Concept Removal.
+       NeurIPS 2025.
+    """
+    columns = [_label_columns(y, len(X))] + ([_label_columns(keep[1], len(keep[0]))] if keep is not None else [])
+    if any(each.shape[1] != 1 for each in columns):
+        raise LabelError("one column of labels is needed: two classes as numbers, or scores.")
+    given = [X, others] if keep is None else [X, others, keep[0]]
+    parts = [rows - rows.mean(axis=0) for rows in given]
+    mixed = sum(rows.T @ rows / len(rows) for rows in parts) / len(parts)
+    sizes, vectors = np.linalg.eigh(_shrunk(np.asarray(mixed), sum(map(len, parts))))
+    roots = np.sqrt(np.maximum(sizes, sizes[-1] * SMALLEST_VARIANCE))
+    whiten, unwhiten = (vectors / roots) @ vectors.T, (vectors * roots) @ vectors.T
+    removed = whiten @ (parts[0].T @ columns[0][:, 0]) / len(X)
+    read = removed
+    if keep is not None:
+        kept = whiten @ (parts[2].T @ columns[1][:, 0]) / len(keep[0])
+        read = removed - kept * (removed @ kept) / (kept @ kept)
+    read = read / (read @ removed)
+    left, right = (whiten @ read)[:, None], (unwhiten @ removed)[None]
+    return Erasure("leace", left, right, X.mean(axis=0), np.zeros(X.shape[1]))
 
 
 def _label_columns(y: ArrayLike, n_rows: int) -> Array:

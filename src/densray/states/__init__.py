@@ -13,6 +13,7 @@ from densray.states._evaluation import (
     SweepPoint,
     choose_point,
     evaluate_intervention,
+    remove_preference,
     sweep_front,
     sweep_interventions,
 )
@@ -57,6 +58,7 @@ __all__ = [
     "model_checksum",
     "read_states",
     "read_tokens",
+    "remove_preference",
     "sentence_log_likelihoods",
     "sweep_front",
     "sweep_interventions",

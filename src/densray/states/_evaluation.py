@@ -1,4 +1,4 @@
-"""What an intervention took away, what it cost and what stayed: one table of before and after."""
+"""Removals learned from what a model says, and what an intervention took away, what it cost and what stayed."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from densray._leace import leace_beside
 from densray._threads import Progress
 from densray.errors import TaskError
 from densray.metrics import Interval, spearman
 from densray.report import Column, Input, Provenance, Result, Table
-from densray.states._intervention import Intervention
+from densray.states._intervention import Intervention, LayerChange
 from densray.states._measures import (
     Continuations,
     Figure,
@@ -23,10 +24,76 @@ from densray.states._measures import (
     log_perplexity,
     measures_of,
     members_of,
+    two_classes,
+    under,
 )
-from densray.states._models import model_checksum, model_name
+from densray.states._models import find_blocks, model_checksum, model_name, resolve_layers
+from densray.states._reading import read_states
+from densray.states._storage import LabelledTexts
 
 _RESAMPLES = 1000
+
+
+def remove_preference(
+    model: Any,
+    tokenizer: Any,
+    preference: Continuations,
+    texts: Sequence[str],
+    *,
+    templates: Sequence[Any] | None = None,
+    keep: LabelledTexts | None = None,
+    layers: Sequence[int] | None = None,
+    strength: float = 1.0,
+    name: str = "",
+) -> Intervention:
+    """Return the removal of what makes a model prefer one continuation after some prompts rather than others.
+
+    It learns from the model's own log odds, layer by layer, each from states that the layers before it have changed: by
+    LEACE, with a covariance that counts the states of ordinary text as much as those of the prompts, so that ordinary
+    text is moved the least (:doc:`/language-models` has what it costs).
+
+    Parameters
+    ----------
+    model, tokenizer
+        A causal language model of Hugging Face and its tokenizer.
+    preference : Continuations
+        Prompts and the two continuations; what is known of each prompt is not used.
+    texts : sequence of str
+        Ordinary text, some hundreds of beginnings: the state of the last token of each.
+    templates : sequence, optional
+        What each prompt was made from: log odds are taken about the mean of their template.
+    keep : LabelledTexts, optional
+        Texts of two classes that the removal leaves as far apart as they are (*The king said that*, *The queen …*).
+    layers : sequence of int, optional
+        By default every fourth layer of the upper half, without the last.
+    strength : float, default=1
+    name : str
+        What it is about.
+    """
+    count = len(find_blocks(model))
+    places = resolve_layers(layers if layers is not None else range(count // 2 + 1, count - 1, 4) or [count - 1], count)
+    odds = continuation_log_odds(model, tokenizer, preference)
+    if templates is not None:
+        _, numbers = np.unique([str(template) for template in templates], return_inverse=True)
+        odds = odds - (np.bincount(numbers, odds) / np.bincount(numbers))[numbers]
+    sides = np.array([])
+    if keep is not None:
+        labels = np.asarray(two_classes(keep, "what is to be kept").labels)
+        sides = (labels == np.unique(labels)[-1]).astype(np.float64)
+    changes: dict[int, LayerChange] = {}
+    for layer in sorted(places):
+        before = Intervention("project", dict(changes)) if changes else None
+
+        def rows(given: Sequence[str], layer: int = layer, before: Intervention | None = before) -> NDArray[np.float64]:
+            with under(model, before):
+                found = read_states(model, tokenizer, given, layers=[layer])
+            return np.asarray(found[layer], dtype=np.float64)
+
+        kept = None if keep is None else (rows(keep.texts), sides)
+        changes[layer] = LayerChange.of(leace_beside(rows(preference.prompts), odds, rows(texts), keep=kept))
+    return Intervention(
+        "project", changes, strength, model=model_name(model), checksum=model_checksum(model), name=name
+    )
 
 
 @dataclass(frozen=True)
