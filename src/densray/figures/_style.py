@@ -143,7 +143,8 @@ Look = tuple[str, str, list[int]]  # the colour, the shape and the dash of a met
 def method_looks(methods: Sequence[str]) -> dict[str, Look]:
     """Return the look of each method, the same in every chart."""
     names = list(dict.fromkeys(methods))
-    spare = iter(_REST * (len(names) // len(_REST) + 1))
+    free = [*_REST, *(look for name, look in _KNOWN.items() if name not in names)]
+    spare = iter(free * (len(names) // len(free) + 1))
     return {name: _KNOWN.get(name) or next(spare) for name in names}
 
 
