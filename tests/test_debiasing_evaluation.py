@@ -438,6 +438,7 @@ def test_a_planned_removal_names_what_is_wrong_with_a_method() -> None:
         plan_removal(space, lexicon, "hard")
 
 
+@pytest.mark.slow
 def test_erasing_a_predictive_axis_leaves_what_the_mean_difference_takes() -> None:
     space, lexicon = load_space("googlenews-26k"), load_lexicon("hu-liu")
     left = {name: plan_removal(space, lexicon, name).refit for name in ("mean-difference", "densray", "leace", "ridge")}

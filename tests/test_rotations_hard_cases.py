@@ -34,7 +34,7 @@ def test_a_second_support_vector_axis_comes_back(overlapping, name):
     np.testing.assert_allclose(axes @ axes.T, np.eye(2), atol=1e-12)
 
 
-@pytest.mark.parametrize(("n", "d"), [(20, 10), (50, 10), (100, 20)])
+@pytest.mark.parametrize(("n", "d"), [(20, 10), (50, 10), pytest.param(100, 20, marks=pytest.mark.slow)])
 def test_the_exact_densifier_is_near_the_best_of_many_starts_on_few_words(n, d):
     for seed in range(3):
         rng = np.random.default_rng(seed)
