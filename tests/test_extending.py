@@ -15,7 +15,6 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 HOW_TO = ROOT / "docs" / "how-to"
-pytestmark = pytest.mark.slow
 
 
 def blocks(page: str) -> list[str]:
@@ -63,7 +62,7 @@ def add_task(folder: Path) -> None:
     page = (HOW_TO / "new-task.md").read_text("utf-8")
     found, package = blocks(page), folder / "src" / "densray"
     (package / "axes" / "_neighbors.py").write_text(one(found, '"""Labels of neighbours'), "utf-8")
-    commands = package / "cli" / "evaluate_lexicons.py"
+    commands = package / "cli" / "evaluate.py"
     commands.write_text(commands.read_text("utf-8") + "\n\n" + one(found, "@grouped"), "utf-8")
     line, imported = re.findall(r"^\| `src/[^|]*\| `(.*)` \|$", page, re.MULTILINE)
     insert(package / "cli" / "app.py", f"    {line}\n", after='    "bias": evaluate.evaluate_bias,\n')
@@ -109,6 +108,12 @@ def passed(library: Path, chosen: str, *files: str) -> int:
     return int(found[1])
 
 
+def test_what_the_pages_add_finds_its_place(library: Path) -> None:
+    added = ("rotations/_direction_difference.py", "formats/_json_lines.py", "axes/_neighbors.py")
+    assert all((library / "src" / "densray" / name).is_file() for name in added)
+
+
+@pytest.mark.slow
 def test_the_tools_accept_what_the_pages_add(library: Path) -> None:
     run(library, "ruff", "check", "src")
     added = ("rotations/_direction_difference.py", "formats/_json_lines.py", "axes/_neighbors.py")
@@ -117,17 +122,20 @@ def test_the_tools_accept_what_the_pages_add(library: Path) -> None:
     run(library, "mypy")
 
 
+@pytest.mark.slow
 def test_the_method_of_the_page_passes_every_property(library: Path) -> None:
     assert passed(library, "direction-difference", "test_rotations.py", "test_persistence.py") >= 30
     assert "direction-difference" in run(library, "densray", "methods")
 
 
+@pytest.mark.slow
 def test_the_format_of_the_page_passes_every_property(library: Path) -> None:
     files = ("test_formats_round_trips.py", "test_formats_fuzz.py")
     assert passed(library, "json-lines or jsonl or documented", *files) >= 7
     assert passed(library, "sample and space", "test_attacks.py") == 1
 
 
+@pytest.mark.slow
 def test_the_format_of_the_page_is_known_to_the_command_line(library: Path, tmp_path: Path) -> None:
     target = str(tmp_path / "some.jsonl.gz")
     run(library, "densray", "convert", "googlenews-26k", "--limit", "50", "-o", target)
@@ -139,12 +147,14 @@ def test_the_format_of_the_page_is_known_to_the_command_line(library: Path, tmp_
     assert len(said.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_the_task_of_the_page_passes_what_every_task_does(library: Path) -> None:
     files = ("test_documentation_of_commands.py", "test_architecture.py")
     assert passed(library, "(evaluate and neighbors) or _neighbors", *files) == 4
     assert passed(library, "every_task_returns or public_name", "test_documentation.py") == 2
 
 
+@pytest.mark.slow
 def test_the_command_of_the_page_says_what_its_function_returns(library: Path) -> None:
     found = json.loads(run(library, "densray", "evaluate", "neighbors", "googlenews-26k", "gender", "--json"))
     code = (
