@@ -26,10 +26,10 @@ sys.path.insert(0, str(ROOT / "tests"))  # the driver the end-to-end tests use
 
 #: The name of each picture of the explorer, the view it shows, and its height.
 VIEWS = {
-    "axis": ("?words=nurse,wonderful", 1360),
-    "map": ("map?shown=occupations&mark=nurse+engineer&color=us-occupation-shares", 1150),
-    "compare": ("compare?source=lexicon&lexicon=gender", 1180),
-    "remove": ("remove?source=lexicon&lexicon=gender", 1200),
+    "axis": ("?words=nurse,wonderful", 1470),
+    "map": ("map?shown=occupations&mark=nurse+engineer&color=us-occupation-shares", 1185),
+    "compare": ("compare?source=lexicon&lexicon=gender", 1140),
+    "remove": ("remove?source=lexicon&lexicon=gender", 1165),
     "analogies": ("analogies", 860),
 }
 #: A sentence on the page of hidden states.
@@ -42,7 +42,7 @@ def take_layers(folder: str) -> None:
     from browser import Visitor, browser, explorer
 
     with explorer(folder) as address, browser() as chrome:
-        visitor = Visitor(chrome, address, pictures=IMAGES, height=1620)
+        visitor = Visitor(chrome, address, pictures=IMAGES, height=1760)
         visitor.page.goto(f"{address}/?{urlencode({'own_text': OWN_TEXT, 'layer_methods': 'ridge,mean-difference'})}")
         visitor.page.get_by_role("button", name="Load the model").click(timeout=600_000)
         visitor.page.wait_for_selector("text=All scores", timeout=600_000)

@@ -132,7 +132,8 @@ class Visitor:
         """Wait until nothing runs any more."""
         self.page.wait_for_timeout(300)
         self.page.wait_for_selector('[data-testid="stApp"][data-test-script-state="notRunning"]', timeout=120_000)
-        self.page.wait_for_function("() => !document.querySelector('[data-stale=\"true\"]')", timeout=30_000)
+        waiting = '[data-stale="true"], [data-testid="stSkeleton"]'  # what is drawn again, and what is not drawn yet
+        self.page.wait_for_function(f"() => !document.querySelector('{waiting}')", timeout=60_000)
         self.page.wait_for_timeout(300)
         return self
 

@@ -280,11 +280,11 @@ class TestTheGuard:
         assert b"content-security-policy" in dict(start["headers"])
         assert b"window.__streamlit" not in b"".join(part.get("body", b"") for part in ask("/_stcore/health"))
 
-    def test_the_first_page_asked_for_by_its_name_is_found_where_it_is(self):
+    def test_the_first_page_is_found_by_its_name_and_a_page_there_is_not_is_told(self):
         async def application(scope, receive, send):
             await send({"type": "http.response.start", "status": 200, "headers": []})
 
-        def ask(path, home):
+        def ask(path):
             sent = []
 
             async def keep(message):
@@ -292,12 +292,13 @@ class TestTheGuard:
 
             headers = [(b"host", b"127.0.0.1:8501")]
             scope = {"type": "http", "method": "GET", "path": path, "query_string": b"high=rich", "headers": headers}
-            asyncio.run(Guard(application, port=8501, home=home)(scope, None, keep))
-            return sent[0]["status"] if sent else 200, dict(sent[0]["headers"]).get(b"location") if sent else None
+            asyncio.run(Guard(application, port=8501, pages=["axis", "map"])(scope, None, keep))
+            return (sent[0]["status"], dict(sent[0]["headers"]).get(b"location")) if sent else (200, None)
 
-        assert ask("/axis", "axis") == (307, b"/?high=rich")
-        assert ask("/_stcore/health", "axis")[0] == 200
-        assert ask("/axis/", "layers")[1] is None
+        assert ask("/axis") == (307, b"/?high=rich")
+        assert ask("/no such&page") == (307, b"/?page=no+such%26page")
+        for path in ("/map", "/", "/_stcore/health"):
+            assert ask(path)[0] == 200
 
     def test_browsers_are_told_to_load_nothing_from_outside_and_to_frame_it_nowhere(self):
         policy = answer(OURS)[2]["content-security-policy"]

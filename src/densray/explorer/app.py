@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from urllib.parse import unquote, urlsplit
 
 import streamlit as st
 
 from densray.explorer import sidebar
+from densray.explorer.server import MISSING_PAGE
 from densray.explorer.views import PAGES, first_page
 from densray.explorer.widgets import NotYet, chosen_bench, complain, follow_address, plain, settings, write_address
 
@@ -26,7 +26,8 @@ _LOOK = """<style>
 }
 [data-testid="stHorizontalBlock"]:has([data-testid="stVegaLiteChart"]) > [data-testid="stColumn"]:has(
   [data-testid="stVegaLiteChart"], [data-testid="stDataFrame"]) { min-width: min(100%, 19rem); }
-[data-testid="stColumn"] [data-testid="stColumn"]:has([data-testid="stVegaLiteChart"]) {
+[data-testid="stColumn"] [data-testid="stHorizontalBlock"] > [data-testid="stColumn"]:has(
+  [data-testid="stVegaLiteChart"]) {
   min-width: min(100%, 13.5rem); max-width: 27rem;
 }
 @media (max-width: 640px) {
@@ -57,20 +58,10 @@ def run() -> None:
     ]
     chosen = st.navigation(pages, position="hidden")
     name = next(name for name, page in zip(PAGES, pages, strict=True) if page == chosen)
-    asked = unknown_page(str(st.context.url or ""))
+    asked = st.query_params.get(MISSING_PAGE, "")
     if asked:
-        st.warning(plain(f"There is no page “{asked}” here; this is {PAGES[name].TITLE}. The sidebar has all pages."))
+        st.warning(plain(f"There is no page “{asked[:60]}” here; this is {PAGES[name].TITLE}. The sidebar has all."))
     show_page(name, lambda: sidebar.show_navigation(pages, chosen, [page.ICON for page in PAGES.values()]))
-
-
-def unknown_page(url: str) -> str:
-    """Return the page that an address names and the explorer does not have; nothing where it has it.
-
-    >>> unknown_page("http://127.0.0.1:8501/nosuch?x=1"), unknown_page("http://127.0.0.1:8501/map")
-    ('nosuch', '')
-    """
-    asked = unquote(urlsplit(url).path).strip("/")
-    return "" if asked in PAGES else asked[:60]
 
 
 def show_page(name: str, navigate: Callable[[], None] | None = None) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from densray._threads import single_threaded_blas
 from densray.errors import DensRayError, load_extra
@@ -21,6 +22,10 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Message, Receive, Send], Awaitable[None]]
+
+
+#: In an address, the page that was asked for and is not there.
+MISSING_PAGE = "page"
 
 
 class Guard:
@@ -35,12 +40,13 @@ class Guard:
     app : ASGI application
     port : int
         Where the explorer listens.
-    home : str, optional
-        The page that has no name in its address; asked for by its name, it is found there.
+    pages : sequence of str, optional
+        The pages by their names. The first has none in its address: asked for by its name, it is found there; so are
+        names that no page has, told to it as `MISSING_PAGE`.
     """
 
-    def __init__(self, app: App, *, port: int, home: str = "") -> None:
-        self.app, self.home = app, home
+    def __init__(self, app: App, *, port: int, pages: Sequence[str] = ()) -> None:
+        self.app, self.pages = app, tuple(pages)
         usual = "" if port == 80 else f":{port}"  # browsers leave the usual port out
         self.hosts = {f"{name}{usual}" for name in ("127.0.0.1", "localhost")}
         self.origins = {f"http://{host}" for host in self.hosts}
@@ -64,13 +70,13 @@ class Guard:
         """Pass a request on, or refuse it."""
         if scope["type"] == "lifespan" or self._is_ours(scope):
             send = self._adding_headers(send)
-            if self.home and scope.get("path") == f"/{self.home}":
-                asked = scope.get("query_string", b"")
-                where = (b"location", b"/" + (b"?" + asked if asked else b""))
-                await send({"type": "http.response.start", "status": 307, "headers": [where]})
-                await send({"type": "http.response.body", "body": b""})
-                return
             if scope["type"] == "http" and scope.get("method") == "GET" and _is_page(scope["path"]):
+                elsewhere = self._elsewhere(scope)
+                if elsewhere is not None:
+                    headers = [(b"location", elsewhere.encode())]
+                    await send({"type": "http.response.start", "status": 307, "headers": headers})
+                    await send({"type": "http.response.body", "body": b""})
+                    return
                 plain = [(name, value) for name, value in scope["headers"] if name.lower() != b"accept-encoding"]
                 scope, send = {**scope, "headers": plain}, _naming_the_server(send)
             await self.app(scope, receive, send)
@@ -80,6 +86,16 @@ class Guard:
         else:
             await send({"type": "http.response.start", "status": 403, "headers": self.headers})
             await send({"type": "http.response.body", "body": b"The explorer answers its own pages only.\n"})
+
+    def _elsewhere(self, scope: Message) -> str | None:
+        """Return where a page is found that is not at the address asked for."""
+        name = scope["path"].strip("/")
+        if not name or not self.pages or name in self.pages[1:]:
+            return None
+        if name != self.pages[0]:
+            return f"/?{urlencode({MISSING_PAGE: name[:60]})}"
+        asked = scope.get("query_string", b"").decode("latin-1")
+        return f"/?{asked}" if asked else "/"
 
     def _is_ours(self, scope: Message) -> bool:
         found = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
@@ -196,9 +212,10 @@ def launch(
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
         logging.getLogger(name).setLevel(logging.WARNING)
     threading.Thread(target=_announce, args=(port, address, browser, ready), daemon=True).start()
-    from densray.explorer.views import first_page  # all pages: the first visit waits for none of them
+    from densray.explorer.views import PAGES, first_page  # all pages: the first visit waits for none of them
 
-    app = streamlit.App(_SCRIPT, middleware=[Middleware(Guard, port=port, home=first_page())])
+    pages = sorted(PAGES, key=lambda name: name != first_page())
+    app = streamlit.App(_SCRIPT, middleware=[Middleware(Guard, port=port, pages=pages)])
     with single_threaded_blas():  # visitors and their long steps share the cores
         app.run(config=_configuration(port))
 
