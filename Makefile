@@ -15,8 +15,9 @@ explore: $(VENV)/.ready-explore
 test: $(VENV)/.ready-dev
 	OPENBLAS_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n auto
 
+# Whole files to one process each: their tests share a server, a browser or a model.
 test-slow: $(VENV)/.ready-dev
-	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -m slow
+	OPENBLAS_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -m slow -n auto --dist loadfile
 
 # The default tests with the least versions that pyproject.toml allows of what it names.
 test-lowest: $(VENV)/bin/python
