@@ -24,6 +24,7 @@ SOURCES = (
     "scripts/measure_states.py",
     "scripts/measure_interventions.py",
     "scripts/measure_attacks.py",
+    "scripts/measure_mutations.py",
     "benchmarks/compare_methods.py",
     "benchmarks/error_bars.py",
 )

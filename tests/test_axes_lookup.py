@@ -110,3 +110,4 @@ def test_one_word_of_each_end_and_equal_scores_in_the_order_of_the_space():
     assert [row["word"] for row in ranking.lowest] == words[:-11:-1]
     assert [entry["word"] for entry in ranking.ends(1)] == [words[0], words[-1]]
     assert [entry["word"] for entry in ranking.ends(20)] == words
+    assert [entry["word"] for entry in ranking.lookup([words[0], words[-1]])] == [words[0], words[-1]]

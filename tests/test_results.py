@@ -123,3 +123,22 @@ def test_covered_analogies_are_within_two_queries_of_the_paper() -> None:
 
 def _near(value: Any) -> Any:
     return pytest.approx(value, abs=2e-3) if isinstance(value, float) else value
+
+
+def test_of_changes_to_the_source_nine_in_ten_are_noticed_and_the_others_have_a_reason() -> None:
+    kept = json.loads((ROOT / "docs" / "mutations.json").read_text("utf-8"))
+    script = runpy.run_path(str(ROOT / "scripts" / "measure_mutations.py"))
+    assert [row["killed"] for row in kept["named"]] == [True] * len(script["NAMED"])
+    first, *others = kept["samples"].values()
+    assert set(first) == set(script["AREAS"])
+    for area, found in [pair for sample in (first, *others) for pair in sample.items()]:
+        files = {path for _, path in script["sources"]([area])}
+        assert all((ROOT / path).is_file() for path in files)
+        assert found["killed"] == found["tried"] - len(found["survivors"])
+        assert 20 <= found["tried"] <= found["possible"]
+        for row in found["survivors"]:
+            assert row["module"] in files
+            assert row["reason"], row
+    for area, found in first.items():
+        same = [row for row in found["survivors"] if row["reason"].startswith(script["SAME"])]
+        assert found["killed"] >= 0.9 * (found["tried"] - len(same)), area
