@@ -218,15 +218,16 @@ class Measured:
             self.defining = file["odds"][:, count:].reshape(len(self.keys), len(PROMPTS), -1, 2)
 
     def figures(self, point: int, jobs: np.ndarray, pairs: np.ndarray, lines: np.ndarray) -> dict[str, float]:
-        """Return rank correlation, level, definitional AUROC and cost on some occupations, pairs and texts."""
-        odds = self.odds[point][:, jobs].ravel()
-        known = np.tile(self.share[jobs], len(PROMPTS))
+        """Return the figures on some occupations, pairs and texts; of an occupation its mean over templates counts."""
+        odds = self.odds[point][:, jobs].mean(axis=0)
         kept = self.defining[point][:, pairs].reshape(-1, 2)
         loss, base = (self.losses[row][lines].sum(axis=0) for row in (point, 0))
         return {
-            "rho": float(spearman(known, odds)),
+            "rho": float(spearman(self.share[jobs], odds)),
+            "spread": float(odds.std()),
             "level": float(odds.mean()),
             "kept": float(auc(np.tile([1, 0], len(kept)), kept.ravel())),
+            "gap": float((kept[:, 0] - kept[:, 1]).mean()),
             "cost": float(np.expm1(loss[0] / loss[1] - base[0] / base[1])),
             "perplexity": float(np.exp(loss[0] / loss[1])),
         }
@@ -481,12 +482,13 @@ def _spanned(value: float, ends: Sequence[float], form: str) -> str:
 
 
 def _removal_table(found: Mapping[str, Any]) -> dict[str, str]:
-    lines = ["| removed after | remover | ρ | level | definitions kept | perplexity |"]
-    lines.append("| --- | --- | ---: |" + " ---: |" * 3)
+    lines = ["| removed after | remover | ρ | spread | level | definitions: AUROC | gap | perplexity |"]
+    lines.append("| --- | --- |" + " ---: |" * 6)
     for row in sorted(found["points"], key=lambda row: SHOWN.index(row["where"]) if row["where"] in SHOWN else 9):
         if row["where"] in SHOWN and row["strength"] in (0.0, 1.0):
             cells = [row["where"], row["remover"], _spanned(row["rho"], row["intervals"]["rho"], "+.2f")]
-            cells += [f"{row['level']:+.2f}", _spanned(row["kept"], row["intervals"]["kept"], ".2f")]
+            cells += [f"{row['spread']:.2f}", f"{row['level']:+.2f}"]
+            cells += [_spanned(row["kept"], row["intervals"]["kept"], ".2f"), f"{row['gap']:.2f}"]
             cells.append(f"{row['perplexity']:.1f} ({row['cost']:+.1%})")
             lines.append(f"| {' | '.join(cells)} |")
     made = {"states-removal": "\n".join(lines)}
