@@ -389,7 +389,8 @@ def in_blocks(
             size = max(FEWEST_BLOCK_ROWS, size // 4)
             continue
         yield part
-        release_pages(given_rows(X))
+        if getattr(given_rows(X), "base", None) is not None:  # an array without one owns its memory: no file is mapped
+            release_pages(given_rows(X))
         start = block.stop
 
 
