@@ -57,8 +57,8 @@ results: $(VENV)/.ready-dev
 	$(if $(SPACES),$(BIN)/python benchmarks/compare_methods.py run --spaces $(SPACES))
 	$(BIN)/python scripts/write_results.py
 
-# The page on language models. MODELS="SmolLM2-135M=FILE.gguf MiniLM-L6=FOLDER", CAUSAL=FILE.gguf, SENTENCES=FOLDER and
-# STATES=FOLDER for what is read; docs/language-models.md says where they come from.
+# The page on language models. MODELS="SmolLM2-135M=FILE.gguf Gemma-3-270M=FILE.gguf MiniLM-L6=FOLDER", CAUSAL=FILE.gguf,
+# SENTENCES=FOLDER and STATES=FOLDER for what is read; docs/language-models.md says where they come from.
 results-states: $(VENV)/.ready-dev
 	$(BIN)/python scripts/measure_states.py read $(MODELS) --data $(SENTENCES) --states $(STATES)
 	$(BIN)/python scripts/measure_states.py languages --states $(STATES)

@@ -41,8 +41,8 @@ LIBRARY = ("densray", "densray-unit", "mean-difference", "ridge", "lda", "densif
 SCALED = ("densray-unit scaled", "mean-difference scaled", "ridge scaled", "logistic scaled")
 EXTRACTORS = ("pca_diff", "lat", "caa")
 METHODS = (*LIBRARY[:4], *SCALED, *LIBRARY[4:], *EXTRACTORS)
-#: The methods that are slow in wide rows are fitted after every fifth block only.
-SLOW = {"densifier": 5}
+#: The models whose layers the page shows, with the sets of `TITLES`.
+MODELS = ("SmolLM2-135M", "Gemma-3-270M", "MiniLM-L6")
 LANGUAGES = ("en", "de", "fr", "es")
 #: Where an axis is carried to: sets of the same concept in another form.
 CARRIED: dict[str, tuple[str, ...]] = {
@@ -240,8 +240,6 @@ def fit_job(job: Job, states: Path, data: Path | None) -> list[dict[str, Any]]:
     train = split(given.groups, job.seed)
     found = []
     for method in METHODS:
-        if job.layer % SLOW.get(method, 1):
-            continue
         axis = direction(method, given.X[train], given.y[train], given.groups[train])
         row = {**vars(job), "method": method, "auc": auc(given.y[~train], given.X[~train] @ axis)}
         for name, other in others.items():  # of the same cities only those held out
@@ -329,10 +327,9 @@ class Reading:
 def tables() -> dict[str, str]:
     """Return the tables by the name the page gives them, from the numbers at hand."""
     known = Reading(json.loads(NUMBERS.read_text("utf-8")))
-    carried = {"states-carried": _carried_table(known)} if any(name == "cities" for _, name in known.cells) else {}
-    return carried | {
-        "states-layers": _layers_table(known),
+    return {f"states-layers-{model}": _layers_table(known, model) for model in MODELS} | {
         "states-leads": _leads_table(known),
+        "states-carried": _carried_table(known),
         "states-languages": _languages_table(known),
         "states-language-leads": _language_leads_table(known),
         "states-groups": _groups_table(json.loads(GROUPS.read_text("utf-8"))),
@@ -356,61 +353,52 @@ def _plain(values: np.ndarray) -> str:
     return f"{mean:.3f} ± {half:.3f}"
 
 
-def _titles(known: Reading, cells: Sequence[tuple[str, str]]) -> list[str]:
-    counts = {cell: len(known.layers(*cell, METHODS[0])) for cell in cells}
-    said = {1: "1 layer"}
-    return [f"{TITLES[name]}, {model}, {said.get(count, f'{count} layers')}" for (model, name), count in counts.items()]
+def _cells(known: Reading, model: str) -> list[tuple[str, str]]:
+    return [cell for cell in known.cells if cell[0] == model]
 
 
-def _layers_table(known: Reading) -> str:
-    """Return AUROC on texts held out, averaged over the layers of a model, one column per model and set."""
-    cells = [cell for cell in known.cells if cell[1] != "en"]
-    rows = {
-        method: [_plain(known.over_layers(*cell, method).mean(axis=0)) for cell in cells]
-        for method in METHODS
-        if method not in SLOW
-    }
-    return _table(["method", *_titles(known, cells)], rows)
+def _layers_table(known: Reading, model: str) -> str:
+    """Return AUROC on texts held out, averaged over the layers of a model, one column per set."""
+    cells = _cells(known, model)
+    rows = {method: [_plain(known.over_layers(*cell, method).mean(axis=0)) for cell in cells] for method in METHODS}
+    return _table(["method", *(TITLES[name] for _, name in cells)], rows)
 
 
-def _leads_table(known: Reading, first: str = "ridge") -> str:
-    """Return how far ridge is ahead of each other method on each set, and a test over sets and layers."""
+def _leads_table(known: Reading, first: str = "ridge scaled") -> str:
+    """Return how far one method is ahead of each other over models and sets, with a test over these."""
     from scipy import stats
 
-    cells = [cell for cell in known.cells if cell[1] != "en"]
+    cells = [cell for model in MODELS for cell in _cells(known, model)]
     rows = {}
     for method in METHODS:
-        if method in (first, *SLOW):
+        if method == first:
             continue
-        leads = [known.leads(first, method, *cell) for cell in cells]
-        every = np.concatenate([each.mean(axis=1) for each in leads])
-        p = float(stats.wilcoxon(every).pvalue)
-        ahead = f"{int(np.sum(every > 0))} of {len(every)}"
-        rows[method] = [*(_signed(each.mean(axis=0)) for each in leads), ahead, "< 0.001" if p < 0.001 else f"{p:.3f}"]
-    return _table([f"{first} against", *_titles(known, cells), "sets and layers ahead", "p"], rows)
+        leads = [interval(known.leads(first, method, *cell).mean(axis=0)) for cell in cells]
+        means = [mean for mean, _ in leads]
+        ahead, behind = (sum(sign * mean > half for mean, half in leads) for sign in (1, -1))
+        p = float(stats.wilcoxon(means).pvalue)
+        ends = f"{min(means):+.3f} to {max(means):+.3f}"
+        rows[method] = [
+            f"{np.mean(means):+.3f}",
+            ends,
+            f"{ahead} of {len(cells)}",
+            f"{behind} of {len(cells)}",
+            f"{p:.4f}",
+        ]
+    return _table([f"{first} against", "mean lead", "from … to", "ahead", "behind", "p"], rows)
 
 
-def _carried_table(known: Reading) -> str:
-    """Return AUROC of the axis of truth elsewhere, averaged over layers, and the lead over ridge."""
-    cells = [
-        (model, name, what)
-        for model, name in known.cells
-        for what in CARRIED[name]
-        if name == "cities" and any(what in row for row in known.rows if row["model"] == model)
-    ]
+def _carried_table(known: Reading, first: str = "ridge scaled") -> str:
+    """Return AUROC of the axis of cities elsewhere, averaged over layers, and the lead over one method."""
     head = ["method"]
-    for model, _, what in cells:
-        head += [f"{TITLES[what]}, {model}", *(["lead over ridge"] if what != "neg_cities" else [])]
-    rows: dict[str, list[str]] = {}
-    for method in METHODS:
-        if method in SLOW:
-            continue
-        rows[method] = []
-        for model, name, what in cells:
-            lead = known.leads(method, "ridge", model, name, what).mean(axis=0)
-            rows[method].append(_plain(known.over_layers(model, name, method, what).mean(axis=0)))
-            if what != "neg_cities":  # where axes are turned round, a lead says nothing
-                rows[method].append("–" if method == "ridge" else _signed(lead))
+    rows: dict[str, list[str]] = {method: [] for method in METHODS}
+    for model in MODELS:
+        cell = model, "cities"
+        head += [f"negations, {model}", f"translations, {model}", "lead"]
+        for method in METHODS:
+            found = [_plain(known.over_layers(*cell, method, what).mean(axis=0)) for what in CARRIED["cities"]]
+            lead = known.leads(method, first, *cell, "sp_en_trans").mean(axis=0)
+            rows[method] += [*found, "–" if method == first else _signed(lead)]
     return _table(head, rows)
 
 
@@ -460,14 +448,23 @@ def curves(known: Reading, model: str, name: str, methods: Sequence[str]) -> lis
     return found
 
 
-def draw(methods: Sequence[str] = ("ridge", "densray-unit", "mean-difference", "logistic scaled", "pca_diff")) -> None:
-    """Draw the figure of the page: gender in the layers of a language model."""
+def draw(methods: Sequence[str] = ("ridge scaled", "ridge", "densray-unit", "mean-difference", "pca_diff")) -> None:
+    """Draw the figure of the page: every layer of two language models, a row of panels per set."""
+    import altair as alt
+
     from densray.figures import layer_curves, to_svg
+    from densray.figures._style import styled
 
     known = Reading(json.loads(NUMBERS.read_text("utf-8")))
-    model, name = next(cell for cell in known.cells if cell[1] == "winogender" and cell[0].startswith("SmolLM2"))
-    chart = layer_curves(curves(known, model, name, methods), title=f"{TITLES[name]}, {model}")
-    (DOCS / "states_layers.svg").write_text(to_svg(chart), "utf-8")
+    panels = []
+    for name in ("cities", "sp_en_trans", "sst2", "winogender"):
+        for model in MODELS[:2]:
+            chart = layer_curves(curves(known, model, name, methods), title=f"{TITLES[name]}, {model}")
+            chart.config = alt.Undefined  # that of the whole
+            panels.append(chart.properties(width=300, height=180))
+    said = f"AUROC by layer for {', '.join(methods)} on four sets in {MODELS[0]} and {MODELS[1]}"
+    whole = alt.concat(*panels, columns=2, spacing=24).resolve_scale(color="shared", shape="shared")
+    (DOCS / "states_layers.svg").write_text(to_svg(styled(whole, alt=said)), "utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

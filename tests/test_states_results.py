@@ -104,6 +104,31 @@ def test_the_page_keeps_what_it_says_of_removal(scripts):
     assert max(half["reported_on"]["cost"] for half in halves) < 0.03
 
 
+def test_every_method_is_measured_after_every_layer_of_three_models(scripts):
+    script = scripts[0]
+    known = script.Reading(json.loads(script.NUMBERS.read_text("utf-8")))
+    for model, count in zip(script.MODELS, (30, 18, 6), strict=True):
+        for name in ("cities", "sp_en_trans", "sst2", "winogender"):
+            for method in script.METHODS:
+                assert known.layers(model, name, method) == list(range(count))
+                assert known.over_layers(model, name, method).shape == (count, script.N_SPLITS)
+
+
+def test_the_page_keeps_what_it_says_of_reading(scripts):
+    script = scripts[0]
+    known = script.Reading(json.loads(script.NUMBERS.read_text("utf-8")))
+    cells = [cell for cell in known.cells if cell[0] in script.MODELS]
+    assert len(cells) == 12
+    for method in script.METHODS:
+        if method != "ridge scaled":
+            leads = [script.interval(known.leads("ridge scaled", method, *cell).mean(axis=0)) for cell in cells]
+            assert all(mean > -half for mean, half in leads)
+            assert all(mean > -0.005 for mean, _ in leads) or method not in ("ridge", "logistic scaled")
+    read, negated = (known.over_layers("SmolLM2-135M", "cities", "ridge", what)[11:] for what in ("auc", "neg_cities"))
+    assert read.mean() > 0.9
+    assert negated.mean() < 0.15  # an association of city and country, turned round by a negation
+
+
 def test_states_are_read_at_sixty_percent_of_the_bare_pass_and_in_flat_memory():
     found = json.loads((SCRIPTS.parent / "docs" / "states_speed.json").read_text("utf-8"))
     assert found["texts"] == 100_000
