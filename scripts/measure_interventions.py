@@ -37,6 +37,7 @@ from densray.states import (
     log_perplexity,
     read_states,
 )
+from densray.states._evaluation import learn_changes
 from densray.states._measures import token_costs, under
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -123,19 +124,12 @@ class Learning:
         self.odds = np.concatenate([part - part.mean() for part in parts])  # of each template
         self.given = (jobs, pairs, beginnings(folder, 1000))
 
-    def changes(self, make: Maker, layers: Sequence[int], before: Intervention | None = None) -> dict[int, LayerChange]:
-        """Return the change of each layer, learned from the states of the model under what comes before."""
-        with under(self.model, before):
-            states = [read_states(self.model, self.tokenizer, texts, layers=layers) for texts in self.given]
-        rows = {layer: Seen(*(np.asarray(part[layer], dtype=np.float64) for part in states)) for layer in layers}
-        return {layer: LayerChange.of(make(seen)) for layer, seen in rows.items()}
-
-    def in_order(self, make: Maker, layers: Sequence[int]) -> Intervention:
-        """Return the removal after some layers, each learned from states that the earlier ones have changed."""
-        found: dict[int, LayerChange] = {}
-        for layer in layers:
-            found |= self.changes(make, [layer], Intervention("project", dict(found)) if found else None)
-        return Intervention("project", found)
+    def removal(self, make: Maker, layers: Sequence[int], *, in_order: bool) -> Intervention:
+        """Return the removal after some layers, each learned from states that the earlier ones have changed, or not."""
+        learned = learn_changes(
+            self.model, self.tokenizer, self.given, layers, lambda *rows: make(Seen(*rows)), in_order=in_order
+        )
+        return Intervention("project", learned)
 
     def at_once(self) -> dict[str, Maker]:
         """Return what makes the erasure of every layer from the states of the model as it is, by name."""
@@ -195,13 +189,13 @@ def measure_removal(model: Any, tokenizer: Any, folder: Path, raw: Path) -> None
             keys.append((remover, where, list(change.layers), strength))
 
     for remover, make in learning.at_once().items():
-        whole = Intervention("project", learning.changes(make, range(count)))
+        whole = learning.removal(make, range(count), in_order=False)
         for where, layers in layer_sets(count).items():
             kept(remover, where, whole.only(layers))
     for remover, make in learning.layer_by_layer().items():
         for where, layers in layer_sets(count).items():
             if len(layers) < count // 2:  # more of them take long to learn one after the other
-                kept(remover, where, learning.in_order(make, layers))
+                kept(remover, where, learning.removal(make, layers, in_order=True))
     arrays = {"odds": np.array([odds for odds, _ in found]), "losses": np.array([losses for _, losses in found])}
     np.savez_compressed(raw, keys=json.dumps(keys), share=share, **arrays)
 

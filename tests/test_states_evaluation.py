@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from densray._leace import leace_beside
 from densray.errors import TaskError
 from densray.states import (
     Continuations,
@@ -25,7 +26,7 @@ from densray.states import (
     sweep_front,
     sweep_interventions,
 )
-from densray.states._evaluation import _compared, _halves, mark_front
+from densray.states._evaluation import _compared, _halves, learn_changes, mark_front
 from densray.states._measures import Figure, members_of
 from tiny_models import N_BLOCKS, WIDTH, make_model, make_tokenizer, torch
 
@@ -204,6 +205,32 @@ def test_a_preference_is_removed_layer_by_layer_and_what_is_kept_stays(model):
     assert covariance(keeping, kept.texts, kept.labels, 1) == pytest.approx(before, abs=1e-6)
     assert covariance(made, kept.texts, kept.labels, 1) != pytest.approx(before, abs=1e-6)
     assert remove_preference(model, tokenizer, asked, texts).layers == (2,)  # so few blocks have no fourth
+
+
+def test_each_layer_learns_from_states_that_the_layers_before_it_have_changed(model):
+    tokenizer, given = make_tokenizer(), (PROMPTS.prompts, TEXTS)
+    odds, seen, steps = continuation_log_odds(model, tokenizer, PROMPTS), [], []
+
+    def make(asked, ordinary):
+        seen.append(asked)
+        return leace_beside(asked, odds, ordinary)
+
+    found = learn_changes(model, tokenizer, given, [2, 1], make, progress=lambda *done: steps.append(done))
+    assert list(found) == [1, 2]
+    assert steps == [(1, 2), (2, 2)]
+    plain = read_states(model, tokenizer, PROMPTS.prompts, layers=[1, 2])
+    with Intervention("project", {1: found[1]}).applied(model):
+        changed = read_states(model, tokenizer, PROMPTS.prompts, layers=[2])
+        ordinary = read_states(model, tokenizer, TEXTS, layers=[2])
+    assert seen[0] == pytest.approx(np.asarray(plain[1]), abs=1e-6)
+    assert seen[1] == pytest.approx(np.asarray(changed[2]), abs=1e-6)
+    assert seen[1] != pytest.approx(np.asarray(plain[2]), abs=1e-3)  # the control
+    erasure = leace_beside(np.asarray(changed[2], np.float64), odds, np.asarray(ordinary[2], np.float64))
+    assert found[2].right == pytest.approx(erasure.right, abs=1e-6)
+    seen.clear()
+    at_once = learn_changes(model, tokenizer, given, [1, 2], make, in_order=False)
+    assert seen[1] == pytest.approx(np.asarray(plain[2]), abs=1e-6)
+    assert at_once[1].left == pytest.approx(found[1].left, abs=1e-6)
 
 
 def test_odds_of_templates_are_taken_about_their_means(model):

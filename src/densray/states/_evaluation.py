@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from densray._leace import leace_beside
 from densray._threads import Progress
+from densray.erasure import Erasure
 from densray.errors import TaskError
 from densray.metrics import Interval, spearman
 from densray.report import Column, Input, Provenance, Result, Table
@@ -31,6 +32,8 @@ from densray.states._models import find_blocks, model_checksum, model_name, reso
 from densray.states._reading import read_states
 from densray.states._storage import LabelledTexts
 
+Rows = NDArray[np.float64]
+
 _RESAMPLES = 1000
 
 
@@ -45,6 +48,7 @@ def remove_preference(
     layers: Sequence[int] | None = None,
     strength: float = 1.0,
     name: str = "",
+    progress: Progress | None = None,
 ) -> Intervention:
     """Return the removal of what makes a model prefer one continuation after some prompts rather than others.
 
@@ -69,6 +73,8 @@ def remove_preference(
     strength : float, default=1
     name : str
         What it is about.
+    progress : callable, optional
+        Called with the number of layers done and their total.
     """
     count = len(find_blocks(model))
     places = resolve_layers(layers if layers is not None else range(count // 2 + 1, count - 1, 4) or [count - 1], count)
@@ -80,20 +86,41 @@ def remove_preference(
     if keep is not None:
         labels = np.asarray(two_classes(keep, "what is to be kept").labels)
         sides = (labels == np.unique(labels)[-1]).astype(np.float64)
-    changes: dict[int, LayerChange] = {}
-    for layer in sorted(places):
-        before = Intervention("project", dict(changes)) if changes else None
+    given = [preference.prompts, texts] + ([keep.texts] if keep is not None else [])
 
-        def rows(given: Sequence[str], layer: int = layer, before: Intervention | None = before) -> NDArray[np.float64]:
-            with under(model, before):
-                found = read_states(model, tokenizer, given, layers=[layer])
-            return np.asarray(found[layer], dtype=np.float64)
+    def erasing(asked: Rows, ordinary: Rows, *kept: Rows) -> Erasure:
+        return leace_beside(asked, odds, ordinary, keep=(kept[0], sides) if kept else None)
 
-        kept = None if keep is None else (rows(keep.texts), sides)
-        changes[layer] = LayerChange.of(leace_beside(rows(preference.prompts), odds, rows(texts), keep=kept))
+    changes = learn_changes(model, tokenizer, given, places, erasing, progress=progress)
     return Intervention(
         "project", changes, strength, model=model_name(model), checksum=model_checksum(model), name=name
     )
+
+
+def learn_changes(
+    model: Any,
+    tokenizer: Any,
+    given: Sequence[Sequence[str]],
+    layers: Sequence[int],
+    make: Callable[..., Erasure],
+    *,
+    in_order: bool = True,
+    progress: Progress | None = None,
+) -> dict[int, LayerChange]:
+    """Return the change after each of some layers: what `make` makes of the states of each set of texts there.
+
+    With `in_order` a layer learns from states that the layers before it have changed; without, all of them learn from
+    the model as it is.
+    """
+    changes: dict[int, LayerChange] = {}
+    for together in [[layer] for layer in sorted(layers)] if in_order else [list(layers)]:
+        with under(model, Intervention("project", dict(changes)) if changes else None):
+            states = [read_states(model, tokenizer, texts, layers=together) for texts in given]
+        for layer in together:
+            changes[layer] = LayerChange.of(make(*(np.asarray(each[layer], dtype=np.float64) for each in states)))
+        if progress is not None:
+            progress(len(changes), len(layers))
+    return changes
 
 
 @dataclass(frozen=True)
