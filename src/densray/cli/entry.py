@@ -64,7 +64,7 @@ def _prepare_streams() -> None:
 
 def _nearest_sign(otherwise: Any, error: UnicodeEncodeError) -> tuple[str | bytes, int]:
     """Return what is printed for a sign that an encoding does not have: ``-`` for a true minus; how far that goes."""
-    from densray.report._numbers import PLAIN_SIGNS
+    from densray.report._table import PLAIN_SIGNS
 
     error.end = error.start + 1
     nearest = PLAIN_SIGNS.get(error.object[error.start])

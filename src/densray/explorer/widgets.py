@@ -20,7 +20,7 @@ from densray.explorer.settings import Settings
 from densray.explorer.workbench import Abandoned, Job, Jobs, Step, Workbench, current
 from densray.figures._style import for_page
 from densray.report import Column, typeset
-from densray.report._numbers import MISSING
+from densray.report._table import MISSING
 
 Found = TypeVar("Found")
 

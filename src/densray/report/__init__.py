@@ -7,18 +7,6 @@ one self-contained HTML page; they are the only place where a number is rounded.
 
 from __future__ import annotations
 
-from densray.report._numbers import (
-    CHART_CHANGE,
-    CHART_COUNT,
-    CHART_NUMBER,
-    CHART_SHARE,
-    show_count,
-    show_estimate,
-    show_number,
-    show_p,
-    show_share,
-    typeset,
-)
 from densray.report._render import to_html, to_markdown, to_terminal
 from densray.report._result import (
     Figure,
@@ -32,7 +20,21 @@ from densray.report._result import (
     to_json,
     to_plain,
 )
-from densray.report._table import Column, Table, best_cells
+from densray.report._table import (
+    CHART_CHANGE,
+    CHART_COUNT,
+    CHART_NUMBER,
+    CHART_SHARE,
+    Column,
+    Table,
+    best_cells,
+    show_count,
+    show_estimate,
+    show_number,
+    show_p,
+    show_share,
+    typeset,
+)
 
 __all__ = [
     "CHART_CHANGE",

@@ -18,8 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from densray._version import __version__
-from densray.report._numbers import show_number
-from densray.report._table import Column, Table
+from densray.report._table import Column, Table, show_number
 
 
 def to_plain(value: Any) -> Any:
