@@ -37,6 +37,8 @@ RUNNING += sorted(f"how-to/{page.name}" for page in (DOCUMENTS / "how-to").glob(
 #: Pages whose commands name files of the reader's; their Python runs.
 PYTHON_RUNNING = ["analogies.md", "data.md", "debiasing.md", "formats.md", "lexicon_induction.md", "lexicons.md"]
 PYTHON_RUNNING += ["reports-and-figures.md", "scale.md", "spaces.md", "trust.md"]
+#: What pages need beyond the package itself.
+NEEDED = {"how-to/remove-preference.md": "transformers"}
 #: Pages that take more than a few seconds.
 SLOW = {"how-to/large-spaces.md", "lexicon_induction.md", "trust.md", "tutorial.md"}
 PAGES = [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in (*RUNNING, *PYTHON_RUNNING)]
@@ -62,6 +64,8 @@ def commands(body: str) -> Iterator[list[str]]:
 def test_the_code_of_the_page_runs(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    if name in NEEDED:
+        pytest.importorskip(NEEDED[name], reason=f"{name} needs it")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("densray.cli.terminal._PIPE_WIDTH", 80)
     page = DOCUMENTS / name

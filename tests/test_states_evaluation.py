@@ -27,7 +27,7 @@ from densray.states import (
     sweep_interventions,
 )
 from densray.states._evaluation import _compared, _halves, learn_changes, mark_front
-from densray.states._measures import Figure, members_of
+from densray.states._measures import Figure, _slope, members_of
 from tiny_models import N_BLOCKS, WIDTH, make_model, make_tokenizer, torch
 
 TEXTS = ["the nurse said that she was tired", "the film is very good", "the doctor was never tired again"]
@@ -68,6 +68,37 @@ def test_log_odds_are_read_after_the_last_token_of_the_prompt(model):
         continuation_log_odds(model, tokenizer, Continuations(PROMPTS.prompts, "he", "he", PROMPTS.known))
     with pytest.raises(TaskError, match="one per prompt"):
         Continuations(["a"], "he", "she", [])
+
+
+def test_continuations_without_one_token_of_their_own_are_named(model):
+    tokenizer = make_tokenizer()
+    with pytest.raises(TaskError, match="has no token"):
+        continuation_log_odds(model, tokenizer, replace(PROMPTS, low=" "))
+    with pytest.warns(UserWarning, match="'she was' has 2 tokens; only the first, 'she', counts"):
+        found = continuation_log_odds(model, tokenizer, replace(PROMPTS, low="she was"))
+    assert found == pytest.approx(continuation_log_odds(model, tokenizer, PROMPTS))
+    with pytest.raises(TaskError, match="BertModel has no head for next tokens"):
+        continuation_log_odds(make_model("bert"), tokenizer, PROMPTS)
+
+
+def test_prompts_are_read_with_what_is_known_and_their_groups(tmp_path):
+    (tmp_path / "asked.csv").write_text(
+        "prompt,share,job\nthe nurse,0.9,nurse\na nurse,0.9,nurse\na doctor,0.3,doctor\n"
+    )
+    columns = {"text_column": "prompt", "label_column": "share", "group_column": "job"}
+    found = Continuations.read(tmp_path / "asked.csv", " he", " she", **columns)
+    assert (found.prompts, found.known) == (("the nurse", "a nurse", "a doctor"), [0.9, 0.9, 0.3])
+    assert found.group_numbers.tolist() == [1, 1, 0]
+    with pytest.raises(TaskError, match="labels that are numbers"):
+        Continuations.read(tmp_path / "asked.csv", " he", " she", text_column="prompt", label_column="job")
+    (tmp_path / "one.csv").write_text("text,label\nthe nurse,1\n")
+    with pytest.raises(TaskError, match="1 prompt is given; at least three are needed"):
+        Continuations.read(tmp_path / "one.csv", " he", " she")
+
+
+def test_a_slope_needs_known_values_that_differ():
+    assert np.isnan(_slope(np.column_stack([[0.1] * 3, [1.0, 2.0, 4.0]])))  # 0.1 - mean is not exactly 0
+    assert _slope(np.array([[0.0, 1.0], [1.0, 3.0]])) == pytest.approx(2.0)
 
 
 def every_test():
@@ -160,7 +191,11 @@ def test_the_front_is_drawn_and_the_chosen_point_ringed(model):
     (line,) = [layer for layer in spec["layer"] if layer.get("mark", {}).get("type") == "line"]
     assert [row["left"] for row in line["data"]["values"]] == [0.3, 0.1]  # the third is beaten
     assert "3 layers 0–2 at 1" in str(spec)
-    assert str(spec).count("datum.marked") > str(sweep_front(points).to_dict()).count("datum.marked")  # a ring
+    rings = str(spec).count("datum.marked")
+    assert rings > str(sweep_front(points).to_dict()).count("datum.marked")
+    told = [replace(point, name=f"plan {number}", chosen=number == 1) for number, point in enumerate(points)]
+    assert str(sweep_front(told).to_dict()).count("datum.marked") == rings
+    assert "plan 1, 3 layers 0–2 at 1" in str(sweep_front(told).to_dict())  # the layers alone do not tell them apart
 
 
 def test_a_sweep_chooses_on_one_half_and_reports_on_the_other(model):
@@ -174,9 +209,30 @@ def test_a_sweep_chooses_on_one_half_and_reports_on_the_other(model):
     points, result = sweep_interventions(model, make_tokenizer(), plans, tests, strengths=(0.5, 1.0))
     assert [(point.layers, point.strength) for point in points] == [((0,), 0.5), ((0,), 1.0), ((2,), 0.5), ((2,), 1.0)]
     assert any(point.on_front for point in points)
-    assert result.layers in ((0,), (2,))
+    (chosen,) = [point for point in points if point.chosen]
+    assert (result.layers, result.strength) == (chosen.layers, chosen.strength)
+    assert plans[chosen.name].layers == chosen.layers
+    assert points.index(chosen) == choose_point(points)
     with pytest.raises(TaskError, match="prompts to choose by"):
         sweep_interventions(model, make_tokenizer(), plans, InterventionTests(TEXTS))
+    with pytest.raises(TaskError, match="nothing is given to try"):
+        sweep_interventions(model, make_tokenizer(), plans, tests, strengths=())
+
+
+@pytest.mark.parametrize(
+    ("texts", "changed"),
+    [
+        (TEXTS[:1], {}),
+        (TEXTS, {"prompts": PROMPTS.prompts[:3], "known": [0.1, 0.2, 0.3]}),
+        (TEXTS, {"prompts": PROMPTS.prompts * 2, "known": [0.5] * 8}),
+        (TEXTS, {"prompts": PROMPTS.prompts * 2, "known": list(range(8)), "groups": ["one"] * 8}),
+    ],
+)
+def test_tests_that_cannot_be_halved_are_told(model, texts, changed):
+    tests = InterventionTests(texts, stereotypes=replace(PROMPTS, **changed))
+    plans = {"first": Intervention("project", {0: LayerChange.along(AXIS)})}
+    with pytest.raises(TaskError, match="A sweep halves both"):
+        sweep_interventions(model, make_tokenizer(), plans, tests)
 
 
 def test_a_preference_is_removed_layer_by_layer_and_what_is_kept_stays(model):
@@ -242,6 +298,21 @@ def test_odds_of_templates_are_taken_about_their_means(model):
     with made.applied(model):
         rows = np.asarray(read_states(model, tokenizer, PROMPTS.prompts, layers=[1])[1], dtype=np.float64)
     assert (rows - rows.mean(axis=0)).T @ within == pytest.approx(np.zeros(WIDTH), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"texts": TEXTS[:1]}, "1 ordinary text is given"),
+        ({"strength": float("nan")}, "a finite number is needed"),
+        ({"templates": [0, 1]}, "2 templates are given for 4 prompts"),
+        ({"templates": [0, 1, 2, 3]}, "the same after all prompts of a template"),
+        ({"layers": [3]}, "the model has 3 layers"),
+    ],
+)
+def test_a_removal_that_cannot_be_learned_is_told(model, changed, said):
+    with pytest.raises(TaskError, match=said):
+        remove_preference(model, make_tokenizer(), PROMPTS, **({"texts": TEXTS} | changed))
 
 
 def test_what_is_kept_needs_two_classes(model):

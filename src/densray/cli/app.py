@@ -9,7 +9,7 @@ import typer
 from typer.main import get_command
 
 from densray._version import __version__
-from densray.cli import axes, data, evaluate, reproduce, spaces, states
+from densray.cli import axes, data, evaluate, interventions, reproduce, spaces, states
 
 app = typer.Typer(
     name="densray",
@@ -52,7 +52,9 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "erase": spaces.erase,
     "states": states.states,
     "layers": states.layers,
-    "intervene": states.intervene,
+    "intervene": interventions.intervene,
+    "remove-preference": interventions.remove_preference,
+    "sweep": interventions.sweep,
     "explore": data.explore,
 }
 _DATA: dict[str, Callable[..., None]] = {"list": data.list_all, "fetch": data.fetch, "path": data.path}

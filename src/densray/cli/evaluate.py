@@ -158,7 +158,7 @@ def evaluate_stability(
                 progress=progress,
                 journal=run.journal,
             )
-        write_figure(result, output, overwrite=overwrite, quiet=answer.quiet)
+        write_figure(result.figure, output, overwrite=overwrite, quiet=answer.quiet)
         show(result, as_json=answer.as_json, quiet=answer.quiet)
 
 

@@ -258,6 +258,16 @@ def split_numbers(text: str | None) -> tuple[int, ...]:
         raise TaskError(f"'{text}' is no list of whole numbers such as 64,256,1024.") from None
 
 
+def split_decimals(text: str | None) -> tuple[float, ...]:
+    """Return the numbers in a list separated by commas."""
+    from densray.errors import TaskError
+
+    try:
+        return tuple(float(name) for name in split_names(text))
+    except ValueError:
+        raise TaskError(f"'{text}' is no list of numbers such as 0.5,0.75,1.") from None
+
+
 def words_of(given: str, option: str) -> list[str]:
     """Return words that were given after an option: those of a file, one per line, or separated by commas."""
     from densray.errors import LexiconError

@@ -216,7 +216,7 @@ def figure1(
                 progress=progress,
                 journal=run.journal,
             )
-        write_figure(result, output, overwrite=overwrite, quiet=answer.quiet)
+        write_figure(result.figure, output, overwrite=overwrite, quiet=answer.quiet)
         if answer.as_json:
             print_json(result.rows())
         else:

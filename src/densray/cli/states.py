@@ -1,8 +1,8 @@
-"""``densray states``, ``layers`` and ``intervene``: concepts inside language models."""
+"""``densray states`` and ``layers``: hidden states of language models, written and compared by layer."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -25,7 +25,6 @@ from densray.cli.options import (
 from densray.cli.terminal import (
     InterruptedRun,
     check_figure,
-    check_output,
     check_report,
     note,
     print_json,
@@ -37,7 +36,7 @@ from densray.cli.terminal import (
 
 if TYPE_CHECKING:
     from densray.report import Figure as Picture
-    from densray.states import Intervention, InterventionTests, LayerComparison, LoadedModel, States
+    from densray.states import LayerComparison, States
 
 Model: TypeAlias = Annotated[
     str,
@@ -217,12 +216,12 @@ def layers(
     from densray.states import States, compare_layers
     from densray.states._layers import DEFAULT_METHODS
 
-    read = _labelled(States.open(folder), labels, columns)
+    read = labelled_states(States.open(folder), labels, columns)
     with progress_bar("Comparing layers", quiet=answer.quiet) as progress:
         result = compare_layers(
             read,
             methods=split_names(methods) or DEFAULT_METHODS,
-            layers=_layers(layers, read),
+            layers=layers_read(layers, read),
             scale=scale,
             groups=groups,
             folds=folds,
@@ -230,7 +229,7 @@ def layers(
             random_state=random_state,
             progress=progress,
         )
-        write_figure(result, output, overwrite=overwrite, quiet=answer.quiet)
+        write_figure(result.figure, output, overwrite=overwrite, quiet=answer.quiet)
         title = f"A concept in the layers of {Path(read.model).name}"
         write_report(report, title, result, _pictures, overwrite=overwrite, quiet=answer.quiet)
     if answer.as_json:
@@ -239,7 +238,7 @@ def layers(
         show(result, as_json=False, quiet=answer.quiet)
 
 
-def _labelled(read: States, labels: Path | None, columns: LabelColumns) -> States:
+def labelled_states(read: States, labels: Path | None, columns: LabelColumns) -> States:
     """Return states with the labels of a file, or with those they hold."""
     from densray.errors import TaskError
     from densray.states import LabelledTexts
@@ -251,7 +250,7 @@ def _labelled(read: States, labels: Path | None, columns: LabelColumns) -> State
     return read
 
 
-def _layers(said: str | None, read: States) -> tuple[int, ...] | None:
+def layers_read(said: str | None, read: States) -> tuple[int, ...] | None:
     """Return the layers that were asked for; negative ones count from the last that was read."""
     numbers = split_numbers(said)
     return tuple(read.layers[n] if -len(read.layers) <= n < 0 else n for n in numbers) or None
@@ -261,189 +260,3 @@ def _pictures(result: LayerComparison) -> list[Picture]:
     from densray.figures import figure
 
     return [figure(result.figure(), "AUROC on texts held out, layer by layer; bands: 95% intervals.")]
-
-
-@dataclass(frozen=True)
-class Change:
-    """What is done to the states, and where."""
-
-    remove: Annotated[bool, typer.Option("--remove", help="Project the concept out.")] = False
-    add: Annotated[bool, typer.Option("--add", help="Add its direction; strength 1 leads from class to class.")] = False
-    scale: Annotated[bool, typer.Option("--scale", help="Multiply the coordinate by the strength.")] = False
-    clamp: Annotated[bool, typer.Option("--clamp", help="Set the coordinate: 0.5 is the mean of the higher class.")] = (
-        False
-    )
-    layers: Layers = None
-    method: Annotated[
-        str | None, typer.Option("--method", "-m", metavar="NAME", help="leace to remove, ridge otherwise, or another.")
-    ] = None
-    strength: Annotated[float | None, typer.Option(metavar="S", help="How much of it; 1.")] = None
-
-    @property
-    def operation(self) -> str | None:
-        """The operation that was asked for; several are an error."""
-        from densray.errors import TaskError
-
-        meant = {"project": self.remove, "add": self.add, "scale": self.scale, "clamp": self.clamp}
-        asked = [name for name, wanted in meant.items() if wanted]
-        if len(asked) > 1:
-            raise TaskError("several of --remove, --add, --scale and --clamp are given. Give one.")
-        return asked[0] if asked else None
-
-
-@dataclass(frozen=True)
-class Judged:
-    """Texts on which an intervention is judged."""
-
-    texts: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Held-out texts: perplexity and divergence of next tokens.")
-    ] = None
-    prompts: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Prompts, labelled with what is known of each (a number).")
-    ] = None
-    high: Annotated[str, typer.Option(metavar="WORD", help="The continuation of --prompts that counts up.")] = "he"
-    low: Annotated[str, typer.Option(metavar="WORD", help="The one that counts down.")] = "she"
-    probe: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Labelled texts that probes read again after every change.")
-    ] = None
-
-    others: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Labelled texts of another concept, which should stay.")
-    ] = None
-
-    def tests(self) -> InterventionTests | None:
-        """Return the texts as tests; None where none are given."""
-        from densray.errors import TaskError
-        from densray.states import Continuations, InterventionTests, LabelledTexts
-        from densray.states._measures import two_classes
-
-        if self.texts is None:
-            if any(each is not None for each in (self.prompts, self.probe, self.others)):
-                raise TaskError("--prompts, --probe and --others need held-out texts too: give them with --texts.")
-            return None
-        made: dict[str, Any] = {}
-        if self.prompts is not None:
-            given = LabelledTexts.read(self.prompts)
-            if given.labels is None or any(isinstance(label, str) for label in given.labels):
-                raise TaskError(f"{self.prompts} needs a column of labels that are numbers: what is known of a prompt.")
-            known = [float(label) for label in given.labels]
-            made["stereotypes"] = Continuations(given.texts, f" {self.high}", f" {self.low}", known)
-        if self.probe is not None:
-            probed = two_classes(LabelledTexts.read(self.probe), self.probe.name)
-            made |= {"probe_texts": probed.texts, "probe_labels": probed.labels, "probe_groups": probed.groups}
-        if self.others is not None:
-            made["others"] = {self.others.stem: two_classes(LabelledTexts.read(self.others), self.others.name)}
-        return InterventionTests(LabelledTexts.read(self.texts).texts, **made)
-
-
-@grouped
-def intervene(
-    model: Model,
-    source: Annotated[
-        Path,
-        typer.Argument(metavar="FOLDER|FILE", help="Labelled hidden states, or an intervention that was saved."),
-    ],
-    change: Change,
-    judged: Judged,
-    columns: LabelColumns,
-    answer: Answer,
-    labels: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Labels of the texts, where FOLDER holds none.")
-    ] = None,
-    save: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write it: .safetensors, or .gguf where it adds.")
-    ] = None,
-    generate: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PROMPT", help="Go on after a prompt, before and after; repeatable."),
-    ] = None,
-    max_new_tokens: Annotated[int, typer.Option(min=1, metavar="N", help="Tokens that are generated.")] = 40,
-    any_model: Annotated[bool, typer.Option("--any-model", help="Use it on a model it was not made for.")] = False,
-    device: Device = None,
-    random_state: RandomState = 0,
-    overwrite: Overwrite = False,
-) -> None:
-    """Remove a concept from a model while it runs, or steer it; show what it says before and after, and what it costs.
-
-    Example: densray intervene SmolLM2-135M.gguf states --remove --generate "The nurse said that"
-    """
-    from densray.errors import TaskError
-    from densray.states import evaluate_intervention, generate_texts, load_model
-
-    if save is None and not generate and judged.texts is None:
-        raise TaskError("nothing is asked for. Give --generate a prompt, --texts a file of texts, or --save a file.")
-    if save is not None:
-        check_output(save, overwrite=overwrite)
-    tests = judged.tests()
-    made = _make(source, change, labels, columns)
-    if save is not None:
-        made.check_path(save)
-    with progress_bar(f"Loading {model}", quiet=answer.quiet):
-        loaded = load_model(model, device=device, sentence_encoder=False)
-    made = replace(made, checksum="") if any_model else made
-    with made.applied(loaded.model):
-        pass  # another model, or one without such a layer, is refused before anything is computed
-    told: dict[str, Any] = {"operation": made.operation, "layers": made.layers, "strength": made.strength}
-    told |= {"model": loaded.name, "path": save, "generated": [], "evaluation": None}
-    if save is not None:
-        made.save(save, overwrite=overwrite)
-    if generate:
-        with progress_bar("Generating", quiet=answer.quiet):
-            plain, changed = (
-                generate_texts(loaded.model, loaded.tokenizer, generate, each, max_new_tokens=max_new_tokens)
-                for each in (None, made)
-            )
-        pairs = zip(generate, plain, changed, strict=True)
-        told["generated"] = [{"prompt": one, "before": two, "after": three} for one, two, three in pairs]
-    result = None
-    if tests is not None:
-        with progress_bar("Measuring", quiet=answer.quiet) as progress:
-            result = evaluate_intervention(
-                loaded.model, loaded.tokenizer, made, tests, random_state=random_state, progress=progress
-            )
-        told["evaluation"] = result.to_dict()
-    if answer.as_json:
-        print_json(told)
-        return
-    _show_intervention(told, loaded, made, answer)
-    if result is not None:
-        show(result, as_json=False, quiet=answer.quiet)
-
-
-def _make(source: Path, change: Change, labels: Path | None, columns: LabelColumns) -> Intervention:
-    """Return the intervention that was saved, or fit one to labelled states."""
-    from densray.errors import TaskError
-    from densray.states import Intervention, States
-
-    asked = change.operation
-    if source.is_file():
-        given = [f"--{name}" for name in ("remove", "add", "scale", "clamp", "method") if getattr(change, name)]
-        if given:
-            raise TaskError(f"{', '.join(given)} given with {source.name}, which says what it does. Leave it out.")
-        saved = Intervention.load(source)
-        saved = saved.only(split_numbers(change.layers)) if change.layers else saved
-        return saved if change.strength is None else saved.at(change.strength)
-    if asked is None:
-        raise TaskError("what is to be done is not said. Give --remove, --add, --scale or --clamp.")
-    read = _labelled(States.open(source), labels, columns)
-    return Intervention.fit(
-        read,
-        operation=asked,
-        layers=_layers(change.layers, read),
-        method=change.method,
-        strength=1.0 if change.strength is None else change.strength,
-        name=source.name,
-    )
-
-
-def _show_intervention(told: dict[str, Any], loaded: LoadedModel, made: Intervention, answer: Answer) -> None:
-    if not answer.quiet:
-        places = ", ".join(map(str, made.layers))
-        layers = "layer" if len(made.layers) == 1 else "layers"
-        typer.echo(f"{made.operation} after {layers} {places} of {Path(loaded.name).name}, strength {made.strength:g}")
-    for row in told["generated"]:
-        typer.echo(f"\n{row['prompt']}")
-        for key in ("before", "after"):
-            typer.echo(f"  {key + ':':8}{' '.join(row[key].split())}")
-    if told["path"] is not None and not answer.quiet:
-        typer.echo(f"Written: {told['path']}")

@@ -79,13 +79,13 @@ def check_figure(path: Path | None, *, overwrite: bool, quiet: bool) -> None:
     note(f"Writing {path} at the end", quiet=quiet)
 
 
-def write_figure(result: Any, path: Path | None, *, overwrite: bool, quiet: bool) -> None:
-    """Write the figure of a result where a file was asked for."""
+def write_figure(draw: Callable[[], Any], path: Path | None, *, overwrite: bool, quiet: bool) -> None:
+    """Write the figure that `draw` draws where a file was asked for."""
     if path is None:
         return
     from densray.figures import save
 
-    save(result.figure(), path, overwrite=overwrite)
+    save(draw(), path, overwrite=overwrite)
     note(f"Wrote {path}", quiet=quiet)
 
 

@@ -1,4 +1,4 @@
-"""Charts of numbers: scores in a histogram, eigenvalues, curves over sizes of lexicons and over layers."""
+"""Charts of numbers: scores in a histogram, eigenvalues, curves over sizes of lexicons and over layers, a front."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from densray.errors import DataError
-from densray.figures._scatter import few_ticks, text_width
+from densray.figures._scatter import few_ticks, padded_domain, text_width, word_scatter
 from densray.figures._style import (
     BLUE,
     GREY,
@@ -292,3 +292,42 @@ def layer_curves(rows: Sequence[Row], *, title: str = "") -> Any:
     layers.append(points.encode(x=across, y=up, tooltip=shown, **above))
     said = f"AUROC by layer for {', '.join(looks)}"
     return styled(alt.layer(*layers).properties(width=560, height=300), title=title, alt=said)
+
+
+def front_of_points(
+    rows: Sequence[Row], *, x: tuple[str, str], y: tuple[str, str], title: str = "", alt: str = ""
+) -> Any:
+    """Return points of which less is better along both axes: those nothing beats joined, the chosen one ringed.
+
+    Parameters
+    ----------
+    rows
+        Mappings with ``word`` (what a point is called), the keys of `x` and `y`, ``front`` and ``chosen``.
+    x, y
+        The key of an axis, and its title.
+    """
+    drawing = altair()
+    axes = [(key, said, padded_domain([row[key] for row in rows])) for key, said in (x, y)]
+    places = {
+        name: kind(f"{key}:Q", title=said, scale=drawing.Scale(domain=list(domain), nice=False, zero=False))
+        for name, kind, (key, said, domain) in zip("xy", (drawing.X, drawing.Y), axes, strict=True)
+    }
+    front = sorted((row for row in rows if row["front"]), key=lambda row: (row[x[0]], -row[y[0]]))
+    joined = drawing.Chart(values(front)).mark_line(interpolate="step-after", color=BLUE, opacity=0.6).encode(**places)
+    looks = {
+        "color": drawing.condition("datum.front", drawing.value(BLUE), drawing.value(GREY)),
+        "shape": drawing.condition("datum.front", drawing.value("circle"), drawing.value("square")),
+    }
+    ringed = [number for number, row in enumerate(rows) if row["chosen"]]
+    labelled = [*ringed, *(number for number, row in enumerate(rows) if row["front"] and number not in ringed)]
+    dots = word_scatter(
+        rows,
+        labelled=labelled,
+        x=axes[0],
+        y=axes[1],
+        size=(560, 340),
+        mark={"size": 45, "opacity": 0.9},
+        encoding=looks,
+        marked=ringed,
+    )
+    return styled(drawing.layer(joined, dots), title=title, alt=alt)

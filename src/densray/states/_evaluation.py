@@ -78,10 +78,11 @@ def remove_preference(
     """
     count = len(find_blocks(model))
     places = resolve_layers(layers if layers is not None else range(count // 2 + 1, count - 1, 4) or [count - 1], count)
-    odds = continuation_log_odds(model, tokenizer, preference)
-    if templates is not None:
-        _, numbers = np.unique([str(template) for template in templates], return_inverse=True)
-        odds = odds - (np.bincount(numbers, odds) / np.bincount(numbers))[numbers]
+    if not np.isfinite(strength):
+        raise TaskError(f"strength {strength} is given; a finite number is needed.")
+    if len(texts) < 2:
+        raise TaskError(f"{len(texts)} ordinary text is given; two or more are needed, and some hundreds do best.")
+    odds = _odds_within(templates, continuation_log_odds(model, tokenizer, preference))
     sides = np.array([])
     if keep is not None:
         labels = np.asarray(two_classes(keep, "what is to be kept").labels)
@@ -95,6 +96,19 @@ def remove_preference(
     return Intervention(
         "project", changes, strength, model=model_name(model), checksum=model_checksum(model), name=name
     )
+
+
+def _odds_within(templates: Sequence[Any] | None, odds: Rows) -> Rows:
+    """Return log odds about the mean of their template; raise where nothing is left to learn from."""
+    if templates is not None:
+        if len(templates) != len(odds):
+            raise TaskError(f"{len(templates)} templates are given for {len(odds)} prompts; one each is needed.")
+        _, numbers = np.unique([str(template) for template in templates], return_inverse=True)
+        odds = odds - (np.bincount(numbers, odds) / np.bincount(numbers))[numbers]
+    if not np.ptp(odds):
+        said = "" if templates is None else " of a template"
+        raise TaskError(f"the odds are the same after all prompts{said}: nothing can be learned. Give more prompts.")
+    return odds
 
 
 def learn_changes(
@@ -189,7 +203,9 @@ class InterventionResult(Result):
         """Return the measures as before, after, and what they would be if the concept were gone."""
         numbers = [Column(name, decimals=3) for name in ("before", "after", "low", "high", "if_gone")]
         note = f"{self.operation} after layers {', '.join(map(str, self.layers))} at strength {self.strength:g}."
-        return [Table(self.title, ["part", "measure", *numbers, "meaning"], self.rows(), [note])]
+        return [
+            Table("What went, what it cost, what stayed", ["part", "measure", *numbers, "meaning"], self.rows(), [note])
+        ]
 
 
 def evaluate_intervention(
@@ -263,6 +279,10 @@ class SweepPoint:
         AUROC of the definitional prompts on that half; NaN where there are none.
     on_front : bool
         Whether no other point leaves less for less.
+    name : str
+        Which of the interventions it is.
+    chosen : bool
+        Whether it is the one that is reported.
     """
 
     layers: tuple[int, ...]
@@ -271,6 +291,13 @@ class SweepPoint:
     cost: float
     kept: float = float("nan")
     on_front: bool = False
+    name: str = ""
+    chosen: bool = False
+
+    def missed(self, *, at_most: float = 0.05, keep_at_least: float = 0.9) -> float:
+        """Return by how much it misses the two bounds in all; 0 where it keeps to both."""
+        lost = 0.0 if np.isnan(self.kept) else max(0.0, keep_at_least - self.kept)
+        return max(0.0, self.left - at_most) + lost
 
 
 def mark_front(points: Sequence[SweepPoint]) -> list[SweepPoint]:
@@ -290,12 +317,8 @@ def choose_point(points: Sequence[SweepPoint], *, at_most: float = 0.05, keep_at
 
     Where no point does both, the one that misses the two bounds by least in all is taken, the cheaper of equals.
     """
-
-    def missed(point: SweepPoint) -> float:
-        lost = 0.0 if np.isnan(point.kept) else max(0.0, keep_at_least - point.kept)
-        return max(0.0, point.left - at_most) + lost
-
-    return min(range(len(points)), key=lambda number: (missed(points[number]), points[number].cost))
+    missed = [point.missed(at_most=at_most, keep_at_least=keep_at_least) for point in points]
+    return min(range(len(points)), key=lambda number: (missed[number], points[number].cost))
 
 
 def sweep_interventions(
@@ -329,24 +352,24 @@ def sweep_interventions(
     """
     choosing, reporting = _halves(tests, np.random.default_rng(random_state))
     given = _needed(choosing)
+    tried = [(name, each.at(strength)) for name, each in interventions.items() for strength in strengths]
+    if not tried:
+        raise TaskError("nothing is given to try; at least one intervention and one strength are needed.")
     base = log_perplexity(model, tokenizer, choosing.texts, None)
-    points, made = [], []
-    total = len(interventions) * len(strengths)
-    for intervention in interventions.values():
-        for strength in strengths:
-            one = intervention.at(strength)
-            odds = continuation_log_odds(model, tokenizer, given, one)
-            left = abs(spearman(np.asarray(given.known, dtype=np.float64), odds))
-            cost = log_perplexity(model, tokenizer, choosing.texts, one) - base
-            kept = float("nan")
-            if choosing.definitions is not None:
-                kept = definitional(model, tokenizer, one, choosing.definitions)[0].value
-            points.append(SweepPoint(one.layers, strength, left, cost, kept))
-            made.append(one)
-            if progress is not None:
-                progress(len(points), total)
+    points: list[SweepPoint] = []
+    for name, one in tried:
+        odds = continuation_log_odds(model, tokenizer, given, one)
+        left = abs(spearman(np.asarray(given.known, dtype=np.float64), odds)) if np.ptp(odds) else 0.0
+        cost = log_perplexity(model, tokenizer, choosing.texts, one) - base
+        kept = float("nan")
+        if choosing.definitions is not None:
+            kept = definitional(model, tokenizer, one, choosing.definitions)[0].value
+        points.append(SweepPoint(one.layers, one.strength, left, cost, kept, name=name))
+        if progress is not None:
+            progress(len(points), len(tried))
     best = choose_point(points, at_most=at_most, keep_at_least=keep_at_least)
-    result = evaluate_intervention(model, tokenizer, made[best], reporting, random_state=random_state)
+    points[best] = replace(points[best], chosen=True)
+    result = evaluate_intervention(model, tokenizer, tried[best][1], reporting, random_state=random_state)
     return mark_front(points), result
 
 
@@ -361,6 +384,13 @@ def _halves(tests: InterventionTests, generator: np.random.Generator) -> tuple[I
     given, definitions = _needed(tests), tests.definitions
     halves = []
     prompts, lines = _half_of(given, generator), generator.permutation(len(tests.texts))
+    known = np.asarray(given.known, dtype=np.float64)
+    if len(lines) < 2 or any(np.sum(prompts == part) < 3 or not np.ptp(known[prompts == part]) for part in (0, 1)):
+        counts = len(given.prompts), len(np.unique(given.group_numbers)), len(lines)
+        raise TaskError(
+            "{:,} prompts in {:,} groups and {:,} texts are given. A sweep halves both, prompts by group: each half "
+            "needs a text, and at least three prompts of which not all have the same label.".format(*counts)
+        )
     words = None if definitions is None else _half_of(definitions, generator)
     for part in (0, 1):
         kept = definitions
@@ -390,29 +420,19 @@ def _both_answers(given: Continuations, halves: NDArray[np.int64]) -> bool:
 
 def sweep_front(points: Sequence[SweepPoint], chosen: InterventionResult | None = None, *, title: str = "") -> Any:
     """Return a sweep as a chart: what is left of the concept against the cost, the front joined, `chosen` ringed."""
-    from densray.figures._scatter import padded_domain, word_scatter
-    from densray.figures._style import BLUE, GREY, altair, styled, values
+    from densray.figures._curves import front_of_points
 
-    alt = altair()
     wanted = None if chosen is None else (chosen.layers, chosen.strength)
-    ringed = [n for n, one in enumerate(points) if (one.layers, one.strength) == wanted]
-    rows: list[Any] = [{"word": f"{_named(one.layers)} at {one.strength:g}", "left": one.left, "front": one.on_front,
-                        "cost": 100.0 * float(np.expm1(one.cost))} for one in points]  # fmt: skip
-    titles = {"cost": "perplexity added (%)", "left": "rank correlation left"}
-    x, y = ((key, said, padded_domain([row[key] for row in rows])) for key, said in titles.items())
-    places = {
-        name: kind(f"{key}:Q", title=said, scale=alt.Scale(domain=list(domain), nice=False, zero=False))
-        for name, kind, (key, said, domain) in (("x", alt.X, x), ("y", alt.Y, y))
-    }
-    front = sorted((row for row in rows if row["front"]), key=lambda row: (row["cost"], -row["left"]))
-    line = alt.Chart(values(front)).mark_line(interpolate="step-after", color=BLUE, opacity=0.6).encode(**places)
-    looks = {"color": alt.condition("datum.front", alt.value(BLUE), alt.value(GREY)),
-             "shape": alt.condition("datum.front", alt.value("circle"), alt.value("square"))}  # fmt: skip
-    labelled = [*ringed, *(n for n, row in enumerate(rows) if row["front"] and n not in ringed)]
-    dots = word_scatter(rows, labelled=labelled, x=x, y=y, size=(560, 340), mark={"size": 45, "opacity": 0.9},
-                        encoding=looks, marked=ringed)  # fmt: skip
+    alike = len({one.layers for one in points}) < len({one.name for one in points})
+    rows = [
+        {"word": f"{f'{one.name}, ' if alike else ''}{_named(one.layers)} at {one.strength:g}", "left": one.left}
+        | {"cost": 100.0 * float(np.expm1(one.cost)), "front": one.on_front}
+        | {"chosen": one.chosen or (one.layers, one.strength) == wanted}
+        for one in points
+    ]
     said = f"What is left of the concept against what removing it costs, {len(rows)} choices of layers and strength"
-    return styled(alt.layer(line, dots), title=title, alt=said)
+    return front_of_points(rows, x=("cost", "perplexity added (%)"), y=("left", "rank correlation left"), title=title,
+                           alt=said)  # fmt: skip
 
 
 def _named(layers: Sequence[int]) -> str:

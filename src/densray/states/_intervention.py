@@ -265,7 +265,7 @@ class Intervention:
         The file says what is to be done with its tensors: the operation, the hook point, the map of layers, the model
         and its checksum.
         """
-        target = self.check_path(path)
+        target = self.check_path(path, self.operation)
         if target.suffix == ".gguf":
             return self._save_gguf(target, overwrite=overwrite)
         tensors = {
@@ -290,15 +290,16 @@ class Intervention:
             temporary.write_bytes(content)
         return target
 
-    def check_path(self, path: str | Path) -> Path:
-        """Return where the intervention may be saved; a name of another kind, or one that misleads, is an error."""
+    @staticmethod
+    def check_path(path: str | Path, operation: str) -> Path:
+        """Return where such an intervention may be saved; a name of another kind, or one that misleads, is an error."""
         target = Path(path)
         if target.suffix not in (".safetensors", ".gguf"):
             raise TaskError(f"{target.name}: .safetensors or .gguf is needed.")
-        if target.suffix == ".gguf" and self.operation != "add":
+        if target.suffix == ".gguf" and operation != "add":
             raise TaskError(
-                f"a control vector (.gguf) is added by whoever loads it, and this intervention is to "
-                f"{self.operation}. Save it as .safetensors."
+                f"a control vector (.gguf) is added by whoever loads it, and this intervention is to {operation}. Save "
+                f"it as .safetensors."
             )
         return target
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from densray.states._storage import LabelledTexts
 
 #: Texts run at once where whole next-token distributions are compared, on a processor and on a device.
 _TEXTS_PER_BATCH = {"cpu": 8, "device": 128}
+_PROBE_FOLDS = 5
 
 
 @dataclass(frozen=True)
@@ -47,11 +50,24 @@ class Continuations:
     def __post_init__(self) -> None:
         if self.groups is not None and len(self.groups) != len(self.prompts):
             raise TaskError(f"{len(self.groups)} groups are given for {len(self.prompts)} prompts; one each is needed.")
-        if len(self.prompts) != len(self.known) or len(self.prompts) < 3:
+        if len(self.prompts) != len(self.known):
             raise TaskError(
-                f"{len(self.prompts)} prompts and {len(self.known)} known values are given; one per prompt, and at "
-                f"least three, are needed."
+                f"{len(self.prompts)} prompts and {len(self.known)} known values are given; one per prompt is needed."
             )
+        if len(self.prompts) < 3:
+            said = "1 prompt is" if len(self.prompts) == 1 else f"{len(self.prompts)} prompts are"
+            raise TaskError(f"{said} given; at least three are needed.")
+
+    @classmethod
+    def read(cls, path: str | Path, high: str, low: str, **columns: str | None) -> Continuations:
+        """Read prompts, what is known of each (the label, a number) and its group, where the file has groups.
+
+        `columns` are those of :meth:`densray.states.LabelledTexts.read`.
+        """
+        given = LabelledTexts.read(path, **columns)
+        if given.labels is None or any(isinstance(label, str) for label in given.labels):
+            raise TaskError(f"{path} needs a column of labels that are numbers: what is known of a prompt.")
+        return cls(given.texts, high, low, [float(label) for label in given.labels], given.groups)
 
     @property
     def group_numbers(self) -> NDArray[np.int64]:
@@ -78,7 +94,7 @@ def continuation_log_odds(
 ) -> NDArray[np.float64]:
     """Return log p(high) − log p(low) after each prompt; of a continuation of several tokens the first ones count."""
     torch = load_torch()
-    high, low = (tokenizer(text, add_special_tokens=False)["input_ids"][0] for text in (given.high, given.low))
+    high, low = (_first_token(tokenizer, text) for text in (given.high, given.low))
     if high == low:
         raise TaskError(f"{given.high!r} and {given.low!r} begin with the same token: they cannot be told apart.")
     found = []
@@ -88,6 +104,16 @@ def continuation_log_odds(
             rows = torch.log_softmax(logits[torch.arange(len(last), device=last.device), last].float(), dim=-1)
             found.append((rows[:, high] - rows[:, low]).double().cpu().numpy())
     return np.concatenate(found)
+
+
+def _first_token(tokenizer: Any, text: str) -> int:
+    tokens = tokenizer(text, add_special_tokens=False)["input_ids"]
+    if not text.strip() or not tokens:
+        raise TaskError(f"the continuation {text!r} has no token; a word is needed.")
+    if len(tokens) > 1:
+        counted = tokenizer.decode(tokens[:1])
+        warnings.warn(f"{text!r} has {len(tokens)} tokens; only the first, {counted!r}, counts.", stacklevel=4)
+    return int(tokens[0])
 
 
 def sentence_log_likelihoods(
@@ -108,13 +134,13 @@ def token_costs(
     with torch.inference_mode():
         for ids, mask in _batches(model, tokenizer, rows):
             with under(model, change):
-                changed = torch.log_softmax(model(input_ids=ids, attention_mask=mask).logits[:, :-1].float(), dim=-1)
+                changed = torch.log_softmax(_next_tokens(model, ids, mask)[:, :-1].float(), dim=-1)
             counted = mask[:, 1:].float()
             loss = -changed.gather(2, ids[:, 1:, None])[:, :, 0] * counted
             losses.append(torch.stack([loss.sum(1), counted.sum(1)], dim=1).double().cpu().numpy())
             apart = torch.zeros_like(loss)
             if change is not None and divergence:
-                plain = torch.log_softmax(model(input_ids=ids, attention_mask=mask).logits[:, :-1].float(), dim=-1)
+                plain = torch.log_softmax(_next_tokens(model, ids, mask)[:, :-1].float(), dim=-1)
                 apart = (plain.exp() * (plain - changed)).sum(dim=-1) * counted
             divergences.append(torch.stack([apart.sum(1), counted.sum(1)], dim=1).double().cpu().numpy())
     return np.concatenate(losses), np.concatenate(divergences)
@@ -122,7 +148,14 @@ def token_costs(
 
 def _logits(model: Any, tokenizer: Any, texts: Sequence[str]) -> Iterator[tuple[Any, Any]]:
     for ids, mask in _batches(model, tokenizer, encode_texts(model, tokenizer, texts).tokens):
-        yield model(input_ids=ids, attention_mask=mask).logits, mask
+        yield _next_tokens(model, ids, mask), mask
+
+
+def _next_tokens(model: Any, ids: Any, mask: Any) -> Any:
+    logits = getattr(model(input_ids=ids, attention_mask=mask), "logits", None)
+    if logits is None:
+        raise TaskError(f"{type(model).__name__} has no head for next tokens; a causal language model is needed.")
+    return logits
 
 
 def _batches(model: Any, tokenizer: Any, rows: list[list[int]]) -> Iterator[tuple[Any, Any]]:
@@ -276,13 +309,27 @@ def two_classes(given: LabelledTexts, name: str) -> LabelledTexts:
     return given
 
 
+def check_probed(given: LabelledTexts, name: str) -> LabelledTexts:
+    """Return labelled texts as they are; raise unless probes can be trained on them and tried on others, in folds."""
+    labels = np.asarray(two_classes(given, name).labels)
+    groups = np.arange(len(labels)) if given.groups is None else np.unique(given.groups, return_inverse=True)[1]
+    kinds = [labels == kind for kind in np.unique(labels)]
+    least, apart = min(int(kind.sum()) for kind in kinds), min(len(np.unique(groups[kind])) for kind in kinds)
+    if least < _PROBE_FOLDS or len(np.unique(groups)) < _PROBE_FOLDS or apart < 2:
+        raise TaskError(
+            f"{name} has {least} texts of one label, in {apart} groups. A probe needs {_PROBE_FOLDS} of each, in two "
+            f"groups or more, and {_PROBE_FOLDS} groups in all."
+        )
+    return given
+
+
 def _probed(
     model: Any, tokenizer: Any, change: Intervention | None, given: LabelledTexts, layers: Sequence[int]
 ) -> Iterator[tuple[str, NDArray[np.float64]]]:
     """Yield the name of each probe, with the labels of texts and the scores that it gives them when held out."""
+    labels = np.asarray(check_probed(given, "a set of probed texts").labels)
     with under(model, change):
         states = read_states(model, tokenizer, given.texts, layers=layers)
-    labels = np.asarray(two_classes(given, "a set of probed texts").labels)
     y = (labels == np.unique(labels)[-1]).astype(int)
     groups = np.arange(len(y)) if given.groups is None else np.unique(given.groups, return_inverse=True)[1]
     for layer in states.layers:
@@ -299,7 +346,7 @@ def _probe_scores(X: NDArray[np.float64], y: NDArray[Any], groups: NDArray[Any],
     from sklearn.svm import SVC
 
     probe = LogisticRegression(C=0.01, max_iter=2000) if kind == "linear" else SVC(kernel="rbf", C=10.0)
-    folds = StratifiedGroupKFold(5, shuffle=True, random_state=0)
+    folds = StratifiedGroupKFold(_PROBE_FOLDS, shuffle=True, random_state=0)
     scores = cross_val_predict(
         make_pipeline(StandardScaler(), probe), X, y, groups=groups, cv=folds, method="decision_function"
     )
@@ -328,9 +375,10 @@ def _rank_correlation(rows: NDArray[np.float64]) -> float:
 
 
 def _slope(rows: NDArray[np.float64]) -> float:
+    if not np.ptp(rows[:, 0]):  # the centred values of such rows are rounding, not exactly 0
+        return float("nan")
     centred = rows[:, 0] - rows[:, 0].mean()
-    total = float(centred @ centred)
-    return float(centred @ rows[:, 1]) / total if total else float("nan")
+    return float(centred @ rows[:, 1] / (centred @ centred))
 
 
 def definitional(model: Any, tokenizer: Any, change: Intervention | None, given: Continuations) -> Measured:
