@@ -65,7 +65,10 @@ TESTS = (
     *("test_pairs", "test_moments", "test_metrics", "test_axes_*", "test_debiasing_*", "test_groups", "test_streaming"),
     *("test_mean_difference", "test_rotations", "test_rotations_d*", "test_rotations_[hlsw]*", "test_pair_sampling"),
     *("test_half_precision", "test_scaled_columns", "test_analogy_intrank", "test_arrays", "test_scale"),
+    "test_documented_defaults",
 )
+#: Tests that look at signatures: they reach no line, and are tried wherever the import does what is changed.
+OF_SIGNATURES = "tests/test_documented_defaults.py"
 #: Processor seconds of tests per change: the quickest come first, and what exceeds this is not run.
 SECONDS_OF_TESTS = 8.0
 
@@ -521,6 +524,8 @@ def row_key(row: Mapping[str, Any]) -> tuple[str, str, str]:
 def try_all(jobs: Sequence[tuple[str, str, ast.Module, Change]], reach: Mapping[str, Any], log: Path) -> None:
     """Write the numbers of the changes that no test notices."""
     chosen = [tests_of(path, extent(tree, change.function), change.line, reach) for _, path, tree, change in jobs]
+    of_signatures = [name for name in reach["seconds"] if name.startswith(OF_SIGNATURES)]
+    chosen = [[*names, *(() if job[-1].body else of_signatures)] for job, names in zip(jobs, chosen, strict=True)]
     files = sorted({name.split("::")[0] for names in chosen for name in names})
 
     def say(number: int, noticed: bool, by: str) -> None:

@@ -7,9 +7,19 @@ import pytest
 
 from densray import WordSpace
 from densray.alignment import Alignment
-from densray.axes._evidence import near_misses, outlying_rows, pair_consistency, reliability
+from densray.axes._evidence import (
+    eigenvalues_of,
+    near_misses,
+    outlying_rows,
+    pair_consistency,
+    reliability,
+    vocabulary_spread,
+)
+from densray.axes._model import AxisModel
 from densray.axes._options import AxisOptions
 from densray.errors import LexiconError
+from densray.rotations import MeanDifference, make_rotation
+from planted import planted_seeds
 
 
 def test_near_misses_name_case_joint_accent_and_slips() -> None:
@@ -100,3 +110,77 @@ def test_long_seeds_are_named_up_to_three_the_longest_first() -> None:
         ("b", -1.0, 9.0), ("c", 1.0, 7.0), ("a", 1.0, 6.0),
     ]  # fmt: skip
     assert outlying_rows(seeds)[0].length == pytest.approx(9 * np.sqrt(2))
+
+
+def test_slips_are_looked_for_in_words_of_six_to_sixty_letters_and_the_most_frequent_is_meant() -> None:
+    six, sixty = "abcdef", "ab" * 30
+    space = WordSpace(["zzzzzx", "zzzzzy", six[:4] + "xf", sixty[:-1] + "x", sixty + "x", "abcxe"], np.eye(6))
+    assert [miss.found for miss in near_misses([six, sixty], space)] == [six[:4] + "xf", sixty[:-1] + "x"]
+    assert near_misses(["abcde", sixty + "y"], space) == []  # of five letters, and of sixty-one
+    assert [miss.found for miss in near_misses(["zzzzzw"], space)] == ["zzzzzx"]  # the first in the space
+
+
+def test_letters_of_any_script_are_tried_the_commonest_hundred_of_the_missing_words() -> None:
+    word = "αβγδεζ"
+    space = WordSpace([word, "great"], np.eye(2))
+    assert near_misses(["αβγδεε"], space) == []  # ζ is no letter of the missing words
+    assert [miss.found for miss in near_misses(["αβγδεε", "ζζζζζζζ"], space)] == [word]
+    rare = ["ζ" + "".join(chr(0x4E00 + number) * 2 for number in range(100))]  # a hundred letters come twice
+    assert (
+        near_misses(["αβγδεε", *(part[start : start + 50] for part in rare for start in range(0, 201, 50))], space)
+        == []
+    )
+
+
+def test_the_spread_of_a_vocabulary_is_a_share_of_its_variance_and_a_median_error() -> None:
+    random = np.random.default_rng(0)
+    X = (random.normal(size=(80, 4)) * [2.0, 1.0, 1.0, 0.5] + [3.0, 0.0, 1.0, 0.0]).astype(np.float32)
+    space = WordSpace([f"w{row}" for row in range(80)], X)
+    labels = np.where(X[:, 0] > 3.0, 1.0, -1.0)
+    seeds = Alignment(X[:40], labels[:40], space.words[:40])
+    rotation = MeanDifference().fit(seeds.X, seeds.y)
+    for normalize in (False, True):
+        rows = X / np.linalg.norm(X, axis=1, keepdims=True) if normalize else X
+        model = AxisModel.of(rotation, seeds, space, AxisOptions(normalize=normalize))
+        found, scores = vocabulary_spread(space, model), model.score(X)
+        assert scores.standard_error is not None
+        along = rows @ rotation.components_[0]
+        assert found.variance_share == pytest.approx(along.var() / rows.var(axis=0).sum(), rel=1e-4)
+        assert found.standard_error == pytest.approx(np.median(scores.standard_error))
+        assert found.reliability == pytest.approx(reliability(scores.score, scores.standard_error))
+    same = WordSpace(["a", "b"], [[1.0, 0.0, 0.0, 0.0]] * 2)
+    assert np.isnan(vocabulary_spread(same, model).variance_share)
+
+
+def test_the_five_pairs_that_agree_least_are_named_and_two_pairs_are_enough() -> None:
+    degrees = np.radians([0.0, 2.0, 4.0, 6.0, 40.0, 90.0, 120.0])
+    low = np.zeros((7, 2))
+    high = np.column_stack([np.cos(degrees), np.sin(degrees)]) * [[3.0]]
+    words = [f"{side}{row}" for side in "ab" for row in range(7)]
+    space = WordSpace(words, np.vstack([high + 5.0, low + 5.0]))
+    pairs = [(f"a{row}", f"b{row}") for row in range(7)]
+    plain = AxisOptions(normalize=False)
+    found = pair_consistency(pairs, space, np.array([1.0, 0.0]), plain)
+    assert [pair[0] for pair in found.worst][:3] == ["a6", "a5", "a0"]
+    assert len(found.worst) == 5
+    assert found.ordered == pytest.approx(5 / 7)  # one at right angles to the axis is not above, one is below
+    two = pair_consistency(pairs[:2], space, np.array([1.0, 0.0]), plain)
+    assert (two.n_pairs, two.parallelism) == (2, pytest.approx(np.cos(np.radians(2.0)), abs=1e-5))
+    with pytest.raises(LexiconError, match=r"1 of 2 pairs have both words .* at least two are needed"):
+        pair_consistency([pairs[0], ("a1", "absent")], space, np.array([1.0, 0.0]), plain)
+    shouted = [(first.upper(), second) for first, second in pairs]
+    assert pair_consistency(shouted, space, np.array([1.0, 0.0]), AxisOptions(any_case=True)).n_pairs == 7
+    unit = space.vectors / np.linalg.norm(space.vectors, axis=1, keepdims=True)
+    differences = unit[:7] - unit[7:]
+    differences /= np.linalg.norm(differences, axis=1, keepdims=True)
+    normalized = pair_consistency(pairs, space, np.array([0.6, 0.8]), AxisOptions())
+    assert normalized.alignment == pytest.approx(np.mean(differences @ [0.6, 0.8]), abs=1e-5)
+
+
+def test_eigenvalues_are_all_those_of_a_method_that_has_them() -> None:
+    seeds = planted_seeds(30, 5)
+    found = eigenvalues_of(make_rotation("densray").fit(seeds.X, seeds.y), seeds)
+    assert found is not None
+    assert len(found) == 5
+    assert (np.diff(found) <= 0).all()
+    assert eigenvalues_of(make_rotation("ridge").fit(seeds.X, seeds.y), seeds) is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -9,6 +11,8 @@ from scipy.stats import kstest, spearmanr
 from sklearn.linear_model import Ridge
 from sklearn.metrics import roc_auc_score
 
+from densray.alignment import Alignment
+from densray.axes import _permutation as permutation
 from densray.axes._permutation import (
     SAMPLED_SEEDS,
     LinearFold,
@@ -16,8 +20,10 @@ from densray.axes._permutation import (
     _sample,
     permutation_test,
     permuted_aucs,
+    permuted_labels,
 )
 from densray.axes._resampling import held_out_scores, stratified_folds
+from densray.errors import TaskError
 from densray.rotations import RIDGE_PENALTIES, log_prior, make_rotation
 from planted import planted_seeds
 
@@ -122,3 +128,84 @@ def test_a_test_by_refits_correlates_labels_with_scores_of_rows_left_out() -> No
     folds = stratified_folds(seeds, 3, np.random.default_rng(2))
     scores = held_out_scores(rotation, seeds, folds)[:, 0]
     assert found.statistic == pytest.approx(spearmanr(seeds.y, scores).statistic, abs=1e-9)
+
+
+def test_a_test_by_refits_takes_all_of_400_seeds_and_keeps_their_order() -> None:
+    assert SAMPLED_SEEDS == 400
+    seeds = planted_seeds(400, 3, share=0.3)
+    assert _sample(seeds, np.random.default_rng(0)) is seeds
+    drawn = _sample(planted_seeds(800, 3), np.random.default_rng(0))
+    places = [int(word.removeprefix("word")) for word in drawn.words]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize(
+    ("method", "n_words", "expected"),
+    [("mean-difference", 5000, 999), ("ridge", 5001, 199), ("densray-unit", 30, 99), ("densray-unit", 6000, 99)],
+)
+def test_as_many_permutations_are_made_as_are_quick(
+    method: str, n_words: int, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def count(rotation: object, seeds: Alignment, wanted: int, *_: object) -> NDArray[np.float64]:
+        asked.append(wanted)
+        return np.arange(wanted + 1.0)[::-1]
+
+    for name in ("_by_products", "_by_refits"):
+        monkeypatch.setattr(permutation, name, count)
+    some = planted_seeds(30, 3)
+    rotation = make_rotation(method).fit(some.X, some.y)
+    found = permutation_test(rotation, planted_seeds(n_words, 3), random=np.random.default_rng(0))
+    assert asked == [expected] == [found.n_permutations]
+    assert found.p_value == 1 / (1 + expected)  # the labels as they are do best
+    one = permutation_test(rotation, some, n_permutations=1, random=np.random.default_rng(0))
+    assert (one.n_permutations, one.p_value) == (1, 0.5)
+    for wrong in (0, -1):
+        with pytest.raises(TaskError, match="a test takes at least 1"):
+            permutation_test(rotation, some, n_permutations=wrong, random=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("scores", [False, True])
+@pytest.mark.parametrize("n", [4, 30])
+def test_the_statistic_is_spearmans_correlation_over_five_folds_that_do_not_know_the_labels(
+    n: int, scores: bool
+) -> None:
+    seeds = planted_seeds(n, 3, strength=0.5, scores=scores)
+    rotation = make_rotation("mean-difference").fit(seeds.X, seeds.y)
+    found = _by_products(rotation, seeds, 300, np.random.default_rng(7))  # more than are held in memory at once
+    random = np.random.default_rng(7)
+    folds = random.permutation(np.arange(n) % min(5, n))
+    orders = [np.arange(n), *(random.permutation(n) for _ in range(300))]
+    X = seeds.X.astype(np.float64)
+    for place in (0, 1, 249, 250, 300):
+        y, held_out = seeds.values[orders[place]], np.empty(n)
+        for fold in np.unique(folds):
+            test = folds == fold
+            axis = (y[~test] - y[~test].mean()) @ X[~test]
+            length = np.linalg.norm(axis)
+            held_out[test] = (X[test] - X[~test].mean(axis=0)) @ (axis / length if length > 1e-12 else 0 * axis)
+        assert found[place] == pytest.approx(spearmanr(y, held_out.round(10)).statistic, abs=1e-6)
+
+
+def test_grouped_seeds_are_held_out_whole_and_folds_of_one_label_tell_nothing() -> None:
+    seeds = planted_seeds(24, 3, share=0.5, strength=0.7)
+    for groups, n_folds in ((np.arange(24) // 2, 5), (np.arange(24) // 8, 3)):
+        grouped = replace(seeds, groups=groups)
+        folds = permutation._unlabelled_folds(grouped, 5, np.random.default_rng(0))
+        assert len(np.unique(folds)) == n_folds
+        assert all(len(np.unique(folds[groups == group])) == 1 for group in np.unique(groups))
+    halves = replace(seeds, groups=np.arange(24) // 12)  # without either group one label is left
+    rotation = make_rotation("densray-unit").fit(seeds.X, seeds.y)
+    found = permutation._by_refits(rotation, halves, 3, np.random.default_rng(0), None)
+    np.testing.assert_array_equal(found, np.zeros(4))
+    quarters = replace(seeds, groups=np.arange(24) // 2)
+    found = permutation._by_refits(rotation, quarters, 2, np.random.default_rng(3), None)
+    random = np.random.default_rng(3)
+    folds = permutation._unlabelled_folds(quarters, 3, random)
+    assert len(np.unique(folds)) == 3
+    labels = permuted_labels(seeds.values, quarters.groups, 2, random)  # type: ignore[arg-type]
+    for place, y in enumerate([seeds.values, *labels.T]):
+        shuffled = replace(quarters, y=y)
+        held_out = held_out_scores(rotation, shuffled, folds)[:, 0]
+        assert found[place] == pytest.approx(spearmanr(y, held_out).statistic, abs=1e-6)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
 from densray import Lexicon, WordSpace
-from densray.axes._protocol import Protocol, TrainTest
+from densray.axes._protocol import Protocol, TrainTest, fit_method, measure_tau
 from densray.errors import DensRayError, LexiconError, TaskError
 from planted import planted_space
 
@@ -169,3 +171,80 @@ def test_training_words_beyond_the_limit_are_neither_missing_nor_uncovered() -> 
     apart = TrainTest.of(space, training, test, protocol=Protocol(training_limit=300))
     assert apart.coverage == 1.0
     assert apart.beyond
+
+
+def test_four_words_can_be_split_and_a_limit_counts_words_of_the_space() -> None:
+    space, _ = planted_space()
+    four = Lexicon({"word1": 1, "word2": 1, "word398": -1, "word399": -1})
+    data = TrainTest.of(space, four, protocol=Protocol(test_size=0.5))
+    assert (data.training.n_words, data.test.n_words) == (2, 2)
+    training, test = Lexicon({"word0": 1, "word299": -1, "word300": -1}), Lexicon({"word5": 1, "word350": -1})
+    for limit, used, beyond in ((300, ("word0", "word299"), ("word300",)), (301, ("word0", "word299", "word300"), ())):
+        found = TrainTest.of(space, training, test, protocol=Protocol(training_limit=limit))
+        assert (found.training.words, found.beyond) == (used, beyond)
+    with pytest.raises(
+        LexiconError, match=r"0 of 2 training words .* among the first 200 words .*'word299', 'word300'"
+    ):
+        TrainTest.of(space, Lexicon({"word299": 1, "word300": -1}), test, protocol=Protocol(training_limit=200))
+
+
+@pytest.mark.parametrize(("absent", "warned"), [(360, False), (361, True)])
+def test_a_coverage_below_one_in_ten_is_warned_of(absent: int, warned: bool) -> None:
+    space, lexicon = planted_space()
+    some = Lexicon({**dict(list(lexicon.items())[:40]), **{f"absent{row}": 1.0 for row in range(absent)}})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        data = TrainTest.of(space, some)
+    assert data.coverage == 40 / (40 + absent)
+    assert len(caught) == warned
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        TrainTest.of(space, some, protocol=Protocol(least_coverage=0.05))
+
+
+def test_test_words_in_another_case_are_taken_out_where_any_case_counts() -> None:
+    space, lexicon = planted_space()
+    gold = Lexicon({word.upper(): label for word, label in list(lexicon.items())[:30]}, name="gold")
+    with pytest.warns(UserWarning, match="30 of 30 test words are in the training lexicon"):
+        data = TrainTest.of(space, lexicon, gold, protocol=Protocol(any_case=True))
+    assert data.training.n_words == len(lexicon) - 30
+    assert data.test.n_words == 30
+    apart = Lexicon({word: label for word, label in lexicon.items() if word.upper() not in set(gold.words)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert TrainTest.of(space, apart, gold, protocol=Protocol(any_case=True)).overlap == ()
+
+
+def test_groups_of_a_split_and_of_two_lexicons_are_counted() -> None:
+    space, lexicon = planted_space()
+    pairs = {word: str(number // 2) for number, word in enumerate(lexicon.words)}
+    split = TrainTest.of(space, lexicon, groups=pairs)
+    assert split.n_groups == 100
+    assert TrainTest.of(space, lexicon).n_groups is None
+    sides = [{pairs[word] for word in part.words} for part in (split.training, split.test)]
+    assert not sides[0] & sides[1]
+
+
+def test_the_axis_of_a_method_scores_training_and_test_words() -> None:
+    space, lexicon = planted_space()
+    data = TrainTest.of(space, lexicon)
+    training, test, seconds = fit_method("mean-difference", data, Protocol())
+    X, y = data.training.X.astype(np.float64), data.training.y
+    axis = X[y > 0].mean(axis=0) - X[y < 0].mean(axis=0)
+    axis /= np.linalg.norm(axis)
+    np.testing.assert_allclose(training, X @ axis, atol=1e-5)
+    np.testing.assert_allclose(test, data.test.X @ axis, atol=1e-5)
+    assert seconds > 0
+    assert Protocol(scale="columns").rotation("ridge").get_params()["scale"] == "columns"
+    assert Protocol(any_case=True, random_state=3).to_dict()["match_case"] is False
+    assert Protocol(random_state=3).to_dict()["seed"] == 3
+
+
+def test_an_interval_of_tau_is_that_of_its_percentiles_at_its_level() -> None:
+    random = np.random.default_rng(0)
+    gold, scores = random.normal(size=30), random.normal(size=30)
+    found = measure_tau(gold, scores, n_resamples=200, random_state=1)
+    assert len(found["resamples"]) == 200
+    assert [found["tau_low"], found["tau_high"]] == pytest.approx(np.quantile(found["resamples"], [0.025, 0.975]))
+    narrow = measure_tau(gold, scores, n_resamples=200, random_state=1, level=0.5)
+    assert [narrow["tau_low"], narrow["tau_high"]] == pytest.approx(np.quantile(found["resamples"], [0.25, 0.75]))

@@ -8,26 +8,34 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.stats import f
+from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
 from densray import WordSpace, load_space
 from densray._vocabulary import unit_rows
+from densray.axes import diagnose, induce
 from densray.axes._evidence import degrees_between, vocabulary_spread
 from densray.axes._model import AxisModel
 from densray.axes._options import AxisOptions, find_seeds
 from densray.axes._resampling import (
     _ridge_deviations,
     axis_errors,
+    count_folds,
+    draw_folds,
     find_seed_angle,
     held_out_scores,
     is_closed_form,
+    is_linear_in_labels,
+    is_mean_difference,
     refit,
     stratified_folds,
     with_fewer_rows,
 )
 from densray.datasets import load_lexicon
-from densray.rotations import make_rotation
-from planted import planted_seeds
+from densray.errors import TaskError
+from densray.metrics import auc, auc_interval, kendall_tau, tau_interval
+from densray.rotations import DensRay, LinearRotation, MeanDifference, Rotation, make_rotation
+from planted import planted_seeds, planted_space
 
 
 def test_errors_of_the_mean_difference_are_the_unbiased_sample_covariances() -> None:
@@ -244,3 +252,119 @@ def test_held_out_coordinates_are_those_on_axes_of_the_other_folds_turned_to_the
             sign = np.sign(X[y > 0].mean(axis=0) @ axis - X[y < 0].mean(axis=0) @ axis)
             expected = sign * (seeds.X[test] - X.mean(axis=0)) @ axis
             np.testing.assert_allclose(found[test, column], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("n", "share", "wanted", "expected"),
+    [(300, 0.5, None, 50), (300, 0.2, None, 50), (300, 0.2, 40, 40), (30, 0.5, None, 30), (300, 0.01, None, 52)],
+)
+def test_axes_are_found_without_fifty_groups_of_seeds_in_the_shares_of_their_classes(
+    n: int, share: float, wanted: int | None, expected: int
+) -> None:
+    seeds = planted_seeds(n, 3, share=share)
+    rotation = make_rotation("densray-unit").fit(seeds.X, seeds.y)
+    assert axis_errors(rotation, seeds, n_groups=wanted).seed_angle.n_resamples == expected
+    assert axis_errors(rotation, seeds, n_groups=2).seed_angle.n_resamples == 4  # two of either class
+    for wrong in (1, 0):
+        with pytest.raises(TaskError, match="at least 2 fits"):
+            axis_errors(rotation, seeds, n_groups=wrong)
+
+
+def test_axes_far_from_that_of_all_seeds_are_corrected_to_a_cosine_of_one_fifth() -> None:
+    seeds = planted_seeds(6, 4, strength=0.0, seed=3)
+    rotation = make_rotation("densray-unit").fit(seeds.X, seeds.y)
+    axis, expected, below = rotation.components_[0], [], 0
+    for row in range(6):
+        other = refit(rotation, seeds.take(np.delete(np.arange(6), row)))
+        below += other @ axis < 0.2
+        expected.append((other / max(other @ axis, 0.2) - axis) * np.sqrt(2 / 3))
+    assert below > 0  # the control
+    deviations = axis_errors(rotation, seeds).deviations
+    np.testing.assert_allclose(deviations.T @ deviations, np.transpose(expected) @ expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["mean-difference", "ridge", "densray-unit"])
+def test_the_only_word_of_a_class_has_no_part_in_the_error(method: str) -> None:
+    seeds = planted_seeds(10, 3, share=0.1)
+    rotation = make_rotation(method).fit(seeds.X, seeds.y)
+    errors = axis_errors(rotation, seeds)
+    assert np.isfinite(errors.deviations).all()
+    assert np.linalg.matrix_rank(errors.deviations) > 0
+    if method == "densray-unit":
+        assert errors.seed_angle.n_resamples == 9
+
+
+@pytest.mark.parametrize(
+    ("rotation", "share", "scores", "expected"),
+    [
+        (MeanDifference(), 0.3, False, True),
+        (MeanDifference(), 0.5, True, True),
+        (DensRay(1), 0.5, False, True),
+        (DensRay(1), 0.4, False, False),
+        (DensRay(1, weights=(0.5, 0.5)), 0.5, False, True),
+        (DensRay(1, weights=(1.0, 0.5)), 0.5, False, False),
+        (DensRay(1, normalize_differences=True), 0.5, False, False),
+        (DensRay(1), 0.5, True, DensRay(1).center_labels),
+        (DensRay(1, center_labels=not DensRay(1).center_labels), 0.5, True, not DensRay(1).center_labels),
+        (LinearRotation("ridge"), 0.5, False, False),
+    ],
+)
+def test_densray_is_the_mean_difference_where_labels_sum_to_zero(
+    rotation: Rotation, share: float, scores: bool, expected: bool
+) -> None:
+    seeds = planted_seeds(20, 4, share=share, scores=scores)
+    assert is_mean_difference(rotation, seeds) == expected
+    ridge = isinstance(rotation, LinearRotation)
+    assert is_linear_in_labels(rotation, seeds) == is_closed_form(rotation, seeds) == (expected or ridge)
+    scaled = clone(rotation).set_params(scale="columns")
+    assert is_linear_in_labels(scaled, seeds) == (expected or ridge)
+    assert not is_closed_form(scaled, seeds)  # a seed left out changes the scale
+
+
+def test_folds_are_as_many_as_asked_for_or_as_words_of_the_smaller_class() -> None:
+    for n, share, wanted, expected in ((20, 0.5, 10, 10), (20, 0.5, 11, 10), (20, 0.1, 10, 2), (20, 0.5, 2, 2)):
+        assert count_folds(planted_seeds(n, 2, share=share), wanted) == expected
+    with pytest.raises(TaskError, match="1 of the higher label and 19 of the lower"):
+        count_folds(planted_seeds(20, 2, share=0.05), 10)
+    with pytest.raises(TaskError, match="1 of the lower"):
+        count_folds(planted_seeds(20, 2, share=0.95), 10)
+    with pytest.raises(TaskError, match="folds=1 is given"):
+        count_folds(planted_seeds(20, 2), 1)
+    pairs = replace(planted_seeds(20, 2, share=0.2), groups=np.arange(20) // 2)
+    assert count_folds(pairs, 10) == 2  # four words of the higher label, in two groups
+    with pytest.raises(TaskError, match=r"20 seeds were found in 5 groups, 1 of them with a higher label and 4"):
+        count_folds(replace(pairs, groups=np.arange(20) // 4), 10)
+
+
+def test_scores_of_neighbours_in_label_order_go_to_different_folds() -> None:
+    seeds = planted_seeds(23, 2, scores=True)
+    folds = stratified_folds(seeds, 5, np.random.default_rng(0))
+    in_order = folds[np.argsort(seeds.y)]
+    for start in range(0, 20, 5):
+        assert sorted(in_order[start : start + 5].tolist()) == [0, 1, 2, 3, 4]
+    again = draw_folds(seeds, AxisOptions(folds=5, random_state=0))
+    np.testing.assert_array_equal(again, folds)
+    classes = planted_seeds(23, 2, share=0.4)
+    folds = stratified_folds(classes, 3, np.random.default_rng(0))
+    for label in (1.0, -1.0):
+        counts = np.bincount(folds[classes.y == label])
+        assert np.ptp(counts) <= 1
+
+
+def test_held_out_intervals_are_a_fifth_wider_than_those_of_a_fixed_axis() -> None:
+    space, lexicon = planted_space(60, 4)
+    found = diagnose(space, lexicon, method="mean-difference", n_permutations=2, folds=4)
+    seeds = find_seeds(space, lexicon)
+    folds = stratified_folds(seeds, 4, np.random.default_rng(0))
+    held_out = held_out_scores(make_rotation("mean-difference").fit(seeds.X, seeds.y), seeds, folds)[:, 0]
+    assert found.axes[0].auc == pytest.approx(auc(seeds.sides, held_out))
+    assert found.axes[0].tau == pytest.approx(kendall_tau(seeds.y, held_out))
+    assert found.axes[0].auc_interval == pytest.approx(auc_interval(seeds.sides, held_out, inflation=1.2))
+    assert found.tau_interval == pytest.approx(tau_interval(seeds.y, held_out, inflation=1.2))
+    induced = induce(space, lexicon, method="mean-difference", folds=4)
+    assert induced.verdict is not None
+    low, high = found.axes[0].auc_interval
+    assert f"AUC {found.axes[0].auc:.2f} [{low:.2f}, {high:.2f}]" in induced.verdict.line
+    assert f"reliability {found.vocabulary.reliability:.2f}" in induced.verdict.line
+    assert f"seed angle {found.seed_angle.upper:.0f}°" in induced.verdict.line
+    assert f"{seeds.n_words} seeds" in induced.verdict.sentence

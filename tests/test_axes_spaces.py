@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from densray import Lexicon, WordSpace
+from densray.axes import _spaces as spaces
 from densray.axes import compare_spaces
 from densray.errors import LexiconError, TaskError
 
@@ -156,3 +159,77 @@ def test_scores_are_standardised_and_differences_are_in_units_of_both_errors() -
     assert len(found.risen) == np.sum(found.ratio > 0)
     assert len(found.fallen) == np.sum(found.ratio < 0)
     assert found.risen[0]["ratio"] == found.ratio.max()
+
+
+def test_words_that_moved_are_those_within_a_false_discovery_rate_of_five_percent() -> None:
+    first, second = two_spaces(moved=1.6)
+    found = compare_spaces(first, second, seeds_of(first, 100), method="mean-difference")
+    p = np.sort(2 * stats.norm.sf(np.abs(found.ratio)))
+    counts = [int(np.flatnonzero(p <= rate * np.arange(1, 1501) / 1500)[-1]) + 1 for rate in (0.025, 0.05)]
+    assert counts[0] < counts[1]  # the control: half of the rate would find fewer
+    assert found.n_moved == counts[1] == int(found.moved.sum())
+    assert [len(found.risen), len(found.fallen)] == [20, 20]
+
+
+def test_the_first_words_that_both_spaces_have_are_compared_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert f"at most {spaces.MOST_COMPARED:,}" in " ".join((compare_spaces.__doc__ or "").split())
+    monkeypatch.setattr(spaces, "MOST_COMPARED", 20)
+    first, second = two_spaces()
+    lexicon = seeds_of(first, 60)
+    assert [pair[0] for pair in compare_spaces(first, second, lexicon).words] == WORDS[:20]
+    part = second.subset([*WORDS[60:], *WORDS[40:50]])
+    found = compare_spaces(first, part, lexicon)  # looked for among the first eighty
+    assert [pair[0] for pair in found.words] == [*WORDS[40:50], *WORDS[60:70]]
+    few = second.subset([*WORDS[85:], *WORDS[70:75]])
+    with pytest.raises(TaskError, match=r"5 words are in both 'then' and 'now'; 10 are needed"):
+        compare_spaces(first, few, lexicon)
+
+
+def test_ten_pairs_are_enough_and_a_pair_given_twice_counts_once() -> None:
+    first, second = two_spaces()
+    lexicon = seeds_of(first, 60)
+    pairs = [(word, word) for word in WORDS[:10]]
+    found = compare_spaces(first, second, lexicon, pairs=[*pairs, pairs[0], ("word20", "absent"), ("absent", "word20")])
+    assert found.n_words == 10
+    with pytest.raises(TaskError, match="9 words are in both"):
+        compare_spaces(first, second, lexicon, pairs=pairs[1:])
+    with pytest.raises(LexiconError, match="1 of 2 lexicon words are in both"):
+        compare_spaces(first, second, Lexicon({WORDS[0]: 1, "absent": -1}))
+    assert compare_spaces(first, second, Lexicon({WORDS[0]: 1, WORDS[1]: -1}), method="mean-difference").n_seeds == (
+        2,
+        2,
+    )
+
+
+def test_what_is_said_depends_on_the_correlation_and_on_whose_seeds_they_are() -> None:
+    first, second = two_spaces()
+    lexicon = seeds_of(first, 60)
+    found = compare_spaces(first, second, lexicon, n_words=3)
+    assert "hardly agree" not in replace(found, correlation=0.5).text()
+    assert "hardly agree" in replace(found, correlation=0.499).text()
+    assert (
+        "correlate at 0.12 along this axis; 1,234 of them moved"
+        in replace(found, correlation=0.1234, n_moved=1234).text()
+    )
+    assert "(the same seeds, left out in both spaces at once)" in found.text()
+    assert "(independent errors)" in replace(found, is_paired=False).text()
+    grouped = {word: str(number // 2) for number, word in enumerate(lexicon.words)}
+    assert not compare_spaces(first, second, lexicon, groups=grouped).is_paired  # seeds are left out in groups
+
+
+def test_words_compared_are_looked_up_by_either_spelling_once_and_in_the_order_asked_for() -> None:
+    first, second = two_spaces()
+    found = compare_spaces(first, second, seeds_of(first, 60), n_words=3)
+    rows = found.lookup(["word7", "word3", "word7", "absent", "word0"])
+    assert [row["word"] for row in rows] == ["word7", "word3", "word0"]
+    entry = rows[0]
+    assert entry["difference"] == entry["second"] - entry["first"] == found.difference[7]
+    assert entry["error"] == pytest.approx(np.hypot(found.seed_error[7], found.noise[7]))
+    assert entry["ratio"] == pytest.approx(entry["difference"] / entry["error"])
+    assert (entry["first_error"], entry["second_error"]) == (found.first_error[7], found.second_error[7])
+    none = replace(found, seed_error=np.zeros(1500), noise=np.zeros(1500))
+    assert (none.ratio == 0.0).all()
+    same = WordSpace(WORDS, np.vstack([np.ones((1400, 20)), first.vectors[1400:]]), name="same")
+    with pytest.raises(TaskError, match="all have the same score in 'same'"):
+        compare_spaces(same, second, Lexicon({WORDS[row]: float(row % 2) for row in range(1400, 1440)}),
+                       pairs=[(word, word) for word in WORDS[:20]])  # fmt: skip

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from densray import Lexicon
-from densray.axes._protocol import Protocol
-from densray.axes._stability import evaluate_stability
+from densray.axes._protocol import Protocol, TrainTest
+from densray.axes._stability import DEFAULT_SIZES, evaluate_stability, possible_sizes
 from densray.errors import TaskError
 from densray.figures import to_svg
+from densray.metrics import kendall_tau
 from planted import planted_space
 
 
@@ -87,3 +88,52 @@ def test_words_set_aside_are_told() -> None:
     larger = Lexicon([*lexicon.items(), ("odd", 1), ("odd", -1)])
     result = evaluate_stability(space, larger, methods=["mean-difference"], sizes=[16], n_samples=2)
     assert result.provenance.words_set_aside == {"conflicting": ("odd",)}
+
+
+@pytest.mark.parametrize(
+    ("n_words", "sizes"),
+    [
+        (5, (5,)),
+        (7, (7,)),
+        (8, (8,)),
+        (127, (8, 16, 32, 64)),
+        (128, (128,)),
+        (4095, (128, 256, 512, 1024, 2048)),
+        (10_000, (128, 256, 512, 1024, 2048, 4096)),
+    ],
+)
+def test_sizes_are_powers_of_two_that_there_are_words_for(n_words: int, sizes: tuple[int, ...]) -> None:
+    assert possible_sizes(n_words) == sizes
+    assert DEFAULT_SIZES == (128, 256, 512, 1024, 2048, 4096)
+
+
+def test_samples_of_two_words_and_of_all_are_taken_and_others_refused() -> None:
+    space, lexicon = planted_space(80, 4)
+    asked = {"methods": ["mean-difference"], "n_samples": 2}
+    n_training = evaluate_stability(space, lexicon, sizes=[2], **asked).n_training
+    found = evaluate_stability(space, lexicon, sizes=[n_training, 2, 2], **asked)
+    assert [score.size for score in found.scores] == [2, n_training]
+    assert all(len(score.taus) == 2 for score in found.scores)
+    assert found.n_samples == 2
+    assert found.provenance.words_used == found.n_training + found.n_test == 40
+    for wrong in ([1], [n_training + 1], [2, n_training + 1], [1, 2]):
+        with pytest.raises(TaskError, match=f"a sample has from 2 to {n_training} words"):
+            evaluate_stability(space, lexicon, sizes=wrong, **asked)
+    with pytest.raises(TaskError, match="0 sizes and 2 samples are given"):
+        evaluate_stability(space, lexicon, sizes=[], **asked)
+
+
+def test_scores_are_split_at_the_median_of_all_training_words() -> None:
+    space, _ = planted_space(80, 4)
+    lexicon = Lexicon({word: float(row % 9) for row, word in enumerate(space.words)})
+    found = evaluate_stability(space, lexicon, methods=["densray-unit"], sizes=[6], n_samples=5)
+    data = TrainTest.of(space, lexicon)
+    random = np.random.default_rng(0)
+    taus = []
+    while len(taus) < 5:
+        rows = random.permutation(data.training.n_words)[:6]
+        labels = data.training.sides[rows]
+        if np.ptp(labels) > 0:
+            axis = Protocol().rotation("densray-unit").fit(data.training.X[rows], labels).components_[0]
+            taus.append(kendall_tau(data.test.y, data.test.X @ axis))
+    assert list(found.scores[0].taus) == pytest.approx(taus)

@@ -9,7 +9,15 @@ from densray import Lexicon, WordSpace
 from densray.axes._model import AxisModel
 from densray.axes._options import find_seeds
 from densray.axes._scoring import score_vocabulary
-from densray.axes._views import axis_ends, axis_relation, map_frame, map_rows, words_like_seeds
+from densray.axes._views import (
+    axis_change,
+    axis_ends,
+    axis_relation,
+    map_frame,
+    map_rows,
+    standardized,
+    words_like_seeds,
+)
 from densray.errors import TaskError
 
 RNG = np.random.default_rng(0)
@@ -102,3 +110,62 @@ def test_words_like_the_seeds_of_an_end_are_near_them_on_its_side_and_no_seeds()
     assert all(word.startswith("up") for word in high)
     assert all(word.startswith("down") for word in low)
     assert not {*high, *low} & set(seeds.words)
+
+
+def test_of_seeds_with_scores_the_outermost_tenth_may_name_an_end_and_no_fewer_than_asked_for():
+    # of fifty on a side five are the outermost; the sixth is the most typical of all
+    angles = np.radians(np.arange(100) % 50 * 1.0)
+    angles[[5, 94]] = angles.reshape(2, 50).mean()
+    labels = np.where(np.arange(100) < 50, -100.0, 100.0) + np.arange(100)
+    space = WordSpace([f"w{row}" for row in range(100)], np.column_stack([np.cos(angles), np.sin(angles)]))
+    seeds = find_seeds(space, Lexicon({f"w{row}": float(labels[row]) for row in range(100)}))
+    assert axis_ends(seeds) == (["w4", "w3"], ["w95", "w96"])
+    low, high = axis_ends(seeds, n_words=6)
+    assert (low[0], high[0]) == ("w5", "w94")
+    assert set(low) == {f"w{row}" for row in range(6)}
+    assert [len(end) for end in axis_ends(seeds, n_words=1)] == [1, 1]
+
+
+def test_words_like_the_seeds_are_looked_for_among_the_sixty_nearest():
+    """Of words ever further from the seeds of the high end, those that the axis puts lower are passed over."""
+    count = 80
+    near = np.radians(np.linspace(1.0, 40.0, count))
+    rows = np.column_stack([np.cos(near), np.sin(near), np.where(np.arange(count) < 58, -0.3, 0.3)])
+    vectors = np.vstack([[[1.0, 0.0, 0.0]] * 2, [[-1.0, 0.0, 0.0]] * 2, rows])
+    words = ["up", "UP", "down", "DOWN", *(f"w{row}" for row in range(count))]
+    space = WordSpace(words, vectors)
+    seeds = find_seeds(space, Lexicon({"up": 1, "down": -1}))
+    ranking = along([0, 0, 1], space)[1]
+    high, low = words_like_seeds(space, seeds, ranking)
+    assert high == []  # two of the sixty are the seed in two spellings, the next fifty-eight lie on the other side
+    assert len(low) == 8  # eight, where nobody says
+    assert "DOWN" not in low
+    lower = np.where(np.arange(count) < 57, -0.3, 0.3)
+    space = WordSpace(words, np.vstack([vectors[:4], np.column_stack([np.cos(near), np.sin(near), lower])]))
+    high, _ = words_like_seeds(space, find_seeds(space, Lexicon({"up": 1, "down": -1})), along([0, 0, 1], space)[1])
+    assert len(high) == 1
+
+
+def test_what_changed_is_ten_words_either_way_in_standard_deviations():
+    change = axis_change(FIRST[1], SECOND[1], (FIRST[0], SECOND[0]))
+    assert (len(change.risen), len(change.fallen)) == (10, 10)
+    scores = [each.scores.score for each in (FIRST[1], SECOND[1])]
+    shift = [(each - each.mean()) / each.std() for each in scores]
+    shift = shift[1] - shift[0]
+    order = np.argsort(shift)
+    assert [row["word"] for row in change.risen] == [SPACE.words[row] for row in order[::-1][:10]]
+    assert [row["word"] for row in change.fallen] == [SPACE.words[row] for row in order[:10]]
+    assert change.risen[0]["shift"] == pytest.approx(shift.max())
+    assert change.spearman == pytest.approx(np.corrcoef(FIRST[1].rank, SECOND[1].rank)[0, 1])
+    assert change.degrees == pytest.approx(45.0)
+    assert standardized(np.ones(4)).tolist() == [0.0] * 4
+
+
+def test_words_of_one_coordinate_correlate_with_nothing():
+    flat = WordSpace([f"w{row}" for row in range(5)], np.column_stack([np.ones(5), np.arange(5.0)]))
+    one, other = (
+        (np.array(axis), score_vocabulary(flat, AxisModel(np.array(axis), normalize=False), method="given"))
+        for axis in ([1.0, 0.0], [0.0, 1.0])
+    )
+    assert axis_relation(one, other, range(5)).correlation is None
+    assert axis_relation(other, other, [0, 1]).correlation == pytest.approx(1.0)

@@ -302,3 +302,73 @@ def test_indirect_bias_is_the_share_of_similarity_along_the_direction() -> None:
     found = indirect_bias(space, [("a", "b"), ("a", "c"), ("a", "d")], [2.0, 0.0, 0.0])
     assert found.used == 2
     assert found.value == pytest.approx((1.0 + 0.04 / 0.96) / 2)
+
+
+def test_gaps_are_towards_the_first_anchor_and_extremes_name_the_words_of_either_end() -> None:
+    degrees = np.array([0.0, 90.0, 10.0, 80.0, 30.0, 60.0, 45.0, 20.0, 70.0, 40.0, 50.0, 5.0, 85.0])
+    vectors = np.column_stack([np.cos(np.radians(degrees)), np.sin(np.radians(degrees))])
+    space = WordSpace(["he", "she", *(f"w{angle:g}" for angle in degrees[2:])], vectors * degrees[:, None] + vectors)
+    words = list(space.words[2:])
+    found = anchor_gap(space, [*words, "absent", words[0]], ("he", "she"))
+    expected = np.cos(np.radians(degrees[2:])) - np.sin(np.radians(degrees[2:]))
+    np.testing.assert_allclose(found.gaps, expected, atol=1e-6)
+    assert found.value == pytest.approx(np.abs(expected).mean(), abs=1e-6)
+    assert found.interval == pytest.approx(mean_interval(np.abs(expected)), abs=1e-6)
+    assert (found.used, found.missing, found.words, found.anchors) == (11, ("absent",), tuple(words), ("he", "she"))
+    ordered = [f"w{angle:g}" for angle in sorted(degrees[2:], reverse=True)]  # the nearest to the second anchor first
+    assert found.extremes(2) == [*ordered[:2], *ordered[-2:]]
+    assert found.extremes() == [*ordered[:5], *ordered[-5:]]
+    assert found.extremes(6) == ordered
+    ten = anchor_gap(space, words[:10], ("he", "she"))
+    assert ten.extremes() == [word for word in ordered if word in words[:10]]
+    for wrong in (("he",), ("he", "she", "w45")):
+        with pytest.raises(TaskError, match="two different words"):
+            anchor_gap(space, words, wrong)  # type: ignore[arg-type]
+
+
+def test_the_direction_of_pairs_is_the_first_component_of_their_differences_at_unit_length() -> None:
+    random = np.random.default_rng(0)
+    vectors = random.normal(size=(12, 5))
+    vectors[::2] += [2.0, 0.0, 0.0, 0.0, 0.0]
+    vectors *= random.uniform(0.5, 4.0, size=(12, 1))
+    space = WordSpace([f"w{row}" for row in range(12)], vectors)
+    pairs = [(f"w{row}", f"w{row + 1}") for row in range(0, 12, 2)]
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    first = np.linalg.svd(unit[::2] - unit[1::2])[2][0]
+    expected = first * np.sign(first @ (unit[::2] - unit[1::2]).mean(axis=0))
+    np.testing.assert_allclose(pair_direction(space, [*pairs, ("w0", "absent")]), expected, atol=1e-5)
+    np.testing.assert_allclose(pair_direction(space, [pair[::-1] for pair in pairs]), -expected, atol=1e-5)
+
+
+def test_direct_bias_takes_any_strictness_above_zero() -> None:
+    space = WordSpace(["a", "b"], [[3.0, 4.0], [0.0, 1.0]])
+    found = direct_bias(space, ["a", "b", "absent"], [1.0, 0.0], strictness=0.5)
+    assert found.value == pytest.approx(np.sqrt(0.6) / 2)
+    assert (found.used, found.missing) == (2, ("absent",))
+    assert found.interval == pytest.approx(mean_interval([np.sqrt(0.6), 0.0]))
+    for wrong in (0.0, -1.0):
+        with pytest.raises(TaskError, match="a number above 0 is needed"):
+            direct_bias(space, ["a"], [1.0, 0.0], strictness=wrong)
+
+
+def test_pairs_of_hardly_any_similarity_have_no_share_that_comes_from_a_direction() -> None:
+    def pair(similarity: float) -> list[list[float]]:
+        return [[1.0, 0.0, 0.0], [similarity, np.sqrt(1 - similarity**2), 0.0]]
+
+    rows = [row for similarity in (0.04, -0.04, 0.06, -0.5) for row in pair(similarity)]
+    space = WordSpace([f"w{row}" for row in range(8)], rows)
+    pairs = [(f"w{row}", f"w{row + 1}") for row in range(0, 8, 2)]
+    found = indirect_bias(space, [*pairs, ("w0", "absent")], [0.0, 0.0, 1.0])
+    assert (found.used, found.missing) == (2, ("absent",))
+    assert found.value == pytest.approx(0.0, abs=1e-6)  # nothing of them lies along it
+    slanted = np.array([1.0, 0.0, 1.0]) / np.sqrt(2)
+    shares = []
+    for similarity in (0.06, -0.5):
+        first, second = (np.array(row) - slanted * (np.array(row) @ slanted) for row in pair(similarity))
+        rest = first @ second / np.linalg.norm(first) / np.linalg.norm(second)
+        shares.append((similarity - rest) / similarity)
+    found = indirect_bias(space, pairs, slanted)
+    assert found.value == pytest.approx(np.mean(np.abs(shares)), rel=1e-4)
+    assert found.interval == pytest.approx(mean_interval(np.abs(shares)), rel=1e-4)
+    with pytest.raises(TaskError, match=r"none of 2 pairs has a similarity of at least 0\.05"):
+        indirect_bias(space, pairs[:2], slanted)

@@ -26,7 +26,7 @@ SMALLEST_CORRELATION = 0.01
 SMALLEST_VARIANCE = 1e-10
 
 
-def leace(X: Array, y: ArrayLike, *, shrinkage: bool = True, constrain_trace: bool = True) -> Erasure:
+def leace(X: Array, y: ArrayLike, *, shrinkage: bool = True) -> Erasure:
     r"""Return the least change of vectors after which no linear model can tell the labels from them.
 
     With the whitening :math:`W = \Sigma_{xx}^{-1/2}` and an orthonormal basis :math:`U` of the columns of
@@ -35,7 +35,8 @@ def leace(X: Array, y: ArrayLike, *, shrinkage: bool = True, constrain_trace: bo
     .. math::
         x \mapsto x - W^{+} U U^\top W (x - \bar{x}),
 
-    which leaves the mean where it is and no covariance with the labels.
+    which leaves the mean where it is and no covariance with the labels. What it takes from :math:`\Sigma_{xx}`,
+    :math:`\Sigma_{xx}^{1/2} U U^\top \Sigma_{xx}^{1/2}`, is never negative: no variance is added.
 
     Parameters
     ----------
@@ -43,13 +44,10 @@ def leace(X: Array, y: ArrayLike, *, shrinkage: bool = True, constrain_trace: bo
         NumPy, PyTorch or CuPy; sums are taken and the eigenproblem is solved where it lies, in float64.
     y : array of shape (n,) or (n, k)
         Two classes or scores; more classes where the labels are strings; or one column per class or score.
-    shrinkage : bool
+    shrinkage : bool, default=True
         Whether the covariance of the vectors is shrunk towards a multiple of the identity by the rule of Bodnar,
         Gupta and Parolya (2014), as the authors' library does by default: with fewer rows than dimensions it has no
         inverse otherwise. The change is then slightly larger than the least.
-    constrain_trace : bool
-        Whether the total variance may not grow: the map is then mixed with the orthogonal projection, as the
-        authors' library does by default.
 
     References
     ----------
@@ -80,8 +78,6 @@ def leace(X: Array, y: ArrayLike, *, shrinkage: bool = True, constrain_trace: bo
     basis, correlations, _ = np.linalg.svd(whiten(cross / (count - 1)), full_matrices=False)
     basis = basis[:, correlations > SMALLEST_CORRELATION]
     left, right = whiten(basis), (vectors @ (usable[:, None] * roots * (vectors.T @ basis))).T
-    if constrain_trace:
-        left, right = _with_no_more_variance(left, right, basis, covariance)
     return Erasure("leace", left, right, mean, np.zeros(X.shape[1]))
 
 
@@ -166,26 +162,3 @@ def _shrunk(covariance: Array, count: int) -> Array:
     rest = (1.0 - share) * (product + rounding) / (target_square + rounding)
     eye = xp.eye(width, dtype=xp.float64, device=covariance.device)
     return share * covariance + rest * (trace / width) * eye
-
-
-def _with_no_more_variance(
-    left: NDArray[np.float64], right: NDArray[np.float64], basis: NDArray[np.float64], covariance: Array
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the map, mixed with the orthogonal projection along `basis` where it would add variance.
-
-    The share a of the map solves tr(MᵀSM) = tr(S) for M = a P + (1 - a) Q, a quadratic equation; rows are mapped to
-    x P and x Q with P = I - L R and Q = I - B Bᵀ, so that only S L and S B are needed.
-    """
-    limit = float(namespace(covariance).linalg.trace(covariance))
-    of_left, of_basis = np.hsplit(to_host(covariance @ array_on(np.hstack([left, basis]), covariance)), 2)
-    along_left, along_basis = float(np.sum(of_left * right.T)), float(np.sum(of_basis * basis))  # tr(S L R), tr(S B Bᵀ)
-    both = limit - 2.0 * along_left + float(np.sum((left.T @ of_left) * (right @ right.T)))
-    if both <= limit:
-        return left, right
-    mixed = 2.0 * (limit - along_left - along_basis + float(np.sum((left.T @ of_basis) * (right @ basis))))
-    plain = limit - along_basis
-    curve = both - mixed + plain
-    root = np.sqrt(mixed * mixed / 4.0 - mixed * plain + plain * plain - curve * (plain - limit))
-    shares = ((plain - mixed / 2.0 - root) / curve, (plain - mixed / 2.0 + root) / curve)
-    share = min(max(shares[0] if shares[0] > 0 else shares[1], 0.0), 1.0)
-    return np.hstack([share * left, (1.0 - share) * basis]), np.vstack([right, basis.T])

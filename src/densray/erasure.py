@@ -102,7 +102,7 @@ class Erasure:
         Parameters
         ----------
         rotation : fitted rotation
-        n_axes : int
+        n_axes : int, default=1
             How many axes to remove, counted from the concept.
         origin : array of shape (d,), optional
             The point that stays where it is, such as the mean of hidden states; absent: zero.
@@ -161,7 +161,7 @@ class Erasure:
         Parameters
         ----------
         X : array of shape (n, d)
-        strength : float
+        strength : float, default=1.0
             Share of the change to make, from 0 (none) to 1 (all).
         """
         check_strength(strength)
@@ -243,7 +243,7 @@ class Removal:
         Words left as they are, to the bit.
     replaced : mapping
         Words with a vector of their own, such as equalised pairs; they win over `keep`.
-    strength : float
+    strength : float, default=1.0
         Share of the change to make.
     """
 
@@ -268,13 +268,13 @@ class Removal:
         Parameters
         ----------
         erasure : Erasure, or a fitted rotation
-        n_axes : int
+        n_axes : int, default=1
             How many axes of a rotation are removed; an erasure knows its own.
         keep : iterable of str
             Words that stay as they are.
         equalize : iterable of pairs
             Pairs to be set equally far from everything neutral, see :func:`equalized`; needs `space`.
-        strength : float
+        strength : float, default=1.0
             Share of the change to make, from 0 to 1. Removing every axis whole is refused: zeros would be left.
         space : WordSpace, optional
             Where the pairs are, and whose width must be that of the erasure.

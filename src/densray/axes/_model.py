@@ -132,12 +132,19 @@ def _fit_sigmoid(scores: Vector, targets: Vector) -> tuple[float, float]:
         return 0.0, level
     design = np.column_stack([(scores - mean) / spread, np.ones_like(scores)])
     weights = np.array([0.0, level])
+
+    def loss(at: Vector) -> float:
+        log_odds = design @ at
+        return float(np.logaddexp(0.0, log_odds).sum() - targets @ log_odds)
+
     for _ in range(100):
         chance = expit(design @ weights)
         gradient = design.T @ (targets - chance)
         curvature = (design * (chance * (1.0 - chance))[:, None]).T @ design
         step = np.linalg.solve(curvature + 1e-9 * np.eye(2), gradient)
-        weights += step * min(1.0, 2.0 / float(np.abs(step).max() + 1e-300))  # short steps: no overshooting
+        while loss(weights + step) > (1.0 + 1e-9) * loss(weights):  # beyond the lowest place of a convex function
+            step = step / 2.0
+        weights = weights + step
         if np.abs(step).max() < 1e-10:
             break
     if weights[0] <= 0.0:
@@ -171,7 +178,7 @@ class AxisModel:
     ----------
     axis : array of shape (d,)
         Unit length, towards the higher label.
-    normalize : bool
+    normalize : bool, default=True
         Whether words are scored at unit length, as the seeds were.
     origin : array of shape (d,), optional
         The mean of the seeds; the calibration is measured from it.
@@ -180,9 +187,9 @@ class AxisModel:
     errors : AxisErrors, optional
         What other seeds of the same kind would change.
     calibration : Calibration, optional
-    scores : bool
+    scores : bool, default=False
         Whether the labels were scores, so that an expected label means something.
-    least_likeness : float
+    least_likeness : float, default=0.0
         See :class:`SeedLikeness`.
     """
 

@@ -38,33 +38,33 @@ class Protocol:
 
     Attributes
     ----------
-    test_size : float
+    test_size : float, default=0.25
         Share of the words held out where one lexicon serves as training and test.
-    random_state : int
+    random_state : int, default=0
         Draws that split, and the resamples of the interval.
-    normalize : bool
+    normalize : bool, default=True
         Whether vectors are scaled to unit length.
-    any_case : bool
+    any_case : bool, default=False
         Whether a lexicon word that is not in the space takes the first that equals it in lower case.
-    training_limit : int or None
+    training_limit : int or None, default=80_000
         Training words come from the first words of the space only; the test may use all of it. None: from all.
-    disjoint : bool
+    disjoint : bool, default=True
         Whether test words are taken out of the training lexicon.
-    pair_weights : "balanced" or (float, float)
+    pair_weights : (float, float) or str, default="balanced"
         Weights of unlike and like pairs, for the methods that have them and do not name their own (densray-paper
         does).
     scale : {None, "columns"}
         Whether axes are found in columns divided by their standard deviations.
-    densifier_solver : {"exact", "sgd"}
+    densifier_solver : {"exact", "sgd"}, default="exact"
         "sgd" is the published one.
     split_at_median : tuple of str
         Methods that see scores as two classes, parted at the median of the training words. Methods of two classes
         always do; all others see the scores.
-    least_coverage : float
+    least_coverage : float, default=0.1
         A smaller share of lexicon words in the space than this is warned of, with the words.
-    level : float
+    level : float, default=0.95
         Level of the bootstrap interval of τ.
-    n_resamples : int
+    n_resamples : int, default=1000
         Resamples of the test words for that interval.
 
     Examples

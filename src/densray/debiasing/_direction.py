@@ -122,7 +122,7 @@ def direct_bias(
     words : iterable of str
     direction : array of shape (d,)
         The direction :math:`g`, such as :func:`pair_direction` finds in the original space.
-    strictness : float
+    strictness : float, default=1.0
         The exponent :math:`c`.
     """
     if strictness <= 0:

@@ -42,11 +42,11 @@ def double_hard(
         All vectors of the space.
     pair_rows : sequence of pairs of int
         The rows of the pairs that define the concept, higher label first.
-    n_candidates : int
+    n_candidates : int, default=20
         Principal components tried.
-    n_words : int
+    n_words : int, default=500
         Most biased words of either side that are clustered.
-    random_state : int or None
+    random_state : int or None, default=0
         For the clustering.
 
     References
@@ -108,7 +108,7 @@ def inlp(X: NDArray[np.floating], y: NDArray[np.floating], n_axes: int = 10) -> 
     X : array of shape (n, d)
     y : array of shape (n,)
         Two classes.
-    n_axes : int
+    n_axes : int, default=10
         At most so many axes; fewer are a :class:`densray.errors.SignalWarning`.
 
     References
@@ -187,13 +187,13 @@ class Remover:
     summary : str
     find : callable
         From labelled words, their space, pairs as rows of it, and a number of axes to an erasure.
-    n_axes : int
+    n_axes : int, default=1
         How many axes are removed; `inlp` stops earlier where nothing is left to find.
-    equalizes : bool
+    equalizes : bool, default=False
         Whether the method, as published, leaves the words of the concept as they are and equalises pairs.
-    needs_pairs : bool
+    needs_pairs : bool, default=False
         Whether it learns from pairs of words, not from labelled words.
-    needs_space : bool
+    needs_space : bool, default=False
         Whether it looks at all vectors of the space, not at those of these words alone.
 
     Examples

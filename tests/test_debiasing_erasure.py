@@ -1,0 +1,244 @@
+"""The affine map of a removal: its formula, what it takes at its limits and refuses beyond, words left out of it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from densray import MeanDifference, WordSpace
+from densray._leace import leace, leace_beside
+from densray.erasure import Erasure, Removal, equalized
+from densray.errors import CoverageError, DensRayError, LabelError, SpaceError, VectorError
+
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(7, 4))
+#: A fitted rotation of four axes, as far as an erasure asks for one.
+ROTATION: Any = SimpleNamespace(components_=np.eye(4))
+
+
+def oblique(rank: int, *, origin: bool = True, shift: bool = True) -> Erasure:
+    random = np.random.default_rng(rank)
+    left, right = random.normal(size=(4, rank)), random.normal(size=(rank, 4))
+    point, away = (random.normal(size=4) * given for given in (origin, shift))
+    return Erasure("oblique", left, right, point, away)
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+@pytest.mark.parametrize("rank", [1, 2, 4])
+@pytest.mark.parametrize(("origin", "shift"), [(True, True), (True, False), (False, True), (False, False)])
+def test_the_map_is_that_of_its_formula(rank: int, origin: bool, shift: bool, library: str) -> None:
+    """x - s (b + (x - o) L R)."""
+    rows: Any = X if library == "numpy" else pytest.importorskip("torch").from_numpy(X)
+    each = oblique(rank, origin=origin, shift=shift)
+    for strength in (0.0, 0.3, 1.0):
+        expected = X - strength * (each.shift + (X - each.origin) @ each.left @ each.right)
+        np.testing.assert_allclose(np.asarray(each.erase(rows, strength=strength)), expected, atol=1e-12)
+    np.testing.assert_allclose(np.asarray(each.erase(rows)), np.asarray(each.erase(rows, strength=1.0)), atol=0)
+    assert each.is_linear == (not origin and not shift)
+    assert (each.rank, each.width) == (rank, 4)
+
+
+def test_as_many_axes_are_erased_as_are_asked_for_from_none_to_all() -> None:
+    for count in range(5):
+        erasure = Erasure.of(ROTATION, count)
+        np.testing.assert_array_equal(erasure.erase(X), np.where(np.arange(4) < count, 0.0, X))
+        assert erasure.rank == len(erasure.span) == count
+    assert Erasure.of(ROTATION).rank == 1
+    assert Erasure.of(ROTATION, np.int64(2)).rank == 2  # type: ignore[arg-type]
+    for wrong in (-1, 5, True, 1.0, None):
+        with pytest.raises(DensRayError, match="has 4 axes to erase"):
+            Erasure.of(ROTATION, wrong)  # type: ignore[arg-type]
+    with pytest.raises(DensRayError, match="not fitted"):
+        Erasure.of(MeanDifference())
+
+
+def test_an_erasure_is_named_by_its_rotation_or_as_asked() -> None:
+    fitted = MeanDifference().fit(X, [1, 1, 1, 1, -1, -1, -1])
+    assert [Erasure.of(fitted).name, Erasure.of(fitted, name="mine").name] == ["MeanDifference", "mine"]
+    assert Erasure.of(fitted).rotation is fitted
+
+
+@pytest.mark.parametrize("strength", [0, 1, 0.0, 1.0, np.float32(0.5)])
+def test_strengths_from_nothing_to_all_are_taken(strength: float) -> None:
+    erased = Erasure.of(ROTATION).erase(X, strength=strength)
+    np.testing.assert_allclose(erased[:, 0], (1.0 - float(strength)) * X[:, 0])
+    np.testing.assert_array_equal(erased[:, 1:], X[:, 1:])
+
+
+@pytest.mark.parametrize("strength", [-0.01, 1.01, float("nan"), "1", None])
+def test_strengths_beyond_nothing_and_all_are_refused(strength: Any) -> None:
+    with pytest.raises(DensRayError, match=r"a share from 0 \(nothing\) to 1 \(all\)"):
+        Erasure.of(ROTATION).erase(X, strength=strength)
+
+
+def test_rows_keep_their_precision_and_whole_numbers_become_double() -> None:
+    erasure = Erasure.of(ROTATION)
+    for kind, expected in ((np.float32, np.float32), (np.float64, np.float64), (np.int32, np.float64)):
+        rows = np.arange(8).reshape(2, 4).astype(kind)
+        assert erasure.erase(rows).dtype == expected
+        assert erasure.erase(rows).tolist() == [[0, 1, 2, 3], [0, 5, 6, 7]]
+    assert erasure.erase([[1, 2, 3, 4]]).tolist() == [[0, 2, 3, 4]]  # type: ignore[arg-type]
+    for wrong in (X[0], X[:, :3], X[None]):
+        with pytest.raises(VectorError, match=r"fitted on vectors of width 4"):
+            erasure.erase(wrong)
+
+
+def test_the_span_is_of_orthonormal_rows_and_counts_a_direction_once() -> None:
+    right = np.array([[2.0, 0.0, 0.0, 0.0], [2.0, 0.0, 0.0, 0.0], [1.0, 3.0, 0.0, 0.0]])
+    zero = np.zeros(4)
+    span = Erasure("given", right.T, right, zero, zero).span
+    np.testing.assert_allclose(span @ span.T, np.eye(2), atol=1e-12)
+    np.testing.assert_allclose(span[:, 2:], 0.0, atol=1e-12)
+    for size, count in ((1e-9, 2), (1e-11, 1)):
+        right = np.diag([1.0, size])
+        assert len(Erasure("given", right.T, right, zero[:2], zero[:2]).span) == count
+
+
+def test_axes_are_copied_and_an_origin_is_one_finite_number_per_dimension() -> None:
+    axes = np.eye(4)[:1].copy()
+    erasure = Erasure.along(axes, origin=np.arange(4.0))
+    axes[:] = 0.0
+    assert erasure.erase(X)[:, 0].tolist() == [0.0] * 7
+    assert (Erasure.along(np.eye(4)[1:2], origin=[5.0, 6.0, 7.0, 8.0]).erase(X)[:, 1] == 6.0).all()
+    for wrong in ([0.0, np.nan, 0.0, 0.0], [0.0, np.inf, 0.0, 0.0], [0.0] * 3, [[0.0] * 4]):
+        with pytest.raises(VectorError, match="4 finite numbers, one per dimension"):
+            Erasure.along(np.eye(4)[:1], origin=wrong)
+
+
+def space_of(vectors: Any) -> WordSpace:
+    return WordSpace([f"w{row}" for row in range(len(vectors))], np.asarray(vectors, dtype=np.float32), name="small")
+
+
+def test_equalised_vectors_are_those_of_bolukbasis_formula() -> None:
+    space = space_of(RANDOM.normal(size=(6, 4)) * RANDOM.uniform(0.5, 3.0, size=(6, 1)))
+    basis = np.linalg.qr(RANDOM.normal(size=(4, 2)))[0].T
+    found = equalized(space, Erasure.along(basis), [("w0", "w1"), ("w4", "w2")])
+    assert list(found) == ["w0", "w1", "w4", "w2"]
+    for pair in (("w0", "w1"), ("w4", "w2")):
+        rows = space[list(pair)].astype(np.float64)
+        lengths = np.linalg.norm(rows, axis=1)
+        unit = rows / lengths[:, None]
+        mean = unit.mean(axis=0)
+        nu = mean - basis.T @ (basis @ mean)
+        for word, row in zip(pair, unit, strict=True):
+            inside = basis.T @ (basis @ (row - mean))
+            expected = nu + np.sqrt(1 - nu @ nu) * inside / np.linalg.norm(inside)
+            np.testing.assert_allclose(found[word], expected * lengths.mean(), atol=1e-6)
+            assert found[word].dtype == np.float32
+
+
+def test_pairs_that_cannot_be_equalised_are_left_out_and_those_alike_in_the_concept_meet() -> None:
+    space = space_of([[1, 2, 0, 0], [3, 0, 1, 0], [0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 2, 0]])
+    erasure = Erasure.of(ROTATION)
+    pairs = [("w0", "absent"), ("absent", "w0"), ("w1", "w1"), ("w0", "w2"), ("w2", "w0")]
+    assert equalized(space, erasure, pairs) == {}
+    assert set(equalized(space, erasure, [*pairs, ("w0", "w1")])) == {"w0", "w1"}  # those after them count
+    alike = equalized(space, erasure, [("w3", "w4")])  # at right angles to the concept
+    np.testing.assert_allclose(alike["w3"], [0.0, 0.75, 0.75, 0.0], atol=1e-6)
+    np.testing.assert_allclose(alike["w4"], alike["w3"], atol=1e-6)
+
+
+def test_a_removal_keeps_words_and_gives_those_with_their_own_vector_that_one() -> None:
+    own = np.array([9.0, 9.0, 9.0, 9.0], dtype=np.float32)
+    rows, words = X.astype(np.float32), [f"w{row}" for row in range(7)]
+    erased = np.where(np.arange(4) < 1, 0.0, rows)
+    plain = Removal(Erasure.of(ROTATION))
+    np.testing.assert_array_equal(plain(words, rows), erased)
+    kept = Removal.of(ROTATION, keep=["w1", "w2"])
+    np.testing.assert_array_equal(kept(words, rows)[[1, 2]], rows[[1, 2]])
+    np.testing.assert_array_equal(kept(words, rows)[[0, 3, 4, 5, 6]], erased[[0, 3, 4, 5, 6]])
+    both = Removal(Erasure.of(ROTATION), frozenset(["w2"]), {"w2": own, "w3": own}, strength=0.25)
+    found = both(words, rows)
+    np.testing.assert_allclose(found[2], 0.75 * rows[2] + 0.25 * own, rtol=1e-6)  # its own vector wins over `keep`
+    np.testing.assert_allclose(found[3], 0.75 * rows[3] + 0.25 * own, rtol=1e-6)
+    np.testing.assert_allclose(found[0], 0.75 * rows[0] + 0.25 * erased[0], rtol=1e-6)
+    alone = Removal(Erasure.of(ROTATION), replaced={"w5": own})(words, rows)
+    np.testing.assert_array_equal(alone[5], own)
+    np.testing.assert_array_equal(alone[6], erased[6])
+
+
+def test_removing_every_axis_whole_is_refused_and_less_is_not() -> None:
+    for n_axes, strength in ((3, 1.0), (4, 0.99), (0, 1.0)):
+        assert Removal.of(ROTATION, n_axes=n_axes, strength=strength).strength == strength
+    with pytest.raises(VectorError, match="removing 4 of 4 axes leaves vectors of zeros"):
+        Removal.of(ROTATION, n_axes=4)
+    repeated = np.array([[1.0, 0.0, 0.0, 0.0]] * 4) / 4
+    zero = np.zeros(4)
+    assert Removal.of(Erasure("given", repeated.T, repeated, zero, zero)).erasure.rank == 1
+    assert Removal.of(ROTATION).erasure.rank == 1
+    with pytest.raises(DensRayError, match="whose axes are chosen already"):
+        Removal.of(Erasure.of(ROTATION, 2), n_axes=2)
+    with pytest.raises(DensRayError, match="a share from 0"):
+        Removal.of(ROTATION, strength=1.5)
+
+
+def test_a_removal_is_of_the_width_of_its_space_and_needs_one_pair_that_is_in_it() -> None:
+    space = space_of(X)
+    assert Removal.of(ROTATION, space=space, equalize=[("w0", "absent"), ("w1", "w2")]).replaced.keys() == {"w1", "w2"}
+    assert Removal.of(ROTATION, space=space).replaced == {}
+    with pytest.raises(CoverageError, match="None of the 2 pairs to equalise"):
+        Removal.of(ROTATION, space=space, equalize=[("w0", "absent"), ("absent", "w1")])
+    with pytest.raises(SpaceError, match="fitted on 4 dimensions, 'small' has 3"):
+        Removal.of(ROTATION, space=space_of(X[:, :3]))
+
+
+# --- LEACE --------------------------------------------------------------------------------------------------
+
+
+def correlated(correlation: float, n: int = 400) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Rows of unit covariance, and labels that correlate with the first column exactly so much, with others not."""
+    random = np.random.default_rng(1)
+    centred = random.normal(size=(n, 5))
+    columns = np.linalg.qr(centred - centred.mean(axis=0))[0] * np.sqrt(n - 1)
+    return columns[:, :4], correlation * columns[:, 0] + np.sqrt(1 - correlation**2) * columns[:, 4]
+
+
+@pytest.mark.parametrize(("correlation", "rank"), [(0.0098, 0), (0.0101, 1), (0.5, 1)])
+def test_a_correlation_below_one_in_a_hundred_is_taken_for_rounding(correlation: float, rank: int) -> None:
+    rows, labels = correlated(correlation)
+    found = leace(rows, labels, shrinkage=False)
+    assert found.rank == rank
+    np.testing.assert_allclose(found.erase(rows)[:, 0], rows[:, 0] if rank == 0 else 0.0, atol=1e-8)
+
+
+def test_leace_takes_rows_of_any_numbers_and_refuses_what_are_none() -> None:
+    random = np.random.default_rng(2)
+    whole = random.integers(-9, 10, size=(50, 3))
+    labels = whole[:, 0] + whole[:, 1] > 0
+    expected = leace(whole.astype(np.float64), labels.astype(np.float64)).erase(whole)
+    for rows in (whole, whole.astype(np.float32), whole.tolist()):
+        given: Any = np.asarray(rows) if isinstance(rows, list) else rows
+        np.testing.assert_allclose(leace(given, labels).erase(whole), expected, atol=1e-4)
+    for wrong in (whole[:, 0], whole[:, :, None]):
+        with pytest.raises(VectorError, match="at least two rows"):
+            leace(wrong, labels)
+    for missing in (labels[:49], np.where(np.arange(50) == 7, np.nan, 1.0), np.where(np.arange(50) == 7, np.inf, 1.0)):
+        with pytest.raises(LabelError, match=r"one finite label per row of X \(50 rows\)"):
+            leace(whole, missing)
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_leace_beside_others_is_leace_in_the_mean_of_the_covariances(keeps: bool) -> None:
+    """With W the inverse root of the (shrunk) mean of covariances: x - (x - x̄) W l (W⁻¹ u)ᵀ / l·u."""
+    torch, theirs = pytest.importorskip("torch"), pytest.importorskip("concept_erasure.shrinkage")
+    random = np.random.default_rng(3)
+    rows, others, kept = (random.normal(size=(n, 5)) @ random.normal(size=(5, 5)) + 1.0 for n in (60, 400, 90))
+    z, k = np.sign(rows[:, 0] + 0.5), kept[:, 1] + random.normal(size=90)
+    parts = [rows, others, kept] if keeps else [rows, others]
+    mean = np.mean([np.cov(each.T, bias=True) for each in parts], axis=0)
+    count = sum(len(each) for each in parts)
+    mean = theirs.optimal_linear_shrinkage(torch.from_numpy(mean), count).numpy()
+    sizes, vectors = np.linalg.eigh(mean)
+    whiten = vectors @ np.diag(sizes**-0.5) @ vectors.T
+    u = whiten @ ((rows - rows.mean(axis=0)).T @ (z - z.mean())) / np.std(z) / 60
+    read = u
+    if keeps:
+        v = whiten @ ((kept - kept.mean(axis=0)).T @ (k - k.mean()))
+        read = u - v * (u @ v) / (v @ v)
+    change = np.outer(whiten @ read, np.linalg.inv(whiten) @ u) / (read @ u)
+    found = leace_beside(rows, z, others, keep=(kept, k) if keeps else None)
+    np.testing.assert_allclose(found.erase(others), others - (others - rows.mean(axis=0)) @ change, atol=1e-6)
