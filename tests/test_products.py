@@ -101,8 +101,8 @@ def test_rows_that_are_not_centred_are_summed_few_at_a_time(monkeypatch: pytest.
     for name, value in (("HALVES_AT_ONCE", 4), ("HALVES_AT_MOST", 16), ("UNCENTRED_AT_MOST", 8)):
         monkeypatch.setattr(arrays, name, value)
     counts: list[int] = []
-    total = arrays._sum_in_float64
-    monkeypatch.setattr(arrays, "_sum_in_float64", lambda sums: (counts.append(len(sums)), total(sums))[1])
+    made = arrays._products
+    monkeypatch.setattr(arrays, "_products", lambda *given: (counts.append(len(given[0]) // given[2]), made(*given))[1])
     X = torch.asarray(np.random.default_rng(0).normal(size=(48, 12))).float()
     scatter_parts(X.bfloat16())
     assert counts == [6]  # of 8 rows each
@@ -110,14 +110,11 @@ def test_rows_that_are_not_centred_are_summed_few_at_a_time(monkeypatch: pytest.
     assert counts == [6, 4, 4]  # of 12
 
 
-def test_sums_of_sums_keep_the_digits_of_a_large_mean() -> None:
+def test_sums_of_half_precision_keep_the_digits_of_a_large_mean() -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed")
-    sums = torch.asarray(1e8 + 1e5 * np.random.default_rng(0).normal(size=(1001, 3, 3))).float()
-    exact, plain = to_host(sums.double().sum(0)), to_host(sums.sum(0).double())
-    assert np.abs(plain - exact).max() > 1e-9 * exact.max()
-    np.testing.assert_allclose(to_host(arrays._sum_in_float64(sums)), exact, rtol=1e-9)
     X = torch.asarray(1000.0 + np.random.default_rng(0).normal(size=(40_500, 3))).bfloat16()
     np.testing.assert_allclose(to_host(arrays.column_sums(X)), to_host(X.double().sum(0)), rtol=1e-7)
+    np.testing.assert_allclose(to_host(scatter_parts(X)[0]), to_host(X.double().T @ X.double()), rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["float32", "bfloat16"])
@@ -143,7 +140,8 @@ def test_the_fast_path_is_left_where_it_turns_the_axis(monkeypatch: pytest.Monke
     X[:, 3] *= 300.0
     rows, labels = torch.asarray(X.astype(np.float32)), torch.asarray(y)
     exact = DensRay(1).fit(rows, labels).components_
-    monkeypatch.setattr(arrays, "product_of_halves", _one_part)
+    made = arrays._products
+    monkeypatch.setattr(arrays, "_products", lambda left, right, size: made(left, right, size) * float(left is right))
     used = DensRay(1, precision="fast").fit(rows, labels)
     assert used.fast_angle_ > 0.01
     np.testing.assert_array_equal(used.components_, exact)
@@ -151,6 +149,27 @@ def test_the_fast_path_is_left_where_it_turns_the_axis(monkeypatch: pytest.Monke
     taken = DensRay(1, precision="fast").fit(rows, labels)
     apart = np.degrees(2 * np.arcsin(np.linalg.norm(taken.components_ - exact) / 2))
     assert 0.01 < apart <= 2.0 * taken.fast_angle_
+
+
+def test_the_angle_is_taken_of_products_made_as_all_others_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How tensor cores add up depends on how many products are made at once."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    X, y = planted(4096, 20)
+    monkeypatch.setattr(arrays, "HALVES_AT_ONCE", 64)
+    monkeypatch.setattr(arrays, "HALVES_AT_MOST", 64)
+    monkeypatch.setitem(arrays.CONVERTED_BLOCK_ENTRIES, "as given", 512 * 20)  # blocks of eight products
+    counts: list[int] = []
+    made = arrays._products
+    monkeypatch.setattr(arrays, "_products", lambda *given: (counts.append(len(given[0]) // given[2]), made(*given))[1])
+    kept: list[int] = []
+    angle = _densray.fast_angle
+    monkeypatch.setattr(
+        _densray, "fast_angle", lambda s, *a: (kept.extend(len(one.rows) for one in s), angle(s, *a))[1]
+    )
+    monkeypatch.setattr(_basis, "FAST_SAMPLES", 3)
+    DensRay(1, precision="fast").fit(torch.asarray(X).bfloat16(), torch.asarray(y))
+    assert counts[-2:] == [8, 8] == counts[:2]
+    assert kept == [3, 3]
 
 
 def test_half_precision_that_fails_as_given_is_split_where_that_pays(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,12 +184,6 @@ def test_half_precision_that_fails_as_given_is_split_where_that_pays(monkeypatch
     monkeypatch.setattr(_densray, "SPLIT_WIDTH", 20)
     DensRay(1, precision="fast").fit(rows, labels)
     assert tried == ["as given", None, "as given", "split", None]
-
-
-def _one_part(left: Any, right: Any) -> Any:
-    """Return the product of the high parts, and nothing for that of a high and a low one."""
-    high = left.data_ptr() == right.data_ptr()
-    return left.float() @ right.float() * (1.0 if high else 0.0)
 
 
 def test_other_methods_take_fast_for_float32() -> None:

@@ -21,8 +21,8 @@ Array: TypeAlias = Any
 BLOCK_ROWS = 16_384
 #: Entries handled at once on a device, where starting a product costs more than its memory: 1 GiB of float32.
 DEVICE_BLOCK_ENTRIES = 2**28
-#: The same for rows that are converted, by how tensor cores multiply them: a block and all made of it take 0.3 GB.
-CONVERTED_BLOCK_ENTRIES = {None: 3 * 2**24, "as given": 3 * 2**24, "split": 2**25}
+#: The same for rows that are converted, by how tensor cores multiply them: a block and all made of it take 0.4 GB.
+CONVERTED_BLOCK_ENTRIES = {None: 3 * 2**24, "as given": 9 * 2**23, "split": 2**25}
 #: Rows below which smaller blocks do not help a device that is out of memory.
 FEWEST_BLOCK_ROWS = 1024
 
@@ -268,22 +268,56 @@ def column_sums(rows: Array) -> Array:
 def scatter_parts(rows: Array, *, fast: bool = False) -> list[Array]:
     """Return XᵀX as parts of its rows, each from the diagonal on: what lies below is the same, and is not computed.
 
-    With `fast`, rows of float32 on PyTorch become a high and a low part of bfloat16 each, which tensor cores multiply
-    with sums in float32: X = H + L, XᵀX ≈ HᵀH + HᵀL + LᵀH. What is left out is the square of the low part, some 2⁻¹⁸ of
-    the whole. The rows are overwritten. Rows of half precision are their own high part; other arrays are multiplied as
-    they are. Processors and tensor cores make the whole product, in one part.
+    With `fast`, tensor cores multiply rows of float32 on PyTorch (:func:`tensor_core_products`), which are overwritten.
+    Other arrays are multiplied as they are. Processors and tensor cores make the whole product, in one part.
     """
-    if type_name(rows) in HALF_TYPES:
-        return [product_of_halves(rows.T, rows, most=UNCENTRED_AT_MOST)]
-    if fast and _is_torch(rows) and type_name(rows) == "float32":
-        bfloat16 = sys.modules["torch"].bfloat16
-        high = rows.to(bfloat16)
-        cross = product_of_halves(high.T, rows.sub_(high).to(bfloat16))
-        return [product_of_halves(high.T, high) + cross + cross.T]
+    if type_name(rows) in HALF_TYPES or (fast and _is_torch(rows) and type_name(rows) == "float32"):
+        size = rows_of_a_product(rows)
+        whole = rows.shape[0] // size * size
+        found = [_summed_products(rows[:whole], size)] if whole else []
+        if whole < rows.shape[0]:
+            found.append(_summed_products(rows[whole:], rows.shape[0] - whole))
+        return [found[0] if len(found) == 1 else found[0] + found[1]]
     width = int(rows.shape[1])
     count = min(4, width // PART_COLUMNS) if is_foreign(rows) else 1
     ends = np.linspace(0, width, max(count, 1) + 1).astype(int).tolist()
     return [rows[:, begin:end].T @ rows[:, begin:] for begin, end in pairwise(ends)]
+
+
+def rows_of_a_product(rows: Array) -> int:
+    """Return how many rows tensor cores multiply with themselves before their sum leaves float32."""
+    most = UNCENTRED_AT_MOST if type_name(rows) in HALF_TYPES else HALVES_AT_MOST
+    return min(max(HALVES_AT_ONCE, int(rows.shape[1])), most)
+
+
+def tensor_core_products(rows: Array, size: int) -> Iterator[Array]:
+    """Yield the products of each `size` rows of PyTorch with themselves, made of bfloat16 with sums in float32.
+
+    Rows of half precision are multiplied as they are. Rows of float32, which are overwritten, become a high and a low
+    part each, X = H + L, and HᵀH and then HᵀL are yielded: XᵀX ≈ HᵀH + HᵀL + LᵀH. What is left out is the square of the
+    low part, some 2⁻¹⁸ of the whole.
+    """
+    if type_name(rows) in HALF_TYPES:
+        yield _products(rows, rows, size)
+        return
+    bfloat16 = sys.modules["torch"].bfloat16
+    high = rows.to(bfloat16)
+    yield _products(high, high, size)
+    yield _products(high, rows.sub_(high).to(bfloat16), size)
+
+
+def _products(left: Array, right: Array, size: int) -> Array:
+    torch = sys.modules["torch"]
+    one, two = (part.reshape(-1, size, part.shape[1]) for part in (left, right))
+    if right.is_cuda:
+        return torch.bmm(one.transpose(1, 2), two, out_dtype=torch.float32)
+    return one.transpose(1, 2).float() @ two.float()  # here, too, the product of two such numbers is exact
+
+
+def _summed_products(rows: Array, size: int) -> Array:
+    """Return XᵀX in float64; of a block's sums, a hundred at most, float32 loses less than each of them has lost."""
+    high, *cross = (found.sum(0).double() for found in tensor_core_products(rows, size))
+    return high + cross[0] + cross[0].T if cross else high
 
 
 def joined_scatter(parts: list[Array]) -> Array:
@@ -304,35 +338,6 @@ def symmetric_eigh(A: Array) -> tuple[Array, Array]:
     """Return the eigenvalues of a symmetric matrix, ascending, and its eigenvectors as columns, where it lies."""
     values, vectors = np.linalg.eigh(A) if isinstance(A, np.ndarray) else namespace(A).linalg.eigh(A)
     return values, vectors
-
-
-def product_of_halves(left: Array, right: Array, *, most: int | None = None) -> Array:
-    """Return the product of half-precision matrices on PyTorch: sums in float32 of some rows each, then in float64."""
-    torch, (count, width) = sys.modules["torch"], right.shape
-    rows = min(max(HALVES_AT_ONCE, width), most or HALVES_AT_MOST)
-    parts = []
-    for block in (slice(0, count // rows * rows), slice(count // rows * rows, count)):
-        if block.start == block.stop:
-            continue
-        size = rows if block.start == 0 and block.stop >= rows else block.stop - block.start
-        factors = left[:, block].reshape(left.shape[0], -1, size).transpose(0, 1), right[block].reshape(-1, size, width)
-        gpu = right.is_cuda  # elsewhere float32: there, too, the product of two such numbers is exact
-        found = torch.bmm(*factors, out_dtype=torch.float32) if gpu else factors[0].float() @ factors[1].float()
-        parts.append(_sum_in_float64(found))
-    return parts[0] if len(parts) == 1 else parts[0] + parts[1]
-
-
-def _sum_in_float64(matrices: Array) -> Array:
-    """Return the sum of float32 matrices, which are overwritten, without a copy of all of them in float64.
-
-    What they differ by from the first is small where they are sums over rows with a mean, and adding it up in float32
-    loses little.
-    """
-    first = matrices[0].double()
-    if len(matrices) == 1:
-        return first
-    rest = matrices[1:].sub_(matrices[0]).sum(0).double()
-    return rest.add_(first, alpha=float(len(matrices)))
 
 
 def _is_torch(array: object) -> bool:

@@ -14,12 +14,15 @@ from densray._arrays import (
     Array,
     ConvertedRows,
     array_on,
+    block_rows,
     in_blocks,
     is_foreign,
     move,
     namespace,
+    rows_of_a_product,
     symmetric_eigh,
     take_rows,
+    tensor_core_products,
     to_host,
 )
 from densray.errors import VectorError
@@ -91,7 +94,7 @@ def product(X: Array, matrix: Array) -> Array:
 NARROW = 64
 #: Most steps of the iteration (on a device, where starting an operation takes time, at most the width over 16), and
 #: steps between two looks at whether it is done.
-LANCZOS_STEPS, LANCZOS_ROUND = 144, 16
+LANCZOS_STEPS, LANCZOS_ROUND = 144, 12
 #: Added to a length that may be zero.
 TINY = float(np.finfo(np.float64).tiny)
 
@@ -122,7 +125,8 @@ def leading_axis(
     known, diagonal, beside = basis[:1, :], [], []
     for step in range(steps):
         image, along = _less_along(A @ basis[step, :], known)
-        image, _ = _less_along(image, known)  # once more, where the image nearly lies in what is known
+        if not is_foreign(A):  # once more, where the image nearly lies in what is known; a device is asked in the end
+            image, _ = _less_along(image, known)
         length = xp.linalg.vector_norm(image) + TINY
         diagonal.append(along[step])
         beside.append(length)
@@ -195,41 +199,56 @@ def principal_axes(
     return Axes(values[:count], axes[:count], int(np.sum(values > tolerance)), gap)
 
 
-#: Rows of each of two samples of a class on which products on tensor cores are compared with those of float64.
-FAST_SAMPLE_ROWS = 4096
+#: Most samples of a class on which products on tensor cores are compared with those of float64, and the most numbers
+#: in all of them.
+FAST_SAMPLES, FAST_SAMPLE_ENTRIES = 12, 2**25
 
 
 class FastSample(NamedTuple):
-    """Rows of a class, in float64 and as tensor cores see them."""
+    """Some rows of a class, and what tensor cores and float32 make of them; of PyTorch, where alone these are used."""
 
-    fast: Moments
-    rows: Array  # x less their mean
-    share: Array | None  # the weight of each; None: one
-    off: Array  # by how much the mean of the fast products is wrong
-
-    @classmethod
-    def of_classes(cls, X: ConvertedRows, groups: list[Array], weight: Array | None) -> list[FastSample]:
-        """Return two samples of each class, given by the places of its rows."""
-        return [
-            cls._of_rows(X, members[half :: max(2, int(members.shape[0]) // FAST_SAMPLE_ROWS)], weight)
-            for members in groups
-            for half in range(2)
-        ]
+    rows: Array  # (k, m, d): k samples of m rows, as they were given
+    origin: Array  # (d,): what they are counted from before they are multiplied
+    share: Array  # (k, m): the weight of each row
+    products: list[Array]  # (k, d, d) each, see tensor_core_products
+    sums: Array  # (k, d): of the same rows, in float32
 
     @classmethod
-    def _of_rows(cls, X: ConvertedRows, places: Array, weight: Array | None) -> FastSample:
-        xp, places = namespace(X), places[:FAST_SAMPLE_ROWS]
-        fast = Moments.of(X, weight, members=places)
-        rows = xp.astype(take_rows(X.source, places), xp.float64)
-        share = None if weight is None else xp.astype(xp.take(weight, places, axis=0), xp.float64)
-        mean = xp.mean(rows, axis=0) if share is None else (share @ rows) / fast.weight
-        rows -= mean
-        return cls(fast, rows, share, fast.mean - mean)
+    def of_class(cls, X: ConvertedRows, members: Array, weight: Array | None) -> FastSample:
+        """Return samples of a class, given by the places of its rows.
 
-    def error_along(self, q: Array) -> Array:
-        """Return the product of an axis with what is wrong with the scatter."""
-        along = self.rows @ q
-        return self.fast.scatter @ q - (along if self.share is None else self.share * along) @ self.rows
+        They are multiplied beside as many others as in a block, since how tensor cores add up depends on that.
+        """
+        width, total = int(X.shape[1]), int(members.shape[0])
+        size = min(rows_of_a_product(X.source if X.fast == "as given" else X), total)
+        beside = max(1, min(block_rows(X), total) // size)
+        count = min(FAST_SAMPLES, max(2, FAST_SAMPLE_ENTRIES // (width * max(size, width))), beside)
+        places = members[:: max(1, total // (beside * size))][: beside * size]
+        given, xp = take_rows(X.source, places), namespace(X)
+        rows, origin = given, xp.zeros(width, dtype=X.dtype, device=X.device)
+        share = xp.ones(beside * size, dtype=X.dtype, device=X.device) if weight is None else weight[places]
+        if X.fast != "as given":
+            origin = given.to(X.dtype).mean(0)
+            rows = (given - origin) * share.sqrt()[:, None]
+        used, shape = count * size, (count, size, width)
+        share = share[:used].reshape(count, size)
+        sums = (share.sqrt()[:, None, :] @ rows[:used].to(X.dtype).reshape(shape))[:, 0]
+        products = [found[:count].clone() for found in tensor_core_products(rows, size)]
+        return cls(given[:used].reshape(shape).clone(), origin, share, products, sums)
+
+    def errors(self, q: Array) -> tuple[Array, Array]:
+        """Return of each sample what is wrong with its scatter times an axis, and with its mean, per unit of weight."""
+        share = self.share.double()
+        roots, weight = share.sqrt(), share.sum(1, keepdim=True)
+        rows = (self.rows.double() - self.origin.double()) * roots[:, :, None]
+        high, *cross = self.products
+        made = high.double() @ q
+        for part in cross:
+            made += part.double() @ q + part.double().mT @ q
+        wrong = (made - ((rows @ q)[:, None, :] @ rows)[:, 0]) / weight  # of the squares about the origin
+        mean = (roots[:, None, :] @ rows)[:, 0] / weight
+        off = self.sums.double() / weight - mean
+        return wrong - mean * (off @ q)[:, None] - off * (mean @ q)[:, None], off
 
 
 def fast_angle(
@@ -237,27 +256,26 @@ def fast_angle(
 ) -> float:
     """Return the degrees by which products on tensor cores may turn the first eigenvector of the pair matrix.
 
-    What is wrong with them, E, is seen on two samples of each class. To first order E turns the eigenvector q of A by
-    the part of E q beside q, over the gap to the next eigenvalue. What both samples share grows with the rows; in what
-    they do not share, rounding is as often up as down, and it grows with their root. Twice the sum of both.
+    What is wrong with them, E, is seen on some samples of the lower and of the higher class. To first order E turns the
+    eigenvector q of A by the part of E q beside q, over the gap to the next eigenvalue. What samples share grows with
+    the rows; by what they differ, rounding is as often up as down, and it grows with their root. Twice the sum of both.
     """
     low, high = (moments.groups[value] for value in sorted(moments.groups))
     shift, total = to_host(high.mean - low.mean), low.weight + high.weight
-    q = array_on(axis, samples[0].rows, dtype=samples[0].rows.dtype)
-    parts = to_host(namespace(q).stack([part for one in samples for part in (one.error_along(q), one.off)]))
-    turned = []
-    for half in range(2):
-        error, off = np.zeros(axis.size), np.zeros(axis.size)
-        for group, sign, number in ((low, -1.0, half), (high, 1.0, 2 + half)):
-            # as in class_pair_matrix
-            factor = 2.0 * (weights.unlike * (total - group.weight) - weights.like * group.weight)
-            error += factor * group.weight / samples[number].fast.weight * parts[2 * number]
-            off += sign * parts[2 * number + 1]
-        error += 2.0 * weights.unlike * high.weight * low.weight * (off * (shift @ axis) + shift * (off @ axis))
-        turned.append(error - (error @ axis) * axis)
-    used = sum(one.fast.weight for one in samples) / 2.0  # for each of the two
-    alone = (turned[0] - turned[1]) @ (turned[0] - turned[1]) / 2.0 * min(1.0, used / total)
-    size = np.sqrt(max(float(turned[0] @ turned[1]), 0.0) + alone)
+    q = array_on(axis, samples[0].sums, dtype=namespace(samples[0].sums).float64)
+    count, used = min(len(sample.rows) for sample in samples), sum(float(one.share[0].sum()) for one in samples)
+    turned, off = np.zeros((2, count, axis.size))
+    for group, sign, sample in zip((low, high), (-1.0, 1.0), samples, strict=True):
+        wrong, its_off = (to_host(part[:count]) for part in sample.errors(q))
+        # as in class_pair_matrix
+        factor = 2.0 * (weights.unlike * (total - group.weight) - weights.like * group.weight)
+        turned += factor * group.weight * wrong
+        off += sign * its_off
+    turned += 2.0 * weights.unlike * high.weight * low.weight * (off * (shift @ axis) + shift * (off @ axis)[:, None])
+    turned -= (turned @ axis)[:, None] * axis
+    shared = turned.mean(axis=0)
+    apart = float(np.sum((turned - shared) ** 2)) / max(count - 1, 1)
+    size = np.sqrt(max(float(shared @ shared) - apart / count, 0.0) + apart * min(1.0, used / total))
     return float(np.degrees(2.0 * size / gap)) if gap > 0.0 else 90.0
 
 

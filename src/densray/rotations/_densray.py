@@ -326,7 +326,7 @@ class DensRay(AdditiveRotation):
 
         def gather() -> LabelMoments:
             moments = self._gather(X, labels, weight)
-            samples.extend(FastSample.of_classes(X, groups, weight))  # while the device is
+            samples.extend(FastSample.of_class(X, members, weight) for members in groups)  # while the device is
             return moments
 
         self.moments_ = checked_moments(X, gather)
