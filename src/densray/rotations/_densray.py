@@ -322,7 +322,8 @@ class DensRay(AdditiveRotation):
         self, X: ConvertedRows, labels: Labels, n_components: int | None, weight: Array | None
     ) -> tuple[NDArray[np.float64], float]:
         """Return the axes by products on tensor cores, and the degrees by which those may turn the first."""
-        groups, samples = labels.class_rows(), []  # asked before the device is busy
+        groups = labels.class_rows()  # asked before the device is busy
+        samples: list[FastSample] = []
 
         def gather() -> LabelMoments:
             moments = self._gather(X, labels, weight)
