@@ -40,6 +40,8 @@ def npy(array: np.ndarray, **options: bool) -> bytes:
         (b"999999999999 300\na 1 2\n", r"line 1: .* at least 599,999,999,999,400 bytes; the file has"),
         (b"2 999999999999\na 1 2\n", r"line 1: .*numbers are declared"),
         (b"0 3\n", r"line 1: 0 words"),
+        (b"2 3\na 7 1 2 3\n8 1 2\n", r"line 2 \(byte 4\): more than 3 numbers"),  # numbers right in all, and no words
+        (b"3 1\n1984 5\n6 7 8\n9\n", r"line 3 \(byte 11\): more than 1 numbers"),
         (b"2 3\na 1 2 3\nb 1 2\n", r"line 3 \(byte 12\): 2 numbers where 3 are needed \('b 1 2'\)"),
         (b"2 3\na 1 2 3\nb 1 2 3 4\n", r"line 3 \(byte 12\): more than 3 numbers.*'b 1 2 3 4'"),
         (b"2 3\na 1 2 3\nb 1 x 3\n", r"line 3 \(byte 12\): 'x' is not a number"),
@@ -153,6 +155,13 @@ def test_blanks_line_ends_and_tabs_do_not_matter(content: bytes, tmp_path: Path)
     space = read_space(path)
     assert list(space.words) == ["a", "b"]
     np.testing.assert_array_equal(space.vectors, [[1, 2], [3, 4]])
+
+
+def test_words_that_are_numbers_stay_words(tmp_path: Path) -> None:
+    (tmp_path / "numbers.txt").write_bytes(b"1984 1 2\n-3e5 3 4\nnan 5 6\n\x01 7 8\n")
+    found = read_space(tmp_path / "numbers.txt")
+    assert list(found.words) == ["1984", "-3e5", "nan", "\x01"]
+    np.testing.assert_array_equal(found.vectors, [[1, 2], [3, 4], [5, 6], [7, 8]])
 
 
 @pytest.mark.parametrize("header", [b"1000000000 1000\n", b"10 1000000\n", b"3000000 300\n"])
