@@ -58,13 +58,14 @@ results: $(VENV)/.ready-dev
 	$(BIN)/python scripts/write_results.py
 
 # The page on language models. MODELS="SmolLM2-135M=FILE.gguf Gemma-3-270M=FILE.gguf MiniLM-L6=FOLDER", CAUSAL=FILE.gguf,
-# SENTENCES=FOLDER and STATES=FOLDER for what is read; docs/language-models.md says where they come from.
+# SECOND=FILE.gguf, SENTENCES=FOLDER and STATES=FOLDER for what is read; docs/language-models.md says where they come from.
 results-states: $(VENV)/.ready-dev
 	$(BIN)/python scripts/measure_states.py read $(MODELS) --data $(SENTENCES) --states $(STATES)
 	$(BIN)/python scripts/measure_states.py languages --states $(STATES)
 	$(BIN)/python scripts/measure_states.py fit --data $(SENTENCES) --states $(STATES)
 	$(BIN)/python scripts/measure_states.py draw
 	$(BIN)/python scripts/measure_interventions.py $(CAUSAL) --data $(SENTENCES) --raw $(STATES)/removal.npz
+	$(if $(SECOND),$(BIN)/python scripts/measure_interventions.py $(SECOND) --second --parts remove,figures --data $(SENTENCES) --raw $(STATES)/second.npz)
 	$(BIN)/python scripts/write_results.py
 
 # Changes the source in memory, one thing at a time, and counts the changes that no test notices; an hour on one core.

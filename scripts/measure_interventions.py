@@ -3,8 +3,8 @@
     python scripts/measure_interventions.py MODEL --data SENTENCES --parts speed,remove,steer
 
 MODEL is a folder of Hugging Face or a gguf file of a causal model; SENTENCES the folder of labelled sentences. Writes
-``docs/states_speed.json`` (which needs a GPU to mean anything), ``docs/states_removal.json`` and
-``docs/states_steering.json``; `write_results.py` puts the tables on the page.
+``docs/states_speed.json`` (which needs a GPU to mean anything), ``docs/states_removal.json`` (with ``--second``
+``docs/states_removal_second.json``) and ``docs/states_steering.json``; `write_results.py` puts the tables on the page.
 """
 
 from __future__ import annotations
@@ -168,8 +168,11 @@ def layer_sets(n_blocks: int) -> dict[str, list[int]]:
     }
 
 
-def measure_removal(model: Any, tokenizer: Any, folder: Path, raw: Path) -> None:
-    """Measure every remover, set of layers and strength once, and keep the answer to every prompt and text."""
+def measure_removal(model: Any, tokenizer: Any, folder: Path, raw: Path, *, shown: bool = False) -> None:
+    """Measure every remover, set of layers and strength once, and keep the answer to every prompt and text.
+
+    With `shown` only what a table shows: few sets of layers, at full strength.
+    """
     names, share = occupations(folder)
     words = [word for pair in DEFINING for word in pair]
     prompts = filled(PROMPTS, names) + filled(PROMPTS, words)
@@ -182,18 +185,19 @@ def measure_removal(model: Any, tokenizer: Any, folder: Path, raw: Path) -> None
 
     found, keys = [measured(None)], [("nothing", "none", [], 0.0)]
     learning, count = Learning(model, tokenizer, folder), model.config.num_hidden_layers
+    places = {name: layers for name, layers in layer_sets(count).items() if name in SHOWN or not shown}
 
     def kept(remover: str, where: str, change: Intervention) -> None:
-        for strength in STRENGTHS:
+        for strength in (1.0,) if shown else STRENGTHS:
             found.append(measured(change.at(strength)))
             keys.append((remover, where, list(change.layers), strength))
 
     for remover, make in learning.at_once().items():
         whole = learning.removal(make, range(count), in_order=False)
-        for where, layers in layer_sets(count).items():
+        for where, layers in places.items():
             kept(remover, where, whole.only(layers))
     for remover, make in learning.layer_by_layer().items():
-        for where, layers in layer_sets(count).items():
+        for where, layers in places.items():
             if len(layers) < count // 2:  # more of them take long to learn one after the other
                 kept(remover, where, learning.removal(make, layers, in_order=True))
     arrays = {"odds": np.array([odds for odds, _ in found]), "losses": np.array([losses for _, losses in found])}
@@ -238,15 +242,15 @@ class Measured:
         return {name: np.quantile([each[name] for each in found], [0.025, 0.975]).tolist() for name in names}
 
 
-def removal_figures(raw: Path) -> dict[str, Any]:
-    """Return the figures of every point, and what halving the tests chooses and finds."""
+def removal_figures(raw: Path, *, choose: bool = True) -> dict[str, Any]:
+    """Return the figures of every point, and what halving the tests chooses and finds, where there is a choice."""
     known = Measured(raw)
     points = []
     for number, (remover, name, layers, strength) in enumerate(known.keys):
         row = {"remover": remover, "where": name, "layers": layers, "strength": strength}
         points.append(row | known.figures(number, *known.all_of()))
     chosen = {}
-    for allowed in ({"LEACE, pairs"}, {key[0] for key in known.keys[1:]}):
+    for allowed in ({"LEACE, pairs"}, {key[0] for key in known.keys[1:]}) if choose else ():
         rows = [number for number, key in enumerate(known.keys) if key[0] in allowed]
         chosen["any remover" if len(allowed) > 1 else "LEACE, pairs"] = list(_halvings(known, rows))
     shown = [number for number, row in enumerate(points) if row["where"] in SHOWN and row["strength"] in (0.0, 1.0)]
@@ -454,13 +458,14 @@ def equal_effect(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, int, str]
 
 def tables() -> dict[str, str]:
     """Return the tables by the name the page gives them, from the numbers at hand."""
-    made = {"speed": _speed_table, "removal": _removal_table, "steering": _steering_table}
+    made = {"speed": _speed_table, "removal": _removal_tables, "steering": _steering_table}
     found = {}
     for name, make in made.items():
         path = DOCS / f"states_{name}.json"
         if path.exists():
             found |= make(json.loads(path.read_text("utf-8")))
-    return found
+    second = DOCS / "states_removal_second.json"
+    return found | {"states-removal-second": _removal_table(json.loads(second.read_text("utf-8")))}
 
 
 def _speed_table(found: Mapping[str, Any]) -> dict[str, str]:
@@ -475,7 +480,7 @@ def _spanned(value: float, ends: Sequence[float], form: str) -> str:
     return f"{value:{form}} ({ends[0]:{form}} to {ends[1]:{form}})"
 
 
-def _removal_table(found: Mapping[str, Any]) -> dict[str, str]:
+def _removal_table(found: Mapping[str, Any]) -> str:
     lines = ["| removed after | remover | ρ | spread | level | definitions: AUROC | gap | perplexity |"]
     lines.append("| --- | --- |" + " ---: |" * 6)
     for row in sorted(found["points"], key=lambda row: SHOWN.index(row["where"]) if row["where"] in SHOWN else 9):
@@ -485,7 +490,11 @@ def _removal_table(found: Mapping[str, Any]) -> dict[str, str]:
             cells += [_spanned(row["kept"], row["intervals"]["kept"], ".2f"), f"{row['gap']:.2f}"]
             cells.append(f"{row['perplexity']:.1f} ({row['cost']:+.1%})")
             lines.append(f"| {' | '.join(cells)} |")
-    made = {"states-removal": "\n".join(lines)}
+    return "\n".join(lines)
+
+
+def _removal_tables(found: Mapping[str, Any]) -> dict[str, str]:
+    made = {"states-removal": _removal_table(found)}
     lines = ["| chosen among | ρ, other half | definitions kept | perplexity | within all bounds | chosen most often |"]
     lines.append("| --- | ---: | ---: | ---: | ---: | --- |")
     for among, halves in found["chosen"].items():
@@ -545,6 +554,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=DOCS)
     parser.add_argument("--parts", default="remove,figures,steer")
     parser.add_argument("--raw", type=Path, default=Path("removal.npz"), help="what every point of a removal answered")
+    parser.add_argument("--second", action="store_true", help="a second model: of a removal only what a table shows")
     given = parser.parse_args(arguments)
     if given.parts != "figures":
         from densray.states import load_model
@@ -554,9 +564,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if "speed" in given.parts:
         written(given.out / "states_speed.json", throughput(model, tokenizer, given.data, given.out / "states-speed"))
     if "remove" in given.parts:
-        measure_removal(model, tokenizer, given.data, given.raw)
+        measure_removal(model, tokenizer, given.data, given.raw, shown=given.second)
     if "figures" in given.parts:
-        written(given.out / "states_removal.json", removal_figures(given.raw))
+        path = given.out / ("states_removal_second.json" if given.second else "states_removal.json")
+        written(path, removal_figures(given.raw, choose=not given.second))
     if "steer" in given.parts:
         written(given.out / "states_steering.json", steering(model, tokenizer, given.data))
 

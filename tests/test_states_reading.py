@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from densray.errors import DensRayError, FormatError, MissingExtraError, OutputError, TaskError
-from densray.states import LabelledTexts, States, find_blocks, load_model, model_checksum, read_states, read_tokens
+from densray.states import (
+    LabelledTexts,
+    States,
+    _models,
+    find_blocks,
+    load_model,
+    model_checksum,
+    read_states,
+    read_tokens,
+)
 from densray.states import _reading as reading
 from densray.states import _storage as storage
 from tiny_models import FAMILIES, N_BLOCKS, WIDTH, make_model, make_tokenizer, torch
@@ -201,6 +211,35 @@ def test_an_encoder_has_one_layer(tmp_path: Path):
     states = read_states(Encoder(), None, TEXTS, out=tmp_path / "states")
     assert states.layers == (0,)
     assert np.array_equal(States.open(tmp_path / "states")[0][:, 0], [len(text) for text in TEXTS])
+
+
+class WordsOf:
+    """A tokenizer that knows some words, and takes one in every few apart."""
+
+    def __init__(self, every: int, count: int = 100) -> None:
+        letters = "abcdefghij"
+        self.words = [f"{letters[n // 10]}{letters[n % 10]}e" for n in range(count)]
+        self.every = every
+
+    def get_vocab(self) -> dict[str, int]:
+        return {f"▁{word}": number for number, word in enumerate(self.words)}
+
+    def __call__(self, texts: list[str], *, add_special_tokens: bool) -> dict[str, list[list[int]]]:
+        assert not add_special_tokens
+        numbers = [self.words.index(text.removeprefix(" ")) for text in texts]
+        return {"input_ids": [[number, 0] if number % self.every == 0 else [number] for number in numbers]}
+
+
+def test_a_tokenizer_that_takes_its_own_words_apart_is_told():
+    pytest.importorskip("transformers", reason="transformers is not installed")
+    with pytest.warns(
+        UserWarning, match=r"makes of tiny\.gguf takes 20 of 100 words of its own vocabulary apart \(aae, "
+    ):
+        _models._check_vocabulary(WordsOf(5), "tiny.gguf")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _models._check_vocabulary(WordsOf(12), "tiny.gguf")
+        _models._check_vocabulary(WordsOf(1, count=0), "tiny.gguf")  # nothing to ask for
 
 
 def test_an_encoder_goes_on_where_it_was_interrupted(tmp_path: Path, monkeypatch):

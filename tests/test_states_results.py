@@ -104,6 +104,16 @@ def test_the_page_keeps_what_it_says_of_removal(scripts):
     assert max(half["reported_on"]["cost"] for half in halves) < 0.03
 
 
+def test_the_page_keeps_what_it_says_of_a_second_model(scripts):
+    known = json.loads((SCRIPTS.parent / "docs" / "states_removal_second.json").read_text("utf-8"))
+    point = {(row["remover"], row["where"]): row for row in known["points"]}
+    late = point["occupations beside text, in order", "late, every second"]
+    other = point["LEACE, pairs", "late, every second"]
+    assert abs(late["rho"]) < 0.2 < abs(point["nothing", "none"]["rho"])
+    assert late["cost"] < 0.003 < 0.04 < other["cost"]
+    assert late["kept"] > 0.95 > other["kept"]
+
+
 def test_every_method_is_measured_after_every_layer_of_three_models(scripts):
     script = scripts[0]
     known = script.Reading(json.loads(script.NUMBERS.read_text("utf-8")))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import importlib
 import io
+import re
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
@@ -28,6 +30,8 @@ _VALUES_PER_PARAMETER = 16
 _TEXTS_FOR_FIRST_TOKEN = 8
 #: The loss per token must fall by this much before a first token is added that the tokenizer left out.
 _LOSS_GAIN_IN_NATS = 0.5
+#: Words of its vocabulary that a tokenizer is asked for, and the share that must come back whole.
+_WORDS_ASKED, _WHOLE_WORDS = 200, 0.9
 #: What the first token gained each model that was asked.
 _GAINS: WeakKeyDictionary[Any, dict[int, float]] = WeakKeyDictionary()
 
@@ -81,7 +85,26 @@ def load_model(name: str | Path, *, device: str | None = None, sentence_encoder:
                 f"{name} cannot be loaded from this machine ({reason}). Give a folder or a name in the cache of "
                 f"Hugging Face, or a .gguf file."
             ) from None
+    if path.is_file():
+        _check_vocabulary(found[1], path.name)
     return LoadedModel(said, *found)
+
+
+def _check_vocabulary(tokenizer: Any, name: str) -> None:
+    """Warn of a tokenizer that takes words of its own vocabulary apart, as some versions make them of a .gguf file."""
+    entries = tokenizer.get_vocab().items()
+    own = sorted((number, token[1:]) for token, number in entries if re.fullmatch("[▁Ġ][a-z]{3,9}", token))
+    own = [own[row] for row in spread_rows(len(own), _WORDS_ASKED)] if own else []
+    found = tokenizer([f" {word}" for _, word in own], add_special_tokens=False)["input_ids"] if own else []
+    apart = [word for (number, word), tokens in zip(own, found, strict=True) if list(tokens) != [number]]
+    if len(apart) > (1.0 - _WHOLE_WORDS) * len(own):
+        version = importlib.import_module("transformers").__version__
+        warnings.warn(
+            f"the tokenizer that transformers {version} makes of {name} takes {len(apart)} of {len(own)} words of its "
+            f"own vocabulary apart ({', '.join(apart[:3])} …): the model would see other tokens than it learned from. "
+            f"Give the folder of the model instead of the .gguf file, or install another version of transformers.",
+            stacklevel=3,
+        )
 
 
 def _load_encoder(path: Path, device: str) -> tuple[Any, None]:
