@@ -110,7 +110,8 @@ def test_the_page_keeps_what_it_says_of_a_second_model(scripts):
     late = point["occupations beside text, in order", "late, every second"]
     other = point["LEACE, pairs", "late, every second"]
     assert abs(late["rho"]) < 0.2 < abs(point["nothing", "none"]["rho"])
-    assert late["cost"] < 0.003 < 0.04 < other["cost"]
+    assert late["cost"] < 0.003
+    assert other["cost"] > 0.04
     assert late["kept"] > 0.95 > other["kept"]
 
 
