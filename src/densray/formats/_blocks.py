@@ -87,10 +87,11 @@ def _good_rows(
     block: Block, unit: str, name: str, options: ReadOptions, index: dict[str, int]
 ) -> NDArray[np.int64] | None:
     """Return which rows of a block are good, None where all are."""
-    finite = np.asarray(np.isfinite(block.vectors).all(axis=1))
+    numbers = np.isfinite(block.vectors)
     distinct = set(block.words)
-    if finite.all() and len(distinct) == len(block.words) and index.keys().isdisjoint(distinct):
+    if numbers.all() and len(distinct) == len(block.words) and index.keys().isdisjoint(distinct):
         return None
+    finite = numbers.all(axis=1)
     good: list[int] = []
     seen: set[str] = set()
     for row, word in enumerate(block.words):
