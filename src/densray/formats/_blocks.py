@@ -91,7 +91,7 @@ def _good_rows(
     distinct = set(block.words)
     if numbers.all() and len(distinct) == len(block.words) and index.keys().isdisjoint(distinct):
         return None
-    finite = numbers.all(axis=1)
+    finite = np.asarray(numbers.all(axis=1))
     good: list[int] = []
     seen: set[str] = set()
     for row, word in enumerate(block.words):
