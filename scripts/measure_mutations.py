@@ -3,6 +3,7 @@
     python scripts/measure_mutations.py                         a sample of every area; about an hour on one core
     python scripts/measure_mutations.py pairs axes              these areas only; the others stay as they are
     python scripts/measure_mutations.py --seed 2 --at-most 20   another sample, of twenty changes in each area
+    python scripts/measure_mutations.py --seed 3 --without 11,12    ... of changes that samples 11 and 12 do not hold
     python scripts/measure_mutations.py --survivors             what no test noticed, after tests were added
 
 No file is touched: a function gets other code, and for what stands outside of functions a module is imported changed.
@@ -457,11 +458,18 @@ def notice_imported(path: str, tree: ast.Module, tests: Sequence[str]) -> tuple[
     return forked(attempt, 5.0 * SECONDS_OF_TESTS + 30.0) or (True, "time, or an end of the process")
 
 
-def sample(area: str, seed: int, at_most: int = 10**6) -> Iterator[tuple[str, ast.Module, Change]]:
-    """Yield the changes drawn in an area, each with its file and a tree of its own."""
+def sample(
+    area: str, seed: int, at_most: int = 10**6, without: Sequence[int] = ()
+) -> Iterator[tuple[str, ast.Module, Change]]:
+    """Yield the changes drawn in an area, each with its file and a tree of its own; none that other samples hold."""
     possible = [(path, place) for _, path in sources([area]) for place in range(len(changes_in(path)[1]))]
-    drawn = random.Random(f"{area} {seed}").sample(range(len(possible)), min(TRIED[area], at_most))
-    for number in sorted(drawn):
+
+    def draw(of: Sequence[int], seed: int, count: int) -> list[int]:
+        return random.Random(f"{area} {seed}").sample(of, min(count, len(of)))
+
+    every = range(len(possible))
+    held = {number for other in without for number in draw(every, other, TRIED[area])}
+    for number in sorted(draw([each for each in every if each not in held], seed, min(TRIED[area], at_most))):
         path, place = possible[number]
         tree, changes = changes_in(path)
         yield path, tree, changes[place]
@@ -473,7 +481,9 @@ def changes_in(path: str) -> tuple[ast.Module, list[Change]]:
     return tree, changes_of(tree)
 
 
-def measure(areas: list[str], seed: int, at_most: int, *, survivors: bool, again: str | None) -> None:
+def measure(
+    areas: list[str], seed: int, at_most: int, *, without: Sequence[int] = (), survivors: bool, again: str | None
+) -> None:
     """Try the changes, and keep the counts."""
     kept = json.loads(DATA.read_text("utf-8")) if DATA.exists() else {"named": [], "samples": {}}
     known = kept["samples"].setdefault(str(seed), {})
@@ -486,7 +496,7 @@ def measure(areas: list[str], seed: int, at_most: int, *, survivors: bool, again
         REACHED.write_text(json.dumps(reach), "utf-8")
     import_libraries(reach["modules"])
     before = {row_key(row): row for one in known.values() for row in one["survivors"]}
-    drawn = [(area, *one) for area in areas for one in sample(area, seed, at_most)]
+    drawn = [(area, *one) for area in areas for one in sample(area, seed, at_most, without)]
     settled = {key: row for key, row in before.items() if row["reason"].startswith(SAME)}
     keys = [(path, change.function, change.text) for _, path, _, change in drawn]
     jobs = [one for one, key in zip(drawn, keys, strict=True) if not survivors or key in before.keys() - settled.keys()]
@@ -605,9 +615,10 @@ if __name__ == "__main__":
     parser.add_argument("areas", nargs="*", default=list(AREAS))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--at-most", type=int, default=10**6)
+    parser.add_argument("--without", type=lambda text: [int(part) for part in text.split(",")], default=[])
     parser.add_argument("--survivors", action="store_true")
     parser.add_argument("--reach", nargs="?", const="")
     given = parser.parse_args()
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT / "src"))
-    measure(given.areas, given.seed, given.at_most, survivors=given.survivors, again=given.reach)
+    measure(given.areas, given.seed, given.at_most, without=given.without, survivors=given.survivors, again=given.reach)

@@ -51,11 +51,13 @@ def test_words_are_scored_as_in_a_space_whatever_the_column_and_the_blocks_are()
     assert list(induce_frame(frame(), scores).columns)[-1] == "expected_label"
 
 
-def test_a_partition_without_rows_gives_none():
+def test_a_partition_without_rows_gives_none_and_one_of_a_row_gives_it():
     part = frame()
     empty = part[part["word"] == "nowhere"]
-    found = induce_frame(dd.concat([part, empty]), LEXICON, method="mean-difference").compute()
-    assert found["word"].tolist() == list(SEEDS.words)
+    one = part[part["word"] == "word7"]
+    found = induce_frame(dd.concat([part, empty, one]), LEXICON, method="mean-difference").compute()
+    assert found["word"].tolist() == [*SEEDS.words, "word7"]
+    assert found["score"].tolist()[-1] == pytest.approx(found["score"].tolist()[7])
 
 
 def test_seeds_in_another_case_count_where_any_case_does_and_a_repeated_word_counts_once():

@@ -10,7 +10,7 @@ import pytest
 from densray import Lexicon, WordSpace
 from densray.alignment import Alignment
 from densray.axes import diagnose
-from densray.axes._diagnose import _gap
+from densray.axes._diagnose import _count_leading, _gap
 from densray.axes._evidence import degrees_between
 from densray.axes._influence import leave_one_out_axes
 from densray.axes._options import AxisOptions, find_seeds
@@ -138,6 +138,11 @@ def test_an_eigenvalue_that_stands_alone_or_is_not_above_zero_has_no_gap() -> No
     assert _gap(np.array([4.0, 1.0])) == 0.75
     for values in (None, np.array([4.0]), np.array([0.0, -1.0]), np.array([-1.0, -2.0])):
         assert _gap(values) is None
+
+
+def test_axes_count_up_to_the_first_that_tells_nothing_apart() -> None:
+    for leading, count in (((True, False, True), 1), ((False, True, True), 0), ((True, True, True), 3), ((), 0)):
+        assert _count_leading(leading) == count
 
 
 def test_progress_is_told_in_four_hundred_steps() -> None:

@@ -14,6 +14,7 @@ from densray.axes import _model as models
 from densray.axes import induce
 from densray.axes._model import AxisModel, Calibration, SeedLikeness
 from densray.axes._options import AxisOptions, find_seeds, fit_rotation
+from densray.axes._scoring import score_vocabulary
 from densray.errors import LexiconError, VectorError
 from densray.persistence import AxisFile, save_rotation
 from densray.rotations import make_rotation
@@ -58,15 +59,21 @@ def test_a_sigmoid_has_the_scale_and_the_origin_of_its_scores(scale: float) -> N
     np.testing.assert_allclose(one.probability(scores), expit(one.slope * scores + one.intercept))
 
 
-def test_a_few_words_far_from_many_others_get_a_sigmoid_that_balances_its_targets() -> None:
-    """Newton's steps overshoot there, and went to and fro without an end."""
-    sides = np.repeat([1.0, -1.0], [3, 200])
-    scores = 50.0 * sides + np.linspace(-1, 1, 203)
-    found = Calibration.of(scores, sides, sides)
-    targets = np.where(sides > 0, 4 / 5, 1 / 202)
-    rest = targets - expit(found.slope * scores + found.intercept)
-    assert [rest.sum(), rest @ (scores - scores.mean())] == pytest.approx([0.0, 0.0], abs=1e-4)
-    assert found.probability(np.array([50.0]))[0] == pytest.approx(0.8, abs=0.02)
+def test_a_sigmoid_balances_its_targets_however_far_and_few_the_seeds_of_a_side_are() -> None:
+    """Newton's steps overshoot where a few words lie far from many others."""
+    random = np.random.default_rng(0)
+    for trial in range(60):
+        n_low, n_high = int(random.integers(3, 300)), int(random.integers(1, 4 if trial % 2 else 200))
+        sides = np.repeat([1.0, -1.0], [n_high, n_low])
+        scores = 10 ** random.uniform(-2, 3) * sides + random.choice([1.0, 0.01]) * random.normal(size=len(sides))
+        found = Calibration.of(scores, sides, sides)
+        targets = np.where(sides > 0, (n_high + 1) / (n_high + 2), 1 / (n_low + 2))
+        if np.corrcoef(scores, targets)[0, 1] <= 0:
+            assert found.slope == 0.0
+            continue
+        rest = targets - expit(found.slope * scores + found.intercept)
+        balance = [rest.sum(), rest @ (scores - scores.mean()) / scores.std()]
+        assert balance == pytest.approx([0.0, 0.0], abs=1e-7), (n_high, n_low)
 
 
 def test_an_axis_alone_scores_words_and_says_nothing_of_odds() -> None:
@@ -171,3 +178,9 @@ def test_the_sides_of_induced_seeds_are_parted_and_words_without_labels_belong_t
     assert entry["label"] == labels.get(space.words[0])
     assert "label" not in replace(induced, labels={}).lookup([space.words[0]])[0]
     assert induced.lookup(["absent"]) == []
+
+
+def test_a_vocabulary_of_one_word_has_two_ends_of_it() -> None:
+    ranking = score_vocabulary(WordSpace(["only"], [[1.0, 0.0]]), AxisModel(np.array([1.0, 0.0])), method="given")
+    assert [[row["word"] for row in table.rows] for table in ranking.tables()] == [["only"], ["only"]]
+    assert (ranking.percentile.tolist(), ranking.n_words) == ([100.0], 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -40,6 +41,14 @@ def test_the_map_is_that_of_its_formula(rank: int, origin: bool, shift: bool, li
     np.testing.assert_allclose(np.asarray(each.erase(rows)), np.asarray(each.erase(rows, strength=1.0)), atol=0)
     assert each.is_linear == (not origin and not shift)
     assert (each.rank, each.width) == (rank, 4)
+
+
+@pytest.mark.parametrize("part", ["origin", "shift"])
+def test_an_origin_or_a_shift_may_be_zero_in_some_dimensions(part: str) -> None:
+    some = replace(oblique(2), **{part: np.array([0.0, 0.0, 2.0, 0.0])})
+    expected = X - (some.shift + (X - some.origin) @ some.left @ some.right)
+    np.testing.assert_allclose(some.erase(X), expected, atol=1e-12)
+    assert not replace(oblique(2, origin=False, shift=False), **{part: np.array([0.0, 0.0, 2.0, 0.0])}).is_linear
 
 
 def test_as_many_axes_are_erased_as_are_asked_for_from_none_to_all() -> None:

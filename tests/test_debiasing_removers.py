@@ -456,3 +456,12 @@ def test_double_hard_measures_bias_by_cosine_and_passes_over_vectors_of_zeros() 
     assert np.isfinite(found.right).all()
     mean = vectors.mean(axis=0, dtype=np.float64)
     np.testing.assert_allclose(found.shift, mean - found.right.T @ (found.right @ mean), atol=1e-6)
+
+
+def test_of_components_that_hide_the_concept_alike_double_hard_takes_the_largest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("densray.debiasing._removers.cluster_accuracy", lambda *_, **__: 0.5)
+    X = SPACE.vectors.astype(np.float64)
+    found = double_hard(SPACE.vectors, [(row, row + 1) for row in range(0, 40, 2)])
+    assert abs(found.right[0] @ np.linalg.svd(X - X.mean(axis=0))[2][0]) == pytest.approx(1.0, abs=1e-5)

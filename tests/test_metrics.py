@@ -298,4 +298,6 @@ def test_the_weighted_auc_is_the_share_of_pairs_by_weight() -> None:
         u = weights[:, column]
         won = u[0] * (u[2] + u[3] + u[4]) + u[1] * (0.5 * u[2] + u[4])
         assert found == pytest.approx(won / ((u[0] + u[1]) * (u[2] + u[3] + u[4])), abs=1e-12)
-    assert np.isnan(weighted_auc(y, scores, np.array([[0.0], [0.0], [1.0], [1.0], [1.0]]))).all()
+    np.testing.assert_allclose(weighted_auc(y, scores, 0.01 * weights), weighted_auc(y, scores, weights))
+    with np.errstate(all="raise"):
+        assert np.isnan(weighted_auc(y, scores, np.array([[0.0], [0.0], [1.0], [1.0], [1.0]]))).all()
