@@ -3,7 +3,7 @@
     python scripts/measure_mutations.py                         a sample of every area; about an hour on one core
     python scripts/measure_mutations.py pairs axes              these areas only; the others stay as they are
     python scripts/measure_mutations.py --seed 2 --at-most 20   another sample, of twenty changes in each area
-    python scripts/measure_mutations.py --seed 3 --without 11,12    ... of changes that samples 11 and 12 do not hold
+    python scripts/measure_mutations.py --without FILE,FILE     a sample of changes that earlier runs have not printed
     python scripts/measure_mutations.py --survivors             what no test noticed, after tests were added
 
 No file is touched: a function gets other code, and for what stands outside of functions a module is imported changed.
@@ -459,17 +459,19 @@ def notice_imported(path: str, tree: ast.Module, tests: Sequence[str]) -> tuple[
 
 
 def sample(
-    area: str, seed: int, at_most: int = 10**6, without: Sequence[int] = ()
+    area: str, seed: int, at_most: int = 10**6, without: Sequence[str] = ()
 ) -> Iterator[tuple[str, ast.Module, Change]]:
-    """Yield the changes drawn in an area, each with its file and a tree of its own; none that other samples hold."""
-    possible = [(path, place) for _, path in sources([area]) for place in range(len(changes_in(path)[1]))]
-
-    def draw(of: Sequence[int], seed: int, count: int) -> list[int]:
-        return random.Random(f"{area} {seed}").sample(of, min(count, len(of)))
-
-    every = range(len(possible))
-    held = {number for other in without for number in draw(every, other, TRIED[area])}
-    for number in sorted(draw([each for each in every if each not in held], seed, min(TRIED[area], at_most))):
+    """Yield the changes drawn in an area, each with its file and a tree of its own; none that `without` has printed."""
+    lines = [line for path in without for line in Path(path).read_text("utf-8").splitlines()]
+    tried = {(line.partition(":")[0], line.partition(" ")[2]) for line in lines}
+    possible = []
+    for _, path in sources([area]):
+        before = [text for of, text in tried if of == path]
+        for place, change in enumerate(changes_in(path)[1]):
+            if not any(text.startswith(f"{change.function}: {change.text}: ") for text in before):
+                possible.append((path, place))
+    drawn = random.Random(f"{area} {seed}").sample(range(len(possible)), min(TRIED[area], at_most, len(possible)))
+    for number in sorted(drawn):
         path, place = possible[number]
         tree, changes = changes_in(path)
         yield path, tree, changes[place]
@@ -482,7 +484,7 @@ def changes_in(path: str) -> tuple[ast.Module, list[Change]]:
 
 
 def measure(
-    areas: list[str], seed: int, at_most: int, *, without: Sequence[int] = (), survivors: bool, again: str | None
+    areas: list[str], seed: int, at_most: int, *, without: Sequence[str] = (), survivors: bool, again: str | None
 ) -> None:
     """Try the changes, and keep the counts."""
     kept = json.loads(DATA.read_text("utf-8")) if DATA.exists() else {"named": [], "samples": {}}
@@ -615,7 +617,7 @@ if __name__ == "__main__":
     parser.add_argument("areas", nargs="*", default=list(AREAS))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--at-most", type=int, default=10**6)
-    parser.add_argument("--without", type=lambda text: [int(part) for part in text.split(",")], default=[])
+    parser.add_argument("--without", type=lambda text: text.split(","), default=[])
     parser.add_argument("--survivors", action="store_true")
     parser.add_argument("--reach", nargs="?", const="")
     given = parser.parse_args()

@@ -60,9 +60,11 @@ def test_errors_of_the_mean_difference_of_scores_are_those_of_refits() -> None:
     np.testing.assert_allclose(deviations.T @ deviations, expected.T @ expected, atol=1e-9)
 
 
+@pytest.mark.parametrize("scale", [1.0, 0.05])
 @pytest.mark.parametrize("scores", [False, True])
-def test_errors_of_ridge_are_those_of_refits_at_the_same_penalty_per_word(scores: bool) -> None:
+def test_errors_of_ridge_are_those_of_refits_at_the_same_penalty_per_word(scores: bool, scale: float) -> None:
     seeds = planted_seeds(24, 6, share=0.25, scores=scores)
+    seeds = replace(seeds, X=np.float32(scale) * seeds.X)
     penalty = float(make_rotation("ridge").fit(seeds.X, seeds.y).penalty_)
     whole = Ridge(penalty).fit(seeds.X.astype(np.float64), seeds.values).coef_
     deviations = _ridge_deviations(seeds, penalty)

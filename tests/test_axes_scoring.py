@@ -42,6 +42,10 @@ def test_equal_vectors_share_a_rank() -> None:
     space = WordSpace(list("abcde"), [[2, 0], [2, 0], [0, 1], [-1, 0], [-2, 1]])
     lexicon = Lexicon({"a": 1, "b": 1, "d": -1, "e": -1})
     assert induce(space, lexicon, method="mean-difference").rank.tolist()[:2] == [1, 1]
+    many = WordSpace([f"w{row}" for row in range(6)], [[3.0, 0.0], *[[1.0, 1.0]] * 4, [-1.0, 0.0]])
+    ranking = score_vocabulary(many, AxisModel(np.array([1.0, 0.0])), method="given")
+    assert ranking.rank.tolist() == [1, 2, 2, 2, 2, 6]  # the best of their places
+    assert ranking.percentile[1] == pytest.approx(100 * 5 / 6)
 
 
 def test_large_spaces_are_read_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from densray import MeanDifference, WordSpace
-from densray._leace import leace, leace_beside
+from densray._leace import _shrunk, leace, leace_beside
 from densray.erasure import Erasure, Removal, equalized
 from densray.errors import CoverageError, DensRayError, LabelError, SpaceError, VectorError
 
@@ -214,6 +214,16 @@ def test_a_correlation_below_one_in_a_hundred_is_taken_for_rounding(correlation:
     np.testing.assert_allclose(found.erase(rows)[:, 0], rows[:, 0] if rank == 0 else 0.0, atol=1e-8)
 
 
+@pytest.mark.parametrize("correlation", [0.0096, 0.0099])
+def test_the_bound_of_correlations_is_that_of_leaces_authors_for_few_rows_too(correlation: float) -> None:
+    torch, theirs = pytest.importorskip("torch"), pytest.importorskip("concept_erasure")
+    rows, labels = correlated(correlation, n=20)  # the bound lies at 0.00975: labels are divided by n, rows by n - 1
+    eraser = theirs.LeaceEraser.fit(torch.from_numpy(rows), torch.from_numpy(labels / labels.std()), shrinkage=False)
+    found = leace(rows, labels, shrinkage=False)
+    assert found.rank == int(torch.linalg.matrix_rank(eraser.proj_left @ eraser.proj_right))
+    assert found.rank == (correlation > 0.00975)
+
+
 def test_leace_takes_rows_of_any_numbers_and_refuses_what_are_none() -> None:
     random = np.random.default_rng(2)
     whole = random.integers(-9, 10, size=(50, 3))
@@ -251,3 +261,68 @@ def test_leace_beside_others_is_leace_in_the_mean_of_the_covariances(keeps: bool
     change = np.outer(whiten @ read, np.linalg.inv(whiten) @ u) / (read @ u)
     found = leace_beside(rows, z, others, keep=(kept, k) if keeps else None)
     np.testing.assert_allclose(found.erase(others), others - (others - rows.mean(axis=0)) @ change, atol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e-3, 1.0, 1e4])
+@pytest.mark.parametrize("shape", [(30, 6), (8, 12)], ids=str)
+def test_a_covariance_is_shrunk_as_leaces_authors_do_whatever_its_scale(shape: tuple[int, int], scale: float) -> None:
+    torch, theirs = pytest.importorskip("torch"), pytest.importorskip("concept_erasure.shrinkage")
+    random = np.random.default_rng(4)
+    rows = scale * random.normal(size=shape) @ random.normal(size=(shape[1], shape[1]))
+    covariance = np.cov(rows.T, bias=True)
+    expected = theirs.optimal_linear_shrinkage(torch.from_numpy(covariance), shape[0]).numpy()
+    np.testing.assert_allclose(_shrunk(covariance, shape[0]), expected, rtol=1e-6, atol=1e-9 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("shrinkage", [True, False])
+def test_leace_leaves_alone_what_does_not_vary(shrinkage: bool) -> None:
+    random = np.random.default_rng(5)
+    y = np.tile([1.0, -1.0], 15)
+    same = np.full((30, 3), 2.0)
+    found = leace(same, y, shrinkage=shrinkage)
+    np.testing.assert_array_equal(found.erase(same), same)
+    rows = random.normal(size=(30, 5))
+    rows[:, 0] += 2 * y
+    rows[:, 3], rows[:, 4] = 7.0, rows[:, 0] + rows[:, 1]  # a column that does not vary, and one that follows others
+    erased = leace(rows, y, shrinkage=shrinkage).erase(rows)
+    assert np.abs(y @ rows).max() > 10  # the control
+    np.testing.assert_allclose((y - y.mean()) @ erased, 0.0, atol=1e-6)
+    np.testing.assert_allclose(erased.mean(axis=0), rows.mean(axis=0), atol=1e-9)
+    np.testing.assert_allclose(erased[:, 3], 7.0, atol=1e-6)
+
+
+def test_leace_beside_others_takes_few_rows_of_many_dimensions_and_names_labels_that_do_not_fit() -> None:
+    random = np.random.default_rng(6)
+    rows, others, kept = (random.normal(size=(n, 40)) for n in (8, 9, 7))
+    z, k = np.tile([1.0, -1.0], 4), np.arange(7.0)
+    for keep in (None, (kept, k)):
+        erased = leace_beside(rows, z, others, keep=keep).erase(rows)
+        assert np.abs(z @ rows).max() > 3  # the control
+        np.testing.assert_allclose(z @ erased, 0.0, atol=1e-6)
+    with pytest.raises(LabelError, match=r"one finite label per row of X \(7 rows\)"):
+        leace_beside(rows, z, others, keep=(kept, k[:6]))
+    with pytest.raises(LabelError, match=r"one finite label per row of X \(8 rows\)"):
+        leace_beside(rows, z[:7], others)
+    columns = np.column_stack([k, k**2])
+    with pytest.raises(LabelError, match="one column of labels is needed"):
+        leace_beside(rows, z, others, keep=(kept, columns))
+    with pytest.raises(LabelError, match="one column of labels is needed"):
+        leace_beside(kept, columns, others)
+
+
+def test_words_of_one_vector_are_put_in_one_place_and_others_apart_however_near_they_were() -> None:
+    erasure = Erasure.along(np.eye(2)[:1])
+    same = equalized(space_of([[3.0, 4.0], [3.0, 4.0]]), erasure, [("w0", "w1")])
+    np.testing.assert_allclose([same["w0"], same["w1"]], [[0.0, 4.0]] * 2, atol=1e-6)
+    near = equalized(space_of([[3.0, 4.0], [3.00001, 4.0]]), erasure, [("w0", "w1")])
+    np.testing.assert_allclose([near["w0"], near["w1"]], [[-3.0, 4.0], [3.0, 4.0]], atol=1e-4)
+
+
+def test_pairs_to_equalise_need_a_space_and_half_precision_takes_a_strength() -> None:
+    with pytest.raises(CoverageError, match="None of the 1 pairs"):
+        Removal.of(ROTATION, equalize=[("w0", "w1")])
+    halves = X.astype(np.float16)
+    erased = Erasure.of(ROTATION).erase(halves, strength=0.25)
+    assert erased.dtype == np.float16
+    np.testing.assert_allclose(erased[:, 0], 0.75 * X[:, 0], atol=2e-3)
+    np.testing.assert_array_equal(erased[:, 1:], halves[:, 1:])

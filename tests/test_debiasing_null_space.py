@@ -131,3 +131,14 @@ def test_from_a_thousand_words_on_one_fifth_is_left_out(n: int, monkeypatch: pyt
     X = np.column_stack([y, np.arange(n) % 7])
     assert _is_above_chance(X, y)
     assert fitted == ([800] if n == 1000 else [799, 799, 799, 799, 800])
+
+
+def test_one_axis_is_removed_even_where_words_cannot_be_told_apart() -> None:
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(60, 4)), np.tile([1.0, -1.0], 30)
+    assert not _is_above_chance(X, y)  # the control
+    with pytest.warns(SignalWarning, match=r"inlp stopped after 1 of 3 axes: .* Ask for 1, or give more words"):
+        assert inlp(X, y, 3).rank == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert inlp(X, y, 1).rank == 1

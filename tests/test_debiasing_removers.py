@@ -15,7 +15,7 @@ from densray._leace import leace_beside
 from densray.datasets import load_lexicon, load_pairs, load_space, load_word_list
 from densray.debiasing import REMOVERS, Removal, equalized, leace, make_remover
 from densray.debiasing._recovery import cluster_accuracy
-from densray.debiasing._removers import double_hard
+from densray.debiasing._removers import _most_biased, double_hard
 from densray.erasure import Erasure
 from densray.errors import DensRayError, LabelError, LexiconError, SignalWarning, SpaceError, TaskError, VectorError
 from densray.formats import read_space, rewrite, write_space
@@ -465,3 +465,15 @@ def test_of_components_that_hide_the_concept_alike_double_hard_takes_the_largest
     X = SPACE.vectors.astype(np.float64)
     found = double_hard(SPACE.vectors, [(row, row + 1) for row in range(0, 40, 2)])
     assert abs(found.right[0] @ np.linalg.svd(X - X.mean(axis=0))[2][0]) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_of_words_biased_alike_the_first_of_the_space_are_taken_for_the_low_side() -> None:
+    vectors = np.zeros((60, 2), dtype=np.float32)
+    vectors[:, 1] = np.arange(1, 61)  # at right angles to the direction
+    biased, sides = _most_biased(vectors, np.array([1.0, 0.0]), 5)
+    assert biased[:, 1].tolist() == [1, 2, 3, 4, 5, 56, 57, 58, 59, 60]
+    assert sides.tolist() == [False] * 5 + [True] * 5
+    assert len(_most_biased(vectors, np.array([1.0, 0.0]), 500)[0]) == 60  # thirty of either side, and no more
+    vectors[30], vectors[31] = (0.1, 0.1), (50.0, -80.0)
+    biased, _ = _most_biased(vectors, np.array([1.0, 0.0]), 2)
+    assert biased[2:].tolist() == [[50.0, -80.0], pytest.approx([0.1, 0.1])]  # by cosine, not by length

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+import warnings
 from itertools import combinations
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import optimize, stats
 from sklearn.metrics import roc_auc_score
 
 from densray import metrics
@@ -217,26 +218,29 @@ def test_a_word_without_which_all_labels_are_equal_is_left_out_of_the_jackknife(
     tau = tau_by_pairs(gold, scores)
     half = stats.t.ppf(0.975, 1) * error / (1.0 - tau**2)
     expected = np.tanh(np.arctanh(tau) - half), np.tanh(np.arctanh(tau) + half)
-    assert tau_interval(gold, scores, groups=pair) == pytest.approx(expected, abs=1e-12)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert tau_interval(gold, scores, groups=pair) == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("grouped", [False, True])
-def test_the_auc_interval_is_that_of_placements_on_the_scale_of_log_odds(grouped: bool) -> None:
+@pytest.mark.parametrize("groups", [None, GROUPS, GROUPS % 2], ids=["words", "groups", "two groups"])
+def test_the_auc_interval_is_that_of_placements_on_the_scale_of_log_odds(groups: NDArray[np.int64] | None) -> None:
     """DeLong et al. 1988 with Welch's degrees of freedom; Obuchowski 1997 where words go together."""
     gold = np.array([1, 1, -1, -1, -1, 1, 1, -1, -1, 1, -1, -1])
     scores = np.array([2.0, 0.0, 1.0, -1.0, 0.0, 3.0, 1.5, 2.5, -2.0, 1.0, 1.0, 0.5])
     high, low = gold > 0, gold < 0
     wins = (scores[high][:, None] > scores[low]) + 0.5 * (scores[high][:, None] == scores[low])
     value, m, n = wins.mean(), int(high.sum()), int(low.sum())
-    if grouped:
-        one, other = np.zeros(7), np.zeros(7)
-        np.add.at(one, GROUPS[high], wins.mean(axis=1) - value)
-        np.add.at(other, GROUPS[low], wins.mean(axis=0) - value)
-        groups_high, groups_low = len(set(GROUPS[high])), len(set(GROUPS[low]))
+    if groups is not None:
+        count = len(set(groups))
+        one, other = np.zeros(count), np.zeros(count)
+        np.add.at(one, groups[high], wins.mean(axis=1) - value)
+        np.add.at(other, groups[low], wins.mean(axis=0) - value)
+        groups_high, groups_low = len(set(groups[high])), len(set(groups[low]))
         variance = groups_high / (groups_high - 1) * (one @ one) / m**2
         variance += groups_low / (groups_low - 1) * (other @ other) / n**2
-        variance += 2 * 7 / 6 * (one @ other) / (m * n)
-        freedom = 6.0
+        variance += 2 * count / (count - 1) * (one @ other) / (m * n)
+        freedom = count - 1.0
     else:
         parts = wins.mean(axis=1).var(ddof=1) / m, wins.mean(axis=0).var(ddof=1) / n
         variance = sum(parts)
@@ -244,7 +248,7 @@ def test_the_auc_interval_is_that_of_placements_on_the_scale_of_log_odds(grouped
     half = stats.t.ppf(0.95, freedom) * 1.2 * np.sqrt(variance) / (value * (1.0 - value))
     odds = np.log(value / (1.0 - value))
     expected = 1 / (1 + np.exp(half - odds)), 1 / (1 + np.exp(-half - odds))
-    found = auc_interval(gold, scores, level=0.9, inflation=1.2, groups=GROUPS if grouped else None)
+    found = auc_interval(gold, scores, level=0.9, inflation=1.2, groups=groups)
     assert found == pytest.approx(expected, abs=1e-12)
 
 
@@ -263,6 +267,15 @@ def test_one_word_above_two_by_luck_has_the_auc_of_lehmanns_alternatives() -> No
     assert tau_interval([1, 2, 3], [1, 2, 3]) == pytest.approx((4 / 41 - 1, 1.0))
     assert tau_interval([1, 2, 3], [3, 2, 1]) == pytest.approx((-1.0, 1 - 4 / 41))
     assert auc_interval([1, -1, -1], [2.0, 1.0, 0.0], level=0.9).low == pytest.approx(2 / 21)
+
+
+@pytest.mark.parametrize(("size", "low"), [(4, 2), (5, 3), (6, 3), (7, 4)])
+def test_faultless_scores_have_the_interval_of_halves_apart_without_a_fault(size: int, low: int) -> None:
+    """Half of the words, rounded down, above the others: Γ(x+1) Γ(m+1) / Γ(x+m+1) = 0.025 at x = n₋/θ."""
+    m = size - low
+    x = optimize.brentq(lambda x: np.prod([(k + 1) / (x + k + 1) for k in range(m)]) - 0.025, 1e-6, 1e6)
+    found = tau_interval(range(size), range(size))
+    assert found == pytest.approx((2 * low / (low + x) - 1, 1.0), abs=1e-9)
 
 
 def test_a_percentile_interval_leaves_out_two_and_a_half_percent_either_way() -> None:

@@ -57,9 +57,8 @@ def double_hard(
     if not pair_rows:
         raise TaskError("double-hard debiasing was given no pairs; it needs pairs such as ('he', 'she').")
     mean = vectors.mean(axis=0, dtype=np.float64)
-    firsts, seconds = (vectors[[pair[side] for pair in pair_rows]].astype(np.float64) - mean for side in (0, 1))
+    firsts, seconds = (vectors[[pair[side] for pair in pair_rows]].astype(np.float64) for side in (0, 1))
     biased, labels = _most_biased(vectors, firsts.mean(axis=0) - seconds.mean(axis=0), n_words)
-    biased = biased - mean
     components = _principal_components(vectors, mean, min(n_candidates, vectors.shape[1] - 1))
     best, lowest = None, np.inf
     for component in components:
@@ -90,9 +89,7 @@ def _pair_axis(firsts: Matrix, seconds: Matrix, component: Matrix) -> Matrix:
     """Return the direction of the pairs once a component is gone."""
     sides = [side - np.outer(side @ component, component) for side in (firsts, seconds)]
     labels, groups = np.repeat([1.0, -1.0], len(firsts)), np.tile(np.arange(len(firsts)), 2)
-    axis = PairDirection().fit(np.vstack(sides), labels, groups=groups).components_[0]
-    axis = axis - (axis @ component) * component
-    return np.asarray(axis / np.linalg.norm(axis))
+    return np.asarray(PairDirection().fit(np.vstack(sides), labels, groups=groups).components_[0])
 
 
 def inlp(X: NDArray[np.floating], y: NDArray[np.floating], n_axes: int = 10) -> Erasure:
