@@ -581,15 +581,16 @@ def try_named(path: str, old: str, new: str, reach: Mapping[str, Any]) -> dict[s
 def tables() -> dict[str, str]:
     """Return the tables of the page on reliability: counts by area, and what no test noticed."""
     samples = list(json.loads(DATA.read_text("utf-8"))["samples"].values())
-    titles = ("area", "possible", "sample", "tried", "same result", "noticed at first", "noticed now", "share now")
+    titles = ("area", "possible", "sample", "tried", "same result", "noticed at first", "share at first", "noticed now")
     lines = [f"| {' | '.join(titles)} |", "| --- |" + " ---: |" * (len(titles) - 1)]
     for area in AREAS:
         for number, one in enumerate((one[area] for one in samples if area in one), 1):
             same = sum(row["reason"].startswith(SAME) for row in one["survivors"])
-            low, high = share_interval(one["killed"], one["tried"] - same)
-            counts = f"{one['tried']} | {same} | {one['killed_at_first']} | {one['killed']}"
-            share = f"{one['killed'] / (one['tried'] - same):.0%} ({low:.0%} to {high:.0%})"
-            lines.append(f"| {area} | {one['possible']:,} | {number} | {counts} | {share} |")
+            first, others = one["killed_at_first"], one["tried"] - same
+            low, high = share_interval(first, others)
+            share = f"{first / others:.0%} ({low:.0%} to {high:.0%})"
+            counts = f"{one['tried']} | {same} | {first} | {share} | {one['killed']}"
+            lines.append(f"| {area} | {one['possible']:,} | {number} | {counts} |")
     rows = [row for one in samples for area in AREAS for row in one.get(area, {"survivors": []})["survivors"]]
     listed = ["| module | function | change | why it stays |", "| --- | --- | --- | --- |"]
     for row in {row_key(row): row for row in rows}.values():

@@ -141,4 +141,4 @@ def test_one_axis_is_removed_even_where_words_cannot_be_told_apart() -> None:
         assert inlp(X, y, 3).rank == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert inlp(X, y, 1).rank == 1
+        assert (inlp(X, y, 1).rank, inlp(X, y, 1).name) == (1, "inlp")

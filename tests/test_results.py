@@ -129,9 +129,8 @@ def test_of_changes_to_the_source_nine_in_ten_are_noticed_and_the_others_have_a_
     kept = json.loads((ROOT / "docs" / "mutations.json").read_text("utf-8"))
     script = runpy.run_path(str(ROOT / "scripts" / "measure_mutations.py"))
     assert [row["killed"] for row in kept["named"]] == [True] * len(script["NAMED"])
-    first, *others = kept["samples"].values()
-    assert set(first) == set(script["AREAS"])
-    for area, found in [pair for sample in (first, *others) for pair in sample.items()]:
+    samples = list(kept["samples"].values())
+    for area, found in [pair for sample in samples for pair in sample.items()]:
         files = {path for _, path in script["sources"]([area])}
         assert all((ROOT / path).is_file() for path in files)
         assert found["killed"] == found["tried"] - len(found["survivors"])
@@ -139,6 +138,8 @@ def test_of_changes_to_the_source_nine_in_ten_are_noticed_and_the_others_have_a_
         for row in found["survivors"]:
             assert row["module"] in files
             assert row["reason"], row
-    for area, found in first.items():
+    last = {area: found for sample in samples for area, found in sample.items()}  # no test was written for these
+    assert set(last) == set(script["AREAS"])
+    for area, found in last.items():
         same = [row for row in found["survivors"] if row["reason"].startswith(script["SAME"])]
-        assert found["killed"] >= 0.9 * (found["tried"] - len(same)), area
+        assert found["killed_at_first"] >= 0.9 * (found["tried"] - len(same)), area
