@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, NamedTuple
+from functools import cached_property
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,12 @@ class LineParser:
             else {word.encode(self.options.encoding, "replace").split(self.separator)[0] for word in wanted}
         )
 
+    @cached_property
+    def _schema(self) -> dict[str, Any]:
+        import polars as pl
+
+        return {"": pl.String} | {str(axis): pl.Float32 for axis in range(self.width)}
+
     def parse(
         self,
         text: bytes,
@@ -73,33 +80,15 @@ class LineParser:
             yield from ((piece, None) for piece in pieces)
 
     def _vectors(self, text: bytes) -> NDArray[np.float32] | None:
-        """Return the numbers of lines if each is a word and its `width` of them, None if any is not."""
-        import polars as pl
-
+        """Return the numbers of lines if each has its `width` of them, None if any has not."""
         blank = self.separator + b"\n"
         if text[: text.index(b"\n") + 1].endswith(blank):
             text = text.replace(blank, b"\n")
-        # One column with an entry for every word and number: what takes polars least. A word keeps the line end before
-        # it, so that not even 1984 is a number; where one is missing or too many, a word stands in a number's place.
-        marked = b"\n" + text[:-1].replace(b"\n", blank)
-        try:
-            entries = pl.read_csv(
-                marked,
-                separator="\x01",
-                eol_char=self.separator.decode(),
-                has_header=False,
-                quote_char=None,
-                encoding="utf8-lossy",  # words are decoded elsewhere; here they only must not stand in the way
-                schema={"": pl.Float32},
-                ignore_errors=True,
-            )
-        except pl.exceptions.PolarsError:
+        # Enough separators in all, and none too few anywhere (those give NaN): as many as needed everywhere.
+        if _count(text, self.separator) != _count(text, b"\n") * self.width:
             return None
-        found = entries.to_series().to_numpy()
-        if len(found) % (self.width + 1):
-            return None
-        found = found.reshape(-1, self.width + 1)
-        return found[:, 1:] if np.isnan(found[:, 0]).all() and np.isfinite(found[:, 1:]).all() else None
+        vectors = self._numbers(text)
+        return None if vectors is None or not np.isfinite(vectors).all() else vectors
 
     def _regular_block(self, text: bytes, vectors: NDArray[np.float32] | None, line: int) -> Block | None:
         """Return the block if there are vectors, one for each line, and every word is text."""
@@ -110,6 +99,26 @@ class LineParser:
         if len(vectors) != len(words) or None in decoded:
             return None
         return Block(decoded, vectors, range(line, line + len(words)))  # type: ignore[arg-type]
+
+    def _numbers(self, text: bytes) -> NDArray[np.float32] | None:
+        """Return the numbers of regular lines, or None where one does not parse."""
+        import polars as pl
+
+        if text.startswith(b"\xef\xbb\xbf"):
+            return None  # polars would take the first word's beginning for a byte-order mark
+        try:
+            frame = pl.read_csv(
+                text,
+                separator=self.separator.decode(),
+                has_header=False,
+                quote_char=None,
+                encoding="utf8-lossy",  # words are decoded elsewhere; here they only must not stand in the way
+                schema=self._schema,
+                columns=list(range(1, self.width + 1)),
+            )
+        except pl.exceptions.PolarsError:
+            return None
+        return frame.to_numpy()
 
     def _parse_each(self, text: bytes, line: int, offset: int, allowed: int | None) -> tuple[Block, int]:
         """Return the block of the wanted lines and how many rows were passed; a line that is wrong is named."""
@@ -161,8 +170,8 @@ class LineParser:
             for word, entry in zip(decoded, lines, strict=True)
             if word is not None and (wanted is None or word in wanted)
         ]
-        vectors = self._vectors(b"".join(entry.numbers + b"\n" for _, entry in chosen)) if chosen else None
-        if vectors is None or len(vectors) != len(chosen):
+        vectors = self._numbers(b"".join(entry.numbers + b"\n" for _, entry in chosen)) if chosen else None
+        if vectors is None or len(vectors) != len(chosen) or not np.isfinite(vectors).all():
             chosen = [(word, entry) for word, entry in chosen if self._is_numeric(entry)]
             values = [[float(token) for token in entry.numbers.split(self.separator)[1:]] for _, entry in chosen]
             with np.errstate(over="ignore"):
@@ -200,6 +209,10 @@ def _head(text: bytes, lines: int) -> bytes:
     return text if len(ends) <= lines else text[: ends[lines - 1] + 1]
 
 
+def _count(text: bytes, byte: bytes) -> int:
+    return int(np.count_nonzero(np.frombuffer(text, np.uint8) == byte[0]))
+
+
 def _numbered(text: bytes, line: int, offset: int) -> Iterator[tuple[int, bytes, int]]:
     """Yield number, content and first byte of each line that is not blank, without blanks at its end."""
     for number, raw in enumerate(text.split(b"\n")[:-1], start=line):
@@ -214,7 +227,7 @@ def _shown(text: bytes) -> str:
 
 
 _LONGEST_LINE = 1 << 26
-_TEXT_BYTES = 3 << 18  # polars needs several times this beside the matrix, for each piece that is parsed ahead
+_TEXT_BYTES = 5 << 18  # polars needs several times this beside the matrix, for each piece that is parsed ahead
 
 
 def read_word2vec_text(source: Source, options: ReadOptions) -> SpaceStream:
