@@ -9,7 +9,7 @@ import pytest
 
 from commands import paths_of, run_for_json
 from densray.cli.entry import run
-from densray.states import Continuations, Intervention, LabelledTexts, load_model, remove_preference
+from densray.states import Continuations, Intervention, LabelledTexts, load_model, model_checksum, remove_preference
 from tiny_models import make_model, make_tokenizer, torch
 
 WHO = ("the nurse", "a doctor", "the film", "a nurse", "the doctor", "a film")
@@ -253,3 +253,37 @@ def test_a_sweep_may_be_meant_for_another_model(
         "3",
     )
     assert told["points"][0]["cost"] == pytest.approx(0.0, abs=1e-9)  # a strength of 0 changes nothing
+
+
+@pytest.mark.parametrize("command", [("intervene",), ("sweep", "--strengths", "1")])
+def test_what_is_saved_for_another_model_is_refused_by_the_first(
+    files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command
+) -> None:
+    monkeypatch.chdir(files)
+    path, other = tmp_path / "moved.safetensors", load_model("other")
+    asked = [command[0], "other", "removal.safetensors", *TESTS, *command[1:], "--any-model", "--save", str(path)]
+    run_for_json(capsys, *asked)
+    saved = Intervention.load(path)
+    assert (saved.model, saved.checksum) == (other.name, model_checksum(other.model))
+    assert run([command[0], "model", str(path), *TESTS, *command[1:]]) == 2
+    assert "has other weights" in capsys.readouterr().err
+
+
+def test_an_intervention_is_judged_on_columns_of_other_names(
+    files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(files)
+    renamed = Path("prompts.csv").read_text().replace("text,label,group,template", "prompt,share,job,form")
+    (tmp_path / "named.csv").write_text(renamed)
+    columns = ["--text-column", "prompt", "--label-column", "share", "--group-column", "job"]
+    asked = ["intervene", "model", "removal.safetensors", "--texts", "ordinary.txt", "--prompts"]
+    told = run_for_json(capsys, *asked, tmp_path / "named.csv", *columns)
+    assert told["evaluation"]["rows_found"] == run_for_json(capsys, *asked, "prompts.csv")["evaluation"]["rows_found"]
+
+
+def test_labels_beside_a_saved_intervention_are_refused(
+    files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(files)
+    assert run(["intervene", "model", "removal.safetensors", *TESTS, "--labels", "absent.csv"]) == 2
+    assert "--labels given with removal.safetensors" in capsys.readouterr().err

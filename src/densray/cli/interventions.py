@@ -98,7 +98,7 @@ class Judged(Asked):
         Path | None, typer.Option(metavar="FILE", help="Labelled texts of another concept, which should stay.")
     ] = None
 
-    def tests(self, columns: PromptColumns | None = None) -> InterventionTests | None:
+    def tests(self, columns: PromptColumns) -> InterventionTests | None:
         """Return the texts as tests; None where none are given. `columns` are those of prompts and definitions."""
         from densray.errors import TaskError
         from densray.states import Continuations, InterventionTests, LabelledTexts
@@ -111,7 +111,7 @@ class Judged(Asked):
                 )
             return None
         made: dict[str, Any] = {}
-        named = asdict(columns or PromptColumns())
+        named = asdict(columns)
         if self.prompts is not None:
             made["stereotypes"] = Continuations.read(self.prompts, *self.continuations, **named)
         if self.definitions is not None:
@@ -135,7 +135,7 @@ def intervene(
     ],
     change: Change,
     judged: Judged,
-    columns: LabelColumns,
+    columns: PromptColumns,
     answer: Answer,
     labels: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Labels of the texts, where FOLDER holds none.")
@@ -164,12 +164,12 @@ def intervene(
         raise TaskError("nothing is asked for. Give --generate a prompt, --texts a file of texts, or --save a file.")
     if save is not None:
         check_output(save, overwrite=overwrite)
-    tests = judged.tests()
+    tests = judged.tests(columns)
     made = _make(source, change, labels, columns)
     if save is not None:
         made.check_path(save, made.operation)
-    made = replace(made, checksum="") if any_model else made
-    loaded = _load(model, [made], device, answer)
+    loaded = _load(model, device, answer)
+    made = _meant_for(loaded, made, any_model=any_model)
     told: dict[str, Any] = {"operation": made.operation, "layers": made.layers, "strength": made.strength}
     told |= {"model": loaded.name, "path": save, "generated": [], "evaluation": None}
     if save is not None:
@@ -197,16 +197,20 @@ def intervene(
         show(result, as_json=False, quiet=answer.quiet)
 
 
-def _load(model: str, made: Sequence[Intervention], device: str | None, answer: Answer) -> LoadedModel:
-    """Load a model; refuse, before anything is computed, another one than was meant, or one without such a layer."""
+def _load(model: str, device: str | None, answer: Answer) -> LoadedModel:
     from densray.states import load_model
 
     with progress_bar(f"Loading {model}", quiet=answer.quiet):
-        loaded = load_model(model, device=device, sentence_encoder=False)
-    for each in made:
-        with each.applied(loaded.model):
-            pass
-    return loaded
+        return load_model(model, device=device, sentence_encoder=False)
+
+
+def _meant_for(loaded: LoadedModel, made: Intervention, *, any_model: bool) -> Intervention:
+    """Return an intervention on this model; refuse, before anything is computed, one of another, unless any will do."""
+    from densray.states import model_checksum
+
+    with made.applied(loaded.model, any_model=any_model):
+        pass
+    return replace(made, model=loaded.name, checksum=model_checksum(loaded.model)) if any_model else made
 
 
 def _make(source: Path, change: Change, labels: Path | None, columns: LabelColumns) -> Intervention:
@@ -217,6 +221,7 @@ def _make(source: Path, change: Change, labels: Path | None, columns: LabelColum
     asked = change.operation
     if source.is_file():
         given = [f"--{name}" for name in ("remove", "add", "scale", "clamp", "method") if getattr(change, name)]
+        given += ["--labels"] if labels is not None else []
         if given:
             raise TaskError(f"{', '.join(given)} given with {source.name}, which says what it does. Leave it out.")
         saved = Intervention.load(source)
@@ -295,7 +300,7 @@ def remove_preference(
     kept = None if keep is None else two_classes(LabelledTexts.read(keep), keep.name)
     preference = Continuations(given, *asked.continuations, [0.0] * len(given))
     note(f"Writing {output} at the end", quiet=answer.quiet)
-    loaded = _load(model, [], device, answer)
+    loaded = _load(model, device, answer)
     with progress_bar("Learning layer by layer", quiet=answer.quiet) as progress:
         made = learn(
             loaded.model,
@@ -369,9 +374,8 @@ def sweep(
     tried = _to_try(files, layers or [])
     for each in tried.values() if save is not None else ():
         each.check_path(save or "", each.operation)
-    if any_model:
-        tried = {name: replace(each, checksum="") for name, each in tried.items()}
-    loaded = _load(model, list(tried.values()), device, answer)
+    loaded = _load(model, device, answer)
+    tried = {name: _meant_for(loaded, each, any_model=any_model) for name, each in tried.items()}
     bounds = {"at_most": at_most, "keep_at_least": keep_at_least}
     with progress_bar(f"Trying {len(tried) * len(amounts)} points", quiet=answer.quiet) as progress:
         points, result = sweep_interventions(

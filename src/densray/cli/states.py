@@ -244,7 +244,8 @@ def labelled_states(read: States, labels: Path | None, columns: LabelColumns) ->
     from densray.states import LabelledTexts
 
     if labels is not None:
-        return read.labelled(*LabelledTexts.read_labels(labels, **asdict(columns)))
+        named = {"label_column": columns.label_column, "group_column": columns.group_column}
+        return read.labelled(*LabelledTexts.read_labels(labels, **named))
     if read.labels is None:
         raise TaskError(f"{read.folder} holds no labels. Give a file of them, one line per text.")
     return read
