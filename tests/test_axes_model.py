@@ -59,6 +59,15 @@ def test_a_sigmoid_has_the_scale_and_the_origin_of_its_scores(scale: float) -> N
     np.testing.assert_allclose(one.probability(scores), expit(one.slope * scores + one.intercept))
 
 
+@pytest.mark.parametrize("gap", [0.0, 5.0, 50.0])
+def test_a_sigmoid_of_thousands_of_seeds_parted_without_a_fault_is_found(gap: float) -> None:
+    random = np.random.default_rng(0)
+    scores = np.concatenate([random.normal(size=4000) - gap, random.normal(size=4000) + gap])
+    slope, level = models._fit_sigmoid(scores, np.repeat([1e-4, 1.0 - 1e-4], 4000))
+    assert np.isfinite([slope, level]).all()
+    assert slope > 0.0 or gap == 0.0
+
+
 def test_a_sigmoid_balances_its_targets_however_far_and_few_the_seeds_of_a_side_are() -> None:
     """Newton's steps overshoot where a few words lie far from many others."""
     random = np.random.default_rng(0)

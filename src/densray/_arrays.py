@@ -40,6 +40,9 @@ HALVES_AT_ONCE, HALVES_AT_MOST = 1024, 4096
 #: The same of rows that are not centred: with more, a large mean turns the axis by more than samples say.
 UNCENTRED_AT_MOST = 2048
 
+#: Such sums that are added up in float32: more lose digits of a large mean, and copies in float64 take memory.
+PRODUCTS_AT_ONCE = 8
+
 #: Types of two bytes, kept but never multiplied in.
 HALF_TYPES = ("float16", "bfloat16")
 
@@ -112,7 +115,7 @@ def given_rows(X: Array) -> Array:
 
 
 def unconverted_rows(X: Array) -> Array:
-    """Return rows as they were given where nothing but their type was to change, else all of them changed."""
+    """Return rows as given where nothing but their type was to change, else all of them changed."""
     return X.source if isinstance(X, ConvertedRows) and X.change is None else whole_rows(X)
 
 
@@ -269,14 +272,13 @@ def scatter_parts(rows: Array, *, fast: bool = False) -> list[Array]:
     """Return XᵀX as parts of its rows, each from the diagonal on: what lies below is the same, and is not computed.
 
     With `fast`, tensor cores multiply rows of float32 on PyTorch (:func:`tensor_core_products`), which are overwritten.
-    Other arrays are multiplied as they are. Processors and tensor cores make the whole product, in one part.
+    Processors and tensor cores make the whole product, in one part.
     """
     if type_name(rows) in HALF_TYPES or (fast and _is_torch(rows) and type_name(rows) == "float32"):
         size = rows_of_a_product(rows)
         whole = rows.shape[0] // size * size
-        found = [_summed_products(rows[:whole], size)] if whole else []
-        if whole < rows.shape[0]:
-            found.append(_summed_products(rows[whole:], rows.shape[0] - whole))
+        blocks = ((rows[:whole], size), (rows[whole:], rows.shape[0] - whole))
+        found = [_summed_products(block, its_size) for block, its_size in blocks if block.shape[0]]
         return [found[0] if len(found) == 1 else found[0] + found[1]]
     width = int(rows.shape[1])
     count = min(4, width // PART_COLUMNS) if is_foreign(rows) else 1
@@ -315,9 +317,17 @@ def _products(left: Array, right: Array, size: int) -> Array:
 
 
 def _summed_products(rows: Array, size: int) -> Array:
-    """Return XᵀX in float64; of a block's sums, a hundred at most, float32 loses less than each of them has lost."""
-    high, *cross = (found.sum(0).double() for found in tensor_core_products(rows, size))
+    high, *cross = (_sum_of_products(found) for found in tensor_core_products(rows, size))
     return high + cross[0] + cross[0].T if cross else high
+
+
+def _sum_of_products(found: Array) -> Array:
+    """Return a sum of float32 matrices in float64, few of them added in float32 before."""
+    whole = len(found) // PRODUCTS_AT_ONCE * PRODUCTS_AT_ONCE
+    if not whole:
+        return found.sum(0).double()
+    total = found[:whole].reshape(-1, PRODUCTS_AT_ONCE, *found.shape[1:]).sum(1).double().sum(0)
+    return total if whole == len(found) else total + found[whole:].sum(0).double()
 
 
 def joined_scatter(parts: list[Array]) -> Array:
@@ -383,7 +393,7 @@ def in_blocks(
         try:
             part = act(block)
         except Exception as error:
-            if not is_out_of_memory(error):
+            if type(error).__name__ != "OutOfMemoryError":  # PyTorch's and CuPy's
                 raise
             if size <= FEWEST_BLOCK_ROWS:
                 raise DeviceMemoryError(
@@ -432,11 +442,6 @@ def map_rows(
     for _ in in_blocks(X, of_block):
         pass
     return out
-
-
-def is_out_of_memory(error: Exception) -> bool:
-    """Return whether an error of PyTorch or CuPy says that a device has no memory left."""
-    return type(error).__name__ == "OutOfMemoryError"
 
 
 def blocks_of(n_rows: int, size: int = BLOCK_ROWS) -> Iterator[slice]:

@@ -36,7 +36,7 @@ def leace(X: Array, y: ArrayLike, *, shrinkage: bool = True) -> Erasure:
         x \mapsto x - W^{+} U U^\top W (x - \bar{x}),
 
     which leaves the mean where it is and no covariance with the labels. What it takes from :math:`\Sigma_{xx}`,
-    :math:`\Sigma_{xx}^{1/2} U U^\top \Sigma_{xx}^{1/2}`, is never negative: no variance is added.
+    :math:`\Sigma_{xx}^{1/2} U U^\top \Sigma_{xx}^{1/2}`, is never negative: but for shrinkage no variance is added.
 
     Parameters
     ----------

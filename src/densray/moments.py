@@ -81,7 +81,7 @@ class Moments:
         if isinstance(X, ConvertedRows) and X.fast == "as given":  # not converted, and not centred
             common = namespace(X).zeros(X.shape[1], dtype=X.dtype, device=X.device)
         elif is_foreign(X):
-            common = _reference(X, members)
+            common = reference_point(X, members)
         n_rows = int((X if members is None else members).shape[0])
         blocks = in_blocks(X, lambda block: _Sums.of_block(X, weight, factors, members, block, common), n_rows=n_rows)
         if common is not None:
@@ -160,7 +160,7 @@ class _Sums(NamedTuple):
         xp = namespace(X)
         place: Any = block if members is None else members[block]
         part = part_of_rows(X, block) if members is None else take_rows(X, place)
-        reference = _reference(part) if reference is None else reference
+        reference = reference_point(part) if reference is None else reference
         fast = X.fast if isinstance(X, ConvertedRows) else None
         centred = part.source if fast == "as given" else _minus(part, reference, scratch=members is not None)
         total: Array = part.shape[0]
@@ -207,7 +207,7 @@ def _sums(X: Array, y: Array, classes: Any, weight: Array | None, *, centred: bo
     xp = namespace(X)
     shares = [xp.astype(y == value, X.dtype) for value in classes]
     shares = shares if weight is None else [share * weight for share in shares]
-    reference = _reference(X) if centred else None
+    reference = reference_point(X) if centred else None
     both = xp.stack(shares) if hasattr(X, "is_cuda") else None  # PyTorch reads the rows once for both
 
     def of_block(block: slice) -> list[Array]:
@@ -243,7 +243,7 @@ def _is_exact(moments: ClassMoments, X: Array) -> bool:
     return bool(rounding <= LARGEST_AMPLIFICATION * difference)
 
 
-def _reference(X: Array, members: Array | None = None) -> Array:
+def reference_point(X: Array, members: Array | None = None) -> Array:
     """Return the mean of some rows, evenly spread: a point to count from, so that float32 does not cancel."""
     step = max(1, int((X if members is None else members).shape[0]) // REFERENCE_ROWS)
     some = X[::step, :] if members is None else whole_rows(take_rows(X, members[::step]))

@@ -26,7 +26,7 @@ from densray._arrays import (
     to_host,
 )
 from densray.errors import VectorError
-from densray.moments import ClassMoments, LabelMoments, Moments, ScoreMoments
+from densray.moments import ClassMoments, LabelMoments, Moments, ScoreMoments, reference_point
 from densray.pairs import PairWeights
 
 
@@ -125,8 +125,8 @@ def leading_axis(
     known, diagonal, beside = basis[:1, :], [], []
     for step in range(steps):
         image, along = _less_along(A @ basis[step, :], known)
-        if not is_foreign(A):  # once more, where the image nearly lies in what is known; a device is asked in the end
-            image, _ = _less_along(image, known)
+        if not is_foreign(A):  # once more, where the image nearly lies in what is known
+            image, _ = _less_along(image, known)  # on a device every operation takes time: the residual tells there
         length = xp.linalg.vector_norm(image) + TINY
         diagonal.append(along[step])
         beside.append(length)
@@ -228,7 +228,7 @@ class FastSample(NamedTuple):
         rows, origin = given, xp.zeros(width, dtype=X.dtype, device=X.device)
         share = xp.ones(beside * size, dtype=X.dtype, device=X.device) if weight is None else weight[places]
         if X.fast != "as given":
-            origin = given.to(X.dtype).mean(0)
+            origin = reference_point(X, members)
             rows = (given - origin) * share.sqrt()[:, None]
         used, shape = count * size, (count, size, width)
         share = share[:used].reshape(count, size)
@@ -240,15 +240,17 @@ class FastSample(NamedTuple):
         """Return of each sample what is wrong with its scatter times an axis, and with its mean, per unit of weight."""
         share = self.share.double()
         roots, weight = share.sqrt(), share.sum(1, keepdim=True)
+        usual = weight.mean()
         rows = (self.rows.double() - self.origin.double()) * roots[:, :, None]
         high, *cross = self.products
         made = high.double() @ q
         for part in cross:
             made += part.double() @ q + part.double().mT @ q
-        wrong = (made - ((rows @ q)[:, None, :] @ rows)[:, 0]) / weight  # of the squares about the origin
+        wrong = made - ((rows @ q)[:, None, :] @ rows)[:, 0]  # of the squares about the origin
         mean = (roots[:, None, :] @ rows)[:, 0] / weight
         off = self.sums.double() / weight - mean
-        return wrong - mean * (off @ q)[:, None] - off * (mean @ q)[:, None], off
+        wrong -= weight * (mean * (off @ q)[:, None] + off * (mean @ q)[:, None])
+        return wrong / usual, off * weight / usual
 
 
 def fast_angle(
@@ -258,7 +260,7 @@ def fast_angle(
 
     What is wrong with them, E, is seen on some samples of the lower and of the higher class. To first order E turns the
     eigenvector q of A by the part of E q beside q, over the gap to the next eigenvalue. What samples share grows with
-    the rows; by what they differ, rounding is as often up as down, and it grows with their root. Twice the sum of both.
+    the rows; by what they differ, rounding is as often up as down, and it grows with their root. Three times both.
     """
     low, high = (moments.groups[value] for value in sorted(moments.groups))
     shift, total = to_host(high.mean - low.mean), low.weight + high.weight
@@ -276,7 +278,7 @@ def fast_angle(
     shared = turned.mean(axis=0)
     apart = float(np.sum((turned - shared) ** 2)) / max(count - 1, 1)
     size = np.sqrt(max(float(shared @ shared) - apart / count, 0.0) + apart * min(1.0, used / total))
-    return float(np.degrees(2.0 * size / gap)) if gap > 0.0 else 90.0
+    return float(np.degrees(3.0 * size / gap)) if gap > 0.0 else 90.0
 
 
 @dataclass(frozen=True)
