@@ -287,3 +287,16 @@ def test_labels_beside_a_saved_intervention_are_refused(
     monkeypatch.chdir(files)
     assert run(["intervene", "model", "removal.safetensors", *TESTS, "--labels", "absent.csv"]) == 2
     assert "--labels given with removal.safetensors" in capsys.readouterr().err
+
+
+def test_a_strength_that_is_too_large_stays_in_the_table(
+    files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("altair", reason="the extra `figures` (altair) is not installed")
+    monkeypatch.chdir(files)
+    asked = [*SWEEP, *TESTS, "--strengths", "1e38,0.5", "-o", str(tmp_path / "front.svg")]
+    told = run_for_json(capsys, *asked)
+    assert [one["left"] is None for one in told["points"]] == [True, False]
+    assert told["chosen"]["strength"] == 0.5
+    assert run([*asked, "--overwrite"]) == 0
+    assert "such a point is not chosen" in capsys.readouterr().out

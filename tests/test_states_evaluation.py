@@ -27,7 +27,7 @@ from densray.states import (
     sweep_interventions,
 )
 from densray.states._evaluation import _compared, _halves, learn_changes, mark_front
-from densray.states._measures import Figure, _slope, members_of
+from densray.states._measures import Figure, _slope, members_of, rank_correlation
 from tiny_models import N_BLOCKS, WIDTH, make_model, make_tokenizer, torch
 
 TEXTS = ["the nurse said that she was tired", "the film is very good", "the doctor was never tired again"]
@@ -136,6 +136,9 @@ def test_every_part_is_measured_before_and_after_with_an_interval(model):
     assert {row["measure"] for row in result.rows()} >= {"level", "CrowS-Pairs", "definitional prompts", "perplexity"}
     assert result["noun: linear probe, layer 2"].part == "stayed"
     assert result.tables()[0].rows
+    told = {row["what"]: row["value"] for row in result.provenance.table().rows}
+    assert told["texts: held out"] == "3 entries"
+    assert "words used" not in told
     with pytest.raises(KeyError):
         result["no such measure"]
 
@@ -154,6 +157,34 @@ def test_the_cheapest_point_that_keeps_definitions_is_chosen():
     assert choose_point(points[2:]) == 1  # none does both: 0.15 too much left against 0.3 too little kept
     without = [SweepPoint((0,), 1.0, left, cost) for left, cost, _ in found]
     assert choose_point(without) == 2
+
+
+def test_a_point_without_numbers_is_shown_and_never_chosen():
+    prompts = [f"{a} {b} {c}" for a in ("the", "a") for b in ("nurse", "doctor") for c in ("said that", "was", "is")]
+    asked = Continuations(prompts, "he", "she", list(np.random.default_rng(0).random(12)))
+    tests = InterventionTests(TEXTS * 2, stereotypes=asked, definitions=replace(asked, known=[0, 1] * 6))
+    model, plans = make_model("gpt2"), {"first": Intervention("add", {0: LayerChange.along(AXIS)})}
+    points, result = sweep_interventions(model, make_tokenizer(), plans, tests, strengths=(1e30, 0.5))
+    assert [(point.left, point.cost) == (np.inf, np.inf) for point in points] == [True, False]
+    assert [(point.chosen, point.on_front) for point in points] == [(False, False), (True, True)]
+    assert result.strength == 0.5
+    with pytest.raises(TaskError, match="not finite at any strength"):
+        sweep_interventions(model, make_tokenizer(), plans, tests, strengths=(1e30,))
+    unknown = evaluate_intervention(model, make_tokenizer(), plans["first"].at(1e30), tests)["perplexity"]
+    assert np.isnan(unknown.after)
+    assert unknown.interval is None
+
+
+def test_a_point_without_numbers_misses_every_bound_and_large_costs_stay_numbers():
+    assert SweepPoint((0,), 1.0, np.nan, 0.0).missed() == np.inf
+    assert SweepPoint((0,), 1.0, 0.1, 800.0).perplexity_added == np.inf
+    assert SweepPoint((0,), 1.0, 0.1, np.log(2)).perplexity_added == pytest.approx(100.0)
+
+
+def test_odds_that_are_all_the_same_leave_no_correlation():
+    assert rank_correlation(np.array([[0.1, 2.0], [0.5, 2.0], [0.9, 2.0]])) == 0.0
+    assert np.isnan(rank_correlation(np.array([[0.5, 1.0], [0.5, 2.0]])))  # nothing is known to tell them apart
+    assert np.isnan(rank_correlation(np.array([[0.1, 1.0], [0.5, np.nan]])))
 
 
 def test_prompts_of_one_group_are_halved_together(model):
@@ -180,20 +211,19 @@ def test_prompts_of_one_group_are_resampled_together():
     assert wide.high - wide.low == 1.0 > narrow.high - narrow.low
 
 
-def test_the_front_is_drawn_and_the_chosen_point_ringed(model):
+def test_the_front_is_drawn_and_the_chosen_point_ringed():
     pytest.importorskip("altair", reason="the extra `figures` (altair) is not installed")
     points = mark_front(
         [SweepPoint((0, 1, 2), s, left, cost) for s, left, cost in [(0.5, 0.3, 0.01), (1.0, 0.1, 0.1), (2.0, 0.4, 0.2)]]
     )
-    change = Intervention("project", {n: LayerChange.along(AXIS) for n in range(3)}, 1.0)
-    chosen = evaluate_intervention(model, make_tokenizer(), change, InterventionTests(TEXTS))
-    spec = sweep_front(points, chosen).to_dict()
+    told = [replace(point, chosen=number == 1) for number, point in enumerate(points)]
+    spec = sweep_front([*told, SweepPoint((0,), 1e30, np.inf, np.inf)]).to_dict()  # one without numbers has no place
     (line,) = [layer for layer in spec["layer"] if layer.get("mark", {}).get("type") == "line"]
     assert [row["left"] for row in line["data"]["values"]] == [0.3, 0.1]  # the third is beaten
     assert "3 layers 0–2 at 1" in str(spec)
     rings = str(spec).count("datum.marked")
     assert rings > str(sweep_front(points).to_dict()).count("datum.marked")
-    told = [replace(point, name=f"plan {number}", chosen=number == 1) for number, point in enumerate(points)]
+    told = [replace(point, name=f"plan {number}") for number, point in enumerate(told)]
     assert str(sweep_front(told).to_dict()).count("datum.marked") == rings
     assert "plan 1, 3 layers 0–2 at 1" in str(sweep_front(told).to_dict())  # the layers alone do not tell them apart
 

@@ -418,13 +418,13 @@ def _to_try(files: Sequence[Path], layers: Sequence[str]) -> dict[str, Intervent
 
 def _sweep_table(points: Sequence[SweepPoint], bounds: Mapping[str, float]) -> Table:
     """Return a sweep as a table, with the Pareto front and the point that was chosen."""
-    from math import expm1, isnan
+    from math import isfinite, isnan
 
     from densray.report import Column, Table
 
     rows = [
         {"intervention": one.name, "layers": ", ".join(map(str, one.layers)), "strength": one.strength}
-        | {"left": one.left, "cost": 100.0 * expm1(one.cost), "kept": one.kept}
+        | {"left": one.left, "cost": one.perplexity_added, "kept": one.kept}
         | {"place": ", ".join(["front"] * one.on_front + ["chosen"] * one.chosen)}
         for one in points
     ]
@@ -432,6 +432,8 @@ def _sweep_table(points: Sequence[SweepPoint], bounds: Mapping[str, float]) -> T
     if not all(isnan(one.kept) for one in points):
         numbers.append(Column("kept", "definitions kept", decimals=3))
     notes = ["On the half of the tests that chooses; the other half reports the point that was chosen."]
+    if not all(isfinite(one.left) for one in points):
+        notes.append("Where no number stands, the model gives none that is finite; such a point is not chosen.")
     if all(one.missed(**bounds) for one in points):
         notes.append("No point keeps to the bounds: the one that misses them by least was chosen.")
     title = "Layers and strengths: what is left of the concept, and what it costs"

@@ -13,7 +13,7 @@ from densray._leace import leace_beside
 from densray._threads import Progress
 from densray.erasure import Erasure
 from densray.errors import TaskError
-from densray.metrics import Interval, spearman
+from densray.metrics import Interval
 from densray.report import Column, Input, Provenance, Result, Table
 from densray.states._intervention import Intervention, LayerChange
 from densray.states._measures import (
@@ -25,6 +25,7 @@ from densray.states._measures import (
     log_perplexity,
     measures_of,
     members_of,
+    rank_correlation,
     two_classes,
     under,
 )
@@ -234,6 +235,7 @@ def evaluate_intervention(
     measures = list(measures_of(tests))
     generator = np.random.default_rng(random_state)
     rows: list[InterventionRow] = []
+    used = [Input("model", model_name(model), model_checksum(model)), Input("texts", "held out", size=len(tests.texts))]
     for done, measure in enumerate(measures, start=1):
         before = measure(model, tokenizer, None)
         after = measure(model, tokenizer, intervention)
@@ -246,9 +248,7 @@ def evaluate_intervention(
         operation=intervention.operation,
         layers=intervention.layers,
         strength=intervention.strength,
-        provenance=began.finish(
-            inputs=[Input("model", model_name(model), model_checksum(model))], used=len(tests.texts)
-        ),
+        provenance=began.finish(inputs=used),
     )
 
 
@@ -259,8 +259,8 @@ def _compared(
         members = members_of(new)
         drawn = (generator.integers(len(members), size=len(members)) for _ in range(_RESAMPLES))
         draws = [new.figure(new.values[np.concatenate([members[place] for place in places])]) for places in drawn]
-        low, high = np.nanquantile(draws, [0.025, 0.975])
-        interval = Interval(float(low), float(high))
+        known = [draw for draw in draws if not np.isnan(draw)]
+        interval = Interval(*map(float, np.quantile(known, [0.025, 0.975]))) if known else None
         yield InterventionRow(new.part, new.measure, old.value, new.value, interval, new.if_gone, new.meaning)
 
 
@@ -274,7 +274,7 @@ class SweepPoint:
     strength : float
     left, cost : float
         On the half of the tests that may choose: the absolute rank correlation that is left, and log perplexity above
-        that of the model as it is.
+        that of the model as it is; infinite where the model gives no finite numbers.
     kept : float
         AUROC of the definitional prompts on that half; NaN where there are none.
     on_front : bool
@@ -297,7 +297,12 @@ class SweepPoint:
     def missed(self, *, at_most: float = 0.05, keep_at_least: float = 0.9) -> float:
         """Return by how much it misses the two bounds in all; 0 where it keeps to both."""
         lost = 0.0 if np.isnan(self.kept) else max(0.0, keep_at_least - self.kept)
-        return max(0.0, self.left - at_most) + lost
+        return max(0.0, self.left - at_most) + lost if np.isfinite(self.left) else float("inf")
+
+    @property
+    def perplexity_added(self) -> float:
+        """The cost in percent of the perplexity of the model as it is."""
+        return 100.0 * float(np.expm1(self.cost)) if self.cost < 700.0 else float("inf")  # no float64 holds exp(710)
 
 
 def mark_front(points: Sequence[SweepPoint]) -> list[SweepPoint]:
@@ -359,14 +364,17 @@ def sweep_interventions(
     points: list[SweepPoint] = []
     for name, one in tried:
         odds = continuation_log_odds(model, tokenizer, given, one)
-        left = abs(spearman(np.asarray(given.known, dtype=np.float64), odds)) if np.ptp(odds) else 0.0
+        left = abs(rank_correlation(np.column_stack([np.asarray(given.known, dtype=np.float64), odds])))
         cost = log_perplexity(model, tokenizer, choosing.texts, one) - base
-        kept = float("nan")
-        if choosing.definitions is not None:
-            kept = definitional(model, tokenizer, one, choosing.definitions)[0].value
+        right = choosing.definitions
+        kept = float("nan") if right is None else definitional(model, tokenizer, one, right)[0].value
+        if not np.isfinite([left, cost, 0.0 if right is None else kept]).all():
+            left = cost = float("inf")  # the model says nothing any more: such a point is shown, and never chosen
         points.append(SweepPoint(one.layers, one.strength, left, cost, kept, name=name))
         if progress is not None:
             progress(len(points), len(tried))
+    if not np.isfinite([point.left for point in points]).any():
+        raise TaskError("the odds or the perplexity are not finite at any strength that is tried. Try smaller ones.")
     best = choose_point(points, at_most=at_most, keep_at_least=keep_at_least)
     points[best] = replace(points[best], chosen=True)
     result = evaluate_intervention(model, tokenizer, tried[best][1], reporting, random_state=random_state)
@@ -418,17 +426,16 @@ def _both_answers(given: Continuations, halves: NDArray[np.int64]) -> bool:
     return all(len(np.unique(known[halves == part])) > 1 and np.sum(halves == part) > 2 for part in (0, 1))
 
 
-def sweep_front(points: Sequence[SweepPoint], chosen: InterventionResult | None = None, *, title: str = "") -> Any:
-    """Return a sweep as a chart: what is left of the concept against the cost, the front joined, `chosen` ringed."""
+def sweep_front(points: Sequence[SweepPoint], *, title: str = "") -> Any:
+    """Return the finite points of a sweep as a chart of what is left against the cost, with front and chosen point."""
     from densray.figures._curves import front_of_points
 
-    wanted = None if chosen is None else (chosen.layers, chosen.strength)
     alike = len({one.layers for one in points}) < len({one.name for one in points})
     rows = [
         {"word": f"{f'{one.name}, ' if alike else ''}{_named(one.layers)} at {one.strength:g}", "left": one.left}
-        | {"cost": 100.0 * float(np.expm1(one.cost)), "front": one.on_front}
-        | {"chosen": one.chosen or (one.layers, one.strength) == wanted}
+        | {"cost": one.perplexity_added, "front": one.on_front, "chosen": one.chosen}
         for one in points
+        if np.isfinite([one.left, one.perplexity_added]).all()
     ]
     said = f"What is left of the concept against what removing it costs, {len(rows)} choices of layers and strength"
     return front_of_points(rows, x=("cost", "perplexity added (%)"), y=("left", "rank correlation left"), title=title,

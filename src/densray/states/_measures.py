@@ -358,7 +358,7 @@ def _stereotypes(model: Any, tokenizer: Any, change: Intervention | None, given:
     values = np.column_stack([np.asarray(given.known, dtype=np.float64), odds])
     pair = f"log p({given.high.strip()}) / p({given.low.strip()})"
     figures: list[tuple[str, Callable[[NDArray[np.float64]], float], str, float | None]] = [
-        ("stereotype, rank correlation", _rank_correlation, f"{pair} against what is known", 0.0),
+        ("stereotype, rank correlation", rank_correlation, f"{pair} against what is known", 0.0),
         ("stereotype, slope", _slope, f"change of {pair} from a share of 0 to 1", 0.0),
         ("level", lambda rows: float(rows[:, 1].mean()), f"mean of {pair}; 0 is balance", None),
     ]
@@ -367,11 +367,14 @@ def _stereotypes(model: Any, tokenizer: Any, change: Intervention | None, given:
 
 
 def _separation(rows: NDArray[np.float64]) -> float:
-    return auc(rows[:, 0], rows[:, 1]) if np.ptp(rows[:, 0]) else float("nan")
+    return auc(rows[:, 0], rows[:, 1]) if np.ptp(rows[:, 0]) and np.isfinite(rows).all() else float("nan")
 
 
-def _rank_correlation(rows: NDArray[np.float64]) -> float:
-    return spearman(rows[:, 0], rows[:, 1]) if np.ptp(rows[:, 0]) and np.ptp(rows[:, 1]) else float("nan")
+def rank_correlation(rows: NDArray[np.float64]) -> float:
+    """Return the rank correlation of odds with what is known: 0 where all odds are the same, NaN where some are NaN."""
+    if not np.isfinite(rows).all() or not np.ptp(rows[:, 0]):
+        return float("nan")
+    return spearman(rows[:, 0], rows[:, 1]) if np.ptp(rows[:, 1]) else 0.0
 
 
 def _slope(rows: NDArray[np.float64]) -> float:
