@@ -27,8 +27,8 @@ from densray.states import (
     sweep_interventions,
 )
 from densray.states._evaluation import _compared, _halves, learn_changes, mark_front
-from densray.states._measures import Figure, _slope, members_of, rank_correlation
-from tiny_models import N_BLOCKS, WIDTH, make_model, make_tokenizer, torch
+from densray.states._measures import Figure, _first_token, _slope, members_of, rank_correlation
+from tiny_models import N_BLOCKS, WIDTH, WORDS, make_model, make_tokenizer, torch, transformers
 
 TEXTS = ["the nurse said that she was tired", "the film is very good", "the doctor was never tired again"]
 PROMPTS = Continuations(
@@ -79,6 +79,31 @@ def test_continuations_without_one_token_of_their_own_are_named(model):
     assert found == pytest.approx(continuation_log_odds(model, tokenizer, PROMPTS))
     with pytest.raises(TaskError, match="BertModel has no head for next tokens"):
         continuation_log_odds(make_model("bert"), tokenizer, PROMPTS)
+
+
+def test_a_continuation_that_the_tokenizer_does_not_know_is_refused(model):
+    with pytest.raises(TaskError, match="' xe' is unknown to the tokenizer"):
+        continuation_log_odds(model, make_tokenizer(), replace(PROMPTS, low=" xe"))
+
+
+def test_the_first_token_of_a_continuation_is_the_one_it_has_in_a_text():
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+
+    words = make_tokenizer()
+    assert [_first_token(words, f" {word}") for word in WORDS] == words.convert_tokens_to_ids(WORDS)
+    pieces = Tokenizer(models.BPE())  # as in GPT-2: the blank belongs to the word after it
+    pieces.pre_tokenizer, pieces.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    pieces.train_from_iterator([" he said that she is a he"] * 9, trainers.BpeTrainer(vocab_size=300))
+    spaced = transformers.PreTrainedTokenizerFast(tokenizer_object=pieces)
+    for word in (" he", " she", " that"):
+        assert [_first_token(spaced, word)] == spaced(word)["input_ids"]
+    known = [("<unk>", 0.0), *((piece, -1.0) for piece in ("▁", "▁a", "▁he", "▁she"))]
+    prefixed = Tokenizer(models.Unigram(known, unk_id=0))  # as in Llama 2: a blank is put before every text
+    prefixed.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=prefixed, unk_token="<unk>")
+    assert tokenizer.convert_ids_to_tokens(tokenizer(" he")["input_ids"]) == ["▁", "▁he"]  # the control
+    found = [_first_token(tokenizer, text) for text in (" he", " she", "he")]
+    assert tokenizer.convert_ids_to_tokens(found) == ["▁he", "▁she", "▁he"]
 
 
 def test_prompts_are_read_with_what_is_known_and_their_groups(tmp_path):

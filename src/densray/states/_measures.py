@@ -107,13 +107,23 @@ def continuation_log_odds(
 
 
 def _first_token(tokenizer: Any, text: str) -> int:
-    tokens = tokenizer(text, add_special_tokens=False)["input_ids"]
+    tokens = _tokens_of(tokenizer, text)
     if not text.strip() or not tokens:
         raise TaskError(f"the continuation {text!r} has no token; a word is needed.")
+    if tokens[0] == getattr(tokenizer, "unk_token_id", None):
+        raise TaskError(f"the continuation {text!r} is unknown to the tokenizer of the model. Name another word.")
     if len(tokens) > 1:
         counted = tokenizer.decode(tokens[:1])
         warnings.warn(f"{text!r} has {len(tokens)} tokens; only the first, {counted!r}, counts.", stacklevel=4)
     return int(tokens[0])
+
+
+def _tokens_of(tokenizer: Any, text: str) -> list[int]:
+    """Return the tokens of a continuation; of one after a blank those it has inside a text."""
+    before, whole = (tokenizer(each, add_special_tokens=False)["input_ids"] for each in ("a", f"a{text}"))
+    if text[:1].isspace() and whole[: len(before)] == before:
+        return list(whole[len(before) :])  # some tokenizers put a blank before every text, and would count it twice
+    return list(tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
 def sentence_log_likelihoods(
