@@ -300,3 +300,18 @@ def test_a_strength_that_is_too_large_stays_in_the_table(
     assert told["chosen"]["strength"] == 0.5
     assert run([*asked, "--overwrite"]) == 0
     assert "such a point is not chosen" in capsys.readouterr().out
+
+
+def test_definitions_that_cannot_be_halved_are_told(
+    files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(files)
+    header, *rows = Path("definitions.csv").read_text().splitlines()
+    few, many = tmp_path / "few.csv", tmp_path / "many.csv"
+    few.write_text("\n".join([f"{header},group", *(f"{row},{row[-1]}" for row in rows)]))  # one group of each answer
+    many.write_text("\n".join([f"{header},group", *(f"{row},{n // 6}{row[-1]}" for n, row in enumerate(rows))]))
+    for path, told in ((few, True), (many, False), (Path("definitions.csv"), False)):
+        for seed in range(3):  # two groups of each answer are enough, whatever is drawn
+            asked = [*SWEEP, *TESTS, "--definitions", str(path), "--strengths", "1", "--random-state", str(seed)]
+            assert run(asked) == 0
+            assert ("Definitions: all of them chose" in capsys.readouterr().out) == told

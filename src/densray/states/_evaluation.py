@@ -174,6 +174,7 @@ class InterventionResult(Result):
     name, operation : str
     layers : tuple of int
     strength : float
+    notes : tuple of str
     """
 
     title: ClassVar[str] = "An intervention in the forward pass"
@@ -183,6 +184,7 @@ class InterventionResult(Result):
     operation: str
     layers: tuple[int, ...]
     strength: float
+    notes: tuple[str, ...] = ()
 
     def __getitem__(self, measure: str) -> InterventionRow:
         """Return the row of a measure by its name."""
@@ -203,10 +205,9 @@ class InterventionResult(Result):
     def tables(self) -> list[Table]:
         """Return the measures as before, after, and what they would be if the concept were gone."""
         numbers = [Column(name, decimals=3) for name in ("before", "after", "low", "high", "if_gone")]
-        note = f"{self.operation} after layers {', '.join(map(str, self.layers))} at strength {self.strength:g}."
-        return [
-            Table("What went, what it cost, what stayed", ["part", "measure", *numbers, "meaning"], self.rows(), [note])
-        ]
+        done = f"{self.operation} after layers {', '.join(map(str, self.layers))} at strength {self.strength:g}."
+        title, notes = "What went, what it cost, what stayed", [done, *self.notes]
+        return [Table(title, ["part", "measure", *numbers, "meaning"], self.rows(), notes)]
 
 
 def evaluate_intervention(
@@ -378,6 +379,9 @@ def sweep_interventions(
     best = choose_point(points, at_most=at_most, keep_at_least=keep_at_least)
     points[best] = replace(points[best], chosen=True)
     result = evaluate_intervention(model, tokenizer, tried[best][1], reporting, random_state=random_state)
+    if reporting.definitions is not None and reporting.definitions is choosing.definitions:
+        said = "Definitions: all of them chose and are reported; they are too few for both answers in each half."
+        result = replace(result, notes=(said,))
     return mark_front(points), result
 
 
@@ -399,26 +403,23 @@ def _halves(tests: InterventionTests, generator: np.random.Generator) -> tuple[I
             "{:,} prompts in {:,} groups and {:,} texts are given. A sweep halves both, prompts by group: each half "
             "needs a text, and at least three prompts of which not all have the same label.".format(*counts)
         )
-    words = None if definitions is None else _half_of(definitions, generator)
+    words = None if definitions is None else _half_of(definitions, generator, by_answer=True)
     for part in (0, 1):
         kept = definitions
         if definitions is not None and words is not None and _both_answers(definitions, words):
             kept = definitions.only(np.flatnonzero(words == part).tolist())
-        halves.append(
-            replace(
-                tests,
-                stereotypes=given.only(np.flatnonzero(prompts == part).tolist()),
-                definitions=kept,
-                texts=[tests.texts[line] for line in np.sort(lines[part::2])],
-            )
-        )
+        asked, texts = given.only(np.flatnonzero(prompts == part).tolist()), np.sort(lines[part::2])
+        halves.append(replace(tests, stereotypes=asked, definitions=kept, texts=[tests.texts[line] for line in texts]))
     return halves[0], halves[1]
 
 
-def _half_of(given: Continuations, generator: np.random.Generator) -> NDArray[np.int64]:
-    """Return 0 or 1 for each prompt: the half its group was put into."""
+def _half_of(given: Continuations, generator: np.random.Generator, *, by_answer: bool = False) -> NDArray[np.int64]:
+    """Return 0 or 1 for each prompt: the half its group was put into; with `by_answer` each answer is halved apart."""
     numbers = given.group_numbers
-    return (generator.permutation(int(numbers.max()) + 1) % 2)[numbers]
+    drawn = generator.permutation(int(numbers.max()) + 1)
+    if by_answer:
+        drawn = np.argsort(np.lexsort((drawn, np.bincount(numbers, given.known) / np.bincount(numbers))))
+    return (drawn % 2)[numbers]
 
 
 def _both_answers(given: Continuations, halves: NDArray[np.int64]) -> bool:
