@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -211,7 +212,7 @@ def test_a_place_where_nothing_can_be_written_is_refused_before_a_model_is_loade
         ((*SWEEP, "--prompts", "ordinary.txt", "--texts", "ordinary.txt"), "labels that are numbers"),
         ((*SWEEP, "--prompts", "one-class.csv", "--texts", "ordinary.txt"), "not all have the same label"),
         ((*SWEEP, *TESTS, "--texts", "one.txt"), "36 prompts in 6 groups and 1 texts"),
-        ((*SWEEP, *TESTS, "--definitions", "one-class.csv"), "1 where 'he' is right and 0 where 'she' is"),
+        ((*SWEEP, *TESTS, "--definitions", "one-class.csv"), "has 1 kinds of labels; two are needed: 1 where 'he'"),
         ((*SWEEP, *TESTS, "--probe", "few.csv"), "few.csv has 4 texts of one label, in 4 groups. A probe needs 5"),
         ((*SWEEP, *TESTS, "--others", "nested.csv"), "in 1 groups"),
         ((*SWEEP, *TESTS, "--strengths", "half"), "no list of numbers"),
@@ -315,3 +316,17 @@ def test_definitions_that_cannot_be_halved_are_told(
             asked = [*SWEEP, *TESTS, "--definitions", str(path), "--strengths", "1", "--random-state", str(seed)]
             assert run(asked) == 0
             assert ("Definitions: all of them chose" in capsys.readouterr().out) == told
+
+
+def test_labels_are_not_looked_at_where_none_are_needed_and_the_next_command_names_the_words(
+    files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(files)
+    unlabelled = [re.sub(",[0-9.]+,", ",,", line) for line in Path("prompts.csv").read_text().splitlines()]
+    (tmp_path / "unlabelled.csv").write_text("\n".join(unlabelled))
+    output = tmp_path / "of two.safetensors"
+    asked = ["remove-preference", "model", str(tmp_path / "unlabelled.csv"), "ordinary.txt", "-o", str(output)]
+    assert run([*asked, "--high", "good", "--low", "bad"]) == 0
+    shown = capsys.readouterr().out
+    assert "Learned from 36 prompts of 6 templates" in shown
+    assert f"densray intervene model '{output}' --high good --low bad --texts FILE --prompts FILE" in shown

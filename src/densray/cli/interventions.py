@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -59,7 +60,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ContinuationWords:
     """The two continuations whose odds are taken after prompts."""
 
     high: Annotated[str, typer.Option(metavar="WORD", help="The continuation of prompts that counts up.")] = "he"
@@ -79,7 +80,7 @@ class PromptColumns(LabelColumns):
 
 
 @dataclass(frozen=True)
-class Judged(Asked):
+class Judged(ContinuationWords):
     """Texts on which an intervention is judged."""
 
     texts: Annotated[
@@ -116,8 +117,11 @@ class Judged(Asked):
             made["stereotypes"] = Continuations.read(self.prompts, *self.continuations, **named)
         if self.definitions is not None:
             made["definitions"] = Continuations.read(self.definitions, *self.continuations, **named)
-            if len(set(made["definitions"].known)) != 2:
-                raise TaskError(f"{self.definitions.name}: 1 where '{self.high}' is right and 0 where '{self.low}' is.")
+            if (kinds := len(set(made["definitions"].known))) != 2:
+                raise TaskError(
+                    f"{self.definitions.name} has {kinds} kinds of labels; two are needed: 1 where '{self.high}' is "
+                    f"right and 0 where '{self.low}' is."
+                )
         if self.probe is not None:
             probed = check_probed(LabelledTexts.read(self.probe), self.probe.name)
             made |= {"probe_texts": probed.texts, "probe_labels": probed.labels, "probe_groups": probed.groups}
@@ -264,7 +268,7 @@ def remove_preference(
         Path, typer.Argument(metavar="TEXTS", help="Ordinary text that is to stay as it is: hundreds of beginnings.")
     ],
     output: Output,
-    asked: Asked,
+    asked: ContinuationWords,
     answer: Answer,
     text_column: Annotated[str | None, typer.Option(metavar="NAME", help="The column of PROMPTS; text.")] = None,
     template_column: Annotated[
@@ -291,11 +295,12 @@ def remove_preference(
     from densray.states import Continuations, Intervention, LabelledTexts
     from densray.states import remove_preference as learn
     from densray.states._measures import two_classes
+    from densray.states._storage import texts_of
 
     Intervention.check_path(output, "project")
-    given = LabelledTexts.read(prompts, text_column=text_column).texts
-    needed = "template_column" if template_column else ""
-    templates = TextTable(prompts, "text", error=TaskError).column("template", template_column, needed=needed) or None
+    table = TextTable(prompts, "text", error=TaskError)
+    given = texts_of(table, text_column)
+    templates = table.column("template", template_column, needed="template_column" if template_column else "") or None
     ordinary = LabelledTexts.read(texts).texts
     kept = None if keep is None else two_classes(LabelledTexts.read(keep), keep.name)
     preference = Continuations(given, *asked.continuations, [0.0] * len(given))
@@ -327,7 +332,8 @@ def remove_preference(
     if not answer.quiet:
         among = f" of {told['templates']:,} templates" if templates else ""
         typer.echo(f"Learned from {len(given):,} prompts{among}, beside {len(ordinary):,} texts")
-        typer.echo(f"Judge it on others: densray intervene {model} {output} --texts FILE --prompts FILE")
+        words = shlex.join([model, str(output), "--high", asked.high, "--low", asked.low])
+        typer.echo(f"Judge it on others: densray intervene {words} --texts FILE --prompts FILE")
 
 
 @grouped

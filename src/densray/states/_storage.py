@@ -69,12 +69,9 @@ class LabelledTexts:
         `label_column`, `group_column` and `word_column` name others.
         """
         table = TextTable(path, "text", error=TaskError)
-        texts = table.column("text", text_column, needed="text_column")
-        for line, text in zip(table.lines, texts, strict=True):
-            if not text.strip():
-                raise table.file.problem("the text is empty. Leave the line out, with its label.", line)
+        texts = texts_of(table, text_column)
         words = table.column("word", word_column, needed="word_column" if word_column else "")
-        return cls(tuple(texts), *_labels_of(table, label_column, group_column), tuple(words) or None)
+        return cls(texts, *_labels_of(table, label_column, group_column), tuple(words) or None)
 
     @classmethod
     def read_labels(
@@ -85,6 +82,15 @@ class LabelledTexts:
         table.column("label", label_column, needed="label_column")
         labels, groups = _labels_of(table, label_column, group_column)
         return labels or (), groups
+
+
+def texts_of(table: TextTable, text_column: str | None) -> tuple[str, ...]:
+    """Return the texts of a table; an empty one is an error."""
+    texts = table.column("text", text_column, needed="text_column")
+    for line, text in zip(table.lines, texts, strict=True):
+        if not text.strip():
+            raise table.file.problem("the text is empty. Leave the line out, with its label.", line)
+    return tuple(texts)
 
 
 def _labels_of(
