@@ -227,7 +227,7 @@ class WordsOf:
     def __call__(self, texts: list[str], *, add_special_tokens: bool) -> dict[str, list[list[int]]]:
         assert not add_special_tokens
         numbers = [self.words.index(text.removeprefix(" ")) for text in texts]
-        return {"input_ids": [[number, 0] if number % self.every == 0 else [number] for number in numbers]}
+        return {"input_ids": [[0, -1] if number % self.every == 0 else [number] for number in numbers]}
 
 
 def test_a_tokenizer_that_takes_its_own_words_apart_is_told():
