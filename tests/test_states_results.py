@@ -135,9 +135,9 @@ def test_the_page_keeps_what_it_says_of_reading(scripts):
             leads = [script.interval(known.leads("ridge scaled", method, *cell).mean(axis=0)) for cell in cells]
             assert all(mean > -half for mean, half in leads)
             assert all(mean > -0.005 for mean, _ in leads) or method not in ("ridge", "logistic scaled")
-    read, negated = (known.over_layers("SmolLM2-135M", "cities", "ridge", what)[11:] for what in ("auc", "neg_cities"))
-    assert read.mean() > 0.9
-    assert negated.mean() < 0.15  # an association of city and country, turned round by a negation
+    read = [row for row in known.rows if row["set"] == "cities" and np.mean(row["auc"]) > 0.9]
+    assert len(read) > 200
+    assert max(np.mean(row["neg_cities"]) for row in read) < 0.3  # a negation turns round what is an association
 
 
 def test_states_are_read_at_sixty_percent_of_the_bare_pass_and_in_flat_memory():
