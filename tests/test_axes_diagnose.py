@@ -240,7 +240,9 @@ def test_all_figures_are_in_json_and_the_verdict_leads_on_the_terminal(gender: D
     assert gender.text() == gender.verdict.sentence
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name == "densifier" else ()) for name in METHODS]
+)
 def test_every_method_can_be_diagnosed(name: str) -> None:
     space, lexicon = planted_space(80, 6, strength=2.0)
     found = diagnose(space, lexicon, method=name, folds=3, n_permutations=2, n_resamples=2, max_refits=2)

@@ -303,6 +303,7 @@ def test_a_strength_that_is_too_large_stays_in_the_table(
     assert "such a point is not chosen" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_definitions_that_cannot_be_halved_are_told(
     files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,7 +40,7 @@ PYTHON_RUNNING += ["reports-and-figures.md", "scale.md", "spaces.md", "trust.md"
 #: What pages need beyond the package itself.
 NEEDED = {"how-to/remove-preference.md": "transformers"}
 #: Pages that take more than a few seconds.
-SLOW = {"how-to/large-spaces.md", "lexicon_induction.md", "trust.md", "tutorial.md"}
+SLOW = {"how-to/large-spaces.md", "how-to/remove-preference.md", "lexicon_induction.md", "trust.md", "tutorial.md"}
 PAGES = [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in (*RUNNING, *PYTHON_RUNNING)]
 
 

@@ -56,6 +56,7 @@ class TestThePage:
         assert set(tried(page)) == {"mean-difference"}
         assert any(button.label.startswith("Try svr") for button in page.button)
 
+    @pytest.mark.slow
     def test_all_methods_are_a_click_away(self):
         page = open_page("compare", methods="mean-difference")
         button = next(button for button in page.button if button.label == "All methods")
