@@ -74,6 +74,22 @@ def test_it_stops_quietly_when_asked(sent):
     assert (out, rest) == ("", "")
 
 
+def test_a_server_that_is_stopped_before_it_has_begun_says_nothing(monkeypatch, capsys):
+    pytest.importorskip("streamlit", reason="the extra `explore` (streamlit) is not installed")
+    from densray.explorer import server
+
+    async def serve():
+        """Never awaited."""
+
+    def launch(*spaces, **options):
+        serve()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(server, "launch", launch)
+    assert run(["explore", "--no-browser", "--limit", "50", "--port", free_port(), "--quiet"]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
 def test_several_spaces_are_opened_each_once_in_their_order(monkeypatch, tmp_path):
     pytest.importorskip("streamlit", reason="the extra `explore` (streamlit) is not installed")
     from densray import WordSpace

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -173,6 +174,8 @@ def explore(
     from densray.datasets import load_space
 
     loaded, given = [], _opened_states(list(dict.fromkeys(spaces or ["googlenews-26k"])))
+    # of a server that is stopped before it has begun
+    warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
     try:
         for space in given:
             note(f"Reading {space} …", quiet=quiet)
