@@ -459,13 +459,13 @@ def equal_effect(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, int, str]
 def tables() -> dict[str, str]:
     """Return the tables by the name the page gives them, from the numbers at hand."""
     made = {"speed": _speed_table, "removal": _removal_tables, "steering": _steering_table}
+    made["removal_second"] = lambda found: {"states-removal-second": _removal_table(found)}
     found = {}
     for name, make in made.items():
         path = DOCS / f"states_{name}.json"
         if path.exists():
             found |= make(json.loads(path.read_text("utf-8")))
-    second = DOCS / "states_removal_second.json"
-    return found | {"states-removal-second": _removal_table(json.loads(second.read_text("utf-8")))}
+    return found
 
 
 def _speed_table(found: Mapping[str, Any]) -> dict[str, str]:

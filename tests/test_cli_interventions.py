@@ -76,12 +76,16 @@ def test_a_removal_is_learned_from_prompts_and_saved(
         assert np.array_equal(saved.changes[layer].right, change.right)
 
 
+def rename_columns(path: Path) -> None:
+    """Write the prompts of this folder with other names of columns."""
+    path.write_text(Path("prompts.csv").read_text().replace("text,label,group,template", "prompt,share,job,form"))
+
+
 def test_columns_of_prompts_may_have_other_names(
     files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(files)
-    renamed = Path("prompts.csv").read_text().replace("text,label,group,template", "prompt,share,job,form")
-    (tmp_path / "named.csv").write_text(renamed)
+    rename_columns(tmp_path / "named.csv")
     named = ["--text-column", "prompt", "--template-column", "form", "--layers", "0,1"]
     asked = ["remove-preference", "model", str(tmp_path / "named.csv"), "ordinary.txt", *named]
     assert run([*asked, "-o", str(tmp_path / "named.safetensors")]) == 0
@@ -274,8 +278,7 @@ def test_an_intervention_is_judged_on_columns_of_other_names(
     files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(files)
-    renamed = Path("prompts.csv").read_text().replace("text,label,group,template", "prompt,share,job,form")
-    (tmp_path / "named.csv").write_text(renamed)
+    rename_columns(tmp_path / "named.csv")
     columns = ["--text-column", "prompt", "--label-column", "share", "--group-column", "job"]
     asked = ["intervene", "model", "removal.safetensors", "--texts", "ordinary.txt", "--prompts"]
     told = run_for_json(capsys, *asked, tmp_path / "named.csv", *columns)

@@ -263,9 +263,7 @@ def column_sums(rows: Array) -> Array:
     if type_name(rows) not in HALF_TYPES:
         one = namespace(rows).ones((1, rows.shape[0]), dtype=rows.dtype, device=rows.device)
         return summed_product(one, rows)[0, :]
-    whole, single = rows.shape[0] // HALVES_AT_ONCE * HALVES_AT_ONCE, sys.modules["torch"].float32
-    total = rows[:whole].reshape(-1, HALVES_AT_ONCE, rows.shape[1]).sum(1, dtype=single).double().sum(0)
-    return total if whole == rows.shape[0] else total + rows[whole:].sum(0, dtype=single).double()
+    return _sum_few_at_a_time(rows, HALVES_AT_ONCE)
 
 
 def scatter_parts(rows: Array, *, fast: bool = False) -> list[Array]:
@@ -317,17 +315,15 @@ def _products(left: Array, right: Array, size: int) -> Array:
 
 
 def _summed_products(rows: Array, size: int) -> Array:
-    high, *cross = (_sum_of_products(found) for found in tensor_core_products(rows, size))
+    high, *cross = (_sum_few_at_a_time(found, PRODUCTS_AT_ONCE) for found in tensor_core_products(rows, size))
     return high + cross[0] + cross[0].T if cross else high
 
 
-def _sum_of_products(found: Array) -> Array:
-    """Return a sum of float32 matrices in float64, few of them added in float32 before."""
-    whole = len(found) // PRODUCTS_AT_ONCE * PRODUCTS_AT_ONCE
-    if not whole:
-        return found.sum(0).double()
-    total = found[:whole].reshape(-1, PRODUCTS_AT_ONCE, *found.shape[1:]).sum(1).double().sum(0)
-    return total if whole == len(found) else total + found[whole:].sum(0).double()
+def _sum_few_at_a_time(array: Array, count: int) -> Array:
+    """Return the sum over the first axis of a PyTorch array: of `count` entries in float32, and of these in float64."""
+    whole, single = array.shape[0] // count * count, sys.modules["torch"].float32
+    total = array[:whole].reshape(-1, count, *array.shape[1:]).sum(1, dtype=single).double().sum(0)
+    return total if whole == array.shape[0] else total + array[whole:].sum(0, dtype=single).double()
 
 
 def joined_scatter(parts: list[Array]) -> Array:

@@ -142,7 +142,8 @@ def _fit_sigmoid(scores: Vector, targets: Vector) -> tuple[float, float]:
         gradient = design.T @ (targets - chance)
         curvature = (design * (chance * (1.0 - chance))[:, None]).T @ design
         step = np.linalg.solve(curvature + 1e-9 * np.eye(2), gradient)
-        bound = loss(weights) + 1e-9 * (1.0 + abs(loss(weights)))  # what rounding may add
+        now = loss(weights)
+        bound = now + 1e-9 * (1.0 + abs(now))  # what rounding may add
         while loss(weights + step) > bound and np.abs(step).max() >= 1e-10:  # beyond the lowest place
             step = step / 2.0
         weights = weights + step

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+from densray._threads import ignored_warnings
 from densray.cli.options import Details, Json, Limit, Overwrite, Quiet
 from densray.cli.terminal import check_page, note, print_json, progress_bar, show
 
@@ -174,16 +174,15 @@ def explore(
     from densray.datasets import load_space
 
     loaded, given = [], _opened_states(list(dict.fromkeys(spaces or ["googlenews-26k"])))
-    # of a server that is stopped before it has begun
-    warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
-    try:
-        for space in given:
-            note(f"Reading {space} …", quiet=quiet)
-            with progress_bar(f"Reading {space}", quiet=quiet):
-                loaded.append(load_space(space, limit=limit))
-        launch(*loaded, sources=given, port=port, browser=not no_browser, ready=None if quiet else _say_where)
-    except KeyboardInterrupt:  # the way to end it: nothing is lost
-        return
+    with ignored_warnings(RuntimeWarning, "coroutine .* was never awaited"):  # of a server stopped before it has begun
+        try:
+            for space in given:
+                note(f"Reading {space} …", quiet=quiet)
+                with progress_bar(f"Reading {space}", quiet=quiet):
+                    loaded.append(load_space(space, limit=limit))
+            launch(*loaded, sources=given, port=port, browser=not no_browser, ready=None if quiet else _say_where)
+        except KeyboardInterrupt:  # the way to end it: nothing is lost
+            return
 
 
 def _opened_states(given: list[str]) -> list[str]:

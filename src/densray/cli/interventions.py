@@ -378,8 +378,9 @@ def sweep(
     if tests is None or tests.stereotypes is None:
         raise TaskError("prompts and held-out texts are needed to choose by: give them with --prompts and --texts.")
     tried = _to_try(files, layers or [])
-    for each in tried.values() if save is not None else ():
-        each.check_path(save or "", each.operation)
+    if save is not None:
+        for each in tried.values():
+            each.check_path(save, each.operation)
     loaded = _load(model, device, answer)
     tried = {name: _meant_for(loaded, each, any_model=any_model) for name, each in tried.items()}
     bounds = {"at_most": at_most, "keep_at_least": keep_at_least}
