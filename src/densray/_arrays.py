@@ -22,7 +22,7 @@ BLOCK_ROWS = 16_384
 #: Entries handled at once on a device, where starting a product costs more than its memory: 1 GiB of float32.
 DEVICE_BLOCK_ENTRIES = 2**28
 #: The same for rows that are converted, by how tensor cores multiply them: a block and all made of it take 0.4 GB.
-CONVERTED_BLOCK_ENTRIES = {None: 3 * 2**24, "as given": 9 * 2**23, "split": 2**25}
+CONVERTED_BLOCK_ENTRIES = {None: 3 * 2**24, "as given": 2**26, "split": 2**25}
 #: Rows below which smaller blocks do not help a device that is out of memory.
 FEWEST_BLOCK_ROWS = 1024
 
