@@ -63,9 +63,9 @@ class Device:
         (cuda if self.name == "PyTorch" else cuda.Device()).synchronize()
 
     def seconds(self, act: Callable[[], object], *, repeats: int = 5) -> float:
-        """Return the least time of a few runs on the device; the first warms up."""
-        taken = []
-        for _ in range(repeats + 1):
+        """Return the least time of runs on the device, a few or half a second of them; the first warms up."""
+        taken: list[float] = []
+        while len(taken) <= repeats or sum(taken[1:]) < 0.5:
             self.wait()
             start = perf_counter()
             act()

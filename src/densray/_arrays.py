@@ -22,7 +22,7 @@ BLOCK_ROWS = 16_384
 #: Entries handled at once on a device, where starting a product costs more than its memory: 1 GiB of float32.
 DEVICE_BLOCK_ENTRIES = 2**28
 #: The same for rows that are converted, by how tensor cores multiply them: a block and all made of it take 0.4 GB.
-CONVERTED_BLOCK_ENTRIES = {None: 3 * 2**24, "as given": 2**26, "split": 2**25}
+CONVERTED_BLOCK_ENTRIES = {None: 3 * 2**24, "as given": 70 * 2**20, "split": 2**25}
 #: Rows below which smaller blocks do not help a device that is out of memory.
 FEWEST_BLOCK_ROWS = 1024
 
@@ -188,10 +188,7 @@ def move(matrix: NDArray[Any], like: Array) -> Array:
 
 def float64_like(values: Array, rows: Array) -> Array:
     """Return per-row values as float64, in the array library and on the device of `rows`."""
-    if is_foreign(rows):
-        xp = namespace(rows, values)
-        return xp.astype(values, xp.float64) if is_foreign(values) else array_on(values, rows, dtype=xp.float64)
-    return to_host(values)
+    return array_on(values, rows, dtype=namespace(rows, values).float64) if is_foreign(rows) else to_host(values)
 
 
 def assign(matrix: Array, rows: Array, columns: Array, value: float) -> None:
@@ -212,11 +209,8 @@ def distinct_labels(labels: Array) -> NDArray[Any]:
         return np.array([])
     xp = namespace(labels)
     low, high = xp.min(labels), xp.max(labels)
-    between = xp.astype((labels != low) & (labels != high), xp.int8)
-    found = to_host(xp.stack([low, high, labels[xp.argmax(between)]])) if is_tensor(labels) else None
-    if found is None:
-        found = np.array([float(low), float(high), float(labels[int(xp.argmax(between))])])
-    return np.unique(found)
+    next_to_highest = xp.max(xp.where(labels < high, labels, low))
+    return np.unique(to_host(xp.stack([low, high, next_to_highest])))  # a device is asked once
 
 
 def to_host(array: Array) -> NDArray[Any]:
@@ -242,20 +236,21 @@ def is_tensor(array: object) -> bool:
 def summed_product(factors: Array, rows: Array) -> Array:
     """Return factors times rows in float64; a processor adds some thousand products at most in the rows' precision."""
     xp, count = namespace(rows), int(rows.shape[0])
-    if getattr(rows, "is_cuda", False) and count >= TIMES_MORE * SUMMED_ON_DEVICE:
+    on_gpu = _is_cupy(rows) or getattr(rows, "is_cuda", False)
+    if on_gpu and count >= TIMES_MORE * SUMMED_ON_DEVICE:
         return product_in_one_read(factors, rows, SUMMED_ON_DEVICE)
-    if _is_cupy(rows) or getattr(rows, "is_cuda", False) or count <= SUMMED_AT_ONCE:  # a GPU adds in a tree
+    if on_gpu or count <= SUMMED_AT_ONCE:  # a GPU adds in a tree
         return xp.astype(factors @ rows, xp.float64)
     parts = (factors[:, block] @ rows[block, :] for block in blocks_of(count, SUMMED_AT_ONCE))
     return sum(xp.astype(part, xp.float64) for part in parts)
 
 
 def product_in_one_read(factors: Array, rows: Array, size: int) -> Array:
-    """Return a few factors times many rows of PyTorch in float64, as a batch of products of `size` rows each."""
-    whole = rows.shape[0] // size * size
-    left = factors[:, :whole].reshape(factors.shape[0], -1, size).transpose(0, 1)
-    total = (left @ rows[:whole].reshape(-1, size, rows.shape[1])).double().sum(0)
-    return total if whole == rows.shape[0] else total + (factors[:, whole:] @ rows[whole:]).double()
+    """Return a few factors times many rows in float64, as a batch of products of `size` rows each."""
+    xp, whole = namespace(rows), rows.shape[0] // size * size
+    left = xp.permute_dims(factors[:, :whole].reshape(factors.shape[0], -1, size), (1, 0, 2))
+    total = xp.sum(left @ rows[:whole].reshape(-1, size, rows.shape[1]), axis=0, dtype=xp.float64)
+    return total if whole == rows.shape[0] else total + xp.astype(factors[:, whole:] @ rows[whole:], xp.float64)
 
 
 def column_sums(rows: Array) -> Array:
@@ -270,7 +265,7 @@ def scatter_parts(rows: Array, *, fast: bool = False) -> list[Array]:
     """Return XᵀX as parts of its rows, each from the diagonal on: what lies below is the same, and is not computed.
 
     With `fast`, tensor cores multiply rows of float32 on PyTorch (:func:`tensor_core_products`), which are overwritten.
-    Processors and tensor cores make the whole product, in one part.
+    Processors, tensor cores and CuPy make the whole product, in one part.
     """
     if type_name(rows) in HALF_TYPES or (fast and _is_torch(rows) and type_name(rows) == "float32"):
         size = rows_of_a_product(rows)
@@ -279,14 +274,15 @@ def scatter_parts(rows: Array, *, fast: bool = False) -> list[Array]:
         found = [_summed_products(block, its_size) for block, its_size in blocks if block.shape[0]]
         return [found[0] if len(found) == 1 else found[0] + found[1]]
     width = int(rows.shape[1])
-    count = min(4, width // PART_COLUMNS) if is_foreign(rows) else 1
+    count = min(4, width // PART_COLUMNS) if is_foreign(rows) and not _is_cupy(rows) else 1  # CuPy copies columns
     ends = np.linspace(0, width, max(count, 1) + 1).astype(int).tolist()
     return [rows[:, begin:end].T @ rows[:, begin:] for begin, end in pairwise(ends)]
 
 
 def rows_of_a_product(rows: Array) -> int:
     """Return how many rows tensor cores multiply with themselves before their sum leaves float32."""
-    most = UNCENTRED_AT_MOST if type_name(rows) in HALF_TYPES else HALVES_AT_MOST
+    as_given = rows.fast == "as given" if isinstance(rows, ConvertedRows) else type_name(rows) in HALF_TYPES
+    most = UNCENTRED_AT_MOST if as_given else HALVES_AT_MOST
     return min(max(HALVES_AT_ONCE, int(rows.shape[1])), most)
 
 
@@ -362,8 +358,11 @@ def block_rows(X: Array) -> int:
         return BLOCK_ROWS
     if not isinstance(X, ConvertedRows):
         return max(1, DEVICE_BLOCK_ENTRIES // int(X.shape[1]))
-    rows = CONVERTED_BLOCK_ENTRIES[X.fast] // int(X.shape[1])
-    return max(1, rows - rows % HALVES_AT_MOST if rows > HALVES_AT_MOST else rows)
+    rows, size = CONVERTED_BLOCK_ENTRIES[X.fast] // int(X.shape[1]), rows_of_a_product(X)
+    for even in (PRODUCTS_AT_ONCE * size, size):  # what is left over would be multiplied and added on its own
+        if X.fast is not None and rows > even:
+            return rows - rows % even
+    return max(1, rows)
 
 
 def in_blocks(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -183,11 +185,19 @@ class Erasure:
         if self.shift.any():
             read = namespace(X).concat([read, namespace(X).ones_like(X[:, :1])], axis=1)
             right = namespace(X).concat([right, move(-strength * self.shift, X)[None, :]])
-        if is_tensor(X) and hasattr(X, "addcmul") and read.shape[1] == 1:
-            return X.addcmul(read, right)  # one read and one write
+        if is_tensor(X) and read.shape[1] == 1:
+            return X.addcmul(read, right) if hasattr(X, "addcmul") else _cupy_addcmul()(X, read, right)
         erased = read @ right
         erased += X
         return erased
+
+
+@cache
+def _cupy_addcmul() -> Callable[[Array, Array, Array], Array]:
+    """Return what PyTorch has and CuPy has not: rows plus a column times a row, by one read and one write."""
+    kernel = sys.modules["cupy"].ElementwiseKernel
+    found: Callable[[Array, Array, Array], Array] = kernel("T x, T column, T row", "T sum", "sum = x + column * row")
+    return found
 
 
 def check_strength(strength: float) -> None:

@@ -6,6 +6,7 @@ rows, so blocks of a file, workers of a cluster and calls of ``partial_fit`` can
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import reduce
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ from densray._arrays import (
     distinct_labels,
     in_blocks,
     is_foreign,
+    is_tensor,
     joined_scatter,
     namespace,
     part_of_rows,
@@ -123,18 +125,19 @@ class ClassMoments:
             return found if _is_exact(found, X) else _sums(X, y, classes, weight, centred=True)
         total = cls({})
         for block in blocks_of(X.shape[0], X.shape[0] if is_foreign(X) else BLOCK_ROWS):  # in the order of a file
-            places = [namespace(X).nonzero(y[block] == value)[0] for value in classes]  # asked before a device is busy
-            for value, members in zip(classes, places, strict=True):
-                if members.shape[0]:
-                    total = total.merge(cls({value: Moments.of(X, weight, members=members + block.start)}))
+            places = {value: namespace(X).nonzero(y[block] == value)[0] + block.start for value in classes}
+            total = total.merge(cls.of_members(X, places, weight))  # a device was asked before it is busy
         return total
+
+    @classmethod
+    def of_members(cls, X: Array, places: Mapping[Any, Array], weight: Array | None = None) -> ClassMoments:
+        """Return the moments of rows by the places of each class; a class without any is left out."""
+        return cls({value: Moments.of(X, weight, members=at) for value, at in places.items() if at.shape[0]})
 
     def merge(self, other: ClassMoments) -> ClassMoments:
         """Return the moments of both sets of rows together."""
-        groups = dict(self.groups)
-        for value, moments in other.groups.items():
-            groups[value] = groups[value].merge(moments) if value in groups else moments
-        return ClassMoments(groups)
+        shared = {one: self.groups[one].merge(other.groups[one]) for one in self.groups if one in other.groups}
+        return ClassMoments(self.groups | other.groups | shared)
 
 
 class _Sums(NamedTuple):
@@ -208,14 +211,13 @@ def _sums(X: Array, y: Array, classes: Any, weight: Array | None, *, centred: bo
     shares = [xp.astype(y == value, X.dtype) for value in classes]
     shares = shares if weight is None else [share * weight for share in shares]
     reference = reference_point(X) if centred else None
-    both = xp.stack(shares) if hasattr(X, "is_cuda") else None  # PyTorch reads the rows once for both
+    both = xp.stack(shares) if is_tensor(X) and not isinstance(X, ConvertedRows) else None  # one read of the rows
 
     def of_block(block: slice) -> list[Array]:
         rows = X[block, :] if reference is None else X[block, :] - reference
         if both is None:
             return [share[block] @ rows for share in shares]
-        found = summed_product(both[:, block], rows)
-        return [found[number, :] for number in range(len(shares))]
+        return list(summed_product(both[:, block], rows))
 
     # nothing is made of rows that stay as they are
     at_once = int(X.shape[0]) if reference is None and both is not None else min(block_rows(X), SUMMED_ROWS)

@@ -359,19 +359,19 @@ def _share(marks: Array) -> float:
 
 def _inverse(distances: Array) -> Array:
     """Return 1 / distances, in place where that is possible."""
-    if is_tensor(distances) and hasattr(distances, "reciprocal_"):
+    if hasattr(distances, "reciprocal_"):  # PyTorch
         return distances.reciprocal_()
     xp = namespace(distances)
-    return xp.divide(1.0, distances, out=distances) if xp is np else 1.0 / distances
+    return xp.divide(1.0, distances, out=distances) if xp is np or is_tensor(distances) else 1.0 / distances
 
 
 def _without_diagonal(square: Array) -> Array:
     """Return the matrix with an infinite diagonal: a word makes no pair with itself."""
     xp = namespace(square)
-    if xp is np:
-        np.fill_diagonal(square, np.inf)
-    elif hasattr(square, "fill_diagonal_"):  # PyTorch
+    if hasattr(square, "fill_diagonal_"):  # PyTorch
         square.fill_diagonal_(xp.inf)
+    elif hasattr(xp, "fill_diagonal"):  # NumPy and CuPy
+        xp.fill_diagonal(square, xp.inf)
     else:
         square[xp.eye(square.shape[0], dtype=xp.bool, device=square.device)] = xp.inf
     return square

@@ -431,8 +431,14 @@ class AdditiveRotation(Rotation):
         parts = self.moment_parts
         if labels.classes is None:
             return ScoreMoments.of(X, labels.values, sample_weight, squares=parts.squares, spread=parts.spread)
-        by_sign = ClassMoments.of(X, labels.values, (-1.0, 1.0), sample_weight, scatter=parts.scatter).groups
-        return ClassMoments(dict(zip(labels.classes.tolist(), (by_sign[-1.0], by_sign[1.0]), strict=True)))
+        signs = (-1.0, 1.0)
+        if parts.scatter and is_foreign(X):
+            by_sign = ClassMoments.of_members(X, dict(zip(signs, labels.class_rows(), strict=True)), sample_weight)
+        else:
+            by_sign = ClassMoments.of(X, labels.values, signs, sample_weight, scatter=parts.scatter)
+        return ClassMoments(
+            {value: by_sign.groups[sign] for value, sign in zip(labels.classes.tolist(), signs, strict=True)}
+        )
 
     def _refresh(self) -> Self:
         assert self.moments_ is not None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,7 +117,7 @@ def leading_axis(
         A direction that the eigenvector is expected near.
     """
     xp, width = namespace(A), int(A.shape[0])
-    start = np.random.default_rng(0).normal(size=width) / np.sqrt(width)
+    start = _any_direction(width)
     if toward is not None and np.linalg.norm(toward) > 0.0:
         start = 0.5 * start + toward / np.linalg.norm(toward)
     steps = min(LANCZOS_STEPS, width // 16) if is_foreign(A) else min(LANCZOS_STEPS, width - 1)
@@ -134,7 +135,7 @@ def leading_axis(
         known = basis[: step + 2, :]
         if (step + 1) % LANCZOS_ROUND and step + 1 < steps:
             continue
-        on, off = (to_host(xp.stack(part)) for part in (diagonal, beside))
+        on, off = to_host(xp.stack([*diagonal, *beside])).reshape(2, -1)  # a device is asked once
         values, vectors = eigh_tridiagonal(on, off[:-1])
         size = float(np.abs(values).max())
         residual, gap = abs(float(off[-1] * vectors[-1, -1])), float(values[-1] - values[-2])
@@ -149,11 +150,16 @@ def leading_axis(
     return None
 
 
+@cache
+def _any_direction(width: int) -> NDArray[np.float64]:
+    return np.random.default_rng(0).normal(scale=1.0 / np.sqrt(width), size=width)
+
+
 def _less_along(vector: Array, basis: Array) -> tuple[Array, Array]:
     """Return a vector less what of it lies along orthonormal rows, and its coordinates on them."""
-    xp, along = namespace(vector), basis @ vector
-    if hasattr(xp, "addmv"):  # PyTorch's: one operation
-        return xp.addmv(vector, basis.T, along, alpha=-1.0), along
+    along = basis @ vector
+    if hasattr(vector, "addmv_"):  # PyTorch's: one operation, in place
+        return vector.addmv_(basis.T, along, alpha=-1.0), along
     return vector - along @ basis, along
 
 
@@ -201,60 +207,76 @@ def principal_axes(
 
 #: Most samples of a class on which products on tensor cores are compared with those of float64, and the most numbers
 #: in all of them.
-FAST_SAMPLES, FAST_SAMPLE_ENTRIES = 12, 2**25
+FAST_SAMPLES, FAST_SAMPLE_ENTRIES = 8, 2**25
 
 
 class FastSample(NamedTuple):
-    """Some rows of a class, and what tensor cores and float32 make of them; of PyTorch, where alone these are used."""
+    """Some rows of two classes, and what tensor cores and float32 make of them; of PyTorch, where alone these are."""
 
-    rows: Array  # (k, m, d): k samples of m rows, as they were given
-    origin: Array  # (d,): what they are counted from before they are multiplied
-    share: Array  # (k, m): the weight of each row
-    products: list[Array]  # (k, d, d) each, see tensor_core_products
-    sums: Array  # (k, d): of the same rows, in float32
+    rows: Array  # (2k, m, d): k samples of m rows of the lower class, then of the higher, as they were given
+    origin: Array | None  # (2k, 1, d): what they are counted from before they are multiplied; None: as they are
+    roots: Array | None  # (2k, m): the root of each row's weight; None: all weigh one
+    sums: Array  # (2k, d): of the rows, in float32
+    products: list[Array]  # (2k, d, d) each, see tensor_core_products
 
     @classmethod
-    def of_class(cls, X: ConvertedRows, members: Array, weight: Array | None) -> FastSample:
-        """Return samples of a class, given by the places of its rows.
+    def of_classes(cls, X: ConvertedRows, groups: Sequence[Array], weight: Array | None) -> FastSample:
+        """Return samples of the lower and of the higher class, given by the places of their rows.
 
         They are multiplied beside as many others as in a block, since how tensor cores add up depends on that.
         """
-        width, total = int(X.shape[1]), int(members.shape[0])
-        size = min(rows_of_a_product(X.source if X.fast == "as given" else X), total)
-        beside = max(1, min(block_rows(X), total) // size)
-        count = min(FAST_SAMPLES, max(2, FAST_SAMPLE_ENTRIES // (width * max(size, width))), beside)
-        places = members[:: max(1, total // (beside * size))][: beside * size]
-        given, xp = take_rows(X.source, places), namespace(X)
-        rows, origin = given, xp.zeros(width, dtype=X.dtype, device=X.device)
-        share = xp.ones(beside * size, dtype=X.dtype, device=X.device) if weight is None else weight[places]
-        if X.fast != "as given":
-            origin = reference_point(X, members)
-            rows = (given - origin) * share.sqrt()[:, None]
-        used, shape = count * size, (count, size, width)
-        share = share[:used].reshape(count, size)
-        sums = (share.sqrt()[:, None, :] @ rows[:used].to(X.dtype).reshape(shape))[:, 0]
-        products = [found[:count].clone() for found in tensor_core_products(rows, size)]
-        return cls(given[:used].reshape(shape).clone(), origin, share, products, sums)
+        xp, width, fewest = namespace(X), int(X.shape[1]), min(int(members.shape[0]) for members in groups)
+        size = min(rows_of_a_product(X), fewest)
+        most = max(2, FAST_SAMPLE_ENTRIES // (width * max(size, width)))
+        count = min(FAST_SAMPLES, most, max(1, min(block_rows(X), fewest) // size))
+        parts = zip(*(cls._of_class(X, members, weight, size, count) for members in groups), strict=True)
+        rows, origin, roots, sums, *products = (None if part[0] is None else xp.concat(part) for part in parts)
+        return cls(rows, origin, roots, sums, products)
 
-    def errors(self, q: Array) -> tuple[Array, Array]:
-        """Return of each sample what is wrong with its scatter times an axis, and with its mean, per unit of weight."""
-        share = self.share.double()
-        roots, weight = share.sqrt(), share.sum(1, keepdim=True)
-        usual = weight.mean()
-        rows = (self.rows.double() - self.origin.double()) * roots[:, :, None]
+    @staticmethod
+    def _of_class(X: ConvertedRows, members: Array, weight: Array | None, size: int, count: int) -> list[Array | None]:
+        total, width = int(members.shape[0]), int(X.shape[1])
+        beside = max(1, min(block_rows(X), total) // size)
+        places = members[:: max(1, total // (beside * size))][: beside * size]
+        given = take_rows(X.source, places)
+        origin = None if X.fast == "as given" else reference_point(X, members)
+        roots = None if weight is None else weight[places].sqrt()
+        rows, used, shape = _as_multiplied(given, origin, roots), count * size, (count, size, width)
+        roots = None if roots is None else roots[:used].reshape(count, size)
+        sums = _weighted_sums(rows[:used].reshape(shape), roots, X.dtype)
+        products = [found[:count].clone() for found in tensor_core_products(rows, size)]
+        origin = None if origin is None else origin.expand(count, 1, width)
+        return [given[:used].reshape(shape).clone(), origin, roots, sums, *products]
+
+    def errors(self, q: Array) -> Array:
+        """Return of each sample what is wrong with its scatter times an axis and with its sum, and its weight."""
+        origin, roots = (None if part is None else part.double() for part in (self.origin, self.roots))
+        rows = _as_multiplied(self.rows, origin, roots).double()
         high, *cross = self.products
         made = high.double() @ q
         for part in cross:
             made += part.double() @ q + part.double().mT @ q
         wrong = made - ((rows @ q)[:, None, :] @ rows)[:, 0]  # of the squares about the origin
-        mean = (roots[:, None, :] @ rows)[:, 0] / weight
-        off = self.sums.double() / weight - mean
-        wrong -= weight * (mean * (off @ q)[:, None] + off * (mean @ q)[:, None])
-        return wrong / usual, off * weight / usual
+        sums = _weighted_sums(rows, roots, q.dtype)
+        off = self.sums.double() - sums
+        weight = roots.square().sum(1)[:, None] if roots is not None else q.new_full((len(rows), 1), rows.shape[1])
+        wrong -= (sums * (off @ q)[:, None] + off * (sums @ q)[:, None]) / weight
+        return namespace(q).concat([wrong, off, weight], axis=1)
+
+
+def _as_multiplied(rows: Array, origin: Array | None, roots: Array | None) -> Array:
+    """Return rows counted from an origin, times the root of their weights."""
+    rows = rows if origin is None else rows - origin
+    return rows if roots is None else rows * roots[..., None]
+
+
+def _weighted_sums(rows: Array, roots: Array | None, dtype: Any) -> Array:
+    """Return the sum of each sample of rows that were multiplied with the roots of their weights once."""
+    return rows.sum(1, dtype=dtype) if roots is None else (roots[:, None, :] @ rows)[:, 0]
 
 
 def fast_angle(
-    samples: list[FastSample], moments: ClassMoments, weights: PairWeights, axis: NDArray[np.float64], gap: float
+    sample: FastSample, moments: ClassMoments, weights: PairWeights, axis: NDArray[np.float64], gap: float
 ) -> float:
     """Return the degrees by which products on tensor cores may turn the first eigenvector of the pair matrix.
 
@@ -264,20 +286,18 @@ def fast_angle(
     """
     low, high = (moments.groups[value] for value in sorted(moments.groups))
     shift, total = to_host(high.mean - low.mean), low.weight + high.weight
-    q = array_on(axis, samples[0].sums, dtype=namespace(samples[0].sums).float64)
-    count, used = min(len(sample.rows) for sample in samples), sum(float(one.share[0].sum()) for one in samples)
-    turned, off = np.zeros((2, count, axis.size))
-    for group, sign, sample in zip((low, high), (-1.0, 1.0), samples, strict=True):
-        wrong, its_off = (to_host(part[:count]) for part in sample.errors(q))
-        # as in class_pair_matrix
-        factor = 2.0 * (weights.unlike * (total - group.weight) - weights.like * group.weight)
-        turned += factor * group.weight * wrong
-        off += sign * its_off
+    found = to_host(sample.errors(array_on(axis, sample.sums, dtype=namespace(sample.sums).float64)))
+    wrong, off, weight = np.split(found.reshape(2, -1, found.shape[1]), [axis.size, 2 * axis.size], axis=2)
+    weight, groups = weight.mean(axis=1), np.array([low.weight, high.weight])
+    factors = 2.0 * (weights.unlike * (total - groups) - weights.like * groups)  # as in class_pair_matrix
+    turned = np.tensordot(factors * groups / weight[:, 0], wrong, 1)
+    off = off[1] / weight[1] - off[0] / weight[0]
     turned += 2.0 * weights.unlike * high.weight * low.weight * (off * (shift @ axis) + shift * (off @ axis)[:, None])
     turned -= (turned @ axis)[:, None] * axis
-    shared = turned.mean(axis=0)
+    shared, count = turned.mean(axis=0), len(turned)
     apart = float(np.sum((turned - shared) ** 2)) / max(count - 1, 1)
-    size = np.sqrt(max(float(shared @ shared) - apart / count, 0.0) + apart * min(1.0, used / total))
+    used = min(1.0, float(weight.sum()) / total)
+    size = np.sqrt(max(float(shared @ shared) - apart / count, 0.0) + apart * used)
     return float(np.degrees(3.0 * size / gap)) if gap > 0.0 else 90.0
 
 

@@ -322,19 +322,18 @@ class DensRay(AdditiveRotation):
         self, X: ConvertedRows, labels: Labels, n_components: int | None, weight: Array | None
     ) -> tuple[NDArray[np.float64], float]:
         """Return the axes by products on tensor cores, and the degrees by which those may turn the first."""
-        groups = labels.class_rows()  # asked before the device is busy
         samples: list[FastSample] = []
 
         def gather() -> LabelMoments:
             moments = self._gather(X, labels, weight)
-            samples.extend(FastSample.of_class(X, members, weight) for members in groups)  # while the device is
+            samples.append(FastSample.of_classes(X, labels.class_rows(), weight))  # while the device is busy
             return moments
 
         self.moments_ = checked_moments(X, gather)
         self._rounding = precision_of(X)
         axes = self._axes_at(n_components)
         assert isinstance(self.moments_, ClassMoments)
-        return axes, fast_angle(samples, self.moments_, self._resolved(self.moments_), axes[0], self._gap)
+        return axes, fast_angle(samples[0], self.moments_, self._resolved(self.moments_), axes[0], self._gap)
 
     def _solve_pairs(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -79,9 +80,8 @@ def at_precision(X: Array, precision: str | None) -> Array:
     """Return rows that are converted to a precision as they are read, half precision to float32 where it is None."""
     if precision not in PRECISIONS:
         raise VectorError(f"precision={precision!r} is given; one of {', '.join(map(repr, PRECISIONS))} is needed.")
-    name = type_name(X)
+    name, wanted = type_name(X), "float32" if precision == "fast" else precision
     half = name in HALF_TYPES
-    wanted = "float32" if precision == "fast" else precision
     if name == wanted or (wanted is None and not half):
         return X
     if not (is_foreign(X) or half or (isinstance(X, np.ndarray) and X.dtype.kind in "fiub")):
@@ -189,8 +189,7 @@ def zero_rows(X: Array) -> RowCount:
 
     Only rows whose first number is zero are looked at whole: one column is read of the others.
     """
-    xp = namespace(X)
-    zero = RowCount()
+    xp, zero = namespace(X), RowCount()
 
     def of_block(block: slice) -> None:
         first = X[block, 0]
@@ -252,8 +251,7 @@ def check_weights(sample_weight: object, X: Array) -> Array | None:
         ) from error
     if weight.ndim == 0:
         weight = xp.full(X.shape[0], float(weight), dtype=xp.float64, device=X.device)
-    if tuple(weight.shape) != (X.shape[0],):
-        shape = tuple(weight.shape)
+    if (shape := tuple(weight.shape)) != (X.shape[0],):
         raise VectorError(f"sample_weight has shape {shape}; one weight per row is needed, shape ({X.shape[0]},).")
     largest = float(xp.max(weight))
     tiny = float(np.finfo(np.float32 if X.dtype == xp.float32 else np.float64).tiny) * 1e6
@@ -304,6 +302,10 @@ class Labels:
 
     def class_rows(self) -> list[Array]:
         """Return the rows of the lower and of the higher class."""
+        return self._class_rows
+
+    @cached_property
+    def _class_rows(self) -> list[Array]:
         xp = namespace(self.values)
         return [xp.nonzero(self.values == sign)[0] for sign in (-1.0, 1.0)]
 
@@ -338,9 +340,7 @@ def read_labels(y: object, n_rows: int, *, classes_only: bool = False) -> Labels
         distinct = np.sort(to_host(xp.unique_values(labels)))
     check_distinct(distinct, classes_only=classes_only or text)
     if len(distinct) == 2:
-        high = labels == distinct.tolist()[1]
-        one = xp.ones(labels.shape, dtype=xp.float64, device=labels.device)
-        return Labels(xp.where(high, one, -one), distinct)
+        return Labels(2.0 * xp.astype(labels == distinct.tolist()[1], xp.float64) - 1.0, distinct)
     return Labels(labels, None)
 
 
