@@ -86,7 +86,7 @@ def seed(word: str, agreement: float, influence: float | None = 1.0) -> dict[str
         (2, 0, "2 of 30 seeds contradict the rest: their label has a probability below 0.5."),
         (1, 1, "their label has a probability below 0.5; 1 of them is in this table."),
         (2, 1, "their label has a probability below 0.5; 2 of them are in this table."),
-        (0, 1, "1 of 30 seeds contradicts the rest: its label has a probability below 0.5"),
+        (0, 1, "1 of 30 seeds contradicts the rest: its label has a probability below 0.5."),
     ],
 )
 def test_seeds_that_contradict_are_counted_and_listed_once(

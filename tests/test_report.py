@@ -219,6 +219,12 @@ def test_provenance_names_versions_seed_and_seconds() -> None:
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", plain["started"])
 
 
+@pytest.mark.parametrize(("size", "said"), [(1, "1 entry"), (2, "2 entries"), (None, "no digest")])
+def test_provenance_says_how_large_an_input_is(size: int | None, said: str) -> None:
+    table = Provenance.begin(seed=3).finish(inputs=[Input("lexicon", "tiny", None, size)]).table()
+    assert table.rows[0] == {"what": "lexicon: tiny", "value": said}
+
+
 def test_an_input_file_is_known_by_its_digest(tmp_path: Path) -> None:
     path = tmp_path / "words.tsv"
     path.write_bytes(b"good\t1\n")

@@ -268,7 +268,7 @@ class Diagnosis(Result):
         contradicting, above = len(self.contradictions), len(self.contradictions) - len(others)
         verb = "contradicts the rest: its" if contradicting == 1 else "contradict the rest: their"
         said = f"{contradicting:,} of {self.n_seeds:,} seeds {verb} label has a probability below 0.5"
-        among = f"; {above} of them {'is' if above == 1 else 'are'} in this table" if others else ""
+        among = f"; {above} of them {'is' if above == 1 else 'are'} in this table" if others and above else ""
         notes = [f"{said}{among}."] if contradicting else []
         tables.append(Table(title, seed_columns, moving, [*notes, *self._score_notes()]))
         if others:

@@ -232,7 +232,7 @@ class Provenance:
 
 
 def _describe(each: Input) -> str:
-    size = "" if each.size is None else f"{each.size:,} entries"
+    size = "" if each.size is None else f"{each.size:,} {'entry' if each.size == 1 else 'entries'}"
     digest = "" if each.digest is None else f"digest {each.digest[:16]}"
     return ", ".join(part for part in (size, digest) if part) or "no digest"
 
