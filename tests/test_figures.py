@@ -14,7 +14,7 @@ from charts import packed_rows, parts
 from densray import compare_methods, diagnose, figures, induce
 from densray.axes import compare_spaces
 from densray.errors import DataError, MissingExtraError, OutputError
-from densray.figures._scatter import place_labels, text_width
+from densray.figures._scatter import padded_domain, place_labels, text_width
 from densray.figures._style import for_page, method_looks
 from planted import planted_space
 
@@ -448,3 +448,10 @@ def test_results_of_the_library_are_drawn_as_they_are() -> None:
     assert figures.seed_influence(diagnosis).to_dict() == figures.seed_influence(diagnosis.influential).to_dict()
     comparison = compare_methods(space, lexicon, methods=["ridge", "mean-difference"], folds=3)
     assert figures.angle_heat_map(comparison).to_dict() == figures.angle_heat_map(comparison.angles).to_dict()
+
+
+def test_the_axis_of_numbers_that_are_all_the_same_stays_near_them() -> None:
+    assert padded_domain([0.5, 0.5]) == pytest.approx((0.47, 0.53))
+    assert padded_domain([-2.0]) == pytest.approx((-2.12, -1.88))
+    assert padded_domain([0.0, 0.0]) == (-1.0, 1.0)
+    assert padded_domain([0.0, 1.0], share=0.1) == pytest.approx((-0.1, 1.1))

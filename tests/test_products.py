@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from densray import Densifier, DensRay, LinearRotation, MeanDifference
 from densray import _arrays as arrays
 from densray import moments as moments_module
 from densray._arrays import joined_scatter, scatter_parts, to_host
+from densray.errors import DeviceMemoryError
 from densray.rotations import WhitenedDensRay, _basis, _densray, _ridge
 from densray.rotations._basis import leading_axis, principal_axes
 from densray.rotations._densifier_solvers import spread
@@ -169,6 +171,18 @@ def test_the_angle_is_taken_of_products_made_as_all_others_are(monkeypatch: pyte
     DensRay(1, precision="fast").fit(torch.asarray(X).bfloat16(), torch.asarray(y))
     assert counts[-2:] == [8, 8] == counts[:2]
     assert kept == [(6, 64, 20)]
+
+
+def test_a_device_too_small_for_the_fast_path_multiplies_in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    X, y = planted(2000, 20)
+    rows, labels = torch.asarray(X).bfloat16(), torch.asarray(y)
+    expected = DensRay(1).fit(rows, labels)
+    for raised in (torch.OutOfMemoryError("CUDA out of memory"), DeviceMemoryError("too little memory")):
+        monkeypatch.setattr(_densray.FastSample, "of_classes", Mock(side_effect=raised))
+        found = DensRay(1, precision="fast").fit(rows, labels)
+        np.testing.assert_array_equal(found.components_, expected.components_)
+        assert found.fast_angle_ is None
 
 
 def test_half_precision_that_fails_as_given_is_split_where_that_pays(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -240,11 +240,7 @@ Notes = dict[int, dict[str, list[float | None]]]
 
 
 def padded_domain(numbers: Sequence[float], *, share: float = 0.06) -> Domain:
-    """Return the range of the numbers, a little wider on both sides; of one number, what is near it.
-
-    >>> padded_domain([0.5, 0.5])
-    (0.47, 0.53)
-    """
+    """Return the range of the numbers, a little wider on both sides; of one number, what is near it."""
     low, high = min(numbers), max(numbers)
     margin = (high - low) * share or abs(low) * share or 1.0
     return low - margin, high + margin

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +25,7 @@ from densray._arrays import (
 )
 from densray._files import is_memory_mapped
 from densray._threads import ignored_warnings
-from densray.errors import NotAdditiveError, SignalWarning
+from densray.errors import DeviceMemoryError, NotAdditiveError, SignalWarning
 from densray.moments import ClassMoments, LabelMoments, MomentParts
 from densray.pair_sampling import (
     SAMPLE_ROWS,
@@ -297,7 +298,10 @@ class DensRay(AdditiveRotation):
             angle = None
             for kind in self._fast_kinds(X, labels, sample_weight):
                 rows = ConvertedRows(given_rows(X), namespace(X).float32, namespace(X).float32, fast=kind)
-                axes, angle = self._find_fast_axes(rows, labels, n_components, sample_weight)
+                try:
+                    axes, angle = self._find_fast_axes(rows, labels, n_components, sample_weight)
+                except (DeviceMemoryError, sys.modules["torch"].OutOfMemoryError):  # float32 holds no samples
+                    continue
                 if angle <= LARGEST_FAST_ANGLE:
                     break
             else:
