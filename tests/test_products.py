@@ -60,6 +60,20 @@ def test_eigenvalues_too_close_for_the_steps_are_left_to_the_whole_decomposition
     assert np.linalg.norm(A @ axes[0] - values[0] * axes[0]) < 1e-12
 
 
+def test_the_gap_of_a_matrix_of_low_rank_is_found_where_each_operation_takes_time() -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    for values, gap in (([3.0], 3.0), ([1.0, 3.0], 2.0), ([0.5, 1.0, 3.0], 2.0)):
+        A, Q = symmetric([0.0] * (400 - len(values)) + values)
+        for toward in (None, Q[:, -1], Q[:, -1] + 1e-3 * Q[:, 0]):
+            found = leading_axis(torch.asarray(A), toward)
+            assert found is not None
+            assert found[0] == pytest.approx(3.0)
+            assert found[2] == pytest.approx(gap, rel=1e-6)
+    found = leading_axis(torch.eye(400, dtype=torch.float64))
+    assert found is not None
+    assert found[2] == 0.0  # one direction says nothing of the others
+
+
 @pytest.mark.parametrize(
     "values", [[0.0] * 99 + [2.0], [-1.0] * 50 + [-0.5] * 50, [0.0] * 100], ids=["rank 1", "negative", "zero"]
 )
@@ -120,15 +134,21 @@ def test_sums_of_half_precision_keep_the_digits_of_a_large_mean() -> None:
     np.testing.assert_allclose(to_host(scatter_parts(X)[0]), to_host(X.double().T @ X.double()), rtol=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["float32", "bfloat16"])
-def test_the_fast_path_says_its_angle_and_keeps_to_it(kind: str) -> None:
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("kind", ["float64", "float32", "float16", "bfloat16"])
+def test_the_fast_path_says_its_angle_and_keeps_to_it(kind: str, weighted: bool) -> None:
     """Rows as language models have them: a common mean, and a few huge coordinates."""
     torch = pytest.importorskip("torch", reason="torch is not installed")
     X, y = planted(20_000, 48, mean=3.0)
     X[:, 7] = 40.0 * X[:, 7] - 300.0
     rows = torch.asarray(X).to(getattr(torch, kind))
-    exact = DensRay(1).fit(rows.double(), torch.asarray(y)).components_[0]
-    fitted = DensRay(1, precision="fast").fit(rows, torch.asarray(y))
+    weight = torch.asarray(np.random.default_rng(1).uniform(0.5, 2.0, size=len(y))) if weighted else None
+    labels = torch.asarray(y)
+    given = [part if part is None else part.clone() for part in (rows, labels, weight)]
+    exact = DensRay(1).fit(rows.double(), labels, weight).components_[0]
+    fitted = DensRay(1, precision="fast").fit(rows, labels, weight)
+    for before, after in zip(given, (rows, labels, weight), strict=True):
+        assert before is after or torch.equal(before, after)  # nothing is written into what was given
     apart = np.degrees(2 * np.arcsin(np.linalg.norm(fitted.components_[0] - exact) / 2))
     assert 0.0 < apart <= max(4.0 * fitted.fast_angle_, 0.002)  # float32 sums of the means are off by as much
     assert fitted.fast_angle_ <= 0.01
@@ -166,11 +186,13 @@ def test_the_angle_is_taken_of_products_made_as_all_others_are(monkeypatch: pyte
     monkeypatch.setattr(arrays, "_products", lambda *given: (counts.append(len(given[0]) // given[2]), made(*given))[1])
     kept: list[tuple[int, ...]] = []
     angle = _densray.fast_angle
-    monkeypatch.setattr(_densray, "fast_angle", lambda s, *a: (kept.append(tuple(s.rows.shape)), angle(s, *a))[1])
+    monkeypatch.setattr(
+        _densray, "fast_angle", lambda s, *a: (kept.extend(tuple(one.rows.shape) for one in s), angle(s, *a))[1]
+    )
     monkeypatch.setattr(_basis, "FAST_SAMPLES", 3)
     DensRay(1, precision="fast").fit(torch.asarray(X).bfloat16(), torch.asarray(y))
     assert counts[-2:] == [8, 8] == counts[:2]
-    assert kept == [(6, 64, 20)]
+    assert kept == [(3, 64, 20)] * 2
 
 
 def test_a_device_too_small_for_the_fast_path_multiplies_in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,10 +201,63 @@ def test_a_device_too_small_for_the_fast_path_multiplies_in_float32(monkeypatch:
     rows, labels = torch.asarray(X).bfloat16(), torch.asarray(y)
     expected = DensRay(1).fit(rows, labels)
     for raised in (torch.OutOfMemoryError("CUDA out of memory"), DeviceMemoryError("too little memory")):
-        monkeypatch.setattr(_densray.FastSample, "of_classes", Mock(side_effect=raised))
+        monkeypatch.setattr(_densray.FastSample, "of_class", Mock(side_effect=raised))
         found = DensRay(1, precision="fast").fit(rows, labels)
         np.testing.assert_array_equal(found.components_, expected.components_)
         assert found.fast_angle_ is None
+
+
+@pytest.mark.parametrize("few", [100, 300])
+def test_the_angle_of_a_small_class_beside_a_large_one_is_that_of_products_as_large_as_used(
+    few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sums on tensor cores are rounded towards zero, the more the longer they are: here after each sixteen rows."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+
+    def rounded(sums: Any) -> Any:
+        near = sums.float()
+        return torch.where(near.double().abs() > sums.abs(), torch.nextafter(near, torch.zeros_like(near)), near)
+
+    def products(left: Any, right: Any, size: int) -> Any:
+        one, two = (part.double().reshape(-1, size, part.shape[1]) for part in (left, right))
+        total = torch.zeros(one.shape[0], one.shape[2], two.shape[2])
+        for start in range(0, size, 16):
+            total = rounded(total.double() + one[:, start : start + 16].mT @ two[:, start : start + 16])
+        return total
+
+    random = np.random.default_rng(few)
+    y = np.where(np.arange(20_000 + few) < few, 1.0, -1.0)
+    X = 10.0 + random.normal(size=(len(y), 24)) * np.where(np.arange(24) == 1, 1.3, 1.0)
+    X[:, 0] += 0.3 * y
+    rows, labels = torch.asarray(X).bfloat16(), torch.asarray(y)
+    exact = DensRay(1, precision="float64").fit(rows, labels).components_
+    monkeypatch.setattr(arrays, "_products", products)
+    refused = DensRay(1, precision="fast").fit(rows, labels)
+    monkeypatch.setattr(_densray, "LARGEST_FAST_ANGLE", 90.0)
+    taken = DensRay(1, precision="fast").fit(rows, labels)
+    apart = np.degrees(2 * np.arcsin(np.linalg.norm(taken.components_ - exact) / 2))
+    assert 0.01 < apart < taken.fast_angle_ == refused.fast_angle_
+    np.testing.assert_allclose(refused.components_, exact, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("fast", "width", "rows"),
+    [
+        ("as given", 768, 11 * 8 * 1024),  # eight products at a time
+        ("as given", 1536, 31 * 1536),  # too few for that: whole products
+        ("as given", 8192, 4 * 2048),
+        ("as given", 2**20, 70),  # not one product
+        ("as given", 2**27, 1),
+        ("split", 768, 5 * 8 * 1024),
+        ("split", 4096, 2 * 4096),
+        (None, 768, 2**16),
+        (None, 5000, 3 * 2**24 // 5000),
+    ],
+)
+def test_blocks_hold_whole_products_of_the_fast_path(fast: str | None, width: int, rows: int) -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    X = arrays.ConvertedRows(torch.empty((1, 1)).bfloat16().expand(9, width), torch.float32, torch.float32, fast=fast)
+    assert arrays.block_rows(X) == rows
 
 
 def test_half_precision_that_fails_as_given_is_split_where_that_pays(monkeypatch: pytest.MonkeyPatch) -> None:

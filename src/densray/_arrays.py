@@ -187,7 +187,7 @@ def move(matrix: NDArray[Any], like: Array) -> Array:
 
 
 def float64_like(values: Array, rows: Array) -> Array:
-    """Return per-row values as float64, in the array library and on the device of `rows`."""
+    """Return per-row values as float64, in the array library and on the device of `rows`, copied only where needed."""
     return array_on(values, rows, dtype=namespace(rows, values).float64) if is_foreign(rows) else to_host(values)
 
 
@@ -359,10 +359,10 @@ def block_rows(X: Array) -> int:
     if not isinstance(X, ConvertedRows):
         return max(1, DEVICE_BLOCK_ENTRIES // int(X.shape[1]))
     rows, size = CONVERTED_BLOCK_ENTRIES[X.fast] // int(X.shape[1]), rows_of_a_product(X)
-    for even in (PRODUCTS_AT_ONCE * size, size):  # what is left over would be multiplied and added on its own
-        if X.fast is not None and rows > even:
-            return rows - rows % even
-    return max(1, rows)
+    if X.fast is None or rows < size:
+        return max(1, rows)
+    # what is left over is multiplied on its own, and products that are left over are added on their own
+    return rows - rows % (PRODUCTS_AT_ONCE * size if rows >= 4 * PRODUCTS_AT_ONCE * size else size)
 
 
 def in_blocks(

@@ -165,7 +165,7 @@ class _Sums(NamedTuple):
         part = part_of_rows(X, block) if members is None else take_rows(X, place)
         reference = reference_point(part) if reference is None else reference
         fast = X.fast if isinstance(X, ConvertedRows) else None
-        centred = part.source if fast == "as given" else _minus(part, reference, scratch=members is not None)
+        centred = part.source if fast == "as given" else minus(part, reference, scratch=members is not None)
         total: Array = part.shape[0]
         sums: Array = 0.0
         del part  # of a block one copy at a time
@@ -252,7 +252,7 @@ def reference_point(X: Array, members: Array | None = None) -> Array:
     return namespace(X).mean(some, axis=0)
 
 
-def _minus(X: Array, reference: Array, *, scratch: bool) -> Array:
+def minus(X: Array, reference: Array, *, scratch: bool) -> Array:
     """Return a copy of rows less a point, widened, or the rows themselves where they are `scratch`."""
     if isinstance(X, ConvertedRows):
         return X.source - reference if type_name(X.source) in HALF_TYPES and X.change is None else X[:, :] - reference

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from densray._arrays import (
     to_host,
 )
 from densray.errors import VectorError
-from densray.moments import ClassMoments, LabelMoments, Moments, ScoreMoments, reference_point
+from densray.moments import ClassMoments, LabelMoments, Moments, ScoreMoments, minus, reference_point
 from densray.pairs import PairWeights
 
 
@@ -96,6 +96,8 @@ NARROW = 64
 #: Most steps of the iteration (on a device, where starting an operation takes time, at most the width over 16), and
 #: steps between two looks at whether it is done.
 LANCZOS_STEPS, LANCZOS_ROUND = 144, 12
+#: Share of its size below which a matrix does not lead out of a subspace: steps beyond would be rounding.
+INVARIANT = 1e-11
 #: Added to a length that may be zero.
 TINY = float(np.finfo(np.float64).tiny)
 
@@ -136,12 +138,14 @@ def leading_axis(
         if (step + 1) % LANCZOS_ROUND and step + 1 < steps:
             continue
         on, off = to_host(xp.stack([*diagonal, *beside])).reshape(2, -1)  # a device is asked once
-        values, vectors = eigh_tridiagonal(on, off[:-1])
-        size = float(np.abs(values).max())
-        residual, gap = abs(float(off[-1] * vectors[-1, -1])), float(values[-1] - values[-2])
+        ends = np.flatnonzero(off <= INVARIANT * max(np.abs(on).max(), off.max()))
+        count = int(ends[0]) + 1 if ends.size else len(on)
+        values, vectors = eigh_tridiagonal(on[:count], off[: count - 1])
+        size, gap = float(np.abs(values).max()), float(values[-1] - values[-2]) if count > 1 else 0.0
+        residual = abs(float(off[count - 1] * vectors[-1, -1]))
         if residual > max(1e-11 * gap, 4e-15 * size):
             continue
-        found = array_on(vectors[:, -1].copy(), A, dtype=xp.float64) @ known[:-1, :]
+        found = array_on(vectors[:, -1].copy(), A, dtype=xp.float64) @ known[:count, :]
         apart = float(xp.linalg.vector_norm(A @ found - float(values[-1]) * found))
         axis = to_host(found)
         length = float(np.linalg.norm(axis))
@@ -152,7 +156,10 @@ def leading_axis(
 
 @cache
 def _any_direction(width: int) -> NDArray[np.float64]:
-    return np.random.default_rng(0).normal(scale=1.0 / np.sqrt(width), size=width)
+    """Return a vector of about unit length, for all to read."""
+    direction = np.random.default_rng(0).normal(scale=1.0 / np.sqrt(width), size=width)
+    direction.flags.writeable = False
+    return direction
 
 
 def _less_along(vector: Array, basis: Array) -> tuple[Array, Array]:
@@ -206,77 +213,64 @@ def principal_axes(
 
 
 #: Most samples of a class on which products on tensor cores are compared with those of float64, and the most numbers
-#: in all of them.
+#: of a class in them, though never fewer than two samples.
 FAST_SAMPLES, FAST_SAMPLE_ENTRIES = 8, 2**25
 
 
 class FastSample(NamedTuple):
-    """Some rows of two classes, and what tensor cores and float32 make of them; of PyTorch, where alone these are."""
+    """Some rows of a class, and what tensor cores and float32 make of them; PyTorch only."""
 
-    rows: Array  # (2k, m, d): k samples of m rows of the lower class, then of the higher, as they were given
-    origin: Array | None  # (2k, 1, d): what they are counted from before they are multiplied; None: as they are
-    roots: Array | None  # (2k, m): the root of each row's weight; None: all weigh one
-    sums: Array  # (2k, d): of the rows, in float32
-    products: list[Array]  # (2k, d, d) each, see tensor_core_products
+    rows: Array  # (k, m, d): k samples of m rows, as they were given
+    origin: Array | None  # (d,): what they are counted from before they are multiplied; None: as they are
+    roots: Array | None  # (k, m): the root of each row's weight; None: all weigh one
+    sums: Array  # (k, d): of the rows, in float32
+    products: list[Array]  # (k, d, d) each, see tensor_core_products
 
     @classmethod
-    def of_classes(cls, X: ConvertedRows, groups: Sequence[Array], weight: Array | None) -> FastSample:
-        """Return samples of the lower and of the higher class, given by the places of their rows.
+    def of_class(cls, X: ConvertedRows, members: Array, weight: Array | None) -> FastSample:
+        """Return samples of a class, given by the places of its rows.
 
-        They are multiplied beside as many others as in a block, since how tensor cores add up depends on that.
+        They are multiplied as all rows are: as many rows in a product, beside as many other products as in a block,
+        since how tensor cores add up depends on both.
         """
-        xp, width, fewest = namespace(X), int(X.shape[1]), min(int(members.shape[0]) for members in groups)
-        size = min(rows_of_a_product(X), fewest)
-        most = max(2, FAST_SAMPLE_ENTRIES // (width * max(size, width)))
-        count = min(FAST_SAMPLES, most, max(1, min(block_rows(X), fewest) // size))
-        parts = zip(*(cls._of_class(X, members, weight, size, count) for members in groups), strict=True)
-        rows, origin, roots, sums, *products = (None if part[0] is None else xp.concat(part) for part in parts)
-        return cls(rows, origin, roots, sums, products)
-
-    @staticmethod
-    def _of_class(X: ConvertedRows, members: Array, weight: Array | None, size: int, count: int) -> list[Array | None]:
-        total, width = int(members.shape[0]), int(X.shape[1])
+        width, total = int(X.shape[1]), int(members.shape[0])
+        size = min(rows_of_a_product(X), total)
         beside = max(1, min(block_rows(X), total) // size)
+        count = min(FAST_SAMPLES, max(2, FAST_SAMPLE_ENTRIES // (width * max(size, width))), beside)
         places = members[:: max(1, total // (beside * size))][: beside * size]
-        given = take_rows(X.source, places)
-        origin = None if X.fast == "as given" else reference_point(X, members)
-        roots = None if weight is None else weight[places].sqrt()
-        rows, used, shape = _as_multiplied(given, origin, roots), count * size, (count, size, width)
-        roots = None if roots is None else roots[:used].reshape(count, size)
-        sums = _weighted_sums(rows[:used].reshape(shape), roots, X.dtype)
+        given, used, shape = take_rows(X, places), count * size, (count, size, width)
+        if X.fast == "as given":
+            rows, origin, roots = given.source, None, None
+            sums = rows[:used].reshape(shape).sum(1, dtype=X.dtype)
+        else:
+            origin, roots = reference_point(X, members), given.source.new_ones(beside * size, dtype=X.dtype)
+            roots = roots if weight is None else weight[places].sqrt()
+            rows = minus(given, origin, scratch=False) * roots[:, None]
+            roots = roots[:used].reshape(count, size)
+            sums = (roots[:, None, :] @ rows[:used].reshape(shape))[:, 0]
         products = [found[:count].clone() for found in tensor_core_products(rows, size)]
-        origin = None if origin is None else origin.expand(count, 1, width)
-        return [given[:used].reshape(shape).clone(), origin, roots, sums, *products]
+        return cls(given.source[:used].reshape(shape).clone(), origin, roots, sums, products)
 
     def errors(self, q: Array) -> Array:
         """Return of each sample what is wrong with its scatter times an axis and with its sum, and its weight."""
-        origin, roots = (None if part is None else part.double() for part in (self.origin, self.roots))
-        rows = _as_multiplied(self.rows, origin, roots).double()
+        rows = self.rows.double()
+        roots = q.new_ones(rows.shape[:2]) if self.roots is None else self.roots.double()
+        if self.origin is not None:
+            rows -= self.origin.double()
+            rows *= roots[:, :, None]
         high, *cross = self.products
         made = high.double() @ q
         for part in cross:
             made += part.double() @ q + part.double().mT @ q
         wrong = made - ((rows @ q)[:, None, :] @ rows)[:, 0]  # of the squares about the origin
-        sums = _weighted_sums(rows, roots, q.dtype)
+        sums, weight = (roots[:, None, :] @ rows)[:, 0], roots.square().sum(1)[:, None]
         off = self.sums.double() - sums
-        weight = roots.square().sum(1)[:, None] if roots is not None else q.new_full((len(rows), 1), rows.shape[1])
         wrong -= (sums * (off @ q)[:, None] + off * (sums @ q)[:, None]) / weight
         return namespace(q).concat([wrong, off, weight], axis=1)
 
 
-def _as_multiplied(rows: Array, origin: Array | None, roots: Array | None) -> Array:
-    """Return rows counted from an origin, times the root of their weights."""
-    rows = rows if origin is None else rows - origin
-    return rows if roots is None else rows * roots[..., None]
-
-
-def _weighted_sums(rows: Array, roots: Array | None, dtype: Any) -> Array:
-    """Return the sum of each sample of rows that were multiplied with the roots of their weights once."""
-    return rows.sum(1, dtype=dtype) if roots is None else (roots[:, None, :] @ rows)[:, 0]
-
-
 def fast_angle(
-    sample: FastSample, moments: ClassMoments, weights: PairWeights, axis: NDArray[np.float64], gap: float
+    samples: Sequence[FastSample], moments: ClassMoments, weights: PairWeights, axis: NDArray[np.float64], gap: float
 ) -> float:
     """Return the degrees by which products on tensor cores may turn the first eigenvector of the pair matrix.
 
@@ -286,15 +280,17 @@ def fast_angle(
     """
     low, high = (moments.groups[value] for value in sorted(moments.groups))
     shift, total = to_host(high.mean - low.mean), low.weight + high.weight
-    found = to_host(sample.errors(array_on(axis, sample.sums, dtype=namespace(sample.sums).float64)))
-    wrong, off, weight = np.split(found.reshape(2, -1, found.shape[1]), [axis.size, 2 * axis.size], axis=2)
+    xp, count = namespace(samples[0].sums), min(len(one.rows) for one in samples)
+    q = array_on(axis, samples[0].sums, dtype=xp.float64)
+    found = to_host(xp.stack([one.errors(q)[:count] for one in samples]))  # a device is asked once
+    wrong, off, weight = np.split(found, [axis.size, 2 * axis.size], axis=2)
     weight, groups = weight.mean(axis=1), np.array([low.weight, high.weight])
     factors = 2.0 * (weights.unlike * (total - groups) - weights.like * groups)  # as in class_pair_matrix
     turned = np.tensordot(factors * groups / weight[:, 0], wrong, 1)
     off = off[1] / weight[1] - off[0] / weight[0]
     turned += 2.0 * weights.unlike * high.weight * low.weight * (off * (shift @ axis) + shift * (off @ axis)[:, None])
     turned -= (turned @ axis)[:, None] * axis
-    shared, count = turned.mean(axis=0), len(turned)
+    shared = turned.mean(axis=0)
     apart = float(np.sum((turned - shared) ** 2)) / max(count - 1, 1)
     used = min(1.0, float(weight.sum()) / total)
     size = np.sqrt(max(float(shared @ shared) - apart / count, 0.0) + apart * used)

@@ -330,14 +330,14 @@ class DensRay(AdditiveRotation):
 
         def gather() -> LabelMoments:
             moments = self._gather(X, labels, weight)
-            samples.append(FastSample.of_classes(X, labels.class_rows(), weight))  # while the device is busy
+            samples.extend(FastSample.of_class(X, members, weight) for members in labels.class_rows())
             return moments
 
         self.moments_ = checked_moments(X, gather)
         self._rounding = precision_of(X)
         axes = self._axes_at(n_components)
         assert isinstance(self.moments_, ClassMoments)
-        return axes, fast_angle(samples[0], self.moments_, self._resolved(self.moments_), axes[0], self._gap)
+        return axes, fast_angle(samples, self.moments_, self._resolved(self.moments_), axes[0], self._gap)
 
     def _solve_pairs(
         self,
