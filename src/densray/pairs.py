@@ -13,7 +13,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,17 +61,23 @@ class PairWeights(NamedTuple):
             raise DensRayError(f"weights={weights!r} is given; two numbers of at least 0, not both 0, are needed.")
         return cls(unlike, like)
 
+    def scatter_factor(self, weight: Any, total: float) -> Any:
+        """Return what the scatter of a class of this weight counts in A, among rows of a total weight.
+
+        Σ_same = 2 Σ_c n_c S_c and Σ_different = 2 (n S - Σ_c n_c S_c), with S = Σ_c S_c + (n₊n₋/n) δδᵀ, collected by
+        S_c: equal classes under equal weights cancel exactly, and leave 2 α n₊n₋ δδᵀ.
+        """
+        return 2.0 * (self.unlike * (total - weight) - self.like * weight)
+
 
 def class_pair_matrix(moments: ClassMoments, weights: PairWeights) -> Array:
     """Return A for two classes and plain differences (eq. 2), on the device of the moments."""
     low, high = (moments.groups[value] for value in sorted(moments.groups))
     total = low.weight + high.weight
-    # Σ_same = 2 Σ_c n_c S_c and Σ_different = 2 (n S - Σ_c n_c S_c), S = Σ_c S_c + (n₊n₋/n) δδᵀ.
-    # Collected by S_c, so that equal classes under equal weights cancel exactly and leave 2 α n₊n₋ δδᵀ.
     shift = high.mean - low.mean
     A = (2.0 * weights.unlike * high.weight * low.weight) * shift[:, None] * shift[None, :]
     for group in (low, high):
-        factor = 2.0 * (weights.unlike * (total - group.weight) - weights.like * group.weight)
+        factor = weights.scatter_factor(group.weight, total)
         if factor != 0.0:
             A = A + factor * group.scatter
     return A

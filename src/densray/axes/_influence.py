@@ -142,14 +142,13 @@ def _densray_axes(rotation: DensRay, seeds: Alignment) -> Matrix:
         if size < 2:
             continue
         left = {other: moments[other].weight - (other == side) for other in moments}
-        unlike, like = PairWeights.resolve(rotation.weights, left[1.0], left[-1.0])
-        total = left[1.0] + left[-1.0]
-        factor = {other: 2.0 * (unlike * (total - left[other]) - like * left[other]) for other in left}
+        weights = PairWeights.resolve(rotation.weights, left[1.0], left[-1.0])
+        factor = {other: weights.scatter_factor(left[other], left[1.0] + left[-1.0]) for other in left}
         away = X[index] - moments[side].mean
         shift = moments[1.0].mean - moments[-1.0].mean - side * away / (size - 1)
         base = factor[1.0] * moments[1.0].scatter + factor[-1.0] * moments[-1.0].scatter
         # A without i = base + 2 α≠ n₊n₋ δδᵀ - f n/(n-1) uuᵀ, the class scatter losing n/(n-1) uuᵀ
-        gains = (2.0 * unlike * left[1.0] * left[-1.0], -factor[side] * size / (size - 1))
+        gains = (2.0 * weights.unlike * left[1.0] * left[-1.0], -factor[side] * size / (size - 1))
         found = top_axes(base, (shift, away), gains)
         toward = np.einsum("ij,ij->i", found, shift)
         axes[index] = found * np.where(toward < 0, -1.0, 1.0)[:, None]

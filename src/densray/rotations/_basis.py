@@ -285,8 +285,7 @@ def fast_angle(
     found = to_host(xp.stack([one.errors(q)[:count] for one in samples]))  # a device is asked once
     wrong, off, weight = np.split(found, [axis.size, 2 * axis.size], axis=2)
     weight, groups = weight.mean(axis=1), np.array([low.weight, high.weight])
-    factors = 2.0 * (weights.unlike * (total - groups) - weights.like * groups)  # as in class_pair_matrix
-    turned = np.tensordot(factors * groups / weight[:, 0], wrong, 1)
+    turned = np.tensordot(weights.scatter_factor(groups, total) * groups / weight[:, 0], wrong, 1)
     off = off[1] / weight[1] - off[0] / weight[0]
     turned += 2.0 * weights.unlike * high.weight * low.weight * (off * (shift @ axis) + shift * (off @ axis)[:, None])
     turned -= (turned @ axis)[:, None] * axis
