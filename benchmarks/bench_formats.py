@@ -25,7 +25,7 @@ __all__ = ["main"]
 ROWS, WIDTH = 50_000, 300
 LONG, NARROW = 341_479, 100  # the words of GloVe 6B that are in lower case
 NATIVE_ROWS = 1_000_000
-REPEATS = 3
+REPEATS = 5
 
 _MEASURE = """
     import json, sys, time

@@ -114,10 +114,10 @@ class LineParser:
                 quote_char=None,
                 encoding="utf8-lossy",  # words are decoded elsewhere; here they only must not stand in the way
                 schema=self._schema,
-                columns=list(range(1, self.width + 1)),
             )
         except pl.exceptions.PolarsError:
             return None
+        frame.drop_in_place("")  # to ask for the other columns would take longer than to parse this one
         return frame.to_numpy()
 
     def _parse_each(self, text: bytes, line: int, offset: int, allowed: int | None) -> tuple[Block, int]:
