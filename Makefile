@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo explore test test-slow test-lowest release-check mutations lint format docs results results-states benchmarks clean
+.PHONY: demo explore test test-slow test-lowest release-check mutations lint format docs results results-states results-concepts results-people benchmarks clean
 
 demo: $(VENV)/.ready
 	$(BIN)/densray demo
@@ -13,18 +13,18 @@ explore: $(VENV)/.ready-explore
 	$(BIN)/densray explore
 
 test: $(VENV)/.ready-dev
-	OPENBLAS_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n auto
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n auto
 
 # Whole files to one process each: their tests share a server, a browser or a model.
 test-slow: $(VENV)/.ready-dev
-	OPENBLAS_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -m slow -n auto --dist loadfile
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -m slow -n auto --dist loadfile
 
 # The default tests with the least versions that pyproject.toml allows of what it names.
 test-lowest: $(VENV)/bin/python
 	$(PIP) uv
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-lowest
 	$(BIN)/uv pip install --quiet --compile-bytecode --python .venv-lowest --resolution lowest-direct --editable ./densray-data --editable '.[dev]'
-	OPENBLAS_NUM_THREADS=1 SCIPY_ARRAY_API=1 .venv-lowest/bin/python -m pytest -n auto -p no:cacheprovider
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 .venv-lowest/bin/python -m pytest -n auto -p no:cacheprovider
 
 release-check: $(VENV)/bin/python
 	$(PIP) --editable ./densray-data --editable '.[release]'
@@ -46,19 +46,34 @@ docs: $(VENV)/.ready-docs
 
 # Every table of docs/ from one command: measures into docs/*.json, then writes the pages; about half an hour on two cores.
 # Needs DENSRAY_DATA. The comparison of methods goes on where docs/method_comparison.json ends (hours from nothing), and
-# only with SPACES=FOLDER, which benchmarks/compare_methods.py describes.
+# only with SPACES=FOLDER, which benchmarks/compare_methods.py describes. The page on documents is measured with
+# DOCUMENTS=FOLDER, where vectors are kept; scripts/measure_documents.py names the encoders it needs. The advice to add seeds
+# is checked on four lexicons more with LEXICONS=FOLDER; scripts/measure_advice.py names their files.
 results: $(VENV)/.ready-dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python scripts/measure_tables.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python scripts/compare_with_mean_difference.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python scripts/compare_intrank.py
+	$(if $(SPACES),OPENBLAS_NUM_THREADS=1 $(BIN)/python scripts/compare_intrank.py --space glove-6b-100d --spaces $(SPACES))
+	$(if $(SPACES),OPENBLAS_NUM_THREADS=1 $(BIN)/python scripts/compare_intrank.py --space smollm2-input --spaces $(SPACES))
+	$(if $(SPACES),OPENBLAS_NUM_THREADS=1 $(BIN)/python scripts/compare_intrank.py french --space french-20k --spaces $(SPACES))
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python scripts/build_removal_table.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python scripts/measure_attacks.py
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python scripts/measure_inflections.py run $(if $(SPACES),--spaces $(SPACES))
+	PYTHONPATH=. OPENBLAS_NUM_THREADS=1 $(BIN)/python scripts/measure_advice.py run $(if $(LEXICONS),--lexicons $(LEXICONS))
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.error_bars
+	$(if $(SPACES),OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.error_bars_elsewhere --spaces $(SPACES))
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.shared_stems $(if $(SPACES),--spaces $(SPACES))
 	$(if $(SPACES),$(BIN)/python benchmarks/compare_methods.py run --spaces $(SPACES))
+	$(if $(DOCUMENTS),OPENBLAS_NUM_THREADS=1 $(BIN)/python scripts/measure_documents.py --cache $(DOCUMENTS))
 	$(BIN)/python scripts/write_results.py
 
 # The page on language models. MODELS="SmolLM2-135M=FILE.gguf Gemma-3-270M=FILE.gguf MiniLM-L6=FOLDER", CAUSAL=FILE.gguf,
 # SECOND=FILE.gguf, SENTENCES=FOLDER and STATES=FOLDER for what is read; docs/language-models.md says where they come from.
+# Three concepts removed and steered in two models: hours on two cores, about ten minutes on a GPU (DEVICE=cuda WORKERS=6).
+results-concepts: $(VENV)/.ready-dev
+	$(BIN)/python scripts/measure_concepts.py SmolLM2=$(CAUSAL) Gemma=$(SECOND) --encoder $(ENCODER) --data $(SENTENCES) --device $(or $(DEVICE),cpu) --workers $(or $(WORKERS),1)
+	$(BIN)/python scripts/write_results.py
+
 results-states: $(VENV)/.ready-dev
 	$(BIN)/python scripts/measure_states.py read $(MODELS) --data $(SENTENCES) --states $(STATES)
 	$(BIN)/python scripts/measure_states.py languages --states $(STATES)
@@ -66,6 +81,14 @@ results-states: $(VENV)/.ready-dev
 	$(BIN)/python scripts/measure_states.py draw
 	$(BIN)/python scripts/measure_interventions.py $(CAUSAL) --data $(SENTENCES) --raw $(STATES)/removal.npz
 	$(if $(SECOND),$(BIN)/python scripts/measure_interventions.py $(SECOND) --second --parts remove,figures --data $(SENTENCES) --raw $(STATES)/second.npz)
+	$(BIN)/python scripts/write_results.py
+
+# The page on people. PEOPLE=FOLDER of ratings, SPACES=FOLDER for spaces, WORK=FOLDER for finished parts; once, GLOVE=FILE.json
+# MINILM=FOLDER SMOLLM2=FILE.gguf to make the spaces. docs/people.md says where they come from; half an hour on one core.
+results-people: $(VENV)/.ready-dev
+	$(if $(GLOVE),$(BIN)/python scripts/measure_people.py encode --people $(PEOPLE) --spaces $(SPACES) --glove $(GLOVE) --minilm $(MINILM) --smollm2 $(SMOLLM2))
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python scripts/measure_people.py measure --people $(PEOPLE) --spaces $(SPACES) --work $(WORK)
+	$(BIN)/python scripts/measure_people.py analyse --people $(PEOPLE) --work $(WORK)
 	$(BIN)/python scripts/write_results.py
 
 # Changes the source in memory, one thing at a time, and counts the changes that no test notices; an hour on one core.

@@ -18,7 +18,7 @@ from benchmarks.measurement import Measurement
 
 NAMES = sorted(path.stem.removeprefix("bench_") for path in Path(__file__).parent.glob("bench_*.py"))
 #: Libraries whose version a ratio depends on.
-_LIBRARIES = ("gensim", "polars", "concept-erasure", "dask")
+_LIBRARIES = ("gensim", "polars", "pyarrow", "concept-erasure", "dask")
 
 
 def _line(found: Measurement) -> str:

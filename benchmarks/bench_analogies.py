@@ -52,7 +52,7 @@ def _sets() -> list[AnalogySet]:
     try:
         sets.append(load_analogies("bats"))
     except DataError:
-        print("BATS is not at hand (DENSRAY_DATA): Google only", file=sys.stderr)
+        print("BATS is missing (set DENSRAY_DATA): Google only", file=sys.stderr)
     return sets
 
 
@@ -66,8 +66,8 @@ def _obvious(space: WordSpace) -> float:
 
 
 def _on_gpu(space: WordSpace, sets: list[AnalogySet], host: list[AnalogyResult]) -> list[Measurement]:
-    """Return the time of the same on one GPU, with each array library at hand, and how many hits differ."""
-    found = []
+    """Return the time on one GPU with each installed array library, and how many hits differ from NumPy."""
+    measurements = []
     names = " + ".join(one.name for one in sets)
     for library, vectors, wait in gpu_copies(space.vectors):
         taken = []
@@ -77,12 +77,12 @@ def _on_gpu(space: WordSpace, sets: list[AnalogySet], host: list[AnalogyResult])
             wait()
             taken.append(time.perf_counter() - start)
         what = f"five analogy columns, {names}, 80k × 300, one GPU, {library} float32"
-        found.append(Measurement(what, min(taken[1:]), "s", "≤ 2", f"{taken[0]:.2f} s the first time"))
+        measurements.append(Measurement(what, min(taken[1:]), "s", "≤ 2", f"{taken[0]:.2f} s the first time"))
         most = max(_differing(ours, theirs) for ours, theirs in zip(results, host, strict=True))
-        found.append(
+        measurements.append(
             Measurement(f"analogies, {library}: most hits of a category that differ from NumPy's", most, "", "≤ 1")
         )
-    return found
+    return measurements
 
 
 def _differing(ours: AnalogyResult, theirs: AnalogyResult) -> float:
@@ -101,7 +101,7 @@ def _solve(space: WordSpace, sets: list[AnalogySet], vectors: Any = None) -> lis
 
 
 def main() -> list[Measurement]:
-    """Return what was measured."""
+    """Measure the five columns on the processor and, if there is one, on a GPU."""
     space = widened(load_space("googlenews-26k"), _SIZE)
     sets = _sets()
     start, worked = time.perf_counter(), time.process_time()
@@ -110,8 +110,8 @@ def main() -> list[Measurement]:
     queries = sum(one.pairs for result in results for one in result.asked()) // len(_columns(space))
     names = " + ".join(one.name for one in sets)
     obvious = _obvious(space)
-    held = peak_bytes(lambda: _solve(space, sets)) / 1e6
-    note = f"{queries} queries, {worked:.0f} s CPU, {held:.0f} MB beside the space: googlenews-26k and rotated copies"
+    peak = peak_bytes(lambda: _solve(space, sets)) / 1e6
+    note = f"{queries} queries, {worked:.0f} s CPU, {peak:.0f} MB beside the space: googlenews-26k and rotated copies"
     return [
         Measurement(f"five analogy columns, {names}, 80k × 300", taken, "s", "≤ 60", note),
         Measurement(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -24,6 +25,10 @@ _SHOWN = """() => [...document.querySelectorAll('[data-testid="stVegaLiteChart"]
     + chart.querySelectorAll('path').length).join()"""
 _LISTS = ("happy glad joyful pleased", "kind warm gentle tender", "rich wealthy affluent prosperous")
 _ANCHORS = ("man woman", "boy girl", "rich poor", "king queen", "good evil", "father mother", "he she")
+#: Axes that the whole map changes to and fro between, and how often its memory is looked at in between.
+_AXES = ("gender (lexicon)", "hu-liu (lexicon)")
+_ROUNDS = 20
+_WHOLE = ".word-map[data-milliseconds]"
 _QUERIES = ("king", "nephew", "prince", "actor", "hero", "waiter", "grandson")
 
 
@@ -61,6 +66,7 @@ def _measure(chrome: Any, space: str, name: str, bar: str) -> Iterator[Measureme
         moved = [_choosing(visitor, ("500", "1000")[count % 2]) for count in range(_REPEATS)]
         yield Measurement(f"explorer, {name}: the map with other points", statistics.median(moved), "s", bar,
                           f"median of {_REPEATS}, most {max(moved):.2f} s")  # fmt: skip
+        yield from _measure_whole_map(chrome, visitor, name)
         visitor.go("remove")
         anchored = [_typing(visitor, "Two words that stand for its ends", pair) for pair in _ANCHORS]
         yield Measurement(f"explorer, {name}: a removal seen from other anchors", statistics.median(anchored), "s", bar,
@@ -70,6 +76,87 @@ def _measure(chrome: Any, space: str, name: str, bar: str) -> Iterator[Measureme
         yield Measurement(f"explorer, {name}: another query of an analogy", statistics.median(asked), "s", bar,
                           f"median of {len(asked)}, most {max(asked):.2f} s")  # fmt: skip
         visitor.context.close()
+
+
+def _measure_whole_map(chrome: Any, visitor: Any, name: str) -> Iterator[Measurement]:
+    """Measure the map of the whole vocabulary: drawing, the lasso, and memory over many interactions."""
+    visitor.go("map")
+    visitor.page.wait_for_selector(_WHOLE)
+    axes = [_AXES[count % len(_AXES)] for count in range(_REPEATS)]
+    clicked, drawn = zip(*(_changing_axis(visitor, axis) for axis in axes), strict=True)
+    renderer = visitor.page.evaluate(_RENDERER)
+    yield Measurement(f"explorer, {name}: the whole map drawn after its data arrived", statistics.median(drawn), "s",
+                      "≤ 2", f"median of {_REPEATS}, most {max(drawn):.2f} s; {renderer}")  # fmt: skip
+    yield Measurement(f"explorer, {name}: another axis until the whole map is drawn", statistics.median(clicked), "s",
+                      "≤ 3", f"median of {_REPEATS}, most {max(clicked):.2f} s")  # fmt: skip
+    visitor.click("Lasso")
+    lassoed = [_drawing_a_lasso(visitor) for _ in range(_REPEATS)]
+    n_words = int(visitor.page.locator(".word-map").get_attribute("data-selected"))
+    yield Measurement(f"explorer, {name}: a lasso until its words are listed", statistics.median(lassoed), "s", "≤ 0.5",
+                      f"median of {_REPEATS}, most {max(lassoed):.2f} s; {n_words:,} words")  # fmt: skip
+    held = []
+    for count in range(_ROUNDS + 5):
+        _changing_axis(visitor, _AXES[(count + 1) % len(_AXES)])
+        _drawing_a_lasso(visitor)
+        visitor.page.get_by_role("button", name="Zoom in").click()
+        if count in (4, _ROUNDS + 4):
+            held.append(_megabytes(chrome, visitor))
+    for place, whose in enumerate(("the server", "the browser")):
+        before, after = (each[place] for each in held)
+        yield Measurement(f"explorer, {name}: memory of {whose} after {_ROUNDS} more changes of the whole map",
+                          after / before, "×", "≤ 1.1", f"{before:,.0f} and {after:,.0f} MB")  # fmt: skip
+
+
+_RENDERER = """() => {
+    const gl = document.createElement('canvas').getContext('webgl2')
+    return gl.getParameter(gl.getExtension('WEBGL_debug_renderer_info').UNMASKED_RENDERER_WEBGL)
+        .includes('SwiftShader') ? 'software rendering (SwiftShader), no GPU' : 'with a GPU'
+}"""
+
+
+def _changing_axis(visitor: Any, axis: str) -> tuple[float, float]:
+    """Return the seconds from the click to the map, and from the data on the page to the map."""
+    visitor.page.get_by_test_id("stSelectbox").filter(has_text="Across").locator("input").click()
+    visitor.page.evaluate("() => { delete document.querySelector('.word-map').dataset.milliseconds }")
+    start = perf_counter()
+    visitor.page.get_by_role("option", name=axis, exact=True).click()
+    visitor.page.wait_for_selector(_WHOLE)
+    taken = perf_counter() - start
+    drawn = int(visitor.page.locator(".word-map").get_attribute("data-milliseconds")) / 1000
+    visitor.settle()
+    return taken, drawn
+
+
+def _drawing_a_lasso(visitor: Any) -> float:
+    """Return the seconds from the end of a lasso around the middle of the map to the list of its words."""
+    page, box = visitor.page, visitor.page.locator(".word-map .plot").bounding_box()
+    page.evaluate("() => { delete document.querySelector('.word-map').dataset.selectMilliseconds }")
+    corners = [(0.2, 0.5), (0.5, 0.2), (0.8, 0.5), (0.5, 0.8), (0.25, 0.55)]
+    places = [(box["x"] + right * box["width"], box["y"] + down * box["height"]) for right, down in corners]
+    page.mouse.move(*places[0])
+    page.mouse.down()
+    for place in places[1:]:
+        page.mouse.move(*place, steps=10)
+    start = perf_counter()
+    page.mouse.up()
+    page.wait_for_selector(".word-map[data-select-milliseconds] tbody tr")
+    return perf_counter() - start
+
+
+def _megabytes(chrome: Any, visitor: Any) -> tuple[float, float]:
+    """Return the memory of the server and of the browser with all its processes."""
+    visitor.context.new_cdp_session(visitor.page).send("HeapProfiler.collectGarbage")
+    port = visitor.address.rsplit(":", 1)[1]
+    found = subprocess.run(
+        ["pgrep", "-f", f"no-browser --port {port}"], capture_output=True, text=True, check=True
+    ).stdout
+    browser = chrome.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
+    return _resident(found.split()), _resident([str(process["id"]) for process in browser])
+
+
+def _resident(processes: list[str]) -> float:
+    told = subprocess.run(["ps", "-o", "rss=", "-p", ",".join(processes)], capture_output=True, text=True, check=True)
+    return sum(map(int, told.stdout.split())) / 1000
 
 
 def _typing(visitor: Any, label: str, text: str) -> float:

@@ -55,7 +55,7 @@ def _against_leace(X: Rows, y: NDArray[np.int64]) -> list[Measurement]:
         from concept_erasure import LeaceEraser
     except ImportError:
         return []
-    from densray.debiasing import leace
+    from densray.removers import leace
 
     rows, labels = torch.from_numpy(X), torch.from_numpy(y.astype(np.float32))
     eraser, fitted = LeaceEraser.fit(rows, labels), MeanDifference().fit(X, y)

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
 from benchmarks.devices import cupy_with_device, torch_with_device
 from benchmarks.measurement import Measurement
 from densray._leace import leace
@@ -112,12 +110,6 @@ def copy(X: Any, _: Any = None) -> Any:
     return X.clone() if hasattr(X, "clone") else X.copy()
 
 
-def half_product(X: Any, _: Any = None) -> Any:
-    """Return XᵀX of bfloat16 rows, with sums in float32."""
-    torch = importlib.import_module("torch")
-    return torch.mm(X.T, X, out_dtype=torch.float32)
-
-
 def float32_product(X: Any, _: Any = None) -> Any:
     """Return XᵀX of a float32 copy, a part at a time."""
     return sum(part.T @ part for part in (X[start : start + 131_072].float() for start in range(0, len(X), 131_072)))
@@ -174,13 +166,9 @@ CASES = (
     Case("LEACE", leace, MANY, "", product, "XᵀX"),
     Case("plain DensRay", fits(lambda: DensRay(1)), STATES, "≤ 0.03", float32_product, "float32 XᵀX", "refused",
          "bfloat16", everywhere=False),
-    Case("plain DensRay, fast", fits(lambda: DensRay(1, precision="fast")), STATES, "≤ 0.012", half_product,
-         "one bfloat16 product", "refused", "bfloat16", everywhere=False),
     Case("mean difference", fits(MeanDifference), STATES, "", one_read, "one read", "refused", "bfloat16",
          everywhere=False),
     Case("plain DensRay", fits(lambda: DensRay(1)), WIDE, "≤ 0.28", product_and_eigh, "XᵀX and eigh", "0.350",
-         everywhere=False),
-    Case("plain DensRay, fast", fits(lambda: DensRay(1, precision="fast")), WIDE, "", product, "XᵀX",
          everywhere=False),
     Case("ridge", fits(LinearRotation), WIDE, "≤ 0.6", product_and_eigh, "XᵀX and eigh", "2.76", everywhere=False),
     Case("exact Densifier", fits(Densifier), STATES, "≤ 1.5", thirty_products, "thirty products with a vector", "53"),
@@ -210,18 +198,8 @@ def _measure(device: Device, cases: list[Case]) -> Iterator[Measurement]:
         yield Measurement(f"{case.what}, {size}, {device.name}", taken, "s", case.bar, note)
         if case.dtype == "bfloat16" and case.what.startswith("plain"):
             yield Measurement(f"{case.what}, {size}, memory beside the rows", beside, "GB", "≤ 0.5")
-        if case.what.endswith("fast"):
-            yield from _angles(f"{case.what}, {size}, {device.name}", X, y)
     if cases[0].size == MANY and device.name == "PyTorch":
         yield from _against_concept_erasure(device, X, y)
-
-
-def _angles(what: str, X: Any, y: Any) -> Iterator[Measurement]:
-    """Yield how far the fast axis is off, beside what the estimator says of it."""
-    exact = DensRay(1, precision="float64").fit(X, y).components_[0]
-    fitted = DensRay(1, precision="fast").fit(X, y)
-    apart = float(np.degrees(2.0 * np.arcsin(np.linalg.norm(fitted.components_[0] - exact) / 2.0)))
-    yield Measurement(f"{what}: off the axis of float64", apart, "°", "≤ 0.01", f"it says {fitted.fast_angle_:.2g}°")
 
 
 def _against_concept_erasure(device: Device, X: Any, y: Any) -> Iterator[Measurement]:

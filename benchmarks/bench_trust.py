@@ -6,14 +6,11 @@ import numpy as np
 
 from benchmarks.measurement import Measurement, seconds
 from densray import load_space
-from densray.alignment import Alignment
-from densray.axes import diagnose
-from densray.axes._influence import leave_one_out_axes
-from densray.axes._options import find_seeds
-from densray.axes._resampling import refit
-from densray.axes._scoring import induce
+from densray.axes import diagnose, find_rows, induce
 from densray.datasets import load_lexicon
 from densray.rotations import make_rotation
+from densray.rows import Rows
+from densray.statistics import axes_without_each, refit
 
 __all__ = ["main"]
 
@@ -23,22 +20,22 @@ _REFITS = 5
 def main() -> list[Measurement]:
     """Measure on Hu & Liu and the embedded space."""
     space, lexicon = load_space("googlenews-26k"), load_lexicon("hu-liu")
-    seeds = find_seeds(space, lexicon)
-    size = f"{seeds.n_words:,} seeds, {len(space):,} words"
+    seeds = find_rows(space, lexicon).unit()
+    size = f"{len(seeds):,} seeds, {len(space):,} words"
     induction = seconds(lambda: induce(space, lexicon, n_resamples=200), repeats=2)
     diagnosis = seconds(lambda: diagnose(space, lexicon), repeats=1)
     return [
-        *(_left_out(seeds, method) for method in ("densray", "ridge", "mean-difference")),
+        *(_left_out(seeds, method) for method in ("ridge", "mean-difference")),
         Measurement("word list to scored vocabulary, 200 resamples", induction, "s", "≤ 5", size),
         Measurement("diagnosis, 999 permutations", diagnosis, "s", note=size),
     ]
 
 
-def _left_out(seeds: Alignment, method: str) -> Measurement:
+def _left_out(seeds: Rows, method: str) -> Measurement:
     """Return how many times faster the axes without each seed are in closed form than by fitting."""
     rotation = make_rotation(method).fit(seeds.X, seeds.y)
-    rows = np.arange(seeds.n_words)
-    closed = seconds(lambda: leave_one_out_axes(rotation, seeds, first=rows, max_refits=0), repeats=3)
+    rows = np.arange(len(seeds))
+    closed = seconds(lambda: axes_without_each(rotation, seeds, first=rows, max_refits=0), repeats=3)
     fit = seconds(lambda: refit(rotation, seeds.take(rows[1:])), repeats=_REFITS)
-    note = f"{seeds.n_words:,} seeds in {closed:.2f} s; one fit {fit:.3f} s"
-    return Measurement(f"leave-one-out, {method}", fit * seeds.n_words / closed, "×", "≥ 50", note)
+    note = f"{len(seeds):,} seeds in {closed:.2f} s; one fit {fit:.3f} s"
+    return Measurement(f"leave-one-out, {method}", fit * len(seeds) / closed, "×", "≥ 50", note)

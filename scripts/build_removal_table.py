@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from time import perf_counter
@@ -23,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from densray import Lexicon, WordSpace, load_space
+from densray import Erasure, Lexicon, WordSpace, load_space
 from densray.debiasing import (
     BiasedWords,
     Concept,
@@ -33,17 +32,15 @@ from densray.debiasing import (
     cluster_test,
     direct_bias,
     load_concept,
-    make_remover,
     most_biased,
     neighbor_overlap,
     neighbor_test,
     pair_choice,
     recovery_test,
-    refitted_auc,
     similarity,
 )
-from densray.errors import SignalWarning
 from densray.figures import interval_plot, to_svg
+from densray.probes import refitted_auc
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 NUMBERS = DOCS / "removal.json"
@@ -84,12 +81,10 @@ class Gender:
 
     def removed(self, remover: str, lexicon: Lexicon) -> tuple[WordSpace, int]:
         """Return what a remover makes of the space, and how many dimensions it took."""
-        method = make_remover(remover)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SignalWarning)  # inlp stops early: the table says after how many axes
-            erasure = method.fit(self.space, lexicon, pairs=self.concept.pairs)
-        keep, equalize = (self.concept.keep, self.concept.equalize) if method.equalizes else ((), ())
-        return self.space.erased(erasure, keep=keep, equalize=equalize), erasure.rank
+        rows = lexicon.align(self.space, any_case=False, order="lexicon")
+        erasure = Erasure.fit(rows, remover, pairs=self.concept.pairs, normalize=False)
+        keep, equalize = self.concept.exceptions(remover)
+        return erasure.apply(self.space, keep=keep, equalize=equalize), erasure.rank
 
     def held_out(self, space: WordSpace, places: np.ndarray[Any, Any]) -> dict[str, float]:
         """Return what can be recovered of the bias of some words, by models that see those words alone."""
@@ -162,8 +157,8 @@ def rendered(rows: Sequence[dict[str, Any]]) -> str:
     """Return the tables: what models find in held-out words, and the other measures."""
     parts = []
     for title, keys in (
-        ("Held-out words: what is left", HELD_OUT),
-        ("The other measures, and what was kept", ELSEWHERE),
+        ("Held-out words: the bias that remains", HELD_OUT),
+        ("The other measures, and the quality of the space", ELSEWHERE),
     ):
         shown = [key for key in keys if key in rows[0]["measures"]]
         lines = [f"**{title}**", "", f"| learned from | remover | axes | {' | '.join(shown)} |"]

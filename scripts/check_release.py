@@ -67,8 +67,19 @@ def check_metadata(files: list[Path]) -> None:
         if re.search(r"!\[[^\]]*\]\((?!https?:)", metadata):
             raise SystemExit(f"{wheel.name}: the description shows a picture that an index does not have.")
         print(f"{wheel.name}: {wheel.stat().st_size:,} bytes, licences {', '.join(sorted(licences))}")
+        if wheel.name.startswith("densray-"):
+            check_files(wheel.name, names)
         if wheel.name.startswith("densray-") and wheel.stat().st_size > LARGEST_WHEEL_BYTES:
             raise SystemExit(f"{wheel.name} is larger than {LARGEST_WHEEL_BYTES:,} bytes.")
+
+
+def check_files(wheel: str, names: list[str]) -> None:
+    """Check that the wheel has every file of the package: styles, scripts and pictures as well as modules."""
+    source = ROOT / "src"
+    files = {path.relative_to(source).as_posix() for path in (source / "densray").rglob("*") if path.is_file()}
+    missing = sorted(name for name in files - set(names) if "__pycache__" not in name)
+    if missing:
+        raise SystemExit(f"{wheel} lacks {', '.join(missing)}.")
 
 
 def try_the_wheel(files: list[Path], folder: Path) -> None:

@@ -72,8 +72,9 @@ def measure() -> dict[str, list[Row]]:
     space = load_space("googlenews-26k").normalized()
     lexicons: list[Row] = []
     for name in (one.name for one in list_datasets() if one.kind == "lexicon" and is_at_hand(one.name)):
-        X, y, words, missing = load_lexicon(name).align(space, order="lexicon")
-        if len(words) < len(missing) / 4:
+        rows = load_lexicon(name).align(space, any_case=False, order="lexicon")
+        X, y = rows.X, rows.y
+        if len(rows) < len(rows.missing) / 4:
             continue  # of another language
         densray, mean = held_out_taus(X, y)
         lexicons.append({"name": name, **compare(X, y), "tau_densray": densray, "tau_mean": mean})
@@ -91,7 +92,7 @@ def measure() -> dict[str, list[Row]]:
 def failures(vectors: Matrix) -> list[Row]:
     """Return what happens where the conditions of the bound do not hold."""
     rng = np.random.default_rng(0)
-    hu_liu = load_lexicon("hu-liu").align(load_space("googlenews-26k").normalized(), order="lexicon")
+    hu_liu = load_lexicon("hu-liu").align(load_space("googlenews-26k").normalized(), any_case=False, order="lexicon")
     X, y = hu_liu.X.astype(np.float64), hu_liu.y
     high, low = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
     wide = X.copy()

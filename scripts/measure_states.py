@@ -33,7 +33,6 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 GROUPS = DOCS / "states_groups.json"
 NUMBERS = DOCS / "states_reading.json"
 N_SPLITS = 8
-STUDENT = 2.3646242515927844  # the 97.5 % quantile of Student's t with seven degrees of freedom
 #: Share of the texts that is held out, over that to learn from: what splits share widens their interval.
 RATIO = 1.0
 
@@ -164,7 +163,7 @@ def direction(method: str, X: np.ndarray, y: np.ndarray, groups: np.ndarray) -> 
     else:
         rotation = make_rotation(base, n_components=1)
         if scaled:
-            rotation.set_params(scale="columns")
+            rotation.set_params(standardize=True)
         axis = rotation.fit(X, y, groups=groups).components_[0]
     axis = axis / np.linalg.norm(axis)
     return axis if auc(y, X @ axis) >= 0.5 else -axis
@@ -294,8 +293,10 @@ def gathered(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def interval(values: Sequence[float] | np.ndarray) -> tuple[float, float]:
     """Return the mean over splits and half its 95 % interval, which allows for shared texts (Nadeau & Bengio 2003)."""
+    from scipy.stats import t
+
     spread = float(np.std(values, ddof=1)) * float(np.sqrt(1.0 / len(values) + RATIO))
-    return float(np.mean(values)), STUDENT * spread
+    return float(np.mean(values)), float(t.ppf(0.975, len(values) - 1)) * spread
 
 
 class Reading:

@@ -17,17 +17,16 @@ from typing import Any
 
 import numpy as np
 
-from densray import load_lexicon, load_space
-from densray.axes._model import AxisModel
-from densray.axes._options import AxisOptions, find_seeds
+from densray import Axis, load_lexicon, load_space
+from densray.axes import find_rows
 from densray.axes._protocol import PAPER_METHODS
 from densray.axes._stability import DEFAULT_SIZES, STABILITY_METHODS, evaluate_stability
 from densray.datasets import load_analogies, load_weat
-from densray.debiasing import association_test, plan_removal
+from densray.debiasing import association_test
+from densray.erasure import Erasure
 from densray.paper import compare, comparison_table, published
 from densray.paper._tables import analogy_tables, occupation_gaps, reproduce_analogies, table1, table3
 from densray.report import Column, Table, best_cells, to_markdown
-from densray.rotations import make_rotation
 
 NUMBERS = Path(__file__).parents[1] / "docs" / "tables.json"
 SPACE = "googlenews-26k"
@@ -81,15 +80,14 @@ def measure_word_counts() -> list[Row]:
 
 
 def measure_erased_sentiment() -> list[Row]:
-    """Return the AUC of a ridge axis fitted again, before and after sentiment is erased."""
-    space, lexicon = load_space(SPACE), load_lexicon("hu-liu")
+    """Return the AUC of a ridge axis in words the erasure has not seen, before and after sentiment is erased."""
+    words = load_lexicon("hu-liu").align(load_space(SPACE))
     rows = []
     for remover in REMOVERS:
-        tests = [plan_removal(space, lexicon, remover, random_state=split).refit for split in range(N_SPLITS)]
-        found = [test for test in tests if test is not None]
-        rows.append(
-            {"remover": remover, "before": [t.before.value for t in found], "after": [t.after.value for t in found]}
-        )
+        erasures = [Erasure.fit(words, remover, random_state=split) for split in range(N_SPLITS)]
+        probes = [erasure.remains(models=("linear",))["linear"] for erasure in erasures]
+        after = [probe.after.auc for probe in probes]
+        rows.append({"remover": remover, "before": [probe.before.auc for probe in probes], "after": after})
     return rows
 
 
@@ -112,17 +110,16 @@ def measure_probabilities() -> dict[str, Any]:
     for count, n_splits in SEED_COUNTS.items():
         for split in range(n_splits):
             training, test = load_lexicon("hu-liu").split(HELD_BACK, random_state=split)
-            seeds, unseen = find_seeds(space, training), find_seeds(space, test)
+            seeds, unseen = find_rows(space, training), find_rows(space, test)
             if count is not None:
-                seeds = seeds.take(np.sort(np.random.default_rng(split).permutation(seeds.n_words)[:count]))
-            model = AxisModel.of(make_rotation("ridge").fit(seeds.X, seeds.y), seeds, space, AxisOptions(n_resamples=2))
-            chance, positive = model.score(unseen.X).probability, unseen.y > 0
-            rows.append({"seeds": seeds.n_words, "all": count is None, **judge(chance, positive)})
+                seeds = seeds.take(np.sort(np.random.default_rng(split).permutation(len(seeds))[:count]))
+            chance, positive = Axis.fit(seeds, "ridge").score(unseen.X).probability, unseen.y > 0
+            given = np.isfinite(chance)  # a word unlike the seeds has none
+            rows.append({"seeds": len(seeds), "all": count is None, **judge(chance[given], positive[given])})
     training, test = load_lexicon("bwk").split(0.25, random_state=0)
-    seeds, unseen = find_seeds(space, training), find_seeds(space, test)
-    model = AxisModel.of(make_rotation("ridge").fit(seeds.X, seeds.y), seeds, space, AxisOptions(n_resamples=2))
-    expected = model.score(unseen.X).expected_label
-    error = float(np.sqrt(np.mean((expected - unseen.y) ** 2)))
+    seeds, unseen = find_rows(space, training), find_rows(space, test)
+    expected = Axis.fit(seeds, "ridge").score(unseen.X).expected_label
+    error = float(np.sqrt(np.nanmean((expected - unseen.y) ** 2)))
     return {"classes": rows, "scores": {"error": error, "spread": float(unseen.y.std())}}
 
 
@@ -216,7 +213,7 @@ def _erased_sentiment(rows: list[Row]) -> str:
 
 
 def _weat(rows: list[Row]) -> str:
-    lines = ["| test | words in the slice | ours | p | published |", "| --- | ---: | ---: | ---: | ---: |"]
+    lines = ["| test | words in the bundled vectors | ours | p | published |", "| --- | ---: | ---: | ---: | ---: |"]
     for row in rows:
         words, effect = f"{row['words']} of {row['words_total']}", f"{row['effect']:.2f}"
         number = row["number"]
@@ -227,7 +224,7 @@ def _weat(rows: list[Row]) -> str:
 
 def _probabilities(found: dict[str, Any]) -> str:
     lines = [
-        "| seeds | Brier score | of the share of positive words alone | log loss | calibration error |",
+        "| seeds | Brier score | without the axis (share of positive words) | log loss | calibration error |",
         "| ---: | ---: | ---: | ---: | ---: |",
     ]
     for count in SEED_COUNTS:
@@ -239,8 +236,9 @@ def _probabilities(found: dict[str, Any]) -> str:
         )
     scores = found["scores"]
     return "\n".join(lines) + (
-        f"\n\nConcreteness, a quarter of the ratings held back: the root mean square error of `expected_label` is "
-        f"{scores['error']:.2f}, where\nthe ratings spread by {scores['spread']:.2f}."
+        f"\n\nFor concreteness, with a quarter of the ratings held out, the root mean square error of `expected_label` "
+        "is\n"
+        f"{scores['error']:.2f}. The standard deviation of the ratings is {scores['spread']:.2f}."
     )
 
 

@@ -2,7 +2,8 @@
 
 ``python scripts/take_pictures.py`` needs chromium and the extras of development; the pictures are those of the embedded
 space. With ``figures``, ``tutorial`` or ``explorer`` as argument, that part alone; with the folder of hidden states
-(``densray states``), the picture of their page.
+(``densray model read``), the picture of their page; with ``cases.parquet``, the court cases that
+``measure_documents.py`` embeds, the pictures of a table of documents.
 """
 
 from __future__ import annotations
@@ -27,10 +28,16 @@ sys.path.insert(0, str(ROOT / "tests"))  # the driver the end-to-end tests use
 #: The name of each picture of the explorer, the view it shows, and its height.
 VIEWS = {
     "axis": ("?words=nurse,wonderful", 1470),
+    "vocabulary": ("map?mark=nurse+engineer&color=us-occupation-shares", 1185),
     "map": ("map?shown=occupations&mark=nurse+engineer&color=us-occupation-shares", 1185),
     "compare": ("compare?source=lexicon&lexicon=gender", 1140),
     "remove": ("remove?source=lexicon&lexicon=gender", 1165),
     "analogies": ("analogies", 860),
+}
+#: The same for a table of documents.
+TABLE_VIEWS = {
+    "documents-map": ("?label=source&find=copyright", 1098),
+    "documents-remove": ("remove?label=source", 1118),
 }
 #: A sentence on the page of hidden states.
 OWN_TEXT = "The nurse told the doctor that she would call her husband when he had paid."
@@ -49,12 +56,12 @@ def take_layers(folder: str) -> None:
         visitor.settle().picture("explorer-layers")
 
 
-def take_explorer() -> None:
+def take_explorer(*opened: str, views: dict[str, tuple[str, int]] = VIEWS) -> None:
     """Take a picture of every page of the explorer."""
     from browser import Visitor, browser, explorer
 
-    with explorer() as address, browser() as chrome:
-        for name, (view, height) in VIEWS.items():
+    with explorer(*opened) as address, browser() as chrome:
+        for name, (view, height) in views.items():
             visitor = Visitor(chrome, address, pictures=IMAGES, height=height)
             visitor.go(view).picture(f"explorer-{name}")
             visitor.context.close()
@@ -106,11 +113,13 @@ PARTS: dict[str, Callable[[], None]] = {
 
 
 def main() -> None:
-    """Take them all, or those that are named; what is no name is a folder of hidden states."""
+    """Take them all, or those that are named; other names are a table of documents, or a folder of hidden states."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for name in sys.argv[1:] or PARTS:
         if name in PARTS:
             PARTS[name]()
+        elif Path(name).is_file():
+            take_explorer(name, views=TABLE_VIEWS)
         else:
             take_layers(name)
 

@@ -18,15 +18,23 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = (
     "scripts/measure_tables.py",
+    "scripts/measure_inflections.py",
+    "scripts/measure_advice.py",
     "scripts/compare_with_mean_difference.py",
     "scripts/compare_intrank.py",
     "scripts/build_removal_table.py",
+    "scripts/measure_documents.py",
+    "scripts/measure_removers.py",
     "scripts/measure_states.py",
     "scripts/measure_interventions.py",
+    "scripts/measure_concepts.py",
     "scripts/measure_attacks.py",
     "scripts/measure_mutations.py",
+    "scripts/measure_people.py",
     "benchmarks/compare_methods.py",
+    "benchmarks/shared_stems.py",
     "benchmarks/error_bars.py",
+    "benchmarks/error_bars_elsewhere.py",
 )
 SPEED = ROOT / "benchmarks" / "RESULTS.md"  # what `python -m benchmarks NAME --write` appends to
 MARKED = re.compile(r"(?<=<!-- results: )([\w-]+) -->\n.*?(?=<!-- end -->)", re.DOTALL)
@@ -78,10 +86,12 @@ def duration(seconds: str) -> str:
 
 def clicks() -> str:
     """Return the seconds from a click to the changed chart in the explorer."""
-    spaces = {"the embedded space": "embedded space, 26,423 × 300", "400,000 × 300": "400,000 × 300, memory-mapped"}
+    spaces = {"the embedded space": "bundled space, 26,423 × 300", "400,000 × 300": "400,000 × 300, memory-mapped"}
     names = {
         "two lists typed until the chart has changed": "two word lists typed, until the ends of the axis have changed",
         "the map with other points": "other points on the map",
+        "another axis until the whole map is drawn": "another axis of the map with the whole vocabulary",
+        "a lasso until its words are listed": "a lasso on that map, until its words are listed",
         "a removal seen from other anchors": "other anchors of a removal",
         "another query of an analogy": "another query of an analogy",
     }

@@ -1,4 +1,4 @@
-"""Bad input made by the thousand: what was tried, and what ended other than in a result or a named error.
+"""Bad input made by the thousand: what was tried, what gave a wrong result, and which exceptions escaped.
 
 Each attack makes its inputs from a seed, so that what it finds can be made again. `tests/test_attacks.py` runs a part
 of each by default and all of it in the slow run, with those of `tests/attacks_on_programs.py`;
@@ -9,29 +9,33 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
 
-from densray import DensRay, Lexicon
+from densray import Axis, DensRay, Lexicon
 from densray._files import archive_digest
 from densray.analogies import AnalogySet
-from densray.axes._files import induce_by_axis, save_axis
-from densray.axes._model import AxisModel
 from densray.datasets import load_similarity
 from densray.debiasing import load_concept
 from densray.errors import DensRayError
-from densray.formats import read_space, write_space
+from densray.formats import read_space, verify_space, write_space
 from densray.rotations import METHODS, make_rotation
 from densray.scale import fit_blocks
 from densray.space import WordSpace
+from foreign_files import FOREIGN, read_binary_slowly, read_lines_slowly, read_parquet_with_pyarrow, sample
 from format_files import ENDING, FILES, cannot_hold
 
 #: Letters of the longest message; the path of the file is not counted.
@@ -40,26 +44,50 @@ LONGEST_MESSAGE = 300
 
 @dataclass
 class Campaign:
-    """What was tried, and the first of what was mishandled."""
+    """What was tried, the wrong results, and the errors that are not of the family."""
 
     name: str
+    seed: int = 0
     tried: int = 0
     refused: int = 0
-    mishandled: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    escaped: list[str] = field(default_factory=list)
+
+    @property
+    def mishandled(self) -> list[str]:
+        """Everything that is neither a right result nor a named refusal."""
+        return [*(f"wrong: {each}" for each in self.wrong), *(f"escaped: {each}" for each in self.escaped)]
 
     def attempt(self, what: str, call: Callable[[], object], *, path: Path | None = None) -> object:
-        """Make one attempt; any error that is not of the family, or too long, counts as mishandled."""
+        """Make one attempt.
+
+        A failed assertion is a wrong result. Any other error that is not of the family, or too long, has escaped. The
+        file that led to either is kept under ``build/attacks``.
+        """
         self.tried += 1
+        before = len(self.wrong) + len(self.escaped)
         try:
             return call()
         except DensRayError as error:
             self.refused += 1
             text = str(error).replace(str(path), "") if path else str(error)
             if len(text) > LONGEST_MESSAGE:
-                self.mishandled.append(f"{what}: a message of {len(text)} letters: {text[:120]}…")
+                self.escaped.append(f"{what}: a message of {len(text)} letters: {text[:120]}…")
+        except AssertionError as error:
+            self.wrong.append(f"{what}: {str(error).strip()[:200]}")
         except Exception as error:  # what an attack looks for
-            self.mishandled.append(f"{what}: {type(error).__name__}: {str(error)[:200]}")
+            self.escaped.append(f"{what}: {type(error).__name__}: {str(error)[:200]}")
+        finally:
+            if path is not None and len(self.wrong) + len(self.escaped) > before:
+                self.keep(path)
         return None
+
+    def keep(self, path: Path) -> None:
+        """Copy a file that was mishandled, with what lies beside it, for whoever looks into it."""
+        folder = Path(__file__).parents[1] / "build" / "attacks" / f"{self.name}-{self.seed}-{self.tried}"
+        folder.mkdir(parents=True, exist_ok=True)
+        for each in path.parent.glob(f"{path.name.partition('.')[0]}.*"):
+            (folder / each.name).write_bytes(each.read_bytes())
 
 
 @contextmanager
@@ -79,12 +107,15 @@ def quiet_streams(campaign: Campaign) -> Iterator[None]:
             os.close(saved)
             caught.seek(0)
             if said := caught.read().decode(errors="replace").strip():
-                campaign.mishandled.append(f"printed to stderr: {said[:200]}")
+                campaign.escaped.append(f"printed to stderr: {said[:200]}")
 
 
 def mutated(raw: bytes, rng: np.random.Generator) -> bytes:
     """Return a file with some of its bytes changed, cut, doubled or put elsewhere."""
     data = bytearray(raw)
+    if rng.random() < 0.4 and data:  # one byte becomes another: the hardest to notice
+        data[int(rng.integers(len(data)))] = int(rng.choice([*b"0123456789 .-", *rng.bytes(5)]))
+        return bytes(data)
     for _ in range(int(rng.integers(1, 4))):
         at = int(rng.integers(len(data) + 1)) if rng.random() < 0.7 else int(rng.integers(min(len(data), 200) + 1))
         length = int(rng.choice([1, 1, 2, 4, 8, 64, 1000]))
@@ -113,49 +144,146 @@ _HANDLERS = ("strict", "replace", "ignore", "xmlcharrefreplace", "namereplace", 
 
 
 def attack_space_files(count: int, folder: Path, seed: int = 0) -> Campaign:
-    """Read mutated files of every format and packing, with odd codecs, error handlers, members and formats."""
-    campaign, rng = Campaign("space files"), np.random.default_rng(seed)
+    """Read mutated files of every format and packing, with odd codecs, error handlers, members and formats.
+
+    What is read without odd options is compared: where the file has a checksum with what was written, otherwise with an
+    independent reading of the mutated bytes.
+    """
+    campaign, rng = Campaign("space files", seed), np.random.default_rng(seed)
     originals = []
     for kind, packing in FILES:
         words = [word for word in _WORDS if not cannot_hold(kind, word)]
         space = WordSpace(words, np.random.default_rng(1).normal(size=(len(words), 7)))
         path = folder / f"space{ENDING[kind]}{packing}"
         write_space(space, path, overwrite=True)
-        originals.append((path.name, path.read_bytes()))
+        originals.append((kind, packing, path.read_bytes(), space))
     words_file = folder / "odd.words.txt"
     with quiet_streams(campaign):
         for number in range(count):
-            name, raw = originals[number % len(originals)]
-            path = folder / f"odd{name.removeprefix('space')}"
+            kind, packing, raw, space = originals[number % len(originals)]
+            path = folder / f"odd{ENDING[kind]}{packing}"
+            path.unlink(missing_ok=True)  # an earlier one may still be mapped
             path.write_bytes(mutated(raw, rng))
-            if ".npy" in name:
-                words_file.write_bytes(mutated("\n".join(_WORDS).encode() + b"\n", rng))
-            options: dict[str, Any] = {}
-            if rng.random() < 0.3:
-                options["encoding"] = str(rng.choice(_ENCODINGS))
-                options["errors"] = str(rng.choice(_HANDLERS))
-            if rng.random() < 0.1:
-                options["format"] = str(rng.choice([*ENDING, "nonsense"]))
-            if rng.random() < 0.1:
-                options["bad_rows"] = "skip"
-            if rng.random() < 0.1:
-                options["limit"] = int(rng.integers(-1, 20))
-            if rng.random() < 0.05:
-                options["member"] = str(rng.choice(["", "../x", "space.txt"]))
-            campaign.attempt(f"{path.name} #{number} {options}", lambda: read_space(path, **options), path=path)  # noqa: B023
+            if kind == "npy":
+                listed = "".join(f"{word}\n" for word in space.words).encode()
+                words_file.write_bytes(listed if rng.random() < 0.7 else mutated(listed, rng))
+            options = _odd_options(rng)
+
+            def read() -> None:
+                found = read_space(path, **options)  # noqa: B023
+                if not options:  # noqa: B023
+                    check_reading(found, path, kind, packing, space)  # noqa: B023
+
+            campaign.attempt(f"{path.name} #{number} {options}", read, path=path)
+    return campaign
+
+
+def _odd_options(rng: np.random.Generator) -> dict[str, Any]:
+    """Return odd ways to read a file, for four in ten."""
+    options: dict[str, Any] = {}
+    if rng.random() < 0.6:
+        return options
+    if rng.random() < 0.5:
+        options["encoding"] = str(rng.choice(_ENCODINGS))
+        options["errors"] = str(rng.choice(_HANDLERS))
+    if rng.random() < 0.2:
+        options["format"] = str(rng.choice([*ENDING, "nonsense"]))
+    if rng.random() < 0.3:
+        options["bad_rows"] = "skip"
+    if rng.random() < 0.3:
+        options["limit"] = int(rng.integers(-1, 20))
+    if rng.random() < 0.1:
+        options["member"] = str(rng.choice(["", "../x", "space.txt"]))
+    return options
+
+
+def check_reading(found: WordSpace, path: Path, kind: str, packing: str, original: WordSpace) -> None:
+    """Raise if what was read of a mutated file is neither what was written nor what the bytes say by now."""
+    words = list(found.words)  # the words of a native file are decoded here, and its vectors checked
+    vectors = np.vstack([block for _, block in found.blocks()])
+    if words == list(original.words) and np.array_equal(vectors, original.vectors):
+        return
+    if packing or kind == "npz":
+        raise AssertionError("other words or numbers than were written, and the file has a checksum")
+    if kind in ("native", "safetensors"):
+        with suppress(DensRayError):
+            verify_space(path)
+            raise AssertionError("other words or numbers than were written, and the digest agrees")
+    expected = _independent_reading(path, kind, found.width)
+    if expected is None:
+        return
+    assert words == expected[0], f"words {words[:3]}, not {expected[0][:3]}"
+    np.testing.assert_array_max_ulp(vectors, expected[1].astype(np.float32), maxulp=1)
+
+
+def _independent_reading(path: Path, kind: str, width: int) -> tuple[list[str], np.ndarray] | None:
+    """Return what a file says without any code of the library, None for a format that has no other reader here.
+
+    A file that cannot be read so is a wrong result.
+    """
+    data = path.read_bytes()
+    try:
+        if kind in ("glove", "word2vec-text", "fasttext"):
+            has_header = re.match(rb"(\xef\xbb\xbf)?\s*\d+[ \t]+\d+[ \t]*\r?\n", data)
+            return read_lines_slowly(data, None if has_header else width)
+        if kind == "word2vec-binary":
+            return read_binary_slowly(data)
+        if kind == "npy":
+            listed = path.with_name("odd.words.txt").read_bytes().decode("utf-8-sig")
+            return listed.replace("\r\n", "\n").removesuffix("\n").split("\n"), np.load(path)
+        if kind == "parquet":
+            return read_parquet_with_pyarrow(path)
+        return _tensors(data) if kind in ("native", "safetensors") else None
+    except (ImportError, pytest.skip.Exception):
+        return None
+    except Exception as error:
+        raise AssertionError(f"{type(error).__name__} of the independent reading: {str(error)[:100]}") from error
+
+
+def _tensors(data: bytes) -> tuple[list[str], np.ndarray]:
+    from safetensors.numpy import load
+
+    tensors = load(data)
+    text, ends = tensors["words"].tobytes(), tensors["word_offsets"].tolist()
+    return [text[begin:end].decode() for begin, end in pairwise(ends)], tensors["vectors"]
+
+
+def attack_foreign_files(count: int, folder: Path, seed: int = 0) -> Campaign:
+    """Read files as other programs write them; each is refused, or read as an independent program reads it."""
+    campaign = Campaign("files of other programs", seed)
+    names = list(FOREIGN)
+    with quiet_streams(campaign):
+        for number in range(count):
+            name, path = names[number % len(names)], folder / "theirs.file"
+            words, vectors = sample(seed + number, width=1 + number % 7)
+            path.unlink(missing_ok=True)
+            try:
+                expected = FOREIGN[name](path, words, vectors)
+            except pytest.skip.Exception:  # the program that would write it is not installed
+                campaign.tried += 1
+                continue
+
+            def read() -> None:
+                found = read_space(path)  # noqa: B023
+                assert expected is not None, "read, and should have been refused"  # noqa: B023
+                assert list(found.words) == expected[0], f"words {list(found.words)[:3]}"  # noqa: B023
+                np.testing.assert_array_max_ulp(found.vectors, expected[1], maxulp=1)  # noqa: B023
+
+            refused = campaign.refused
+            campaign.attempt(f"{name} #{number}", read, path=path)
+            if campaign.refused > refused and expected is not None:
+                campaign.wrong.append(f"{name} #{number}: refused, and could have been read")
     return campaign
 
 
 def attack_small_files(count: int, folder: Path, seed: int = 0) -> Campaign:
     """Read mutated lexicons, analogies, ratings, concepts, axes and checkpoints."""
-    campaign = Campaign("lexicon, analogy, rating, concept, axis and checkpoint files")
+    campaign = Campaign("lexicon, analogy, rating, concept, axis and checkpoint files", seed)
     rng = np.random.default_rng(seed)
     X, y = _rows(np.random.default_rng(2))
     space = WordSpace([f"w{i}" for i in range(len(X))], X)
     rotation = DensRay(1).fit(X, y)
-    axis = save_axis(
-        rotation, AxisModel(rotation.components_[0]), folder / "axis.npz", space=space, method="densray", overwrite=True
-    ).read_bytes()
+    axis = Axis.of(rotation, space=space).save(folder / "axis", overwrite=True).read_bytes()
     fit_blocks(DensRay(1), _blocks(X, y), checkpoint=folder / "blocks.npz")
     checkpoint = (folder / "blocks.npz").read_bytes()
     expected = fit_blocks(DensRay(1), _blocks(X, y)).components_
@@ -168,8 +296,8 @@ def attack_small_files(count: int, folder: Path, seed: int = 0) -> Campaign:
         ("I01 [noun - plural].txt", b"album\talbums\napple\tapples/appels\n", AnalogySet.read),
         ("ratings.tsv", b"word1\tword2\tscore\na\tb\t1.5\nc\td\t2\n", load_similarity),
         ("concept.toml", b'lexicon = {good=1, bad=-1}\nanchors = ["good", "bad"]\nneutral = ["a"]\n', load_concept),
-        ("axis.npz", axis, lambda path: induce_by_axis(space, path, any_space=True)),
-        ("signed.npz", axis, lambda path: induce_by_axis(space, path, any_space=True)),
+        ("axis.safetensors", axis, lambda path: Axis.load(path, space, any_space=True).score(space)),
+        ("signed.safetensors", axis, lambda path: Axis.load(path, space, any_space=True).score(space)),
         ("blocks.npz", checkpoint, lambda path: fit_blocks(DensRay(1), _blocks(X, y), checkpoint=path)),
         ("signed-blocks.npz", checkpoint, lambda path: fit_blocks(DensRay(1), _blocks(X, y), checkpoint=path)),
     ]
@@ -184,7 +312,7 @@ def attack_small_files(count: int, folder: Path, seed: int = 0) -> Campaign:
                 path.write_bytes(mutated(raw, rng))
             found: Any = campaign.attempt(f"{name} #{number} ({said})", lambda: read(path), path=path)  # noqa: B023
             if "blocks" in name and found is not None and not np.allclose(found.components_, expected, atol=1e-9):
-                campaign.mishandled.append(f"{name} #{number} ({said}): other axes without a word")
+                campaign.wrong.append(f"{name} #{number} ({said}): other axes without a word")
     return campaign
 
 
@@ -196,9 +324,7 @@ _ODD_VALUES = (
 def _write_signed(path: Path, scratch: Path, raw: bytes, rng: np.random.Generator) -> str:
     """Write an archive with one entry of its header or one array of another kind, and the digest of that; say which."""
     scratch.write_bytes(raw)
-    with np.load(scratch) as file:
-        parts = dict(file)
-    header = json.loads(bytes(parts.pop("header")))
+    header, parts = _read_parts(scratch)
     if rng.random() < 0.5:
         table, trail = header, "header"
         while True:
@@ -223,8 +349,22 @@ def _write_signed(path: Path, scratch: Path, raw: bytes, rng: np.random.Generato
         name = str(rng.choice(sorted(parts)))
         said = _spoil(parts, name, rng)
     header["digest"] = archive_digest(header, parts)
-    np.savez(path, header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8), **parts)
+    if path.suffix == ".npz":
+        np.savez(path, header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8), **parts)
+    else:
+        save_file(parts, path, metadata={name: json.dumps(value) for name, value in header.items()})
     return said
+
+
+def _read_parts(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return the description and the arrays of a checkpoint (.npz) or an axis (.safetensors)."""
+    if path.suffix == ".npz":
+        with np.load(path) as file:
+            parts = dict(file)
+        return json.loads(bytes(parts.pop("header"))), parts
+    with safe_open(str(path), framework="numpy") as file:
+        header = {name: json.loads(text) for name, text in file.metadata().items()}
+    return header, load_file(path)
 
 
 def _spoil(parts: dict[str, Any], name: str, rng: np.random.Generator) -> str:
@@ -235,12 +375,12 @@ def _spoil(parts: dict[str, Any], name: str, rng: np.random.Generator) -> str:
     elif kind == 1:
         parts[name] = array[..., None]
     elif kind == 2:
-        parts[name] = array.astype(str)
+        parts[name] = array.astype(np.uint16)
     elif kind == 3 and array.ndim:
         parts[name] = array[:-1] if len(array) else np.ones(3)
     else:
         parts[name] = np.full(array.shape, np.nan)
-    return f"array {name}, {('missing', 'one more dimension', 'as text', 'cut', 'NaN')[kind]}"
+    return f"array {name}, {('missing', 'one more dimension', 'as integers', 'cut', 'NaN')[kind]}"
 
 
 def _rows(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -256,7 +396,7 @@ def _blocks(X: np.ndarray, y: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]
 
 def attack_fits(count: int, folder: Path, seed: int = 0) -> Campaign:
     """Fit every method to odd rows, labels, weights, groups and numbers of axes."""
-    campaign, rng = Campaign("fits"), np.random.default_rng(seed)
+    campaign, rng = Campaign("fits", seed), np.random.default_rng(seed)
     names = sorted(set(METHODS) - {"auto"})
     with quiet_streams(campaign), np.errstate(all="ignore"):
         for number in range(count):
@@ -351,9 +491,10 @@ def _odd_weights(rng: np.random.Generator, X: Any) -> tuple[Any, str]:
 
 ATTACKS: dict[str, tuple[Callable[..., Campaign], int, int]] = {
     "space files": (attack_space_files, 20_000, 250),
+    "files of other programs": (attack_foreign_files, 2_000, 90),
     "small files": (attack_small_files, 6_000, 250),
     "fits": (attack_fits, 6_000, 250),
 }
 """Each attack, how much the slow run tries, and how much the default run."""
 
-__all__ = ["ATTACKS", "Campaign", "attack_fits", "attack_small_files", "attack_space_files"]
+__all__ = ["ATTACKS", "Campaign", "attack_fits", "attack_foreign_files", "attack_small_files", "attack_space_files"]

@@ -33,7 +33,7 @@ _ODD = (
     "", " ", "nan", "inf", "-inf", "-1", "0", "1e999", "99999999999999999999", "-99999999999999999999", "1.5", "0.0",
     "abc", "é日本", "\udcff", "-", "--", "a,b,,", ",", "../x", "/dev/null", "/", ".", "x" * 5000, "missing.tsv", "{",
     "~", "%s", "[red]x[/red]", "line\nbreak", "None", "True", "9" * 5000, "word0", "densray", "ridge:99", "\t", "a=b",
-    "space.densray", "seeds.tsv", "axis.npz", "empty", "broken.npz", "pairs.txt", "concept.toml", "inner",
+    "space.densray", "seeds.tsv", "axis.safetensors", "empty", "broken.npz", "pairs.txt", "concept.toml", "inner",
 )  # fmt: skip
 #: Values that fit, by the name of the argument or option.
 _FITTING: dict[str, tuple[str, ...]] = {
@@ -42,9 +42,9 @@ _FITTING: dict[str, tuple[str, ...]] = {
     "spaces": ("space.densray",),
     "lexicon": ("seeds.tsv", "hu-liu"),
     "lexicons": ("seeds.tsv",),
-    "source": ("seeds.tsv", "axis.npz"),
-    "concept": ("seeds.tsv", "axis.npz"),
-    "axis": ("axis.npz",),
+    "source": ("seeds.tsv", "axis.safetensors"),
+    "concept": ("seeds.tsv", "axis.safetensors"),
+    "axis": ("axis.safetensors",),
     "words": ("word0", "word1"),
     "texts": ("seeds.tsv",),
     "name": ("bats", "googlenews-26k", "hu-liu"),
@@ -69,7 +69,6 @@ _FITTING: dict[str, tuple[str, ...]] = {
     "--format": ("text", "word2vec-binary", "npz"),
     "--n-components": ("1", "2", "12"),
     "--folds": ("2", "5"),
-    "--scale": ("center", "standard", "none"),
     "--limit": ("1", "5", "100"),
     "--n-resamples": ("5",),
     "--n-permutations": ("5",),
@@ -97,7 +96,7 @@ def attack_commands(count: int, folder: Path, seed: int = 0) -> Campaign:
 
     It must end with 0, or with 2 and one line on stderr; then no file has come or changed.
     """
-    campaign, rng = Campaign("command lines"), np.random.default_rng(seed)
+    campaign, rng = Campaign("command lines", seed), np.random.default_rng(seed)
     place = folder / "work"
     (place / "inner").mkdir(parents=True)
     _write_inputs(place)
@@ -119,7 +118,7 @@ def attack_commands(count: int, folder: Path, seed: int = 0) -> Campaign:
                 _restore(folder, inputs)
             if problem:
                 shown = " ".join(each if len(each) < 80 else f"{each[:20]}…" for each in line)
-                campaign.mishandled.append(f"{shown!a}: {problem}")
+                campaign.escaped.append(f"{shown!a}: {problem}")
     return campaign
 
 
@@ -205,9 +204,9 @@ def _write_inputs(place: Path) -> None:
     )
     (place / "empty").write_bytes(b"")
     (place / "broken.npz").write_bytes(b"PK\x03\x04" + bytes(range(200)))
-    assert run(["fit", str(place / "space.densray"), str(place / "seeds.tsv"), "-o", str(place / "axis.npz"),
+    assert run(["fit", str(place / "space.densray"), str(place / "seeds.tsv"), "-o", str(place / "axis.safetensors"),
                 "--no-judge", "--quiet", "--json"]) == 0  # fmt: skip
-    (place / "kept.npz").write_bytes((place / "axis.npz").read_bytes())
+    (place / "kept.npz").write_bytes((place / "axis.safetensors").read_bytes())
 
 
 def _listing(folder: Path) -> dict[str, Any]:
@@ -266,7 +265,7 @@ def attack_addresses(count: int, folder: Path, seed: int = 0) -> Campaign:
     from densray.explorer import workbench
     from densray.explorer.views import PAGES
 
-    campaign, rng = Campaign("addresses of the explorer"), np.random.default_rng(seed)
+    campaign, rng = Campaign("addresses of the explorer", seed), np.random.default_rng(seed)
     names = list(PAGES)
     earlier = workbench.benches()
     workbench.use(workbench.Workbench(small_space()))
@@ -308,12 +307,12 @@ def _open(campaign: Campaign, what: str, name: str, query: str) -> None:
     try:
         page.run()
     except Exception as error:  # what an attack looks for
-        campaign.mishandled.append(f"{what}: {type(error).__name__}: {str(error)[:200]}")
+        campaign.escaped.append(f"{what}: {type(error).__name__}: {str(error)[:200]}")
         return
     said = [element.value for element in page.error]
     defects = [*(element.value for element in page.exception), *(each for each in said if "A defect" in each)]
     campaign.refused += bool(said)
-    campaign.mishandled += [f"{what}: {each[:300]}" for each in defects]
+    campaign.escaped += [f"{what}: {each[:300]}" for each in defects]
 
 
 def _odd_query(rng: np.random.Generator) -> str:

@@ -8,7 +8,8 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,7 @@ class Visitor:
         self.context = browser.new_context(
             viewport=window, accept_downloads=True, color_scheme=scheme, bypass_csp=bypass_csp
         )
+        self.context.set_default_timeout(120_000)  # a test machine may be busy
         self.page = self.context.new_page()
         self.address, self.pictures = address, pictures
         self.outside: list[str] = []
@@ -119,7 +121,11 @@ class Visitor:
             self.outside.append(request.url)
 
     def _note_message(self, said: Any) -> None:
-        if said.type in ("error", "warning"):
+        # from a page below the first, Streamlit's client looks for its server in two places, and one is not there
+        is_search = "404" in said.text and "/_stcore/" in said.location.get("url", "")
+        # without a GPU, Chromium reads the pixels of WebGL back to put the page together, and says that this is slow
+        is_software = "GPU stall due to ReadPixels" in said.text
+        if said.type in ("error", "warning") and not is_search and not is_software:
             self.problems.append(said.text)
 
     def go(self, path: str = "") -> Visitor:
@@ -130,9 +136,11 @@ class Visitor:
 
     def settle(self) -> Visitor:
         """Wait until nothing runs any more."""
-        self.page.wait_for_timeout(300)
+        with suppress(Exception):  # a step that starts no run, or one too short to be seen
+            self.page.wait_for_selector('[data-testid="stApp"][data-test-script-state="running"]', timeout=1_000)
         self.page.wait_for_selector('[data-testid="stApp"][data-test-script-state="notRunning"]', timeout=120_000)
-        waiting = '[data-stale="true"], [data-testid="stSkeleton"]'  # what is drawn again, and what is not drawn yet
+        # what is drawn again, and what is not drawn yet
+        waiting = '[data-stale="true"], [data-testid="stSkeleton"], .word-map:not([data-points])'
         self.page.wait_for_function(f"() => !document.querySelector('{waiting}')", timeout=60_000)
         self.page.wait_for_timeout(300)
         return self
@@ -148,6 +156,10 @@ class Visitor:
             self.page.set_viewport_size({"width": width, "height": min(int(height) + 60, 4000)})
             self.page.wait_for_timeout(500)
         return self
+
+    def charts_fit(self) -> bool:
+        """Return whether every chart is as wide as its place."""
+        return bool(self.page.evaluate(_ALL_FIT))
 
     def unfold(self) -> Visitor:
         """Open all that is folded, so that it is drawn."""
@@ -192,6 +204,19 @@ class Visitor:
             rule => [rule.id, rule.impact, rule.nodes.slice(0, 3).map(node => node.html.slice(0, 200))])"""
         )
         return found
+
+    def until(self, is_so: Callable[[], bool], *, seconds: float = 90) -> Visitor:
+        """Wait until `is_so`, since a busy machine may take its time; fail with the text of the page if it never is."""
+        end = time.monotonic() + seconds
+        while not is_so():
+            if time.monotonic() > end:
+                raise AssertionError(f"not seen within {seconds} s at {self.page.url}:\n{self.text}")
+            self.page.wait_for_timeout(100)
+        return self
+
+    def sees(self, text: str) -> Visitor:
+        """Wait until `text` is on the page."""
+        return self.until(lambda: text in self.text)
 
     @property
     def text(self) -> str:

@@ -7,19 +7,23 @@ import re
 from densray.formats import FORMATS
 
 ENDING = {name: known.endings[0] for name, known in FORMATS.items()}
-COMPRESSIBLE = [name for name, known in FORMATS.items() if known.compressible]
+COMPRESSIBLE = [name for name, known in FORMATS.items() if known.compressible and not known.two_files]
 PACKINGS = ("", ".gz", ".bz2", ".zst", ".zip")
 FILES = [(kind, packing) for kind in ENDING for packing in (PACKINGS if kind in COMPRESSIBLE else ("",))]
 
 _BLANK_NUMBER = re.compile(
-    r" [+-]?(\d+\.?\d*(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|nan|inf(inity)?)\Z", re.IGNORECASE | re.ASCII
+    r"[ \t][+-]?(\d+\.?\d*(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|nan|inf(inity)?)\Z", re.IGNORECASE | re.ASCII
 )
 
 
 def cannot_hold(kind: str, word: str) -> bool:
     """Say whether a format has no way to write a word."""
     if kind in ("word2vec-text", "fasttext", "glove"):
-        return "\n" in word or _BLANK_NUMBER.search(word) is not None
+        if kind == "glove" and word.startswith("\ufeff"):
+            return True
+        if re.fullmatch(r'"(.*[ \t].*|[ \t])"', word, re.DOTALL):
+            return True
+        return "\n" in word or "\r" in word or word != word.strip(" \t") or _BLANK_NUMBER.search(word) is not None
     if kind == "word2vec-binary":
         return " " in word or "\n" in word
     if kind == "npy":

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from densray.analogies import AnalogyPair, AnalogySet, read_google, read_msr, read_pair_file
-from densray.errors import AnalogyError, DensRayError
+from densray.errors import AnalogyError, DensRayError, EncodingDetectedWarning
 
 QUESTIONS = ": capital\nAthens Greece Oslo Norway\nOslo Norway Lima Peru\n: family\nboy girl king queen\n"
 
@@ -82,11 +82,13 @@ def test_a_lexicon_is_no_set_of_analogies_and_numbers_may_be(tmp_path: Path, tex
     assert len(AnalogySet.read(write(tmp_path, "one 1\ntwo 2\n"))["set"]) == 2
 
 
-def test_not_utf8_names_the_byte_and_the_line(tmp_path: Path) -> None:
+def test_a_file_in_another_encoding_is_read_or_names_byte_and_line(tmp_path: Path) -> None:
     path = tmp_path / "latin.txt"
     path.write_bytes("he\tshe\nGarçon\tfille\n".encode("latin-1"))
-    with pytest.raises(AnalogyError, match=r"latin.txt, line 2: byte 10 .*it may be latin-1"):
+    with pytest.warns(EncodingDetectedWarning, match="read as cp1252. Check 'Garçon'"):
         AnalogySet.read(path)
+    with pytest.raises(AnalogyError, match=r"latin.txt, line 2: byte 10 .* is not ascii"):
+        AnalogySet.read(path, encoding="ascii")
     assert AnalogySet.read(path, encoding="latin-1")["latin"].pairs[1].query == "Garçon"
 
 
@@ -105,6 +107,7 @@ def test_other_bad_input_is_a_named_error(tmp_path: Path) -> None:
         read_msr(write(tmp_path, QUESTIONS))
 
 
+@pytest.mark.filterwarnings("ignore::densray.errors.EncodingDetectedWarning")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None)
 @given(st.one_of(st.binary(), st.text(alphabet=':ab/,\t \n"é').map(lambda text: text.encode())))
 def test_any_bytes_give_a_set_or_an_error_of_ours(tmp_path: Path, content: bytes) -> None:

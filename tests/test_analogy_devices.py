@@ -15,7 +15,7 @@ from densray import WordSpace
 from densray.analogies import AnalogySet
 from densray.analogy import SOLVERS, IntCos, Solver, compare_solvers, evaluate_analogies, make_solver
 from densray.analogy import _products as products_module
-from densray.analogy._products import Blocks, Vocabulary, mean_direction
+from densray.analogy._products import Blocks, UnitVectors, mean_direction
 from densray.datasets import load_analogies, load_space
 from densray.errors import VectorError
 
@@ -101,11 +101,11 @@ def test_small_blocks_and_many_answers_change_nothing(
 
 def test_products_stay_where_the_vectors_are(kind: Kind, small: WordSpace, rows: Rows) -> None:
     vectors = kind(rows)
-    vocabulary = Vocabulary(small, vectors)
-    for _, products in Blocks(vocabulary, {"probe": np.eye(3, 300)}):
-        assert type(products["probe"]) is type(vectors)
-        assert products["probe"].dtype == vectors.dtype
-    np.testing.assert_allclose(mean_direction(vocabulary), mean_direction(Vocabulary(small)), atol=1e-6)
+    unit = UnitVectors(small, vectors)
+    for block in Blocks(unit, {"probe": np.eye(3, 300)}):
+        assert type(block.products["probe"]) is type(vectors)
+        assert block.products["probe"].dtype == vectors.dtype
+    np.testing.assert_allclose(mean_direction(unit), mean_direction(UnitVectors(small)), atol=1e-6)
 
 
 def test_nothing_of_the_size_of_the_vocabulary_comes_to_the_host(
@@ -141,6 +141,13 @@ def test_bad_vectors_are_named(kind: Kind, small: WordSpace, rows: Rows, family:
     broken[7, 2] = np.nan
     with pytest.raises(VectorError, match=rf"1 of {n} words are not finite.*row 7, '{small.words[7]}'"):
         evaluate_analogies(small, family, vectors=kind(broken))
+
+
+def test_float64_vectors_on_the_host_give_all_answers(small: WordSpace, rows: Rows, family: AnalogySet) -> None:
+    expected = evaluate_analogies(small, family, "3cosadd", predictions=True)
+    precise = evaluate_analogies(small, family, "3cosadd", predictions=True, vectors=rows.astype(np.float64))
+    assert {len(one.words) for one in precise.predictions} == {10}
+    assert abs(precise.hits - expected.hits).sum() <= 1
 
 
 def test_half_precision_is_refused(small: WordSpace, rows: Rows, family: AnalogySet) -> None:

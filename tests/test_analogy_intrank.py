@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import numpy as np
@@ -16,13 +17,16 @@ from densray.analogy import (
     compare_paired,
     compare_solvers,
     evaluate_analogies,
+    locate_categories,
     make_solver,
 )
 from densray.analogy._candidates import FEATURES, SPACE_FEATURES
-from densray.analogy._intrank import fit_conditional_logit, loss_curvature, prior_of
-from densray.analogy._pairs import Examples, Folds, find_usable
-from densray.analogy._products import Vocabulary
-from densray.analogy._spelling import SPELLING_FEATURES, ExampleSpellings
+from densray.analogy._conditional_logit import fit_conditional_logit, loss_curvature
+from densray.analogy._examples import Examples, leave_one_out
+from densray.analogy._intrank import prior_of
+from densray.analogy._letters import SPELLING_FEATURES, ExampleSpellings
+from densray.analogy._nested import NestedQuestions
+from densray.analogy._products import UnitVectors
 from densray.datasets import load_analogies, load_space
 from densray.errors import TaskError
 
@@ -100,12 +104,12 @@ def test_every_fold_of_bats_gives_what_a_user_gets(space: WordSpace, data_folder
 
 def test_folds_of_a_user_leave_out_the_pair_and_those_of_the_paper_its_words() -> None:
     space = WordSpace(["a", "b", "c", "x", "y"], np.eye(5))
-    category = find_usable(space, AnalogySet.from_pairs([("a", "x"), ("b", "x"), ("c", "y")]), any_case=False)[0]
-    examples = Examples(Vocabulary(space), category.pairs)
+    analogies = AnalogySet.from_pairs([("a", "x"), ("b", "x"), ("c", "y")])
+    examples = Examples(UnitVectors(space), locate_categories(space, analogies, any_case=False)[0])
     expected = [[0, 1, 1, 0, 1, 1], [1, 0, 1, 1, 0, 1], [1, 1, 0, 1, 1, 0]]
-    np.testing.assert_array_equal(Folds.leave_one_out(examples).keep, np.array(expected, dtype=bool))
+    np.testing.assert_array_equal(leave_one_out(examples), np.array(expected, dtype=bool))
     expected = [[0, 1, 1, 0, 0, 1], [1, 0, 1, 0, 0, 1], [1, 1, 0, 1, 1, 0]]
-    np.testing.assert_array_equal(Folds.leave_one_out(examples, "paper").keep, np.array(expected, dtype=bool))
+    np.testing.assert_array_equal(leave_one_out(examples, "paper"), np.array(expected, dtype=bool))
     with pytest.raises(TaskError, match="protocol 'papers' is unknown"):
         evaluate_analogies(space, AnalogySet.from_pairs([("a", "x"), ("b", "x")]), protocol="papers")  # type: ignore[arg-type]
 
@@ -119,7 +123,21 @@ def test_spelling_counts_endings_and_shared_letters() -> None:
     )
     np.testing.assert_allclose(found["beginning shared with the query"][0], [1.0, 0.0, 0.25])
     np.testing.assert_allclose(found["unusual difference in length"][0], np.abs([2 - 4 / 3, -4 / 3, -3 - 4 / 3]))
-    assert spellings.shared_letters("talk", ["walks", "talking", "chalk"]).tolist() == [0.0, 4.0, 3.0]
+    np.testing.assert_allclose(found["examples whose rules make it"], [[2 / 3, 0, 0], [1 / 2, 0, 0]])
+    np.testing.assert_allclose(found["share of the best rule"], [[1, 0, 0], [1, 0, 0]])
+    assert spellings.letters_in_common("talk", ["walks", "talking", "chalk"]).tolist() == [0.0, 4.0, 3.0]
+
+
+def test_a_rule_of_spelling_finds_answers_that_no_vector_is_near_to() -> None:
+    random = np.random.default_rng(0)
+    words = sorted({"".join(random.choice(list("abcdefghijklmnop"), size=6)) for _ in range(4000)})
+    stems = random.permutation(words)[:15].tolist()
+    words += [f"{stem}est" for stem in stems]
+    space = WordSpace(words, random.normal(size=(len(words), 10)))  # a quarter of all words is no neighbour of a query
+    analogies = AnalogySet.from_pairs([(stem, f"{stem}est") for stem in stems])
+    ours, blind = compare_solvers(space, analogies, ["intrank", "intrank-space"])
+    assert ours.micro == 1.0
+    assert (blind.micro or 0.0) < 0.3
 
 
 def test_every_feature_has_a_prior() -> None:
@@ -171,6 +189,17 @@ def test_parts_add_up_to_the_score(space: WordSpace) -> None:
     assert sum(best.parts.values()) == pytest.approx(best.score, abs=1e-4)
     assert solver.rank("uncle", "aunt") == 1
     assert solver.rank("uncle", "walked") > 180  # no candidate: after all of them
+
+
+def test_the_memory_of_a_category_is_released_before_the_next(space: WordSpace) -> None:
+    analogies = AnalogySet.from_pairs([("man", "woman"), ("son", "daughter"), ("boy", "girl"), ("king", "queen")])
+    gc.collect()
+    gc.disable()  # training questions are large: they must not wait for the collector
+    try:
+        evaluate_analogies(space, analogies, "intrank")
+        assert not [one for one in gc.get_objects() if type(one) is NestedQuestions]
+    finally:
+        gc.enable()
 
 
 def test_an_unknown_feature_is_named(space: WordSpace) -> None:

@@ -67,13 +67,22 @@ def test_the_map_names_no_module_that_is_not_there():
     assert set(LEVELS) == {name_of(path) for path in MODULES}
 
 
-def test_a_module_has_at_most_450_lines():
-    lengths = {name_of(path): len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
-    assert {name: length for name, length in lengths.items() if length > 450} == {}
+def private_names(path: Path) -> list[str]:
+    """The private modules and names that a module imports from elsewhere: those that begin with an underscore."""
+    own = name_of(path).split("/")[0]
+    imported = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("densray."):
+            room, *inner = (node.module or "").split(".")[1:]
+            names = [room, *inner, *(alias.name for alias in node.names)]
+            if room != own:
+                imported += [f"{node.module}: {name}" for name in names if name.startswith("_")]
+    return imported
 
 
-def test_there_are_at_most_145_modules():
-    assert len(MODULES) + 1 <= 145
+@pytest.mark.parametrize("program", ["cli", "explorer"])
+def test_programs_use_public_names_only(program):
+    assert {name_of(path): found for path in (SOURCE / program).rglob("*.py") if (found := private_names(path))} == {}
 
 
 def test_estimators_know_no_words():
@@ -83,5 +92,5 @@ def test_estimators_know_no_words():
 
 
 def test_spaces_know_no_estimators():
-    for name in ("space.py", "lexicon.py", "alignment.py", "analogies.py", "_vocabulary.py"):
+    for name in ("space.py", "lexicon.py", "alignment.py", "rows.py", "groups.py", "analogies.py", "_vocabulary.py"):
         assert "rotations" not in rooms_imported(SOURCE / name)

@@ -5,20 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from densray import WordSpace
-from densray.alignment import Alignment
-from densray.axes._evidence import (
-    eigenvalues_of,
-    near_misses,
-    outlying_rows,
-    pair_consistency,
-    reliability,
-    vocabulary_spread,
-)
-from densray.axes._model import AxisModel
-from densray.axes._options import AxisOptions
+from densray import Axis, WordSpace
+from densray.axes import AxisOptions, near_misses
+from densray.axes._evidence import eigenvalues_of, outlying_rows, pair_consistency, reliability
 from densray.errors import LexiconError
-from densray.rotations import MeanDifference, make_rotation
+from densray.rotations import make_rotation
+from densray.rows import Rows
 from planted import planted_seeds
 
 
@@ -105,7 +97,7 @@ def test_the_spread_of_a_vocabulary_is_that_of_its_scores_and_errors() -> None:
 def test_long_seeds_are_named_up_to_three_the_longest_first() -> None:
     X = np.ones((12, 2), dtype=np.float32)
     X[:4] *= np.array([[6.0], [9.0], [7.0], [5.0]], dtype=np.float32)  # five times is not more than five times
-    seeds = Alignment(X, np.tile([1.0, -1.0], 6), tuple("abcdefghijkl"))
+    seeds = Rows(X, np.tile([1.0, -1.0], 6), tuple("abcdefghijkl"))
     assert [(row.word, row.label, round(row.times, 5)) for row in outlying_rows(seeds)] == [
         ("b", -1.0, 9.0), ("c", 1.0, 7.0), ("a", 1.0, 6.0),
     ]  # fmt: skip
@@ -137,19 +129,16 @@ def test_the_spread_of_a_vocabulary_is_a_share_of_its_variance_and_a_median_erro
     X = (random.normal(size=(80, 4)) * [2.0, 1.0, 1.0, 0.5] + [3.0, 0.0, 1.0, 0.0]).astype(np.float32)
     space = WordSpace([f"w{row}" for row in range(80)], X)
     labels = np.where(X[:, 0] > 3.0, 1.0, -1.0)
-    seeds = Alignment(X[:40], labels[:40], space.words[:40])
-    rotation = MeanDifference().fit(seeds.X, seeds.y)
+    seeds = Rows(X[:40], labels[:40], space.words[:40], background=space)
     for normalize in (False, True):
         rows = X / np.linalg.norm(X, axis=1, keepdims=True) if normalize else X
-        model = AxisModel.of(rotation, seeds, space, AxisOptions(normalize=normalize))
-        found, scores = vocabulary_spread(space, model), model.score(X)
+        axis = Axis.fit(seeds, "mean-difference", normalize=normalize)
+        spread, scores = axis.spread, axis.score(X)
         assert scores.standard_error is not None
-        along = rows @ rotation.components_[0]
-        assert found.variance_share == pytest.approx(along.var() / rows.var(axis=0).sum(), rel=1e-4)
-        assert found.standard_error == pytest.approx(np.median(scores.standard_error))
-        assert found.reliability == pytest.approx(reliability(scores.score, scores.standard_error))
-    same = WordSpace(["a", "b"], [[1.0, 0.0, 0.0, 0.0]] * 2)
-    assert np.isnan(vocabulary_spread(same, model).variance_share)
+        along = rows @ axis.direction
+        assert spread.variance_share == pytest.approx(along.var() / rows.var(axis=0).sum(), rel=1e-4)
+        assert spread.standard_error == pytest.approx(np.median(scores.standard_error))
+        assert spread.reliability == pytest.approx(reliability(scores.score, scores.standard_error))
 
 
 def test_the_five_pairs_that_agree_least_are_named_and_two_pairs_are_enough() -> None:

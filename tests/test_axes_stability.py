@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from densray import Lexicon
-from densray.axes._protocol import Protocol, TrainTest
-from densray.axes._stability import DEFAULT_SIZES, evaluate_stability, possible_sizes
+from densray.axes import DEFAULT_SIZES, Protocol, TrainTest, evaluate_stability
+from densray.axes._stability import possible_sizes
 from densray.errors import TaskError
 from densray.figures import to_svg
 from densray.metrics import kendall_tau
@@ -131,7 +131,7 @@ def test_scores_are_split_at_the_median_of_all_training_words() -> None:
     random = np.random.default_rng(0)
     taus = []
     while len(taus) < 5:
-        rows = random.permutation(data.training.n_words)[:6]
+        rows = random.permutation(len(data.training))[:6]
         labels = data.training.sides[rows]
         if np.ptp(labels) > 0:
             axis = Protocol().rotation("densray-unit").fit(data.training.X[rows], labels).components_[0]

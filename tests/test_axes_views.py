@@ -5,32 +5,27 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from densray import Lexicon, WordSpace
-from densray.axes._model import AxisModel
-from densray.axes._options import find_seeds
-from densray.axes._scoring import score_vocabulary
-from densray.axes._views import (
+from densray import Axis, Lexicon, WordSpace
+from densray.axes import (
     axis_change,
     axis_ends,
     axis_relation,
+    find_rows,
     map_frame,
     map_rows,
+    rank_words,
     standardized,
     words_like_seeds,
 )
 from densray.errors import TaskError
+from planted import along
 
 RNG = np.random.default_rng(0)
 SPACE = WordSpace([f"w{number}" for number in range(50)], RNG.normal(size=(50, 4)).astype(np.float32))
 
 
-def along(axis, space=SPACE):
-    unit = np.asarray(axis, dtype=np.float64) / np.linalg.norm(axis)
-    return unit, score_vocabulary(space, AxisModel(unit), method="given")
-
-
-FIRST, SECOND = along([1, 0, 0, 0]), along([1, 1, 0, 0])
-AXES = {"first": FIRST[1], "second": SECOND[1]}
+FIRST, SECOND = rank_words(along([1, 0, 0, 0]), SPACE), rank_words(along([1, 1, 0, 0]), SPACE)
+AXES = {"first": FIRST, "second": SECOND}
 
 
 def test_coordinates_are_those_of_unit_vectors_along_the_axes():
@@ -38,12 +33,14 @@ def test_coordinates_are_those_of_unit_vectors_along_the_axes():
     for row, number in zip(rows, [3, 41], strict=True):
         unit = SPACE.vectors[number] / np.linalg.norm(SPACE.vectors[number])
         assert row["word"] == f"w{number}"
-        assert [row["first"], row["second"]] == pytest.approx([unit @ FIRST[0], unit @ SECOND[0]], abs=1e-6)
+        assert [row["first"], row["second"]] == pytest.approx(
+            [unit @ FIRST.axis.direction, unit @ SECOND.axis.direction], abs=1e-6
+        )
         assert isinstance(row["first"], float)
 
 
 def test_ranks_are_those_of_the_whole_vocabulary():
-    scores = FIRST[1].scores.score
+    scores = FIRST.scores.score
     for row in map_rows(AXES, range(50)):
         assert row["first rank"] == 1 + sum(scores > row["first"])
     assert map_rows(AXES, []) == []
@@ -56,9 +53,9 @@ def test_the_frame_holds_every_word_in_the_order_of_the_space():
 
 
 def test_axes_of_different_vocabularies_make_no_map():
-    other = along([0, 1, 0, 0], SPACE.limit(20))[1]
+    other = rank_words(along([0, 1, 0, 0]), SPACE.limit(20))
     with pytest.raises(TaskError, match="first: 50 words, other: 20 words"):
-        map_rows({"first": FIRST[1], "other": other}, [0])
+        map_rows({"first": FIRST, "other": other}, [0])
     with pytest.raises(TaskError, match="none are given"):
         map_frame({})
 
@@ -66,14 +63,17 @@ def test_axes_of_different_vocabularies_make_no_map():
 def test_the_angle_is_of_the_axes_and_the_correlation_of_the_words_shown():
     relation = axis_relation(FIRST, SECOND, range(50))
     assert relation.degrees == pytest.approx(45.0)
-    assert relation.correlation == pytest.approx(np.corrcoef(FIRST[1].scores.score, SECOND[1].scores.score)[0, 1])
+    assert relation.correlation == pytest.approx(np.corrcoef(FIRST.scores.score, SECOND.scores.score)[0, 1])
     part = axis_relation(FIRST, SECOND, range(10)).correlation
     assert part is not None
     assert part != pytest.approx(relation.correlation)
 
 
 def test_an_axis_and_itself_and_its_opposite():
-    same, opposite = axis_relation(FIRST, FIRST, range(50)), axis_relation(FIRST, along([-1, 0, 0, 0]), range(50))
+    same, opposite = (
+        axis_relation(FIRST, FIRST, range(50)),
+        axis_relation(FIRST, rank_words(along([-1, 0, 0, 0]), SPACE), range(50)),
+    )
     assert (same.degrees, same.correlation) == pytest.approx((0.0, 1.0))
     assert (opposite.degrees, opposite.correlation) == pytest.approx((180.0, -1.0))
 
@@ -85,13 +85,13 @@ def test_one_word_or_none_correlates_with_nothing():
 
 def test_the_ends_are_named_by_the_seeds_nearest_to_the_mean_of_their_side():
     vectors = [[1.0, 0.0], [1.0, 0.1], [1.0, -0.2], [-1.0, 0.0], [-1.0, 0.05], [0.0, 1.0]]
-    seeds = find_seeds(WordSpace(list("abcdef"), vectors), Lexicon({"a": 1, "b": 1, "c": 1, "d": -1, "e": -1, "f": -1}))
+    seeds = find_rows(WordSpace(list("abcdef"), vectors), Lexicon({"a": 1, "b": 1, "c": 1, "d": -1, "e": -1, "f": -1}))
     low, high = axis_ends(seeds, n_words=1)
     assert (low, high) == (["e"], ["a"])
 
 
 def test_the_ends_of_scores_are_the_outermost():
-    seeds = find_seeds(SPACE, Lexicon({f"w{number}": float(number % 7) + number / 100 for number in range(50)}))
+    seeds = find_rows(SPACE, Lexicon({f"w{number}": float(number % 7) + number / 100 for number in range(50)}))
     low, high = axis_ends(seeds, n_words=2)
     assert set(low) <= {"w0", "w7", "w14"}
     assert set(high) <= {"w48", "w41", "w34"}
@@ -102,14 +102,13 @@ def test_words_like_the_seeds_of_an_end_are_near_them_on_its_side_and_no_seeds()
     vectors = np.vstack([random.normal(size=(20, 4)) * 0.1 + side for side in ([1, 0, 0, 1], [-1, 0, 0, 1])])
     words = [f"{end}{number}" for end in ("up", "down") for number in range(20)]
     space = WordSpace(words, vectors)
-    seeds = find_seeds(space, Lexicon.from_word_lists(["up0", "up1", "up2"], ["down0", "down1", "down2"]))
-    axis = seeds.X[:3].mean(axis=0) - seeds.X[3:].mean(axis=0)
-    ranking = score_vocabulary(space, AxisModel(axis / np.linalg.norm(axis)), method="mean-difference", seeds=seeds)
-    high, low = words_like_seeds(space, seeds, ranking, n_words=5)
+    seeds = find_rows(space, Lexicon.from_word_lists(["up0", "up1", "up2"], ["down0", "down1", "down2"]))
+    ranking = rank_words(Axis.fit(seeds, "mean-difference"), space)
+    high, low = words_like_seeds(ranking, n_words=5)
     assert len(high) == len(low) == 5
     assert all(word.startswith("up") for word in high)
     assert all(word.startswith("down") for word in low)
-    assert not {*high, *low} & set(seeds.words)
+    assert not {*high, *low} & set(seeds.names)
 
 
 def test_of_seeds_with_scores_the_outermost_tenth_may_name_an_end_and_no_fewer_than_asked_for():
@@ -118,7 +117,7 @@ def test_of_seeds_with_scores_the_outermost_tenth_may_name_an_end_and_no_fewer_t
     angles[[5, 94]] = angles.reshape(2, 50).mean()
     labels = np.where(np.arange(100) < 50, -100.0, 100.0) + np.arange(100)
     space = WordSpace([f"w{row}" for row in range(100)], np.column_stack([np.cos(angles), np.sin(angles)]))
-    seeds = find_seeds(space, Lexicon({f"w{row}": float(labels[row]) for row in range(100)}))
+    seeds = find_rows(space, Lexicon({f"w{row}": float(labels[row]) for row in range(100)}))
     assert axis_ends(seeds) == (["w4", "w3"], ["w95", "w96"])
     low, high = axis_ends(seeds, n_words=6)
     assert (low[0], high[0]) == ("w5", "w94")
@@ -126,46 +125,23 @@ def test_of_seeds_with_scores_the_outermost_tenth_may_name_an_end_and_no_fewer_t
     assert [len(end) for end in axis_ends(seeds, n_words=1)] == [1, 1]
 
 
-def test_words_like_the_seeds_are_looked_for_among_the_sixty_nearest():
-    """Of words ever further from the seeds of the high end, those that the axis puts lower are passed over."""
-    count = 80
-    near = np.radians(np.linspace(1.0, 40.0, count))
-    rows = np.column_stack([np.cos(near), np.sin(near), np.where(np.arange(count) < 58, -0.3, 0.3)])
-    vectors = np.vstack([[[1.0, 0.0, 0.0]] * 2, [[-1.0, 0.0, 0.0]] * 2, rows])
-    words = ["up", "UP", "down", "DOWN", *(f"w{row}" for row in range(count))]
-    space = WordSpace(words, vectors)
-    seeds = find_seeds(space, Lexicon({"up": 1, "down": -1}))
-    ranking = along([0, 0, 1], space)[1]
-    high, low = words_like_seeds(space, seeds, ranking)
-    assert high == []  # two of the sixty are the seed in two spellings, the next fifty-eight lie on the other side
-    assert len(low) == 8  # eight, where nobody says
-    assert "DOWN" not in low
-    lower = np.where(np.arange(count) < 57, -0.3, 0.3)
-    space = WordSpace(words, np.vstack([vectors[:4], np.column_stack([np.cos(near), np.sin(near), lower])]))
-    high, _ = words_like_seeds(space, find_seeds(space, Lexicon({"up": 1, "down": -1})), along([0, 0, 1], space)[1])
-    assert len(high) == 1
-
-
 def test_what_changed_is_ten_words_either_way_in_standard_deviations():
-    change = axis_change(FIRST[1], SECOND[1], (FIRST[0], SECOND[0]))
+    change = axis_change(FIRST, SECOND)
     assert (len(change.risen), len(change.fallen)) == (10, 10)
-    scores = [each.scores.score for each in (FIRST[1], SECOND[1])]
+    scores = [each.scores.score for each in (FIRST, SECOND)]
     shift = [(each - each.mean()) / each.std() for each in scores]
     shift = shift[1] - shift[0]
     order = np.argsort(shift)
     assert [row["word"] for row in change.risen] == [SPACE.words[row] for row in order[::-1][:10]]
     assert [row["word"] for row in change.fallen] == [SPACE.words[row] for row in order[:10]]
     assert change.risen[0]["shift"] == pytest.approx(shift.max())
-    assert change.spearman == pytest.approx(np.corrcoef(FIRST[1].rank, SECOND[1].rank)[0, 1])
+    assert change.spearman == pytest.approx(np.corrcoef(FIRST.rank, SECOND.rank)[0, 1])
     assert change.degrees == pytest.approx(45.0)
     assert standardized(np.ones(4)).tolist() == [0.0] * 4
 
 
 def test_words_of_one_coordinate_correlate_with_nothing():
     flat = WordSpace([f"w{row}" for row in range(5)], np.column_stack([np.ones(5), np.arange(5.0)]))
-    one, other = (
-        (np.array(axis), score_vocabulary(flat, AxisModel(np.array(axis), normalize=False), method="given"))
-        for axis in ([1.0, 0.0], [0.0, 1.0])
-    )
+    one, other = (rank_words(along(axis, normalize=False), flat) for axis in ([1.0, 0.0], [0.0, 1.0]))
     assert axis_relation(one, other, range(5)).correlation is None
     assert axis_relation(other, other, [0, 1]).correlation == pytest.approx(1.0)

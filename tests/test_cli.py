@@ -1,25 +1,30 @@
-"""The frame of the command line: how runs end, where files may go, what is shown meanwhile."""
+"""The frame of the command line: exit codes, messages, where files may go, what is shown meanwhile."""
 
 from __future__ import annotations
 
+import ast
 import importlib
 import io
 import json
+import re
 import subprocess
 import sys
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import typer
 
+import densray
 import densray.cli.app
 from densray import __version__
-from densray.cli.entry import run
+from densray.cli.app import command, options_of, running
+from densray.cli.entry import in_options, run
 from densray.cli.reproduce import show_comparison
 from densray.cli.terminal import check_output, note, print_json, progress_bar, show
-from densray.errors import LexiconError, OutputError
+from densray.errors import Argument, DensRayError, LexiconError, OutputError
 from densray.report import Column, Table
 
 FAILURES = {
@@ -118,7 +123,7 @@ def test_output_is_refused_before_any_work(tmp_path: Path) -> None:
     existing.write_text("old")
     with pytest.raises(OutputError, match="does not exist"):
         check_output(tmp_path / "nowhere" / "a.bin", overwrite=True)
-    with pytest.raises(OutputError, match="--overwrite"):
+    with pytest.raises(OutputError, match="overwrite=True"):
         check_output(existing, overwrite=False)
     with pytest.raises(OutputError, match="is a folder"):
         check_output(tmp_path, overwrite=True)
@@ -226,13 +231,14 @@ def test_flags_show_no_type_and_tables_come_in_the_order_of_the_paper(capsys: py
 
 WRITING = {
     "demo": ["demo", "-o", "TARGET.html"],
-    "fit": ["fit", "googlenews-26k", "gender", "-o", "TARGET.npz"],
+    "fit": ["fit", "googlenews-26k", "gender", "-o", "TARGET.safetensors"],
     "induce": ["induce", "googlenews-26k", "gender", "-o", "TARGET.tsv"],
     "convert": ["convert", "googlenews-26k", "-o", "TARGET.vec"],
     "rotate": ["rotate", "googlenews-26k", "AXIS", "-o", "TARGET.vec"],
     "erase": ["erase", "googlenews-26k", "AXIS", "-o", "TARGET.vec"],
     "evaluate stability": ["evaluate", "stability", "googlenews-26k", "hu-liu", "-o", "TARGET.svg"],
     "evaluate bias": ["evaluate", "bias", "--report", "TARGET.html"],
+    "evaluate retrieval": ["evaluate", "retrieval", "docs.parquet", "--pair-column", "case", "-o", "TARGET.svg"],
     "reproduce figure1": ["reproduce", "figure1", "-o", "TARGET.svg"],
     "reproduce figure2": ["reproduce", "figure2", "-o", "TARGET.svg"],
     "data fetch": ["data", "fetch", "glove-6b"],
@@ -242,7 +248,7 @@ WRITING = {
 @pytest.fixture(scope="module")
 def axis(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A saved axis."""
-    path = tmp_path_factory.mktemp("axis") / "gender.npz"
+    path = tmp_path_factory.mktemp("axis") / "gender.safetensors"
     options = ["--method", "mean-difference", "--no-judge", "--quiet"]  # a predictive axis would be warned of
     assert run(["fit", "googlenews-26k", "gender", "-o", str(path), *options]) == 0
     return path
@@ -255,9 +261,16 @@ def test_what_will_be_written_is_said_before_anything_is_computed(
     def refuse(*_: object, **__: object) -> None:
         raise LexiconError("this is where the work begins")
 
-    for work in ("datasets.load_space", "datasets.fetch", "streaming.rewrite_space", "demonstration.demonstrate"):
-        importlib.import_module(f"densray.{work.split('.')[0]}")
-        monkeypatch.setattr(f"densray.{work}", refuse)
+    work = (
+        "datasets.load_space",
+        "datasets.fetch",
+        "demonstration.demonstrate",
+        "erasure.rewrite_space",
+        "retrieval.open_table",
+    )
+    for function in (*work, "streaming.rewrite_space"):
+        importlib.import_module(f"densray.{function.split('.')[0]}")
+        monkeypatch.setattr(f"densray.{function}", refuse)
     monkeypatch.setenv("DENSRAY_DATA", str(tmp_path))
     arguments = [word.replace("TARGET", str(tmp_path / "new")).replace("AXIS", str(axis)) for word in WRITING[name]]
     for stream, said in ((Terminal(), 1), (io.StringIO(), 0)):  # elsewhere, an error is one line and nothing else
@@ -267,3 +280,102 @@ def test_what_will_be_written_is_said_before_anything_is_computed(
         assert last == "densray: this is where the work begins"
         assert len(before) == said
         assert all(str(tmp_path) in line for line in before)
+
+
+# Messages of the library name arguments, and the command line writes them as options: one vocabulary, no table.
+
+
+PACKAGE = Path(densray.__file__).parent
+OPTIONS = options_of(command())
+#: Options, and commands of densray.
+SPOKEN = re.compile(r"(?<![\w-])--[a-z]|densray (fit|diagnose|induce|rotate|erase|convert|evaluate|explore)\b")
+#: An argument written as text: ``name=``, or a name with an underscore.
+WRITTEN = re.compile(r"(?<![\w.])(?:([a-z][a-z_]*)=(?!=)|([a-z]+(?:_[a-z]+)+)\b)")
+#: Arguments that only Python has: no command sets them, so no run of a command meets their messages.
+PYTHON_ALONE = {
+    "anchors", "batch_size", "blocks", "center_labels", "cosine", "estimator", "labels", "layer", "level", "model", "names",
+    "n_train", "normalize_differences", "other_lexicon", "positions", "precision", "rows", "skip_first", "strictness",
+    "vector_column", "vectors", "weights", "zeros",
+}  # fmt: skip
+
+
+def messages(path: Path) -> Iterator[ast.AST]:
+    """The nodes of a module that make an error or a warning, or a part of one."""
+    makers = ("Error", "Warning", "warn", "problem", "Advice")
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+        if isinstance(node, ast.Raise) or called.endswith(makers):
+            yield node
+
+
+def texts(path: Path) -> Iterator[str]:
+    """The texts of what a module raises and warns of, with ``{}`` for what is filled in."""
+    for node in messages(path):
+        for part in ast.walk(node):
+            if isinstance(part, ast.JoinedStr):
+                yield "".join(each.value if isinstance(each, ast.Constant) else "{}" for each in part.values)
+            elif isinstance(part, ast.Constant) and isinstance(part.value, str):
+                yield part.value
+
+
+LIBRARY = [path for path in PACKAGE.rglob("*.py") if path.relative_to(PACKAGE).parts[0] != "cli"]
+MESSAGES = sorted({text for path in LIBRARY for text in texts(path) if " " in text})
+
+
+def test_errors_of_the_library_do_not_speak_command_line() -> None:
+    assert len(MESSAGES) > 300  # they are found
+    assert [text for text in MESSAGES if SPOKEN.search(text)] == []
+
+
+def test_no_message_writes_an_argument_that_is_an_option_as_text() -> None:
+    leaked = {
+        text
+        for text in MESSAGES
+        for names in WRITTEN.findall(text)
+        for name in names
+        if name and f"--{name.replace('_', '-')}" in OPTIONS
+    }
+    leaked |= {text for text in MESSAGES if "{}=" in text}  # a name that is filled in
+    assert leaked == {text for text in leaked if "(dtype=str)" in text}, "name it with an Argument"  # NumPy's
+
+
+def test_every_argument_that_a_message_names_is_an_option_or_pythons_alone() -> None:
+    named = {
+        node.args[0].value
+        for path in LIBRARY
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func) == "Argument"
+        and isinstance(node.args[0], ast.Constant)
+    }
+    options = {name for name in named if f"--{name.replace('_', '-')}" in OPTIONS}
+    assert {"any_case", "overwrite", "n_axes", "bad_rows", "port"} <= options  # they are found
+    unknown = named - options - PYTHON_ALONE
+    assert unknown == set(), "name them as an option of a command is named, or add them to PYTHON_ALONE"
+
+
+@pytest.mark.parametrize(
+    ("argument", "said"),
+    [
+        (Argument("any_case", True), "--any-case"),
+        (Argument("judge", False), "densray fit --no-judge"),
+        (Argument("label_names", ("low", "high")), "--label-names low,high"),
+        (Argument("word_column", ...), "--word-column"),
+        (Argument("encoding", "latin-1"), "densray convert --encoding latin-1"),
+        (Argument("words_file", ...), "densray convert --words-file"),
+        (Argument("words_file", "my words.txt"), "densray convert --words-file 'my words.txt'"),
+        (Argument("limit", 1), "--limit 1"),
+        (Argument("n_axes", 9), "densray erase --n-axes 9"),
+        (Argument("n_axes"), "densray erase --n-axes"),
+        (Argument("port", 8601), "densray explore --port 8601"),
+        (Argument("zeros", "drop"), "zeros='drop'"),  # no command has it
+    ],
+)
+def test_an_argument_is_written_as_the_option_of_a_command(argument: Argument, said: str) -> None:
+    message = DensRayError("line 7: 'limit=5' stays, ", argument, ".")
+    assert in_options(message, ["induce", "space.bin"]) == f"line 7: 'limit=5' stays, {said}."
+
+
+def test_the_command_that_runs_is_known_by_its_arguments() -> None:
+    assert running(["evaluate", "lexicon", "fit"]) == "evaluate lexicon"
+    assert running(["--version"]) == ""

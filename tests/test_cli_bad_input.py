@@ -1,24 +1,33 @@
-"""What a run meets at the command line: places that cannot be written, odd streams, options out of range."""
+"""Bad input at the command line: files of another kind, places that cannot be written, options out of range."""
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import os
+import pickle
+import re
 import shlex
 import signal
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
-from densray import WordSpace
+from densray import Axis, WordSpace
 from densray._files import atomic_write
+from densray.cli.app import command, options_of
 from densray.cli.entry import main, run
 from densray.errors import FormatError, OutputError
 from densray.formats import read_space, write_space
+from densray.report import check_writable
+from densray.rotations import make_rotation
+from planted import planted_space
 
 WORDS = [f"good{number}" for number in range(12)] + [f"bad{number}" for number in range(12)]
 
@@ -40,6 +49,7 @@ def refused(arguments: list[str | Path], capsys: pytest.CaptureFixture[str]) -> 
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err.count("\n") == 1
+    assert not re.search(r"(?<![./])\.\.(?![./])", printed.err)
     return printed.err
 
 
@@ -60,9 +70,9 @@ def test_no_name_at_all_is_refused_as_output(folder: Path, capsys: pytest.Captur
 
 
 def test_a_device_is_never_replaced_by_a_file(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "no regular file" in refused(["demo", "-o", "/dev/null"], capsys)
-    with pytest.raises(OutputError, match="not a regular file"), atomic_write(Path("/dev/null"), overwrite=True):
-        pass
+    assert "not a regular file" in refused(["demo", "-o", "/dev/null"], capsys)
+    with pytest.raises(OutputError, match="not a regular file"):
+        check_writable(Path("/dev/null"), overwrite=True)
     assert Path("/dev/null").is_char_device()
 
 
@@ -120,7 +130,7 @@ def test_an_ascii_terminal_shows_tables_and_keeps_json_whole(folder: Path) -> No
         folder / "space.densray",
         folder / "umlaut.tsv",
         "-o",
-        folder / "axis.npz",
+        folder / "axis.safetensors",
         "--no-judge",
         "--json",
     ]
@@ -132,9 +142,11 @@ def test_an_ascii_terminal_shows_tables_and_keeps_json_whole(folder: Path) -> No
 
 
 def test_an_ascii_terminal_shows_a_minus_before_what_is_negative(folder: Path) -> None:
-    fitted = densray("fit", folder / "space.densray", folder / "seeds.tsv", "-o", folder / "axis.npz", "--no-judge")
+    fitted = densray(
+        "fit", folder / "space.densray", folder / "seeds.tsv", "-o", folder / "axis.safetensors", "--no-judge"
+    )
     assert fitted.returncode == 0
-    ended = densray("score", folder / "space.densray", folder / "axis.npz", *WORDS, PYTHONIOENCODING="ascii")
+    ended = densray("score", folder / "space.densray", folder / "axis.safetensors", *WORDS, PYTHONIOENCODING="ascii")
     assert ended.returncode == 0
     assert b" -0." in ended.stdout
     assert b"?0." not in ended.stdout
@@ -167,17 +179,12 @@ def test_a_figure_of_no_known_format_is_refused_before_any_work(
 
 @pytest.fixture
 def axis(folder: Path, capsys: pytest.CaptureFixture[str]) -> Path:
-    """An axis of the small space, saved under an ending of its own."""
-    fitted = ["fit", folder / "space.densray", folder / "seeds.tsv", "-o", folder / "quality.axis", "--no-judge", "-q"]
+    """A saved axis of the small space."""
+    saved = folder / "quality.safetensors"
+    fitted = ["fit", folder / "space.densray", folder / "seeds.tsv", "-o", saved, "--no-judge", "-q"]
     assert run([str(argument) for argument in fitted]) == 0
     capsys.readouterr()
-    return folder / "quality.axis"
-
-
-def test_an_axis_is_known_by_its_content_too(axis: Path) -> None:
-    table = axis.with_name("scores.tsv")
-    assert run(["induce", str(axis.with_name("space.densray")), str(axis), "-o", str(table), "-q"]) == 0
-    assert len(table.read_text("utf-8").splitlines()) == 1 + len(WORDS)
+    return saved
 
 
 @pytest.mark.parametrize("content", ["good\t1\n", "", "P"])
@@ -186,7 +193,7 @@ def test_a_file_that_is_no_axis_is_called_just_that(
 ) -> None:
     (folder / "list.txt").write_text(content)
     line = refused(["rotate", folder / "space.densray", folder / "list.txt", "-o", folder / "out.bin"], capsys)
-    assert "list.txt is not a saved rotation" in line
+    assert "list.txt is not a saved axis" in line
     assert "pickle" not in line
 
 
@@ -215,7 +222,8 @@ def test_words_to_keep_are_read_as_any_list_and_the_missing_are_named(
 def test_an_empty_name_is_neither_a_file_nor_a_data_set(
     command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "neither a file nor a data set" in refused([*command, "-o", tmp_path / "out.npz"], capsys)
+    output = tmp_path / ("out.npz" if command[0] == "convert" else "out.safetensors")
+    assert "neither a file nor a data set" in refused([*command, "-o", output], capsys)
 
 
 def test_the_demonstration_replaces_its_own_report_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -226,6 +234,48 @@ def test_the_demonstration_replaces_its_own_report_only(tmp_path: Path, capsys: 
     assert "thesis.html" in refused(["demo", "-o", tmp_path / "thesis.pdf"], capsys)
     assert "an HTML page" in refused(["evaluate", "bias", "--report", tmp_path / "thesis.pdf"], capsys)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.html"]
+
+
+#: Bad input by the option that its message names: a command, and the files that make it bad.
+REFUSED: dict[str, tuple[str, dict[str, str]]] = {
+    "--overwrite": ("convert space.densray -o old.npz", {"old.npz": "years of work"}),
+    "--any-case": ("diagnose space.densray seeds.tsv --match-case", {"seeds.tsv": "GOOD1\t1\nBAD1\t-1\n"}),
+    "--word-column": ("diagnose space.densray seeds.tsv", {"seeds.tsv": "good1\tnoun\t1\nbad1\tnoun\t-1\n"}),
+    "--conflicts drop": (
+        "diagnose space.densray seeds.tsv --conflicts error",
+        {"seeds.tsv": "good1\t1\nbad1\t-1\ngood1\t-1\n"},
+    ),
+    "--label-names low,high": ("diagnose space.densray seeds.tsv", {"seeds.tsv": "good1\t1\nbad1\tpoor\n"}),
+    "--header": ("diagnose space.densray seeds.tsv", {"seeds.tsv": "good1\trich\nbad1\tpoor\n"}),
+    "--high": ("diagnose space.densray seeds.tsv", {"seeds.tsv": "good1\nbad1\n"}),
+    "--group-column 2": (
+        "diagnose space.densray seeds.json --group-column 2",
+        {"seeds.json": '{"good1": 1, "bad1": -1}'},
+    ),
+    "--random-state": ("diagnose space.densray seeds.tsv --random-state -1", {}),
+    "--test-size 0.001": ("evaluate lexicon space.densray seeds.tsv --test-size 0.001", {}),
+    "--sizes 1,5": ("evaluate stability space.densray seeds.tsv --sizes 1,5", {}),
+    "--rotation ridge": ("evaluate analogy space.densray --set google --solver lrcos --rotation ridge", {}),
+    "--bad-rows skip": ("convert raw.txt -o raw.npz", {"raw.txt": "2 2\na 1 2\na 3 4\n"}),
+    "densray convert --bad-rows skip": ("info raw.txt", {"raw.txt": "2 2\na 1 2\na 3 4\n"}),
+    "--limit 1": ("convert raw.txt -o raw.npz", {"raw.txt": "1 2\na 1 2\nb 3 4\n"}),
+    "--source-format": ("convert raw.txt -o raw.npz", {"raw.txt": "\1\2\3\4\5\6\7"}),
+}
+
+
+@pytest.mark.parametrize("option", REFUSED)
+def test_a_message_names_the_option_and_never_the_argument_of_python(
+    option: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command_line, files = REFUSED[option]
+    for name, content in files.items():
+        (folder / name).write_text(content, encoding="utf-8")
+    monkeypatch.chdir(folder)
+    message = refused(shlex.split(command_line), capsys)
+    assert option in message
+    options = {name.removeprefix("--").replace("-", "_") for name in options_of(command())}
+    names = set(re.findall(r"(?<![\w-])[a-z]+(?:_[a-z]+)+\b|(?<![\w-])[a-z_]+(?==)", message))
+    assert names & options == set()
 
 
 @pytest.mark.filterwarnings("default")  # rows left out are told on stderr
@@ -241,16 +291,29 @@ def test_advice_is_given_in_options_and_following_it_helps(folder: Path, capsys:
     assert "2 bad rows were left out" in printed.err
     assert list(read_space(folder / "clean.npz")) == ["a", "b\u00f6se"]
     (folder / "seeds.tsv").write_text("GOOD1\t1\nGOOD2\t1\nBAD1\t-1\n")
-    fitting: list[str | Path] = ["fit", folder / "space.densray", folder / "seeds.tsv", "-o", folder / "axis.npz", "-q"]
-    assert "--any-case" in refused(fitting, capsys)
-    assert run([*map(str, fitting), "--any-case", "--no-judge"]) == 0
+    fitting: list[str | Path] = [
+        "fit",
+        folder / "space.densray",
+        folder / "seeds.tsv",
+        "-o",
+        folder / "axis.safetensors",
+        "-q",
+    ]
+    assert "--any-case" in refused([*fitting, "--match-case"], capsys)
+    assert run([*map(str, fitting), "--no-judge"]) == 0
 
 
 def test_three_columns_are_told_apart_by_a_first_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = "".join(f"{word}\tnoun\t{number}\n" for number, word in enumerate(WORDS))
-    fitting: list[str | Path] = ["fit", folder / "space.densray", folder / "seeds.tsv", "-o", folder / "axis.npz"]
+    fitting: list[str | Path] = [
+        "fit",
+        folder / "space.densray",
+        folder / "seeds.tsv",
+        "-o",
+        folder / "axis.safetensors",
+    ]
     (folder / "seeds.tsv").write_text(rows)
-    assert "name them so in a first line" in refused(fitting, capsys)
+    assert "word and label in a first line" in refused(fitting, capsys)
     (folder / "seeds.tsv").write_text("word\tkind\tlabel\n" + rows)
     assert run([*map(str, fitting), "--no-judge", "-q"]) == 0
 
@@ -262,7 +325,7 @@ def test_pairs_come_by_name_too_and_the_nearest_is_suggested(
         "fit",
         "googlenews-26k",
         "-o",
-        tmp_path / "axis.npz",
+        tmp_path / "axis.safetensors",
         "--pairs",
         "--no-judge",
         "--json",
@@ -272,9 +335,38 @@ def test_pairs_come_by_name_too_and_the_nearest_is_suggested(
     assert json.loads(capsys.readouterr().out)["n_seeds"] == 20
 
 
+@pytest.mark.parametrize("command_line", ["diagnose", "induce -o words.tsv", "evaluate methods"])
+def test_two_seeds_are_not_sent_to_an_option_of_another_command(
+    command_line: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "seeds.tsv").write_text("good1\t1\nbad1\t-1\n")
+    monkeypatch.chdir(folder)
+    message = refused([*command_line.split(), "space.densray", "seeds.tsv"], capsys)
+    assert "at least two of each. Add rows." in message
+    assert "judge" not in message
+
+
+def test_analogies_in_another_case_are_sent_to_an_option_that_helps(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pairs = "".join(f"GOOD{number} BAD{number} GOOD{number + 1} BAD{number + 1}\n" for number in range(0, 12, 2))
+    (folder / "analogies.txt").write_text(f": quality\n{pairs}")
+    asking: list[str | Path] = ["evaluate", "analogy", folder / "space.densray", "--set", folder / "analogies.txt"]
+    assert "Pass --any-case." in refused(asking, capsys)
+    assert run([*map(str, asking), "--any-case", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["categories"][0]["pairs"] == 12
+
+
 def test_two_seeds_are_sent_to_the_bare_axis(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "seeds.tsv").write_text("good1\t1\nbad1\t-1\n")
-    fitting: list[str | Path] = ["fit", folder / "space.densray", folder / "seeds.tsv", "-o", folder / "axis.npz", "-q"]
+    fitting: list[str | Path] = [
+        "fit",
+        folder / "space.densray",
+        folder / "seeds.tsv",
+        "-o",
+        folder / "axis.safetensors",
+        "-q",
+    ]
     assert "--no-judge" in refused(fitting, capsys)
     assert run([*map(str, fitting), "--no-judge"]) == 0
 
@@ -311,3 +403,187 @@ def test_an_encoding_there_is_not_is_refused_where_words_are_bytes(
     line = ["convert", space, "-o", folder / "out.densray", "--encoding", "0.0"]
     assert "unknown encoding: 0.0" in refused(line, capsys)
     assert not (folder / "out.densray").exists()
+
+
+# Files that cannot be used end as one line, exit code 2, and nothing written.
+
+
+def _pickled() -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    return stream.getvalue()
+
+
+def _bare() -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, np.eye(3))
+    return stream.getvalue()
+
+
+FILES: dict[str, tuple[str, bytes]] = {
+    "empty": ("bad.txt", b""),
+    "fewer rows than declared": ("bad.txt", b"3 2\na 1 2\nb 3 4\n"),
+    "width that lies": ("bad.txt", b"2 3\na 1 2\nb 3 4\n"),
+    "absurd header": ("bad.bin", b"9999999999999 9999999\na " + bytes(8)),
+    "truncated binary": ("bad.bin", b"2 3\na " + np.ones(3, "<f4").tobytes() + b"b " + bytes(5)),
+    "too few numbers": ("bad.txt", b"2 2\na 1 2\nb 3\n"),
+    "too many numbers": ("bad.txt", b"2 2\na 1 2\nb 3 4 5\n"),
+    "not a number": ("bad.txt", b"2 2\na 1 2\nb 3 x\n"),
+    "not UTF-8": ("bad.txt", b"2 2\na 1 2\n\xff\xfe 3 4\n"),
+    "NaN": ("bad.txt", b"2 2\na 1 2\nb nan 4\n"),
+    "infinite": ("bad.txt", b"2 2\na 1 2\nb inf 4\n"),
+    "duplicate words": ("bad.txt", b"2 2\na 1 2\na 3 4\n"),
+    "pickled array": ("bad.npy", _pickled()),
+    "pickle": ("bad.pkl", pickle.dumps({"a": [1.0]})),
+    "a picture": ("bad.bin", b"\x89PNG\r\n\x1a\n" + bytes(64)),
+}
+
+
+def run_quietly(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """Run a command that must fail as bad input, and return its one line."""
+    assert run(arguments) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1
+    assert not re.search(r"(?<![./])\.\.(?![./])", printed.err)
+    assert "Traceback" not in printed.err
+    return printed.err
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_a_file_that_is_no_space_is_named_and_nothing_is_written(
+    case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name, content = FILES[case]
+    source = tmp_path / name
+    source.write_bytes(content)
+    line = run_quietly(["convert", str(source), "-o", str(tmp_path / "out.densray"), "--json"], capsys)
+    assert "bad." in line
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_folder_in_place_of_a_file_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_quietly(["convert", str(tmp_path), "-o", str(tmp_path / "out.bin")], capsys)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04broken", pickle.dumps([1]), _pickled(), _bare()])
+def test_a_file_that_is_no_axis_is_named(content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "axis.safetensors").write_bytes(content)
+    arguments = ["rotate", "googlenews-26k", str(tmp_path / "axis.safetensors"), "-o", str(tmp_path / "out.bin")]
+    assert "axis.safetensors" in run_quietly(arguments, capsys)
+    assert [path.name for path in tmp_path.iterdir()] == ["axis.safetensors"]
+
+
+def test_an_archive_of_other_things_is_no_axis(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with zipfile.ZipFile(tmp_path / "axis.safetensors", "w") as archive:
+        archive.writestr("notes.txt", "hello")
+    arguments = ["erase", "googlenews-26k", str(tmp_path / "axis.safetensors"), "-o", str(tmp_path / "out.bin")]
+    assert "axis.safetensors" in run_quietly(arguments, capsys)
+
+
+AXIS, SPACE, LIST = (
+    "It is a saved axis, to be used on the space it was fitted on.",
+    "It holds word vectors, to be given as the space.",
+    "It is a word list, to fit an axis from.",
+)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["diagnose", "space.txt", "axis.safetensors"], AXIS),
+        *(
+            (["diagnose", "space.txt", f"space.{ending}"], SPACE)
+            for ending in ("txt", "bin", "densray", "npz", "glove")
+        ),
+        (["diagnose", "space.txt", "space.parquet"], "It is a parquet file"),
+        (["diagnose", "axis.safetensors", "lexicon.tsv"], AXIS),
+        (["diagnose", "lexicon.tsv", "lexicon.tsv"], LIST),
+        (["info", "lexicon.csv"], LIST),
+        (["info", "one.txt"], "convert it with densray convert --source-format."),
+        (["evaluate", "analogy", "space.txt", "--set", "lexicon.tsv"], "words and labels ("),
+        (["evaluate", "analogy", "space.txt", "--set", "lexicon.csv"], "a lexicon, to fit an axis from"),
+        (["induce", "space.txt", "one.txt", "-o", "x.csv"], "two lists of words without labels: --high, --low"),
+        (
+            ["fit", "space.txt", "junk", "-o", "x.safetensors"],
+            "junk: this is not a text file. One entry per line is needed.",
+        ),
+        (["convert", "axis.safetensors", "-o", "x.txt"], AXIS),
+        (["rotate", "space.txt", "space.bin", "-o", "x.txt"], SPACE),
+        (["erase", "space.txt", "space.npz", "-o", "x.txt"], SPACE),
+        (["rotate", "space.txt", "lexicon.tsv", "-o", "x.txt"], LIST),
+        (["induce", "space.txt", "space.npz", "-o", "x.csv"], SPACE),
+    ],
+)
+def test_a_file_of_another_kind_is_named_for_what_it_is(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    says: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    space, lexicon = planted_space()
+    for ending in ("txt", "bin", "densray", "npz", "parquet"):
+        write_space(space, tmp_path / f"space.{ending}")
+    write_space(space, tmp_path / "space.glove", format="glove")
+    Path("lexicon.tsv").write_text("".join(f"{word}\t{label:g}\n" for word, label in lexicon.items()))
+    Path("lexicon.csv").write_text("".join(f"{word},{label:g}\n" for word, label in lexicon.items()))
+    Path("one.txt").write_text("\n".join(space.words))
+    Path("junk").write_bytes(bytes(range(256)))
+    Axis.of(make_rotation("mean-difference").fit(space.vectors[[0, 399]], [1, -1]), space=space).save(
+        "axis.safetensors"
+    )
+    assert run(arguments) == 2
+    message = capsys.readouterr().err
+    assert says in message
+    assert message.count("\n") == 1
+    assert len(message) < 300
+    assert not Path("x.txt").exists()
+
+
+def _zipped(*names: str) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name in names:
+            archive.writestr(name, "<xml/>")
+    return stream.getvalue()
+
+
+#: Files of other programs, and what they are called.
+FOREIGN: dict[str, tuple[bytes, str]] = {
+    "doc.pdf": (b"%PDF-1.7\n1 0\nobj <<\n", "a PDF"),
+    "doc.docx": (_zipped("[Content_Types].xml", "_rels/.rels", "word/document.xml"), "a Word document (.docx)"),
+    "table.xlsx": (_zipped("docProps/app.xml", "xl/workbook.xml", "[Content_Types].xml"), "an Excel file (.xlsx)"),
+    "table.xls": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(64), "an old Office file"),
+    "picture.png": (b"\x89PNG\r\n\x1a\n" + bytes(64), "a picture (PNG)"),
+    "picture.jpg": (b"\xff\xd8\xff\xe0" + bytes(64), "a picture (JPEG)"),
+    "page.html": (b"\xef\xbb\xbf\n<!DOCTYPE html>\n<html><body>", "a web page"),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+@pytest.mark.parametrize("command", ["info FILE", "convert FILE -o x.txt", "diagnose space.txt FILE",
+                                     "rotate space.txt FILE -o x.txt"])  # fmt: skip
+def test_a_file_of_another_program_is_named_for_what_it_seems_to_be(
+    name: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    content, kind = FOREIGN[name]
+    Path(name).write_bytes(content)
+    write_space(planted_space()[0], "space.txt")
+    line = run_quietly(command.replace("FILE", name).split(), capsys)
+    assert f"seems to be {kind}" in line
+    assert not Path("x.txt").exists()
+
+
+def test_what_is_inside_a_packed_file_is_named_and_packed_words_are_to_be_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("doc.pdf.gz").write_bytes(gzip.compress(FOREIGN["doc.pdf"][0]))
+    Path("words.tsv.gz").write_bytes(gzip.compress(b"good\t1\nbad\t-1\n"))
+    write_space(planted_space()[0], "space.txt")
+    assert "seems to be a PDF" in run_quietly(["info", "doc.pdf.gz"], capsys)
+    assert "packed with gzip; unpack it first" in run_quietly(["diagnose", "space.txt", "words.tsv.gz"], capsys)

@@ -1,8 +1,9 @@
-"""``states``, ``layers`` and ``intervene``: from a model and labelled texts to a concept that is read and removed."""
+"""``densray model read``, ``layers``, ``remove`` and ``sweep``: concepts in a language model."""
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,16 @@ import pytest
 
 from commands import paths_of, run_for_json
 from densray.cli.entry import run
-from densray.states import Intervention, States, find_blocks
+from densray.states import (
+    Continuations,
+    Intervention,
+    LabelledTexts,
+    States,
+    find_blocks,
+    load_model,
+    model_checksum,
+    remove_preference,
+)
 from densray.states import _reading as reading
 from densray.states import _storage as storage
 from tiny_models import N_BLOCKS, WIDTH, make_model, make_tokenizer, torch, transformers
@@ -44,19 +54,19 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     prompts = [f"{a} {s} {v},{n / 12}" for n, (a, s, v) in enumerate(
         (a, s, v) for a in ("the", "a") for s in SUBJECTS for v in ("was", "is"))]  # fmt: skip
     (folder / "prompts.csv").write_text("text,label\n" + "\n".join(prompts))
-    assert run(["states", *paths_of(folder, "model", "texts.csv"), "-o", str(folder / "states"), "--quiet"]) == 0
+    assert run(["model", "read", *paths_of(folder, "model", "texts.csv"), "-o", str(folder / "states"), "--quiet"]) == 0
     return folder
 
 
 def test_states_are_written_with_labels_and_found_again(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    told = run_for_json(capsys, "states", *paths_of(files, "model", "texts.csv"), "-o", str(files / "states"))
+    told = run_for_json(capsys, "model", "read", *paths_of(files, "model", "texts.csv"), "-o", str(files / "states"))
     assert (told["texts"], told["texts_resumed"], told["layers"]) == (36, 36, [0, 1, 2])
     assert told["model"] == str((files / "model").resolve())
     states = States.open(files / "states")
     assert (states.dtype, states.width, states.pool) == ("float32", WIDTH, "last")
     assert set(states.labels or ()) == {"a", "the"}
     assert len(set(states.groups or ())) == 18
-    assert run(["states", *paths_of(files, "model", "texts.csv"), "-o", str(files / "states")]) == 0
+    assert run(["model", "read", *paths_of(files, "model", "texts.csv"), "-o", str(files / "states")]) == 0
     said = capsys.readouterr().out
     assert "36 texts, 3 layers, 32 dimensions (float32)" in said
     assert "36 texts were there already" in said
@@ -68,7 +78,7 @@ def test_options_of_states_reach_the_library(files: Path, tmp_path: Path, capsys
         "\n".join(json.dumps({"sentence": text, "word": text.split()[1]}) for text in PLAIN)
     )
     told = run_for_json(
-        capsys, "states", str(files / "model"), str(tmp_path / "words.jsonl"), "-o", str(tmp_path / "s"), "--pool",
+        capsys, "model", "read", str(files / "model"), str(tmp_path / "words.jsonl"), "-o", str(tmp_path / "s"), "--pool",
         "word", "--text-column", "sentence", "--layers", "0,-1", "--dtype", "bfloat16", "--tokens-per-batch", "8",
         "--first-token", "no", "--device", "cpu",
     )  # fmt: skip
@@ -79,13 +89,15 @@ def test_layers_are_compared_with_figure_and_report(
     files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     drawn = ["-o", str(tmp_path / "layers.svg"), "--report", str(tmp_path / "layers.html")]
-    told = run_for_json(capsys, "layers", str(files / "states"), "--n-permutations", "19", "--folds", "3", *drawn)
+    told = run_for_json(
+        capsys, "model", "layers", str(files / "states"), "--n-permutations", "19", "--folds", "3", *drawn
+    )
     assert len(told["scores"]) == 3 * N_BLOCKS
     assert told["ends"] == ["a", "the"]
     assert {"auc", "interval", "layer", "layers", "method", "p_value"} <= told["chosen"][0].keys()
     assert (tmp_path / "layers.svg").read_text().startswith("<svg")
     assert "layer by layer" in (tmp_path / "layers.html").read_text()
-    assert run(["layers", str(files / "states"), *QUICK, "--layers", "1,2", "--scale", "columns"]) == 0
+    assert run(["model", "layers", str(files / "states"), *QUICK, "--layers", "1,2", "--standardize"]) == 0
     shown = capsys.readouterr().out
     assert "The layer chosen inside the folds" in shown
     assert "Held-out AUROC by layer" in shown
@@ -93,79 +105,78 @@ def test_layers_are_compared_with_figure_and_report(
 
 
 def test_labels_may_come_from_a_file(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["states", *paths_of(files, "model", "plain.txt"), "-o", str(tmp_path / "s"), "--quiet"]) == 0
-    assert run(["layers", str(tmp_path / "s")]) == 2
-    assert "holds no labels. Give a file of them" in capsys.readouterr().err
+    assert run(["model", "read", *paths_of(files, "model", "plain.txt"), "-o", str(tmp_path / "s"), "--quiet"]) == 0
+    assert run(["model", "layers", str(tmp_path / "s")]) == 2
+    assert "has no labels. Give a file of labels" in capsys.readouterr().err
     (tmp_path / "labels.txt").write_text("1\n0\n")
-    assert run(["layers", str(tmp_path / "s"), str(tmp_path / "labels.txt")]) == 2
+    assert run(["model", "layers", str(tmp_path / "s"), str(tmp_path / "labels.txt")]) == 2
     assert "2 labels are given for 3 texts" in capsys.readouterr().err
     shuffled = "\n".join("high" if number % 3 else "low" for number in range(36))
     (tmp_path / "labels.txt").write_text(shuffled)
-    told = run_for_json(capsys, "layers", str(files / "states"), str(tmp_path / "labels.txt"), *QUICK)
+    told = run_for_json(capsys, "model", "layers", str(files / "states"), str(tmp_path / "labels.txt"), *QUICK)
     assert told["ends"] == ["high", "low"]
     assert set(States.open(files / "states").labels or ()) == {"a", "the"}  # those of the folder stay
 
 
-@pytest.mark.parametrize(
-    ("operation", "more"),
-    [
-        ("--remove", ["--layers", "0,2"]),
-        ("--add", ["--strength", "300"]),
-        ("--clamp", ["--strength", "300"]),
-        ("--scale", ["--layers", "-1"]),
-    ],
-)
-def test_an_intervention_is_shown_before_and_after(
-    files: Path, capsys: pytest.CaptureFixture[str], operation: str, more: list[str]
-) -> None:
-    prompt = ["--generate", "the nurse", "--max-new-tokens", "5"]
-    asked = ["intervene", *paths_of(files, "model", "states"), operation, *more, *prompt]
-    told = run_for_json(capsys, *asked)
-    names = {"--remove": "project", "--add": "add", "--clamp": "clamp", "--scale": "scale"}
-    assert told["operation"] == names[operation]
-    assert told["layers"] == ([0, 2] if operation == "--remove" else [2])
-    (made,) = told["generated"]
-    assert (made["after"] == made["before"]) == (operation == "--scale")  # a scale of 1 changes nothing
-    if operation != "--scale":
-        return
-    assert run(asked) == 0
-    shown = capsys.readouterr().out
-    assert "scale after layer 2 of model, strength 1" in shown
-    assert f"before: {' '.join(made['before'].split())}" in shown
-
-
-def test_a_saved_intervention_does_the_same_and_fits_its_model_only(
+def test_a_removal_reports_probes_and_perplexity_without_being_asked(
     files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path, prompt = str(tmp_path / "mood.safetensors"), ["--generate", "the nurse", "--max-new-tokens", "5"]
-    asked = ["intervene", *paths_of(files, "model", "states"), "--add", "--strength", "300"]
-    first = run_for_json(capsys, *asked, "--save", path, *prompt)
-    assert Intervention.load(path).strength == 300
-    assert run_for_json(capsys, "intervene", str(files / "model"), path, *prompt)["generated"] == first["generated"]
-    assert run_for_json(capsys, "intervene", str(files / "model"), path, *prompt, "--strength", "0")["strength"] == 0
-    capsys.readouterr()
-    assert run(["intervene", str(files / "other"), path, *prompt]) == 2
+    path, prompt = str(tmp_path / "article.safetensors"), ["--generate", "the nurse", "--max-new-tokens", "5"]
+    asked = ["model", "remove", *paths_of(files, "model", "texts.csv"), "--layers", "1,2", *prompt]
+    answer = run_for_json(capsys, *asked, "-o", path)
+    rows = {row["measure"]: row for row in answer["evaluation"]["rows_found"]}
+    assert {"linear probe, layer 1", "MLP probe, layer 2", "perplexity"} <= rows.keys()
+    assert rows["linear probe, layer 2"]["before"] > 0.9  # the control: the concept was there
+    assert answer["evaluation"]["summary"].startswith("On unseen texts: linear probe")
+    assert (answer["operation"], answer["layers"], len(answer["generated"])) == ("project", [1, 2], 1)
+    assert run([*asked, "-o", path, "--overwrite"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.index("On unseen texts") < shown.index("What went, what it cost, what stayed")
+    assert "project after layers 1, 2 of model, strength 1" in shown
+    saved = run_for_json(capsys, "model", "remove", str(files / "model"), path, *prompt)
+    assert saved["generated"] == answer["generated"]
+    assert saved["evaluation"] is None
+
+
+def test_a_saved_removal_fits_its_model_only(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, prompt = str(tmp_path / "article.safetensors"), ["--generate", "the nurse", "--max-new-tokens", "5"]
+    assert run(["model", "remove", *paths_of(files, "model", "texts.csv"), "-o", path, "--quiet"]) == 0
+    model = str(files / "model")
+    assert run_for_json(capsys, "model", "remove", model, path, *prompt, "--strength", "0")["strength"] == 0
+    assert run(["model", "remove", str(files / "other"), path, *prompt]) == 2
     said = capsys.readouterr().err
     assert "has other weights" in said
     assert "--any-model" in said
     assert said.count("\n") == 1
-    assert run(["intervene", str(files / "other"), path, *prompt, "--any-model", "--quiet"]) == 0
-    pytest.importorskip("gguf", reason="control vectors need gguf")
-    assert run([*asked, "--save", str(tmp_path / "mood.gguf"), "--quiet"]) == 0
-    assert (tmp_path / "mood.gguf").read_bytes()[:4] == b"GGUF"
+    assert run(["model", "remove", str(files / "other"), path, *prompt, "--any-model", "--quiet"]) == 0
 
 
-def test_an_intervention_is_judged_on_texts_that_are_given(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ["intervene", *paths_of(files, "model", "states"), "--add", "--strength", "300"]
+def test_a_removal_is_judged_on_texts_that_are_given(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["model", "remove", *paths_of(files, "model", "texts.csv"), "--layers", "2", "--high", "he", "--low", "she"]
     given = {"--texts": "plain.txt", "--prompts": "prompts.csv", "--probe": "texts.csv", "--others": "texts.csv"}
     judged = [part for option, name in given.items() for part in (option, str(files / name))]
-    told = run_for_json(capsys, *asked, *judged)
-    parts = {row["measure"]: row for row in told["evaluation"]["rows_found"]}
+    answer = run_for_json(capsys, *asked, "--ordinary", str(files / "plain.txt"), *judged)
+    parts = {row["measure"]: row for row in answer["evaluation"]["rows_found"]}
     assert {"perplexity", "divergence", "level", "stereotype, slope", "linear probe, layer 2"} <= parts.keys()
-    assert parts["texts: linear probe, layer 2"]["part"] == "stayed"
-    assert parts["divergence"]["after"] > 0.005
-    assert run([*asked, "--texts", str(files / "plain.txt")]) == 0
-    assert "perplexity" in capsys.readouterr().out
+    assert parts["texts: linear probe, layer 2, correct answers"]["part"] == "stayed"
+    assert parts["divergence"]["after"] > 0.0
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("states", "read"),
+        ("layers", "layers"),
+        ("remove-preference", "remove"),
+        ("sweep", "sweep"),
+        ("intervene", "remove or densray model steer"),
+    ],
+)
+def test_a_command_outside_its_group_is_named_with_it(
+    capsys: pytest.CaptureFixture[str], typed: str, meant: str
+) -> None:
+    assert run([typed, "x"]) == 2
+    assert capsys.readouterr().err == f"densray: There is no command '{typed}'. Use densray model {meant}.\n"
 
 
 def test_a_full_disk_keeps_what_is_finished_and_the_same_command_goes_on(
@@ -180,7 +191,7 @@ def test_a_full_disk_keeps_what_is_finished_and_the_same_command_goes_on(
             raise OSError(28, "No space left on device")
         write(*given)
 
-    asked = ["states", *paths_of(files, "model", "texts.csv"), "-o", str(tmp_path / "s")]
+    asked = ["model", "read", *paths_of(files, "model", "texts.csv"), "-o", str(tmp_path / "s")]
     monkeypatch.setattr(storage, "_write_at", full)
     assert run(asked) == 2
     said = capsys.readouterr().err
@@ -195,16 +206,16 @@ def test_an_interruption_says_what_is_kept(
     files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "TEXTS_PER_BLOCK", 16)
-    record = storage.StatesInFolder._record
+    write = storage.StatesInFolder.write
 
-    def interrupted(self: Any, finished: int) -> None:
-        record(self, finished)
-        if finished == 32:
+    def interrupted(self: Any, start: int, block: np.ndarray) -> None:
+        write(self, start, block)
+        if start == 16:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(storage.StatesInFolder, "_record", interrupted)
-    assert run(["states", *paths_of(files, "model", "texts.csv"), "-o", str(tmp_path / "s")]) == 130
-    assert "interrupted; 32 of 36 texts are kept: the same command goes on from there" in capsys.readouterr().err
+    monkeypatch.setattr(storage.StatesInFolder, "write", interrupted)
+    assert run(["model", "read", *paths_of(files, "model", "texts.csv"), "-o", str(tmp_path / "s")]) == 130
+    assert "interrupted; 32 of 36 texts are kept: the same command resumes from there" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")
@@ -226,7 +237,8 @@ def bad(files: Path) -> Path:
     return files
 
 
-STATES, LAYERS, INTERVENE = ("states", "model"), ("layers", "states"), ("intervene", "model", "states")
+STATES, LAYERS = ("model", "read", "model"), ("model", "layers", "states")
+REMOVE = ("model", "remove", "model", "texts.csv")
 
 
 @pytest.mark.parametrize(
@@ -238,37 +250,40 @@ STATES, LAYERS, INTERVENE = ("states", "model"), ("layers", "states"), ("interve
         ((*STATES, "empty.txt", "-o", "NEW"), "the file is empty"),
         ((*STATES, "absent.csv", "-o", "NEW"), "no such file"),
         ((*STATES, "plain.txt", "-o", "NEW", "--layers", "3"), "the model has 3 layers"),
-        ((*STATES, "plain.txt", "-o", "NEW", "--layers", "last"), "no list of whole numbers"),
+        ((*STATES, "plain.txt", "-o", "NEW", "--layers", "last"), "not a comma-separated list of integers"),
         ((*STATES, "plain.txt", "-o", "NEW", "--pool", "first"), "one of last, mean, word"),
         ((*STATES, "plain.txt", "-o", "NEW", "--pool", "word"), "--pool word needs one word per text"),
         ((*STATES, "plain.txt", "-o", "NEW", "--dtype", "int8"), "one of float32"),
         ((*STATES, "plain.txt", "-o", "NEW", "--first-token", "maybe"), "auto, yes or no"),
         ((*STATES, "texts.csv", "-o", "NEW", "--text-column", "body"), "no column 'body' among text, label, group"),
-        ((*STATES, "plain.txt", "-o", "full"), "holds other files"),
+        ((*STATES, "plain.txt", "-o", "full"), "contains other files"),
         ((*STATES, "plain.txt", "-o", "plain.txt"), "is a file. Name the folder"),
         ((*STATES, "plain.txt", "-o", "absent/states"), "does not exist"),
         ((*STATES, "plain.txt", "-o", "states"), "holds other states"),
-        (("states", "one-block", "plain.txt", "-o", "NEW"), "no list of blocks"),
-        (("states", "full", "plain.txt", "-o", "NEW"), "not the folder of a model"),
-        (("states", "plain.txt", "plain.txt", "-o", "NEW"), "a model is a .gguf file"),
-        ((*LAYERS, "sides.csv"), "one class only"),
+        (("model", "read", "one-block", "plain.txt", "-o", "NEW"), "no list of blocks"),
+        (("model", "read", "full", "plain.txt", "-o", "NEW"), "not the folder of a model"),
+        (("model", "read", "plain.txt", "plain.txt", "-o", "NEW"), "a model is a .gguf file"),
+        ((*LAYERS, "sides.csv"), "at least two of each"),
         ((*LAYERS, "one-class.txt"), "two classes are needed"),
         ((*LAYERS, "--layers", "7"), "layer 7 is not among those read"),
         ((*LAYERS, "--methods", "rigde"), "method 'rigde' is unknown"),
-        (("layers", "full"), "holds no hidden states"),
-        ((*INTERVENE, "--remove"), "nothing is asked for"),
-        ((*INTERVENE, "--generate", "the"), "Give --remove, --add, --scale or --clamp"),
-        ((*INTERVENE, "--generate", "the", "--add", "--remove"), "Give one"),
-        ((*INTERVENE, "--generate", "the", "--remove", "--layers", "9"), "layer 9 is not among those read"),
-        ((*INTERVENE, "--generate", "the", "--add", "--method", "leace"), "'leace' removes"),
-        ((*INTERVENE, "--remove", "--save", "no.gguf"), "Save it as .safetensors"),
-        ((*INTERVENE, "--remove", "--save", "no.bin"), ".safetensors or .gguf is needed"),
-        ((*INTERVENE, "--remove", "--prompts", "prompts.csv", "--save", "x.safetensors"), "give them with --texts"),
-        ((*INTERVENE, "--remove", "--texts", "plain.txt", "--prompts", "texts.csv"), "labels that are numbers"),
-        ((*INTERVENE, "--remove", "--texts", "plain.txt", "--probe", "plain.txt"), "plain.txt has 0 kinds of labels"),
-        (("intervene", "other", "states", "--remove", "--generate", "the"), "has other weights"),
-        (("intervene", "encoder", "states", "--remove", "--generate", "the", "--any-model"), "does not generate"),
-        (("intervene", "model", "plain.txt", "--generate", "the"), "not a whole file of an intervention"),
+        (("model", "layers", "full"), "holds no hidden states"),
+        ((*REMOVE, "--layers", "9"), "the model has 3 layers"),
+        ((*REMOVE, "--method", "rigde"), "method 'rigde' is unknown"),
+        ((*REMOVE, "--strength", "inf"), "a finite number is needed"),
+        ((*REMOVE, "-o", "no.gguf"), "Save it as .safetensors"),
+        ((*REMOVE, "-o", "no.bin"), ".safetensors or .gguf is needed"),
+        ((*REMOVE, "--prompts", "prompts.csv"), "give them with --texts"),
+        ((*REMOVE, "--texts", "plain.txt", "--prompts", "prompts.csv"), "the odds of which two words?"),
+        ((*REMOVE, "--texts", "plain.txt", "--probe", "plain.txt"), "plain.txt has 0 kinds of labels"),
+        ((*REMOVE, "--high", "he"), "Give both words"),
+        ((*REMOVE, "--high", "he", "--low", "she"), "Give it with --ordinary"),
+        ((*REMOVE, "--preserve", "texts.csv"), "Give --high and --low too"),
+        (("model", "remove", "model", "plain.txt"), "plain.txt has 0 kinds of labels"),
+        (("model", "remove", "model", "absent.safetensors", "--generate", "the"), "no such file"),
+        (("model", "remove", "model", "absent.safetensors"), "nothing is asked for"),
+        (("model", "remove", "model", "absent.safetensors", "--preserve", "texts.csv"), "learned already"),
+        (("model", "remove", "encoder", "texts.csv", "--generate", "the"), "no head for next tokens"),
     ],
 )
 def test_bad_input_is_one_line_that_names_it(
@@ -284,9 +299,7 @@ def test_bad_input_is_one_line_that_names_it(
 
 
 @pytest.mark.parametrize("absent", ["torch", "transformers.utils.logging"])
-@pytest.mark.parametrize(
-    "arguments", [(*STATES, "plain.txt", "-o", "new"), (*INTERVENE, "--remove", "--generate", "a")]
-)
+@pytest.mark.parametrize("arguments", [(*STATES, "plain.txt", "-o", "new"), (*REMOVE, "--generate", "a")])
 def test_a_missing_extra_names_the_command_that_installs_it(
     files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, absent, arguments
 ) -> None:
@@ -300,4 +313,341 @@ def test_a_missing_extra_names_the_command_that_installs_it(
 
 def test_layers_need_no_pytorch(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    assert run(["layers", str(files / "states"), *QUICK]) == 0
+    assert run(["model", "layers", str(files / "states"), *QUICK]) == 0
+
+
+# Preferences and ``sweep``: from prompts to a saved removal, and to the layers and strength to take.
+
+
+WHO = ("the nurse", "a doctor", "the film", "a nurse", "the doctor", "a film")
+PROMPT_ENDS = ("said that", "was tired", "was never", "is good", "is bad", "was very")
+WORDS = ("--high", "he", "--low", "she")
+ORDINARY = ("--ordinary", "ordinary.txt", *WORDS)
+LEARN = ("model", "remove", "model", "prompts.csv", *ORDINARY)
+SWEEP = ("model", "sweep", "model", "removal.safetensors", *WORDS)
+JUDGE = ("model", "remove", "model", "removal.safetensors", *WORDS)
+TESTS = ("--prompts", "prompts.csv", "--texts", "ordinary.txt")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a model, another one and an encoder, prompts, ordinary text, definitions and two removals."""
+    folder = tmp_path_factory.mktemp("interventions")
+    other = make_model("llama")
+    with torch.no_grad():
+        next(other.parameters())[0, 0] += 1.0
+    for name, model in {"model": make_model("llama"), "other": other, "encoder": make_model("bert")}.items():
+        model.save_pretrained(folder / name)
+        make_tokenizer().save_pretrained(folder / name)
+    asked = [f"{who} {end},{place / 6},{who},{end}" for place, who in enumerate(WHO) for end in PROMPT_ENDS]
+    (folder / "prompts.csv").write_text("text,label,group,template\n" + "\n".join(asked))
+    ordinary = [f"{a} {b} {c}" for a in ("the", "a") for b in ("film", "nurse") for c in ("is", "was", "said")]
+    (folder / "ordinary.txt").write_text("\n".join(ordinary))
+    right = [f"{who} {end},{place % 2}" for place, who in enumerate(WHO) for end in PROMPT_ENDS[:2]]
+    (folder / "definitions.csv").write_text("text,label\n" + "\n".join(right))
+    (folder / "one-class.csv").write_text("text,label\n" + "\n".join(f"{who},1" for who in WHO))
+    (folder / "one.txt").write_text("the nurse said\n")
+    (folder / "few.csv").write_text("text,label\n" + "\n".join(f"{right[n].split(',')[0]},{n < 4}" for n in range(9)))
+    nested = [f"{text.split(',')[0]},{n % 2},{n % 2 or n}" for n, text in enumerate(right)]
+    (folder / "nested.csv").write_text("text,label,group\n" + "\n".join(nested))
+    (folder / "empty.txt").write_text("\n")
+    (folder / "header.csv").write_text("text,label\n")
+    learned = ["model", "remove", *paths_of(folder, "model", "prompts.csv"), *WORDS, "--quiet"]
+    learned += ["--ordinary", str(folder / "ordinary.txt")]
+    assert run([*learned, "-o", str(folder / "removal.safetensors"), "--layers", "0,1"]) == 0
+    assert run([*learned, "-o", str(folder / "late.safetensors"), "--layers", "1"]) == 0
+    return folder
+
+
+def test_a_removal_is_learned_from_prompts_and_saved(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(trained)
+    path = tmp_path / "kept.safetensors"
+    told = run_for_json(
+        capsys, *LEARN, "-o", path, "--preserve", "definitions.csv", "--layers", "1,-1", "--strength", "0.5"
+    )
+    assert (told["operation"], told["layers"], told["strength"], told["path"]) == ("project", [1, 2], 0.5, str(path))
+    rows = {row["measure"] for row in told["evaluation"]["rows_found"]}
+    assert {"definitional prompts, correct answers", "perplexity", "level", "stereotype, slope"} <= rows
+    loaded, given = load_model("model"), LabelledTexts.read("prompts.csv")
+    wanted, _ = remove_preference(
+        loaded.model,
+        loaded.tokenizer,
+        Continuations(given.texts, " he", " she", [0.0] * 36, given.groups),
+        LabelledTexts.read("ordinary.txt").texts,
+        templates=PROMPT_ENDS * len(WHO),
+        preserve=LabelledTexts.read("definitions.csv"),
+        layers=[1, 2],
+        strength=0.5,
+    )
+    saved = Intervention.load(path)
+    assert (saved.model, saved.checksum, saved.name) == (loaded.name, wanted.checksum, "he or she")
+    for layer, change in wanted.changes.items():
+        assert np.array_equal(saved.changes[layer].left, change.left)
+        assert np.array_equal(saved.changes[layer].right, change.right)
+        assert np.array_equal(saved.changes[layer].origin, change.origin)
+
+
+def rename_columns(path: Path) -> None:
+    """Write the prompts of this folder with other names of columns."""
+    path.write_text(Path("prompts.csv").read_text().replace("text,label,group,template", "prompt,share,job,form"))
+
+
+def test_columns_of_prompts_may_have_other_names(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(trained)
+    rename_columns(tmp_path / "named.csv")
+    named = ["--text-column", "prompt", "--template-column", "form", "--group-column", "job", "--layers", "0,1"]
+    asked = ["model", "remove", "model", str(tmp_path / "named.csv"), *ORDINARY, *named]
+    assert run([*asked, "-o", str(tmp_path / "named.safetensors")]) == 0
+    shown = capsys.readouterr().out
+    assert "project after layers 0, 1 of model, strength 1" in shown
+    assert "On unseen texts" in shown
+    saved, expected = (Intervention.load(path) for path in (tmp_path / "named.safetensors", "removal.safetensors"))
+    assert all(np.array_equal(saved.changes[n].left, expected.changes[n].left) for n in (0, 1))
+    columns = ["--text-column", "prompt", "--label-column", "share", "--group-column", "job"]
+    few = ["--strengths", "1", "--texts", "ordinary.txt"]
+    told = run_for_json(capsys, *SWEEP, "--prompts", tmp_path / "named.csv", *columns, *few)
+    assert told["points"] == run_for_json(capsys, *SWEEP, "--prompts", "prompts.csv", *few)["points"]
+
+
+def test_a_sweep_shows_points_chooses_one_and_writes_it(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("altair", reason="the extra `figures` (altair) is not installed")
+    monkeypatch.chdir(trained)
+    written = ["-o", str(tmp_path / "front.svg"), "--save", str(tmp_path / "best.safetensors")]
+    asked = [*SWEEP, "late.safetensors", *TESTS, "--definitions", "definitions.csv", "--strengths", "0.5,1"]
+    told = run_for_json(capsys, *asked, *written)
+    tried = [("removal", [0, 1]), ("late", [1])]
+    points = [(name, layers, strength) for name, layers in tried for strength in (0.5, 1.0)]
+    assert [(one["name"], one["layers"], one["strength"]) for one in told["points"]] == points
+    assert any(one["on_front"] for one in told["points"])
+    (chosen,) = [one for one in told["points"] if one["chosen"]]
+    assert told["chosen"] == chosen
+    assert told["evaluation"]["strength"] == chosen["strength"]
+    assert told["within_bounds"] == (chosen["left"] <= 0.05 and chosen["preserved"] >= 0.9)
+    saved, source = Intervention.load(tmp_path / "best.safetensors"), Intervention.load(f"{chosen['name']}.safetensors")
+    assert (saved.strength, list(saved.layers)) == (chosen["strength"], chosen["layers"])
+    assert np.array_equal(saved.changes[1].right, source.changes[1].right)
+    assert (tmp_path / "front.svg").read_text().startswith("<svg")
+    assert run([*asked, "-o", str(tmp_path / "front.html"), "--at-most", "-1"]) == 0
+    shown = capsys.readouterr().out
+    for line in ("correct answers preserved", "chosen", "No point meets both bounds", "stereotype, rank correlation"):
+        assert line in shown
+    assert "<html" in (tmp_path / "front.html").read_text()
+
+
+def test_sets_of_layers_are_tried_each(
+    trained: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(trained)
+    told = run_for_json(
+        capsys, *SWEEP, *TESTS, "--layers", "0", "--layers", "0,1", "--strengths", "1", "--at-most", "2"
+    )
+    assert [(one["name"], one["layers"]) for one in told["points"]] == [("removal: 0", [0]), ("removal: 0,1", [0, 1])]
+    assert told["within_bounds"] is True  # no correlation is above 2
+    assert told["chosen"]["cost"] == min(one["cost"] for one in told["points"])
+    assert [one["preserved"] for one in told["points"]] == [None, None]
+
+
+def test_definitions_are_judged_of_a_saved_removal_too(
+    trained: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(trained)
+    told = run_for_json(capsys, *JUDGE, *TESTS, "--definitions", "definitions.csv")
+    parts = {row["measure"]: row["part"] for row in told["evaluation"]["rows_found"]}
+    assert parts["definitional prompts, correct answers"] == "stayed"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("model", "remove", "model", "absent.csv", *ORDINARY), "absent.csv: no such file"),
+        ((*LEARN, "--ordinary", "absent.txt"), "absent.txt: no such file"),
+        (("model", "remove", "model", "empty.txt", *ORDINARY), "the file is empty"),
+        (("model", "remove", "model", "header.csv", *ORDINARY), "no row below it"),
+        (("model", "remove", "model", "one.txt", *ORDINARY), "1 prompt is given; at least three are needed"),
+        ((*LEARN, "--ordinary", "one.txt"), "1 ordinary text is given"),
+        (("model", "remove", "encoder", "prompts.csv", *ORDINARY), "no head for next tokens"),
+        (("model", "remove", "absent", "prompts.csv", *ORDINARY), "absent cannot be loaded"),
+        ((*LEARN, "--text-column", "prompt"), "no column 'prompt' among text, label, group, template"),
+        ((*LEARN, "--template-column", "form"), "Name one with --template-column"),
+        ((*LEARN, "--template-column", "text"), "the same after all prompts of a template"),
+        ((*LEARN, "--preserve", "one-class.csv"), "one-class.csv has 1 kinds of labels"),
+        ((*LEARN, "--preserve", "ordinary.txt"), "ordinary.txt has 0 kinds of labels"),
+        ((*LEARN, "--layers", "3"), "layer 3 is given; the model has 3 layers"),
+        ((*LEARN, "--layers", "late"), "not a comma-separated list of integers"),
+        ((*LEARN, "--layers", ","), "no layer is given"),
+        ((*LEARN, "--strength", "nan"), "a finite number is needed"),
+        ((*LEARN, "--high", "she"), "begin with the same token"),
+        ((*LEARN, "--high", ""), "has no token"),
+    ],
+)
+def test_a_removal_that_cannot_be_learned_leaves_one_line_and_no_file(
+    trained: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    arguments,
+    said,
+) -> None:
+    monkeypatch.chdir(trained)
+    assert run([*arguments, "-o", str(tmp_path / "new.safetensors")]) == 2
+    shown = capsys.readouterr()
+    assert said in shown.err
+    assert (shown.err.count("\n"), shown.out) == (1, "")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        ("removal.npz", ".safetensors or .gguf is needed"),
+        ("removal.gguf", "Save it as .safetensors"),
+        ("absent/removal.safetensors", "does not exist"),
+        ("removal.safetensors", "exists already. Pass --overwrite"),
+    ],
+)
+def test_a_place_where_nothing_can_be_written_is_refused_before_a_model_is_loaded(
+    trained: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    output: str,
+    said: str,
+) -> None:
+    monkeypatch.chdir(trained)
+    monkeypatch.setattr("densray.states.load_model", None)
+    before = Path("removal.safetensors").read_bytes()
+    for command in (("-o", output), ("--save", output)):
+        asked = LEARN if command[0] == "-o" else (*SWEEP, *TESTS)
+        assert run([*asked, *command]) == 2
+        assert said in capsys.readouterr().err
+    assert Path("removal.safetensors").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((*SWEEP,), "Give them with --prompts and --texts"),
+        ((*SWEEP, "--texts", "ordinary.txt"), "Give them with --prompts and --texts"),
+        ((*SWEEP, "--prompts", "prompts.csv"), "give them with --texts"),
+        ((*SWEEP, "--prompts", "ordinary.txt", "--texts", "ordinary.txt"), "labels that are numbers"),
+        ((*SWEEP, "--prompts", "one-class.csv", "--texts", "ordinary.txt"), "not all have the same label"),
+        ((*SWEEP, *TESTS, "--texts", "one.txt"), "36 prompts in 6 groups and 1 texts"),
+        ((*SWEEP, *TESTS, "--definitions", "one-class.csv"), "has 1 kinds of labels; two are needed: 1 where 'he'"),
+        ((*SWEEP, *TESTS, "--probe", "few.csv"), "few.csv has 4 texts of one label, in 4 groups. A probe needs 5"),
+        ((*SWEEP, *TESTS, "--others", "nested.csv"), "in 1 groups"),
+        ((*SWEEP, *TESTS, "--strengths", "half"), "not a comma-separated list of numbers"),
+        ((*SWEEP, *TESTS, "--strengths", ","), "nothing is given to try"),
+        ((*SWEEP, *TESTS, "--strengths", "1,inf"), "a finite number is needed"),
+        ((*SWEEP, *TESTS, "--layers", "2"), "layer 2 is not among those"),
+        ((*SWEEP, *TESTS, "-o", "front.txt"), "front.txt"),
+        (("model", "sweep", "other", "removal.safetensors", *WORDS, *TESTS), "has other weights"),
+        (("model", "sweep", "model", "prompts.csv", *WORDS, *TESTS), "not a whole file of an intervention"),
+        (("model", "sweep", "model", "absent.safetensors", *WORDS, *TESTS), "no such file"),
+    ],
+)
+def test_a_sweep_that_cannot_be_made_is_one_line(
+    trained: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments, said
+) -> None:
+    monkeypatch.chdir(trained)
+    before = sorted(trained.iterdir())
+    assert run(list(arguments)) == 2
+    shown = capsys.readouterr()
+    assert said in shown.err
+    assert (shown.err.count("\n"), shown.out) == (1, "")
+    assert sorted(trained.iterdir()) == before
+
+
+def test_a_sweep_may_be_meant_for_another_model(
+    trained: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(trained)
+    told = run_for_json(
+        capsys,
+        "model",
+        "sweep",
+        "other",
+        "removal.safetensors",
+        *WORDS,
+        *TESTS,
+        "--any-model",
+        "--strengths",
+        "0",
+        "--random-state",
+        "3",
+    )
+    assert told["points"][0]["cost"] == pytest.approx(0.0, abs=1e-9)  # a strength of 0 changes nothing
+
+
+@pytest.mark.parametrize("command", [("remove",), ("sweep", "--strengths", "1")])
+def test_what_is_saved_for_another_model_is_refused_by_the_first(
+    trained: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    command,
+) -> None:
+    monkeypatch.chdir(trained)
+    path, other = tmp_path / "moved.safetensors", load_model("other")
+    written = ["-o" if command[0] == "remove" else "--save", str(path)]
+    asked = ["model", command[0], "other", "removal.safetensors", *WORDS, *TESTS, *command[1:], "--any-model", *written]
+    run_for_json(capsys, *asked)
+    saved = Intervention.load(path)
+    assert (saved.model, saved.checksum) == (other.name, model_checksum(other.model))
+    assert run(["model", command[0], "model", str(path), *WORDS, *TESTS, *command[1:]]) == 2
+    assert "has other weights" in capsys.readouterr().err
+
+
+def test_an_intervention_is_judged_on_columns_of_other_names(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(trained)
+    rename_columns(tmp_path / "named.csv")
+    columns = ["--text-column", "prompt", "--label-column", "share", "--group-column", "job"]
+    asked = [*JUDGE, "--texts", "ordinary.txt", "--prompts"]
+    told = run_for_json(capsys, *asked, tmp_path / "named.csv", *columns)
+    assert told["evaluation"]["rows_found"] == run_for_json(capsys, *asked, "prompts.csv")["evaluation"]["rows_found"]
+
+
+def test_a_strength_that_is_too_large_stays_in_the_table(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("altair", reason="the extra `figures` (altair) is not installed")
+    monkeypatch.chdir(trained)
+    asked = [*SWEEP, *TESTS, "--strengths", "1e38,0.5", "-o", str(tmp_path / "front.svg")]
+    told = run_for_json(capsys, *asked)
+    assert [one["left"] is None for one in told["points"]] == [True, False]
+    assert told["chosen"]["strength"] == 0.5
+    assert run([*asked, "--overwrite"]) == 0
+    assert "Such a point is not chosen" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_definitions_that_cannot_be_halved_are_told(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(trained)
+    header, *rows = Path("definitions.csv").read_text().splitlines()
+    few, many = tmp_path / "few.csv", tmp_path / "many.csv"
+    few.write_text("\n".join([f"{header},group", *(f"{row},{row[-1]}" for row in rows)]))  # one group of each answer
+    many.write_text("\n".join([f"{header},group", *(f"{row},{n // 6}{row[-1]}" for n, row in enumerate(rows))]))
+    for path, told in ((few, True), (many, False), (Path("definitions.csv"), False)):
+        for seed in range(3):  # two groups of each answer are enough, whatever is drawn
+            asked = [*SWEEP, *TESTS, "--definitions", str(path), "--strengths", "1", "--random-state", str(seed)]
+            assert run(asked) == 0
+            assert ("Definitions: all of them chose" in capsys.readouterr().out) == told
+
+
+def test_labels_of_prompts_are_not_looked_at_where_a_preference_is_removed(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(trained)
+    unlabelled = [re.sub(",[0-9.]+,", ",,", line) for line in Path("prompts.csv").read_text().splitlines()]
+    (tmp_path / "unlabelled.csv").write_text("\n".join(unlabelled))
+    asked = ["model", "remove", "model", str(tmp_path / "unlabelled.csv"), "--ordinary", "ordinary.txt"]
+    assert run([*asked, "--high", "good", "--low", "bad"]) == 0
+    assert "log p(good) / p(bad)" in capsys.readouterr().out

@@ -31,6 +31,22 @@ def test_polars_frame_round_trip() -> None:
         WordSpace.from_frame(frame, word_column="token")
 
 
+def test_an_index_that_counts_rows_is_not_taken_for_words() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"text": ["good", "bad"], "embedding": [[1.0, 0.5], [-1.0, 0.5]]})
+    assert list(WordSpace.from_frame(frame).words) == ["good", "bad"]
+    assert list(WordSpace.from_frame(pytest.importorskip("polars").DataFrame(frame.to_dict("list"))).words) == [
+        "good",
+        "bad",
+    ]
+    with pytest.raises(SpaceError, match="no column 'word'"):
+        WordSpace.from_frame(frame[["embedding"]])
+    with pytest.raises(SpaceError, match="no column 'word'"):
+        WordSpace.from_frame(frame.assign(title=["a", "b"]))
+    with pytest.raises(SpaceError, match="no column 'token'"):
+        WordSpace.from_frame(frame, word_column="token")
+
+
 def test_pandas_frame_round_trip_by_index_and_by_column() -> None:
     frame = SPACE.to_pandas()
     assert same(WordSpace.from_frame(frame), SPACE)
@@ -79,6 +95,58 @@ def test_columns_of_vectors_that_cannot_be_used_are_named() -> None:
     ):
         with pytest.raises(VectorError, match=r"vector of 'bad' has [01] numbers, the first one 2"):
             WordSpace.from_frame(frame)
+
+
+@pytest.mark.parametrize("missing", [None, float("nan")])
+@pytest.mark.parametrize("place", ["column", "index"])
+def test_a_missing_word_is_refused_with_its_row(missing: Any, place: str) -> None:
+    import pandas
+
+    frame = pandas.DataFrame({"word": pandas.Series(["good", missing, "bad"], dtype=object), "0": [1, 2, 3]})
+    with pytest.raises(SpaceError, match="row 1"):
+        WordSpace.from_frame(frame if place == "column" else frame.set_index("word"))
+
+
+def test_missing_words_of_other_kinds_are_refused() -> None:
+    import pandas
+    import polars
+
+    for frame in (
+        polars.DataFrame({"word": ["good", None], "0": [1.0, 2.0]}),
+        pandas.DataFrame({"word": pandas.array(["good", pandas.NA], dtype="string"), "0": [1.0, 2.0]}),
+    ):
+        with pytest.raises(SpaceError, match="row 1"):
+            WordSpace.from_frame(frame)
+
+
+@pytest.mark.parametrize("twice", ["0", "word"])
+def test_column_names_that_occur_twice_are_refused(twice: str) -> None:
+    import pandas
+
+    frame = pandas.DataFrame([["good", 1.0, 2.0]], columns=["word", "0", "1"])
+    frame.insert(1, twice, [3.0], allow_duplicates=True)
+    with pytest.raises(SpaceError, match=f"more than once.*'{twice}'"):
+        WordSpace.from_frame(frame)
+
+
+@pytest.mark.parametrize("prefix", ["", "dim_"])
+@pytest.mark.parametrize("other", ["id", "rank1"])
+def test_columns_beside_numbered_ones_are_no_dimensions(prefix: str, other: str) -> None:
+    import pandas
+    import polars
+
+    numbered = {f"{prefix}{axis}": [1.0, 2.0] for axis in range(12)}
+    for kind in (pandas.DataFrame, polars.DataFrame):
+        assert WordSpace.from_frame(kind({"word": ["good", "bad"], **numbered})).width == 12
+        with pytest.raises(SpaceError, match=other):
+            WordSpace.from_frame(kind({"word": ["good", "bad"], other: [7, 8], **numbered}))
+
+
+def test_columns_without_numbers_are_all_dimensions() -> None:
+    import polars
+
+    frame = polars.DataFrame({"word": ["good", "bad"], "height": [1.0, 2.0], "width": [3.0, 4.0]})
+    assert WordSpace.from_frame(frame).width == 2
 
 
 def test_gensim_round_trip_gives_the_same_neighbours() -> None:

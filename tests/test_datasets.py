@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,9 @@ import pytest
 
 from densray.datasets import (
     DataSet,
+    _registry,
     fetch,
+    find_dataset,
     is_at_hand,
     list_datasets,
     load_analogies,
@@ -27,7 +30,7 @@ from densray.datasets import (
     path_of,
 )
 from densray.datasets._load import _READERS
-from densray.datasets._registry import embedded_checksums, embedded_folder, find_dataset
+from densray.datasets._registry import embedded_checksums, embedded_folder
 from densray.errors import DataError
 from densray.paper import published
 from densray.paper._tables import LINES
@@ -121,6 +124,9 @@ def test_a_space_placed_by_hand_is_loaded_by_name_packed_or_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setenv("DENSRAY_DATA", str(tmp_path))
+    entry = find_dataset("glove-840b")
+    small = replace(entry, files=(replace(entry.files[0], size=None),))
+    monkeypatch.setattr(_registry, "_registry", lambda: {entry.name: small})
     (tmp_path / "spaces").mkdir()
     text = "red 1 0.5 0\nblue 0 3 4\n"
     if name.endswith(".zip"):

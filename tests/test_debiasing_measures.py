@@ -28,9 +28,9 @@ from densray.debiasing import (
     recovery_test,
     sentiment_bias,
 )
-from densray.debiasing._measurement import correlation_interval, mean_interval, proportion_interval
 from densray.erasure import Erasure
 from densray.errors import SpaceError, TaskError
+from densray.metrics import correlation_interval, mean_interval, proportion_interval
 
 GOLDEN = Path(__file__).parent / "files" / "wefe.json"
 

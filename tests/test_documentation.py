@@ -1,4 +1,4 @@
-"""The pages hold: their code runs, they are all in the table of contents, and everything public is on one of them."""
+"""The documentation is whole: code runs, formulas show, every command and public name is on a page."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ from pathlib import Path
 from threading import Thread
 from types import ModuleType
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
+from typer.main import get_command
 
 import densray
 import densray.axes
 import densray.debiasing
 import densray.paper
+from densray.cli.app import app
 from densray.cli.entry import run
 from densray.report import Result
 from densray.rotations import METHODS
@@ -36,11 +39,12 @@ RUNNING = ["index.md", "tutorial.md", "methods.md", "mathematics.md"]
 RUNNING += sorted(f"how-to/{page.name}" for page in (DOCUMENTS / "how-to").glob("*.md") if page.name != "index.md")
 #: Pages whose commands name files of the reader's; their Python runs.
 PYTHON_RUNNING = ["analogies.md", "data.md", "debiasing.md", "formats.md", "lexicon_induction.md", "lexicons.md"]
-PYTHON_RUNNING += ["reports-and-figures.md", "scale.md", "spaces.md", "trust.md"]
+PYTHON_RUNNING += ["people.md", "reports-and-figures.md", "scale.md", "spaces.md", "trust.md"]
 #: What pages need beyond the package itself.
-NEEDED = {"how-to/remove-preference.md": "transformers"}
+NEEDED = {"how-to/remove-preference.md": "transformers", "how-to/steer.md": "transformers"}
 #: Pages that take more than a few seconds.
-SLOW = {"how-to/large-spaces.md", "how-to/remove-preference.md", "lexicon_induction.md", "trust.md", "tutorial.md"}
+SLOW = {"how-to/large-spaces.md", "how-to/remove-preference.md", "how-to/steer.md", "lexicon_induction.md"}
+SLOW |= {"trust.md", "tutorial.md"}
 PAGES = [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in (*RUNNING, *PYTHON_RUNNING)]
 
 
@@ -107,8 +111,8 @@ def test_every_picture_a_page_shows_is_there() -> None:
 
 
 def test_every_picture_is_taken_by_the_script() -> None:
-    views = runpy.run_path(str(ROOT / "scripts" / "take_pictures.py"))["VIEWS"]
-    taken = {f"explorer-{name}.png" for name in (*views, "layers")} | {"figure2.png"}
+    script = runpy.run_path(str(ROOT / "scripts" / "take_pictures.py"))
+    taken = {f"explorer-{name}.png" for name in (*script["VIEWS"], *script["TABLE_VIEWS"], "layers")} | {"figure2.png"}
     saved = re.findall(r'save\(chart, "([\w.]+)"', (DOCUMENTS / "tutorial.md").read_text("utf-8"))
     taken |= {f"tutorial-{name}" for name in saved}
     assert {path.name for path in (DOCUMENTS / "images").glob("*.png")} == taken
@@ -160,13 +164,44 @@ def test_every_module_of_the_reference_says_what_is_public(module: str) -> None:
     assert all(hasattr(loaded, name) for name in loaded.__all__)
 
 
+def test_the_reference_begins_with_the_three_classes_and_introduces_every_subject() -> None:
+    text = (DOCUMENTS / "api" / "index.md").read_text(encoding="utf-8")
+    assert reference()[:3] == ["densray.rows", "densray.axes", "densray.erasure"]
+    assert len(reference()) == len(set(reference()))
+    for section in text.split("\n## ")[1:]:
+        title, body = section.split("\n\n", 1)
+        assert title == "Errors" or body[0].isupper(), f"say in one line what is under {title}"
+
+
+WRITTEN_PAGES = sorted(
+    path
+    for path in DOCUMENTS.rglob("*.md")
+    if not {"_build", "generated", "gallery"} & set(path.relative_to(DOCUMENTS).parts)
+)
+
+
+@pytest.mark.parametrize("page", WRITTEN_PAGES, ids=lambda page: str(page.relative_to(DOCUMENTS)))
+def test_every_page_begins_with_a_paragraph(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    if text.startswith("```{include}"):
+        included = (page.parent / text.split("}", 1)[1].split()[0]).resolve()
+        text = included.read_text(encoding="utf-8")
+    title, opening, *_ = (part for part in text.split("\n\n") if not part.startswith("<!--"))
+    assert title.startswith("# ")
+    assert opening.rstrip(" \n*").endswith((".", ":", "?"))
+    assert not opening.startswith(("#", "-", "* ", "1.", "|", "```", ":::", "![", "<", ">"))
+    assert len(opening) > 40
+
+
 def test_every_public_name_of_the_package_is_in_the_reference() -> None:
     documented = {name for module in reference() for name in import_module(module).__all__}
+    documented |= {module.removeprefix("densray.") for module in reference()}
     assert set(densray.__all__) - documented == {"__version__"}
 
 
 def test_what_every_task_returns_is_in_the_reference() -> None:
     documented = {name for module in reference() for name in import_module(module).__all__}
+    documented |= {module.removeprefix("densray.") for module in reference()}
     assert results() - documented == set(), "list the module in docs/api/index.md"
 
 
@@ -210,3 +245,128 @@ def test_axe_finds_nothing_serious_on_a_built_page(site: str, page: str, scheme:
         visitor.context.close()
     assert [rule for rule in found if rule[1] in ("serious", "critical")] == []
     assert [problem for problem in visitor.problems if "favicon" not in problem and "404" not in problem] == []
+
+
+# Every command explains itself with an example, and has its place in the documentation.
+
+
+def all_commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """Every command that does something, by its full name."""
+    children = getattr(command, "commands", None)
+    if children is None:
+        yield " ".join(path), command
+        return
+    for name, child in children.items():
+        yield from all_commands(child, (*path, name))
+
+
+COMMANDS = dict(all_commands(get_command(app)))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_shows_an_example(name: str) -> None:
+    assert f"Example: densray {name}" in (COMMANDS[name].help or "")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_command_is_documented(name: str) -> None:
+    pages = [page.read_text(encoding="utf-8") for page in DOCUMENTS.glob("*.md")]
+    assert any(f"densray {name}" in page for page in pages)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_command_speaks_json(name: str) -> None:
+    options = {option for parameter in COMMANDS[name].params for option in parameter.opts}
+    assert "--json" in options or name == "explore"
+
+
+def named(text: str) -> set[str]:
+    """The commands in the code of a text; ``evaluate lexicon|bias`` are two."""
+    spans = [span.removeprefix("densray ").rpartition(" ") for span in re.findall(r"`([a-z0-9 |]+)`", text)]
+    return {f"{group} {name}".strip() for group, _, names in spans for name in names.split("|")}
+
+
+@pytest.mark.parametrize(
+    ("page", "sentence"),
+    [
+        ("docs/command-line.md", r"ends a command at once\.(.*?)The same command"),
+        ("CHANGELOG.md", r"Long runs can be interrupted:(.*?)keep finished parts"),
+    ],
+)
+def test_exactly_the_commands_that_resume_are_said_to(page: str, sentence: str) -> None:
+    found = re.search(sentence, (DOCUMENTS.parent / page).read_text("utf-8"), flags=re.DOTALL)
+    assert found is not None
+    resume = {name for name in COMMANDS if any("--fresh" in parameter.opts for parameter in COMMANDS[name].params)}
+    assert named(found.group(1)) == resume
+
+
+# Formulas of the documentation are MathML: pages show them offline, without a script.
+
+
+EXTENSIONS = Path(__file__).parents[1] / "docs" / "_extensions"
+PAGE = r"""# A page
+
+Inside $|q_1| \le n \log n$.
+
+$$
+A = \sum_{v \neq w} \alpha_{vw} \left( d_v \right)^\top , \tag{7}
+$$
+"""
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A page as `docs/conf.py` has it built."""
+    pytest.importorskip("latex2mathml", reason="the extra `docs` (latex2mathml) is not installed")
+    application = pytest.importorskip("sphinx.application", reason="the extra `docs` (sphinx) is not installed")
+    folder = tmp_path_factory.mktemp("pages")
+    (folder / "index.md").write_text(PAGE, encoding="utf-8")
+    options = {
+        "extensions": ["mathml", "myst_parser"],
+        "myst_enable_extensions": ["dollarmath"],
+        "html_math_renderer": "mathml",
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "path", [str(EXTENSIONS), *sys.path])
+        built = folder / "built"
+        made = application.Sphinx(folder, None, built, built, "html", options, status=None, warningiserror=True)
+        made.build()
+    return (built / "index.html").read_text(encoding="utf-8")
+
+
+def formulas(page: str) -> list[ElementTree.Element]:
+    return [ElementTree.fromstring(found) for found in re.findall(r"<math .*?</math>", page, re.DOTALL)]
+
+
+def test_pages_ask_for_no_script_from_elsewhere(page: str) -> None:
+    assert "<script" in page
+    assert re.findall(r'(?:src|href)="(?:https?:)?//[^"]*\.(?:js|css)', page) == []
+
+
+def test_a_formula_carries_its_symbols_and_its_source(page: str) -> None:
+    inside, displayed = formulas(page)
+    assert "".join(inside.itertext()) == "|q1|≤nlogn"
+    assert inside.get("alttext") == r"|q_1| \le n \log n"
+    assert "".join(displayed.itertext()).startswith("A=∑v≠wαvw(dv)⊤")
+    assert (inside.get("display"), displayed.get("display")) == ("inline", "block")
+
+
+def test_bars_hold_their_content_and_functions_stand_apart(page: str) -> None:
+    spaces = {each.text: (each.get("lspace"), each.get("rspace")) for each in formulas(page)[0].iter() if each.text}
+    assert spaces["|"] == ("0", "0")
+    assert spaces["log"] == ("0.1667em", "0.1667em")
+
+
+def test_a_formula_keeps_its_number(page: str) -> None:
+    assert '<span class="eqno">(7)</span>' in page
+
+
+def test_what_cannot_be_shown_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("latex2mathml", reason="the extra `docs` (latex2mathml) is not installed")
+    monkeypatch.setattr(sys, "path", [str(EXTENSIONS), *sys.path])
+    import mathml
+
+    said: list[str] = []
+    monkeypatch.setattr(mathml.log, "warning", lambda text, *details, **_: said.append(text % details))
+    mathml.to_mathml(r"a \nonsense b", display="inline")
+    assert said == [r"'\nonsense' in the formula 'a \\nonsense b' is not known to latex2mathml"]

@@ -102,7 +102,7 @@ def test_a_folder_of_an_encoder_is_read_at_the_command_line(tmp_path: Any, capsy
     from densray.states import States
 
     (tmp_path / "texts.txt").write_text("A fine film.\nA dull film.\n")
-    asked = ["states", str(package.get_model_path()), str(tmp_path / "texts.txt"), "-o"]
+    asked = ["model", "read", str(package.get_model_path()), str(tmp_path / "texts.txt"), "-o"]
     assert run([*asked, str(tmp_path / "whole")]) == 0
     assert run([*asked, str(tmp_path / "blocks"), "--pool", "mean", "--layers", "0,-1"]) == 0
     said = capsys.readouterr()

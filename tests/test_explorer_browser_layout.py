@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -15,7 +14,9 @@ import pytest
 
 from browser import AXE, Visitor, browser, chromium, explorer
 from densray import load_space
+from densray.axes import COMPARABLE
 from densray.formats import write_space
+from densray.states._storage import StatesInFolder, states_header
 
 pytestmark = [
     pytest.mark.slow,
@@ -37,16 +38,17 @@ VIEWS = {
 PAGES = {name: VIEWS.get(name, name) for name in views.PAGES}
 PAGES["benchmark"] = "analogies?part=benchmark"
 PAGES["crowded"] = "map?points=500"
+PAGES["vocabulary"] = "map?mark=nurse&color=us-occupation-shares"
 PAGES["spaces"] = "axis?other=now&words=nurse&high=good+great+best+better+strong&low=bad+worst+poor+worse+weak"
 WIDTHS = (390, 768, 1024, 1280, 1920)
 
 #: Of every chart: its width, that of its column, how far it leaves it, and the words in it with their boxes.
-_CHARTS = """() => [...document.querySelectorAll('[data-testid="stVegaLiteChart"]')].map(place => {
+_CHARTS = """() => [...document.querySelectorAll('[data-testid="stVegaLiteChart"], .word-map')].map(place => {
     const drawn = place.querySelector('svg, canvas').getBoundingClientRect()
     const column = (place.closest('[data-testid="stColumn"]')
         || document.querySelector('[data-testid="stMainBlockContainer"]')).getBoundingClientRect()
     // labels on a map are drawn twice, the first time as a seam; hidden ones are there too
-    const words = [...place.querySelectorAll('svg text')].filter(text => text.textContent.trim()
+    const words = [...place.querySelectorAll('svg text, .labels span')].filter(text => text.textContent.trim()
         && !['opacity', 'display'].some(name => ['0', 'none'].includes(text.getAttribute(name)))
         && !text.getAttribute('stroke'))
     return {
@@ -69,23 +71,17 @@ def write_second_space(path: Path) -> str:
 
 
 def write_states(folder: Path) -> str:
-    """Forty texts in twelve layers, a concept in the later ones, as `densray states` writes them."""
-    folder.mkdir()
+    """Forty texts in twelve layers, a concept in the later ones, as `densray model read` writes them."""
     texts, sides = [f"text {number}" for number in range(40)], np.tile([1, -1], 20)
-    header = {"format": "densray-states", "format_version": 1, "model": "none/such", "checksum": "", "width": 8,
-              "dtype": "float32", "layers": list(range(12)), "pool": "last", "added_first_token": False}  # fmt: skip
-    labels = ["male" if side > 0 else "female" for side in sides]
-    parts = {
-        "states": {**header, "texts": texts},
-        "finished": {"texts": 40},
-        "labels": {"labels": labels, "groups": None},
-    }
-    for name, content in parts.items():
-        (folder / f"{name}.json").write_text(json.dumps(content))
+    header = states_header(
+        model="none/such", checksum="", layers=list(range(12)), width=8, dtype="float32", pool="last", tokens="",
+        added_first_token=False, texts=texts,
+    )  # fmt: skip
     random = np.random.default_rng(0)
-    for layer in range(12):
-        rows = random.normal(size=(40, 8)) + 0.2 * layer * np.outer(sides, np.eye(8)[0])
-        (folder / f"layer-{layer:03d}.rows").write_bytes(rows.astype("<f4").tobytes())
+    concept = 0.2 * np.arange(12)[:, None, None] * np.outer(sides, np.eye(8)[0])
+    with StatesInFolder(folder, header) as target:
+        target.write(0, random.normal(size=(12, 40, 8)) + concept)
+    target.states().labelled(["male" if side > 0 else "female" for side in sides], store=True)
     return str(folder)
 
 
@@ -133,9 +129,92 @@ def test_no_chart_leaves_its_column_and_no_two_words_overlap_at_any_width(chrome
             return [main.scrollWidth, main.clientWidth] }"""
         )
         assert inside <= window, width  # nothing to scroll sideways to
-        assert charts or page == "benchmark"
+        assert charts or page in ("analogies", "benchmark")
     visitor.context.close()
     assert visitor.problems == []
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        PAGES["compare"],
+        PAGES["compare"] + "&methods=" + ",".join(COMPARABLE),
+        "analogies",
+        "analogies?solver=intrank",
+        "analogies?part=benchmark",
+    ],
+)
+def test_no_small_table_scrolls_sideways(chrome, address, view):
+    visitor = Visitor(chrome, address)
+    visitor.go(view)
+    visitor.page.get_by_test_id("stTable").first.wait_for()
+    visitor.unfold()
+    for width in (390, 1024, 1440):
+        visitor.resize(width)
+        sizes = visitor.page.evaluate(
+            """() => [...document.querySelectorAll('[data-testid="stTable"]')].map(place => {
+                const table = place.querySelector('table').getBoundingClientRect()
+                return [table.right, place.parentElement.getBoundingClientRect().right, table.width]
+            })"""
+        )
+        assert sizes
+        assert all(right <= end + 1 and across > 200 for right, end, across in sizes), width
+    visitor.context.close()
+
+
+def test_the_verdict_of_a_comparison_comes_first(chrome, address):
+    visitor = Visitor(chrome, address)
+    visitor.go(PAGES["compare"])
+    verdict = visitor.page.get_by_test_id("stAlert")
+    verdict.wait_for()
+    assert verdict.inner_text().count("AUC") == 1
+    assert verdict.bounding_box()["y"] < visitor.page.get_by_test_id("stMultiSelect").bounding_box()["y"]
+    visitor.sees("Words they disagree on most")
+    visitor.until(lambda: visitor.page.get_by_text("Held-out τ, intervals of the differences").count() == 1)
+    visitor.context.close()
+
+
+#: Of the lists and charts of a page that belong together, the distance from the end of the list to the chart.
+_LISTS_FIRST = """() => [...document.querySelectorAll('[class*="st-key-charts-"]')].map(charts => {
+    const lists = charts.parentElement.parentElement.lastElementChild
+    return lists.querySelector('[data-testid]') && lists.getBoundingClientRect().height
+        ? charts.getBoundingClientRect().top - lists.getBoundingClientRect().bottom : null
+}).filter(distance => distance !== null)"""
+
+
+@pytest.mark.parametrize("page", ["axis", "remove", "spaces"])
+def test_lists_come_before_charts_on_a_phone_and_below_them_in_a_wide_window(chrome, address, page):
+    visitor = Visitor(chrome, address)
+    visitor.go(PAGES[page])
+    for width in (390, 1440):
+        visitor.resize(width)
+        distances = visitor.page.evaluate(_LISTS_FIRST)
+        assert distances
+        assert all((distance >= 0) == (width == 390) for distance in distances), (width, distances)
+    visitor.context.close()
+
+
+@pytest.mark.parametrize("page", ["compare", "layers"])
+def test_a_column_of_lists_stands_above_a_column_of_charts_on_a_phone(chrome, address, page):
+    visitor = Visitor(chrome, address)
+    visitor.go(PAGES[page])
+    visitor.resize(390)
+    chart = visitor.page.get_by_test_id("stVegaLiteChart").first
+    chart.wait_for()
+    listed = visitor.page.locator('[data-testid="stColumn"] :is([data-testid="stTable"], [data-testid="stDataFrame"])')
+    assert listed.first.bounding_box()["y"] < chart.bounding_box()["y"]
+    visitor.context.close()
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in ("analogies", "benchmark", "map", "crowded")])
+def test_charts_follow_a_window_that_grows_and_shrinks(chrome, address, page):
+    visitor = Visitor(chrome, address)
+    visitor.page.set_viewport_size({"width": 390, "height": 1000})
+    visitor.go(PAGES[page]).unfold()
+    for width in (1440, 390, 1024, 1920):
+        visitor.resize(width)
+        visitor.until(visitor.charts_fit, seconds=20)
+    visitor.context.close()
 
 
 def test_columns_with_charts_stack_in_a_narrow_window_and_stand_side_by_side_in_a_wide_one(chrome, address):
@@ -254,12 +333,12 @@ def test_the_wheel_scrolls_the_page_and_zooms_with_ctrl_alone(chrome, address):
     chart.hover(position={"x": 400, "y": 300})
     top = visitor.page.evaluate(scroll)
     visitor.page.mouse.wheel(0, 200)
+    visitor.until(lambda: visitor.page.evaluate(scroll) > top)
     assert label() == before
-    assert visitor.page.evaluate(scroll) > top
     chart.hover(position={"x": 400, "y": 300})
     top = visitor.page.evaluate(scroll)
     visitor.zoom(-200)
-    assert label() != before
+    visitor.until(lambda: label() != before)
     assert visitor.page.evaluate(scroll) == top
     visitor.context.close()
 

@@ -7,16 +7,18 @@ import time
 
 import pytest
 
-from densray.axes._comparison import COMPARABLE, QUICK_METHODS
+from densray import load_space
+from densray.axes import COMPARABLE, QUICK_METHODS, compare_methods
+from densray.datasets import load_lexicon
 from densray.explorer.workbench import Abandoned, Workbench
 from explorer_page import open_page, texts
 from planted import planted_space
 
 
 def tried(page) -> dict[str, float]:
-    """Held-out τ by method, as the first table has them; methods without one are left out."""
-    rows = page.dataframe[0].value.to_dict("records")
-    return {row["method"]: row["tau"] for row in rows if row["tau"] == row["tau"] and row["tau"] is not None}
+    """Held-out AUC by method, as the first table has them; methods without one are left out."""
+    rows = page.table[0].value.to_dict("records")
+    return {row["method"]: row["AUC"] for row in rows if row["AUC"] == row["AUC"] and row["AUC"] is not None}
 
 
 class TestThePage:
@@ -41,9 +43,9 @@ class TestThePage:
         page = open_page("compare", high="glad merry jolly happy", methods="ridge,mean-difference")
         asked, trying = [], module.try_method
 
-        def noted(space, seeds, method, **more):
+        def noted(rows, method, **more):
             asked.append(method)
-            return trying(space, seeds, method, **more)
+            return trying(rows, method, **more)
 
         monkeypatch.setattr(module, "try_method", noted)
         page.multiselect(key="setting methods").select("cca").run()
@@ -66,9 +68,18 @@ class TestThePage:
 
     def test_scores_go_to_methods_of_two_classes_too(self):
         page = open_page("compare", source="lexicon", lexicon="us-occupation-shares", methods="ridge,logistic")
-        rows = {row["method"]: row["remark"] for row in page.dataframe[0].value.to_dict("records")}
-        assert "median" in rows["logistic"]
-        assert not rows["ridge"]
+        assert "logistic: learned scores split at their median" in texts(page.caption)
+        assert "ridge: learned scores" not in texts(page.caption)
+
+    def test_the_verdict_is_that_of_the_methods_that_were_tried(self):
+        page = open_page("compare", source="lexicon", lexicon="gender", methods="ridge,mean-difference")
+        comparison = compare_methods(
+            load_space("googlenews-26k"), load_lexicon("gender"), methods=["ridge", "mean-difference"]
+        )
+        assert texts(page.info) == comparison.text()
+        page = open_page("compare", source="lexicon", lexicon="hu-liu", methods="svr,mean-difference")
+        assert "Not tried yet: svr." in texts(page.caption)
+        assert "mean-difference ranks held-out words" in texts(page.info)
 
     @pytest.mark.parametrize(
         ("address", "said"),

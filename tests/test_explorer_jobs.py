@@ -129,7 +129,7 @@ class TestTheCache:
     def test_an_axis_weighs_its_ranking_and_its_seeds(self, googlenews):
         bench = Workbench(googlenews)
         axis = bench.axis(Lexicon({"good": 1, "nice": 1, "bad": -1, "nasty": -1}), "ridge").run()
-        least = axis.ranking.scores.score.nbytes + axis.ranking.rank.nbytes + axis.seeds.X.nbytes
+        least = axis.ranking.scores.score.nbytes + axis.ranking.rank.nbytes + axis.rows.X.nbytes
         assert least <= count_bytes(axis) < least + googlenews.vectors.nbytes / 10
 
 

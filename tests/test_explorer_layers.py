@@ -12,7 +12,7 @@ pytest.importorskip("streamlit", reason="the extra `explore` (streamlit) is not 
 
 from densray.cli.data import _opened_states
 from densray.explorer.views import first_page, layers
-from densray.states import States, read_states
+from densray.states import States, model_checksum, read_states
 from explorer_page import open_page, texts
 
 QUICK = {"layer_methods": "mean-difference"}
@@ -125,7 +125,7 @@ def test_the_python_of_the_page_runs_and_gives_what_it_shows(tiny, tmp_path, mon
 
 
 def test_the_python_reads_uploaded_labels(planted, tmp_path, monkeypatch):
-    from densray.explorer.settings import layers_code
+    from densray.explorer.python_code import layers_code
 
     code = layers_code("states", "labels.txt", ["mean-difference"], 1, "mean-difference", "")
     (tmp_path / "labels.txt").write_text("\n".join(map(str, planted.labels)))
@@ -138,7 +138,9 @@ def test_the_python_reads_uploaded_labels(planted, tmp_path, monkeypatch):
 
 def test_a_model_with_other_weights_is_refused(tiny, tmp_path):
     states = States.open(tiny / "states")
-    layers.use(States(**{**vars(states), "checksum": "0" * 64}))
+    from tiny_models import make_model
+
+    layers.use(States(**{**vars(states), "checksum": model_checksum(make_model("mixtral"))}))
     page = open_page("layers", own_text="the nurse", **QUICK)
     page.button[-1].click().run(timeout=60)
     assert "has other weights" in texts(page.error)

@@ -7,11 +7,13 @@ import json
 import numpy as np
 import pytest
 
-from charts import packed_rows, parts
+from charts import packed_rows, parts, unpacked_map
 from densray import WordSpace
 from densray.datasets import load_space, load_word_list
+from densray.errors import TaskError
 from densray.explorer.settings import DEFAULTS, AxisChoice
 from densray.explorer.sidebar import MAX_PINNED
+from densray.explorer.word_map import MapAxis, known_locations, pack_map, pack_words
 from densray.explorer.words import words_of_text
 from explorer_page import open_page, texts
 
@@ -30,6 +32,12 @@ def points(page) -> dict[str, dict]:
     return {row["word"]: row for row in packed_rows(spec(page))}
 
 
+def whole_map(page) -> dict:
+    """The whole vocabulary on the map, as the page receives it."""
+    (found,) = page.get("bidi_component")
+    return unpacked_map(found.proto.bytes)
+
+
 def titles(page) -> list[str]:
     """What is written along x and y: at the low end, in the middle, at the high end."""
     written = [
@@ -41,17 +49,47 @@ def titles(page) -> list[str]:
 
 
 class TestTheMap:
-    def test_it_opens_with_the_current_axis_and_gender(self):
+    def test_it_opens_with_the_whole_vocabulary_on_the_current_axis_and_gender(self):
         page = open_page("map")
         assert not page.exception
         assert not page.error
-        assert [words in title for words, title in zip(("bad", "mother"), titles(page), strict=True)] == [True, True]
+        found = whole_map(page)
+        assert found["words"] == list(load_space("googlenews-26k").words)
+        assert [axis["title"] for axis in found["axes"]] == ["", "gender"]
+        assert "horrible" in found["axes"][0]["low"]
+        assert "mother" in found["axes"][1]["low"]
+        assert found["colors"] is None
+        across, up = (dict(zip(found["words"], scores.tolist(), strict=True)) for scores in found["scores"])
+        assert up["she"] < 0 < up["he"]
+        assert across["bad"] < 0 < across["good"]
+        assert "26,423 words" in texts(page.caption)
+
+    def test_some_words_are_a_chart_with_labels(self):
+        page = open_page("map", points="2000")
+        assert [words in title for words, title in zip(("horrible", "mother"), titles(page), strict=True)] == [
+            True,
+            True,
+        ]
         found = points(page)
         assert list(found) == list(load_space("googlenews-26k").words[:2000])
-        assert found["she"]["up"] < 0 < found["he"]["up"]
-        assert found["bad"]["across"] < 0 < found["good"]["across"]
         assert "2,000 words" in texts(page.caption)
         assert "shade" not in found["he"]
+
+    def test_whole_map_and_chart_have_the_same_coordinates_and_colours(self):
+        settings = {"x": "gender", "y": "hu-liu", "color": "us-occupation-shares", "mark": "nurse"}
+        whole, few = whole_map(open_page("map", **settings)), points(open_page("map", points="500", **settings))
+        rows = [whole["words"].index(word) for word in few]
+        for key, scores, ranks in zip(("across", "up", "shade"), whole["scores"], whole["ranks"], strict=True):
+            np.testing.assert_allclose(scores[rows], [row[key] for row in few.values()], rtol=1e-6, atol=1e-9)
+            assert ranks[rows].tolist() == [row[f"{key}_rank"] for row in few.values()]
+        assert [whole["words"][row] for row in whole["marked"]] == ["nurse"]
+
+    def test_without_webgl_the_most_frequent_words_are_a_chart(self):
+        page = open_page("map")
+        page.session_state["without webgl"] = True
+        page.run()
+        assert len(points(page)) == 5_000
+        assert "needs WebGL" in texts(page.info)
 
     def test_coordinates_are_those_of_the_axis(self):
         space = load_space("googlenews-26k").normalized()
@@ -90,7 +128,7 @@ class TestTheMap:
         assert page.expander[0].label == "4 of 5 words to mark are not in the space"
 
     def test_it_zooms(self):
-        few, many = spec(open_page("map", points="500")), spec(open_page("map"))
+        few, many = spec(open_page("map", points="500")), spec(open_page("map", points="2000"))
         names = [param["name"] for drawn in (few, many) for param in drawn["params"]]
         assert names == ["zoom", "picked"] * 2
         assert many["usermeta"]["embedOptions"]["renderer"] == "canvas"
@@ -120,7 +158,7 @@ class TestWhichWords:
 
         space = load_space("googlenews-26k").limit(1_200)
         monkeypatch.setattr(module, "_benches", {"it": module.Workbench(space)})
-        assert len(points(open_page("map", high="good great", low="bad poor", y="current"))) == 1_200
+        assert len(points(open_page("map", high="good great", low="bad poor", y="current", points="2000"))) == 1_200
 
 
 class TestAxesToChooseFrom:
@@ -133,7 +171,7 @@ class TestAxesToChooseFrom:
         assert not page.error
         across, up = titles(page)
         assert "king" in across
-        assert "bad" in up
+        assert "horrible" in up
         line = page.query_params["axes"]
         assert AxisChoice.from_text(line if isinstance(line, str) else line[0]).name == "good – bad"
 
@@ -193,7 +231,7 @@ class TestBadInput:
         assert not page.exception
         assert not page.error
         assert page.selectbox(key="setting x").value == "current"
-        assert len(points(page)) == 500
+        assert whole_map(page)["count"] == len(load_space("googlenews-26k"))
 
     def test_a_script_in_a_list_or_a_name_is_text(self):
         evil = "<script>alert(1)</script>"
@@ -213,7 +251,7 @@ class TestBadInput:
         page = open_page("map", high="good great", low="bad poor")
         assert "too few words of the axis “gender”. Choose another under “Up”" in texts(page.info)
         page.selectbox(key="setting y").set_value("current").run()
-        assert len(points(page)) == len(words)
+        assert whole_map(page)["count"] == len(words)
 
 
 class TestTheCard:
@@ -233,9 +271,13 @@ class TestTheCard:
         picked = [each for each in drawn["params"] if each["name"] == "picked"]
         assert picked[0]["select"]["fields"] == ["word"]
 
-    def test_a_word_that_is_not_on_the_map_has_no_card(self):
+    def test_a_word_is_found_in_any_case(self):
+        assert "Nearest words, by cosine: " in texts(open_page("map", points="500", card="PEOPLE").markdown)
+
+    def test_a_word_that_the_space_lacks_has_no_card(self):
         page = open_page("map", points="500", card="xyzzy")
-        assert page.selectbox(key="setting card").value == ""
+        assert "“xyzzy” is not in the space." in texts(page.warning)
+        assert "Nearest words, by cosine: " not in texts(page.markdown)
 
 
 class TestFiles:
@@ -246,10 +288,9 @@ class TestFiles:
 
         asked = []
 
-        def draw(*, interactive, fluid):
-            assert fluid == interactive
+        def draw(*, interactive):
             asked.append(interactive)
-            return axis_scatter([{"word": "a", "x": 1.0, "y": 2.0}], interactive=interactive, fluid=fluid)
+            return axis_scatter([{"word": "a", "x": 1.0, "y": 2.0}], interactive=interactive)
 
         assert module.picture(draw, kind).lstrip().startswith(start)
         assert asked == [kind == "html"]
@@ -257,3 +298,55 @@ class TestFiles:
     def test_four_files_are_offered(self):
         labels = [button.label for button in open_page("map", points="500").get("download_button")]
         assert labels == ["Map .png", "Map .svg", "Map .html", "Coordinates .parquet"]
+
+
+def axis(scores, name="axis") -> MapAxis:
+    scores = np.asarray(scores, dtype=np.float64)
+    return MapAxis(name, "low", "high", scores, np.argsort(np.argsort(-scores)) + 1)
+
+
+class TestPacking:
+    @pytest.mark.parametrize("count", [1, 2, 3, 1_000])
+    def test_positions_survive_to_single_precision_and_ranks_exactly(self, count):
+        random = np.random.default_rng(count)
+        sides = [axis(random.normal(size=count) * scale) for scale in (1e-3, 1.0, 1e3)]
+        words = [f"wört{number}" for number in range(count)]
+        found = unpacked_map(pack_map(pack_words(words), *sides, marked=[count - 1], can_add=True))
+        assert found["words"] == words
+        assert (found["marked"], found["can_add"]) == ([count - 1], True)
+        for side, scores, ranks in zip(sides, found["scores"], found["ranks"], strict=True):
+            np.testing.assert_allclose(scores, side.scores, rtol=1e-7)
+            assert ranks.tolist() == side.ranks.tolist()
+
+    def test_a_word_with_a_line_end_shifts_no_other_word(self):
+        found = unpacked_map(
+            pack_map(pack_words(["one\ntwo", "three\u2028", "four"]), axis([1, 2, 3]), axis([1, 2, 3]))
+        )
+        assert found["words"] == ["one two", "three\u2028", "four"]
+
+    def test_single_words_do_not_wash_out_the_colours(self):
+        shades = np.append(np.linspace(-1, 1, 1_000), 1e6)
+        words = [str(number) for number in range(len(shades))]
+        low, high = unpacked_map(pack_map(pack_words(words), axis(shades), axis(shades), axis(shades)))["colors"]
+        assert -1 < low < -0.9
+        assert 0.9 < high < 1.1
+
+    def test_words_and_scores_of_different_lengths_are_told(self):
+        with pytest.raises(TaskError, match=r"“up” has scores of shape \(3,\).*a map of 2 words"):
+            pack_map(pack_words(["a", "b"]), axis([1, 2]), axis([1, 2, 3], "up"))
+
+    def test_no_words_make_no_map(self):
+        with pytest.raises(TaskError, match="at least one word"):
+            pack_map(pack_words([]), axis([]), axis([]))
+
+    def test_scores_that_are_not_finite_are_counted(self):
+        with pytest.raises(TaskError, match="2 of 3 scores on “up” are not finite"):
+            pack_map(pack_words(["a", "b", "c"]), axis([1, 2, 3]), axis([1, np.nan, np.inf], "up"))
+
+    def test_a_mark_outside_the_map_is_told(self):
+        with pytest.raises(TaskError, match="word 2 is to be marked; the map has words 0 to 1"):
+            pack_map(pack_words(["a", "b"]), axis([1, 2]), axis([1, 2]), marked=[2])
+
+    def test_a_page_can_name_only_words_of_the_map(self):
+        assert known_locations([0, 4, 5, -1, 1.0, "1", None, True], 5) == [0, 4]
+        assert known_locations({"x": 1}, 5) == []

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from densray import DensRay, load_rotation
+from densray import DensRay
 from densray.datasets import load_lexicon
 from densray.debiasing import measure_original as measure
 from densray.erasure import Erasure
 from densray.explorer.views import remove
 from densray.explorer.workbench import RemovalWords, Workbench, current
 from densray.formats import read_space
-from densray.persistence import AxisFile
 from explorer_page import open_page, texts
 
 GENDER = {"source": "lexicon", "lexicon": "gender"}
@@ -59,7 +58,7 @@ class TestThePage:
         page = open_page("remove", neutral_from="frequent")
         assert not page.exception
         assert not page.error
-        assert "Lean towards good or bad" in measured(page)
+        assert "Lean towards wonderful or horrible" in measured(page)
 
     def test_an_unknown_word_to_keep_is_told_and_many_are_a_file_for_the_command(self):
         page = open_page("remove", **GENDER, keep="Queen, xyzzy")
@@ -91,15 +90,15 @@ class TestThePage:
         [
             (
                 {"anchors": "man"},
-                "“Two words that stand for its ends” has 1: man. Two different words are needed there, such as: good",
+                "“Two words that stand for its ends” has 1: man. Two different words are needed there, such as: wonderful, horrible.",
             ),
             ({"anchors": "man, woman, child"}, "has 3: man, woman, child"),
             ({"anchors": "man, qqzz"}, "“qqzz” is not in the space"),
             ({"neutral_from": "list", "neutral": "qqzz zzqq"}, "0 of 2 words are in"),
             ({"neutral_from": "list", "neutral": " ".join(map(chr, range(0x4E00, 0x5700)))}, "2,000 can be drawn"),
-            ({"n_axes": "50"}, "50 axes were asked for, and 14 words"),
+            ({"n_axes": "50"}, "50 axes were asked for, and 40 labelled rows"),
             ({"high": ""}, "“Words at the high end” is empty"),
-            ({"high": "good nice", "low": "qqzz"}, "an axis needs words of another label"),
+            ({"high": "good nice", "low": "qqzz"}, "an axis needs another label"),
         ],
     )
     def test_bad_input_is_one_line_on_the_page(self, address, said):
@@ -122,6 +121,7 @@ class TestThePage:
         page.run(timeout=300)
         assert not page.exception
         assert "covered up, not gone" in texts(page.warning)
+        assert "for linear models" in texts(page.markdown)
 
     @pytest.mark.slow
     def test_words_to_keep_are_kept_in_the_tests_too_and_the_original_is_measured_once(self, googlenews, monkeypatch):
@@ -147,18 +147,16 @@ class TestThePage:
 
 
 class TestWhatIsTaken:
-    @pytest.mark.parametrize("remover", ["ridge:3", "svm:3", "inlp:3"])
-    def test_the_axes_are_a_file_that_erases_what_was_shown(self, tmp_path, googlenews, remover):
+    @pytest.mark.parametrize("remover", ["svm:3", "inlp:3", "leace"])
+    def test_the_erasure_is_a_file_that_erases_what_was_shown(self, tmp_path, googlenews, remover):
         """Fitted anew, the third axis of a support vector machine would be another, for rounding alone."""
-        bench, lexicon = Workbench(googlenews), load_lexicon("gender")
-        erasure = bench.erasure(lexicon, remover).run().erasure
-        path = tmp_path / "axis.npz"
-        path.write_bytes(remove._axis_file(bench, erasure.rotation, erasure.name, "axis.npz"))
-        rotation = load_rotation(path)
-        assert abs(rotation.components_ - erasure.right).max() == 0.0
-        part = googlenews.vectors[:200]
-        assert abs(rotation.erase(part, n_axes=erasure.rank) - erasure.erase(part)).max() < 1e-6
-        assert AxisFile.read(path).header["notes"]["method"] == remover
+        bench = Workbench(googlenews)
+        erasure = bench.erasure(load_lexicon("gender"), remover).run()
+        path = tmp_path / "gender.safetensors"
+        path.write_bytes(remove._erasure_file(erasure, path.name))
+        again, part = Erasure.load(path, googlenews), googlenews.limit(200)
+        assert abs(again.apply(part).vectors - erasure.apply(part).vectors).max() == 0.0
+        assert again.method == erasure.method
 
     @pytest.mark.parametrize("ending", list(remove._FILES))
     def test_the_erased_space_is_one_file_of_about_the_size_that_was_said(self, tmp_path, googlenews, ending):
@@ -180,7 +178,7 @@ class TestWhatIsTaken:
         monkeypatch.setattr(remove, "_LARGEST", 1000)
         page = open_page("remove", **GENDER, n_axes="3", keep="queen")
         assert "too large to go through the browser" in texts(page.markdown)
-        expected = "densray erase googlenews-26k gender-removed.npz --n-axes 3 --keep queen -o gender-erased.bin"
+        expected = "densray erase googlenews-26k gender-erasure.safetensors --keep queen -o gender-erased.bin"
         assert page.code[0].value == expected
 
     def test_the_command_names_the_file_that_was_opened(self, googlenews, monkeypatch):
@@ -190,11 +188,11 @@ class TestWhatIsTaken:
             module, "_benches", {"it": Workbench(googlenews.limit(5000), source="my data/vectors.densray")}
         )
         page = open_page("remove", **GENDER)
-        assert page.code[0].value.startswith("densray erase 'my data/vectors.densray' gender-removed.npz --n-axes 1 ")
+        assert page.code[0].value.startswith("densray erase 'my data/vectors.densray' gender-erasure.safetensors ")
 
     def test_a_small_one_is_offered_whole(self):
         assert current().space.vectors.nbytes < remove._LARGEST
         page = open_page("remove", **GENDER)
         labels = [button.label for button in page.get("download_button")]
         assert any(label.startswith("Erased space .bin (32 MB)") for label in labels)
-        assert "Axes .npz" in labels
+        assert "Erasure .safetensors" in labels

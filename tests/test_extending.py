@@ -40,21 +40,21 @@ def add_method(folder: Path) -> None:
     package = folder / "src" / "densray"
     module = one(found, '"""The difference of mean directions')
     (package / "rotations" / "_direction_difference.py").write_text(module, "utf-8")
-    insert(package / "_methods.py", indent(one(found, "Method("), "    "), after="_ALL = (\n")
+    insert(package / "methods.py", indent(one(found, "Method("), "    "), after="_ALL = (\n")
 
 
 def add_format(folder: Path) -> None:
     found = blocks((HOW_TO / "new-format.md").read_text("utf-8"))
     formats = folder / "src" / "densray" / "formats"
-    (formats / "_json_lines.py").write_text(one(found, '"""JSON lines'), "utf-8")
+    (formats / "_json_arrays.py").write_text(one(found, '"""JSON arrays'), "utf-8")
     table = formats / "_reading.py"
     insert(table, indent(one(found, "Format("), "    "), after="_ALL = (\n")
-    imported = "from densray.formats._json_lines import read_json_lines, write_json_lines\n"
+    imported = "from densray.formats._json_arrays import read_json_arrays, write_json_arrays\n"
     before = table.read_text("utf-8")
     table.write_text(
         before.replace("from densray.formats._parquet", imported + "from densray.formats._parquet"), "utf-8"
     )
-    page, row = folder / "docs" / "formats.md", one(found, "| JSON lines")
+    page, row = folder / "docs" / "formats.md", one(found, "| JSON arrays")
     page.write_text(page.read_text("utf-8").replace("| native (", row + "| native ("), "utf-8")
 
 
@@ -63,15 +63,16 @@ def add_task(folder: Path) -> None:
     found, package = blocks(page), folder / "src" / "densray"
     (package / "axes" / "_neighbors.py").write_text(one(found, '"""Labels of neighbours'), "utf-8")
     commands = package / "cli" / "evaluate.py"
-    commands.write_text(commands.read_text("utf-8") + "\n\n" + one(found, "@grouped"), "utf-8")
+    commands.write_text(commands.read_text("utf-8") + "\n\n" + one(found, "@with_option_groups"), "utf-8")
     line, imported = re.findall(r"^\| `src/[^|]*\| `(.*)` \|$", page, re.MULTILINE)
-    insert(package / "cli" / "app.py", f"    {line}\n", after='    "bias": evaluate.evaluate_bias,\n')
+    bias = '    "bias": (evaluate.evaluate_bias, "Measure a concept before and after it is removed"),\n'
+    insert(package / "cli" / "app.py", f"    {line}\n", after=bias)
     names = package / "axes" / "__init__.py"
-    insert(names, f"{imported}\n", after="from densray.axes._model import AxisModel\n")
+    insert(names, f"{imported}\n", after="from densray.axes._verdict import AUC_MARKS, RELIABILITY_MARKS, Verdict\n")
     insert(names, '    "NeighborAgreement",\n    "evaluate_neighbors",\n', after="__all__ = [\n")
     insert(folder / "ARCHITECTURE.md", ", `_neighbors`", after="`_comparison`, `_spaces`")
     row = "| `densray evaluate neighbors` | whether words near each other have one label | |\n"
-    insert(folder / "docs" / "command-line.md", row, after="kept | {doc}`debiasing` |\n")
+    insert(folder / "docs" / "command-line.md", row, after="preserved | {doc}`debiasing` |\n")
 
 
 @pytest.fixture(scope="module")
@@ -109,14 +110,14 @@ def passed(library: Path, chosen: str, *files: str) -> int:
 
 
 def test_what_the_pages_add_finds_its_place(library: Path) -> None:
-    added = ("rotations/_direction_difference.py", "formats/_json_lines.py", "axes/_neighbors.py")
+    added = ("rotations/_direction_difference.py", "formats/_json_arrays.py", "axes/_neighbors.py")
     assert all((library / "src" / "densray" / name).is_file() for name in added)
 
 
 @pytest.mark.slow
 def test_the_tools_accept_what_the_pages_add(library: Path) -> None:
     run(library, "ruff", "check", "src")
-    added = ("rotations/_direction_difference.py", "formats/_json_lines.py", "axes/_neighbors.py")
+    added = ("rotations/_direction_difference.py", "formats/_json_arrays.py", "axes/_neighbors.py")
     files = [f"src/densray/{name}" for name in added]
     run(library, "ruff", "format", "--check", "--line-length", "88", *files)  # as wide as a page
     run(library, "mypy")
@@ -131,25 +132,25 @@ def test_the_method_of_the_page_passes_every_property(library: Path) -> None:
 @pytest.mark.slow
 def test_the_format_of_the_page_passes_every_property(library: Path) -> None:
     files = ("test_formats_round_trips.py", "test_formats_fuzz.py")
-    assert passed(library, "json-lines or jsonl or documented", *files) >= 7
+    assert passed(library, "json-arrays or jsonv or documented", *files) >= 7
     assert passed(library, "sample and space", "test_attacks.py") == 1
 
 
 @pytest.mark.slow
 def test_the_format_of_the_page_is_known_to_the_command_line(library: Path, tmp_path: Path) -> None:
-    target = str(tmp_path / "some.jsonl.gz")
+    target = str(tmp_path / "some.jsonv.gz")
     run(library, "densray", "convert", "googlenews-26k", "--limit", "50", "-o", target)
     assert json.loads(run(library, "densray", "info", target, "--json"))["words"] == 50
-    broken = tmp_path / "broken.jsonl"
-    broken.write_text('{"word": "a", "vector": [1]}\n{"word": "b"}\n', "utf-8")
+    broken = tmp_path / "broken.jsonv"
+    broken.write_text('["a", [1]]\n["b"]\n', "utf-8")
     said = run(library, "densray", "info", str(broken), code=2)
-    assert "broken.jsonl, line 2" in said
+    assert "broken.jsonv, line 2" in said
     assert len(said.splitlines()) == 1
 
 
 @pytest.mark.slow
 def test_the_task_of_the_page_passes_what_every_task_does(library: Path) -> None:
-    files = ("test_documentation_of_commands.py", "test_architecture.py")
+    files = ("test_documentation.py", "test_architecture.py")
     assert passed(library, "(evaluate and neighbors) or _neighbors", *files) == 4
     assert passed(library, "every_task_returns or public_name", "test_documentation.py") == 2
 

@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 
 from charts import packed_rows, parts
-from densray import compare_methods, diagnose, figures, induce
+from densray import WordSpace, compare_methods, diagnose, figures, induce
 from densray.axes import compare_spaces
 from densray.errors import DataError, MissingExtraError, OutputError
-from densray.figures._scatter import padded_domain, place_labels, text_width
-from densray.figures._style import for_page, method_looks
+from densray.figures import for_page
+from densray.figures._labels import place_labels, text_width
+from densray.figures._scatter import padded_domain
+from densray.figures._style import method_looks
 from planted import planted_space
 
 alt = pytest.importorskip("altair", reason="figures are an extra")
@@ -30,10 +32,6 @@ SCATTER = [
 SIZES = [{"method": m, "size": n, "mean": 0.5, "std": 0.1} for m in ("densray", "other") for n in (8, 16)]
 SEEDS = [{"word": word, "label": number % 2, "influence": number} for number, word in enumerate(WORDS)]
 CELLS = [{"category": c, "method": m, "precision": 0.25} for c in ("a", "b") for m in ("densray", "lrcos")]
-ANSWERS = [
-    {"word": word, "score": 1 / (n + 1), "a.b: [c]": n, "cosine": None if n else 1.0}
-    for n, word in enumerate(WORDS[:5])
-]
 ANGLES = [{"first": a, "second": b, "degrees": 0.0 if a == b else 37.51} for a in "xy" for b in "xy"]
 MEASURED = [
     {
@@ -54,6 +52,16 @@ CHANGES = [
     for n, word in zip((-3, -2, -1, 0, 1, 2, 3), WORDS, strict=False)
 ]
 
+RATED = [
+    {"item": word, "score": n / 9, "score_error": 0.1, "rating": n % 7, "rating_error": 0.2, "expected": 3.0,
+     "difference": n % 7 - 3.0}
+    for n, word in enumerate(WORDS)
+]  # fmt: skip
+
+MEANS = [
+    {"party": party, "year": 2000 + year, "mean": 0.1 * year, "low": 0.1 * year - 0.2, "high": 0.1 * year + 0.2}
+    for party in ("a.b", "c") for year in range(4)
+]  # fmt: skip
 CHARTS: dict[str, Any] = {
     "training_size": lambda: figures.training_size(SIZES, title="τ"),
     "anchor_scatter": lambda: figures.anchor_scatter(SCATTER),
@@ -63,6 +71,7 @@ CHARTS: dict[str, Any] = {
     ),
     "eigenvalue_spectrum": lambda: figures.eigenvalue_spectrum(np.array([-1.0, 3.0, 0.0])),
     "seed_influence": lambda: figures.seed_influence(SEEDS),
+    "rating_scatter": lambda: figures.rating_scatter(RATED, score="a.b: [c]", rating="poor–rich"),
     "score_histogram": lambda: figures.score_histogram(RNG.normal(size=500), {"high": [1.0, 2.0], "low": [-1.5]}),
     "interval_plot": lambda: figures.interval_plot(MEASURED),
     "analogy_heat_map": lambda: figures.analogy_heat_map(CELLS),
@@ -72,8 +81,11 @@ CHARTS: dict[str, Any] = {
     ),
     "moved_words": lambda: figures.moved_words(CHANGES),
     "layer_curves": lambda: figures.layer_curves(LAYERS),
-    "answer_parts": lambda: figures.answer_parts(ANSWERS, parts=["a.b: [c]", "cosine"], mark="word1")["a.b: [c]"],
     "difference_panels": lambda: figures.difference_panels(SCATTER)["complement"],
+    "mean_scores": lambda: figures.mean_scores(MEANS, ordered="year", by="party"),
+    "document_map": lambda: figures.document_map(
+        [{"text": w, "across": n, "up": -n, "shade": "a.b" if n % 2 else None} for n, w in enumerate(WORDS)], color="c"
+    ),
 }
 
 
@@ -88,16 +100,6 @@ def test_every_chart_is_drawn(name: str) -> None:
     assert "NaN" not in svg
 
 
-def test_the_parts_of_answers_have_one_scale_wherever_they_begin() -> None:
-    panels = figures.answer_parts(ANSWERS, parts=["a.b: [c]", "cosine"])
-    assert list(panels) == ["score", "a.b: [c]", "cosine"]
-    domains = [panel.to_dict()["encoding"]["x"]["scale"]["domain"] for panel in panels.values()]
-    assert [high - low for low, high in domains] == pytest.approx([4 * 1.16] * 3)
-    assert [(low + high) / 2 for low, high in domains] == pytest.approx([0.6, 2.0, 1.0])
-    with pytest.raises(DataError, match="'cosine'"):
-        figures.answer_parts(ANSWERS[1:], parts=["cosine"])
-
-
 @pytest.mark.parametrize("word", ["constructor", "toString", "__proto__", "\\", '\\"', "<b>"])
 def test_any_word_can_be_drawn_and_stand_in_a_title(word: str) -> None:
     words = [*WORDS[:3], word]
@@ -106,15 +108,23 @@ def test_any_word_can_be_drawn_and_stand_in_a_title(word: str) -> None:
     for chart in (
         figures.ranked_words(rows, axis=f"“{word}”"),
         figures.seed_influence(rows, measure=f"“{word}”"),
-        figures.answer_parts(rows, parts=["label"], mark=word)["label"],
     ):
         assert f">{shown}</text>" in figures.to_svg(chart)
 
 
 def test_every_public_chart_is_tried_here() -> None:
-    assert set(figures.__all__) - {"can_draw", "check_chart_path", "figure", "save", "to_bytes", "to_svg"} == set(
-        CHARTS
-    )
+    others = {
+        "can_draw",
+        "check_chart_path",
+        "check_ready",
+        "cut_text",
+        "figure",
+        "for_page",
+        "save",
+        "to_bytes",
+        "to_svg",
+    }
+    assert set(figures.__all__) - others == set(CHARTS)
 
 
 def test_ranked_words_are_those_of_both_ends_in_order() -> None:
@@ -125,12 +135,12 @@ def test_ranked_words_are_those_of_both_ends_in_order() -> None:
 
 def test_errors_are_drawn_as_bars_of_two_on_either_side_where_all_words_have_one() -> None:
     rows = [{"word": word, "score": number, "standard_error": 0.5} for number, word in enumerate(WORDS)]
-    drawn = figures.ranked_words(rows, n_words=2).to_dict()
+    drawn = figures.ranked_words(rows, n_words=2, neutral=0.0).to_dict()
     ends = [(row["least"], row["most"]) for row in _data(drawn)[1]]
     assert (38.0, 40.0) in ends
     assert _has_bars(drawn)
     rows[0] = {"word": "word0", "score": 0}
-    assert not _has_bars(figures.ranked_words(rows, n_words=2).to_dict())
+    assert not _has_bars(figures.ranked_words(rows, n_words=2, neutral=0.0).to_dict())
 
 
 def _has_bars(drawn: dict[str, Any]) -> bool:
@@ -149,6 +159,28 @@ def test_words_of_ones_own_stand_between_the_ends_and_lines_begin_at_what_is_neu
     assert words == ["highest", "word38", "word37", "my words", "word39", "word20", "lowest", "word2", "word1", "word0"]
     stems = chart.to_dict()["layer"][1]["encoding"]["x2"]
     assert stems == {"datum": 7.0}
+
+
+def test_every_chart_of_scores_has_its_dashed_line_at_even_odds_and_none_where_these_are_not_known() -> None:
+    space, lexicon = planted_space(80, 6, strength=2.0)
+    induced = induce(WordSpace(space.words, space.vectors + 1.0), lexicon, normalize=False)
+    assert abs(induced.even_odds) > 0.1
+    rows = [{"word": word, "x": score, "y": -score} for word, score in zip(WORDS, induced.scores.score, strict=False)]
+    charts = [figures.ranked_words(induced), figures.score_histogram(induced)]
+    charts.append(figures.axis_scatter(rows, neutral={"x": induced.even_odds}))
+    for chart in charts:
+        assert _dashed_at(chart) == [induced.even_odds]
+    ends = induced.ends(3)
+    unknown = [figures.ranked_words(ends), figures.score_histogram(induced.scores.score), figures.axis_scatter(rows)]
+    for chart in unknown:
+        assert _dashed_at(chart) == []
+
+
+def _dashed_at(chart: Any) -> list[float]:
+    """Return the places of the dashed lines across a chart."""
+    layers = [layer for layer in chart.to_dict()["layer"] if isinstance(layer.get("mark"), dict)]
+    dashed = [layer["encoding"] for layer in layers if layer["mark"].get("strokeDash")]
+    return [encoding["x"]["datum"] for encoding in dashed if "datum" in encoding.get("x", {})]
 
 
 def test_moved_words_stand_by_the_way_they_went_with_bars_of_two_joint_errors() -> None:
@@ -348,7 +380,7 @@ def test_the_html_page_needs_no_network(tmp_path: Path) -> None:
 
 def test_the_html_page_has_a_title_a_language_and_the_width_of_the_window() -> None:
     rows = [{"word": word, "x": n, "y": n % 7} for n, word in enumerate(WORDS)]
-    chart = figures.axis_scatter(rows, title="Words & <others>", interactive=True, fluid=True)
+    chart = figures.axis_scatter(rows, title="Words & <others>", interactive=True)
     page = figures.to_bytes(chart, "html").decode()
     assert '<html lang="en">' in page
     assert 'name="viewport"' in page
@@ -433,17 +465,19 @@ def test_results_of_the_library_are_drawn_as_they_are() -> None:
     space, lexicon = planted_space(80, 6, strength=2.0)
     induced = induce(space, lexicon, n_resamples=20)
     rows = induced.to_polars().rows(named=True)
-    wanted = figures.ranked_words(rows, n_words=5).to_dict()
+    even = induced.even_odds
+    wanted = figures.ranked_words(rows, n_words=5, neutral=even).to_dict()
     assert figures.ranked_words(induced, n_words=5).to_dict() == wanted
     moved = compare_spaces(space, space.with_vectors(space.vectors[:, ::-1] + 0.1), lexicon)
     assert (
         figures.moved_words(moved, n_words=5).to_dict()
         == figures.moved_words([*moved.risen[:5], *moved.fallen[:5]]).to_dict()
     )
-    assert figures.ranked_words(induced.to_polars(), n_words=5).to_dict() == wanted
-    assert figures.ranked_words(induced.to_polars().to_pandas(), n_words=5).to_dict() == wanted
+    assert figures.ranked_words(induced.to_polars(), n_words=5, neutral=even).to_dict() == wanted
+    assert figures.ranked_words(induced.to_polars().to_pandas(), n_words=5, neutral=even).to_dict() == wanted
     assert len(_data(figures.ranked_words(induced, n_words=50).to_dict())[1]) == 80  # half of the words are 40
-    assert figures.score_histogram(induced).to_dict() == figures.score_histogram(induced.scores.score).to_dict()
+    histogram = figures.score_histogram(induced.scores.score, neutral=even).to_dict()
+    assert figures.score_histogram(induced).to_dict() == histogram
     diagnosis = diagnose(space, lexicon, n_resamples=20, n_permutations=19)
     assert figures.seed_influence(diagnosis).to_dict() == figures.seed_influence(diagnosis.influential).to_dict()
     comparison = compare_methods(space, lexicon, methods=["ridge", "mean-difference"], folds=3)

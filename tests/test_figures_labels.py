@@ -1,4 +1,4 @@
-"""Labels find the places that a look at every place, box by box, would find."""
+"""Labels stand where an exhaustive search puts them, and never overlap at any width of the chart."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from densray.figures._scatter import place_labels, text_width
+from densray.figures._labels import apart_when_wider, place_labels, text_width
 
 DIRECTIONS = ((1, 0), (-1, 0), (0, -1), (0, 1), (1, -1), (1, 1), (-1, -1), (-1, 1))
 DISTANCES = (0.0, 8.0, 16.0, 26.0, 38.0)
@@ -72,3 +72,20 @@ def test_a_label_goes_further_to_keep_points_clear():
 
 def test_no_labels_and_no_obstacles_are_nothing():
     assert place_labels([], [], size=(10, 10)) == []
+
+
+@pytest.mark.parametrize("width", [1.0, 1.2, 1.4, 1.6])
+def test_labels_kept_for_a_range_of_widths_overlap_at_none_of_them(width):
+    random = np.random.default_rng(0)
+    points = random.normal(size=(200, 2)) * [60, 40] + [450, 310]
+    half = np.stack([random.uniform(10, 40, 200), np.full(200, 6.5)], axis=1)
+    offsets = random.uniform(-30, 30, (200, 2))
+    boxes = np.concatenate([points + offsets - half, points + offsets + half], axis=1)
+    kept = apart_when_wider(boxes, points, stretch=1.6)
+
+    middles = points * [width, 1.0] + offsets
+    wider = np.concatenate([middles - half, middles + half], axis=1).tolist()
+    assert not any(overlap(wider[one], wider[two]) for one in kept for two in kept if one < two)
+    assert any(overlap(one, two) for one in wider for two in wider if one is not two)  # all together, some would
+    assert 0 in kept
+    assert len(kept) > 5

@@ -4,32 +4,23 @@ from __future__ import annotations
 
 import os
 import pickle
-import zipfile
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from densray import MeanDifference, WordSpace, save_rotation
-from densray._files import ArchiveKind, archive_digest, kind_of, read_archive, write_archive
-from densray.errors import OutputError, PersistenceError
+from densray import Axis, Lexicon, MeanDifference, WordSpace, load_space
+from densray._files import ArchiveKind, archive_digest, folder_lock, kind_of, read_archive, try_lock, write_archive
+from densray.errors import DensRayError, OutputError, PersistenceError
 from densray.formats import write_space
 
 
-def test_an_archive_is_closed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[zipfile.ZipFile] = []
-
-    class Watched(zipfile.ZipFile):
-        def __init__(self, *arguments: object, **options: object) -> None:
-            super().__init__(*arguments, **options)
-            opened.append(self)
-
+def test_files_are_recognised_by_what_they_hold(tmp_path: Path) -> None:
     space = WordSpace(["a", "b"], np.eye(2))
-    fitted = MeanDifference().fit(space.vectors, [1, -1])
-    files = {"axis": save_rotation(fitted, tmp_path / "axis.npz"), "space": write_space(space, tmp_path / "space.npz")}
-    monkeypatch.setattr("densray._files.zipfile.ZipFile", Watched)
-    assert {kind: kind_of(path) for kind, path in files.items()} == {"axis": "axis", "space": "space"}
-    assert [archive.fp for archive in opened] == [None, None]
+    axis = Axis.of(MeanDifference().fit(space.vectors, [1, -1])).save(tmp_path / "axis")
+    assert kind_of(axis) == "axis"
+    assert kind_of(write_space(space, tmp_path / "space.npz")) == "space"
 
 
 KIND = ArchiveKind("densray-test", 3, "test archive", "Write it again.")
@@ -93,3 +84,71 @@ def test_writing_an_archive_replaces_it_whole_or_not_at_all(archive: Path, monke
         write_archive(archive, KIND, {}, {}, overwrite=True)
     assert archive.read_bytes() == before
     assert os.listdir(archive.parent) == [archive.name]
+
+
+def test_a_symbolic_link_stays_and_its_file_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    target, link = tmp_path / "inner" / "space.txt", tmp_path / "link.txt"
+    link.symlink_to(target)
+    for number in (1.0, 2.0):  # a link to nothing makes the file it names
+        write_space(WordSpace(["a"], [[number]]), link, overwrite=True)
+        assert link.is_symlink()
+        assert target.read_text() == f"1 1\na {number}\n"
+    with pytest.raises(OutputError, match="exists"):
+        write_space(WordSpace(["a"], [[3.0]]), link)
+    circle = tmp_path / "circle.txt"
+    circle.symlink_to(circle)
+    with pytest.raises(OutputError, match="leads to itself"):
+        write_space(WordSpace(["a"], [[3.0]]), circle, overwrite=True)
+
+
+def test_the_mean_of_conflicting_labels_is_finite() -> None:
+    entries = [
+        ("a", 1.7e308),
+        ("a", 1.6e308),
+        ("a", 1.75e308),
+        ("b", -1.7e308),
+        ("b", -1.6e308),
+        ("c", 1.0),
+        ("c", 2.0),
+    ]
+    lexicon = Lexicon(entries, conflicts="mean")
+    assert np.isfinite(list(lexicon.labels)).all()
+    assert dict(lexicon.items())["c"] == 1.5
+
+
+@pytest.mark.parametrize("content", ['"word"\t"label"\n"good"\t"1"\n"a ""b"""\t"-1"\n', '"good" 1\n"a ""b""" -1\n'])
+def test_quoted_fields_lose_their_quotes(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "quoted.tsv"
+    path.write_text(content)
+    assert dict(Lexicon.read(path).items()) == {"good": 1.0, 'a "b"': -1.0}
+    path.write_text("\"\t1\n'\t-1\n")
+    assert dict(Lexicon.read(path).items()) == {'"': 1.0, "'": -1.0}
+
+
+def test_vectors_between_commas_are_named_as_what_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "vectors.csv"
+    path.write_text("".join(f"w{row}," + ",".join(["0.5"] * 20) + "\n" for row in range(5)))
+    with pytest.raises(DensRayError, match="Begin with a line such as word,d0,d1,d2"):
+        load_space(path)
+
+
+def test_a_lock_is_free_again_when_its_handle_is_closed(tmp_path: Path) -> None:
+    pytest.importorskip("fcntl", reason="this platform has no locks")
+    path = tmp_path / "locked"
+    with path.open("ab") as other:
+        with path.open("ab") as first:
+            assert try_lock(first.fileno())
+            assert not try_lock(other.fileno())
+        assert try_lock(other.fileno())
+    with folder_lock(tmp_path), pytest.raises(BlockingIOError), folder_lock(tmp_path, wait=False):
+        pass
+    with folder_lock(tmp_path, wait=False):
+        pass
+
+
+def test_where_there_are_no_locks_everyone_may_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    with (tmp_path / "a").open("ab") as first, (tmp_path / "a").open("ab") as other:
+        assert try_lock(first.fileno())
+        assert try_lock(other.fileno())

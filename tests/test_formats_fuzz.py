@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from densray.errors import DensRayError
 from densray.formats import FORMATS, read_space, write_space
 from densray.space import WordSpace
+from foreign_files import read_lines_slowly
 from format_files import ENDING, FILES
 
 MEMORY = 64 << 20
@@ -132,6 +133,41 @@ def test_damaged_files_give_a_space_or_our_error(
 
 
 TOKENS = ["a", "b", "1", "2.5", "-3e-2", "nan", "inf", "", "x y", "\t", "é", "7 2", "\r"]
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.sampled_from(["a", "b", "c", "x y", "x  y", "é", "1984", "#", '"', "", "nan"]),
+            st.lists(
+                st.sampled_from(["1", "2.5", "-3e-2", "+.5", "7.", "1E3", "0.1", "1e-50"]), min_size=1, max_size=4
+            ),
+        ),
+        min_size=1,
+        max_size=6,
+    ),
+    separators=st.lists(st.sampled_from([" ", " ", "  ", "\t", " \t", "\t "]), min_size=1, max_size=3),
+    ends=st.sampled_from(["\n", "\r\n", " \n", "\t\n", "\n\n"]),
+    header=st.booleans(),
+)
+def test_lines_of_words_and_numbers_are_read_as_a_slow_reader_does(
+    rows: list[tuple[str, list[str]]], separators: list[str], ends: str, header: bool, tmp_path: Path
+) -> None:
+    lines = [
+        word + "".join(separators[(row + place) % len(separators)] + number for place, number in enumerate(numbers))
+        for row, (word, numbers) in enumerate(rows)
+    ]
+    text = "".join(line + ends for line in [f"{len(rows)} {len(rows[0][1])}"] * header + lines)
+    path = tmp_path / "lines.txt"
+    path.write_bytes(text.encode())
+    try:
+        found = read_space(path)
+    except DensRayError:
+        return
+    words, vectors = read_lines_slowly(text.encode(), None if header else found.width)
+    assert list(found.words) == words
+    np.testing.assert_array_max_ulp(found.vectors, vectors, maxulp=1)
 
 
 @fuzz

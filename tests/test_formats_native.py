@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import zlib
 from collections.abc import Callable
 from itertools import pairwise
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 from densray.errors import DensRayError, FormatError, UnknownWordError
-from densray.formats import check_native, read_space, write_space
+from densray.formats import read_space, verify_space, write_space
 from densray.space import WordSpace
 
 FILES = Path(__file__).parent / "files"
@@ -79,7 +80,7 @@ def test_limit_and_words_take_a_part(path: Path, space: WordSpace) -> None:
 
 
 def test_a_damaged_file_is_found_out_by_its_digest(path: Path) -> None:
-    check_native(path)
+    verify_space(path)
     data = bytearray(path.read_bytes())
     data_begin = 8 + int.from_bytes(data[:8], "little")
     for place in (data_begin, data_begin + 20_000, len(data) // 2, len(data) - 1):
@@ -87,7 +88,47 @@ def test_a_damaged_file_is_found_out_by_its_digest(path: Path) -> None:
         damaged[place] ^= 1
         path.write_bytes(damaged)
         with pytest.raises(FormatError, match=r"small\.densray: .*digest"):
-            check_native(path)
+            verify_space(path)
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+def test_a_number_that_is_not_finite_reaches_no_result(number: float, path: Path, space: WordSpace) -> None:
+    from densray import Lexicon, MeanDifference, induce
+
+    data = bytearray(path.read_bytes())
+    begin = data.index(np.ascontiguousarray(space.vectors[1_500]).tobytes())
+    data[begin + 8 : begin + 12] = np.float32(number).tobytes()
+    path.unlink()
+    path.write_bytes(data)
+    word = space.words[1_500]
+    lexicon = Lexicon([(f"w{row}", (-1) ** row) for row in range(40)])
+    rotation = MeanDifference().fit(space.vectors[:40], np.tile([1, -1], 20))
+    uses: dict[str, Callable[[WordSpace], object]] = {
+        "neighbors": lambda space: space.neighbors("w7"),
+        "its own vector": lambda space: space[word],
+        "several vectors": lambda space: space[["w1", word]],
+        "subset": lambda space: space.subset(["w1", word]),
+        "cosine": lambda space: space.cosine("w1", word),
+        "analogy": lambda space: space.analogy("w1", "w2", "w3"),
+        "normalized": lambda space: space.normalized(),
+        "rotated": lambda space: space.rotated(rotation),
+        "erased": lambda space: space.erased(rotation),
+        "limit": lambda space: space.limit(1_900).neighbors("w7"),
+        "renamed": lambda space: space.renamed("x").lengths,
+        "pickled": lambda space: pickle.loads(pickle.dumps(space)).lengths,
+        "blocks": lambda space: list(space.blocks()),
+        "induce": lambda space: induce(space, lexicon),
+        "write": lambda space: write_space(space, path.with_name("other.bin")),
+        "words": lambda space: read_space(path, words=[word]),
+        "row by row": lambda space: read_space(path, format="safetensors"),
+        "verify": lambda space: verify_space(path),
+    }
+    for use, call in uses.items():
+        with pytest.raises(DensRayError, match=r"small\.densray: .*digest" if use == "verify" else repr(word)):
+            call(read_space(path))
+    opened = read_space(path)
+    np.testing.assert_array_equal(opened["w7"], space["w7"])  # what is not damaged can be used
+    assert len(read_space(path, limit=1_000).neighbors("w7")) == 10
 
 
 def lying(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
@@ -111,11 +152,11 @@ def lying(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
         (lambda header: header["vectors"].update(shape=[16_000]), "no matrix of floats"),
         (lambda header: header["vectors"].update(shape=[True, 16_000]), "is not a size"),
         (lambda header: header["vectors"].update(dtype="I32"), "no matrix of floats"),
-        (lambda header: header["vectors"].update(dtype="F99"), "header is damaged"),
+        (lambda header: header["vectors"].update(dtype="F99"), "no matrix of floats"),
         (lambda header: header["index_rows"].update(dtype="I32"), "words or index do not fit"),
         (lambda header: header["words"].update(data_offsets=[0, 10**15]), "does not fit"),
         (lambda header: header["words"].update(data_offsets=[-8, 0]), "is not a size"),
-        (lambda header: header.pop("word_offsets"), "words or index do not fit"),
+        (lambda header: header.pop("word_offsets"), "does not begin where the tensor before it ends"),
         (lambda header: header.pop("words"), "tensors end at byte"),
         (lambda header: header.update(vectors=7), "header is damaged"),
     ],
@@ -211,7 +252,7 @@ def test_the_endings_densray_and_safetensors_give_one_file(path: Path, space: Wo
 
 def test_files_of_version_one_keep_opening() -> None:
     path = FILES / "version-1.densray"
-    check_native(path)
+    verify_space(path)
     opened = read_space(path)
     assert list(opened.words) == ["good", "bad", "new york", "naïve"]
     np.testing.assert_array_equal(opened.vectors, [[1, 0.5], [-1, 0.25], [0, 3], [0.125, -2]])

@@ -2,36 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from densray import DensRay, Lexicon, LinearRotation, MeanDifference, SequentialRotation, WordSpace, fit_axis
-from densray.alignment import Alignment, group_folds, propose_groups
-from densray.axes import compare_methods, diagnose, evaluate_induction, find_seeds, induce, repeat_induction
-from densray.axes._influence import leave_one_out_axes
-from densray.axes._options import fit_rotation
-from densray.axes._permutation import permutation_test, permuted_labels
-from densray.axes._resampling import (
-    axis_errors,
-    count_folds,
-    directions_without_groups,
-    stratified_folds,
+from densray import (
+    Axis,
+    DensRay,
+    Lexicon,
+    LinearRotation,
+    MeanDifference,
+    SequentialRotation,
+    WordSpace,
+    fit_axis,
+    load_lexicon,
+    load_space,
+)
+from densray.axes import (
+    compare_methods,
+    diagnose,
+    evaluate_induction,
+    find_rows,
+    fit_rotation,
+    induce,
+    repeat_induction,
 )
 from densray.cli.entry import run
 from densray.errors import DensRayError, LabelError, LexiconError, TaskError
+from densray.folds import count_folds, group_folds, stratified_folds
 from densray.formats import write_space
+from densray.groups import find_forms, propose_groups
 from densray.metrics import auc, auc_interval, resampled_tau, tau_interval
 from densray.report import to_json
 from densray.rotations import make_rotation
+from densray.rows import Rows
+from densray.spelling import possible_forms
 from densray.states import States, compare_layers
+from densray.statistics import axes_without_each, axis_errors, directions_without, permutation_test, permuted_labels
 
 WIDTH, THINGS = 20, 24
 
 
-def twins(seed: int = 0, *, concept: float = 0.6, things: int = THINGS, each: int = 2) -> Alignment:
+def twins(seed: int = 0, *, concept: float = 0.6, things: int = THINGS, each: int = 2) -> Rows:
     """Return pairs that share all but a small difference along the first column: contrastive pairs, by thing."""
     random = np.random.default_rng(seed)
     centres = random.normal(size=(things, WIDTH)) * 3.0
@@ -41,15 +56,15 @@ def twins(seed: int = 0, *, concept: float = 0.6, things: int = THINGS, each: in
     X = centres[groups] + pairs + random.normal(size=(len(y), WIDTH)) * 0.3
     X[:, 0] += concept * y
     words = tuple(f"thing{group}-{row}" for row, group in enumerate(groups.tolist()))
-    return Alignment(X.astype(np.float32), y, words, rows=np.arange(len(y)), groups=groups)
+    return Rows(X.astype(np.float32), y, words, locations=np.arange(len(y)), groups=groups)
 
 
-def as_task(seeds: Alignment, *, grouped: bool = True) -> tuple[WordSpace, Lexicon]:
+def as_task(seeds: Rows, *, grouped: bool = True) -> tuple[WordSpace, Lexicon]:
     groups = None
     if grouped and seeds.groups is not None:
-        groups = dict(zip(seeds.words, seeds.groups.tolist(), strict=True))
-    return WordSpace(seeds.words, seeds.X), Lexicon(
-        dict(zip(seeds.words, seeds.y.tolist(), strict=True)), groups=groups
+        groups = dict(zip(seeds.names, seeds.groups.tolist(), strict=True))
+    return WordSpace(seeds.names, seeds.X), Lexicon(
+        dict(zip(seeds.names, seeds.y.tolist(), strict=True)), groups=groups
     )
 
 
@@ -108,7 +123,7 @@ def test_groups_are_given_by_word_or_one_per_word() -> None:
         lexicon.grouped(["a", "a"])
     with pytest.raises(LexiconError, match="none of them is in 'lexicon'"):
         lexicon.grouped({"they": 1})
-    with pytest.raises(LexiconError, match="groups='pairs' is given; 'proposed', or the group of each word"):
+    with pytest.raises(LabelError, match="groups='pairs' is given; use a group per row"):
         lexicon.grouped("pairs")
 
 
@@ -145,8 +160,8 @@ def test_repeats_equal_vectors_and_pairs_are_proposed() -> None:
 
 def test_results_say_that_groups_are_proposed_and_take_them() -> None:
     seeds = twins(concept=1.5)
-    pairs = [(seeds.words[row], seeds.words[row + 1]) for row in range(0, seeds.n_words, 2)]
-    space, lexicon = WordSpace(seeds.words, seeds.X), Lexicon.from_pairs(pairs)
+    pairs = [(seeds.names[row], seeds.names[row + 1]) for row in range(0, len(seeds), 2)]
+    space, lexicon = WordSpace(seeds.names, seeds.X), Lexicon.from_pairs(pairs)
     options = {"normalize": False, "n_permutations": 19}
     found = diagnose(space, lexicon, method="mean-difference", **options)
     assert (found.n_groups, found.proposal.n_groups) == (None, len(pairs))
@@ -155,13 +170,141 @@ def test_results_say_that_groups_are_proposed_and_take_them() -> None:
     assert '"n_rows"' in to_json(found)
     assert "come in pairs" in induce(space, lexicon, normalize=False).text()
     compared = compare_methods(space, lexicon, methods=["ridge", "mean-difference"])
-    assert compared.proposal.n_rows == seeds.n_words
+    assert compared.proposal.n_rows == len(seeds)
     taken = diagnose(space, lexicon, method="mean-difference", groups="proposed", **options)
     assert (taken.n_groups, taken.proposal, taken.influence) == (len(pairs), None, "leave-group-out, closed form")
     assert "left out in 48 groups" in taken.tables()[0].rows[0]["meaning"]
     assert compare_methods(space, lexicon, methods=["ridge"], groups="proposed").n_groups == len(pairs)
     listed = diagnose(space, Lexicon(dict(lexicon.items())), pairs=pairs, groups="proposed", **options)
     assert listed.n_groups == len(pairs)
+
+
+# -- forms of one word ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def googlenews() -> WordSpace:
+    return load_space("googlenews-26k")
+
+
+FORMS = ["city", "cities", "foot", "feet", "woman", "women", "happy", "happily", "win", "winning"]
+
+
+def test_forms_of_one_word_are_found_by_letters_and_vectors(googlenews: WordSpace) -> None:
+    words = [*FORMS, "good", "goods", "live", "love", "day", "they", "march", "may"]
+    forms = find_forms(words, googlenews.vectors_at(googlenews.locate(words)), googlenews)
+    assert forms.numbers.tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, *range(5, 13)]
+    assert (forms.n_groups, forms.n_words) == (5, 10)
+    assert forms.line == (
+        "10 words in 5 groups are held out together as forms of one word: city/cities, foot/feet, woman/women, …."
+    )
+
+
+@pytest.mark.parametrize(
+    "pair",
+    ["Haus Häuser", "Straße Straßen", "gatto gatti", "casa case", "luz luces", "cheval chevaux", "книга книги",
+     "kitap kitaplar", "Buch Bücher", "hot_dog hot_dogs", "Dog dogs"],
+)  # fmt: skip
+def test_spellings_of_many_languages_allow_forms(pair: str) -> None:
+    assert [found for some in possible_forms(pair.split()) for found in some] == [(0, 1)]
+
+
+@pytest.mark.parametrize("pair", ["he she", "a1 a2", "hot_dog cold_dog", "unhappy unhealthy", "father mother", ""])
+def test_spellings_of_other_words_do_not(pair: str) -> None:
+    assert not any(possible_forms(pair.split()))
+
+
+def test_words_are_held_out_with_their_forms_unless_told_otherwise(googlenews: WordSpace) -> None:
+    lexicon = Lexicon({**dict.fromkeys(["win", "wins", "winning", "joy", "gift"], 1),
+                       **dict.fromkeys(["loss", "losses", "death", "deaths", "enemy"], -1)})  # fmt: skip
+    rows = lexicon.align(googlenews, order="lexicon")
+    assert rows.groups.tolist() == [0, 0, 0, 1, 2, 3, 3, 4, 4, 5]
+    mixed = lexicon.align(googlenews)
+    of_word = dict(zip(mixed.names, mixed.groups.tolist(), strict=True))
+    assert of_word["win"] == of_word["winning"] != of_word["joy"]
+    assert mixed.forms.numbers.tolist() == mixed.groups.tolist()
+    assert lexicon.align(googlenews, groups=None).groups is None
+    grouped = lexicon.grouped({"win": "a", "loss": "b", "joy": "a"}).align(googlenews, order="lexicon")
+    assert grouped.groups.tolist() == [0, 1, 2, 0, 3, 4, 5, 6, 7, 8]  # the groups of the user replace forms
+    found = diagnose(googlenews, lexicon, n_permutations=19)
+    assert (found.n_groups, found.influence) == (6, "leave-group-out, closed form")
+    assert rows.forms.line in found.tables()[0].notes
+    assert rows.forms.line in induce(googlenews, lexicon).text()
+    compared = compare_methods(googlenews, lexicon, methods=["mean-difference"])
+    assert any(rows.forms.line in table.notes for table in compared.tables())
+    assert evaluate_induction(googlenews, lexicon, methods=["mean-difference"]).n_groups is None  # as in the paper
+    with pytest.raises(LabelError, match="groups='stems' is given; use a group per row, None, or 'forms' or"):
+        lexicon.align(googlenews, groups="stems")
+
+
+def test_a_list_without_forms_has_the_same_figures_to_the_digit(googlenews: WordSpace) -> None:
+    lexicon = Lexicon({**dict.fromkeys(["good", "great", "happy", "win", "peace", "joy", "gift", "sun", "friend", "honest"], 1),
+                       **dict.fromkeys(["bad", "awful", "sad", "lose", "war", "grief", "theft", "storm", "enemy", "liar"], -1)})  # fmt: skip
+    found, alone = (diagnose(googlenews, lexicon, groups=groups, n_permutations=49) for groups in ("forms", None))
+    assert found.n_groups is None
+    assert (found.seeds, found.axes, found.seed_angle) == (alone.seeds, alone.axes, alone.seed_angle)
+    assert (found.vocabulary, found.permutation, found.verdict) == (alone.vocabulary, alone.permutation, alone.verdict)
+
+
+def test_nouns_with_plurals_and_random_labels_are_seldom_a_concept(googlenews: WordSpace) -> None:
+    known = set(googlenews.words)
+    nouns = [word for word in googlenews.words if len(word) > 3 and word.isalpha() and word + "s" in known]
+    hits = {"forms": 0, None: 0}
+    for seed in range(30):
+        random = np.random.default_rng(seed)
+        chosen = random.choice(nouns, 25, replace=False).tolist()
+        labels = random.permutation(np.arange(25) % 2).tolist()
+        entries = [(form, label) for word, label in zip(chosen, labels, strict=True) for form in (word, word + "s")]
+        for groups in hits:
+            rows = Lexicon(entries, neutral="keep").align(googlenews, groups=groups).unit()
+            rows = replace(rows, X=rows.X @ np.linalg.qr(rows.X.T)[0])  # the same products in 50 columns
+            test = permutation_test(
+                make_rotation("ridge").fit(rows.X, rows.y, groups=rows.groups), rows, n_permutations=39,
+                random=np.random.default_rng(seed),
+            )  # fmt: skip
+            hits[groups] += test.p_value <= 0.05
+    assert hits["forms"] <= 5  # more have a probability below 1% where 5% is true
+    assert hits[None] >= 25
+
+
+def test_scores_are_exchanged_between_groups_of_one_size() -> None:
+    values = np.array([1.0, 2.0, 5.0, 6.0, 3.0, 9.0, 7.0, 7.5, 8.0])
+    groups = np.array([0, 0, 1, 1, 2, 3, 4, 4, 4])
+    columns = permuted_labels(values, groups, 100, np.random.default_rng(0))
+    assert {tuple(sorted(pair)) for pair in columns[:2].T.tolist()} == {(1.0, 2.0), (5.0, 6.0)}
+    assert set(columns[4]) == {3.0, 9.0}
+    assert set(columns[6]) == {7.0, 7.5, 8.0}  # the only group of three
+    assert (np.sort(columns, axis=0) == np.sort(values)[:, None]).all()
+
+
+def test_scores_of_twins_are_significant_where_there_is_a_concept() -> None:
+    random = np.random.default_rng(0)
+    groups = np.repeat(np.arange(30), 2)
+    y = np.linspace(-1, 1, 30)[groups] + 0.05 * random.normal(size=60)
+    X = random.normal(size=(30, WIDTH))[groups] + 0.3 * random.normal(size=(60, WIDTH))
+    X[:, 0] += 3.0 * y
+    seeds = Rows(X, y, tuple(map(str, range(60))), groups=groups)
+    rotation = make_rotation("ridge").fit(X, y, groups=groups)
+    assert permutation_test(rotation, seeds, n_permutations=99, random=np.random.default_rng(0)).p_value == 0.01
+
+
+def test_a_lexicon_of_forms_of_one_word_says_that_groups_are_too_few(googlenews: WordSpace) -> None:
+    lexicon = Lexicon({"win": 1, "wins": 1, "winner": 1, "loss": -1, "losses": -1})
+    with pytest.raises(TaskError, match="5 rows were found in 2 groups, 1 of them with a higher label and 1"):
+        diagnose(googlenews, lexicon)
+    assert diagnose(googlenews, lexicon, groups=None, n_permutations=19).n_groups is None
+
+
+def test_a_proposal_follows_its_rows_into_another_order() -> None:
+    lexicon = Lexicon.from_pairs([("he", "she"), ("king", "queen"), ("man", "woman")])
+    words = ["he", "she", "king", "queen", "man", "woman"]
+    rows = Lexicon(lexicon.items(), groups=None).align(
+        WordSpace(words, np.eye(6)), pairs=[("he", "she"), ("man", "woman")]
+    )
+    of_word = dict(zip(rows.names, rows.proposal.numbers.tolist(), strict=True))
+    assert of_word["he"] == of_word["she"]
+    assert of_word["man"] == of_word["woman"] != of_word["king"]
+    assert of_word["king"] != of_word["queen"]
 
 
 # -- folds ------------------------------------------------------------------------------------------------------------
@@ -171,7 +314,7 @@ def test_results_say_that_groups_are_proposed_and_take_them() -> None:
 def test_folds_hold_whole_groups(labels: str) -> None:
     seeds = twins()
     if labels == "scores":
-        seeds = replace(seeds, y=seeds.y + np.linspace(0, 1, seeds.n_words))
+        seeds = replace(seeds, y=seeds.y + np.linspace(0, 1, len(seeds)))
     folds = stratified_folds(seeds, count_folds(seeds, 10), np.random.default_rng(0))
     assert all(len(np.unique(folds[rows])) == 1 for rows in seeds.members)
     assert len(np.unique(folds)) == 10
@@ -181,8 +324,8 @@ def test_folds_hold_whole_groups(labels: str) -> None:
 def test_too_few_groups_of_a_label_are_named() -> None:
     seeds = replace(twins(), groups=np.repeat([0, 1], 48))
     assert count_folds(seeds, 10) == 2
-    alone = replace(seeds, groups=np.where(seeds.y > 0, 0, np.arange(seeds.n_words)))
-    with pytest.raises(TaskError, match=r"96 seeds were found in 49 groups, 1 of them with a higher label and 48"):
+    alone = replace(seeds, groups=np.where(seeds.y > 0, 0, np.arange(len(seeds))))
+    with pytest.raises(TaskError, match=r"96 rows were found in 49 groups, 1 of them with a higher label and 48"):
         count_folds(alone, 10)
     with pytest.raises(TaskError, match="there is one class only"):
         group_folds(np.array([1.0, 1.0, -1.0, -1.0]), np.array([0, 0, 1, 1]), 2, 0)
@@ -198,14 +341,14 @@ def test_how_far_things_lie_apart_is_no_matter_to_the_penalty_of_pairs() -> None
     assert penalties[1] < 5.0 * penalties[0]  # the rows spread a thousand times as far
 
 
-def things_of_their_own(seed: int) -> Alignment:
+def things_of_their_own(seed: int) -> Rows:
     """Return three pairs per thing that differ in the concept, and in what the thing itself makes of it."""
     random, width = np.random.default_rng(seed), 200
     groups, y = np.repeat(np.arange(40), 6), np.tile([1.0, -1.0], 120)
     own = 0.3 * random.normal(size=(40, width))[groups]
     X = y[:, None] * own + 0.1 * random.normal(size=(40, width))[groups] + 0.1 * random.normal(size=(240, width))
     X[:, 0] += 0.5 * y
-    return Alignment(X.astype(np.float32), y, tuple(map(str, range(240))), groups=groups)
+    return Rows(X.astype(np.float32), y, tuple(map(str, range(240))), groups=groups)
 
 
 def test_ridge_reads_other_things_better_when_it_knows_the_groups() -> None:
@@ -228,21 +371,21 @@ def test_ridge_reads_other_things_better_when_it_knows_the_groups() -> None:
 def test_directions_without_a_group_are_those_of_a_fit_without_it(method: str, labels: str) -> None:
     seeds = twins(things=8)
     if labels == "scores":
-        seeds = replace(seeds, y=seeds.y + np.linspace(0, 1, seeds.n_words))
+        seeds = replace(seeds, y=seeds.y + np.linspace(0, 1, len(seeds)))
     penalty = 3.0 if method == "ridge" else None
-    whole, without = directions_without_groups(seeds, penalty)
+    whole, without = directions_without(seeds, penalty)
 
     def by_hand(rows: np.ndarray) -> np.ndarray:
-        X, t = seeds.X[rows].astype(np.float64), seeds.values[rows]
+        X, t = seeds.X[rows].astype(np.float64), seeds.targets[rows]
         X, t = X - X.mean(axis=0), t - t.mean()
         return X.T @ t if penalty is None else np.linalg.solve(X.T @ X + penalty * np.eye(WIDTH), X.T @ t)
 
     def same(one: np.ndarray, other: np.ndarray) -> bool:
         return bool(np.allclose(one / np.linalg.norm(one), other / np.linalg.norm(other), atol=1e-8))
 
-    assert same(whole, by_hand(np.arange(seeds.n_words)))
+    assert same(whole, by_hand(np.arange(len(seeds))))
     for rows, found in zip(seeds.members, without, strict=True):
-        assert same(found, by_hand(np.setdiff1d(np.arange(seeds.n_words), rows)))
+        assert same(found, by_hand(np.setdiff1d(np.arange(len(seeds)), rows)))
 
 
 @pytest.mark.parametrize("labels", ["classes", "scores"])
@@ -250,13 +393,13 @@ def test_directions_without_a_group_are_those_of_a_fit_without_it(method: str, l
 def test_groups_of_one_give_the_errors_and_influences_of_no_groups(method: str, labels: str) -> None:
     seeds = replace(twins(things=10), groups=None)
     if labels == "scores":
-        seeds = replace(seeds, y=seeds.y + np.linspace(0, 1, seeds.n_words))
-    single = replace(seeds, groups=np.arange(seeds.n_words))
+        seeds = replace(seeds, y=seeds.y + np.linspace(0, 1, len(seeds)))
+    single = replace(seeds, groups=np.arange(len(seeds)))
     rotation = make_rotation(method).fit(seeds.X, seeds.y)
-    one, other = (axis_errors(rotation, each, n_groups=8).seed_angle for each in (seeds, single))
+    one, other = (axis_errors(rotation, each, n_refits=8).seed_angle for each in (seeds, single))
     assert other.upper == pytest.approx(one.upper, rel=1e-6)
-    first = np.arange(seeds.n_words)
-    axes = [leave_one_out_axes(rotation, each, first=first, max_refits=6) for each in (seeds, single)]
+    first = np.arange(len(seeds))
+    axes = [axes_without_each(rotation, each, first=first, max_refits=6) for each in (seeds, single)]
     assert np.allclose(axes[0], axes[1], atol=1e-6, equal_nan=True)
 
 
@@ -274,14 +417,14 @@ def test_errors_that_leave_out_groups_see_how_things_vary() -> None:
     assert np.median(errors["groups"]) == pytest.approx(np.median(angles), rel=0.2)
 
 
-def _clustered(seed: int) -> Alignment:
+def _clustered(seed: int) -> Rows:
     """Return things of one label each, four words per thing."""
     random = np.random.default_rng(seed)
     groups, sides = np.repeat(np.arange(30), 4), np.tile([1.0, -1.0], 15)
     X = random.normal(size=(30, WIDTH))[groups] + 0.5 * random.normal(size=(120, WIDTH))
     X[:, 0] += 2.0 * sides[groups]
     words = tuple(f"word{row}" for row in range(120))
-    return Alignment(X.astype(np.float32), sides[groups], words, groups=groups)
+    return Rows(X.astype(np.float32), sides[groups], words, groups=groups)
 
 
 def test_intervals_over_groups_are_wider_where_groups_agree_and_narrower_for_pairs() -> None:
@@ -334,7 +477,7 @@ def test_things_without_the_concept_look_real_only_to_a_test_that_ignores_them(m
 
 
 def test_a_large_lexicon_is_sampled_by_whole_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("densray.axes._permutation.SAMPLED_SEEDS", 30)
+    monkeypatch.setattr("densray.statistics._permutation.SAMPLED_ROWS", 30)
     seeds = twins(concept=2.0)
     rotation = DensRay(1, normalize_differences=True).fit(seeds.X, seeds.y)
     test = permutation_test(rotation, seeds, n_permutations=19, random=np.random.default_rng(0))
@@ -349,10 +492,11 @@ def test_a_large_lexicon_is_sampled_by_whole_groups(monkeypatch: pytest.MonkeyPa
 def test_a_saved_axis_was_fitted_with_its_groups(tmp_path: Path) -> None:
     seeds = twins()
     space, lexicon = as_task(seeds)
-    saved = fit_axis(space, lexicon, tmp_path / "axis", n_components=1, normalize=False, n_permutations=19)
+    axis = fit_axis(space, lexicon, tmp_path / "axis", n_components=1, normalize=False, n_permutations=19)
     known = LinearRotation("ridge").fit(seeds.X, seeds.y, groups=seeds.groups)
-    assert saved.diagnosis.n_groups == THINGS
-    assert np.allclose(saved.diagnosis.rotation.components_, known.components_)
+    assert axis.diagnose().n_groups == THINGS
+    for rotation in (axis.rotation, Axis.load(tmp_path / "axis.safetensors").rotation):
+        assert np.allclose(rotation.components_, known.components_)
     assert known.penalty_ != LinearRotation("ridge").fit(seeds.X, seeds.y).penalty_
 
 
@@ -383,7 +527,7 @@ def test_layers_propose_groups_of_twin_texts() -> None:
     plain = compare_layers(states, y, **options)
     assert plain.proposal.n_groups == 8
     assert plain.proposal.line in plain.tables()[0].notes
-    taken = compare_layers(states, y, groups="proposed", scale="columns", **options)
+    taken = compare_layers(states, y, groups="proposed", standardize=True, **options)
     assert (taken.n_groups, taken.grouped, taken.proposal) == (8, "as proposed", None)
 
 
@@ -393,10 +537,10 @@ def test_commands_take_a_column_of_groups_and_what_is_proposed(
     import json
 
     seeds = twins(concept=1.5)
-    space = WordSpace(seeds.words, seeds.X)
+    space = WordSpace(seeds.names, seeds.X)
     write_space(space, tmp_path / "space.txt")
     lines = [
-        f"{word}\t{label:g}\t{group}" for word, label, group in zip(seeds.words, seeds.y, seeds.groups, strict=True)
+        f"{word}\t{label:g}\t{group}" for word, label, group in zip(seeds.names, seeds.y, seeds.groups, strict=True)
     ]
     (tmp_path / "words.tsv").write_text("\n".join(["word\tlabel\tjob", *lines]), encoding="utf-8")
     given = [str(tmp_path / "space.txt"), str(tmp_path / "words.tsv")]
@@ -405,14 +549,56 @@ def test_commands_take_a_column_of_groups_and_what_is_proposed(
     assert json.loads(capsys.readouterr().out)["n_groups"] == THINGS
     assert run(["evaluate", "methods", *given, "--methods", "mean-difference", "--group-column", "job", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["n_groups"] == THINGS
-    assert run(["diagnose", *given, "--scale", "rows", *options]) == 2
-    assert "--scale rows is given; 'columns' is all there is" in capsys.readouterr().err
+    assert run(["diagnose", *given, "--standardize", *options]) == 0
+    capsys.readouterr()
     assert run(["diagnose", *given, "--groups", "mine", *options]) == 2
-    assert "--groups mine is given; 'proposed', or the group of each word" in capsys.readouterr().err
+    assert "--groups mine is given; use a group per row" in capsys.readouterr().err
 
 
 def test_seeds_of_a_space_carry_groups_through_unit_length_and_order() -> None:
     space, lexicon = as_task(twins())
-    seeds = find_seeds(space, lexicon)
+    seeds = find_rows(space, lexicon).unit()
     assert seeds.groups.tolist() == twins().groups.tolist()
     assert seeds.take(np.array([5, 0])).groups.tolist() == [1, 0]
+
+
+NOUNS = [
+    form
+    for noun in ("cat", "dog", "tree", "house", "car", "book", "river", "king", "song", "road", "bird", "chair")
+    for form in (noun, f"{noun}s")
+]
+
+
+def _labelled(folder: Path, lines: Iterable[str], header: str = "word,label") -> Path:
+    path = folder / "words.csv"
+    path.write_text("\n".join([header, *lines]), "utf-8")
+    return path
+
+
+def test_a_lexicon_in_which_every_word_has_a_twin_is_judged_by_half_as_many_groups(tmp_path: Path) -> None:
+    path = _labelled(tmp_path, (f"{word},{place // 2 % 2}" for place, word in enumerate(NOUNS)))
+    found = diagnose(load_space("googlenews-26k"), load_lexicon(path), n_permutations=19)
+    assert found.n_groups == len(NOUNS) // 2
+    assert found.verdict.grade in ("unclear", "none", "weak")
+
+
+@pytest.mark.parametrize(
+    ("header", "lines", "options", "said"),
+    [
+        ("word,label,group", [f"{word},{n // 2 % 2},g" for n, word in enumerate(NOUNS)], ["--group-column", "group"],
+         "all rows are in one group"),
+        ("word,label", [f"{word},{int(n > 0)}" for n, word in enumerate(NOUNS)], [], "takes at least two of each"),
+        ("word,label", [f"{word},{5.0 if n > 1 else 7 + n}" for n, word in enumerate(NOUNS)], [],
+         "takes at least two of each"),
+        ("word,label", [f"{word},{'seven' if n == 3 else n / 3}" for n, word in enumerate(NOUNS)], [],
+         "line 5: label 'seven' is not a number"),
+    ],
+)  # fmt: skip
+def test_lexicons_that_cannot_be_judged_are_refused_in_one_line(
+    header: str, lines: list[str], options: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = _labelled(tmp_path, lines, header)
+    assert run(["diagnose", "googlenews-26k", str(path), *options]) == 2
+    printed = capsys.readouterr()
+    assert said in printed.err
+    assert printed.err.count("\n") == 1

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from densray import Lexicon, WordSpace
-from densray.journal import Journal, decode, digest, encode
+from densray._files import ArchiveKind
+from densray.journal import Journal, decode, digest, encode, write_part
 
 
 class Ends(NamedTuple):
@@ -40,19 +41,29 @@ def files(folder: Path) -> list[Path]:
     return sorted(folder.glob("*")) if folder.exists() else []
 
 
+def stored_and_read(value: Any, *kinds: type) -> Any:
+    arrays: dict[str, Any] = {}
+    plain = json.loads(json.dumps(encode(value, arrays)))
+    return decode(plain, arrays, {kind.__name__: kind for kind in kinds})
+
+
 numbers = st.one_of(st.floats(), st.integers(), st.booleans(), st.none(), st.text())
 
 
-@given(st.recursive(numbers, lambda inner: st.lists(inner) | st.lists(inner).map(tuple), max_leaves=20))
+def containers(inner: Any) -> Any:
+    return st.lists(inner) | st.lists(inner).map(tuple) | st.dictionaries(st.text() | st.integers(), inner)
+
+
+@given(st.recursive(numbers, containers, max_leaves=20))
 def test_what_is_stored_comes_back_bit_for_bit(value: Any) -> None:
-    again = decode(json.loads(json.dumps(encode(value))), {})
+    again = stored_and_read(value)
     assert repr(again) == repr(value)  # tells -0.0 from 0.0, tuples from lists, and knows NaN
 
 
 @given(arrays(np.float32, (2, 3)), arrays(np.float64, 4), st.floats(), st.floats())
 def test_arrays_and_classes_come_back_bit_for_bit(first: Any, second: Any, low: float, high: float) -> None:
     value = (Part("a", Ends(low, high), first), Part("b", None, second))
-    again = decode(json.loads(json.dumps(encode(value))), {"Part": Part, "Ends": Ends})
+    again = stored_and_read(value, Part, Ends)
     for one, other in zip(value, again, strict=True):
         assert (one.name, repr(one.ends)) == (other.name, repr(other.ends))
         assert one.values.dtype == other.values.dtype
@@ -61,7 +72,7 @@ def test_arrays_and_classes_come_back_bit_for_bit(first: Any, second: Any, low: 
 
 def test_only_classes_that_were_named_are_made() -> None:
     with pytest.raises(KeyError):
-        decode(encode(Ends(0.0, 1.0)), {"Part": Part})
+        stored_and_read(Ends(0.0, 1.0), Part)
 
 
 def test_everything_that_decides_has_a_part_in_the_digest() -> None:
@@ -124,10 +135,11 @@ def test_a_fresh_run_passes_over_what_was_stored_and_stores_its_own(folder: Path
         lambda path: path.write_bytes(b"\xff\xfe\x00"),
         lambda path: path.write_text("[" * 100_000),
         lambda path: path.write_text("[1, 2]"),
-        lambda path: path.write_text('{"format": "densray journal 1"}'),
-        lambda path: path.write_text(path.read_text().replace("0.125", "0.126")),
-        lambda path: path.write_text(path.read_text().replace(path.stem, path.stem[::-1])),
-        lambda path: path.write_text(path.read_text().replace("journal 1", "journal 2")),
+        lambda path: path.write_bytes(path.read_bytes().replace(b"0.125", b"0.126")),
+        lambda path: path.write_bytes(path.read_bytes().replace(path.stem.encode(), path.stem[::-1].encode())),
+        lambda path: path.write_bytes(path.read_bytes().replace(b"densray-part", b"densray-trap")),
+        lambda path: write_part(path, path.stem[::-1], 0.5),
+        lambda path: write_part(path, path.stem, 0.5, kind=ArchiveKind("other", 1, "file", "")),
         lambda path: (path.unlink(), path.mkdir()),
     ],
 )

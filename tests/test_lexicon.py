@@ -109,43 +109,49 @@ def test_without_takes_words_out_however_they_are_joined() -> None:
 
 
 def test_alignment_gives_the_vectors_and_labels_of_the_words_found() -> None:
-    found = Lexicon({"bad": -1, "nowhere": 1, "good": 1}).align(SPACE)
-    assert found.words == ("bad", "good")
-    assert found.missing == ("nowhere",)
-    assert found.y.tolist() == [-1, 1]
-    np.testing.assert_array_equal(found.X, SPACE[["bad", "good"]])
-    assert found.coverage == pytest.approx(2 / 3)
-    X, y, words, missing = found
-    assert (X is found.X, y is found.y, words, missing) == (True, True, found.words, found.missing)
-    assert found.X.flags.writeable  # a copy: the space stays as it is
+    rows = Lexicon({"bad": -1, "nowhere": 1, "good": 1}).align(SPACE)
+    assert rows.names == ("bad", "good")
+    assert rows.missing == ("nowhere",)
+    assert rows.y.tolist() == [-1, 1]
+    np.testing.assert_array_equal(rows.X, SPACE[["bad", "good"]])
+    assert rows.coverage == pytest.approx(2 / 3)
+    assert len(rows) == 2
+    assert rows.background is SPACE
+    assert rows.X.flags.writeable  # a copy: the space stays as it is
 
 
 def test_multi_word_entries_meet_blanks_and_underscores() -> None:
-    found = Lexicon({"new york": 1, "ice_cream": -1}).align(SPACE)
-    assert found.words == ("new_york", "ice cream")
+    rows = Lexicon({"new york": 1, "ice_cream": -1}).align(SPACE)
+    assert rows.names == ("new_york", "ice cream")
 
 
 def test_without_case_exact_spellings_come_first_and_a_vector_is_used_once() -> None:
     lexicon = Lexicon({"GOOD": 1, "good": -1, "BAD": 1, "New York": 1})
-    assert lexicon.align(SPACE).words == ("good",)
-    found = lexicon.align(SPACE, any_case=True)
-    assert dict(zip(found.words, found.y, strict=True)) == {"good": -1, "Bad": 1, "new_york": 1}
-    assert found.repeated == ("GOOD",)
+    assert lexicon.align(SPACE, any_case=False).names == ("good",)
+    assert set(lexicon.align(SPACE).names) == {"good", "new_york"}
+    rows = lexicon.align(SPACE, any_case=True)
+    assert dict(zip(rows.names, rows.y, strict=True)) == {"good": -1, "Bad": 1, "new_york": 1}
+    assert rows.merged == ("GOOD",)
 
 
 def test_limit_leaves_later_words_missing() -> None:
-    found = Lexicon({"good": 1, "great": 2}).align(SPACE, limit=3)
-    assert found.words == ("good",)
-    assert found.missing == ("great",)
+    rows = Lexicon({"good": 1, "great": 2}).align(SPACE, limit=3)
+    assert rows.names == ("good",)
+    assert rows.missing == ("great",)
     # the vocabulary ends at the limit: 'bad' is beyond it, 'Bad' is not
-    assert Lexicon({"bad": 1}).align(SPACE, limit=2, any_case=True).words == ("Bad",)
+    assert Lexicon({"bad": 1}).align(SPACE, limit=2, any_case=True).names == ("Bad",)
 
 
 @pytest.mark.parametrize(
     ("entries", "options", "message"),
     [
-        ({"Good": 1, "GREAT": 1}, {}, r"0 of 2 .*first missing: 'Good', 'GREAT'.*lower-cased\? Use any_case=True"),
-        ({"Straße": 1}, {}, "Was the space lower-cased"),
+        (
+            {"Good": 1, "GREAT": 1},
+            {"any_case": False},
+            r"0 of 2 .*first missing: 'Good', 'GREAT'.*has 'good'\. Use any_case=True",
+        ),
+        ({"Straße": 1}, {"any_case": False}, "The space has 'straße'"),
+        ({"BAD": 1}, {}, "The space has 'Bad', 'bad'. Use any_case=True"),
         ({"bon": 1}, {}, "begins 'good', 'Bad', 'bad': is it of another language"),
         ({"great": 1}, {"limit": 2}, "beyond the first 2 words: raise limit"),
         ({"good": 1, "bon": 1}, {"minimum": 2}, "1 of 2 lexicon words .* At least 2 are needed"),
@@ -160,11 +166,11 @@ def test_no_common_word_names_the_missing_ones_and_the_likely_cause(
 
 
 @given(st.dictionaries(st.text(min_size=1).filter(str.strip), st.sampled_from([1, -1]), min_size=1))
-def test_every_word_of_the_lexicon_is_found_missing_or_repeated(entries: dict[str, int]) -> None:
+def test_every_word_of_the_lexicon_is_found_missing_or_merged(entries: dict[str, int]) -> None:
     lexicon = Lexicon({**entries, "good": 1})
     found = lexicon.align(SPACE, any_case=True)
-    assert len(found.words) + len(found.missing) + len(found.repeated) == len(lexicon)
-    assert len(set(found.rows.tolist())) == len(found.words)
+    assert len(found) + len(found.missing) + len(found.merged) == len(lexicon)
+    assert len(set(found.locations.tolist())) == len(found)
 
 
 @pytest.mark.parametrize(
@@ -214,3 +220,36 @@ def test_a_seed_that_is_none_is_an_error_of_ours() -> None:
     with pytest.raises(DensRayError, match="random_state is -1; a whole number from 0"):
         lexicon.split(0.5, random_state=-1)
     assert len(lexicon.split(0.5, random_state=2**32 - 1)) == 2
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ("id\tword", "'id' seems to number"),
+        ("word\tindex", "'index' seems"),
+        ("\tword", "'' seems"),
+        ("label\tid", "'id' seems"),
+    ],
+)
+def test_a_column_that_numbers_the_rows_is_no_label_and_no_word(tmp_path, header, message):
+    (tmp_path / "a.tsv").write_text(f"{header}\n1\tgood\n2\tbad\n", "utf-8")
+    with pytest.raises(LexiconError, match=message):
+        Lexicon.read(tmp_path / "a.tsv")
+
+
+def test_words_and_labels_are_found_next_to_a_column_that_numbers_the_rows(tmp_path):
+    for header, fields in (("id,word,label", "7,{},{}"), ("word,id,label", "{},7,{}"), (",word,label", "7,{},{}")):
+        lines = [header, *(fields.format(word, label) for word, label in (("good", 1), ("bad", -1)))]
+        (tmp_path / "a.csv").write_text("\n".join(lines), "utf-8")
+        assert dict(Lexicon.read(tmp_path / "a.csv").items()) == {"good": 1.0, "bad": -1.0}
+
+
+def test_a_nul_byte_is_refused_with_its_line(tmp_path):
+    (tmp_path / "a.tsv").write_bytes(b"good\t1\nb\0ad\t-1\n")
+    with pytest.raises(LexiconError, match=r"line 2: a NUL byte"):
+        Lexicon.read(tmp_path / "a.tsv")
+
+
+def test_groups_that_differ_only_in_type_are_refused():
+    with pytest.raises(LexiconError, match="both as a number and as text"):
+        Lexicon({"good": 1, "bad": -1}, groups={"good": 1, "bad": "1"})

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from densray import lexicons
 from densray.datasets import load_lexicon
-from densray.errors import DensRayError, LexiconError
+from densray.errors import DensRayError, EncodingDetectedWarning, LexiconError
 from densray.lexicon import Lexicon
 
 
@@ -61,9 +61,25 @@ def test_a_name_repeated_in_json_is_an_entry_of_its_own(tmp_path: Path) -> None:
 def test_old_line_ends_and_utf16_are_understood_or_named(tmp_path: Path) -> None:
     assert Lexicon.read(write(tmp_path, "good\t1\rbad\t-1\r")).words == ("good", "bad")
     path = write(tmp_path, "good\t1\n", encoding="utf-16")
-    with pytest.raises(LexiconError, match="it may be utf-16"):
-        Lexicon.read(path)
+    with pytest.warns(EncodingDetectedWarning, match="read as utf-16"):
+        assert Lexicon.read(path).words == ("good",)
     assert Lexicon.read(path, encoding="utf-16").words == ("good",)
+
+
+def test_a_windows_file_is_read_and_its_encoding_told(tmp_path: Path) -> None:
+    path = write(tmp_path, "Wort;Wert\nschön;1\nhäßlich;-1\n", encoding="cp1252")
+    with pytest.warns(EncodingDetectedWarning, match=r"read as cp1252. Check 'schön', 'häßlich'"):
+        assert Lexicon.read(path).words == ("schön", "häßlich")
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"), [("слово;1\nхорошо;1\n", "cp1251"), ("καλό;1\n", "cp1253"), ("言葉;1\n", "shift-jis")]
+)
+def test_other_code_pages_are_not_guessed(tmp_path: Path, text: str, encoding: str) -> None:
+    path = write(tmp_path, text, encoding=encoding)
+    with pytest.raises(LexiconError, match="the encoding is not known"):
+        Lexicon.read(path)
+    assert len(Lexicon.read(path, encoding=encoding))
 
 
 def test_columns_can_be_named_or_numbered(tmp_path: Path) -> None:
@@ -96,7 +112,7 @@ def test_quotes_hashes_and_semicolons_are_words_in_a_tab_table(tmp_path: Path) -
         ("good\t1\n\t1\n", "line 2: .* has no word before its label"),
         ("", r"lexicon\.tsv: the file is empty"),
         ("word\tlabel\n", "a header and no entry"),
-        ("a\tb\t1\n", "has 3 columns. Give two"),
+        ("a\tb\t1\n", "3 columns: 'a', 'b', '1'"),
         ('a,1\n"b,1\n', "line 2: .* is not a line of fields"),
         ('{"good": 1,\n "bad": }', "line 2: not valid JSON"),
         ('{"good": true}', "'good': label True is not a number"),
@@ -112,8 +128,8 @@ def test_bad_files_name_file_line_and_text(tmp_path: Path, text: str, message: s
 
 def test_bad_options_and_encodings_are_named(tmp_path: Path) -> None:
     path = write(tmp_path, "word\tlabel\nbon\t1\ngâté\t-1\n", encoding="latin-1")
-    with pytest.raises(LexiconError, match=r"line 3: byte 18 .* is not utf-8.*it may be latin-1"):
-        Lexicon.read(path)
+    with pytest.raises(LexiconError, match=r"line 3: byte 18 .* is not ascii.*Save it as UTF-8"):
+        Lexicon.read(path, encoding="ascii")
     assert "gâté" in Lexicon.read(path, encoding="latin-1")
     with pytest.raises(LexiconError, match="unknown encoding 'klingon'"):
         Lexicon.read(path, encoding="klingon")
@@ -156,6 +172,7 @@ READERS = [
 LIKELY = st.text(alphabet='ab1-0.;,\t\n\r "[{}]:=|_é').map(str.encode)
 
 
+@pytest.mark.filterwarnings("ignore::densray.errors.EncodingDetectedWarning")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200, deadline=None)
 @given(content=st.one_of(st.binary(), LIKELY), name=st.sampled_from(["any.txt", "any.json"]))
 def test_any_bytes_give_a_lexicon_or_an_error_of_ours(tmp_path: Path, content: bytes, name: str) -> None:
@@ -319,3 +336,20 @@ def test_columns_by_number_find_the_line_that_names_them(tmp_path: Path) -> None
     path.write_text("1;gut;zwei\n2;schlecht;minus\n", encoding="utf-8")
     with pytest.raises(LexiconError, match="line 1: label 'zwei'"):
         Lexicon.read(path, word_column=1, label_column=2)
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t", ";"])
+@pytest.mark.parametrize("header", ["word,label\n", ""])
+def test_a_line_with_more_fields_than_the_first_is_refused(tmp_path: Path, delimiter: str, header: str) -> None:
+    path = tmp_path / "scores.txt"
+    lines = f"{header}good,3\nbad,-3\nnice,2,5\n".replace(",", delimiter)
+    path.write_text(lines, encoding="utf-8")
+    with pytest.raises(LexiconError, match=rf"line {lines.count(chr(10))}.*nice.*decimal point"):
+        Lexicon.read(path)
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t", ";"])
+def test_empty_fields_at_the_end_of_a_line_are_accepted(tmp_path: Path, delimiter: str) -> None:
+    path = tmp_path / "scores.txt"
+    path.write_text("word,label\ngood,3,\nbad,-3,,\n".replace(",", delimiter), encoding="utf-8")
+    assert dict(Lexicon.read(path).items()) == {"good": 3.0, "bad": -3.0}

@@ -26,7 +26,8 @@ def numbers() -> dict[str, list[dict[str, Any]]]:
 def test_the_numbers_are_what_the_library_computes(
     numbers: dict[str, list[dict[str, Any]]], googlenews: WordSpace
 ) -> None:
-    X, y, *_ = load_lexicon("gender").align(googlenews.normalized(), order="lexicon")
+    rows = load_lexicon("gender").align(googlenews.normalized(), order="lexicon")
+    X, y = rows.X, rows.y
     written = next(row for row in numbers["lexicons"] if row["name"] == "gender")
     for name, value in SCRIPT["compare"](X, y).items():
         assert written[name] == pytest.approx(value, abs=1e-6)
@@ -55,7 +56,7 @@ def test_the_angle_is_within_the_bound(sizes: tuple[int, int], spread: float) ->
     like, unlike = -1.0 / (high**2 + low**2), 1.0 / (2 * high * low)
     groups = [np.flatnonzero(y < 0), np.flatnonzero(y > 0)]
     couplings = np.array([[like, unlike], [unlike, like]])
-    A = unit_pair_matrix(X, np.ones(len(y)), groups=groups, couplings=couplings)
+    A = unit_pair_matrix(X, np.ones(len(y)), classes=groups, couplings=couplings)
     tau = float(np.mean(2.0 - 2.0 * X @ X.T))
     delta = X[y > 0].mean(axis=0) - X[y < 0].mean(axis=0)
     E = tau * A - np.outer(delta, delta)

@@ -17,6 +17,7 @@ from densray.errors import LabelError
 from densray.metrics import (
     accuracy,
     auc,
+    auc_deviations,
     auc_interval,
     kendall_tau,
     macro_mean,
@@ -314,3 +315,20 @@ def test_the_weighted_auc_is_the_share_of_pairs_by_weight() -> None:
     np.testing.assert_allclose(weighted_auc(y, scores, 0.01 * weights), weighted_auc(y, scores, weights))
     with np.errstate(all="raise"):
         assert np.isnan(weighted_auc(y, scores, np.array([[0.0], [0.0], [1.0], [1.0], [1.0]]))).all()
+
+
+def test_deviations_give_the_standard_error_of_the_difference_of_two_aucs_of_the_same_rows() -> None:
+    random = np.random.default_rng(0)
+    differences, errors, apart = [], [], []
+    y = np.repeat([1.0, -1.0], 60)
+    for _ in range(300):
+        shared = random.normal(size=120) + 0.8 * y
+        first, second = (shared + 0.5 * random.normal(size=120) for _ in range(2))
+        deviations = [auc_deviations(y, scores) for scores in (first, second)]
+        differences.append(auc(y, first) - auc(y, second))
+        errors.append(np.linalg.norm(deviations[0] - deviations[1]))
+        apart.append(np.hypot(*(np.linalg.norm(each) for each in deviations)))
+    assert np.mean(errors) == pytest.approx(np.std(differences), rel=0.15)
+    assert np.mean(apart) > 1.5 * np.std(differences)  # the control: as if they were of different rows
+    pairs = np.arange(120) % 60
+    assert auc_deviations(y, first, pairs) == pytest.approx(auc_deviations(y, first).reshape(2, 60).sum(axis=0))

@@ -35,7 +35,7 @@ def test_moments_of_classes_are_those_of_their_rows(
     X, y, weight = rows
     monkeypatch.setattr(moments_module, "BLOCK_ROWS", block)
     found = ClassMoments.of(X, y, (-1.0, 1.0), weight if weighted else None, scatter=scatter)
-    for label, group in found.groups.items():
+    for label, group in found.by_class.items():
         part, charge = X[y == label], weight[y == label] if weighted else np.ones(int((y == label).sum()))
         mean = np.average(part, axis=0, weights=charge)
         assert group.weight == pytest.approx(charge.sum())
@@ -49,7 +49,7 @@ def test_moments_of_classes_are_those_of_their_rows(
 def test_a_class_missing_from_a_block_is_no_group(rows: Rows) -> None:
     X, y, _ = rows
     for scatter in (True, False):
-        assert list(ClassMoments.of(X[y > 0], y[y > 0], (-1.0, 1.0), scatter=scatter).groups) == [1.0]
+        assert list(ClassMoments.of(X[y > 0], y[y > 0], (-1.0, 1.0), scatter=scatter).by_class) == [1.0]
 
 
 def test_the_mean_difference_keeps_no_square_matrix(rows: Rows, tmp_path: Path) -> None:
@@ -62,25 +62,12 @@ def test_the_mean_difference_keeps_no_square_matrix(rows: Rows, tmp_path: Path) 
     parts = [MeanDifference().partial_fit(X[part], y[part]) for part in (slice(0, 400), slice(400, 900))]
     streamed = fit_blocks(MeanDifference(), labelled_blocks(X, y, rows=100), checkpoint=tmp_path / "mean.npz")
     for rotation in (expected, parts[0].merge(parts[1]), streamed):
-        assert [group.scatter for group in rotation.moments_.groups.values()] == [None, None]
+        assert [group.scatter for group in rotation.moments_.by_class.values()] == [None, None]
         np.testing.assert_allclose(rotation.components_, expected.components_, atol=1e-12)
     fit_blocks(DensRay(1), labelled_blocks(X, y, rows=100), checkpoint=tmp_path / "densray.npz")
     with np.load(tmp_path / "mean.npz") as ours, np.load(tmp_path / "densray.npz") as control:
         assert not [name for name in ours.files if name.endswith("scatter")]
         assert [name for name in control.files if name.endswith("scatter")]
-
-
-def test_a_checkpoint_with_scatter_is_taken_up(rows: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Checkpoints of earlier versions hold the scatter of a mean difference too."""
-    X, y, _ = rows
-    path = tmp_path / "fit.npz"
-    with monkeypatch.context() as earlier:
-        earlier.setattr(MeanDifference, "moment_parts", MomentParts(scatter=True, squares=False))
-        fit_blocks(MeanDifference(), labelled_blocks(X[:400], y[:400], rows=100), checkpoint=path)
-    with np.load(path) as file:
-        assert [name for name in file.files if name.endswith("scatter")]
-    resumed = fit_blocks(MeanDifference(), labelled_blocks(X, y, rows=100), checkpoint=path)
-    np.testing.assert_allclose(resumed.components_, MeanDifference().fit(X, y).components_, atol=1e-12)
 
 
 def test_rows_far_from_the_origin_keep_their_mean_difference_in_float32(rows: Rows) -> None:

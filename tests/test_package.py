@@ -47,14 +47,13 @@ def test_importing_an_estimator_imports_little_beyond_scikit_learn():
     theirs = set(run(code.format("import sklearn.base, scipy.linalg")).split())
     more = {name for name in ours - theirs if name.partition(".")[0] != "densray"}
     assert len(more) <= 5, sorted(more)
-    assert len({name for name in ours if name.startswith("densray")}) <= 30
 
 
 def test_every_public_name_is_there():
     for name in densray.__all__:
         assert getattr(densray, name) is not None
     assert set(densray.__all__) <= set(dir(densray))
-    with pytest.raises(AttributeError, match="no attribute 'Densray'"):
+    with pytest.raises(AttributeError, match="Densray"):
         densray.Densray  # noqa: B018
 
 

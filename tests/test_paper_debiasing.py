@@ -9,8 +9,7 @@ import pytest
 
 from densray.cli.entry import run
 from densray.debiasing import AnchorGap
-from densray.paper import agreement, compare, comparison_table, published
-from densray.paper._tables import figure2, occupation_gaps, table3
+from densray.paper import agreement, compare, comparison_table, figure2, occupation_gaps, published, table3
 
 
 @pytest.fixture(scope="module")

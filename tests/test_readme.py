@@ -19,11 +19,10 @@ def blocks(language: str) -> list[str]:
 
 def test_the_example_runs_and_its_assertions_hold():
     (example,) = blocks("python")
-    assert len(example.strip().splitlines()) <= 18
     assert example.strip().splitlines()[-1].startswith("assert")
     names: dict[str, object] = {}
     exec(compile(example, "README.md", "exec"), names)
-    assert names["tau"] < 0.75  # a number of unseen words, not of the training
+    assert not set(names["rows"].names) & set(names["unseen"].names)  # the assertions are about unseen words
 
 
 def check_command(line: str) -> None:
@@ -83,4 +82,4 @@ def test_every_file_the_readme_names_is_there():
     named = re.findall(r"\]\(([^)]+)\)", README) + re.findall(r"`([A-Z][A-Z.a-z]*(?:/[\w.]+)?\.(?:md|cff))`", README)
     assert len(named) > 4
     for name in named:
-        assert (ROOT / name).exists(), name
+        assert name.startswith("https://") or (ROOT / name).exists(), name

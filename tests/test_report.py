@@ -6,6 +6,10 @@ import hashlib
 import io
 import json
 import re
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,7 +20,9 @@ import pytest
 from rich.console import Console
 
 import densray
+from densray import _version
 from densray.datasets import list_datasets
+from densray.errors import OutputError
 from densray.report import (
     Column,
     Figure,
@@ -35,6 +41,7 @@ from densray.report import (
     to_plain,
     to_terminal,
     typeset,
+    write_html,
 )
 
 THIRD = 1 / 3
@@ -146,7 +153,7 @@ def test_only_one_place_rounds_for_people() -> None:
 def test_counts_have_separators_and_seeds_do_not() -> None:
     table = Provenance.begin(seed=12345).finish(used=3881).table()
     shown = dict(tuple(row) for row in table.shown())
-    assert (shown["words used"], shown["seed"]) == ("3,881", "12345")
+    assert (shown["rows used"], shown["seed"]) == ("3,881", "12345")
 
 
 def test_a_page_sets_the_quotation_marks_of_a_message() -> None:
@@ -217,6 +224,37 @@ def test_provenance_names_versions_seed_and_seconds() -> None:
     assert {"densray", "python", "scipy", "scikit-learn"} <= set(plain["versions"])
     assert plain["seconds"] >= 0
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", plain["started"])
+
+
+def test_provenance_finds_its_versions_while_other_threads_edit_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    stopped = threading.Event()
+
+    def edit() -> None:
+        while not stopped.is_set():
+            sys.path.insert(0, "/no/such/folder")
+            time.sleep(0)
+            sys.path.remove("/no/such/folder")
+            time.sleep(0)
+
+    def look(_: int) -> Provenance:
+        monkeypatch.setattr(_version, "_versions", {}, raising=False)
+        return Provenance()
+
+    expected = Provenance().versions
+    editors = [threading.Thread(target=edit) for _ in range(2)]
+    for editor in editors:
+        editor.start()
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            assert all(each.versions == expected for each in threads.map(look, range(100)))
+    finally:
+        stopped.set()
+        sys.setswitchinterval(interval)
+        for editor in editors:
+            editor.join()
 
 
 @pytest.mark.parametrize(("size", "said"), [(1, "1 entry"), (2, "2 entries"), (None, "no digest")])
@@ -351,3 +389,13 @@ def test_every_word_of_the_data_sets_can_be_read_on_a_terminal(width: int) -> No
     assert max(map(len, lines)) <= width
     shown = {word for line in lines for word in line.split()}
     assert {word for row in rows for word in f"{row['name']} {row['title']} {row['licence']}".split()} <= shown
+
+
+def test_a_page_is_written_whole_and_replaces_no_file_unasked(tmp_path: Path) -> None:
+    path, table = tmp_path / "page.html", Table("Numbers", ["n"], [{"n": 1}])
+    write_html(table, path)
+    assert path.read_text(encoding="utf-8") == to_html(table)
+    with pytest.raises(OutputError, match="exists already"):
+        write_html(Table("Others", ["n"], [{"n": 2}]), path)
+    assert [each.name for each in tmp_path.iterdir()] == ["page.html"]
+    assert path.read_text(encoding="utf-8") == to_html(table)

@@ -10,15 +10,13 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
 
 from densray import Densifier, DensRay, Lexicon, LinearRotation, MeanDifference, WordSpace
-from densray.axes._frames import induce_frame
-from densray.axes._scoring import induce
-from densray.errors import DensRayError, LabelError, LexiconError, NotAdditiveError, TaskError, VectorError
+from densray.axes import Axis, induce
+from densray.errors import DensRayError, LabelError, NotAdditiveError, TaskError, VectorError
 from densray.rotations import Rotation
 
 da = pytest.importorskip("dask.array", reason="the extra 'dask' is not installed")
@@ -115,69 +113,20 @@ def test_a_vocabulary_is_scored_where_it_lies(googlenews: WordSpace, sentiment: 
     table.insert(0, "word", list(space.words))
     frame = dd.from_pandas(table, npartitions=6)
     here = induce(space, sentiment, method="mean-difference", n_resamples=20)
-    there = induce_frame(frame, sentiment, method="mean-difference", n_resamples=20)
-    assert hasattr(there, "__dask_graph__")
-    found = there.compute()
+    axis = Axis.fit(sentiment.align(space), "mean-difference", n_resamples=20)
+    found = frame.map_partitions(axis.score, meta=axis.score(table.iloc[:2])).compute()
     assert found["word"].tolist() == list(space.words)
     np.testing.assert_allclose(found["score"], here.scores.score, atol=1e-6)
     np.testing.assert_allclose(found["probability"], here.scores.probability, atol=1e-4)
-    np.testing.assert_allclose(found["standard_error"], here.scores.standard_error, rtol=0.2)
-    blocks = da.from_array(space.vectors, chunks=(700, -1))
-    array = induce_frame(blocks, sentiment, words=space.words, method="mean-difference", n_resamples=20).compute()
-    assert array["word"].tolist() == list(space.words)
-    np.testing.assert_allclose(array["score"], here.scores.score, atol=1e-6)
-    with pytest.raises(DensRayError, match="3 words for an array"):
-        induce_frame(blocks, sentiment, words=["a", "b", "c"])
-    with pytest.raises(LexiconError, match="none of the 1 words"):
-        induce_frame(frame, Lexicon({"qqqq": 1}))
-    with pytest.raises(DensRayError, match="no column 'word'"):
-        induce_frame(frame[["x0", "x1"]], sentiment)
-    with pytest.raises(TaskError, match="induce_frame"):
+    np.testing.assert_allclose(found["standard_error"], here.scores.standard_error, rtol=1e-4)
+    with pytest.raises(TaskError, match="map_partitions"):
         induce(frame, sentiment)  # type: ignore[arg-type]
 
 
 def test_unit_length_differences_name_the_forms_that_spread(rows: Rows) -> None:
     X, y = rows
-    with pytest.raises(DensRayError, match=r"Dask collection .*plain form .*sampled form .*n_partners"):
+    with pytest.raises(DensRayError, match=r"a Dask collection cannot do.*normalize_differences=False"):
         DensRay(normalize_differences=True).fit(da.from_array(X, chunks=700), y)
-
-
-@pytest.mark.parametrize("labels", ["classes", "rare", "scores"])
-def test_sampled_unit_differences_lie_within_their_error(labels: str, rows: Rows) -> None:
-    X, y = rows
-    if labels == "rare":
-        y = np.where(np.arange(3000) < 60, 1.0, -1.0)  # in the first block only
-        X = X + (y[:, None] > 0)
-    elif labels == "scores":
-        y = X[:, 0]
-    exact = DensRay(n_components=1, normalize_differences=True).fit(X, y).components_[0]
-    ratios = []
-    for seed in range(6):
-        sampled = DensRay(
-            n_components=1, normalize_differences=True, n_partners=256, sample_rows=900, random_state=seed
-        )
-        sampled.fit(da.from_array(X, chunks=(250, -1)), da.from_array(y, chunks=250))
-        assert sampled.axis_error_ is not None
-        assert sampled.axis_error_ < 0.3
-        ratios.append(float(np.linalg.norm(sampled.components_[0] - exact) / sampled.axis_error_))
-    assert 0.4 < np.sqrt(np.mean(np.square(ratios))) < 1.7
-
-
-def test_a_sample_sends_on_few_rows(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
-    from densray.rotations.blocks import BlockAccumulator
-
-    X, y = rows
-    sent: list[int] = []
-    gather = BlockAccumulator.gather
-
-    def counting(self: Any, *args: Any) -> Any:
-        found = gather(self, *args)
-        sent.append(sum(len(stratum.rows) for stratum in found.sample.strata.values()))
-        return found
-
-    monkeypatch.setattr(BlockAccumulator, "gather", counting)
-    DensRay(normalize_differences=True, n_partners=64, sample_rows=100).fit(da.from_array(X, chunks=(250, -1)), y)
-    assert 200 <= sum(sent) < 500  # of 3,000
 
 
 def test_few_blocks_are_held_at_a_time(rows: Rows) -> None:
@@ -203,15 +152,14 @@ def test_few_blocks_are_held_at_a_time(rows: Rows) -> None:
     assert loads == 60  # each once, for vectors and labels
 
 
-def test_equal_seeds_give_equal_axes_whatever_the_workers(rows: Rows) -> None:
+def test_the_axes_do_not_depend_on_the_workers(rows: Rows) -> None:
     X, y = rows
     blocks = da.from_array(X, chunks=(250, -1))
-    found = []
+    axes = []
     for scheduler in ("synchronous", "threads"):
         with dask.config.set(scheduler=scheduler):
-            rotation = DensRay(normalize_differences=True, n_partners=64, sample_rows=400, random_state=3)
-            found.append(rotation.fit(blocks, y).components_)
-    np.testing.assert_array_equal(*found)
+            axes.append(DensRay().fit(blocks, y).components_)
+    np.testing.assert_array_equal(*axes)
 
 
 def test_bad_collections_are_named(rows: Rows) -> None:

@@ -10,7 +10,7 @@ from densray import Densifier, DensRay
 from densray.errors import DensRayError, LabelError
 from densray.pairs import PairWeights
 from densray.rotations._densifier_solvers import SpreadObjective, ascend, polish
-from densray.rotations._input import read_labels
+from densray.rotations._labels import read_labels
 from oracles import densifier_objective
 
 

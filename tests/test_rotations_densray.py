@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -139,6 +140,16 @@ def test_one_class_so_far_is_not_an_axis(uneven):
         rotation.transform(X)
 
 
+def test_all_pairs_of_a_large_memory_map_are_refused(tmp_path: Path) -> None:
+    n_rows = 200_001
+    X = np.memmap(tmp_path / "rows", dtype=np.float32, mode="w+", shape=(n_rows, 2))
+    X[:] = np.random.default_rng(0).normal(size=(n_rows, 2)) + 1
+    y = np.arange(n_rows) % 2
+    with pytest.raises(DensRayError, match=r"memory map of 200,001 rows .* normalize_differences=False"):
+        DensRay(normalize_differences=True).fit(X, y)
+    assert DensRay(1).fit(X, y).components_.shape == (1, 2)
+
+
 def test_unit_length_differences_refuse_to_be_updated(uneven):
     X, y = uneven
     rotation = DensRay(normalize_differences=True)
@@ -147,7 +158,7 @@ def test_unit_length_differences_refuse_to_be_updated(uneven):
         rotation.partial_fit(X, y)
     with pytest.raises(NotAdditiveError, match="normalize_differences=True"):
         raise caught.value.__cause__
-    with pytest.raises(NotAdditiveError, match="merge was called"):
+    with pytest.raises(NotAdditiveError, match="which merge cannot do"):
         rotation.fit(X, y).merge(rotation)
 
 

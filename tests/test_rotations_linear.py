@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import pytest
+from scipy.linalg import eigh
 from sklearn.cross_decomposition import CCA
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.svm import SVC, SVR, LinearSVC
 
 from densray import LinearRotation, MeanDifference
-from densray.errors import DensRayError, LabelError, SignalWarning
-from densray.rotations import METHODS, _linear
-from densray.rotations._ridge import RIDGE_PENALTIES, log_prior, ridge_direction
+from densray.errors import DensRayError, LabelError, NotConvergedWarning, SignalWarning
+from densray.rotations import METHODS, RIDGE_PENALTIES, _linear, log_prior, make_rotation
+from densray.rotations._ridge import ridge_direction
 
 
 def cosine(a, b) -> float:
@@ -61,10 +62,10 @@ def test_ridge_takes_the_penalty_that_refitting_without_each_row_takes(scored, t
     np.testing.assert_allclose(coefficients, Ridge(alpha=penalty).fit(X, y).coef_, rtol=1e-8)
 
 
-def test_a_row_with_a_mass_is_left_out_whole(scored):
+def test_a_row_that_weighs_less_than_one_is_left_out_whole(scored):
     """The oracle: weighted fits without each row, and the weighted correlation of their scores with the labels."""
     X, y = (part[:25] for part in scored)
-    mass = np.where(np.arange(len(y)) % 3 == 0, 2.0, 0.5)
+    mass = np.where(np.arange(len(y)) % 3 == 0, 1.0, 0.5)
     mean, t = np.average(X, axis=0, weights=mass), y - np.average(y, weights=mass)
     spread = np.sum(mass[:, None] * (X - mean) ** 2) / len(y)
     scores = np.empty((len(y), RIDGE_PENALTIES.size))
@@ -76,7 +77,7 @@ def test_a_row_with_a_mass_is_left_out_whole(scored):
             scores[row, column] = model.coef_ @ (X[row] - left_out_mean)
     correlations = (mass * t) @ scores / np.sqrt((mass @ scores**2) * (mass @ t**2))
     expected = RIDGE_PENALTIES[most_probable(correlations, len(y), 1 / 4)]
-    coefficients, penalty = ridge_direction(X, y, None, two_classes=False, mass=mass)
+    coefficients, penalty = ridge_direction(X, y, mass, two_classes=False)
     assert penalty == pytest.approx(expected * spread)
     np.testing.assert_allclose(coefficients, Ridge(alpha=penalty).fit(X, y, sample_weight=mass).coef_, rtol=1e-8)
 
@@ -177,11 +178,22 @@ def test_liblinear_does_not_penalise_the_intercept_of_uneven_classes(sentiment_s
     assert cosine(LinearRotation("svm").fit(X[rows] + 0.3, y[rows]).components_[0], exact) >= 0.999
 
 
-def test_large_sets_are_solved_by_liblinear_and_small_ones_by_libsvm():
-    make = _linear.LINEAR_MODELS["svm"]
-    assert make is not None
-    assert type(make(_linear.LIBLINEAR_ROWS)).__name__ == "LinearSVC"
-    assert type(make(_linear.LIBLINEAR_ROWS - 1)).__name__ == "SVC"
+@pytest.mark.parametrize("name", ["svm", "svr"])
+def test_support_vectors_of_long_rows_end_with_a_warning_that_names_the_remedy(name):
+    """Rows of length 550 and labels that they do not tell apart: libsvm would run for hours."""
+    X = 100.0 * np.random.default_rng(0).normal(size=(200, 30))
+    y = np.where(np.arange(200) % 2, 1, -1)
+    with pytest.warns(NotConvergedWarning, match=rf"'{name}' has not converged .* unit length"):
+        rotation = LinearRotation(name).fit(X, y)
+    assert np.linalg.norm(rotation.components_[0]) == pytest.approx(1.0)
+
+
+def test_liblinear_that_does_not_converge_warns_in_the_same_words(monkeypatch):
+    monkeypatch.setattr(_linear, "LIBLINEAR_ROWS", 100)
+    monkeypatch.setattr(_linear, "LIBLINEAR_STEPS", 50)
+    X = 100.0 * np.random.default_rng(0).normal(size=(200, 30))
+    with pytest.warns(NotConvergedWarning, match=r"'svm' has not converged .* unit length"):
+        LinearRotation("svm").fit(X, np.where(np.arange(200) % 2, 1, -1))
 
 
 def test_every_linear_model_is_a_method_of_its_name():
@@ -308,3 +320,84 @@ def test_axes_beyond_the_signal_are_warned_of_and_complete_the_basis(googlenews)
         rotation = LinearRotation("svm", n_components=6).fit(found.X, found.y)
     np.testing.assert_allclose(rotation.components_ @ rotation.components_.T, np.eye(6), atol=1e-9)
     assert rotation.n_signal_axes_ == 2
+
+
+# Ridge is the mean difference, whitened
+
+
+@pytest.fixture(scope="module")
+def loud():
+    """A quiet concept in a space with loud directions; half of the words are positive."""
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(90) % 2 == 0, 1.0, -1.0)
+    X = rng.normal(size=(90, 6)) * [8.0, 4.0, 2.0, 1.0, 1.0, 1.0]
+    X[:, 5] += 1.5 * y
+    return X, y
+
+
+def pair_sums(X, charge):
+    """The matrices A and B of the quotient, pair by pair."""
+    A, B = np.zeros((2, X.shape[1], X.shape[1]))
+    for v in range(len(X)):
+        for w in range(len(X)):
+            outer = np.outer(X[v] - X[w], X[v] - X[w])
+            A -= charge[v] * charge[w] * outer
+            B += outer
+    return A, B
+
+
+@pytest.mark.parametrize("scores", [False, True])
+def test_ridge_spreads_unlike_pairs_most_for_the_spread_of_all_pairs(loud, scores):
+    X, classes = loud
+    y = X[:, 4] + 2 * classes if scores else classes
+    rotation = LinearRotation("ridge").fit(X, y)
+    A, B = pair_sums(X, y - y.mean())
+    best = eigh(A, B + 2 * len(X) * rotation.penalty_ * np.eye(6))[1][:, -1]
+    assert abs(rotation.components_[0] @ best) / np.linalg.norm(best) == pytest.approx(1.0, abs=1e-9)
+
+
+def test_a_quiet_concept_is_found_where_the_mean_difference_hears_the_loud_directions(loud):
+    X, y = loud
+    assert LinearRotation("ridge").fit(X, y).components_[0, 5] > MeanDifference().fit(X, y).components_[0, 5] + 0.05
+
+
+def test_auto_is_ridge_for_classes_and_scores(loud):
+    X, y = loud
+    for labels in (y, X[:, 2]):
+        auto, ridge = make_rotation("auto").fit(X, labels), make_rotation("ridge").fit(X, labels)
+        assert np.array_equal(auto.components_, ridge.components_)
+
+
+@pytest.mark.parametrize("estimator", ["logistic", "svm", "svr"])
+@pytest.mark.parametrize("offset", [100.0, 1000.0, 1e4])
+def test_the_axis_stays_where_rows_lie_far_off_the_origin(estimator: Any, offset: float) -> None:
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(200) % 2, 1, -1)
+    X = rng.normal(size=(200, 10)) + np.outer(y, np.eye(10)[0])
+    expected = LinearRotation(estimator).fit(X, y).components_[0]
+    assert LinearRotation(estimator).fit(X + offset, y).components_[0] @ expected > 1 - 1e-6
+
+
+@pytest.mark.parametrize("name", ["svm", "svr"])
+@pytest.mark.parametrize("solver_rows", [5000, 50])
+def test_a_support_vector_axis_that_is_solver_noise_is_named(name, solver_rows, monkeypatch):
+    """A rare class among the other: coefficients of zero are optimal, and libsvm and liblinear stop near them."""
+    monkeypatch.setattr(_linear, "LIBLINEAR_ROWS", solver_rows)
+    random = np.random.default_rng(2)
+    X, y = random.normal(size=(400, 5)), np.where(np.arange(400) < 4, 1.0, -1.0)
+    X[:4] = 0.01 * np.array([[1, 1, 0, 0, 0], [-1, 0, 1, 0, 0], [0, -1, -1, 1, 0], [0, 0, 0, -1, 0]])
+    for rows, labels in ((X, y), (np.vstack([X[:50], X[:50]]), np.repeat([1.0, -1.0], 50))):
+        with pytest.warns(SignalWarning, match=f"'{name}' predicts the labels .* no better than a constant"):
+            rotation = LinearRotation(name).fit(rows, labels)
+        assert rotation.n_signal_axes_ == 0
+
+
+@pytest.mark.parametrize("name", ["svm", "svr"])
+@pytest.mark.parametrize("scale", [1e-6, 1e-3, 1.0])
+def test_a_support_vector_axis_of_short_rows_is_no_noise(name, scale):
+    random = np.random.default_rng(3)
+    y = np.repeat([1.0, -1.0], 40)
+    X = scale * (random.normal(size=(80, 5)) + np.outer(y, [1.0, 0, 0, 0, 0]))
+    rotation = LinearRotation(name).fit(X, y)
+    assert rotation.components_[0, 0] > 0.8
+    assert rotation.n_signal_axes_ == 1

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from densray._leace import leace_beside
+from densray._leace import leace, leace_beside
 from densray.errors import TaskError
 from densray.states import (
     Continuations,
@@ -21,13 +21,15 @@ from densray.states import (
     evaluate_intervention,
     log_perplexity,
     read_states,
+    remove_concept,
     remove_preference,
     sentence_log_likelihoods,
     sweep_front,
     sweep_interventions,
 )
-from densray.states._evaluation import _compared, _halves, learn_changes, mark_front
-from densray.states._measures import Figure, _first_token, _slope, members_of, rank_correlation
+from densray.states._evaluation import _compared, _halves, mark_front
+from densray.states._measures import EffectMeasure, _first_token, _preserved, _slope, members_of, rank_correlation
+from densray.states._removal import learn_changes
 from tiny_models import N_BLOCKS, WIDTH, WORDS, make_model, make_tokenizer, torch, transformers
 
 TEXTS = ["the nurse said that she was tired", "the film is very good", "the doctor was never tired again"]
@@ -113,7 +115,8 @@ def test_prompts_are_read_with_what_is_known_and_their_groups(tmp_path):
     columns = {"text_column": "prompt", "label_column": "share", "group_column": "job"}
     found = Continuations.read(tmp_path / "asked.csv", " he", " she", **columns)
     assert (found.prompts, found.known) == (("the nurse", "a nurse", "a doctor"), [0.9, 0.9, 0.3])
-    assert found.group_numbers.tolist() == [1, 1, 0]
+    first, second, third = found.group_numbers
+    assert first == second != third
     with pytest.raises(TaskError, match="labels that are numbers"):
         Continuations.read(tmp_path / "asked.csv", " he", " she", text_column="prompt", label_column="job")
     (tmp_path / "one.csv").write_text("text,label\nthe nurse,1\n")
@@ -134,9 +137,7 @@ def every_test():
         stereotypes=PROMPTS,
         definitions=Continuations(PROMPTS.prompts, "he", "she", [0, 1, 0, 1]),
         pairs=[(TEXTS[0], TEXTS[1]), (TEXTS[1], TEXTS[2])],
-        probe_texts=probe_texts,
-        probe_labels=[text.split()[0] for text in probe_texts],
-        probe_groups=None,
+        probe=LabelledTexts(tuple(probe_texts), tuple(text.split()[0] for text in probe_texts)),
         others={"noun": LabelledTexts(tuple(probe_texts), tuple(text.split()[1] for text in probe_texts))},
     )
 
@@ -158,14 +159,55 @@ def test_every_part_is_measured_before_and_after_with_an_interval(model):
     assert result["perplexity"].after != pytest.approx(result["perplexity"].before, rel=1e-3)
     for row in result.rows_found:
         assert row.interval is not None
-    assert {row["measure"] for row in result.rows()} >= {"level", "CrowS-Pairs", "definitional prompts", "perplexity"}
-    assert result["noun: linear probe, layer 2"].part == "stayed"
+    assert {row["measure"] for row in result.rows()} >= {"level", "CrowS-Pairs", "perplexity"}
+    for measure in ("noun: linear probe, layer 2", "definitional prompts"):
+        assert result[f"{measure}, AUROC"].part == result[f"{measure}, correct answers"].part == "stayed"
     assert result.tables()[0].rows
     told = {row["what"]: row["value"] for row in result.provenance.table().rows}
     assert told["texts: held out"] == "3 entries"
-    assert "words used" not in told
+    assert "rows used" not in told
     with pytest.raises(KeyError):
         result["no such measure"]
+
+
+def answered(model, tokenizer):
+    """Return prompts that the model answers correctly, and an intervention that pushes every answer to "she"."""
+    ends = ("said that", "was", "is", "was very", "said he", "is never")
+    prompts = [f"{a} {b} {c}" for a in ("the", "a") for b in ("nurse", "doctor", "film") for c in ends]
+    asked = Continuations(prompts, "he", "she", [0.0] * len(prompts))
+    right = continuation_log_odds(model, tokenizer, asked) > 0
+    assert 5 < right.sum() < len(prompts) - 5  # control: both answers occur
+    he, she = (tokenizer(word)["input_ids"][0] for word in ("he", "she"))
+    push = (model.lm_head.weight[she] - model.lm_head.weight[he]).detach().numpy()
+    return replace(asked, known=right.astype(float).tolist()), Intervention("add", {2: LayerChange.along(push)}, 300.0)
+
+
+def test_answers_that_become_wrong_are_counted_although_their_order_stays(model):
+    tokenizer = make_tokenizer()
+    definitions, push = answered(model, tokenizer)
+    result = evaluate_intervention(model, tokenizer, push, InterventionTests(TEXTS, definitions=definitions))
+    row = result["definitional prompts, correct answers"]
+    assert row.before == 1.0
+    assert row.after == pytest.approx(1.0 - np.mean(definitions.known))  # every "he" became "she"
+    assert row.interval.low < row.after < row.interval.high
+    same = evaluate_intervention(model, tokenizer, push.at(1e-9), InterventionTests(TEXTS, definitions=definitions))
+    row = same["definitional prompts, correct answers"]
+    assert row.after == row.interval.high == 1.0
+    assert 0.85 < row.interval.low < 0.95  # 36 of 36 correct answers do not prove that all are
+    rows = np.array([[0.0, -3.0], [0.0, -2.5], [1.0, -2.0], [1.0, -1.0]])
+    correct, order = (figure.figure(rows) for figure in _preserved("definitions", rows, ""))
+    assert (correct, order) == (0.5, 1.0)
+
+
+def test_a_sweep_refuses_a_cheap_point_that_makes_answers_wrong(model):
+    tokenizer = make_tokenizer()
+    definitions, push = answered(model, tokenizer)
+    prompts = replace(definitions, known=np.random.default_rng(0).random(len(definitions.prompts)).tolist())
+    tests = InterventionTests(TEXTS * 2, stereotypes=prompts, definitions=definitions)
+    points, _ = sweep_interventions(model, tokenizer, {"push": push}, tests, strengths=(300.0, 0.0), at_most=1.0)
+    assert points[0].preserved < 0.85  # all that should be "he" are wrong
+    assert points[1].preserved == 1.0
+    assert [point.chosen for point in points] == [False, True]
 
 
 def test_the_front_holds_what_nothing_beats():
@@ -177,7 +219,7 @@ def test_the_cheapest_point_that_keeps_definitions_is_chosen():
     found = [(0.01, 0.30, 0.95), (0.04, 0.02, 0.92), (0.03, 0.01, 0.60), (0.20, 0.00, 1.00)]
     points = [SweepPoint((0,), 1.0, left, cost, kept) for left, cost, kept in found]
     assert choose_point(points) == 1  # the third is cheaper, but loses the definitions
-    assert choose_point(points, keep_at_least=0.5) == 2
+    assert choose_point(points, preserve_at_least=0.5) == 2
     assert choose_point(points, at_most=0.2) == 3
     assert choose_point(points[2:]) == 1  # none does both: 0.15 too much left against 0.3 too little kept
     without = [SweepPoint((0,), 1.0, left, cost) for left, cost, _ in found]
@@ -228,7 +270,7 @@ def test_prompts_of_one_group_are_halved_together(model):
 def test_prompts_of_one_group_are_resampled_together():
     values = np.column_stack([np.arange(6.0), [0.0, 0, 0, 1, 1, 1]])
     mean = lambda rows: float(rows[:, 1].mean())  # noqa: E731
-    alike = Figure("went", "level", values, mean, "", None, np.array([0, 0, 0, 1, 1, 1]))
+    alike = EffectMeasure("went", "level", values, mean, "", None, np.array([0, 0, 0, 1, 1, 1]))
     alone = replace(alike, groups=None)
     drawn = {len(set(np.round(row, 6))) for row in members_of(alike)}
     assert drawn == {3}
@@ -299,8 +341,9 @@ def test_a_preference_is_removed_layer_by_layer_and_what_is_kept_stays(model):
     texts = [f"{first} {second} {third}" for first in ["the", "a"] for second in ["film", "nurse", "doctor"]
              for third in ["is", "was", "said"]]  # fmt: skip
     kept = LabelledTexts(tuple(prompts[:18]), (1.0, 0.0) * 9)
-    made = remove_preference(model, tokenizer, asked, texts, layers=[2, 1], name="he or she")
-    keeping = remove_preference(model, tokenizer, asked, texts, layers=[1], keep=kept)
+    tests = InterventionTests(texts)
+    made, _ = remove_preference(model, tokenizer, asked, texts, layers=[2, 1], tests=tests, name="he or she")
+    keeping, _ = remove_preference(model, tokenizer, asked, texts, layers=[1], preserve=kept, tests=tests)
     assert made.layers == (1, 2)
 
     def covariance(change, given, labels, layer):
@@ -315,7 +358,7 @@ def test_a_preference_is_removed_layer_by_layer_and_what_is_kept_stays(model):
     before = covariance(nothing, kept.texts, kept.labels, 1)
     assert covariance(keeping, kept.texts, kept.labels, 1) == pytest.approx(before, abs=1e-6)
     assert covariance(made, kept.texts, kept.labels, 1) != pytest.approx(before, abs=1e-6)
-    assert remove_preference(model, tokenizer, asked, texts).layers == (2,)  # so few blocks have no fourth
+    assert remove_preference(model, tokenizer, asked, texts)[0].layers == (2,)  # so few blocks have no fourth
 
 
 def test_each_layer_learns_from_states_that_the_layers_before_it_have_changed(model):
@@ -344,10 +387,69 @@ def test_each_layer_learns_from_states_that_the_layers_before_it_have_changed(mo
     assert at_once[1].left == pytest.approx(found[1].left, abs=1e-6)
 
 
+def test_a_concept_is_removed_in_order_and_reported_on_texts_it_has_not_seen(model):
+    tokenizer = make_tokenizer()
+    ends = ["was tired", "is good", "is bad", "was never tired", "was very good", "said that"]
+    rows = [(f"{article} {who} {end}", article, f"{who} {end}") for who in ("nurse", "doctor", "film") for end in ends
+            for article in ("the", "a")]  # fmt: skip
+    texts = LabelledTexts(*map(tuple, zip(*rows, strict=True)))
+    removal, report = remove_concept(model, tokenizer, texts, tests=InterventionTests(TEXTS), layers=[2, 0, 1])
+    assert (removal.operation, removal.layers) == ("project", (0, 1, 2))
+    assert [row.measure for row in report.rows_found] == ["perplexity", "divergence"]
+    y = np.array([label == "the" for label in texts.labels])
+
+    def apart(change):
+        with change.applied(model):
+            states = read_states(model, tokenizer, texts.texts)
+        return [float(np.linalg.norm(states[n][y].mean(axis=0) - states[n][~y].mean(axis=0))) for n in (0, 1, 2)]
+
+    assert min(apart(removal.at(0.0))) > 0.01  # the control
+    assert max(apart(removal)) < 1e-4  # after every layer, also after those that the first one has changed
+    at_once = {layer: LayerChange.of(leace(np.asarray(read_states(model, tokenizer, texts.texts)[layer], np.float64), y))
+               for layer in (0, 1, 2)}  # fmt: skip
+    assert apart(Intervention("project", at_once))[2] > 1e-3  # learned on the unchanged model, it grows again
+    removal, report = remove_concept(model, tokenizer, texts, layers=[0], ordinary=TEXTS, random_state=1)
+    for kind in ("linear", "MLP"):
+        for layer in (0, 2):  # the changed one and the last
+            assert report[f"{kind} probe, layer {layer}"].before > 0.6
+    assert "linear probe" in report.summary
+    assert "perplexity" in report.summary
+    axis, _ = remove_concept(model, tokenizer, texts, layers=[1], method="mean-difference")
+    assert pytest.approx(axis.changes[1].right, abs=1e-6) == axis.changes[1].left.T
+    few = texts.only(range(4))
+    notes = remove_concept(model, tokenizer, few, layers=[1])[1].notes
+    assert any("Probes were not fitted" in note for note in notes)
+    assert any("No ordinary text was given" in note for note in notes)
+    assert not any("No ordinary" in note for note in report.notes)
+    with pytest.raises(TaskError, match="only 'leace' spares it"):
+        remove_concept(model, tokenizer, texts, method="ridge", ordinary=TEXTS)
+    with pytest.raises(TaskError, match="has 1 kinds of labels"):
+        remove_concept(model, tokenizer, texts.only(range(0, 12, 2)))
+    with pytest.raises(TaskError, match="two of each class"):
+        remove_concept(model, tokenizer, texts.only(range(2)))
+
+
+def test_the_level_is_removed_with_the_preference(model):
+    tokenizer, tests = make_tokenizer(), InterventionTests(TEXTS)
+    asked = PROMPTS.only([0, 1, 2])
+    plain = continuation_log_odds(model, tokenizer, asked)
+    removal, _ = remove_preference(model, tokenizer, asked, TEXTS, layers=[1, 2], tests=tests)
+    assert abs(plain.mean()) > 0.05  # the control
+    assert abs(continuation_log_odds(model, tokenizer, asked, removal).mean()) < 0.02
+    kept = LabelledTexts(
+        ("the nurse was", "a film is", "the film was", "a doctor said", "the doctor is"), (1, 0, 1, 0, 1)
+    )
+    keeping, _ = remove_preference(model, tokenizer, asked, TEXTS, layers=[1, 2], tests=tests, preserve=kept)
+    odds = continuation_log_odds(model, tokenizer, Continuations(kept.texts, "he", "she", kept.labels), keeping)
+    assert abs(odds[[0, 2, 4]].mean() + odds[[1, 3]].mean()) / 2 < 0.02  # the classes count alike
+
+
 def test_odds_of_templates_are_taken_about_their_means(model):
     tokenizer, texts = make_tokenizer(), ["the film is", "a nurse was", "the doctor said"]
     templates = [0, 0, 1, 1]
-    made = remove_preference(model, tokenizer, PROMPTS, texts, templates=templates, layers=[1])
+    made, _ = remove_preference(
+        model, tokenizer, PROMPTS, texts, templates=templates, layers=[1], tests=InterventionTests(texts)
+    )
     odds = continuation_log_odds(model, tokenizer, PROMPTS)
     within = odds - np.repeat([odds[:2].mean(), odds[2:].mean()], 2)
     with made.applied(model):
@@ -372,4 +474,6 @@ def test_a_removal_that_cannot_be_learned_is_told(model, changed, said):
 
 def test_what_is_kept_needs_two_classes(model):
     with pytest.raises(TaskError, match="two are needed"):
-        remove_preference(model, make_tokenizer(), PROMPTS, TEXTS, keep=LabelledTexts(("the film", "a nurse"), (1, 1)))
+        remove_preference(
+            model, make_tokenizer(), PROMPTS, TEXTS, preserve=LabelledTexts(("the film", "a nurse"), (1, 1))
+        )

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from densray.erasure import Erasure
-from densray.errors import FormatError, OutputError, TaskError
+from densray.affine import AffineMap
+from densray.errors import OutputError, PersistenceError, TaskError
 from densray.states import Intervention, LayerChange, States, find_blocks, generate_texts, model_checksum, read_states
+from densray.states._measures import generate_tokens
 from tiny_models import FAMILIES, N_BLOCKS, WIDTH, make_model, make_tokenizer, torch
 
 TEXTS = ["the nurse said that she was tired", "good film", "the doctor said that he was never tired again"]
@@ -75,13 +76,13 @@ def test_an_oblique_erasure_is_applied_as_it_is():
     generator = np.random.default_rng(2)
     left, right = generator.normal(size=(WIDTH, 1)), generator.normal(size=(1, WIDTH))
     right /= right @ left
-    erasure = Erasure("oblique", left, right, ORIGIN, np.zeros(WIDTH))
+    erasure = AffineMap("oblique", left, right, ORIGIN, np.zeros(WIDTH))
     model, tokenizer = make_model("gpt2"), make_tokenizer()
     plain = read_states(model, tokenizer, TEXTS)
     with Intervention.removing(plain, {1: erasure}).applied(model):
-        assert read_states(model, tokenizer, TEXTS)[1] == pytest.approx(erasure.erase(plain[1]), abs=1e-4)
+        assert read_states(model, tokenizer, TEXTS)[1] == pytest.approx(erasure.apply(plain[1]), abs=1e-4)
     with pytest.raises(TaskError, match="also shifts"):
-        LayerChange.of(Erasure("shift", left, right, ORIGIN, np.ones(WIDTH)))
+        LayerChange.of(AffineMap("shift", left, right, ORIGIN, np.ones(WIDTH)))
 
 
 @pytest.mark.parametrize("family", ["llama", "gpt2", "gemma"])
@@ -185,9 +186,9 @@ def test_a_file_says_what_is_to_be_done_and_fits_its_model_only(tmp_path: Path):
         pass
     for content in (b"", b"\x00" * 40, path.read_bytes()[:-10]):
         (tmp_path / "bad.safetensors").write_bytes(content)
-        with pytest.raises(FormatError):
+        with pytest.raises(PersistenceError):
             Intervention.load(tmp_path / "bad.safetensors")
-    with pytest.raises(FormatError, match="no such file"):
+    with pytest.raises(PersistenceError, match="no such file"):
         Intervention.load(tmp_path / "none.safetensors")
 
 
@@ -199,8 +200,41 @@ def test_a_control_vector_is_written_for_additions_only(tmp_path: Path):
     assert np.asarray(reader.tensors[0].data) == pytest.approx(2.0 * AXIS, abs=1e-5)
     with pytest.raises(TaskError, match="to project"):
         Intervention("project", {1: LayerChange.along(AXIS)}).save(tmp_path / "no.gguf")
+    with pytest.raises(TaskError, match="cannot change block 0"):
+        Intervention("add", {0: LayerChange.along(AXIS)}).save(tmp_path / "no.gguf")
+    assert not (tmp_path / "no.gguf").exists()
     with pytest.raises(TaskError, match="is needed"):
         steering.save(tmp_path / "mood.bin")
+
+
+def test_a_control_vector_is_read_back_and_steers_the_same(tmp_path: Path):
+    gguf = pytest.importorskip("gguf", reason="control vectors need gguf")
+    model = make_model("llama")
+    steering = Intervention(
+        "add", {1: LayerChange.along(AXIS), 2: LayerChange.along(ORIGIN)}, 2.0, skip_first=False, model="tiny"
+    )
+    loaded = Intervention.load(steering.save(tmp_path / "mood.gguf"))
+    assert (loaded.operation, loaded.layers, loaded.model, loaded.skip_first) == ("add", (1, 2), "tiny", False)
+    with steering.applied(model):
+        expected = logits(model)
+    with loaded.applied(model):
+        assert logits(model) == pytest.approx(expected, abs=1e-5)
+    content = (tmp_path / "mood.gguf").read_bytes()
+    for number, broken in enumerate((b"", b"GGUF", content[:100], content[:-50])):
+        (tmp_path / f"{number}.gguf").write_bytes(broken)
+        with pytest.raises(PersistenceError):
+            Intervention.load(tmp_path / f"{number}.gguf")
+    for architecture, name in (("llama", "direction.1"), ("controlvector", "direction.0"), ("controlvector", "weight")):
+        writer = gguf.GGUFWriter(tmp_path / "other.gguf", architecture)
+        writer.add_tensor(name, AXIS.astype(np.float32))
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_tensors_to_file()
+        writer.close()
+        with pytest.raises(PersistenceError):
+            Intervention.load(tmp_path / "other.gguf")
+    with pytest.raises(PersistenceError, match="no such file"):
+        Intervention.load(tmp_path / "none.gguf")
 
 
 def classes(n_layers=9, count=60):
@@ -213,11 +247,7 @@ def classes(n_layers=9, count=60):
 
 def test_an_intervention_is_fitted_to_the_classes_of_texts():
     states, y = classes()
-    removal = Intervention.fit(states)
-    assert (removal.operation, removal.layers) == ("project", (6,))  # of the last third every second, not the last
-    change, X = removal.changes[6], np.asarray(states[6])
-    erased = X - (X - change.origin) @ change.left @ change.right
-    assert np.linalg.norm(erased[y > 0].mean(axis=0) - erased[y < 0].mean(axis=0)) < 1e-3
+    X = np.asarray(states[6])
     for method in ("ridge", "mean-difference"):
         clamp = Intervention.fit(states, operation="clamp", method=method, strength=0.5)
         assert clamp.layers == (6,)
@@ -227,13 +257,17 @@ def test_an_intervention_is_fitted_to_the_classes_of_texts():
         assert read[y < 0].mean() == pytest.approx(-0.5, abs=1e-3)
     assert Intervention.fit(states, 1 - y, operation="add", layers=[2]).layers == (2,)
     assert Intervention.fit(States.of_arrays([X], states.texts).labelled(y)).layers == (0,)
-    with pytest.raises(TaskError, match="60 labels of 1 kinds"):
+    with pytest.raises(TaskError, match="use remove_concept"):
+        Intervention.fit(states, operation="project")
+    with pytest.raises(TaskError, match="1 distinct values; two classes"):
         Intervention.fit(states, np.ones(60))
-    with pytest.raises(TaskError, match="0 labels of 0 kinds"):
+    with pytest.raises(TaskError, match="no layer"):
+        Intervention.fit(states, layers=[])
+    with pytest.raises(TaskError, match="no labels"):
         Intervention.fit(States.of_arrays([X], states.texts))
     with pytest.raises(TaskError, match="layer 9 is not among"):
         Intervention.fit(states, layers=[9])
-    with pytest.raises(TaskError, match="'leace' removes"):
+    with pytest.raises(TaskError, match="'leace' only removes"):
         Intervention.fit(states, operation="add", method="leace")
 
 
@@ -250,6 +284,26 @@ def test_texts_are_generated_under_an_intervention_and_without():
     assert generate_texts(model, tokenizer, prompts, steered.at(0.0), max_new_tokens=6) == plain
     with pytest.raises(TaskError, match="does not generate"):
         generate_texts(make_model("bert"), tokenizer, prompts)
+
+
+def test_prompts_generate_together_what_they_generate_alone():
+    model, tokenizer = make_model("llama"), make_tokenizer()
+    prompts = ["the nurse said that", "a", "the doctor said that", "the film", "a nurse was good"]
+    steered = Intervention("add", {1: LayerChange.along(AXIS)}, 5.0)
+    for change in (None, steered):
+        together = generate_texts(model, tokenizer, prompts, change, max_new_tokens=6)
+        alone = [generate_texts(model, tokenizer, [each], change, max_new_tokens=6)[0] for each in prompts]
+        assert together == alone
+
+
+def test_a_text_that_ends_early_is_cut_there_when_others_go_on():
+    model, tokenizer = make_model("llama"), make_tokenizer()
+    prompts = ["the nurse said that", "the doctor said that", "a film was good"]
+    alone = [generate_tokens(model, tokenizer, [each], max_new_tokens=8)[0][1] for each in prompts]
+    model.generation_config.eos_token_id = alone[0][2]  # the first text ends after its third token at the latest
+    alone = [generate_tokens(model, tokenizer, [each], max_new_tokens=8)[0][1] for each in prompts]
+    assert len(alone[0]) <= 3
+    assert [new for _, new in generate_tokens(model, tokenizer, prompts, max_new_tokens=8)] == alone
 
 
 def test_bad_interventions_are_named():

@@ -7,7 +7,7 @@ import pytest
 
 from densray.errors import TaskError
 from densray.report import to_json
-from densray.states import States, compare_layers
+from densray.states import Continuations, Intervention, States, compare_layers
 
 
 def planted(strengths, n_groups=40, width=16, seed=0, group_noise=0.0):
@@ -41,20 +41,20 @@ def test_the_planted_layer_is_chosen_inside_the_folds():
 
 
 def test_without_a_concept_the_chosen_layer_reads_at_chance():
-    """The best of twenty layers looks good with hindsight; the layer chosen inside the folds does not."""
+    """The best of ten layers looks good with hindsight; the layer chosen inside the folds does not."""
     hindsight, honest, p_values, p_of_best = [], [], [], []
-    for seed in range(6):
-        states, y, groups = planted([0.0] * 20, seed=seed)
+    for seed in range(6, 18):
+        states, y, groups = planted([0.0] * 10, seed=seed)
         result = compare_layers(states, y, groups=groups, methods=["mean-difference"], n_permutations=99)
         hindsight.append(max(score.auc for score in result.scores))
         honest.append(result.chosen[0].auc)
-        p_values += [score.p_value for score in result.scores]
+        p_values.append([score.p_value for score in result.scores])
         p_of_best.append(result.chosen[0].p_value)
-    assert np.mean(hindsight) > 0.58
+    assert np.mean(hindsight) > 0.56
     assert abs(np.mean(honest) - 0.5) < 0.06
     assert 0.01 <= np.mean(np.array(p_values) <= 0.05) <= 0.10
-    assert np.min(p_of_best) > 0.02  # though the best of twenty p is smaller than that
-    assert np.min(p_values) <= 0.02
+    assert np.mean(np.array(p_of_best) <= 0.05) <= 0.25
+    assert np.mean(np.min(p_values, axis=1)) < np.mean(p_of_best) / 2  # the smallest p of ten is no p-value
 
 
 def test_every_text_has_a_score_of_an_axis_that_has_not_seen_it():
@@ -64,25 +64,25 @@ def test_every_text_has_a_score_of_an_axis_that_has_not_seen_it():
     assert result.ends == ("boy", "man")
     assert result.n_groups == 40
     rows = result.ranked_texts(states, 1, "mean-difference")
-    assert [row["held_out"] for row in rows] == sorted((row["held_out"] for row in rows), reverse=True)
-    assert np.mean([row["right"] for row in rows]) > 0.95
+    assert [row["rank"] for row in rows] == sorted((row["rank"] for row in rows), reverse=True)
+    assert np.mean([row["correct"] for row in rows]) > 0.95
     assert rows[0]["label"] == "man"
-    assert abs(np.mean([row["right"] for row in result.ranked_texts(states, 0, "mean-difference")]) - 0.5) < 0.2
+    assert abs(np.mean([row["correct"] for row in result.ranked_texts(states, 0, "mean-difference")]) - 0.5) < 0.2
     assert abs(result.axes[1, "mean-difference"][0]) > 0.9
-    assert "held_out" not in result.to_dict()
+    assert "held_out_ranks" not in result.to_dict()
     with pytest.raises(TaskError, match="no axis was fitted"):
         result.ranked_texts(states, 7, "ridge")
-    with pytest.raises(TaskError, match="hold no labels"):
+    with pytest.raises(TaskError, match="no labels"):
         compare_layers(planted([1.0])[0])
 
 
 def test_a_group_is_held_out_whole():
     """Rows of one group are copies: whoever splits them reads the copies, not the concept."""
     generator = np.random.default_rng(0)
-    groups = np.repeat(np.arange(30), 4)
-    y = np.repeat(generator.permutation([1, -1] * 15), 4)
-    rows = np.repeat(generator.normal(size=(30, 60)), 4, axis=0) + 0.01 * generator.normal(size=(120, 60))
-    states = States.of_arrays([rows], [f"text {number}" for number in range(120)])
+    groups = np.repeat(np.arange(100), 3)
+    y = np.repeat(generator.permutation([1, -1] * 50), 3)
+    rows = np.repeat(generator.normal(size=(100, 120)), 3, axis=0) + 0.01 * generator.normal(size=(300, 120))
+    states = States.of_arrays([rows], [f"text {number}" for number in range(300)])
     apart = compare_layers(states, y, groups=groups, methods=["ridge"], n_permutations=99).scores[0]
     mixed = compare_layers(states, y, methods=["ridge"], n_permutations=99).scores[0]
     assert mixed.auc > 0.95
@@ -115,9 +115,54 @@ def test_bad_labels_and_groups_are_named():
         compare_layers(states, y[:-1])
     with pytest.raises(TaskError, match="two classes"):
         compare_layers(states, np.zeros(len(y)))
-    with pytest.raises(TaskError, match="groups are given"):
+    with pytest.raises(TaskError, match="2 groups are given for 8 texts"):
         compare_layers(states, y, groups=[1, 2])
-    with pytest.raises(TaskError, match="one group"):
+    with pytest.raises(TaskError, match="at least two of each"):
         compare_layers(states, y, groups=[1] * len(y))
-    with pytest.raises(TaskError, match="one class only"):
+    with pytest.raises(TaskError, match="at least two of each"):
         compare_layers(states, y, groups=(y > 0).astype(int), folds=2)
+
+
+def test_texts_whose_group_is_none_stand_alone():
+    states, y, groups = planted([0.0, 3.0])
+    options = {"methods": ["ridge"], "n_permutations": 19}
+    alone = compare_layers(states, y, groups=[None] * len(y), **options)
+    each = compare_layers(states, y, groups=list(range(len(y))), **options)
+    assert alone.n_groups == each.n_groups == len(y)
+    some = [None, None, *groups[2:]]
+    assert compare_layers(states, y, groups=some, **options).n_groups == len(set(groups)) + 1
+    assert Intervention.fit(states, y, operation="add", groups=some, layers=[1]).layers == (1,)
+    prompts = Continuations(["a", "b", "c"], " he", " she", [1.0, 0.0, 1.0], ["x", None, None])
+    assert len(set(prompts.group_numbers.tolist())) == 3
+
+
+def test_a_signal_in_one_layer_is_chosen_there():
+    states, y, groups = planted([0.0, 0.0, 2.0, 0.0])
+    result = compare_layers(states, y, groups=groups, methods=["ridge"], n_permutations=19)
+    assert result.chosen[0].layer == 2
+    assert set(result.chosen[0].layers) == {2}
+    control = compare_layers(states, y, groups=groups, methods=["ridge"], layers=[0, 1, 3], n_permutations=19)
+    assert control.chosen[0].auc < 0.75
+
+
+def test_two_folds_choose_no_layer():
+    states, y, groups = planted([0.0, 2.0])
+    result = compare_layers(states, y, groups=groups, methods=["ridge"], folds=2, n_permutations=9)
+    assert (result.n_folds, result.chosen) == (2, ())
+    assert any("three folds" in note for note in result.tables()[0].notes)
+    three = compare_layers(states, y, groups=groups, methods=["ridge"], folds=3, n_permutations=9)
+    assert len(three.chosen) == 1
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_intervals_over_few_unequal_groups_contain_their_estimate(seed):
+    """Eight groups of 2 to 16 texts."""
+    generator = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(8), [2, 2, 4, 4, 6, 8, 12, 16])
+    y = np.tile([1, -1], len(groups) // 2)
+    rows = generator.normal(size=(8, 10))[groups] + generator.normal(size=(len(groups), 10))
+    rows[:, 0] += 0.5 * y
+    states = States.of_arrays([rows, rows[:, ::-1] * 0.5], [f"text {number}" for number in range(len(groups))])
+    result = compare_layers(states, y, groups=groups, methods=["ridge", "mean-difference"], n_permutations=9)
+    for score in (*result.scores, *result.chosen):
+        assert score.interval.low <= score.auc <= score.interval.high

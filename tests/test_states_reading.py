@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from densray.errors import DensRayError, FormatError, MissingExtraError, OutputError, TaskError
+from densray.errors import DensRayError, MissingExtraError, OutputError, PersistenceError, TaskError
 from densray.states import (
     LabelledTexts,
     States,
@@ -20,6 +20,7 @@ from densray.states import (
     model_checksum,
     read_states,
     read_tokens,
+    weight_differences,
 )
 from densray.states import _reading as reading
 from densray.states import _storage as storage
@@ -112,7 +113,7 @@ def test_an_interrupted_run_goes_on_to_the_same_bits(tmp_path: Path, monkeypatch
 
     with pytest.raises(StoppedError):
         read_states(model, tokenizer, TEXTS, out=tmp_path / "half", dtype=dtype, progress=stop)
-    with pytest.raises(FormatError, match="4 of 5 texts"):
+    with pytest.raises(PersistenceError, match="4 of 5 texts"):
         States.open(tmp_path / "half")
     steps = []
     again = read_states(
@@ -135,13 +136,16 @@ def test_a_folder_of_other_states_is_refused(tmp_path: Path):
         read_states(model, tokenizer, TEXTS, out=tmp_path / "states", pool="mean")
     with pytest.raises(OutputError, match="texts"):
         read_states(model, tokenizer, TEXTS[:2], out=tmp_path / "states")
+    for other in (make_model("gpt2").to(torch.bfloat16), make_model("llama")):
+        with pytest.raises(OutputError, match="weights of the model"):
+            read_states(other, tokenizer, TEXTS, out=tmp_path / "states")
     (tmp_path / "states" / "layer-001.rows").write_bytes(b"")
-    with pytest.raises(FormatError, match="damaged"):
+    with pytest.raises(PersistenceError, match="damaged"):
         States.open(tmp_path / "states")
-    with pytest.raises(FormatError, match="no hidden states"):
+    with pytest.raises(PersistenceError, match="no hidden states"):
         States.open(tmp_path)
     (tmp_path / "states.json").write_text(json.dumps({"format": 3}))
-    with pytest.raises(FormatError, match="not the header"):
+    with pytest.raises(PersistenceError, match="not the header"):
         States.open(tmp_path)
 
 
@@ -285,8 +289,16 @@ class TestTextsInFiles:
             assert found == LabelledTexts(("Good, I said.", "Bad."), (1.0, 0.0), ("a", "b")), name
         (tmp_path / "t.txt").write_text("Good, I said.\nBad.\n\n", encoding="utf-8")
         assert LabelledTexts.read(tmp_path / "t.txt") == LabelledTexts(("Good, I said.", "Bad."))
+
+    def test_states_take_the_labels_of_a_file(self, tmp_path: Path):
+        states = States.of_arrays([np.eye(2)], ["one", "two"])
         (tmp_path / "labels.txt").write_text("true\nfalse\n", encoding="utf-8")
-        assert LabelledTexts.read_labels(tmp_path / "labels.txt") == (("true", "false"), None)
+        assert states.read_labels(tmp_path / "labels.txt").labels == ("true", "false")
+        (tmp_path / "labels.csv").write_text("truth,city\n1,Rome\n0,Rome\n", encoding="utf-8")
+        read = states.read_labels(tmp_path / "labels.csv", label_column="truth", group_column="city")
+        assert (read.labels, read.groups) == ((1.0, 0.0), ("Rome", "Rome"))
+        with pytest.raises(TaskError, match="no column 'label'"):
+            states.read_labels(tmp_path / "labels.csv")
 
     @pytest.mark.parametrize(
         ("name", "content", "said"),
@@ -319,7 +331,7 @@ class TestTextsInFiles:
             read_states(model, tokenizer, TEXTS, labels=[1, 0])
         for content in ("{", '{"labels": [1], "groups": null}'):
             (tmp_path / "s" / "labels.json").write_text(content)
-            with pytest.raises(FormatError, match=r"labels\.json"):
+            with pytest.raises(PersistenceError, match=r"labels\.json"):
                 States.open(tmp_path / "s")
 
 
@@ -333,10 +345,27 @@ class TestLoading:
         loaded = load_model(tmp_path, device="cpu")
         assert type(loaded.model) is type(model)
         assert loaded.name == str(tmp_path.resolve())
-        assert model_checksum(loaded.model) == model_checksum(model)
+        assert weight_differences(loaded.model, model_checksum(model)) == ""
         assert capfd.readouterr() == ("", "")  # no bars and remarks of other libraries
         again = read_states(loaded.model, loaded.tokenizer, TEXTS)
         assert np.array_equal(again[1], read_states(model, tokenizer, TEXTS)[1])
+
+    @pytest.mark.parametrize("family", ["llama", "qwen2-vl"])
+    def test_a_model_is_loaded_in_a_precision_and_spread_over_devices(self, tmp_path: Path, family):
+        pytest.importorskip("accelerate", reason="a device map needs accelerate")
+        model, tokenizer = make_model(family), make_tokenizer()
+        model.save_pretrained(tmp_path)
+        tokenizer.save_pretrained(tmp_path)
+        expected = read_states(model, tokenizer, TEXTS)
+        half = load_model(tmp_path, dtype="bfloat16", device="cpu")
+        assert {values.dtype for values in half.model.parameters()} == {torch.bfloat16}
+        assert weight_differences(half.model, expected.checksum) == ""
+        spread = load_model(tmp_path, device_map="cpu")
+        assert read_states(spread.model, spread.tokenizer, TEXTS)[1] == pytest.approx(expected[1], abs=1e-5)
+        with pytest.raises(TaskError, match="both given"):
+            load_model(tmp_path, device="cpu", device_map="auto")
+        with pytest.raises(TaskError, match="dtype 'half-ish' is given"):
+            load_model(tmp_path, dtype="half-ish")
 
     def test_what_is_no_model_is_named(self, tmp_path: Path, monkeypatch):
         (tmp_path / "model.bin").write_bytes(b"x")
@@ -371,14 +400,75 @@ def test_a_layer_is_a_space():
         States.of_arrays([np.eye(3)], ["one"])
 
 
-def test_the_checksum_tells_models_apart_and_survives_precision():
-    model = make_model("llama")
-    assert model_checksum(model) == model_checksum(make_model("llama"))
-    half = make_model("llama").to(torch.bfloat16)
-    assert model_checksum(half) == model_checksum(make_model("llama").to(torch.bfloat16).float())
-    with torch.no_grad():
-        next(model.parameters())[0, 0] += 1.0
-    assert model_checksum(model) != model_checksum(make_model("llama"))
+def test_a_layer_becomes_rows_with_the_stored_labels_and_groups(tmp_path: Path):
+    labels, groups = ["low", "high", "low", "high", "low"], list("aabbc")
+    states = read_states(
+        make_model("gpt2"), make_tokenizer(), TEXTS, out=tmp_path / "moods", labels=labels, groups=groups
+    )
+    rows = States.open(tmp_path / "moods").rows(1)
+    assert np.array_equal(rows.X, states[1])
+    assert rows.names == tuple(TEXTS)
+    assert rows.class_names == ("high", "low")
+    assert rows.y.tolist() == [1, -1, 1, -1, 1]
+    assert [members.tolist() for members in rows.members] == [[0, 1], [2, 3], [4]]
+    assert (rows.concept, rows.locations.tolist()) == ("moods", [0, 1, 2, 3, 4])
+    assert np.array_equal(rows.background[rows.locations], rows.X)
+
+
+def test_rows_take_other_labels_and_proposed_groups():
+    texts = ["the film is good", "the film is bad", "a nurse was never tired again", "very"]
+    states = States.of_arrays([np.random.default_rng(0).normal(size=(4, 3))], texts)
+    rows = states.rows(0, [0.1, 0.2, 0.3, 0.4], "proposed")
+    assert rows.y.tolist() == [0.1, 0.2, 0.3, 0.4]
+    assert rows.groups is not None
+    assert rows.groups[0] == rows.groups[1] != rows.groups[2]
+    with pytest.raises(TaskError, match="no labels"):
+        states.rows(0)
+    with pytest.raises(TaskError, match="3 labels are given for 4 texts"):
+        states.rows(0, [1, 0, 1])
+    with pytest.raises(TaskError, match="layer 7"):
+        states.rows(7, [1, 0, 1, 0])
+
+
+class TestChecksum:
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+    def test_the_same_weights_are_recognised_in_every_precision(self, dtype):
+        checksum = model_checksum(make_model("llama"))
+        assert weight_differences(make_model("llama").to(dtype), checksum) == ""
+        rounded = make_model("llama").to(dtype)
+        assert weight_differences(make_model("llama"), model_checksum(rounded)) == ""
+        assert weight_differences(rounded.float(), model_checksum(make_model("llama").to(dtype))) == ""
+
+    def test_every_single_weight_counts(self):
+        checksum = model_checksum(make_model("llama"))
+        generator = np.random.default_rng(0)
+        names = [name for name, _ in make_model("llama").model.named_parameters()]
+        for name in generator.choice(names, 8, replace=False):
+            model = make_model("llama")
+            values = model.model.get_parameter(str(name))
+            values.data.view(-1)[generator.integers(values.numel())] += 1e-3
+            differences = weight_differences(model, checksum)
+            assert "1 of its 29 tensors differ" in differences
+            assert name in differences
+
+    @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+    def test_a_weight_changed_by_ten_is_noticed_in_another_precision(self, dtype):
+        checksum = model_checksum(make_model("llama"))
+        model = make_model("llama").to(dtype)
+        model.model.layers[1].mlp.down_proj.weight.data[3, 4] += 10.0
+        assert "layers.1.mlp.down_proj.weight" in weight_differences(model, checksum)
+
+    def test_two_rows_exchanged_are_noticed(self):
+        checksum, model = model_checksum(make_model("llama")), make_model("llama")
+        weights = model.model.embed_tokens.weight.data
+        weights[[0, 1]] = weights[[1, 0]]
+        assert "embed_tokens.weight" in weight_differences(model, checksum)
+
+    def test_another_architecture_has_other_names(self):
+        checksum = model_checksum(make_model("llama"))
+        assert "other names or shapes" in weight_differences(make_model("gpt2"), checksum)
+        with pytest.raises(TaskError, match="not a checksum"):
+            weight_differences(make_model("gpt2"), "0123456789abcdef")
 
 
 def test_every_error_is_of_the_family():

@@ -145,3 +145,25 @@ def test_states_are_read_at_sixty_percent_of_the_bare_pass_and_in_flat_memory():
     assert found["texts"] == 100_000
     assert found["bare_seconds"] / found["read_seconds"] >= 0.6
     assert max(found["resident_bytes"]) <= 1.01 * min(found["resident_bytes"])
+
+
+def test_the_page_says_how_many_answers_stay_correct_without_the_level():
+    docs = SCRIPTS.parent / "docs"
+    before, after = (
+        json.loads((docs / "states_levels.json").read_text())[name] for name in ("nothing", "pairs preserved")
+    )
+    counts = []
+    for template, odds in before["answers"].items():
+        right = np.tile([True, False], len(odds) // 2)
+        was, stays = ((np.array(found["answers"][template]) > 0) == right for found in (before, after))
+        counts.append((was.sum(), (was & stays).sum()))
+    assert np.sum(counts, axis=0).tolist() == [94, 94]
+    page = (docs / "language-models.md").read_text("utf-8")
+    cost = 100 * np.expm1(after["loss"] - before["loss"])
+    for figure in (
+        f"−{-before['rho']:.2f} to −{-after['rho']:.2f}",
+        f"by {cost:.1f} %",
+        f"+{after['level']:.2f}",
+        "all 94",
+    ):
+        assert figure in page

@@ -18,6 +18,7 @@ from densray.cli.entry import run  # noqa: E402
 from densray.states import (  # noqa: E402
     Continuations,
     Intervention,
+    LabelledTexts,
     compare_layers,
     continuation_log_odds,
     evaluate_intervention,
@@ -25,6 +26,7 @@ from densray.states import (  # noqa: E402
     load_model,
     read_states,
     read_tokens,
+    remove_concept,
 )
 from densray.states import InterventionTests as Judged  # noqa: E402  pytest would take its name for tests
 
@@ -87,7 +89,8 @@ def test_gender_is_read_on_occupations_held_out(states):
 
 def test_an_identity_changes_nothing_and_an_erased_axis_is_gone(loaded, states):
     model, tokenizer = loaded.model, loaded.tokenizer
-    removal = Intervention.fit(states, layers=[LAYER], method="mean-difference")
+    given, tests = LabelledTexts(tuple(TEXTS), tuple(LABELS), tuple(GROUPS)), Judged(TEXTS[:2])
+    removal, _ = remove_concept(model, tokenizer, given, layers=[LAYER], method="mean-difference", tests=tests)
     plain = read_states(model, tokenizer, TEXTS[:4], layers=[LAYER])[LAYER]
     with removal.at(0.0).applied(model):
         assert np.array_equal(read_states(model, tokenizer, TEXTS[:4], layers=[LAYER])[LAYER], plain)
@@ -110,7 +113,8 @@ def test_the_level_of_he_and_she_moves_with_the_direction(loaded, states):
 
 def test_a_removal_is_judged_and_texts_are_generated_under_it(loaded, states):
     model, tokenizer = loaded.model, loaded.tokenizer
-    removal = Intervention.fit(states, layers=[24, LAYER, 28])
+    given = LabelledTexts(tuple(TEXTS), tuple(LABELS), tuple(GROUPS))
+    removal, _ = remove_concept(model, tokenizer, given, layers=[24, LAYER, 28], tests=Judged(TEXTS[:2]))
     texts = ["The weather was fine, and we walked to the river.", "He wrote a letter to his friend in London."]
     result = evaluate_intervention(model, tokenizer, removal, Judged(texts, stereotypes=PROMPTS))
     assert result["perplexity"].after == pytest.approx(result["perplexity"].before, rel=0.5)
@@ -126,10 +130,15 @@ def test_a_removal_is_judged_and_texts_are_generated_under_it(loaded, states):
 def test_the_commands_run_on_real_weights(loaded, states, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("densray.states.load_model", lambda *_, **__: loaded)  # once is enough
     (tmp_path / "texts.csv").write_text("text,label\n" + "\n".join(map(",".join, zip(TEXTS[:4], LABELS, strict=False))))
-    assert run(["states", loaded.name, str(tmp_path / "texts.csv"), "-o", str(tmp_path / "s"), "--layers", "-1"]) == 0
+    assert (
+        run(["model", "read", loaded.name, str(tmp_path / "texts.csv"), "-o", str(tmp_path / "s"), "--layers", "-1"])
+        == 0
+    )
     assert "4 texts, 1 layer, 576 dimensions" in capsys.readouterr().out
-    asked = ["intervene", loaded.name, str(states.folder), "--add", "--strength", "-1", "--layers", str(LAYER)]
-    prompt = ["--generate", "The driver said that", "--max-new-tokens", "4"]
-    assert run([*asked, "-m", "mean-difference", *prompt, "--json"]) == 0
-    (made,) = json.loads(capsys.readouterr().out)["generated"]
-    assert made["after"].split()[0] == "he"
+    rows = [",".join(row) for row in zip(TEXTS, LABELS, GROUPS, strict=True)]
+    (tmp_path / "all.csv").write_text("\n".join(["text,label,group", *rows]))
+    asked = ["model", "remove", loaded.name, str(tmp_path / "all.csv"), "--layers", str(LAYER), "--json"]
+    assert run([*asked, "--generate", "The driver said that", "--max-new-tokens", "4"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert len(answer["generated"]) == 1
+    assert "perplexity" in answer["evaluation"]["summary"]

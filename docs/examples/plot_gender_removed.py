@@ -9,7 +9,8 @@ from densray import DensRay, figures, load_space
 from densray.datasets import load_lexicon, load_word_list
 
 space = load_space("googlenews-26k").normalized()
-X, y, words, missing = load_lexicon("gender").align(space)
+rows = load_lexicon("gender").align(space)
+X, y = rows.X, rows.y
 rotation = DensRay(normalize_differences=True).fit(X, y)
 without = space.erased(rotation)
 print(

@@ -21,5 +21,7 @@ seeds = {
     ]
     for name, label in ends.items()
 }
-chart = figures.score_histogram(induced.scores.score, seeds, axis="sentiment")
+chart = figures.score_histogram(
+    induced.scores.score, seeds, axis="sentiment", neutral=induced.even_odds
+)
 print(f"{len(space):,} words; even odds lie at {induced.even_odds:.3f}")

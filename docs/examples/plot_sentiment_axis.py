@@ -15,11 +15,12 @@ train, test = load_lexicon("hu-liu").split(test_size=0.25, random_state=0)
 # The axis is found on three quarters of the lexicon. Kendall's τ on the other quarter says how well it orders words it
 # has not seen.
 
-X, y, words, missing = train.align(space)
+rows = train.align(space)
+X, y = rows.X, rows.y
 rotation = DensRay().fit(X, y)
 unseen = test.align(space)
 print(
-    f"{len(words)} words, {len(missing)} not in the space; held-out tau {rotation.score(unseen.X, unseen.y):.3f}"
+    f"{len(rows)} words, {len(rows.missing)} not in the space; held-out tau {rotation.score(unseen.X, unseen.y):.3f}"
 )
 
 # %%

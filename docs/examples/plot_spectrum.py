@@ -11,7 +11,8 @@ from densray import DensRay, figures, load_space
 from densray.datasets import load_lexicon
 
 space = load_space("googlenews-26k").normalized()
-X, y, words, missing = load_lexicon("hu-liu").align(space)
+rows = load_lexicon("hu-liu").align(space)
+X, y = rows.X, rows.y
 rotation = DensRay().fit(X, y)
 
 # %%

@@ -51,5 +51,5 @@ sports = [
 rows = [
     row for row in induced.to_polars().iter_rows(named=True) if row["word"] in sports
 ]
-chart = figures.ranked_words(rows, n_words=5, axis="wealth")
+chart = figures.ranked_words(rows, n_words=5, axis="wealth", neutral=induced.even_odds)
 print(f"even odds lie at {induced.even_odds:.3f}, not at 0")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._files import release_pages
-from densray.errors import DeviceMemoryError, VectorError
+from densray.errors import Advice, Argument, DensRayError, DeviceMemoryError, LabelError, VectorError, shorten
 
 #: A NumPy, PyTorch or CuPy array (or any other that follows the array API standard).
 Array: TypeAlias = Any
@@ -21,9 +21,8 @@ Array: TypeAlias = Any
 BLOCK_ROWS = 16_384
 #: Entries handled at once on a device, where starting a product costs more than its memory: 1 GiB of float32.
 DEVICE_BLOCK_ENTRIES = 2**28
-#: The same for rows that are converted, by how tensor cores multiply them: a block and all made of it take 0.3 to
-#: 0.5 GB; as given, 768 wide rows are eleven times eight products of 1,024.
-CONVERTED_BLOCK_ENTRIES = {None: 3 * 2**24, "as given": 70 * 2**20, "split": 2**25}
+#: The same for rows that are converted: a block and its copies take about 0.3 GB.
+CONVERTED_BLOCK_ENTRIES = 3 * 2**24
 #: Rows below which smaller blocks do not help a device that is out of memory.
 FEWEST_BLOCK_ROWS = 1024
 
@@ -35,15 +34,6 @@ SUMMED_AT_ONCE = 2048
 #: Rows of which a GPU adds some multiples as fast as it reads them, if there are so many times more in all.
 SUMMED_ON_DEVICE, TIMES_MORE = 2**16, 32
 
-#: Rows that tensor cores add up in float32; more of wide rows, since each sum is a matrix. They round towards zero: of
-#: what 1,024 numbers of one sign add up to, one part in a million is lost; the loss grows with their number.
-HALVES_AT_ONCE, HALVES_AT_MOST = 1024, 4096
-#: The same of rows that are not centred: with more, a large mean turns the axis by more than samples say.
-UNCENTRED_AT_MOST = 2048
-
-#: Such sums that are added up in float32: more lose digits of a large mean, and copies in float64 take memory.
-PRODUCTS_AT_ONCE = 8
-
 #: Types of two bytes, kept but never multiplied in.
 HALF_TYPES = ("float16", "bfloat16")
 
@@ -53,7 +43,7 @@ _NAMESPACES: dict[type, Any] = {}  # by kind of array: asked for many times in a
 
 
 def type_name(array: object) -> str:
-    """Return the name of an array's type of number, the same for every library; empty where it has none."""
+    """Return the name of an array's type of number, the same for every library; empty if it has none."""
     return str(getattr(array, "dtype", "")).removeprefix("torch.")
 
 
@@ -70,9 +60,6 @@ class ConvertedRows:
         What rows made of these are returned in.
     change : callable, optional
         What else is done to a block, such as scaling its columns.
-    fast : {None, "as given", "split"}
-        How tensor cores multiply these rows with themselves: half precision as it was given, not centred, or centred
-        rows in two parts, see :func:`scatter_parts`. None: they do not.
     """
 
     ndim = 2
@@ -83,11 +70,9 @@ class ConvertedRows:
         dtype: object,
         out: object,
         change: Callable[[Array], Array] | None = None,
-        *,
-        fast: str | None = None,
     ) -> None:
         of_numpy = isinstance(source, np.ndarray)
-        self.source, self.out, self.change, self.fast = source, out, change, fast
+        self.source, self.out, self.change = source, out, change
         self.dtype: Any = np.dtype(dtype) if of_numpy else dtype  # type: ignore[call-overload]
         self.shape: tuple[int, int] = tuple(source.shape)
         self.device = getattr(source, "device", "cpu")
@@ -107,7 +92,7 @@ class ConvertedRows:
         return self._of(self.source[block, :])
 
     def _of(self, source: Array) -> ConvertedRows:
-        return ConvertedRows(source, self.dtype, self.out, self.change, fast=self.fast)
+        return ConvertedRows(source, self.dtype, self.out, self.change)
 
 
 def given_rows(X: Array) -> Array:
@@ -144,6 +129,73 @@ def is_foreign(array: object) -> bool:
     if isinstance(array, np.ndarray | np.generic | list | tuple):
         return False
     return hasattr(array, "__array_namespace__") or _is_torch(array) or _is_cupy(array)
+
+
+def check_unmasked(array: object, name: str, error: type[DensRayError]) -> None:
+    """Raise for a masked array: everything after this would ignore its mask."""
+    if isinstance(array, np.ma.MaskedArray):
+        raise error(
+            f"{name} is a masked array, and its mask would be ignored. Drop the masked rows, or put numbers in their "
+            f"place with {name}.filled()."
+        )
+
+
+def float_rows(X: Any) -> Any:
+    """Return vectors as an array of floating-point numbers of at most 64 bits; what cannot be one is refused."""
+    check_unmasked(X, "X", VectorError)
+    xp = namespace(X)
+    if xp is not np:
+        return X if xp.isdtype(X.dtype, ("real floating", "complex floating")) else xp.astype(X, xp.float64)
+    try:
+        array = X if isinstance(X, np.ndarray) else np.asarray(X)
+        if type_name(array) in HALF_TYPES:  # bfloat16 of ml_dtypes has no kind of its own
+            return array
+        if array.dtype.kind not in "fiubO":
+            raise TypeError(f"they are {array.dtype}")
+        return array if array.dtype.kind == "f" and array.dtype.itemsize <= 8 else array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise VectorError(f"X is not a table of numbers ({shorten(error)}). Give one vector per row.") from error
+
+
+def label_array(y: Any) -> Array:
+    """Return labels as an array, where they lie.
+
+    Refused: lists of unequal length, masked arrays, text next to numbers, dates and records.
+    """
+    check_unmasked(y, "y", LabelError)
+    if is_foreign(y):
+        return y
+    try:
+        labels = np.asarray(y)
+    except ValueError as error:
+        raise LabelError(f"y is not one label per row ({shorten(error)}). Pass one label or score per row.") from error
+    if labels.dtype.kind in _NO_LABELS:
+        raise LabelError(f"y holds {_NO_LABELS[labels.dtype.kind]}. Use one real label or score per row.")
+    if isinstance(y, (list, tuple)) and labels.dtype.kind in "US":
+        other = next((label for label in y if not isinstance(label, (str, bytes))), None)
+        if other is not None:
+            raise LabelError(f"y holds text and {shorten(other)}, of another type. Use numbers or text, not both.")
+    return labels
+
+
+_NO_LABELS = {
+    "M": "dates; turn them into numbers first, such as years",
+    "m": "durations; turn them into numbers first, such as seconds",
+    "V": "records of several fields",
+}
+
+
+def is_missing(value: object) -> bool:
+    """Return whether a value stands for no value: None, NaN, NaT or pandas.NA.
+
+    >>> [is_missing(value) for value in (None, float("nan"), np.datetime64("NaT"), 0, "", "nan")]
+    [True, True, True, False, False, False]
+    """
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        return bool(np.isnat(value))
+    return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
 
 
 def is_dask(array: object) -> bool:
@@ -255,72 +307,20 @@ def product_in_one_read(factors: Array, rows: Array, size: int) -> Array:
 
 
 def column_sums(rows: Array) -> Array:
-    """Return the sum of all rows, in float64; of half precision on PyTorch, too, which is added in float32 first."""
-    if type_name(rows) not in HALF_TYPES:
-        one = namespace(rows).ones((1, rows.shape[0]), dtype=rows.dtype, device=rows.device)
-        return summed_product(one, rows)[0, :]
-    return _sum_few_at_a_time(rows, HALVES_AT_ONCE)
+    """Return the sum of all rows, in float64."""
+    one = namespace(rows).ones((1, rows.shape[0]), dtype=rows.dtype, device=rows.device)
+    return summed_product(one, rows)[0, :]
 
 
-def scatter_parts(rows: Array, *, fast: bool = False) -> list[Array]:
+def scatter_parts(rows: Array) -> list[Array]:
     """Return XᵀX as parts of its rows, each from the diagonal on: what lies below is the same, and is not computed.
 
-    With `fast`, tensor cores multiply rows of float32 on PyTorch (:func:`tensor_core_products`), which are overwritten.
-    Processors, tensor cores and CuPy make the whole product, in one part.
+    Processors and CuPy make the whole product, in one part.
     """
-    if type_name(rows) in HALF_TYPES or (fast and _is_torch(rows) and type_name(rows) == "float32"):
-        size = rows_of_a_product(rows)
-        whole = rows.shape[0] // size * size
-        blocks = ((rows[:whole], size), (rows[whole:], rows.shape[0] - whole))
-        found = [_summed_products(block, its_size) for block, its_size in blocks if block.shape[0]]
-        return [found[0] if len(found) == 1 else found[0] + found[1]]
     width = int(rows.shape[1])
     count = min(4, width // PART_COLUMNS) if is_foreign(rows) and not _is_cupy(rows) else 1  # CuPy copies columns
     ends = np.linspace(0, width, max(count, 1) + 1).astype(int).tolist()
     return [rows[:, begin:end].T @ rows[:, begin:] for begin, end in pairwise(ends)]
-
-
-def rows_of_a_product(rows: Array) -> int:
-    """Return how many rows tensor cores multiply with themselves before their sum leaves float32."""
-    as_given = rows.fast == "as given" if isinstance(rows, ConvertedRows) else type_name(rows) in HALF_TYPES
-    most = UNCENTRED_AT_MOST if as_given else HALVES_AT_MOST
-    return min(max(HALVES_AT_ONCE, int(rows.shape[1])), most)
-
-
-def tensor_core_products(rows: Array, size: int) -> Iterator[Array]:
-    """Yield the products of each `size` rows of PyTorch with themselves, made of bfloat16 with sums in float32.
-
-    Rows of half precision are multiplied as they are. Rows of float32, which are overwritten, become a high and a low
-    part each, X = H + L, and HᵀH and then HᵀL are yielded: XᵀX ≈ HᵀH + HᵀL + LᵀH. What is left out is the square of the
-    low part, some 2⁻¹⁸ of the whole.
-    """
-    if type_name(rows) in HALF_TYPES:
-        yield _products(rows, rows, size)
-        return
-    bfloat16 = sys.modules["torch"].bfloat16
-    high = rows.to(bfloat16)
-    yield _products(high, high, size)
-    yield _products(high, rows.sub_(high).to(bfloat16), size)
-
-
-def _products(left: Array, right: Array, size: int) -> Array:
-    torch = sys.modules["torch"]
-    one, two = (part.reshape(-1, size, part.shape[1]) for part in (left, right))
-    if right.is_cuda:
-        return torch.bmm(one.transpose(1, 2), two, out_dtype=torch.float32)
-    return one.transpose(1, 2).float() @ two.float()  # here, too, the product of two such numbers is exact
-
-
-def _summed_products(rows: Array, size: int) -> Array:
-    high, *cross = (_sum_few_at_a_time(found, PRODUCTS_AT_ONCE) for found in tensor_core_products(rows, size))
-    return high + cross[0] + cross[0].T if cross else high
-
-
-def _sum_few_at_a_time(array: Array, count: int) -> Array:
-    """Return the sum over the first axis of a PyTorch array: of `count` entries in float32, and of these in float64."""
-    whole, single = array.shape[0] // count * count, sys.modules["torch"].float32
-    total = array[:whole].reshape(-1, count, *array.shape[1:]).sum(1, dtype=single).double().sum(0)
-    return total if whole == array.shape[0] else total + array[whole:].sum(0, dtype=single).double()
 
 
 def joined_scatter(parts: list[Array]) -> Array:
@@ -359,11 +359,7 @@ def block_rows(X: Array) -> int:
         return BLOCK_ROWS
     if not isinstance(X, ConvertedRows):
         return max(1, DEVICE_BLOCK_ENTRIES // int(X.shape[1]))
-    rows, size = CONVERTED_BLOCK_ENTRIES[X.fast] // int(X.shape[1]), rows_of_a_product(X)
-    if X.fast is None or rows < size:
-        return max(1, rows)
-    # what is left over is multiplied on its own, and products that are left over are added on their own
-    return rows - rows % (PRODUCTS_AT_ONCE * size if rows >= 4 * PRODUCTS_AT_ONCE * size else size)
+    return max(1, CONVERTED_BLOCK_ENTRIES // int(X.shape[1]))
 
 
 def in_blocks(
@@ -432,12 +428,21 @@ def map_rows(
             if beyond.shape[0]:
                 raise VectorError(
                     f"row {block.start + int(beyond[0])} of the result has a number beyond 65,504, the largest of "
-                    "float16. Convert X to float32, or set precision='float32', which returns it."
+                    "float16.",
+                    Advice(" Convert X to float32, or set ", Argument("precision", "float32"), ", which returns it."),
                 )
 
     for _ in in_blocks(X, of_block):
         pass
     return out
+
+
+def product(X: Array, matrix: Array) -> Array:
+    """Return the rows times a matrix; of rows that are converted by blocks, in the type they are converted to."""
+    if not isinstance(X, ConvertedRows):
+        return X @ matrix
+    parts = list(in_blocks(X, lambda block: X[block, :] @ matrix))
+    return parts[0] if len(parts) == 1 else namespace(X).concat(parts)
 
 
 def blocks_of(n_rows: int, size: int = BLOCK_ROWS) -> Iterator[slice]:

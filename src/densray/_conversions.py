@@ -5,15 +5,17 @@ What :class:`densray.WordSpace` offers under the same names.
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from densray.errors import SpaceError, VectorError, load_extra, name_some, shorten
+from densray.errors import Advice, Argument, SpaceError, VectorError, load_extra, name_some, shorten
 
 if TYPE_CHECKING:
     import polars
@@ -23,29 +25,98 @@ if TYPE_CHECKING:
 WordsAndVectors = tuple[list[str], NDArray[Any]]
 
 
+NUMBERED = re.compile(r"(.*?)(\d+)")
+
+
+def columns_beside_dimensions(names: Sequence[str]) -> list[str]:
+    """Return the column names that do not count dimensions (0, 1, 2 … or dim_1, dim_2 …); all, where none do so.
+
+    >>> columns_beside_dimensions(["id", "0", "1", "2"]), columns_beside_dimensions(["x1", "x2"])
+    (['id'], [])
+    >>> columns_beside_dimensions(["height", "width"]), columns_beside_dimensions(["x3", "x5"])
+    (['height', 'width'], ['x3', 'x5'])
+    """
+    by_prefix: dict[str, list[tuple[str, int]]] = {}
+    for name in names:
+        if match := NUMBERED.fullmatch(name):
+            by_prefix.setdefault(match[1], []).append((name, int(match[2])))
+    runs = [
+        {name for name, _ in numbered}
+        for numbered in by_prefix.values()
+        if [place for _, place in numbered] in (list(range(len(numbered))), list(range(1, len(numbered) + 1)))
+        and (len(numbered) > 1 or len(names) == 1)
+    ]
+    longest = max(map(len, runs), default=0)
+    dimensions = [run for run in runs if len(run) == longest]
+    return [name for name in names if name not in dimensions[0]] if len(dimensions) == 1 else list(names)
+
+
 def from_frame(frame: Any, *, word_column: str, vector_column: str | None) -> WordsAndVectors:
     """Return the words of a pandas or polars frame, and their vectors: one column of lists, or the other columns."""
     columns = {str(column): column for column in frame.columns}
-    if word_column in columns:
-        words = [str(word) for word in frame[columns[word_column]]]
-    elif hasattr(frame, "index"):
-        words = [str(word) for word in frame.index]
-    else:
-        raise SpaceError(
-            f"The frame has no column '{word_column}' (it has {', '.join(list(columns)[:5])}). "
-            f"Name the column of the words with word_column=."
-        )
+    if len(columns) < len(frame.columns):
+        twice = [name for name, count in Counter(map(str, frame.columns)).items() if count > 1]
+        raise SpaceError(f"Columns of the frame occur more than once: {name_some(twice)}. Give each its own name.")
+    unnamed = word_column == "word" and word_column not in columns  # the default, and not there
+    by_index = unnamed and hasattr(frame, "index") and not _counts_rows(frame.index)
+    if word_column not in columns and not by_index:
+        texts = [name for name, column in columns.items() if unnamed and _holds_text(frame[column])]
+        if len(texts) != 1:
+            raise SpaceError(
+                f"The frame has no column '{word_column}' (it has {', '.join(list(columns)[:5])}).",
+                Advice(" Name the column of the words with ", Argument("word_column", ...), "."),
+            )
+        word_column = texts[0]
+    words = _texts(frame.index if by_index else frame[columns[word_column]])
     others = [column for name, column in columns.items() if name != word_column]
     if vector_column is None:
         lists = [column for column in others if _holds_lists(frame[column])]
         if len(lists) > 1:
-            raise SpaceError(f"The frame has several columns of lists ({name_some(lists)}). Name one: vector_column=.")
+            raise SpaceError(
+                f"The frame has several columns of lists ({name_some(lists)}).",
+                Advice(" Name one: ", Argument("vector_column", ...), "."),
+            )
         if not lists:
+            _check_dimensions([str(column) for column in others])
             return words, frame[others].to_numpy()
         vector_column = str(lists[0])
     if vector_column not in columns:
         raise SpaceError(f"The frame has no column '{vector_column}' (it has {name_some(columns)}).")
     return words, _stacked(frame[columns[vector_column]].to_numpy(), words)
+
+
+def _counts_rows(index: Any) -> bool:
+    """Return whether an index is 0, 1, 2 …: pandas numbers rows so where it was given no index."""
+    return all(isinstance(value, int | np.integer) and value == row for row, value in enumerate(index))
+
+
+def _holds_text(column: Any) -> bool:
+    return isinstance(next(iter(column), None), str)
+
+
+def _texts(words: Iterable[Any]) -> list[str]:
+    """Return words as text; a missing one (None, NaN, NA) is named by its row."""
+    texts = []
+    for row, word in enumerate(words):
+        missing = type(word).__name__ in ("NoneType", "NAType", "NaTType")
+        if missing or (isinstance(word, float | np.floating) and np.isnan(word)):
+            raise SpaceError(f"The word in row {row} of the frame (counted from 0) is missing. Drop the row.")
+        texts.append(str(word))
+    return texts
+
+
+def _check_dimensions(names: list[str]) -> None:
+    """Raise for a column beside those that count the dimensions: an identifier or a frequency, perhaps."""
+    odd = columns_beside_dimensions(names)
+    if odd and len(odd) < len(names):
+        raise SpaceError(
+            f"The frame has {name_some(odd)} beside {len(names) - len(odd)} numbered columns.",
+            Advice(
+                " Give a frame of the words and the columns of the vectors alone, or name a column of lists: ",
+                Argument("vector_column", ...),
+                ".",
+            ),
+        )
 
 
 def _holds_lists(column: Any) -> bool:
@@ -82,6 +153,12 @@ def to_pandas(space: WordSpace) -> Any:
     """Return a pandas frame with the words as its index and one column per dimension."""
     pandas = load_extra("pandas", "A pandas frame needs")
     return pandas.DataFrame(np.array(space.vectors), index=pandas.Index(list(space.words), name="word"))
+
+
+def as_pandas(columns: Mapping[str, Any]) -> Any:
+    """Return columns of equal length as a pandas frame."""
+    pandas = load_extra("pandas", "A pandas frame needs")
+    return pandas.DataFrame({name: list(values) for name, values in columns.items()})
 
 
 def from_gensim(keyed_vectors: Any) -> WordsAndVectors:
@@ -161,7 +238,7 @@ def encode(words: Iterable[str], encoder: Any, *, batch_size: int) -> WordsAndVe
     if not callable(function):
         raise SpaceError(f"{type(encoder).__name__} does not encode. Give a function of a list of words.")
     if batch_size < 1:
-        raise SpaceError(f"batch_size is {batch_size}; it must be at least 1.")
+        raise SpaceError(Argument("batch_size"), f" is {batch_size}; it must be at least 1.")
     wanted = list(dict.fromkeys(words))
     if not wanted:
         raise SpaceError("A space needs at least one word; none was given to encode.")

@@ -11,6 +11,8 @@ import os
 import platform
 import re
 import secrets
+import shutil
+import stat
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -18,55 +20,176 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from densray._version import __version__
-from densray.errors import DensRayError, OutputError, PersistenceError, shorten
+from densray.errors import Advice, Argument, DensRayError, OutputError, PersistenceError, shorten
+
+
+def put_in_place(temporary: Path, path: Path) -> None:
+    """Rename a file that is whole, once its content has reached the disk."""
+    flush_to_disk(temporary)
+    os.replace(temporary, path)
+
+
+def check_writable(path: Path, *, overwrite: bool) -> Path:
+    """Return `path` if a file may be written there, to be asked before any work is done.
+
+    Refused: a folder or a device in place of a file, a missing folder, an existing file without `overwrite`, and a
+    folder that takes no new file.
+    """
+    folder = path.parent
+    if path.is_dir():
+        raise OutputError(f"{path} is a folder. Name the file to write.")
+    if path.exists() and not path.is_file():
+        raise OutputError(f"{path} is not a regular file, and would be replaced by one. Choose another name.")
+    if not folder.is_dir():
+        raise OutputError(f"{path}: the folder {folder} does not exist. Create it, or write elsewhere.")
+    if path.exists() and not overwrite:
+        raise OutputError(
+            f"{path} exists already.",
+            Advice(" Pass ", Argument("overwrite", True), " to replace it, or choose another name."),
+        )
+    try:
+        with TemporaryFile(dir=folder):
+            return path
+    except OSError as error:
+        raise OutputError(f"{path}: cannot write in {folder} ({error.strerror}). Write elsewhere.") from error
 
 
 @contextmanager
-def atomic_write(path: Path, *, overwrite: bool) -> Iterator[Path]:
+def atomic_write(path: Path, *, overwrite: bool, commit: Callable[[Path, Path], None] = put_in_place) -> Iterator[Path]:
     """Give a temporary path in the folder of `path`, and rename it to `path` when the block ends without an error.
 
-    Until then the old file stays as it is, also after an error, a full disk or a kill.
+    Until then the old file stays as it is, also after an error, a full disk or a kill. A symbolic link stays a link:
+    the file it points to is replaced. `commit` may put the temporary file in place in another way.
     """
-    if path.exists() and not overwrite:
-        raise OutputError(f"{path} exists. Pass overwrite=True to replace it, or choose another name.")
-    if path.exists() and not path.is_file():
-        raise OutputError(f"{path} is not a regular file, and would be replaced by one. Choose another name.")
-    _remove_abandoned(path)
-    temporary = path.with_name(f".{path.name[:64]}.{_HOST}-{os.getpid()}-{secrets.token_hex(4)}.part")
+    path = link_target(path)
+    check_writable(path, overwrite=overwrite)
+    remove_abandoned(path)
+    temporary = temporary_path(path)
     try:
         yield temporary
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
+        commit(temporary, path)
     except Exception as error:
         reason = _reason(error)
         if reason is None:
             raise
-        raise OutputError(
-            f"{path}: {reason}. What was there is unchanged; free space or choose another folder."
-        ) from error
+        raise OutputError(f"{path}: {reason}. What was there is unchanged; {_remedy(error)}.") from error
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def flush_to_disk(path: Path) -> None:
+    """Wait until the content of a file has reached the disk."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def link_target(path: Path) -> Path:
+    """Return the file a symbolic link points to, or the path itself; a link that goes in circles is refused."""
+    if not path.is_symlink():
+        return path
+    target = Path(os.path.realpath(path))
+    if target.is_symlink():
+        raise OutputError(f"{path} is a symbolic link that leads to itself. Choose another name.")
+    return target
+
+
+def try_lock(handle: int, *, wait: bool = False) -> bool:
+    """Lock an open file or folder against other writers that call this; return whether no other process holds it.
+
+    The system releases the lock when the handle is closed and when the process ends, however it ends. With `wait`, the
+    call returns once the lock is free. Some network disks have no locks: there every caller gets True. So it is on
+    Windows, whose locks also stop reading, and a download is read again while its writer holds it.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+@contextmanager
+def folder_lock(folder: Path, *, wait: bool = True) -> Iterator[Callable[[], None]]:
+    """Keep other writers that lock the same folder out; gives a function that waits until its names are on the disk.
+
+    Without `wait`, a folder that another writer has locked raises BlockingIOError. Where folders cannot be opened
+    (Windows) or locked (see :func:`try_lock`), nothing is locked.
+    """
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        yield lambda: None
+        return
+
+    def flush() -> None:
+        with suppress(OSError):
+            os.fsync(handle)
+
+    try:
+        if not try_lock(handle, wait=wait):
+            raise BlockingIOError(f"{folder} is locked by another writer")
+        yield flush
+    finally:
+        os.close(handle)
+
+
+def _remedy(error: Exception) -> str:
+    if isinstance(error, PermissionError) and os.name == "nt":
+        return "close the programs that have the file open (a native file stays open while its space is in use)"
+    return "free space or choose another folder"
+
+
+def unreadable_kind(path: Path) -> str | None:
+    """Return the kind of a path that is not a regular file (it may have no end, or be readable only once).
+
+    None for regular files, and for paths that do not exist.
+
+    >>> unreadable_kind(Path(os.curdir))
+    'a folder'
+    """
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return None
+    if stat.S_ISREG(mode):
+        return None
+    if stat.S_ISDIR(mode):
+        return "a folder"
+    return "a pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
 
 
 #: A few letters that tell machines apart which share a folder.
 _HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:6]
 
 
-def _remove_abandoned(path: Path) -> None:
+def temporary_path(path: Path) -> Path:
+    """Return where to write what will be renamed to `path`; the name tells the machine and the process."""
+    return path.with_name(f".{path.name[:64]}.{_HOST}-{os.getpid()}-{secrets.token_hex(4)}.part")
+
+
+def remove_abandoned(path: Path) -> None:
     """Remove what a process of this machine that was killed left of an earlier write to the same place."""
     for part in path.parent.glob(f".{glob.escape(path.name[:64])}.{_HOST}-*-*.part"):
         process = part.name.rsplit("-", 2)[1]
         if process.isdigit() and not _is_running(int(process)):
-            with suppress(OSError):
-                part.unlink()
+            if part.is_dir() and not part.is_symlink():
+                shutil.rmtree(part, ignore_errors=True)
+            else:
+                with suppress(OSError):
+                    part.unlink()
 
 
 def _is_running(process: int) -> bool:
@@ -212,15 +335,18 @@ class Contents:
 def archive_digest(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:
     """Return the hexadecimal SHA-256 of a header (without its entry ``digest``) and of arrays."""
     plain = {key: value for key, value in header.items() if key != "digest"}
-    digest = hashlib.sha256(json.dumps(plain, sort_keys=True, ensure_ascii=False).encode())
+    digest = hashlib.sha256(json.dumps(plain, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass"))
     for name in sorted(arrays):
         array = arrays[name]
-        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode("utf-8", "surrogatepass"))
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
 
 
 def _read_arrays(path: Path, kind: ArchiveKind, hasher: Any) -> Arrays:
+    kind_of_path = unreadable_kind(path)
+    if kind_of_path is not None:
+        raise PersistenceError(f"{path} is {kind_of_path}, not a saved {kind.noun}. {kind.remedy}")
     try:
         with path.open("rb") as stream:
             if not stream.read(len(NPY_MAGIC)).startswith((b"PK", NPY_MAGIC)):
@@ -232,6 +358,8 @@ def _read_arrays(path: Path, kind: ArchiveKind, hasher: Any) -> Arrays:
             file = np.load(stream, allow_pickle=False)
             if not hasattr(file, "files"):
                 raise PersistenceError(f"{path} holds a bare array, not a {kind.noun}. {kind.remedy}")
+            if has_other_data(file.zip):
+                raise PersistenceError(f"{path} holds several files, or other bytes, joined into one. {kind.remedy}")
             return {name: np.asarray(file[name]) for name in file.files}
     except FileNotFoundError:
         raise PersistenceError(f"{path} does not exist. {kind.remedy}") from None
@@ -239,6 +367,26 @@ def _read_arrays(path: Path, kind: ArchiveKind, hasher: Any) -> Arrays:
         raise
     except _UNREADABLE as error:
         raise PersistenceError(f"{path} is not a readable {kind.noun} ({shorten(error)}). {kind.remedy}") from error
+
+
+_ZIP_END, _ZIP_END_BYTES = b"PK\x05\x06", 22
+
+
+def has_other_data(archive: zipfile.ZipFile) -> bool:
+    """Return whether bytes precede or follow a zip archive in its file, as where two files were joined into one.
+
+    `zipfile` reads the last archive of a file and ignores bytes around it.
+    """
+    if min((entry.header_offset for entry in archive.infolist()), default=0) > 0:
+        return True
+    file = archive.fp
+    if file is None:
+        return False
+    place, size = file.tell(), file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - _ZIP_END_BYTES - (1 << 16)))
+    tail = file.read()
+    file.seek(place)
+    return len(tail) - tail.rfind(_ZIP_END) != _ZIP_END_BYTES + len(archive.comment)
 
 
 def _read_header(path: Path, kind: ArchiveKind, text: NDArray[Any] | None) -> dict[str, Any]:
@@ -262,7 +410,7 @@ def _read_header(path: Path, kind: ArchiveKind, text: NDArray[Any] | None) -> di
 #: A number as text files write it.
 NUMBER = re.compile(rb"[+-]?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|nan|inf(?:inity)?)", re.IGNORECASE)
 #: The first line of a word2vec file, text or binary: rows and width.
-WORD2VEC_HEADER = re.compile(rb"(?:\xef\xbb\xbf)?\s*(\d+)[ \t]+(\d+)[ \t]*\r?\n")
+WORD2VEC_HEADER = re.compile(rb"(?:\xef\xbb\xbf)?\s*(\d+)[ \t]+(\d+)[ \t]*(?:\r?\n|\Z)")
 #: The first bytes of files that begin with a mark.
 NPY_MAGIC, ZIP_MAGIC, PARQUET_MAGIC = b"\x93NUMPY", b"PK\x03\x04", b"PAR1"
 
@@ -288,13 +436,15 @@ _FOLDERS = {
     b"ppt/": "a presentation (.pptx)",
     b"": "a document of an office program; save it as .csv or as text",
 }
+#: The kind of a file whose first sheet can be read as a text table.
+WORKBOOK = _FOLDERS[b"xl/"]
 _PACKED = {ZIP_MAGIC: "zip", b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz"}
 _TAR = slice(257, 262)
 _PAGES = (b"<!doctype html", b"<html", b"<?xml")
 
 
 def foreign_kind(head: bytes, *, packed: bool = False) -> str | None:
-    """Return what a file of another program seems to be, by its beginning; None where nothing says so.
+    """Return what a file of another program seems to be, by its beginning; None if nothing says so.
 
     With `packed`, archives and compressed files count too: where vectors are read they are read through.
 
@@ -317,29 +467,42 @@ def foreign_kind(head: bytes, *, packed: bool = False) -> str | None:
 
 
 _ADVICE = {
+    "old axis": "Earlier versions saved axes as .npz files, which are no longer read. Fit it again: densray fit.",
+    "erasure": "It is a saved erasure, to be applied to the space it was fitted on.",
     "axis": "It is a saved axis, to be used on the space it was fitted on.",
     "space": "It holds word vectors, to be given as the space.",
     "parquet": "It is a parquet file: a word list is a text file, .tsv or .csv, or JSON.",
     "lexicon": "It is a word list, to fit an axis from.",
+    "workbook": f"It seems to be {WORKBOOK}.",
 }
 
 
 def kind_of(path: str | PathLike[str]) -> str | None:
-    """Return "axis", "space", "lexicon", "parquet" or "foreign" where the beginning of a file tells, else None."""
+    """Return the kind of a file if it shows it.
+
+    "axis", "old axis", "erasure", "space", "lexicon", "workbook", "parquet" or "foreign".
+    """
     try:
+        if unreadable_kind(Path(path)) is not None:
+            return None
         with Path(path).open("rb") as stream:
             head = stream.read(_HEAD_BYTES)
-        if foreign_kind(head) is not None:
-            return "foreign"
-        if head.startswith(b"PK"):
-            return _kind_of_archive(Path(path))
-    except (OSError, ValueError, IndexError, zipfile.BadZipFile):
-        return None
+            if is_safetensors(head):
+                return _kind_of_tensors(stream, head)
+            if head.startswith(b"PK") and foreign_kind(head) is None:
+                return _kind_of_archive(stream)
+    except (OSError, ValueError, IndexError, zipfile.BadZipFile, NotImplementedError):
+        return None  # damaged, or a zip of a version that is not read: whoever opens it says so
+    return _kind_of_head(head)
+
+
+def _kind_of_head(head: bytes) -> str | None:
+    foreign = foreign_kind(head)
+    if foreign is not None:
+        return "workbook" if foreign == WORKBOOK else "foreign"
     if head.startswith(PARQUET_MAGIC):
         return "parquet"
-    if head.startswith(NPY_MAGIC) or is_safetensors(head):
-        return "space"
-    return _kind_of_lines(head)
+    return "space" if head.startswith(NPY_MAGIC) else _kind_of_lines(head)
 
 
 def is_safetensors(head: bytes) -> bool:
@@ -348,7 +511,7 @@ def is_safetensors(head: bytes) -> bool:
 
 
 def say_kind(path: str | PathLike[str]) -> str:
-    """Return a sentence that says what a file is and where it belongs; nothing where that is not known."""
+    """Return a sentence that says what a file is and where it belongs; nothing if that is not known."""
     kind = kind_of(path)
     if kind == "foreign":
         with Path(path).open("rb") as stream:
@@ -356,12 +519,23 @@ def say_kind(path: str | PathLike[str]) -> str:
     return "" if kind is None else _ADVICE[kind]
 
 
-def _kind_of_archive(path: Path) -> str | None:
-    with zipfile.ZipFile(path) as archive:
+def _kind_of_tensors(stream: IO[bytes], head: bytes) -> str:
+    """Return "axis" or "erasure" where the metadata of a safetensors file says so, else "space"."""
+    stream.seek(0)
+    header = stream.read(8 + int.from_bytes(head[:8], "little"))
+    return next((kind for kind in ("axis", "erasure") if b"densray-" + kind.encode() in header), "space")
+
+
+def _kind_of_archive(stream: IO[bytes]) -> str | None:
+    with zipfile.ZipFile(stream) as archive:
         names = set(archive.namelist())
     if {"header.npy", "components_.npy"} <= names:
-        return "axis"
+        return "old axis"
     return "space" if {"words.npy", "vectors.npy"} <= names else None
+
+
+#: Names of columns that count dimensions, such as d0,d1.
+_COUNTED = re.compile(rb'(?:^|[,;\t])"?([A-Za-z_ -]*)[01]"?[,;\t]"?\1[12]"?(?:$|[,;\t\r])')
 
 
 def _kind_of_lines(head: bytes) -> str | None:
@@ -371,13 +545,20 @@ def _kind_of_lines(head: bytes) -> str | None:
     lines = [line.split() for line in whole if line.strip()]
     if not lines or b"\0" in head:
         return None
-    if all(
-        len(fields) > _VECTOR_NUMBERS and all(map(NUMBER.fullmatch, fields[1:_VECTOR_NUMBERS])) for fields in lines[:2]
+    if (
+        _COUNTED.search(whole[0])
+        or all(map(_is_vector, lines[:2]))
+        or all(re.match(rb'\{".*\[\s*[-+.\d]', line) for line in whole[:2])
     ):
         return "space"
     if all(b"," in line or b";" in line for line in whole if line.strip()):
-        return "lexicon"  # no format of vectors has its numbers between commas
+        return "space" if _is_vector(re.split(rb"[,;]\s*", whole[-1])) else "lexicon"
     return "lexicon" if all(len(fields) == 2 for fields in lines) else None
+
+
+def _is_vector(fields: list[bytes]) -> bool:
+    """Return whether the fields of a line are a word and so many numbers that they are a vector."""
+    return len(fields) > _VECTOR_NUMBERS and all(map(NUMBER.fullmatch, fields[1:_VECTOR_NUMBERS]))
 
 
 def is_memory_mapped(array: object) -> bool:

@@ -1,4 +1,4 @@
-"""LEACE: the least change of vectors after which no linear model sees the labels, in closed form."""
+"""LEACE in closed form: the smallest change of vectors that hides the labels from every linear model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from densray._arrays import (
     to_host,
     type_name,
 )
-from densray.erasure import Erasure
+from densray.affine import AffineMap
 from densray.errors import LabelError, VectorError
 from densray.moments import Moments
 
@@ -24,10 +24,12 @@ from densray.moments import Moments
 SMALLEST_CORRELATION = 0.01
 #: Variances below this share of the largest are taken for it where rows are whitened beside others.
 SMALLEST_VARIANCE = 1e-10
+#: Least sine of the angle between directions to remove and directions to keep: below it the change would be huge.
+SMALLEST_SINE = 0.01
 
 
-def leace(X: Array, y: ArrayLike, *, shrinkage: bool = True) -> Erasure:
-    r"""Return the least change of vectors after which no linear model can tell the labels from them.
+def leace(X: Array, y: ArrayLike, *, keep: ArrayLike | None = None, shrinkage: bool = True) -> AffineMap:
+    r"""Return the smallest change of vectors that hides the labels from every linear model.
 
     With the whitening :math:`W = \Sigma_{xx}^{-1/2}` and an orthonormal basis :math:`U` of the columns of
     :math:`W \Sigma_{xz}`,
@@ -38,12 +40,24 @@ def leace(X: Array, y: ArrayLike, *, shrinkage: bool = True) -> Erasure:
     which leaves the mean where it is and no covariance with the labels. What it takes from :math:`\Sigma_{xx}`,
     :math:`\Sigma_{xx}^{1/2} U U^\top \Sigma_{xx}^{1/2}`, is never negative: but for shrinkage no variance is added.
 
+    With other labels :math:`t` to keep (SPLINCE [3]_), the map also leaves :math:`\Sigma_{xt}` as it was. With an
+    orthonormal basis :math:`V` of the columns of :math:`W \Sigma_{xt}`, it reads the part :math:`L = U - V V^\top U` of
+    :math:`U` that is orthogonal to :math:`V`:
+
+    .. math::
+        x \mapsto x - W^{+} U (L^\top L)^{-1} L^\top W (x - \bar{x}).
+
+    The projection :math:`U (L^\top L)^{-1} L^\top` keeps :math:`U`, since :math:`L^\top U = L^\top L`, and takes
+    :math:`V` to zero. It is the projection of least norm that does both, so the change is the least as well.
+
     Parameters
     ----------
     X : array of shape (n, d)
         NumPy, PyTorch or CuPy; sums are taken and the eigenproblem is solved where it lies, in float64.
     y : array of shape (n,) or (n, k)
         Two classes or scores; more classes where the labels are strings; or one column per class or score.
+    keep : array of shape (n,) or (n, k), optional
+        Labels whose covariance with the vectors stays as it is, written like `y`.
     shrinkage : bool, default=True
         Whether the covariance of the vectors is shrunk towards a multiple of the identity by the rule of Bodnar,
         Gupta and Parolya (2014), as the authors' library does by default: with fewer rows than dimensions it has no
@@ -55,18 +69,51 @@ def leace(X: Array, y: ArrayLike, *, shrinkage: bool = True) -> Erasure:
        Concept Erasure in Closed Form. NeurIPS 2023.
     .. [2] T. Bodnar, A. K. Gupta and N. Parolya. On the Strong Convergence of the Optimal Linear Shrinkage Estimator
        for Large Dimensional Covariance Matrix. Journal of Multivariate Analysis 132, 2014.
+    .. [3] F. Holstege, S. Ravfogel and B. Wouters. Preserving Task-Relevant Information Under Linear Concept Removal.
+       NeurIPS 2025.
 
     Examples
     --------
     >>> import numpy as np
     >>> X = np.array([[1.0, 0.0], [2.0, 1.0], [3.0, 0.0], [4.0, 1.0]])
-    >>> erased = leace(X, [1, 1, -1, -1]).erase(X)
+    >>> erased = leace(X, [1, 1, -1, -1]).apply(X)
     >>> bool(abs(erased[:2].mean(axis=0) - erased[2:].mean(axis=0)).max() < 1e-12)
     True
     """
-    labels = _label_columns(y, X.shape[0])
+    labels, count = _label_columns(y, X.shape[0]), X.shape[0]
+    n_removed = int(labels.shape[1])
+    if keep is not None:
+        kept_labels = _label_columns(keep, count)
+        xp = namespace(labels, kept_labels)
+        labels = xp.concat([labels, kept_labels], axis=1)
     mean, scatter, cross = _label_moments(X, labels)
-    count = X.shape[0]
+    return leace_of_moments(mean, scatter, cross, count, n_removed, shrinkage=shrinkage)
+
+
+def leace_of_moments(
+    mean: NDArray[np.float64],
+    scatter: Array,
+    cross: NDArray[np.float64],
+    count: int,
+    n_removed: int,
+    *,
+    shrinkage: bool = True,
+) -> AffineMap:
+    """Return the map of :func:`leace` from sums over rows, however those were gathered.
+
+    Parameters
+    ----------
+    mean : array of shape (d,)
+    scatter : array of shape (d, d)
+        Sum of the products of centred rows.
+    cross : array of shape (d, k)
+        Sum of the rows times their labels, which are centred columns of unit variance.
+    count : int
+        Number of rows.
+    n_removed : int
+        The first of the k columns are labels to remove, the others labels to keep.
+    shrinkage : bool, default=True
+    """
     covariance = _shrunk(scatter / count, count) if shrinkage else scatter / (count - 1)
     sizes, vectors = (to_host(part) for part in symmetric_eigh(covariance))
     usable = sizes > sizes[-1] * len(sizes) * np.finfo(np.float64).eps
@@ -75,10 +122,27 @@ def leace(X: Array, y: ArrayLike, *, shrinkage: bool = True) -> Erasure:
     def whiten(columns: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(vectors @ (usable[:, None] / roots * (vectors.T @ columns)))
 
-    basis, correlations, _ = np.linalg.svd(whiten(cross / (count - 1)), full_matrices=False)
+    whitened = whiten(cross / (count - 1))
+    basis, correlations, _ = np.linalg.svd(whitened[:, :n_removed], full_matrices=False)
     basis = basis[:, correlations > SMALLEST_CORRELATION]
-    left, right = whiten(basis), (vectors @ (usable[:, None] * roots * (vectors.T @ basis))).T
-    return Erasure("leace", left, right, mean, np.zeros(X.shape[1]))
+    read = _apart_from(basis, whitened[:, n_removed:]) if cross.shape[1] > n_removed else basis
+    left, right = whiten(read), (vectors @ (usable[:, None] * roots * (vectors.T @ basis))).T
+    return AffineMap("leace", left, right, mean, np.zeros(len(mean)))
+
+
+def _apart_from(basis: NDArray[np.float64], kept: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the directions to read so that `basis` is removed and the columns of `kept` stay: L (L'L)^-1."""
+    others, sizes, _ = np.linalg.svd(kept, full_matrices=False)
+    others = others[:, sizes > sizes[0] * SMALLEST_VARIANCE]
+    apart = basis - others @ (others.T @ basis)
+    sines = np.linalg.svd(apart, compute_uv=False)
+    if sines.size and sines[-1] < SMALLEST_SINE:
+        raise LabelError(
+            "the labels to remove and the labels to keep vary together: what predicts one predicts the other (the "
+            f"sine of the angle between their directions is {sines[-1]:.2g}, at least {SMALLEST_SINE} is needed). Keep "
+            "fewer labels, or give rows in which the two differ."
+        )
+    return apart @ np.linalg.inv(apart.T @ apart)
 
 
 def leace_beside(
@@ -86,13 +150,13 @@ def leace_beside(
     y: ArrayLike,
     others: NDArray[np.float64],
     *,
-    keep: tuple[NDArray[np.float64], ArrayLike] | None = None,
-) -> Erasure:
+    preserve: tuple[NDArray[np.float64], ArrayLike] | None = None,
+) -> AffineMap:
     r"""Return the change after which no covariance of `X` with one column of labels is left, and other rows move least.
 
     It is LEACE with a covariance that counts `others` as much as `X`: vectors that have nothing to do with the labels
-    (the states of ordinary text) are moved as little as may be. With rows and labels to keep, their covariance stays
-    as it was: where the whitened covariances of the two are the directions :math:`u` and :math:`v`, the part
+    (the states of ordinary text) are moved as little as may be. With rows and labels to preserve, their covariance
+    stays as it was: where the whitened covariances of the two are the directions :math:`u` and :math:`v`, the part
     :math:`l` of :math:`u` orthogonal to :math:`v` is what is read, and :math:`u` is what is taken away [1]_.
 
     References
@@ -100,10 +164,12 @@ def leace_beside(
     .. [1] F. Holstege, S. Ravfogel and B. Wouters. Preserving Task-Relevant Information Under Linear Concept Removal.
        NeurIPS 2025.
     """
-    columns = [_label_columns(y, len(X))] + ([_label_columns(keep[1], len(keep[0]))] if keep is not None else [])
+    columns = [_label_columns(y, len(X))] + (
+        [_label_columns(preserve[1], len(preserve[0]))] if preserve is not None else []
+    )
     if any(each.shape[1] != 1 for each in columns):
         raise LabelError("one column of labels is needed: two classes as numbers, or scores.")
-    given = [X, others] if keep is None else [X, others, keep[0]]
+    given = [X, others] if preserve is None else [X, others, preserve[0]]
     parts = [rows - rows.mean(axis=0) for rows in given]
     mixed = sum(rows.T @ rows / len(rows) for rows in parts) / len(parts)
     sizes, vectors = np.linalg.eigh(_shrunk(np.asarray(mixed), sum(map(len, parts))))
@@ -111,12 +177,12 @@ def leace_beside(
     whiten, unwhiten = (vectors / roots) @ vectors.T, (vectors * roots) @ vectors.T
     removed = whiten @ (parts[0].T @ columns[0][:, 0]) / len(X)
     read = removed
-    if keep is not None:
-        kept = whiten @ (parts[2].T @ columns[1][:, 0]) / len(keep[0])
-        read = removed - kept * (removed @ kept) / (kept @ kept)
+    if preserve is not None:
+        preserved = whiten @ (parts[2].T @ columns[1][:, 0]) / len(preserve[0])
+        read = removed - preserved * (removed @ preserved) / (preserved @ preserved)
     read = read / (read @ removed)
     left, right = (whiten @ read)[:, None], (unwhiten @ removed)[None]
-    return Erasure("leace", left, right, X.mean(axis=0), np.zeros(X.shape[1]))
+    return AffineMap("leace", left, right, X.mean(axis=0), np.zeros(X.shape[1]))
 
 
 def _label_columns(y: ArrayLike, n_rows: int) -> Array:
@@ -153,12 +219,12 @@ def _shrunk(covariance: Array, count: int) -> Array:
     """Return the best linear mixture of a covariance and a multiple of the identity (Bodnar et al. 2014)."""
     xp, width = namespace(covariance), int(covariance.shape[0])
     trace = float(xp.linalg.trace(covariance))
-    target_square = trace * trace / width  # squared Frobenius norm of the target, trace/width times the identity
-    product = trace * trace / width  # trace of covariance times target
+    # the squared Frobenius norm of the target, trace/width times the identity, and the trace of covariance times target
+    target_square = product = trace * trace / width
     rounding = float(np.finfo(np.float64).eps)
     top = trace * trace * target_square / count + rounding
     bottom = float(xp.sum(covariance * covariance)) * target_square - product * product + rounding
-    share = 1.0 - top / bottom
+    share = min(max(1.0 - top / bottom, 0.0), 1.0)  # rounding can leave this range where the covariance is the target
     rest = (1.0 - share) * (product + rounding) / (target_square + rounding)
     eye = xp.eye(width, dtype=xp.float64, device=covariance.device)
     return share * covariance + rest * (trace / width) * eye

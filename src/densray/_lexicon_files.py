@@ -9,8 +9,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
-from densray._text_files import FilePath, JsonObject, Line, TextFile, delimiter_of
-from densray.errors import LexiconError, name_some, shorten, suggest
+from densray._arrays import is_missing
+from densray._text_files import FilePath, JsonObject, Line, TextFile, delimiter_of, unquoted
+from densray.errors import Advice, Argument, LexiconError, name_some, shorten, suggest
 
 _NAMED = {
     "positive": 1.0,
@@ -23,14 +24,19 @@ _NAMED = {
     "neu": 0.0,
 }
 
-#: What is said where a label stands for no number.
-LABELS_NEEDED = (
-    "Use 1/-1 or a score. The words positive, negative and neutral are read too; others with label_names=(low, high)."
+#: The end of a message about a label that stands for no number.
+_LABELS_NEEDED = (
+    " is not a number. Use 1/-1 or a score.",
+    Advice(
+        " The words positive, negative and neutral are read too; others with ",
+        Argument("label_names", ("low", "high")),
+        ".",
+    ),
 )
 
 
 def parse_label(label: object, names: tuple[str, str] | None = None) -> float | None:
-    """Return the number a label stands for, None where it is none; NaN and infinity are none.
+    """Return the number a label stands for, None if it is none; NaN and infinity are none.
 
     `names` are what a lower and a higher label are called, beside the usual words.
 
@@ -78,7 +84,7 @@ Label = float | str
 
 @dataclass(frozen=True)
 class Dropped:
-    """What a lexicon left out of the entries it was given.
+    """Entries that a lexicon left out.
 
     Attributes
     ----------
@@ -122,7 +128,7 @@ def merge_entries(
     """Return one label per word, and what was dropped; see `Lexicon` for the choices."""
     for name, value, known in (("conflicts", conflicts, get_args(Conflicts)), ("neutral", neutral, get_args(Neutral))):
         if value not in known:
-            raise LexiconError(f"{name}={value!r} is given. {suggest(str(value), known)}")
+            raise LexiconError(Argument(name, value), f" is given. {suggest(str(value), known)}")
     given = [_checked_entry(entry) for entry in entries]
     kept, neutral_words = _without_neutral(given) if neutral == "drop" else (given, ())
     found: dict[str, list[float]] = {}
@@ -131,19 +137,27 @@ def merge_entries(
     differing = tuple(word for word, labels in found.items() if len(set(labels)) > 1)
     if differing and conflicts == "error":
         raise LexiconError(
-            f"{len(differing)} words have conflicting labels: {name_some(differing)}. "
-            f"Correct them, or use conflicts='drop' or conflicts='mean'."
+            f"{len(differing)} words have conflicting labels: {name_some(differing)}.",
+            Advice(" Correct them, or use ", Argument("conflicts", "drop"), " or ", Argument("conflicts", "mean"), "."),
         )
     repeated = tuple(word for word, labels in found.items() if len(labels) > 1 and len(set(labels)) == 1)
     averaged = differing if conflicts == "mean" else ()
     barred = set(differing) - set(averaged)
     merged = {
-        word: labels[0] if len(set(labels)) == 1 else sum(labels) / len(labels)
+        word: labels[0] if len(set(labels)) == 1 else _mean(labels)
         for word, labels in found.items()
         if word not in barred
     }
     conflicting = () if averaged else differing
     return merged, Dropped(conflicting, neutral_words, repeated, averaged)
+
+
+def _mean(labels: Sequence[float]) -> float:
+    """Return the mean of finite labels, which is finite also where their sum is not."""
+    mean = sum(labels) / len(labels)
+    if math.isfinite(mean):
+        return mean
+    return min(max(sum(label / len(labels) for label in labels), min(labels)), max(labels))
 
 
 def _checked_entry(entry: tuple[str, Label]) -> tuple[str, float]:
@@ -186,7 +200,10 @@ PROPOSED = "proposed"
 
 
 def groups_of(groups: Mapping[str, Any] | Sequence[Any], words: Sequence[str], name: str) -> dict[str, str]:
-    """Return the groups of words of a lexicon as text, given by word or one per word; None is no group."""
+    """Return the groups of words of a lexicon as text, given by word or one per word; None or NaN is no group.
+
+    Groups that differ and have one text, such as 1 and "1", are refused.
+    """
     if not isinstance(groups, Mapping):
         if len(groups) != len(words):
             raise LexiconError(
@@ -195,7 +212,14 @@ def groups_of(groups: Mapping[str, Any] | Sequence[Any], words: Sequence[str], n
             )
         groups = dict(zip(words, groups, strict=True))
     known = set(words)
-    found = {str(word): str(group) for word, group in groups.items() if word in known and group is not None}
+    found: dict[str, str] = {}
+    values: dict[str, object] = {}
+    for word, group in groups.items():
+        if word in known and not is_missing(group):
+            text = str(group)
+            if isinstance(values.setdefault(text, group), str) != isinstance(group, str):
+                raise LexiconError(f"groups holds {text} both as a number and as text. Use one of them for all words.")
+            found[str(word)] = text
     if groups and not found:
         raise LexiconError(
             f"{len(groups)} words have groups ({name_some(groups)}), and none of them is in '{name}'. Give the group "
@@ -204,21 +228,19 @@ def groups_of(groups: Mapping[str, Any] | Sequence[Any], words: Sequence[str], n
     return found
 
 
-def check_proposed(groups: str) -> None:
-    """Raise if a text is given as groups and is not the word for those that the library finds itself."""
-    if groups != PROPOSED:
-        raise LexiconError(
-            f"groups={groups!r} is given; '{PROPOSED}', or the group of each word, is needed. A file gives them in a "
-            "column: group_column='…'."
-        )
-
-
 _WORD_NAMES = ("word", "words", "term", "token", "lemma", "entry", "mot", "wort", "palabra", "slovo")
 _DECIMAL_COMMA = re.compile(r"[+−-]?\d+,\d+")
+#: Names of columns that number the rows; "" is what pandas calls its index.
+_ROW_NUMBERS = ("", "id", "ids", "idx", "index", "key", "nr", "no", "number", "row", "row_id", "rowid", "uid",
+                "unnamed: 0", "word_id")  # fmt: skip
 _LABEL_NAMES = ("label", "score", "polarity", "valence", "rating", "value", "sentiment", "class", "conc.m")
 
 
-class Table:
+#: A column given by its place has fewer digits; longer ones are names.
+_LONGEST_PLACE = 10
+
+
+class LexiconTable:
     """The lines of a file as fields.
 
     Parameters
@@ -229,7 +251,7 @@ class Table:
     header : bool, optional
         Found: the first line is a header where it has the usual names of both columns, or of one and no label.
     label_names : pair of str, optional
-        What the lower and the higher label are called.
+        Names of the lower and the higher label.
     """
 
     def __init__(
@@ -252,11 +274,12 @@ class Table:
         self._split_all = False
         self._delimiter = delimiter_of(first.text) if delimiter is None else (None if delimiter == " " else delimiter)
         names = file.split(first, self._delimiter)
+        self._width = len(names)
         self._names: list[str] | None = names if (_is_header(names) if header is None else header) else None
         if self._names is not None:
             self._lines = self._lines[1:]
             if not self._lines:
-                raise file.problem("there is a header and no entry after it.", first.number)
+                raise file.problem("there is a header and no entry after it.", line=first.number)
 
     def entries(
         self,
@@ -277,7 +300,7 @@ class Table:
                 raise self._file.problem(
                     f"{shorten(line.text)} has {len(fields)} of {max(word_at, label_at) + 1} columns. "
                     f"A word and its label are needed.",
-                    line.number,
+                    line=line.number,
                 )
             if is_no_label(fields[label_at]) and fields[word_at]:
                 self.unlabelled.append(fields[word_at])
@@ -294,7 +317,7 @@ class Table:
             raise self._file.problem(
                 f"'{word}' is in the group {shorten(group)} and, further up, in {shorten(self.groups[word])}. "
                 "Give each word one group.",
-                line.number,
+                line=line.number,
             )
 
     def _begins_with_names(self, label_at: int) -> bool:
@@ -314,18 +337,30 @@ class Table:
     def _entry(self, word: str, label: str, line: Line) -> tuple[str, float]:
         number = self._number(label)
         if number is None:
-            hint = "" if line.number > 1 else " If this line names the columns, say header=True."
-            raise self._file.problem(f"label {shorten(label)} is not a number. {LABELS_NEEDED}{hint}", line.number)
+            hint = Advice(" If this line names the columns, say ", Argument("header", True), ".")
+            hints = () if line.number > 1 else (hint,)
+            raise self._file.problem(f"label {shorten(label)}", *_LABELS_NEEDED, *hints, line=line.number)
         if not word:
-            raise self._file.problem(f"{shorten(line.text)} has no word before its label.", line.number)
+            raise self._file.problem(f"{shorten(line.text)} has no word before its label.", line=line.number)
         return word, number
 
     def _fields(self, line: Line, *, label_last: bool) -> list[str]:
-        """Return the fields; without delimiter and columns all but the label is the word, with its blanks."""
+        """Return the fields; without delimiter and columns all but the label is the word, with its blanks.
+
+        A line with more fields than the first line of the file is an error; empty fields at its end do not count.
+        """
         if self._delimiter is not None or self._split_all:
-            return self._file.split(line, self._delimiter)
+            fields = self._file.split(line, self._delimiter)
+            if self._delimiter is not None and any(fields[self._width :]):
+                raise self._file.problem(
+                    f"{shorten(line.text)} has {len(fields)} fields, and the first line has {self._width}. "
+                    "Quote fields that contain the delimiter, or use a decimal point.",
+                    line=line.number,
+                )
+            return fields
         text = line.text.strip()
-        return text.rsplit(None, 1) if label_last else text.split(None, 1)
+        fields = text.rsplit(None, 1) if label_last else text.split(None, 1)
+        return [unquoted(field) for field in fields]
 
     def _columns(self, word_column: str | int | None, label_column: str | int | None) -> tuple[int, int]:
         """Return the places of words and labels, from what was named or from what the first entry shows."""
@@ -333,6 +368,8 @@ class Table:
         fields = self._fields(first, label_last=True)
         word_at = self._place(word_column, _WORD_NAMES)
         label_at = self._place(label_column, _LABEL_NAMES)
+        if len(fields) == 2 and (word_at is None) != (label_at is None):
+            self._refuse_row_numbers(word_at, label_at)
         if word_at is None and label_at is None and len(fields) == 2:
             labelled_first = parse_label(self._fields(first, label_last=False)[0], self._label_names) is not None
             return (1, 0) if labelled_first and parse_label(fields[1], self._label_names) is None else (0, 1)
@@ -341,22 +378,48 @@ class Table:
             return word_at, label_at if label_at is not None else 1 - word_at
         if len(fields) == 1:
             raise self._file.problem(
-                f"{shorten(first.text)} has a word and no label. Give a label after each word, or two lists of words "
-                "without labels: high='…', low='…'.",
-                first.number,
+                f"{shorten(first.text)} has a word and no label.",
+                Advice(
+                    " Give a label after each word, or two lists of words without labels: ",
+                    Argument("high", ...),
+                    ", ",
+                    Argument("low", ...),
+                    ".",
+                ),
+                line=first.number,
             )
         if word_at is None or label_at is None:
+            columns = self._names or fields
             raise self._file.problem(
-                f"{shorten(first.text)} has {len(fields)} columns. Give two, word and label, or name them so in a "
-                f"first line, or say which they are: word_column=, label_column= (names, or numbers from 0).",
-                first.number,
+                f"{len(columns)} columns: {name_some(columns, most=12)}. A word and a label are needed.",
+                Advice(
+                    " Say which columns they are with ",
+                    Argument("word_column", ...),
+                    " and ",
+                    Argument("label_column", ...),
+                    " (a name, or a number from 0), or name them word and label in a first line.",
+                ),
+                line=1 if self._names else first.number,
             )
         return word_at, label_at
+
+    def _refuse_row_numbers(self, word_at: int | None, label_at: int | None) -> None:
+        """Refuse a table whose header names words or labels, and in place of the other an identifier."""
+        known = label_at if word_at is None else word_at
+        other = 1 - (known or 0)
+        if known not in (0, 1) or self._names is None or self._names[other].strip().lower() not in _ROW_NUMBERS:
+            return
+        wanted = "words" if word_at is None else "labels"
+        raise self._file.problem(
+            f"the columns are {name_some(self._names)}, and {self._names[other]!r} seems to number the rows. Add a "
+            f"column of {wanted}.",
+            Advice(" Or say which it is: ", Argument("word_column", ...), ", ", Argument("label_column", ...), "."),
+        )
 
     def _place(self, column: str | int | None, usual: tuple[str, ...]) -> int | None:
         """Return the place of a column that was named, or that a header names as usual."""
         names = self._names or []
-        if isinstance(column, str) and column not in names and column.isdecimal():
+        if isinstance(column, str) and column not in names and column.isdecimal() and len(column) < _LONGEST_PLACE:
             column = int(column)
         if isinstance(column, int):
             if column < 0:
@@ -398,19 +461,30 @@ def read_entries(
     encoding: str = "utf-8",
     label_names: tuple[str, str] | None = None,
 ) -> LexiconFile:
-    """Return what a file of labelled words holds."""
+    """Return the entries of a file of labelled words."""
     file = TextFile(path, encoding=encoding, error=LexiconError)
     if file.is_json:
         if group_column is not None:
-            raise file.problem(f"group_column={group_column!r} is given, and JSON has no columns. Use a table.")
+            raise file.problem(
+                Argument("group_column", group_column), " is given, and JSON has no columns. Use a table."
+            )
         return LexiconFile(list(_json_entries(file, label_names)), (), file.path.stem)
     columns = (word_column, label_column, group_column)
     named = any(isinstance(column, str) and not column.isdecimal() for column in columns)
     header = True if named and header is None else header
-    table = Table(file, delimiter=delimiter, header=header, label_names=label_names)
+    table = LexiconTable(file, delimiter=delimiter, header=header, label_names=label_names)
     entries = list(table.entries(*columns))
     groups = None if group_column is None else table.groups
     return LexiconFile(entries, tuple(table.unlabelled), file.path.stem, groups)
+
+
+def column_names(path: FilePath, *, encoding: str = "utf-8") -> list[str]:
+    """Return the fields of the first line of a table: its headers, if it has some; none of JSON."""
+    file = TextFile(path, encoding=encoding, error=LexiconError)
+    if file.is_json:
+        return []
+    first = next(file.lines())
+    return file.split(first, delimiter_of(first.text))
 
 
 def _json_entries(file: TextFile, names: tuple[str, str] | None) -> Iterator[tuple[str, float]]:
@@ -441,5 +515,5 @@ def _json_entry(file: TextFile, word: object, label: object, names: tuple[str, s
         raise file.problem(f"{shorten(word)} (label {shorten(label)}) is not a word.")
     number = None if isinstance(label, bool) else parse_label(label, names)
     if number is None:
-        raise file.problem(f"'{word}': label {shorten(label)} is not a number. {LABELS_NEEDED}")
+        raise file.problem(f"'{word}': label {shorten(label)}", *_LABELS_NEEDED)
     return word, number

@@ -5,15 +5,30 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from densray._files import foreign_kind
-from densray.errors import DensRayError, LexiconError, shorten
+from densray._files import WORKBOOK, foreign_kind, unreadable_kind
+from densray.errors import (
+    Advice,
+    Argument,
+    DensRayError,
+    EncodingDetectedWarning,
+    LexiconError,
+    MissingExtraError,
+    Part,
+    load_extra,
+    name_some,
+    shorten,
+)
 
 FilePath = str | PathLike[str]
+
+_LARGEST_BYTES = 1 << 30
 
 
 class Line(NamedTuple):
@@ -29,9 +44,11 @@ class TextFile:
     Parameters
     ----------
     path : str or path
-        The file. A byte-order mark and Windows line ends are understood.
+        The file. A byte-order mark and Windows line ends are understood. Of an Excel file (``.xlsx``), the first sheet
+        is read (extra ``excel``).
     encoding : str
-        Its encoding.
+        Its encoding. A file that is not UTF-8, and should be, is read as UTF-16 or cp1252 if it plainly is one of
+        them, with an `EncodingDetectedWarning`.
     error : class of error
         What is raised on bad input.
     """
@@ -44,10 +61,18 @@ class TextFile:
             raise self.problem("the file is empty. One entry per line is needed.")
 
     def _bytes(self) -> bytes:
+        """Return the content of a regular file of a bounded size; devices and pipes may have no end."""
+        kind = unreadable_kind(self.path)
+        if kind not in (None, "a folder"):
+            raise self.problem(f"this is {kind}, not a file. Write its content to a file first.")
         try:
-            return self.path.read_bytes()
+            with self.path.open("rb") as stream:
+                content = stream.read(_LARGEST_BYTES + 1)
+            if len(content) > _LARGEST_BYTES:
+                raise self.problem(f"more than {_LARGEST_BYTES >> 20} MB. A list of words or texts is smaller.")
+            return content
         except FileNotFoundError:
-            raise self.problem(f"no such file in {self.path.parent}.") from None
+            raise self.problem(f"no such file in {self.path.parent.resolve()}.") from None
         except OSError as error:
             raise self.problem(f"cannot be read ({error.strerror}).") from error
         except ValueError as error:  # a null byte in the path
@@ -55,28 +80,72 @@ class TextFile:
 
     def _decoded(self, content: bytes, encoding: str) -> str:
         kind = foreign_kind(content, packed=True)
+        if kind == WORKBOOK:
+            return self._sheet(content)
         if kind is not None:
             raise self.problem(f"this seems to be {kind}. A text file with one entry per line is needed.")
         try:
-            return content.decode(encoding).removeprefix("\ufeff")
+            text = content.decode(encoding).removeprefix("\ufeff")
         except UnicodeDecodeError as error:
-            if b"\0" in content[:4096] and content[:2] not in (b"\xff\xfe", b"\xfe\xff"):
-                raise self.problem("this is not a text file. One entry per line is needed.") from None
-            line = content.count(b"\n", 0, error.start) + 1
-            found = content[error.start : error.start + 8]
-            likely = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "latin-1"
-            raise self.problem(
-                f"byte {error.start} ({found!r}) is not {encoding}; it may be {likely}. Save it as UTF-8.",
-                line,
-            ) from None
+            detected = encoding_of(content) if encoding == "utf-8" else None
+            if detected is None:
+                raise self._undecodable(content, encoding, error) from None
+            text = content.decode(detected).removeprefix("\ufeff")
+            if text.strip():
+                self._tell_encoding(text, detected)
         except LookupError:
             raise self.problem(f"unknown encoding {encoding!r}. Use 'utf-8' or 'latin-1'.") from None
+        if "\0" in text:
+            line = text.count("\n", 0, text.index("\0")) + 1
+            raise self.problem("a NUL byte, which no text has. Save it as UTF-8, without it.", line=line)
+        return text
 
-    def problem(self, message: str, line: int | None = None) -> DensRayError:
+    def _sheet(self, content: bytes) -> str:
+        """Return the first sheet of an Excel workbook as lines of fields between tabs."""
+        import polars
+
+        try:
+            load_extra("fastexcel", "An Excel file needs", extra="excel")
+        except MissingExtraError as error:
+            raise self.problem(f"{error} Or save it as .csv.") from error
+        try:
+            frame = polars.read_excel(
+                io.BytesIO(content), engine="calamine", has_header=False, read_options={"dtypes": "string"}
+            )
+        except Exception as error:  # fastexcel and polars have errors of their own
+            raise self.problem(
+                f"this seems to be an Excel file (.xlsx) that cannot be read ({shorten(error)}). Save it as .csv."
+            ) from error
+        rows = [[" ".join((cell or "").split()) for cell in row] for row in frame.iter_rows()]
+        used = max((place + 1 for row in rows for place, cell in enumerate(row) if cell), default=0)
+        return "\n".join("\t".join(row[:used]) for row in rows)
+
+    def _undecodable(self, content: bytes, encoding: str, error: UnicodeDecodeError) -> DensRayError:
+        if b"\0" in content[:4096] and content[:2] not in _UTF16_MARKS:
+            return self.problem("this is not a text file. One entry per line is needed.")
+        line = content.count(b"\n", 0, error.start) + 1
+        found = content[error.start : error.start + 8]
+        return self.problem(
+            f"byte {error.start} ({found!r}) is not {encoding}, and the encoding is not known. Save it as UTF-8.",
+            line=line,
+        )
+
+    def _tell_encoding(self, text: str, encoding: str) -> None:
+        """Warn that an encoding was detected, with words to check it by."""
+        words = dict.fromkeys(word for word in re.findall(r"\w+", text) if not word.isascii())
+        shown = f" Check {name_some(list(words)[:3])}." if words else ""
+        warnings.warn(
+            EncodingDetectedWarning(
+                f"{self.path.name} is not UTF-8. It was read as {encoding}.{shown} If that is wrong, save it as UTF-8."
+            ),
+            stacklevel=2,
+        )
+
+    def problem(self, *message: Part | Advice, line: int | None = None) -> DensRayError:
         """Return the error that says what is wrong, where."""
         name = self.path.name or str(self.path)  # the root of a disk has no name
         where = f"{name}, line {line}" if line else name
-        return self._error(f"{where}: {message}")
+        return self._error(f"{where}: ", *message)
 
     def lines(self, *, comment: str | None = None) -> Iterator[Line]:
         """Yield the lines that are neither blank nor begin with `comment`."""
@@ -92,7 +161,7 @@ class TextFile:
             return split_fields(line.text, delimiter)
         except csv.Error as error:
             problem = f"{shorten(line.text)} is not a line of fields ({shorten(error)})."
-            raise self.problem(problem, line.number) from error
+            raise self.problem(problem, line=line.number) from error
 
     def words(self, *, comment: str | None = None) -> list[str]:
         """Return the words of the file, one per line; lines that begin with `comment` are none."""
@@ -107,7 +176,7 @@ class TextFile:
             fields = self.split(line, delimiter_of(line.text))
             if len(fields) != 2 or not all(fields):
                 raise self.problem(
-                    f"{shorten(line.text)} is not {needed} are needed, with a tab between them.", line.number
+                    f"{shorten(line.text)} is not {needed} are needed, with a tab between them.", line=line.number
                 )
             yield line, fields[0], fields[1]
 
@@ -124,9 +193,34 @@ class TextFile:
         try:
             return json.loads(self.text, parse_constant=str, object_pairs_hook=JsonObject)
         except json.JSONDecodeError as error:
-            raise self.problem(f"not valid JSON ({error.msg}).", error.lineno) from None
+            raise self.problem(f"not valid JSON ({error.msg}).", line=error.lineno) from None
         except (RecursionError, ValueError) as error:
             raise self.problem(f"not usable JSON ({shorten(error)}).") from None
+
+
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+#: More of the letters of a text in a Western language are ASCII than not; in a Cyrillic or Greek code page few are.
+_LARGEST_SHARE = 0.5
+
+
+def encoding_of(content: bytes) -> str | None:
+    """Return the encoding that a text has instead of UTF-8: UTF-16 or cp1252, or None if it is neither.
+
+    >>> encoding_of("schön;1".encode("cp1252")), encoding_of("schön;1".encode("utf-16"))
+    ('cp1252', 'utf-16')
+    >>> encoding_of("хорошо;1".encode("cp1251")) is None
+    True
+    """
+    encoding = "utf-16" if content[:2] in _UTF16_MARKS else "cp1252"
+    if encoding == "cp1252":
+        foreign, plain = len(re.findall(rb"[\x80-\xff]", content)), len(re.findall(rb"[A-Za-z]", content))
+        if b"\0" in content or foreign > _LARGEST_SHARE * (foreign + plain):
+            return None
+    try:
+        content.decode(encoding)
+    except UnicodeDecodeError:
+        return None
+    return encoding
 
 
 class TextTable:
@@ -164,21 +258,22 @@ class TextTable:
         try:
             row = json.loads(text)
         except ValueError as error:
-            raise self.file.problem(f"{shorten(text)} is not JSON ({shorten(error)}).", number) from None
+            raise self.file.problem(f"{shorten(text)} is not JSON ({shorten(error)}).", line=number) from None
         if not isinstance(row, dict):
-            raise self.file.problem(f"{shorten(text)} is not an object with a text.", number)
+            raise self.file.problem(f"{shorten(text)} is not an object with a text.", line=number)
         self.lines.append(number)
         return {str(name): "" if value is None else str(value) for name, value in row.items()}
 
     def _fields(self, delimiter: str) -> list[dict[str, str]]:
         quoted: dict[str, Any] = {"quoting": csv.QUOTE_MINIMAL if delimiter == "," else csv.QUOTE_NONE}
         reader = csv.reader(io.StringIO(self.file.text, newline=""), delimiter=delimiter, **quoted)
-        names, rows, before = next(reader), [], reader.line_num
-        for fields in reader:
+        names, rows, before = [unquoted(name) for name in next(reader)], [], reader.line_num
+        for raw in reader:
+            fields = raw if delimiter == "," else [unquoted(field) for field in raw]
             if any(fields):
                 if len(fields) != len(names):
                     raise self.file.problem(
-                        f"{len(fields)} fields are given; there are {len(names)} columns.", before + 1
+                        f"{len(fields)} fields are given; there are {len(names)} columns.", line=before + 1
                     )
                 self.lines.append(before + 1)
                 rows.append(dict(zip(names, fields, strict=True)))
@@ -188,13 +283,16 @@ class TextTable:
         return rows
 
     def column(self, usual: str, name: str | None, *, needed: str = "") -> list[str]:
-        """Return a column by its name, or the usual one; empty where that is not there and not needed."""
+        """Return a column by its name, or the usual one; empty if that is not there and not needed."""
         if (name or usual) in self.columns:
             return self.columns[name or usual]
         if name is None and not needed:
             return []
         listed = ", ".join(self.columns)
-        raise self.file.problem(f"there is no column '{name or usual}' among {listed}. Name one with {needed}='…'.")
+        raise self.file.problem(
+            f"there is no column '{name or usual}' among {listed}.",
+            Advice(" Name one with ", Argument(needed, ...), "."),
+        )
 
 
 class JsonObject(list[tuple[str, object]]):
@@ -230,6 +328,16 @@ def _checked_pair(pair: object, file: TextFile | None = None) -> tuple[str, str]
     raise file.problem(message) if file else LexiconError(message)
 
 
+def split_words(text: str) -> list[str]:
+    """Return the words of a typed list: separated by line ends, commas, semicolons or tabs, or else by blanks.
+
+    >>> split_words("good, New York"), split_words("good;nice"), split_words("good New_York")
+    (['good', 'New York'], ['good', 'nice'], ['good', 'New_York'])
+    """
+    parts = re.split(r"[\n,;\t]", text) if re.search(r"[\n,;\t]", text.strip()) else text.split()
+    return [word for part in parts if (word := part.strip())]
+
+
 def delimiter_of(text: str) -> str | None:
     """Return what stands between the fields of a line: a tab, else a semicolon, else a comma; None for white space."""
     return next((mark for mark in ("\t", ";", ",") if mark in text), None)
@@ -238,16 +346,25 @@ def delimiter_of(text: str) -> str | None:
 def split_fields(text: str, delimiter: str | None) -> list[str]:
     """Return the fields of a line without surrounding blanks; None splits at any white space.
 
-    Commas and semicolons follow the rules of CSV, where a quoted field may contain them. Tabs and blanks do
-    not: a quote is a word there.
+    Commas and semicolons follow the rules of CSV, where a quoted field may contain them. Between tabs and blanks a
+    field that is quoted as a whole loses its quotes; any other quote is part of the word.
 
     >>> split_fields('"well, well",1', ",")
     ['well, well', '1']
-    >>> split_fields('"' + chr(9) + "-1", chr(9))
-    ['"', '-1']
+    >>> split_fields('"' + chr(9) + "-1", chr(9)), split_fields('"good"' + chr(9) + '"1"', chr(9))
+    (['"', '-1'], ['good', '1'])
     """
     if delimiter in (",", ";"):
         fields = next(csv.reader([text], delimiter=delimiter, skipinitialspace=True, strict=True), [])
     else:
-        fields = text.split(delimiter)
+        fields = [unquoted(field.strip()) for field in text.split(delimiter)]
     return [field.strip() for field in fields]
+
+
+_QUOTED = re.compile(r'"((?:[^"]|"")*)"')
+
+
+def unquoted(field: str) -> str:
+    """Return a field without the quotes around it, and with its doubled quotes as single ones."""
+    match = _QUOTED.fullmatch(field)
+    return field if match is None else match[1].replace('""', '"')

@@ -1,4 +1,4 @@
-"""Threads: BLAS limits, warnings ignored in any thread, parallel maps, work ahead, progress."""
+"""Threads: BLAS limits, warnings ignored in any thread, parallel maps, work ahead."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from typing import TypeAlias, TypeVar, cast
+from typing import TypeVar, cast
 
 from threadpoolctl import threadpool_limits  # comes with scikit-learn
+
+from densray.progress import Progress
 
 _blas_lock = threading.Lock()
 _blas_holders = 0
@@ -87,22 +89,6 @@ def ignored_warnings(category: type[Warning], message: str = "") -> Iterator[Non
                 filters = cast(list[object], warnings.filters)
                 with suppress(ValueError):  # not there where other code has put back filters of its own meanwhile
                     filters.remove(("ignore", pattern, category, re.compile(_MODULE), 0))
-
-
-#: How a long computation reports how far it is: called with the steps done and the steps in all (None: not known). What
-#: it raises ends the computation.
-Progress: TypeAlias = Callable[[int, int | None], None]
-
-
-def part_of(progress: Progress | None, start: int, stop: int, total: int) -> Progress | None:
-    """Return the progress of a part of a computation: the part is the steps `start` to `stop` of `total`.
-
-    >>> part_of(lambda done, total: print(f"{done} of {total}"), 4, 8, 12)(1, 2)
-    6 of 12
-    """
-    if progress is None:
-        return None
-    return lambda done, steps: progress(start + (stop - start) * done // max(steps or 1, 1), total)
 
 
 Item = TypeVar("Item")

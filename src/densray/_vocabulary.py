@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from densray._arrays import BLOCK_ROWS
-from densray.errors import DensRayError, SpaceError, UnknownWordError, VectorError, name_some, shorten
+from densray.errors import Argument, DensRayError, SpaceError, UnknownWordError, VectorError, name_some, shorten
 
 Number = TypeVar("Number", bound=np.floating[Any])
 
@@ -81,7 +83,17 @@ def checked_queries(queries: Any, width: int, name: str) -> NDArray[np.float32]:
 def check_seed(seed: object, *, name: str = "random_state") -> None:
     """Raise if a whole number is none that a random generator takes; anything else is left to the generator."""
     if isinstance(seed, int) and not 0 <= seed < 2**32:
-        raise DensRayError(f"{name} is {seed}; a whole number from 0 to {2**32 - 1:,} is needed.")
+        raise DensRayError(Argument(name), f" is {seed}; a whole number from 0 to {2**32 - 1:,} is needed.")
+
+
+def case_key(word: str) -> str:
+    """Return a word in lower case with composed letters: the same for spellings that differ in case only.
+
+    >>> case_key("SCHO\\u0308N") == case_key("sch\\u00f6n")
+    True
+    """
+    lower = word.lower()
+    return lower if lower.isascii() else unicodedata.normalize("NFC", lower)
 
 
 class Vocabulary:
@@ -92,7 +104,7 @@ class Vocabulary:
     words : sequence of str
         Distinct words. Any sequence that slices will do, also one that decodes its words when asked.
     index : mapping from word to row, optional
-        Built at the first look-up where it is not given.
+        Built at the first look-up if it is not given.
     """
 
     __slots__ = ("_folded", "_index", "_repeated", "words")
@@ -115,12 +127,12 @@ class Vocabulary:
 
     @property
     def lower_index(self) -> Mapping[str, int]:
-        """The first row of each word in lower case."""
+        """The first row of each word in lower case, composed."""
         if self._folded is None:
             folded: dict[str, int] = {}
             repeated: dict[str, list[int]] = {}
             for row, word in enumerate(self.words):
-                lower = word.lower()
+                lower = case_key(word)
                 if folded.setdefault(lower, row) != row:
                     repeated.setdefault(lower, []).append(row)
             self._repeated, self._folded = repeated, folded  # whole at once: other threads may be looking
@@ -128,21 +140,38 @@ class Vocabulary:
 
     def spellings(self, word: str) -> list[int]:
         """Return the rows of a word in upper and lower case, in order."""
-        lower = word.lower()
+        lower = case_key(word)
         first = self.lower_index.get(lower)
         return [] if first is None else [first, *self._repeated.get(lower, ())]
 
-    def locate(self, words: Iterable[str], *, any_case: bool = False) -> NDArray[np.int64]:
+    def row(self, word: str) -> int:
+        """Return the row of a word, -1 where it is missing; composed and decomposed letters are the same."""
+        row = self.index.get(word, -1)
+        if row >= 0 or word.isascii():
+            return row
+        found = (self.index.get(unicodedata.normalize(form, word), -1) for form in ("NFC", "NFD"))
+        return next((row for row in found if row >= 0), -1)
+
+    def locate(self, words: Iterable[str], *, any_case: bool | None = False) -> NDArray[np.int64]:
         """Return the row of each word, -1 where it is missing; see `WordSpace.locate`."""
         wanted = list(words)
-        index = self.index
-        rows = [index.get(word, -1) for word in wanted]
-        if any_case and -1 in rows:
-            lower = self.lower_index
-            rows = [row if row >= 0 else lower.get(word.lower(), -1) for row, word in zip(rows, wanted, strict=True)]
+        rows = [self.row(word) for word in wanted]
+        if any_case is not False and -1 in rows:
+            missing = {case_key(word) for word, row in zip(wanted, rows, strict=True) if row < 0}
+            other = self.lower_index if any_case else self._only_in_case(missing)
+            rows = [row if row >= 0 else other.get(case_key(word), -1) for row, word in zip(rows, wanted, strict=True)]
         return np.array(rows, dtype=np.int64)
 
-    def find(self, words: Iterable[str], *, any_case: bool = False) -> NDArray[np.int64]:
+    def _only_in_case(self, keys: Collection[str]) -> dict[str, int]:
+        """Return the row of each key that exactly one word has, without an index of the whole vocabulary."""
+        found: dict[str, int] = {}
+        for row, word in enumerate(self.words):
+            key = case_key(word)
+            if key in keys:
+                found[key] = row if key not in found else -1
+        return found
+
+    def find(self, words: Iterable[str], *, any_case: bool | None = False) -> NDArray[np.int64]:
         """Return the rows of words that must all be known; the error names those that are not."""
         wanted = list(words)
         rows = self.locate(wanted, any_case=any_case)
@@ -174,12 +203,33 @@ def row_lengths(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 def unit_rows(rows: NDArray[Number]) -> NDArray[Number]:
     """Return rows scaled to unit Euclidean length, in their own precision; rows of zeros stay zero.
 
+    Squares that a type cannot hold are avoided: integers become float64, half precision is squared in float32, and rows
+    of very large or small numbers are divided by their largest one first.
+
     >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]]))
     array([[0.6, 0.8],
            [0. , 0. ]])
+    >>> unit_rows(np.array([[3e4, 4e4]], dtype=np.float16))
+    array([[0.6, 0.8]], dtype=float16)
     """
-    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-    return np.asarray(rows / np.where(lengths > 0, lengths, 1.0)[:, None])
+    plain = np.asarray(rows)
+    half = plain.dtype == np.float16
+    if half or plain.dtype.kind != "f":
+        plain = plain.astype(np.float32 if half else np.float64)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        lengths = np.sqrt(np.einsum("ij,ij->i", plain, plain))
+        lost = np.flatnonzero(~((lengths > _SHORTEST_LENGTH[plain.dtype.itemsize]) & (lengths < np.inf)))
+        if lost.size:
+            largest = np.abs(plain[lost]).max(axis=1, initial=0.0)
+            plain = plain.copy()
+            plain[lost] /= np.where((largest > 0) & (largest < np.inf), largest, 1.0).astype(plain.dtype)[:, None]
+            lengths[lost] = np.sqrt(np.einsum("ij,ij->i", plain[lost], plain[lost]))
+        unit = plain / np.where(lengths > 0, lengths, 1.0)[:, None]
+    return np.asarray(unit.astype(np.float16) if half else unit)
+
+
+#: Below this length, the squares of a row have lost digits; by the bytes of a number.
+_SHORTEST_LENGTH = {4: 1e-16, 8: 1e-146, 12: 1e-146, 16: 1e-146}
 
 
 def spread_rows(n_rows: int, most: int) -> NDArray[np.int64]:
@@ -189,6 +239,53 @@ def spread_rows(n_rows: int, most: int) -> NDArray[np.int64]:
     ([0, 33, 66, 99], [0, 1, 2])
     """
     return np.unique(np.linspace(0, n_rows - 1, num=min(n_rows, most)).astype(np.int64))
+
+
+#: Rows that a fingerprint is made of, at most.
+_SAMPLED_ROWS = 1_024
+
+
+class Fingerprint:
+    """Digest of the shape, the words and the vectors of a space, from at most 1,024 rows spread evenly over it.
+
+    The space may come in one piece or block by block; the digest is the same.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows of the whole space.
+
+    Examples
+    --------
+    >>> whole, parts = Fingerprint(3), Fingerprint(3)
+    >>> whole.add(["a", "b", "c"], np.eye(3))
+    >>> parts.add(["a"], np.eye(3)[:1])
+    >>> parts.add(["b", "c"], np.eye(3)[1:])
+    >>> whole.hexdigest() == parts.hexdigest()
+    True
+    """
+
+    def __init__(self, n_rows: int) -> None:
+        self._n_rows, self._n_seen = n_rows, 0
+        self._rows = spread_rows(n_rows, _SAMPLED_ROWS)
+        self._words: list[str] = []
+        self._vectors: list[NDArray[np.float32]] = []
+
+    def add(self, words: Sequence[str], vectors: NDArray[Any]) -> None:
+        """Take the next rows of the space."""
+        rows = self._rows - self._n_seen
+        rows = rows[(rows >= 0) & (rows < len(words))]
+        self._words += [words[row] for row in rows.tolist()]
+        self._vectors.append(np.ascontiguousarray(vectors[rows], dtype="<f4"))
+        self._n_seen += len(words)
+
+    def hexdigest(self) -> str:
+        """Return the digest in hexadecimal."""
+        vectors = np.concatenate(self._vectors)
+        digest = hashlib.sha256(repr((self._n_rows, vectors.shape[1])).encode())
+        digest.update("\n".join(self._words).encode("utf-8", "surrogatepass"))
+        digest.update(vectors.tobytes())
+        return digest.hexdigest()
 
 
 def nearest_rows(

@@ -1,4 +1,4 @@
-"""Analogy sets: pairs in categories, and the files they come in."""
+"""Analogy sets: pairs of words in categories, and their file formats."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class AnalogyPair:
-    """A query and its right answers, the first of which is the one to train on."""
+    """A query and its correct answers; solvers learn from the first."""
 
     query: str
     answers: tuple[str, ...]
@@ -43,7 +43,7 @@ class AnalogyPair:
 
 @dataclass(frozen=True)
 class AnalogyCategory:
-    """Pairs in one relation, such as country and capital; `group` is what it belongs to, or empty."""
+    """Pairs in one relation, such as country and capital; `group` names the group it is in, or is empty."""
 
     name: str
     pairs: tuple[AnalogyPair, ...]
@@ -64,7 +64,7 @@ class AnalogySet:
     categories : iterable of AnalogyCategory
         At least one; names are distinct.
     name : str
-        What the set is called in reports.
+        The name of the set in reports.
 
     Examples
     --------
@@ -89,8 +89,8 @@ class AnalogySet:
     def read(cls, path: str | PathLike[str], *, encoding: str = "utf-8", name: str | None = None) -> AnalogySet:
         """Return the analogies of a file or folder, whichever of the known shapes it has.
 
-        A folder of ``query TAB answer/answer`` files is read as BATS; a file with ``: section`` lines or four
-        words a line as questions (Google; MSR where there are 8,000 in one section); any other file as pairs.
+        A folder of ``query TAB answer/answer`` files is read as BATS. A file with ``: section`` lines or four words per
+        line is read as questions (Google; MSR if there are 8,000 in one section). Any other file is read as pairs.
         """
 
         return read_analogies(path, encoding=encoding, name=name)
@@ -121,6 +121,11 @@ class AnalogySet:
     def words(self) -> tuple[str, ...]:
         """All words of the set, each once."""
         return tuple(dict.fromkeys(word for one in self.categories for pair in one for word in pair.words))
+
+    @property
+    def is_lower_case(self) -> bool:
+        """Whether no word has a capital letter, as in BATS: words are then looked up in any case."""
+        return all(word == word.lower() for word in self.words)
 
     def subset(self, names: Iterable[str]) -> AnalogySet:
         """Return the set of these categories, or of all categories of these groups."""
@@ -175,7 +180,7 @@ _MSR_PARTS = (
 )
 _MSR_QUESTIONS = sum(count for _, _, count in _MSR_PARTS)
 
-Question = tuple[str, str, str, str]
+FourWords = tuple[str, str, str, str]
 
 
 def read_analogies(path: FilePath, *, encoding: str = "utf-8", name: str | None = None) -> AnalogySet:
@@ -266,43 +271,43 @@ def _open(path: FilePath, encoding: str) -> TextFile:
     return TextFile(path, encoding=encoding, error=AnalogyError)
 
 
-def _sections(file: TextFile) -> dict[str, list[Question]]:
+def _sections(file: TextFile) -> dict[str, list[FourWords]]:
     """Return the questions under each section; those before the first are named after the file."""
-    sections: dict[str, list[Question]] = {}
+    sections: dict[str, list[FourWords]] = {}
     current = file.path.stem
     for line in file.lines():
         if line.text.lstrip().startswith(":"):
             current = line.text.lstrip()[1:].strip()
             if not current:
-                raise file.problem("a section without a name. Write ': name'.", line.number)
+                raise file.problem("a section without a name. Write ': name'.", line=line.number)
             if current in sections:
-                raise file.problem(f"section {shorten(current)} begins a second time.", line.number)
+                raise file.problem(f"section {shorten(current)} begins a second time.", line=line.number)
             sections[current] = []
         else:
-            sections.setdefault(current, []).append(_question(file, line))
+            sections.setdefault(current, []).append(_four_words(file, line))
     empty = next((name for name, questions in sections.items() if not questions), None)
     if empty is not None:
         raise file.problem(f"section {shorten(empty)} has no question.")
     return sections
 
 
-def _question(file: TextFile, line: Line) -> Question:
+def _four_words(file: TextFile, line: Line) -> FourWords:
     words = line.text.split()
     if len(words) != 4:
         raise file.problem(
             f"{shorten(line.text)} has {len(words)} words; a question has four (a is to b as c is to d).",
-            line.number,
+            line=line.number,
         )
     return words[0], words[1], words[2], words[3]
 
 
-def _from_sections(sections: dict[str, list[Question]], name: str) -> AnalogySet:
+def _from_sections(sections: dict[str, list[FourWords]], name: str) -> AnalogySet:
     return AnalogySet(
         (AnalogyCategory(section, _pairs_of(questions)) for section, questions in sections.items()), name=name
     )
 
 
-def _pairs_of(questions: Iterable[Question]) -> tuple[AnalogyPair, ...]:
+def _pairs_of(questions: Iterable[FourWords]) -> tuple[AnalogyPair, ...]:
     halves = dict.fromkeys(half for a, b, c, d in questions for half in ((a, b), (c, d)))
     return tuple(AnalogyPair(query, (answer,)) for query, answer in halves)
 
@@ -313,6 +318,6 @@ def _pair_lines(file: TextFile) -> tuple[AnalogyPair, ...]:
     for line, query, listed in file.pairs(needed := "a query and its answer. Two words"):
         answers = tuple(dict.fromkeys(filter(None, listed.split("/"))))
         if not answers:
-            raise file.problem(f"{shorten(line.text)} is not {needed} are needed.", line.number)
+            raise file.problem(f"{shorten(line.text)} is not {needed} are needed.", line=line.number)
         pairs[AnalogyPair(query, answers)] = None
     return tuple(pairs)

@@ -1,4 +1,4 @@
-"""The main job on the embedded space, as one report: find concepts, measure them, remove one."""
+"""The report of `densray demo`: find concepts in the bundled vectors, measure them, remove one."""
 
 from __future__ import annotations
 
@@ -9,24 +9,26 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from densray._threads import Progress
 from densray.analogies import AnalogySet
 from densray.analogy import compare_solvers, make_solver
+from densray.axes import induce
 from densray.axes._lexicon_evaluation import evaluate_induction
-from densray.axes._scoring import induce
 from densray.datasets import load_analogies, load_lexicon, load_similarity, load_space, load_word_list
 from densray.debiasing._direction import anchor_gap
 from densray.debiasing._quality import neighbor_overlap, similarity
+from densray.erasure import Erasure
 from densray.figures import anchor_scatter, axis_scatter, can_draw, figure, ranked_words
 from densray.paper import DECIMALS, agreement, compare, comparison_table, published
 from densray.paper._tables import ANCHORS, figure2, occupation_gaps, table3
+from densray.progress import Progress
 from densray.report import Column, Figure, Report, Section, Table, show_estimate, show_number, show_share
 from densray.rotations import DensRay, LinearRotation
+from densray.rows import Rows
 from densray.space import WordSpace
 
 __all__ = ["SECTIONS", "demonstrate"]
 
-#: The sections of the Google analogies shown: all of their words are in the embedded space.
+#: Sections of the Google analogies to show: all of their words are in the bundled space.
 SECTIONS = ("family", "gram1-adjective-to-adverb", "gram3-comparative", "gram7-past-tense")
 
 Part: TypeAlias = tuple[Section, str]
@@ -36,12 +38,12 @@ _METHODS = ("densray-unit", "densifier", "svm", "ridge")
 
 
 def demonstrate(progress: Progress | None = None) -> Report:
-    """Return the report of what the library does, computed on ``googlenews-26k`` in a few seconds.
+    """Return a report that demonstrates the library, computed on ``googlenews-26k`` in a few seconds.
 
     Parameters
     ----------
     progress : callable, optional
-        Told how many of the five parts are done.
+        Called with the number of parts done and their total.
     """
     space = load_space("googlenews-26k", normalize=True)
     parts = (_sentiment, _gender, _two_axes, _analogies, _removal)
@@ -57,7 +59,7 @@ def demonstrate(progress: Progress | None = None) -> Report:
 
 
 def _pictures(*drawings: tuple[Callable[[], Any], str]) -> list[Figure]:
-    """Return charts with their captions as figures; none where the library that draws them is not installed."""
+    """Return charts with their captions as figures; none if the library that draws them is not installed."""
     return [figure(draw(), caption) for draw, caption in drawings] if can_draw() else []
 
 
@@ -77,10 +79,10 @@ def _sentiment(space: WordSpace) -> Part:
         _pictures((drawn, caption)),
         measured.provenance,
     )
-    tau = show_estimate(ridge.tau, ridge.tau_low, ridge.tau_high, 2)
+    found = show_estimate(ridge.auc, ridge.auc_low, ridge.auc_high, 2)
     return section, (
         f"Found: a sentiment axis from {measured.n_training:,} labelled words orders {measured.n_test:,} others with "
-        f"Kendall's τ {tau}."
+        f"AUC {found} and Kendall's τ {show_number(ridge.tau, 2)} (at most {show_number(ridge.tau_ceiling, 2)})."
     )
 
 
@@ -91,7 +93,7 @@ def _gender(space: WordSpace) -> Part:
     drawn = partial(anchor_scatter, figure2(gaps), anchors=ANCHORS)
     found = agreement(compared, decimals=DECIMALS["table3"])
     section = Section(
-        "A gender axis, beside the paper",
+        "A gender axis, compared with the paper",
         "Occupations by their cosines to “man” and “woman”, in the original space and without the gender axis, which "
         "the paper calls the complement (table 3 and figure 2 of Dufter & Schütze 2019).",
         [replace(comparison_table("table3", compared), folded=True)],
@@ -127,7 +129,7 @@ def _two_axes(space: WordSpace) -> Part:
 
 
 def _analogies(space: WordSpace) -> Part:
-    """Four sections of the Google analogies, beside the paper's table 4 to 6."""
+    """Four sections of the Google analogies, compared with tables 4 to 6 of the paper."""
     google = load_analogies("google")
     chosen = AnalogySet([category for category in google if category.name in SECTIONS], name="google")
     columns = {
@@ -153,8 +155,8 @@ def _analogies(space: WordSpace) -> Part:
     for column, heading in zip(columns, ("IntCos", "IntCos complement", "LRCos"), strict=True):
         shown += [Column(column, heading, decimals=2), Column(f"{column} paper", "paper", decimals=2)]
     section = Section(
-        "Set-based analogies, beside the paper",
-        "Each pair is left out in turn and answered from the others; share of right first answers.",
+        "Set-based analogies, compared with the paper",
+        "Each pair is left out in turn and answered from the others; share of correct first answers.",
         [Table("Precision", shown, rows)],
     )
     best = max(columns, key=lambda column: sum(row[column] for row in rows))
@@ -166,21 +168,20 @@ def _analogies(space: WordSpace) -> Part:
 
 
 def _removal(space: WordSpace) -> Part:
-    """Gender removed: what went and what stayed."""
+    """Gender removed: the remaining bias and the preserved quality."""
     gender, occupations, men = (
         load_lexicon("gender").align(space, order="lexicon"),
         load_word_list("occupations"),
         load_similarity("men"),
     )
-    rotation = DensRay(n_components=None, normalize_differences=True).fit(gender.X, gender.y)
     random = np.random.default_rng(0)
-    chance = space.vectors[random.choice(len(space), size=len(gender.y), replace=False)]
-    control = DensRay(1, normalize_differences=True).fit(chance, gender.y)
+    chance = space.vectors[random.choice(len(space), size=len(gender), replace=False)]
+    control = Rows.from_arrays(chance, gender.y)
     spaces = {
         "original": space,
-        "gender axis removed": space.erased(rotation),
-        "5 gender axes removed": space.erased(rotation, n_axes=5),
-        "control: an axis of random words": space.erased(control),
+        "gender axis removed": Erasure.fit(gender, "densray-unit").apply(space),
+        "5 gender axes removed": Erasure.fit(gender, "densray-unit:5").apply(space),
+        "control: an axis of random words": Erasure.fit(control, "densray-unit").apply(space),
     }
     rows: list[dict[str, Any]] = [
         {

@@ -1,331 +1,1153 @@
-"""Removing a concept: one affine map, and its exceptions for the words of a space."""
+"""Erasure: the affine map that removes a concept, its training rows, and how much of the concept remains."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
 
-from densray import errors
-from densray._arrays import HALF_TYPES, Array, ConvertedRows, is_tensor, map_rows, move, namespace, to_host, type_name
-from densray.errors import (
-    CoverageError,
-    DensRayError,
-    SpaceError,
-    VectorError,
-    name_some,
+from densray._arrays import HALF_TYPES, to_host, type_name
+from densray._files import ArchiveKind, Contents
+from densray._leace import leace_of_moments
+from densray._threads import ignored_warnings
+from densray._vocabulary import unit_rows
+from densray.affine import AffineMap, HasAxes, check_leaves_something, equalized, erasing
+from densray.axes import SpaceRecord, inputs_of
+from densray.datasets import load_space
+from densray.errors import Advice, Argument, PersistenceError, SignalWarning, TaskError, VectorError, load_extra
+from densray.folds import fold_numbers
+from densray.metrics import Interval, auc, auc_interval
+from densray.persistence import format_of, read_tensors, write_tensors
+from densray.probes import MODELS, Model, Recovery, mean_recovery, recovery, transfer_scores
+from densray.removers import (
+    DEFAULT_REMOVER,
+    PREDICTIVE,
+    CurvePoint,
+    DirectionChoice,
+    PairRows,
+    Remover,
+    Request,
+    parse_remover,
+)
+from densray.report import Column, Input, Provenance, Table, show_estimate, show_number
+from densray.rotations import LinearRotation
+from densray.rows import Rows
+from densray.space import WordSpace
+from densray.streaming import Rewritten, rewrite_space
+from densray.tables import (
+    SAMPLED_ROWS,
+    EncoderRecord,
+    LabelledTable,
+    RewrittenTable,
+    VectorTable,
+    is_large,
+    is_table,
+    open_table,
+    rewrite_table,
+    sample_sets,
+    with_columns,
 )
 
 if TYPE_CHECKING:
-    from densray.space import WordSpace
+    import torch
 
-__all__ = ["Erasure", "HasAxes", "Removal", "equalized"]
+    from densray.progress import Progress
+
+__all__ = ["Erasure", "ProbeResult", "Remains"]
+
+Pairs: TypeAlias = Iterable[tuple[str, str]]
+
+_FOLDS = 5
+#: Rows of each class, at least, that are tested: with fewer, no interval says anything.
+_FEWEST_TESTED = 3
+#: How often rows are halved for the linear probe: more often if they are few, since the halves then matter more.
+_HALVINGS_OF_FEW, _HALVINGS_OF_MANY, _FEW_ROWS = 10, 5, 400
+#: Rows that a probe sees at most, and halves that a nonlinear probe sees at most: they take most of the time.
+_MOST_TESTED, _MOST_NONLINEAR_HALVES = 2000, 4
+#: AUC from which on the concept is plainly there, from which on some of it is, and up to which it counts as gone.
+_PLAIN, _SOME, _GONE = 0.8, 0.7, 0.55
+_MODEL_NAMES = {"linear": "a linear model", "rbf": "an RBF model", "mlp": "a neural network"}
 
 
-class HasAxes(Protocol):
-    """What an erasure asks of a fitted rotation: its axes, orthonormal rows, the concept first."""
-
-    @property
-    def components_(self) -> NDArray[np.float64]: ...
+_KIND = ArchiveKind("densray-erasure", 1, "erasure", "Fit an erasure and save it.")
 
 
 @dataclass(frozen=True)
-class Erasure:
-    r"""What removes a concept from vectors: one affine map, whichever method found it.
-
-    .. math::
-        x \mapsto x - s \left( b + (x - o) L R \right)
-
-    for rows :math:`x`, with strength :math:`s`. For a rotation :math:`L = R^\top` are its first axes, :math:`b` is
-    zero, and so is the origin :math:`o` unless one is given: a row at the origin stays where it is, and after the
-    erasure every row has the origin's coordinates on the axes. LEACE reads one set of directions and takes another
-    away (:math:`L \neq R^\top`), about the mean :math:`o`.
+class ProbeResult:
+    """How well a model recovers the concept before and after an erasure, on held-out rows.
 
     Attributes
     ----------
-    name : str
-        The method that found it.
-    left : array of shape (d, k)
-        The directions along which vectors are read.
-    right : array of shape (k, d)
-        The directions that are taken away.
-    origin : array of shape (d,)
-        The point that is left where it is; zero for a rotation, the mean for LEACE.
-    shift : array of shape (d,)
-        What is taken away from every vector besides (the mean, for double-hard debiasing).
-    rotation : Rotation, optional
-        The fitted rotation whose first axes these are, where one found them.
+    model : {"linear", "rbf", "mlp"}
+    before, after : Recovery
+        AUC with its interval; 0.5 is chance. With several classes: the mean AUC of one class against the rest.
+    concept : str
+        Name of the labels, if several sets of labels were removed or some were kept.
+    kept : bool
+        Whether these labels were to be kept.
+    after_learned : Recovery or None
+        For "rbf" only: AUC of a model fitted on the erased training rows of the erasure, which are often more, and
+        tested on the same rows. None if the erasure was not learned from such rows.
+    """
+
+    model: Model
+    before: Recovery
+    after: Recovery
+    concept: str = ""
+    kept: bool = False
+    after_learned: Recovery | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every number in plain form."""
+        return {
+            "model": self.model,
+            "concept": self.concept,
+            "kept": self.kept,
+            "before": self.before.auc,
+            "before_low": self.before.interval.low,
+            "before_high": self.before.interval.high,
+            "after": self.after.auc,
+            "low": self.after.interval.low,
+            "high": self.after.interval.high,
+            "after_learned": None if self.after_learned is None else self.after_learned.auc,
+            "after_learned_low": None if self.after_learned is None else self.after_learned.interval.low,
+            "after_learned_high": None if self.after_learned is None else self.after_learned.interval.high,
+        }
+
+    @property
+    def strongest(self) -> tuple[str, Recovery]:
+        """The name of the model, and the higher of its two AUCs after the erasure."""
+        name = _MODEL_NAMES[self.model]
+        if self.after_learned is not None and self.after_learned.auc > self.after.auc:
+            return f"{name} fitted on the erased training rows", self.after_learned
+        return name, self.after
+
+
+@dataclass(frozen=True)
+class Remains:
+    """How much of a concept linear and nonlinear models recover after an erasure, on rows it was not learned from.
+
+    Attributes
+    ----------
+    probes : tuple of ProbeResult
+        One for each set of labels and model; empty if nothing could be measured.
+    learned_from, tested_on : int
+        Number of rows that the erasure was learned from (0: none of these rows), and number of rows that each probe was
+        cross-validated on.
+    reason : str
+        Reason why nothing could be measured; empty otherwise.
+    """
+
+    probes: tuple[ProbeResult, ...]
+    learned_from: int = 0
+    tested_on: int = 0
+    reason: str = ""
+
+    def __getitem__(self, key: str | tuple[str, str]) -> ProbeResult:
+        """Return the result of a model, or of labels and a model: ``remains["source", "linear"]``."""
+        concept, model = (None, key) if isinstance(key, str) else key
+        return next(probe for probe in self.probes if probe.model == model and concept in (None, probe.concept))
+
+    @property
+    def summary(self) -> str:
+        """One sentence: how much a linear model and the best nonlinear model still recover."""
+        if not self.probes:
+            return self.reason
+        concepts = dict.fromkeys(probe.concept for probe in self.probes)
+        return f"On rows the erasure has not seen: {'. '.join(self._sentence(concept) for concept in concepts)}."
+
+    def _sentence(self, concept: str) -> str:
+        """Return a sentence on how well models recover one set of labels."""
+        probes = [probe for probe in self.probes if probe.concept == concept]
+        linear = [probe for probe in probes if probe.model == "linear"]
+        curved = [probe for probe in probes if probe.model != "linear"]
+        parts = []
+        if linear:
+            after, before = linear[0].after, linear[0].before
+            estimate = f"AUC {_show(after)}; before: {show_number(before.auc, 2)}; chance: 0.50"
+            verdict = "for linear models" if linear[0].kept else _linear_verdict(after)
+            parts.append(f"{verdict} ({estimate})")
+        if curved:
+            parts.append(_curved_verdict(*max((probe.strongest for probe in curved), key=lambda found: found[1].auc)))
+        name = f"{concept} (kept)" if probes[0].kept else concept
+        return f"{name}: {'; '.join(parts)}" if concept else "; ".join(parts)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row per set of labels and model."""
+        return [{**probe.to_dict(), "if_gone": None if probe.kept else 0.5} for probe in self.probes]
+
+    def table(self) -> Table:
+        """Return the AUC of each model before and after."""
+        columns: list[Column | str] = ["concept", "model"] if any(probe.concept for probe in self.probes) else ["model"]
+        columns += [Column(key, decimals=3) for key in ("before", "after", "low", "high")]
+        note = (
+            f"AUC of models cross-validated on {self.tested_on:,} rows that the erasure was not learned from "
+            f"({self.learned_from:,} others), with the 95% interval of the AUC after it."
+        )
+        if any(probe.after_learned is not None for probe in self.probes):
+            columns.append(Column("after_learned", "fitted on the others", decimals=3))
+            note += " “Fitted on the others”: the AUC of a model that was fitted on those others, erased."
+        columns.append(Column("if_gone", "if gone", decimals=1))
+        notes = [note] if self.probes else [self.reason]
+        return Table("What remains in unseen rows", columns, self.rows(), notes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every number in plain form, and the sentence."""
+        return {
+            "summary": self.summary,
+            "probes": [probe.to_dict() for probe in self.probes],
+            "chance": 0.5,
+            "learned_from": self.learned_from,
+            "tested_on": self.tested_on,
+            "reason": self.reason or None,
+        }
+
+
+def _show(found: Recovery) -> str:
+    return show_estimate(found.auc, found.interval.low, found.interval.high, 2)
+
+
+def _linear_verdict(after: Recovery) -> str:
+    if after.auc >= _PLAIN and after.interval.low > 0.5:
+        return "still there for linear models"
+    if after.interval.high >= _PLAIN:
+        return "too few to say how much is left for linear models"
+    if after.auc >= _SOME:
+        return "partly left for linear models"
+    return "gone for linear models" if after.interval.low <= _GONE else "mostly gone for linear models"
+
+
+def _curved_verdict(name: str, after: Recovery) -> str:
+    if after.interval.low <= 0.5:
+        return f"the best nonlinear model, {name}, has AUC {_show(after)}"
+    if after.auc >= _PLAIN:
+        return f"{name} still recovers it with AUC {_show(after)}"
+    if after.auc >= _SOME:
+        return f"{name} still recovers part of it with AUC {_show(after)}"
+    return f"the best nonlinear model recovers little of it (AUC {_show(after)})"
+
+
+@dataclass(frozen=True, eq=False)
+class Erasure(AffineMap):
+    """The affine map that removes a concept. It keeps its training rows and measures how much of the concept remains.
+
+    Make one with :meth:`Erasure.fit`, :meth:`Erasure.of` (a fitted rotation) or :meth:`Erasure.load` (a file).
+
+    Attributes
+    ----------
+    rows : Rows or None
+        The labelled rows it was learned from; None for a rotation or a file.
+    more : tuple of Rows
+        Other labels of the same vectors that it removes as well.
+    kept : tuple of Rows
+        Other labels of the same vectors that it keeps linearly predictable.
+    pairs : tuple of pairs of str
+        The pairs it was learned from, if its method needs pairs.
+    remarks : tuple of str
+        Remarks for the user.
+    warning : str
+        Reason to prefer another method; empty if there is none.
+    choice : DirectionChoice or None
+        How the number of directions was chosen, with the curve of AUCs. None if you gave the number, or if the method
+        does not choose one.
+    provenance : Provenance
+        Inputs, method, versions and seed.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from densray import MeanDifference
-    >>> rotation = MeanDifference().fit(np.array([[1.0, 5.0], [-1.0, 5.0]]), [1, -1])
-    >>> Erasure.of(rotation).erase(np.array([[3.0, 4.0]]))
-    array([[0., 4.]])
+    >>> from densray import load_lexicon, load_space
+    >>> space = load_space("googlenews-26k")
+    >>> erasure = Erasure.fit(load_lexicon("gender").align(space))
+    >>> neutral = erasure.apply(space)
+    >>> round(space.cosine("actress", "woman"), 2), round(neutral.cosine("actress", "woman"), 2)
+    (0.46, 0.38)
+
+    Labels of another column that must stay linearly predictable are kept (LEACE only):
+
+    >>> random = np.random.default_rng(0)
+    >>> source, topic = random.integers(2, size=400), random.integers(2, size=400)
+    >>> X = random.normal(size=(400, 3)) + np.outer(source, [2, 2, 0]) + np.outer(topic, [2, 0, 2])
+    >>> by_source, by_topic = Rows.from_arrays(X, source), Rows.from_arrays(X, topic)
+    >>> erased = Erasure.fit(by_source, keep=by_topic, normalize=False).apply(X)
+    >>> gap = lambda X, y: X[y == 1].mean(axis=0) - X[y == 0].mean(axis=0)
+    >>> bool(abs(gap(erased, source)).max() < 1e-9), bool(np.allclose(gap(erased, topic), gap(X, topic)))
+    (True, True)
     """
 
-    name: str
-    left: NDArray[np.float64]
-    right: NDArray[np.float64]
-    origin: NDArray[np.float64]
-    shift: NDArray[np.float64]
-    rotation: Any = field(default=None, repr=False, compare=False)
+    rows: Rows | None = field(default=None, repr=False)
+    more: tuple[Rows, ...] = field(default=(), repr=False)
+    kept: tuple[Rows, ...] = field(default=(), repr=False)
+    pairs: tuple[tuple[str, str], ...] = ()
+    remarks: tuple[str, ...] = ()
+    warning: str = ""
+    choice: DirectionChoice | None = field(default=None, repr=False)
+    provenance: Provenance = field(default_factory=Provenance, repr=False)
+    _measured: dict[Any, Remains] = field(default_factory=dict, repr=False)
+    _stored: Remains | None = field(default=None, repr=False)
+    _space: SpaceRecord | None = field(default=None, repr=False)
+    _encoder: EncoderRecord | None = field(default=None, repr=False)
 
     @classmethod
-    def along(
+    def fit(
         cls,
-        axes: NDArray[np.float64],
+        rows: Rows | Sequence[Rows],
+        method: str = DEFAULT_REMOVER,
         *,
-        name: str = "axes",
-        origin: ArrayLike | None = None,
-        shift: NDArray[np.float64] | None = None,
+        keep: Rows | Sequence[Rows] = (),
+        n_axes: int | None = None,
+        pairs: Pairs = (),
+        normalize: bool = True,
+        random_state: int | None = 0,
     ) -> Erasure:
-        """Return the erasure of the span of orthonormal rows, about `origin` (zero where it is None)."""
-        zero = np.zeros(axes.shape[1])
-        point = zero if origin is None else np.array(to_host(origin), dtype=np.float64)
-        if point.shape != zero.shape or not np.isfinite(point).all():
-            raise VectorError(
-                f"origin has shape {point.shape}; {zero.size} finite numbers, one per dimension, are needed."
-            )
-        return cls(name, axes.T.copy(), axes.copy(), point, zero if shift is None else shift)
-
-    @classmethod
-    def of(
-        cls, rotation: HasAxes, n_axes: int = 1, *, origin: ArrayLike | None = None, name: str | None = None
-    ) -> Erasure:
-        """Return the erasure of the first axes of a fitted rotation; more than it has are an error.
+        """Learn from labelled rows the map that removes their concept.
 
         Parameters
         ----------
-        rotation : fitted rotation
-        n_axes : int, default=1
-            How many axes to remove, counted from the concept.
-        origin : array of shape (d,), optional
-            The point that stays where it is, such as the mean of hidden states; absent: zero.
-        name : str, optional
-            The method that found the axes; absent: the class of the rotation.
+        rows : Rows or sequence of Rows
+            Two classes or scores; more classes for ``"leace"``, ``"mean-difference"`` and ``"covariance-difference"``.
+            Give several Rows with the same vectors to remove several sets of labels together (first two methods only).
+        method : str, default="leace"
+            A name in `densray.removers.REMOVERS`, with the number of axes after a colon: ``"densray"``, ``"inlp:30"``.
+        keep : Rows or sequence of Rows
+            Other labels of the same vectors that must stay linearly predictable: their covariance with the vectors
+            does not change. Only ``"leace"`` can do that.
+        n_axes : int, optional
+            Number of axes, if it is not part of the name. Default: the default of the method.
+            ``"covariance-difference"`` chooses it on held-out rows (:func:`densray.removers.choose_directions`; see
+            `choice`).
+        pairs : iterable of pairs of str
+            Words that differ only in the concept, higher label first. Only hard and double-hard debiasing use them. A
+            pair is skipped unless both words are in the space that the rows come from (`rows.background`).
+        normalize : bool, default=True
+            Whether to learn from vectors at unit length.
+        random_state : int or None, default=0
+            Random seed of the method, and of the splits of :meth:`remains`.
 
         Examples
         --------
-        >>> import numpy as np
-        >>> from densray import MeanDifference
-        >>> rotation = MeanDifference().fit(np.array([[1.0, 5.0], [-1.0, 5.0]]), [1, -1])
-        >>> Erasure.of(rotation, origin=[2.0, 7.0]).erase(np.array([[3.0, 4.0], [2.0, 7.0]]))
-        array([[2., 4.],
-               [2., 7.]])
+        >>> rows = Rows.from_arrays(np.array([[1.0, 5.0], [-1.0, 5.0], [2.0, 4.0], [-2.0, 4.0]]), [1, -1, 1, -1])
+        >>> Erasure.fit(rows, "mean-difference", normalize=False).apply(np.array([[3.0, 4.0]]))
+        array([[0., 4.]])
         """
-        components = getattr(rotation, "components_", None)
-        if components is None:
-            raise errors.RotationNotFittedError(
-                f"This {type(rotation).__name__} instance is not fitted yet. Call fit(X, y) first."
-            )
-        found = len(components)
-        if not isinstance(n_axes, int | np.integer) or isinstance(n_axes, bool) or not 0 <= n_axes <= found:
-            raise DensRayError(
-                f"n_axes={n_axes!r} is given; {type(rotation).__name__} has {found} axes to erase. "
-                "Use fewer, or fit with a larger n_components."
-            )
-        axes = np.asarray(components[:n_axes], dtype=np.float64)
-        return replace(cls.along(axes, name=name or type(rotation).__name__, origin=origin), rotation=rotation)
+        began = Provenance.begin(seed=random_state)
+        remover, named_axes = parse_remover(method)
+        rows, *others = (rows,) if isinstance(rows, Rows) else rows
+        more, kept = tuple(others), (keep,) if isinstance(keep, Rows) else tuple(keep)
+        remover.check_rows(rows, more, kept)
+        count = _count_axes(remover, rows, named_axes, n_axes, several_sets=bool(more))
+        pairs = tuple((str(first), str(second)) for first, second in pairs) if remover.needs_pairs else ()
+        training = _training_rows(rows, normalize=normalize)
+        pair_rows: PairRows = ()
+        if remover.needs_pairs:
+            space = _space_of_pairs(rows, remover, pairs, normalize=normalize)
+            training, pair_rows = replace(training, background=space), _locate_pairs(pairs, space)
+        request = Request(training, pairs=pair_rows, n_axes=count, random_state=random_state, more=more, keep=kept)
+        choice = remover.choose(request) if remover.choose and count is None else None
+        count = choice.n_axes if choice else count
+        with ignored_warnings(SignalWarning):  # a remark says it
+            found = remover.find(replace(request, n_axes=count))
+        name = remover.full_name(count)
+        return cls(
+            method=name,
+            left=found.left,
+            right=found.right,
+            origin=found.origin,
+            shift=found.shift,
+            unit_length=normalize,
+            n_signal_axes=found.n_signal_axes,
+            rows=rows,
+            more=more,
+            kept=kept,
+            pairs=pairs,
+            remarks=tuple(
+                filter(
+                    None,
+                    (
+                        choice.summary if choice else "",
+                        *_remarks(remover, name, count, found, normalize),
+                        rows.case_note,
+                    ),
+                )
+            ),
+            choice=choice,
+            warning=_predictive_warning(remover.name) if remover.name in PREDICTIVE and count == 1 else "",
+            provenance=began.finish(
+                inputs=[*inputs_of(rows), *(Input("lexicon", each.concept, size=len(each)) for each in more)],
+                used=len(rows),
+                missing=rows.missing,
+                set_aside=rows.set_aside,
+                method=name,
+            ),
+        )
 
-    @property
-    def is_linear(self) -> bool:
-        """Whether zero stays zero: the map then does the same to vectors of any length."""
-        return not self.origin.any() and not self.shift.any()
+    @classmethod
+    def fit_table(
+        cls,
+        table: Any,
+        labels: str | Sequence[str],
+        method: str = DEFAULT_REMOVER,
+        *,
+        keep: str | Sequence[str] = (),
+        groups: str | None = None,
+        names: str | None = None,
+        classes: bool = False,
+        normalize: bool = True,
+        random_state: int | None = 0,
+        progress: Progress | None = None,
+    ) -> Erasure:
+        """Learn an erasure from columns of a table, whether its vectors fit into memory or not.
 
-    @property
-    def width(self) -> int:
-        """The width of the vectors it was fitted on."""
-        return int(self.left.shape[0])
-
-    @property
-    def rank(self) -> int:
-        """How many dimensions are removed."""
-        return int(np.linalg.matrix_rank(self.left @ self.right)) if self.left.size else 0
-
-    @property
-    def span(self) -> NDArray[np.float64]:
-        """Orthonormal rows that span what is taken away."""
-        if not self.right.size:
-            return self.right
-        _, sizes, rows = np.linalg.svd(self.right, full_matrices=False)
-        return np.asarray(rows[sizes > sizes[0] * 1e-10])
-
-    def erase(self, X: Array, *, strength: float = 1.0) -> Array:
-        """Return vectors without the concept, in the same coordinates and precision.
+        Up to 256 MB of vectors are read into memory. Larger tables are read block by block for LEACE, which then learns
+        from all rows; :meth:`remains` uses a random sample of 10,000 rows, and a remark says so. For any other method,
+        all vectors are read into memory.
 
         Parameters
         ----------
-        X : array of shape (n, d)
-        strength : float, default=1.0
-            Share of the change to make, from 0 (none) to 1 (all).
+        table : VectorTable, path or frame
+        labels : str or sequence of str
+            Columns of the labels to remove. Rows without a label in any of them are left out.
+        method : str, default="leace"
+        keep : str or sequence of str
+            Columns whose labels must stay linearly predictable (LEACE only).
+        groups, names, classes
+            See :meth:`densray.tables.VectorTable.rows`.
+        normalize, random_state
+            See :meth:`fit`.
+        progress : callable, optional
+            Called with the number of rows read and their total.
         """
-        check_strength(strength)
-        X = X if namespace(X) is not np else np.asarray(X)
-        if X.ndim != 2 or X.shape[1] != self.width:
-            raise VectorError(
-                f"X has shape {tuple(X.shape)}; the erasure '{self.name}' was fitted on vectors of width {self.width}. "
-                f"Fit it on this space, or use that one."
-            )
-        if type_name(X) in HALF_TYPES:
-            rows = ConvertedRows(X, namespace(X).float32, X.dtype)
-            return map_rows(rows, lambda block: self.erase(block, strength=strength), self.width)
-        if namespace(X) is np and X.dtype not in (np.float32, np.float64):
-            X = X.astype(np.float64)
-        left, right = move(self.left, X), move(-strength * self.right, X)
-        read = X @ left
-        if self.origin.any():  # (x - o) L = x L - o L: no copy of the rows
-            read = read - move(self.origin @ self.left, X)
-        if self.shift.any():
-            read = namespace(X).concat([read, namespace(X).ones_like(X[:, :1])], axis=1)
-            right = namespace(X).concat([right, move(-strength * self.shift, X)[None, :]])
-        if is_tensor(X) and read.shape[1] == 1:
-            return X.addcmul(read, right) if hasattr(X, "addcmul") else _cupy_addcmul()(X, read, right)
-        erased = read @ right
-        erased += X
-        return erased
+        opened = open_table(table)
+        removed, kept = ([each] if isinstance(each, str) else list(each) for each in (labels, keep))
+        if not is_large(opened) or method != DEFAULT_REMOVER:
+            sets = opened.label_sets([*removed, *kept], groups=groups, names=names, classes=classes)
+            n = len(removed)
+            return cls.fit(sets[:n], method, keep=sets[n:], normalize=normalize, random_state=random_state)
+        columns = [LabelledTable.of(opened, name, classes=classes).usable() for name in (*removed, *kept)]
+        return cls._fit_large(columns, len(removed), groups, names, normalize, random_state, progress)
 
+    @classmethod
+    def _fit_large(
+        cls,
+        columns: list[LabelledTable],
+        n_removed: int,
+        groups: str | None,
+        names: str | None,
+        normalize: bool,
+        random_state: int | None,
+        progress: Progress | None,
+    ) -> Erasure:
+        """Return LEACE of all rows that have a label in every column; its rows are a random sample of them."""
+        labelled = np.logical_and.reduce([np.isfinite(each.y) for each in columns])
+        columns = [replace(each, y=np.where(labelled, each.y, np.nan)) for each in columns]
+        rows = sample_sets(columns, SAMPLED_ROWS, groups=groups, names=names, random_state=random_state)
+        sampled = cls.fit(rows[:n_removed], keep=rows[n_removed:], normalize=normalize, random_state=random_state)
+        places = np.flatnonzero(labelled)
+        scales = [_means_and_spreads(each, places) for each in columns]
 
-@cache
-def _cupy_addcmul() -> Callable[[Array, Array, Array], Array]:
-    """Return what PyTorch has and CuPy has not: rows plus a column times a row, by one read and one write."""
-    kernel = sys.modules["cupy"].ElementwiseKernel
-    found: Callable[[Array, Array, Array], Array] = kernel("T x, T column, T row", "T sum", "sum = x + column * row")
-    return found
+        def factors(places: NDArray[np.intp]) -> NDArray[np.float64]:
+            parts = [
+                (each.columns(places) - mean) / spread for each, (mean, spread) in zip(columns, scales, strict=True)
+            ]
+            return np.hstack(parts).T
 
-
-def check_strength(strength: float) -> None:
-    """Raise unless a strength is a share from 0 to 1."""
-    if not isinstance(strength, int | float | np.number) or not 0.0 <= strength <= 1.0:
-        raise DensRayError(f"strength={strength!r} is given; a share from 0 (nothing) to 1 (all) is needed.")
-
-
-def equalized(space: WordSpace, erasure: Erasure, pairs: Iterable[tuple[str, str]]) -> dict[str, NDArray[np.float32]]:
-    r"""Return the new vector of each word of the pairs; pairs not wholly in the space are left out.
-
-    With the mean :math:`\mu` of a pair at unit length, the part :math:`w_B` of a word inside the removed span, and
-    :math:`\nu = \mu - \mu_B`, a word becomes
-
-    .. math::
-        \nu + \sqrt{1 - \|\nu\|^2}\, \frac{w_B - \mu_B}{\|w_B - \mu_B\|},
-
-    (Bolukbasi et al. 2016, step 2b of hard debiasing), and gets the mean length of its pair back. Any word without
-    the concept is then equally near to both.
-    """
-    span = erasure.span
-    vectors: dict[str, NDArray[np.float32]] = {}
-    for pair in pairs:
-        if any(word not in space for word in pair) or pair[0] == pair[1]:
-            continue
-        rows = space[list(pair)].astype(np.float64)
-        lengths = np.linalg.norm(rows, axis=1)
-        if not lengths.all():
-            continue
-        unit = rows / lengths[:, None]
-        mean = unit.mean(axis=0)
-        neutral = mean - (mean @ span.T) @ span
-        inside = ((unit - mean) @ span.T) @ span
-        sizes = np.linalg.norm(inside, axis=1, keepdims=True)
-        apart = np.divide(inside, sizes, out=np.zeros_like(inside), where=sizes > 1e-12)
-        reach = np.sqrt(max(0.0, 1.0 - float(neutral @ neutral)))
-        new = (neutral + reach * apart) * lengths.mean()
-        vectors.update(zip(pair, new.astype(np.float32), strict=True))
-    return vectors
-
-
-@dataclass(frozen=True)
-class Removal:
-    """An erasure with its exceptions: ``removal(words, vectors)`` returns the new vectors of a block of words.
-
-    It is what :func:`densray.formats.rewrite` and :func:`densray.streaming.rewrite_space` take as ``change``, and what
-    :meth:`densray.WordSpace.erased` uses.
-
-    Attributes
-    ----------
-    erasure : Erasure
-    keep : frozenset of str
-        Words left as they are, to the bit.
-    replaced : mapping
-        Words with a vector of their own, such as equalised pairs; they win over `keep`.
-    strength : float, default=1.0
-        Share of the change to make.
-    """
-
-    erasure: Erasure
-    keep: frozenset[str] = frozenset()
-    replaced: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
-    strength: float = 1.0
+        moments, cross = columns[0].sums(factors, unit=normalize, dtype=np.float64, progress=progress)
+        count, width = len(places), sum(len(mean) for mean, _ in scales[:n_removed])
+        found = leace_of_moments(moments.mean, moments.scatter, cross.T, count, width)
+        sample = f"a random sample of {len(rows[0]):,} of them"
+        remark = f"Learned from {count:,} rows. What remains was measured on {sample}."
+        return replace(
+            sampled,
+            left=found.left,
+            right=found.right,
+            origin=found.origin,
+            shift=found.shift,
+            remarks=(*sampled.remarks, remark),
+            provenance=replace(sampled.provenance, words_used=count),
+        )
 
     @classmethod
     def of(
-        cls,
-        erasure: Erasure | HasAxes,
+        cls, rotation: HasAxes, n_axes: int = 1, *, origin: ArrayLike | None = None, method: str | None = None
+    ) -> Self:
+        """Return the erasure of the first axes of a fitted rotation; see :meth:`densray.affine.AffineMap.of`."""
+        linear = str(rotation.estimator) if isinstance(rotation, LinearRotation) else ""
+        found = super().of(rotation, n_axes, origin=origin, method=method or linear or None)
+        return replace(
+            found,
+            n_signal_axes=getattr(rotation, "n_signal_axes_", None),
+            warning=_predictive_warning(linear) if linear and n_axes == 1 else "",
+            provenance=Provenance.begin().finish(method=found.method),
+        )
+
+    def remains(
+        self,
+        rows: Rows | None = None,
         *,
-        n_axes: int = 1,
         keep: Iterable[str] = (),
-        equalize: Iterable[tuple[str, str]] = (),
         strength: float = 1.0,
-        space: WordSpace | None = None,
-    ) -> Removal:
-        """Return a checked removal.
+        models: Sequence[Model] = MODELS,
+        progress: Progress | None = None,
+    ) -> Remains:
+        """Measure how much of the concept models still recover in rows that the erasure was not learned from.
+
+        The labelled rows are split in half, by groups. An erasure of the same method is learned from one half, and each
+        model is cross-validated on the other half, before and after the erasure. An RBF model is also fitted on the
+        erased rows of the first half, and tested on the other. Then the halves are exchanged. The linear model is
+        tested on ten random splits, or on five if there are more than 400 rows. Each model is fitted on at most 2,000
+        rows, drawn at random. The nonlinear models, which take most of the time, are tested on at most four halves.
+
+        With other labelled `rows`, models are cross-validated on those, before and after this erasure. Scores are split
+        at their median. If the number of directions was chosen automatically (see `choice`), it is reused in both
+        halves. If several sets of labels were removed, or some were kept, each has its own results.
 
         Parameters
         ----------
-        erasure : Erasure, or a fitted rotation
-        n_axes : int, default=1
-            How many axes of a rotation are removed; an erasure knows its own.
+        rows : Rows, optional
+            Labelled rows that the erasure was not learned from.
         keep : iterable of str
-            Words that stay as they are.
-        equalize : iterable of pairs
-            Pairs to be set equally far from everything neutral, see :func:`equalized`; needs `space`.
+            Names of rows that the erasure does not change; they are not tested.
         strength : float, default=1.0
-            Share of the change to make, from 0 to 1. Removing every axis whole is refused: zeros would be left.
-        space : WordSpace, optional
-            Where the pairs are, and whose width must be that of the erasure.
-        """
-        check_strength(strength)
-        if isinstance(erasure, Erasure):
-            if n_axes != 1:
-                raise DensRayError(
-                    f"n_axes={n_axes!r} is given with the erasure '{erasure.name}', whose axes are chosen already. "
-                    "Leave n_axes out, or give a rotation."
-                )
-            found = erasure
-        else:
-            found = Erasure.of(erasure, n_axes)
-        if space is not None and space.width != found.width:
-            raise SpaceError(
-                f"The erasure '{found.name}' was fitted on {found.width} dimensions, '{space.name}' has "
-                f"{space.width}. Fit it on this space, or use the one it was fitted on."
-            )
-        if found.left.shape[1] >= found.width and found.rank == found.width and strength == 1.0:
-            raise VectorError(
-                f"removing {found.rank} of {found.width} axes leaves vectors of zeros. Remove fewer, or a share of "
-                "them (strength)."
-            )
-        pairs = list(equalize)
-        replaced = equalized(space, found, pairs) if pairs and space is not None else {}
-        if pairs and not replaced:
-            raise CoverageError(
-                f"None of the {len(pairs)} pairs to equalise is wholly in the space (first: {name_some(pairs[0])}). "
-                f"Check case and language, or leave them out."
-            )
-        return cls(found, frozenset(keep), replaced, strength)
+            How much of the change to apply, from 0 to 1.
+        models : sequence of {"linear", "rbf", "mlp"}
+            A ridge axis, a support vector machine with an RBF kernel, and a small neural network.
+        progress : callable, optional
+            Called with the models tested and their total.
 
-    def __call__(self, words: Sequence[str], vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the vectors of these words after the removal."""
-        changed: NDArray[np.float32] = np.asarray(self.erasure.erase(vectors, strength=self.strength), dtype=np.float32)
-        if not self.keep and not self.replaced:
-            return changed
-        for row, word in enumerate(words):
-            if word in self.replaced:
-                changed[row] = vectors[row] + self.strength * (self.replaced[word] - vectors[row])
-            elif word in self.keep:
-                changed[row] = vectors[row]
-        return changed
+        Returns
+        -------
+        Remains
+            Computed once for the same arguments. With too few rows, its `reason` says so.
+        """
+        kept_names, chosen = frozenset(keep), tuple(models)
+        if rows is not None:
+            trial = _Trial(self, _places_without(rows, kept_names))
+            return _cross_validate(self, [_LabelSet(rows)], [trial], strength, chosen, progress)
+        key = kept_names, strength, chosen
+        if key not in self._measured:
+            self._measured[key] = self._measure(kept_names, strength, chosen, progress)
+        return self._measured[key]
+
+    def _nothing_measured(self) -> Remains:
+        """Return why remaining AUCs are not known for an erasure from a file."""
+        if self._stored is None:
+            return Remains((), reason="What remains was not measured: that needs the labelled rows.")
+        return Remains((), reason="What remains was measured for the whole change alone, with no row kept.")
+
+    def _measure(
+        self, keep: frozenset[str], strength: float, models: tuple[Model, ...], progress: Progress | None
+    ) -> Remains:
+        """Cross-validate models on the rows that an erasure of this method has not seen."""
+        if self.rows is None:
+            whole = not keep and strength == 1.0
+            return self._stored if self._stored is not None and whole else self._nothing_measured()
+        label_sets = self._label_sets(self.rows)
+        if parse_remover(self.method)[0].needs_pairs:  # learned from the pairs alone: every other row is unseen
+            words = {word for pair in self.pairs for word in pair}
+            trial = _Trial(self, _places_without(self.rows, keep | words))
+            return _cross_validate(self, label_sets, [trial], strength, models, progress)
+        for each in label_sets:
+            few = _too_few(each.rows, np.arange(len(each.rows)), 2 * _FEWEST_TESTED)
+            if few:
+                return Remains((), reason=few)
+        try:
+            trials = self._learn_from_halves(self.rows, keep)
+        except TaskError as error:
+            return Remains((), reason=f"What remains was not measured: {error}")
+        return _cross_validate(self, label_sets, trials, strength, models, progress)
+
+    def _label_sets(self, rows: Rows) -> list[_LabelSet]:
+        """Return the labels that were removed and those that were kept, with names if there are several."""
+        sets = [(each, False) for each in (rows, *self.more)] + [(each, True) for each in self.kept]
+        return [_LabelSet(each, each.concept if len(sets) > 1 else "", kept) for each, kept in sets]
+
+    def _learn_from_halves(self, rows: Rows, keep: frozenset[str]) -> list[_Trial]:
+        """Halve the rows several times, and learn an erasure from each half; the other half is unseen."""
+        n_halvings = _HALVINGS_OF_FEW if len(rows) <= _FEW_ROWS else _HALVINGS_OF_MANY
+        random_states = check_random_state(self.provenance.seed).randint(2**31 - 1, size=n_halvings)
+        tested = _places_without(rows, keep)
+        trials = []
+        for random_state in random_states.tolist():
+            try:
+                half_of = fold_numbers(
+                    rows.y if rows.is_multiclass else rows.sides, rows.held_out_groups, 2, random_state
+                )
+            except TaskError as error:
+                raise TaskError(f"the rows cannot be halved. {error}") from error
+            for half in (0, 1):
+                try:
+                    erasure = self._learn_again(rows, np.flatnonzero(half_of != half))
+                except ValueError as error:
+                    raise TaskError(f"from half of the rows, {error}") from error
+                unseen = np.intersect1d(tested, np.flatnonzero(half_of == half))
+                trials.append(_Trial(erasure, unseen, np.flatnonzero(half_of != half)))
+        return trials
+
+    def _learn_again(self, rows: Rows, places: NDArray[np.intp]) -> Erasure:
+        """Return an erasure of the same method and labels, learned from the rows at these places."""
+        learned = rows.take(places)
+        return Erasure.fit(
+            [learned, *(replace(each.take(places), X=learned.X) for each in self.more)],
+            self.method,
+            keep=[replace(each.take(places), X=learned.X) for each in self.kept],
+            normalize=self.unit_length,
+            random_state=self.provenance.seed,
+        )
+
+    def save(self, path: str | Path, *, overwrite: bool = False, card: bool = False) -> Path:
+        """Write the erasure to a safetensors file; return its path.
+
+        The result of :meth:`remains` is stored too, if it was computed for all rows and models at full strength.
+
+        Parameters
+        ----------
+        path : path
+            The extension ``.safetensors`` is added if there is none.
+        overwrite : bool, default=False
+        card : bool, default=False
+            Whether to write a ``README.md`` next to it, ready to be published with the file.
+        """
+        remains = self._measured.get((frozenset(), 1.0, MODELS), self._stored)
+        record = self.space_record
+        space, sample = (None, {}) if record is None else record.to_parts()
+        description = {
+            "method": self.method,
+            "unit_length": self.unit_length,
+            "n_signal_axes": self.n_signal_axes,
+            "remarks": list(self.remarks),
+            "warning": self.warning,
+            "choice": None if self.choice is None else self.choice.to_dict(),
+            "space": space,
+            "encoder": None if self.encoder is None else self.encoder.to_dict(),
+            "remains": None if remains is None else remains.to_dict(),
+            "provenance": self.provenance.to_dict(),
+        }
+        arrays = {"left": self.left, "right": self.right, "origin": self.origin, "shift": self.shift, **sample}
+        text = (lambda name: self._card(name, remains)) if card else None
+        return write_tensors(path, _KIND, description, arrays, overwrite=overwrite, card=text)
+
+    def _card(self, file_name: str, remains: Remains | None) -> str:
+        """Return the card of an erasure: its concept, its training rows, the remaining AUC, and how to apply it."""
+        record = self.space_record
+        where = f"the space `{record.name}`" if record else "vectors"
+        rows = "rows that the file does not list" if self.rows is None else f"{len(self.rows):,} labelled rows"
+        concept = "A concept" if self.rows is None else f"`{self.rows.concept}`"
+        scale = "\nX = X / np.linalg.norm(X, axis=1, keepdims=True)" if self.needs_unit_length else ""
+        return f"""# {concept}, erased
+
+An affine map for {where} of width {self.width}. It removes {concept} by `{self.method}`, learned from {rows}.
+
+## What remains
+
+{"Not measured." if remains is None else remains.summary}
+
+## Use
+
+With densray:
+
+```python
+from densray import Erasure
+
+Erasure.load("{file_name}").apply(space)
+```
+
+With NumPy and safetensors alone:
+
+```python
+import numpy as np
+from safetensors.numpy import load_file
+
+t = load_file("{file_name}"){scale}
+X = X - t["shift"] - (X - t["origin"]) @ t["left"] @ t["right"]
+```
+"""
+
+    @staticmethod
+    def is_file(path: str | Path) -> bool:
+        """Return whether a file is a saved erasure."""
+        return format_of(path) == _KIND.format
+
+    @classmethod
+    def load(cls, path: str | Path, space: WordSpace | str | Path | None = None, *, any_space: bool = False) -> Erasure:
+        """Return an erasure from its file, ready to apply.
+
+        Parameters
+        ----------
+        path : path
+        space : WordSpace, path or name of a data set, optional
+            The space it will be applied to. An error is raised unless the erasure was learned on this space, on a part
+            of it, or on a larger version of it.
+        any_space : bool, default=False
+            Whether another space, or vectors of another encoder, of the same width are accepted.
+        """
+        contents = read_tensors(path, _KIND)
+        left = contents.array("left", None, None)
+        width, n_axes = left.shape
+        record = SpaceRecord.from_contents(contents, width)
+        if isinstance(space, str | Path):
+            space = None if any_space or record is None else record.open_part(space)
+        if space is not None and space.width != width:
+            raise PersistenceError(
+                f"{path} was learned on vectors of width {width}; {space.name} has {space.width}. Use the space it was "
+                "learned on, or learn it again."
+            )
+        if space is not None and record is not None and not any_space:
+            record.check(space, Path(path))
+        return cls(
+            method=contents.value("method", str),
+            left=left,
+            right=contents.array("right", n_axes, width),
+            origin=contents.array("origin", width),
+            shift=contents.array("shift", width),
+            unit_length=contents.value("unit_length", bool),
+            n_signal_axes=contents.value("n_signal_axes", int, type(None)),
+            remarks=tuple(contents.listed("remarks", str)),
+            warning=contents.value("warning", str),
+            choice=_read_choice(contents),
+            provenance=_read_provenance(contents),
+            _stored=_read_remains(contents),
+            _space=record,
+            _encoder=None if any_space else EncoderRecord.from_dict(contents.value("encoder", dict, type(None))),
+        )
+
+    @property
+    def space_record(self) -> SpaceRecord | None:
+        """Record of the space it was learned on; None for other vectors."""
+        if self._space is None and self.rows is not None and isinstance(self.rows.background, WordSpace):
+            return SpaceRecord.of(self.rows.background, lengths=not self.unit_length)
+        return self._space
+
+    @property
+    def encoder(self) -> EncoderRecord | None:
+        """Record of the encoder whose vectors it was learned on; None if it is not known."""
+        return self._encoder if self.rows is None else self.rows.encoder
+
+    @overload
+    def apply(self, target: WordSpace, *, keep: Iterable[str] = ..., equalize: Pairs = ..., strength: float = ...) -> WordSpace: ...  # noqa: E501  # fmt: skip
+    @overload
+    def apply(self, target: str | Path, *, output: str | Path, keep: Iterable[str] = ..., equalize: Pairs = ..., strength: float = ..., **writing: Any) -> Rewritten: ...  # noqa: E501  # fmt: skip
+    @overload
+    def apply(self, target: VectorTable, *, output: str | Path, strength: float = ..., **writing: Any) -> RewrittenTable: ...  # noqa: E501  # fmt: skip
+    @overload
+    def apply(self, target: Any, *, layers: Sequence[int] | None = ..., strength: float = ...) -> Any: ...
+    def apply(
+        self,
+        target: Any,
+        *,
+        output: str | Path | None = None,
+        keep: Iterable[str] = (),
+        equalize: Pairs = (),
+        layers: Sequence[int] | None = None,
+        strength: float = 1.0,
+        **writing: Any,
+    ) -> Any:
+        """Remove the concept from vectors, in the original coordinates.
+
+        If the map was learned at unit length and is not linear (LEACE), vectors are scaled to unit length first.
+
+        Parameters
+        ----------
+        target : array, WordSpace, table, str or path, or States
+            An array (NumPy, PyTorch, CuPy, memory map) gives an array of the same kind and precision. A space gives a
+            space, and hidden states give hidden states. A table (a frame of polars or pandas, a ``pyarrow.Table``, …;
+            see :func:`densray.tables.open_table`) comes back with its vectors replaced, or is written to `output`. A
+            file of a space, or the name of a data set, is rewritten block by block to `output`.
+        output : path, optional
+            The file to write, or a folder for the shards of a table.
+        keep : iterable of str
+            Words of a space or file that stay unchanged.
+        equalize : iterable of pairs of str
+            Pairs of words to place at equal distance from every neutral word, even if they are in `keep`.
+        layers : sequence of int, optional
+            Layers of hidden states that are changed. Default: all.
+        strength : float, default=1.0
+            How much of the change to apply, from 0 to 1.
+        **writing
+            For a file: ``overwrite`` and ``progress``. For the file of a space, also ``normalize``, ``limit``,
+            ``format`` and other options of :func:`densray.streaming.rewrite_space`.
+        """
+        if isinstance(target, WordSpace):
+            return target.erased(self, keep=keep, equalize=equalize, strength=strength)
+        if isinstance(target, str | Path):
+            if output is None:
+                raise TaskError(
+                    f"{target} is a file and no output is given.",
+                    Advice(" Name the file to write: ", Argument("output", "erased.bin"), "."),
+                )
+            return self._rewrite_space(target, output, frozenset(keep), list(equalize), strength, **writing)
+        if hasattr(target, "layers") and hasattr(target, "mapped"):  # hidden states
+            return target.mapped(lambda X: self.apply(X, strength=strength), layers)
+        if is_table(target):
+            return self._apply_to_table(open_table(target), output, strength, **writing)
+        return super().apply(target, strength=strength)
+
+    def _rewrite_space(
+        self,
+        source: str | Path,
+        output: str | Path,
+        keep: frozenset[str],
+        equalize: list[tuple[str, str]],
+        strength: float,
+        *,
+        normalize: bool = False,
+        limit: int | None = None,
+        progress: Progress | None = None,
+        **writing: Any,
+    ) -> Rewritten:
+        """Write a file of a space without the concept to another file, block by block."""
+        replaced: dict[str, NDArray[np.float32]] = {}
+        if equalize:
+            words = tuple(dict.fromkeys(word for pair in equalize for word in pair))
+            part = load_space(source, limit=limit, words=words)
+            replaced = equalized(part.normalized(zeros="keep") if normalize else part, self, equalize)
+        change = erasing(self, keep=keep, replaced=replaced, strength=strength)
+        written = rewrite_space(
+            source,
+            output,
+            change=change,
+            normalize=normalize,
+            limit=limit,
+            expected=keep,
+            progress=progress,
+            **writing,
+        )
+        return replace(written, unchanged=len(keep.difference(written.missing, replaced)))
+
+    def _apply_to_table(
+        self, table: VectorTable, output: str | Path | None, strength: float, **writing: Any
+    ) -> RewrittenTable | Any:
+        """Return the table with other vectors, or write it to `output`, batch by batch."""
+        check_leaves_something(self, strength)
+        if self.encoder is not None:
+            self.encoder.check_matches(table.encoder, "the erasure", table.name)
+        if table.width != self.width:
+            raise VectorError(
+                f"the erasure was learned on vectors of width {self.width}; {table.name} has width {table.width}. Use "
+                "vectors of the same encoder, or learn it again."
+            )
+
+        def changed_columns(X: NDArray[Any], usable: NDArray[np.bool_]) -> dict[str, Any]:
+            return table.vectors_as_columns(self.apply(X, strength=strength), usable)
+
+        if output is None:
+            return with_columns(table, changed_columns)
+        depends_on = [self.left, self.right, self.origin, self.shift, self.needs_unit_length, strength]
+        return rewrite_table(table, output, changed_columns, depends_on=depends_on, **writing)
+
+    def to_torch(self, *, strength: float = 1.0) -> torch.nn.Module:
+        """Return the map as a PyTorch module, for tensors of any leading shape.
+
+        Parameters
+        ----------
+        strength : float, default=1.0
+            How much of the change to apply, from 0 to 1.
+        """
+        load_extra("torch", "A PyTorch module needs", extra="torch")
+        from densray._erasure_layer import ErasureLayer
+
+        return ErasureLayer(self, strength=strength)
+
+    def into(self, model: Any, *, strength: float = 1.0) -> Any:
+        """Return an encoder that erases the concept from its vectors, and then normalises them if it did before.
+
+        Parameters
+        ----------
+        model : SentenceTransformer or model2vec StaticModel
+            A sentence encoder gets a dense layer before its normalisation. ``save_pretrained`` saves this layer, and
+            sentence-transformers loads it without densray. A static model gets a new matrix.
+        strength : float, default=1.0
+            How much of the change to apply, from 0 to 1.
+        """
+        load_extra("torch", "An encoder needs", extra="torch")
+        from densray._erasure_layer import into_sentence_transformer, into_static_model
+
+        if hasattr(model, "embedding") and hasattr(model, "tokenizer") and hasattr(model, "dim"):
+            return into_static_model(self, model, strength=strength)
+        if hasattr(model, "encode") and hasattr(model, "children"):
+            return into_sentence_transformer(self, model, strength=strength)
+        raise TaskError(
+            f"{type(model).__name__} is given; a SentenceTransformer or a StaticModel of model2vec is needed. For "
+            "other models, use to_torch()."
+        )
+
+
+def _means_and_spreads(
+    labelled: LabelledTable, places: NDArray[np.intp]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the means and standard deviations of the columns of labels of some rows; 1 in place of 0."""
+    if labelled.is_multiclass:
+        shares = np.bincount(labelled.y[places].astype(np.int64), minlength=len(labelled.class_names)) / len(places)
+        means, spreads = shares, np.sqrt(shares * (1.0 - shares))
+    else:
+        y = labelled.y[places]
+        means, spreads = np.array([y.mean()]), np.array([y.std()])
+    return means, np.where(spreads > 0, spreads, 1.0)
+
+
+def _count_axes(
+    remover: Remover, rows: Rows, named: int | None, n_axes: int | None, *, several_sets: bool
+) -> int | None:
+    """Return how many axes to remove; None: as many as the classes or sets of labels need.
+
+    The number may be `named` after the method (``"inlp:30"``) or given as `n_axes`.
+    """
+    if n_axes is not None and (not isinstance(n_axes, int | np.integer) or n_axes < 1):
+        raise TaskError(Argument("n_axes", n_axes), " is given; a number of axes, 1 or more, is needed.")
+    if n_axes is not None and named not in (None, n_axes):
+        raise TaskError(
+            Argument("n_axes", n_axes), f" is given with '{remover.name}:{named}'. Give the number of axes once."
+        )
+    count = named if n_axes is None else int(n_axes)
+    bound_to_rows = not remover.needs_pairs and not remover.may_stop
+    if count is None:
+        if several_sets or rows.is_multiclass or remover.n_axes is None:
+            return None
+        return max(1, min(remover.n_axes, len(rows), rows.width - 1)) if bound_to_rows else remover.n_axes
+    if bound_to_rows and count > len(rows):
+        raise TaskError(
+            f"{count} axes were asked for, and {len(rows)} labelled rows were found; fewer rows than axes cannot "
+            "determine them. Remove fewer axes, or give more rows."
+        )
+    return count
+
+
+def _training_rows(rows: Rows, *, normalize: bool) -> Rows:
+    """Return the rows for a remover: half precision as float32, at unit length if requested."""
+    if type_name(rows.X) in HALF_TYPES:  # squared lengths of hidden states overflow half precision
+        rows = replace(rows, X=np.asarray(to_host(rows.X), dtype=np.float32))
+    return rows.unit() if normalize else rows
+
+
+def _space_of_pairs(rows: Rows, remover: Remover, pairs: Sequence[tuple[str, str]], *, normalize: bool) -> WordSpace:
+    """Return the space that a remover looks pairs up in: the whole background if it needs that, else their words."""
+    if not pairs:
+        raise TaskError(
+            f"'{remover.name}' debiasing learns from pairs of words, and '{rows.concept}' has labelled words alone. "
+            "Give a concept with pairs (gender, or a TOML file of word lists), or use another remover."
+        )
+    background = rows.background
+    if not isinstance(background, WordSpace):
+        background = WordSpace(rows.names, np.asarray(to_host(rows.X), dtype=np.float32), name=rows.concept)
+    if not remover.needs_background:
+        words = dict.fromkeys(word for pair in pairs for word in pair if word in background)
+        background = background.subset(list(words)) if words else background.limit(1)
+    return background.normalized(zeros="keep") if normalize else background
+
+
+def _locate_pairs(pairs: Sequence[tuple[str, str]], space: WordSpace) -> PairRows:
+    """Return pairs as row numbers of a space; pairs with a missing word are left out."""
+    located = [space.locate(pair).tolist() for pair in pairs]
+    return [(left, right) for left, right in located if left >= 0 and right >= 0]
+
+
+def _read_provenance(contents: Contents) -> Provenance:
+    """Return the provenance stored in a file."""
+    part = contents.part("provenance")
+    inputs = [contents.checked("provenance", each, dict) for each in part.listed("inputs", dict)]
+    try:
+        return Provenance(**{**part.values, "inputs": tuple(Input(**each) for each in inputs)})
+    except TypeError:
+        raise contents.refusal("provenance") from None
+
+
+def _read_choice(contents: Contents) -> DirectionChoice | None:
+    """Return how the number of directions was chosen, as stored in a file."""
+    if contents.value("choice", dict, type(None)) is None:
+        return None
+    part = contents.part("choice")
+    points = part.listed("curve", dict)
+    for values in points:
+        for key in ("n_axes", "auc", "low", "high", "neighbors", "error"):
+            contents.checked("choice", values.get(key), int, *([] if key == "n_axes" else [float]))
+    choice = DirectionChoice(part.value("n_axes", int, least=1), tuple(map(CurvePoint.from_dict, points)))
+    if not {0, choice.n_axes} <= {point.n_axes for point in choice.curve}:
+        raise contents.refusal("choice")
+    return choice
+
+
+def _read_remains(contents: Contents) -> Remains | None:
+    """Return the remaining AUCs stored in a file; None if they were not measured."""
+    if contents.value("remains", dict, type(None)) is None:
+        return None
+    part = contents.part("remains")
+    probes = []
+    for values in part.listed("probes", dict):
+        numbers = [
+            contents.checked("remains", values.get(key), float, int)
+            for key in ("before", "before_low", "before_high", "after", "low", "high")
+        ]
+        if values.get("model") not in MODELS:
+            raise contents.refusal("remains")
+        before, after = (Recovery(value, Interval(low, high)) for value, low, high in (numbers[:3], numbers[3:]))
+        concept = contents.checked("remains", values.get("concept"), str)
+        kept = contents.checked("remains", values.get("kept"), bool)
+        learned = [
+            contents.checked("remains", values.get(key), float, int, type(None))
+            for key in ("after_learned", "after_learned_low", "after_learned_high")
+        ]
+        transferred = None if None in learned else Recovery(learned[0], Interval(*learned[1:]))
+        probes.append(ProbeResult(values["model"], before, after, concept, kept, transferred))
+    learned, tested = (part.value(key, int, least=0) for key in ("learned_from", "tested_on"))
+    return Remains(tuple(probes), learned, tested, part.value("reason", str, type(None)) or "")
+
+
+def _remarks(remover: Remover, name: str, count: int | None, found: AffineMap, normalize: bool) -> list[str]:
+    """Return remarks if a method found fewer axes than requested, or if it changes the norm of vectors."""
+    remarks = []
+    if remover.name == "inlp" and count is not None and found.rank < count:
+        axes = "1 axis" if found.rank == 1 else f"{found.rank} axes"
+        remarks.append(
+            f"“{name}” stopped after {axes}: in what is left a linear classifier separates unseen words no better "
+            "than chance."
+        )
+    elif count is not None and found.n_signal_axes is not None and found.n_signal_axes < count:
+        verb = "carries" if found.n_signal_axes == 1 else "carry"
+        remarks.append(
+            f"{count} axes were asked for, but only {found.n_signal_axes} {verb} signal; the others do not separate "
+            "the labels."
+        )
+    if normalize and not found.is_linear:
+        remarks.append(f"'{name}' belongs to vectors of unit length: all vectors are scaled to unit length.")
+    return remarks
+
+
+def _predictive_warning(method: str) -> str:
+    """Return a warning if the axis of a predictive method is erased, with a better method."""
+    return (
+        f"'{method}' finds the axis that predicts the labels best, and erasing it leaves most of what goes with them. "
+        "Erase with leace, mean-difference or densray."
+    )
+
+
+def _places_without(rows: Rows, names: Iterable[str]) -> NDArray[np.intp]:
+    """Return the places of the rows without these names."""
+    excluded = set(names)
+    return np.array([place for place, name in enumerate(rows.names) if name not in excluded], dtype=np.intp)
+
+
+def _smaller_class(rows: Rows, places: NDArray[np.intp]) -> int:
+    """Return the size of the smallest class among some rows."""
+    return min(int(min(np.sum(sides[places] > 0), np.sum(sides[places] < 0))) for sides in rows.contrasts)
+
+
+def _too_few(rows: Rows, places: NDArray[np.intp], needed: int) -> str:
+    """Return why rows cannot be probed; empty if they can."""
+    smaller = _smaller_class(rows, places)
+    if smaller >= needed:
+        return ""
+    return (
+        f"What remains was not measured: that needs {needed} rows of each class that are not kept as they are, "
+        f"and {smaller} were found."
+    )
+
+
+class _LabelSet(NamedTuple):
+    """Labels that probes try to recover: those that an erasure removed, or those that it kept."""
+
+    rows: Rows
+    concept: str = ""  # empty where there is one set only
+    kept: bool = False
+
+
+class _Trial(NamedTuple):
+    """An erasure, and held-out rows to test it on."""
+
+    erasure: Erasure
+    unseen: NDArray[np.intp]  # places of those rows
+    learned: Sequence[int] | NDArray[np.intp] = ()  # places of the rows that it was learned from
+
+
+def _some_of(places: Sequence[int] | NDArray[np.intp], random: np.random.RandomState) -> NDArray[np.intp]:
+    """Return a random sample of places if there are too many for a probe."""
+    found = np.asarray(places, dtype=np.intp)
+    return found if len(found) <= _MOST_TESTED else np.sort(random.choice(found, _MOST_TESTED, replace=False))
+
+
+def _tested_models(models: tuple[Model, ...], numbered: tuple[int, _Trial]) -> list[Model]:
+    """Return the models to test on the unseen rows of a trial: nonlinear models only on the first trials."""
+    number, trial = numbered
+    n_tested = min(len(trial.unseen), _MOST_TESTED)
+    n_nonlinear = int(np.clip(_MOST_TESTED // max(n_tested, 1), 1, _MOST_NONLINEAR_HALVES))
+    return [model for model in models if model == "linear" or number < n_nonlinear]
+
+
+def _transferred(
+    X: NDArray[Any], sides: NDArray[np.float64], unseen: NDArray[Any], answers: NDArray[np.float64], groups: Any
+) -> Recovery:
+    """Return how well an RBF model, fitted on some rows, recovers the classes of others."""
+    scores = transfer_scores(X, sides, unseen, "rbf")
+    return Recovery(auc(answers, scores), auc_interval(answers, scores, groups=groups))
+
+
+def _cross_validate(
+    erasure: Erasure,
+    label_sets: Sequence[_LabelSet],
+    trials: Sequence[_Trial],
+    strength: float,
+    models: tuple[Model, ...],
+    progress: Progress | None,
+) -> Remains:
+    """Cross-validate each model on the unseen rows of each trial, before and after the erasure of the trial.
+
+    The label sets have the same vectors. `erasure` is the one to evaluate; its seed and normalisation are used.
+    """
+    rows = label_sets[0].rows
+    X = np.asarray(to_host(rows.X), dtype=np.float64)
+    X = unit_rows(X) if erasure.unit_length else X
+    groups, seed = rows.held_out_groups, erasure.provenance.seed
+    random = check_random_state(seed)
+    contrasts = [each.rows.contrasts for each in label_sets]
+    collected: dict[tuple[int, Model], tuple[list[Recovery], list[Recovery]]] = {
+        (number, model): ([], []) for number in range(len(label_sets)) for model in models
+    }
+    fitted_on_learned: dict[int, list[Recovery]] = {number: [] for number in range(len(label_sets))}
+    n_tested = 0
+    done, total = 0, len(label_sets) * sum(len(_tested_models(models, each)) for each in enumerate(trials))
+    for number, trial in enumerate(trials):
+        places = _some_of(trial.unseen, random)
+        few = next(filter(None, (_too_few(each.rows, places, _FEWEST_TESTED) for each in label_sets)), "")
+        if few:
+            return Remains((), reason=few)
+        n_tested = max(n_tested, len(places))
+        n_folds = min(_FOLDS, *(_smaller_class(each.rows, places) for each in label_sets))
+        tested_groups = None if groups is None else groups[places]
+        before_and_after = X[places], trial.erasure.apply(X[places], strength=strength)
+        tested_models = _tested_models(models, (number, trial))
+        for (labels, model), recoveries in collected.items():
+            if model not in tested_models:
+                continue
+            for vectors, found in zip(before_and_after, recoveries, strict=True):
+                parts = [
+                    recovery(vectors, sides[places], model, n_folds=n_folds, groups=tested_groups, random_state=seed)
+                    for sides in contrasts[labels]
+                ]
+                found.append(mean_recovery(parts))
+            if model == "rbf" and len(trial.learned):
+                learned = _some_of(trial.learned, check_random_state(seed))
+                rows_to_fit = trial.erasure.apply(X[learned], strength=strength)
+                parts = [
+                    _transferred(rows_to_fit, sides[learned], before_and_after[1], sides[places], tested_groups)
+                    for sides in contrasts[labels]
+                ]
+                fitted_on_learned[labels].append(mean_recovery(parts))
+            done += 1
+            if progress is not None:
+                progress(done, total)
+    probes = (
+        ProbeResult(
+            model,
+            before=mean_recovery(before),
+            after=mean_recovery(after),
+            concept=label_sets[labels].concept,
+            kept=label_sets[labels].kept,
+            after_learned=mean_recovery(fitted_on_learned[labels])
+            if model == "rbf" and fitted_on_learned[labels]
+            else None,
+        )
+        for (labels, model), (before, after) in collected.items()
+    )
+    return Remains(tuple(probes), learned_from=max(len(trial.learned) for trial in trials), tested_on=n_tested)

@@ -1,55 +1,161 @@
-"""Every error densray raises on bad input: what was given, what is needed, what to do.
+"""The errors that densray raises on bad input: each names the input, the requirement and the remedy.
 
 All of them are :class:`DensRayError`, which is a ``ValueError``: one ``except`` catches the family, and code
 written for scikit-learn keeps working.
+
+A message names an argument of a function with an :class:`Argument`, so that each program writes it in its own terms.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from numbers import Number
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from sklearn.exceptions import NotFittedError
 
 __all__ = [
+    "Advice",
     "AnalogyError",
+    "Argument",
     "CoverageError",
+    "CoverageWarning",
     "DataError",
     "DensRayError",
     "DeviceMemoryError",
+    "EncodingDetectedWarning",
     "FormatError",
     "LabelError",
     "LexiconError",
+    "Message",
     "MissingExtraError",
     "NotAdditiveError",
+    "NotConvergedWarning",
     "OutputError",
     "PersistenceError",
     "RotationNotFittedError",
     "SignalWarning",
     "SpaceError",
+    "TableError",
     "TaskError",
+    "TooFewRowsError",
     "UnknownWordError",
     "VectorError",
     "VectorTypeError",
     "load_extra",
     "name_some",
+    "one_line",
     "shorten",
     "suggest",
 ]
 
 
-#: An argument as messages of the library name it: ``name=value``, or the name alone where it has a low line.
-ARGUMENT = re.compile(
-    r"(?<![\w.])(?:(?P<name>[a-z][a-z_]*)=(?P<value>'[^']*'|\([^()]*\)|[\w…]+(?:[.-][\w…]+)*)?|(?P<alone>[a-z]+(?:_[a-z]+)+))"
-    r"(?![\w=])"
-)
+class _NoValue:
+    """Takes the place of a value where a message names an argument alone."""
 
 
-class DensRayError(ValueError):
+@dataclass(frozen=True)
+class Argument:
+    """An argument of a function, as part of a message.
+
+    The command line writes the name of an option in its place, and the explorer the name of a control.
+
+    Parameters
+    ----------
+    name : str
+        Its name in Python.
+    value : object, optional
+        Its value. Without a value, the message names only the argument. An ellipsis stands for a value to choose.
+
+    >>> print(Argument("folds", 1), Argument("encoding", "latin-1"), Argument("words_file", ...), Argument("n_axes"))
+    folds=1 encoding='latin-1' words_file=… n_axes
+    """
+
+    name: str
+    value: object = _NoValue
+
+    @property
+    def has_value(self) -> bool:
+        """Whether the value is known."""
+        return self.value is not _NoValue and self.value is not ...
+
+    def __str__(self) -> str:
+        """Return the argument as Python writes it."""
+        if self.value is _NoValue:
+            return self.name
+        if self.value is ...:
+            return f"{self.name}=…"
+        return f"{self.name}={self.value if isinstance(self.value, Number) else shorten(self.value)}"
+
+
+class Advice:
+    """A sentence of a message that says which arguments to use.
+
+    The explorer leaves it out if one of the arguments has no control. It begins with the blank that separates it
+    from the sentence before.
+
+    >>> print("3 of 40 words are in the space.", Advice(" Use ", Argument("any_case", True), "."), sep="")
+    3 of 40 words are in the space. Use any_case=True.
+    """
+
+    def __init__(self, *parts: Part) -> None:
+        self.parts = parts
+
+    def __str__(self) -> str:
+        """Return the sentence, with arguments as Python writes them."""
+        return "".join(map(str, self.parts))
+
+
+#: A part of a sentence.
+Part: TypeAlias = str | Argument
+
+
+class Message:
+    """The text of an error or a warning, made of parts: strings, `Argument` and `Advice`.
+
+    >>> error = TaskError(Argument("folds", 1), " is given; at least 2 are needed.")
+    >>> print(error)
+    folds=1 is given; at least 2 are needed.
+    >>> print(error.written(lambda argument: f"--{argument.name} {argument.value}"))
+    --folds 1 is given; at least 2 are needed.
+
+    A message that repeats another one takes over its parts: ``TaskError("layer 3: ", *error.args)``.
+    """
+
+    args: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        """Return the text, with arguments as Python writes them."""
+        return "".join(map(str, self.args))
+
+    def written(self, argument: Callable[[Argument], str], *, offers: Callable[[Argument], bool] | None = None) -> str:
+        """Return the text with each argument written by a function.
+
+        Parameters
+        ----------
+        argument : callable
+            Returns how to write an argument.
+        offers : callable, optional
+            Returns whether the reader can set an argument. Advice that names another one is left out. Default: no
+            advice is left out.
+        """
+
+        def write(part: object) -> str:
+            if isinstance(part, Argument):
+                return argument(part)
+            if isinstance(part, Advice):
+                named = [each for each in part.parts if isinstance(each, Argument)]
+                return "".join(map(write, part.parts)) if offers is None or all(map(offers, named)) else ""
+            return str(part)
+
+        return "".join(map(write, self.args))
+
+
+class DensRayError(Message, ValueError):
     """The root of every error densray raises on bad input."""
 
 
@@ -91,7 +197,7 @@ def _not_fitted_error() -> type[DensRayError]:
 
 
 class NotAdditiveError(DensRayError, AttributeError):
-    """A form whose statistics do not add up over blocks was asked to update or merge."""
+    """An update or merge of an estimator whose statistics do not add up over blocks."""
 
 
 class PersistenceError(DensRayError):
@@ -99,17 +205,19 @@ class PersistenceError(DensRayError):
 
 
 class SpaceError(DensRayError):
-    """A word space that cannot be built or asked for: duplicate words, unknown words, another shape."""
+    """A word space that cannot be built or used: duplicate words, unknown words, a wrong shape."""
 
 
 class UnknownWordError(SpaceError, KeyError):
-    """A word was asked for that is not in the space; also a ``KeyError``, as for any mapping."""
-
-    __str__ = Exception.__str__  # a KeyError would show the message quoted
+    """A word that is not in the space; also a ``KeyError``, as for any mapping."""
 
 
 class FormatError(DensRayError):
     """An embedding file that cannot be read or written; carries file, line or byte offset, and the text found."""
+
+
+class TableError(DensRayError):
+    """A table that cannot be used: no column of vectors or several, an unknown column, a damaged shard."""
 
 
 class LexiconError(DensRayError):
@@ -129,23 +237,39 @@ class MissingExtraError(DensRayError, ImportError):
 
 
 class OutputError(DensRayError):
-    """A file that cannot be written where it was asked for: no such folder, or it exists already."""
+    """A file that cannot be written: the folder does not exist, or the file already exists."""
 
 
 class TaskError(DensRayError):
-    """A task that cannot be run on what it was given."""
+    """A task that cannot be run on the given input."""
+
+
+class TooFewRowsError(TaskError):
+    """Too few rows of a class, or too few groups, to hold some of them out."""
 
 
 class CoverageError(TaskError):
     """A word list of which too little is in the space; the message names the first missing words."""
 
 
-class SignalWarning(RuntimeWarning):
-    """More axes were asked for than carry signal: the others do not tell the labels apart."""
+class CoverageWarning(Message, UserWarning):
+    """Little of a word list is in the space."""
+
+
+class EncodingDetectedWarning(Message, UserWarning):
+    """A text file was not UTF-8 and was read in an encoding that was detected."""
+
+
+class NotConvergedWarning(Message, RuntimeWarning):
+    """A solver used up its steps: its axis is approximate."""
+
+
+class SignalWarning(Message, RuntimeWarning):
+    """More axes were requested than carry signal; the others do not separate the labels."""
 
 
 def load_extra(module: str, need: str, *, extra: str | None = None) -> Any:
-    """Return a module that is not always installed; where it is missing, the error names the command to install it.
+    """Return an optional module; if it is missing, the error names the command to install it.
 
     Parameters
     ----------
@@ -195,6 +319,16 @@ def shorten(value: object, *, width: int = 60) -> str:
         return text if len(text) <= width else text[: width - 1] + "…"
     text = repr(value)
     return text if len(text) <= width else text[: width - 2] + "…" + text[-1]
+
+
+def one_line(text: str, *, width: int = 80) -> str:
+    r"""Return a text without line ends, cut to a number of letters.
+
+    >>> one_line("first\nsecond"), one_line("a long document", width=8)
+    ('first second', 'a long …')
+    """
+    joined = " ".join(text.split())
+    return joined if len(joined) <= width else joined[: width - 1] + "…"
 
 
 def suggest(given: str, known: Iterable[str]) -> str:

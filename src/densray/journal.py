@@ -1,9 +1,12 @@
-"""Finished parts of a run that takes minutes, stored on disk and found again by all that decides them."""
+"""The finished parts of a long run, stored on disk so that an interrupted run resumes.
+
+One file per part, written whole or not at all, with a checksum. Tasks (`Journal`), streamed fits (`densray.scale`) and
+the reading of hidden states all store their parts here.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import platform
 import threading
@@ -11,27 +14,34 @@ from collections.abc import Callable, Mapping, Set
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
-from densray._files import atomic_write
-from densray.errors import DensRayError
+from densray._files import ArchiveKind, Arrays, read_archive, write_archive
+from densray._version import library_versions
+from densray.errors import DensRayError, PersistenceError, shorten
 
-__all__ = ["Journal", "Run", "decode", "digest", "encode"]
+__all__ = ["Journal", "Run", "add_to_hash", "decode", "digest", "encode", "read_part", "write_part"]
 
 _PRESENTATION = {"cli", "explorer", "figures", "report"}  # packages that decide how a result looks, not what it is
 _BLOCK_ROWS = 16_384
+_PART = ArchiveKind("densray-part", 1, "finished part", "Delete it: it will be computed again.")
+#: What decoding a value of another shape may raise.
+_UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, RecursionError)
 Value = TypeVar("Value")
 log = logging.getLogger(__name__)
 
 
 def digest(*inputs: object) -> str:
-    """Return a digest of values, of densray's code and of the libraries below it; a function, say, is a TypeError."""
-    _hash(found := hashlib.sha256(_program().encode()), inputs)
-    return found.hexdigest()
+    """Return a digest of values, of densray's code and of the libraries below it.
+
+    All numbers count: of an array every row, of a space every word and vector. A function, for example, has no digest
+    and is a TypeError.
+    """
+    add_to_hash(hasher := hashlib.sha256(_program().encode()), inputs)
+    return hasher.hexdigest()
 
 
 @cache
@@ -41,74 +51,105 @@ def _program() -> str:
     for path in sorted(package.rglob("*.py")):
         if path.relative_to(package).parts[0] not in _PRESENTATION:
             source.update(f"{path.relative_to(package)}\n".encode() + path.read_bytes())
-    versions = [metadata.version(name) for name in ("numpy", "scipy", "scikit-learn")]
-    return " ".join([platform.python_version(), *versions, source.hexdigest()])
+    return " ".join([platform.python_version(), *library_versions().values(), source.hexdigest()])
 
 
-def _hash(found: Any, value: Any) -> None:
-    """Add a value to a hash; every piece begins with its length, so that no two values give the same bytes."""
+def add_to_hash(hasher: Any, value: Any) -> None:
+    """Add a value to a hash of `hashlib`; each piece starts with its length, so that other values give other bytes."""
     value = value.item() if isinstance(value, np.generic) else value
     kind, package = type(value).__qualname__, type(value).__module__.partition(".")[0]
     if value is None or isinstance(value, (str, bool, int, float)):
         piece = f"{kind} {value!r}".encode("utf-8", "surrogatepass")
-        found.update(f"{len(piece)}:".encode() + piece)
+        hasher.update(f"{len(piece)}:".encode() + piece)
     elif isinstance(value, np.ndarray) and not value.dtype.hasobject:
-        _hash(found, ("array", value.dtype.str, *value.shape))
-        for start in range(0, len(value), _BLOCK_ROWS):
-            found.update(np.ascontiguousarray(value[start : start + _BLOCK_ROWS]).tobytes())
+        add_to_hash(hasher, ("array", value.dtype.str, *value.shape))
+        rows = value.reshape(1) if value.ndim == 0 else value
+        for start in range(0, len(rows), _BLOCK_ROWS):
+            block = np.ascontiguousarray(rows[start : start + _BLOCK_ROWS])
+            hasher.update(block.reshape(-1).view(np.uint8))  # no copy, and other threads run meanwhile
     elif isinstance(value, Set):  # words and numbers have no order among themselves
-        _hash(found, ["set", *sorted(value, key=repr)])
+        add_to_hash(hasher, ["set", *sorted(value, key=repr)])
     elif isinstance(value, (list, tuple)):
-        found.update(f"sequence {len(value)}:".encode())
+        hasher.update(f"sequence {len(value)}:".encode())
         for item in value:
-            _hash(found, item)
+            add_to_hash(hasher, item)
     elif isinstance(value, Mapping):
-        _hash(found, ["mapping", *value.items()])
+        add_to_hash(hasher, ["mapping", *value.items()])
     elif hasattr(value, "blocks"):  # a space, perhaps on disk
         for words, vectors in value.blocks():
-            _hash(found, ("\0".join(words), vectors))
+            add_to_hash(hasher, ("\0".join(words), vectors))
     elif package in ("densray", "sklearn"):
-        _hash(found, (kind, value.get_params(deep=False) if hasattr(value, "get_params") else vars(value)))
+        add_to_hash(hasher, (kind, value.get_params(deep=False) if hasattr(value, "get_params") else vars(value)))
     else:
         raise TypeError(f"{kind} has no digest.")
 
 
-def encode(value: Any) -> Any:
-    """Return a value made of numbers, strings, arrays, tuples and dataclasses as what JSON can carry."""
+def encode(value: Any, arrays: Arrays, name: str = "value") -> Any:
+    """Return a value as JSON can hold it; its arrays are added to `arrays`, by where they are in the value.
+
+    Numbers, texts, lists, tuples, mappings, arrays and dataclasses can be stored, and come back to the bit.
+    """
     value, kind = (value.item() if isinstance(value, np.generic) else value), type(value).__name__
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
-        return {"array": value.ravel().tolist(), "dtype": value.dtype.str, "shape": value.shape}
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufU":
+        arrays[name] = value
+        return {"array": name}
     if is_dataclass(value) and not isinstance(value, type):
-        return {"kind": kind, "fields": {each.name: encode(getattr(value, each.name)) for each in fields(value)}}
+        each = {field.name: getattr(value, field.name) for field in fields(value)}
+        return {"kind": kind, "fields": {key: encode(item, arrays, f"{name}.{key}") for key, item in each.items()}}
+    if isinstance(value, Mapping):
+        pairs = enumerate(value.items())
+        return {
+            "mapping": [[encode(key, {}), encode(item, arrays, f"{name}.{number}")] for number, (key, item) in pairs]
+        }
     if isinstance(value, (list, tuple)):
-        items = [encode(item) for item in value]
+        items = [encode(item, arrays, f"{name}.{number}") for number, item in enumerate(value)]
         return items if isinstance(value, list) else {"kind": kind, "items": items}
     raise TypeError(f"{kind} cannot be stored in a journal.")
 
 
-def decode(plain: Any, kinds: Mapping[str, type]) -> Any:
-    """Return the value `encode` was given; only the classes in `kinds` are made, and nothing is ever imported."""
+def decode(plain: Any, arrays: Arrays, kinds: Mapping[str, type]) -> Any:
+    """Return the value that `encode` stored; only the classes in `kinds` are built, and nothing is ever imported."""
     if isinstance(plain, list):
-        return [decode(item, kinds) for item in plain]
+        return [decode(item, arrays, kinds) for item in plain]
     if not isinstance(plain, dict):
         return plain
     if "array" in plain:
-        return np.array(plain["array"], dtype=np.dtype(plain["dtype"])).reshape(plain["shape"])
+        return arrays[plain["array"]]
+    if "mapping" in plain:
+        return {key: decode(item, arrays, kinds) for key, item in plain["mapping"]}
     if "items" in plain:
-        items = tuple(decode(item, kinds) for item in plain["items"])
+        items = tuple(decode(item, arrays, kinds) for item in plain["items"])
         return items if plain["kind"] == "tuple" else kinds[plain["kind"]](*items)
-    return kinds[plain["kind"]](**{name: decode(item, kinds) for name, item in plain["fields"].items()})
+    values = {name: decode(item, arrays, kinds) for name, item in plain["fields"].items()}
+    return kinds[plain["kind"]](**values)
+
+
+def write_part(path: Path, key: str, value: Any, *, kind: ArchiveKind = _PART) -> None:
+    """Write a finished part: whole or not at all, with its key and a checksum."""
+    arrays: Arrays = {}
+    write_archive(path, kind, {"key": key, "value": encode(value, arrays)}, arrays, overwrite=True)
+
+
+def read_part(path: Path, key: str, *kinds: type, kind: ArchiveKind = _PART) -> Any:
+    """Return the value of a part; a file that is damaged, foreign or has another key is a PersistenceError."""
+    header, arrays = read_archive(path, kind)
+    if header.get("key") != key:
+        raise PersistenceError(f"{path} is the {kind.noun} of something else. {kind.remedy}")
+    try:
+        return decode(header["value"], arrays, {each.__name__: each for each in kinds})
+    except _UNREADABLE as error:
+        raise PersistenceError(f"{path} is not a readable {kind.noun} ({shorten(error)}). {kind.remedy}") from error
 
 
 class Journal:
-    """Finished parts of long runs in a folder, made with the first part; without a folder it stores nothing.
+    """Finished parts of long runs in a folder, which the first part creates; without a folder nothing is stored.
 
-    A part is reused (`n_reused` counts them) only where everything that decides it is the same: data, options, seed,
-    the code of densray and the versions of the libraries below it; none is where the run is to be `fresh`. A file that
-    is damaged, or was not written by a journal, counts as absent. Where the folder cannot be written the run goes on
-    without it. Several runs may share a folder at the same time.
+    A part is reused only if everything it depends on is the same: data, options, seed, the code of densray and the
+    versions of the libraries below it. `n_reused` counts these parts. With `fresh`, none is reused. A damaged file, or
+    one that no journal wrote, counts as absent. If the folder cannot be written, the run continues without it. Several
+    runs may share a folder at the same time.
     """
 
     def __init__(self, folder: str | Path | None = None, *, fresh: bool = False) -> None:
@@ -125,7 +166,7 @@ class Journal:
             return sum(path.exists() for path in self._paths)
 
     def run(self, task: str, *inputs: object) -> Run:
-        """Return where the parts of one task are asked for, given all that decides its result."""
+        """Return the parts of one task; `inputs` are everything its result depends on."""
         try:
             return Run(self, None if self.folder is None else digest(task, *inputs))
         except TypeError as reason:
@@ -133,7 +174,7 @@ class Journal:
             return Run(self, None)
 
     def stop(self) -> None:
-        """Leave on disk what is stored and write no more; a part that is being written is waited for."""
+        """Write no more parts and keep the stored ones; waits for a part that is being written."""
         with self._lock:
             self.folder = None
 
@@ -143,7 +184,7 @@ class Journal:
             for path in self._paths:
                 path.unlink(missing_ok=True)
             if self.folder is not None:
-                self.folder.rmdir()  # fails, rightly, where another run has parts in it
+                self.folder.rmdir()  # fails where another run has parts in it, as it should
 
 
 class Run:
@@ -155,46 +196,47 @@ class Run:
     def part(self, name: str, compute: Callable[[], Value], *kinds: type) -> Value:
         """Return a part by its name: from the journal, or computed and stored.
 
-        `kinds` are the classes its value is made of, besides numbers, strings, arrays and tuples.
+        `kinds` are the classes its value consists of, besides numbers, texts, arrays, lists, tuples and mappings.
         """
-        journal, folder = self._journal, self._journal.folder
-        if self._key is None or folder is None:
+        journal = self._journal
+        if self._key is None or journal.folder is None:
             return compute()
-        path = folder / f"{hashlib.sha256(f'{self._key} {name}'.encode()).hexdigest()[:40]}.json"
-        stored: list[Value] = [] if journal.fresh else _read(path, {kind.__name__: kind for kind in kinds})
+        stored: list[Value] = self.stored(name, *kinds)
         value = stored[0] if stored else compute()
-        with journal._lock:
-            self.n_reused, journal.n_reused = self.n_reused + len(stored), journal.n_reused + len(stored)
-            if stored or (journal.folder and _write(path, value)):
-                journal._paths.add(path)
-            else:
-                journal.folder = None  # what cannot be written is not tried again
+        try:
+            if not stored:
+                self.store(name, value)
+        except (OSError, DensRayError, TypeError, ValueError) as reason:
+            log.info("nothing more is stored: %s", reason)
+            journal.folder = None
         return value
 
+    def stored(self, name: str, *kinds: type) -> list[Any]:
+        """Return the stored value of a part, as the only item of a list; an empty list if there is none."""
+        journal, path = self._journal, self._path(name)
+        if path is None or journal.fresh:
+            return []
+        try:
+            value = read_part(path, path.stem, *kinds)
+        except DensRayError as reason:
+            log.info("%s: computed: %s", path, reason)
+            return []
+        with journal._lock:
+            self.n_reused, journal.n_reused = self.n_reused + 1, journal.n_reused + 1
+            journal._paths.add(path)
+        return [value]
 
-def _record(path: Path, plain: Any) -> dict[str, Any]:
-    check = hashlib.sha256(json.dumps(plain).encode()).hexdigest()
-    return {"format": "densray journal 1", "part": path.stem, "value": plain, "check": check}
+    def store(self, name: str, value: Any) -> None:
+        """Store a part, unless the journal was stopped; raises if that is not possible."""
+        journal = self._journal
+        with journal._lock:
+            path = self._path(name)
+            if path is not None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_part(path, path.stem, value)
+                journal._paths.add(path)
 
-
-def _read(path: Path, kinds: Mapping[str, type]) -> list[Any]:
-    """Return the value of a part; nothing where there is no whole file of this very part."""
-    try:
-        record = json.loads(path.read_text("ascii"))
-        return [decode(record["value"], kinds)] if record == _record(path, record["value"]) else []
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as reason:
-        log.info("%s: computed: %s", path, reason)
-        return []
-
-
-def _write(path: Path, value: Any) -> bool:
-    """Store a part; return whether that was possible."""
-    try:
-        text = json.dumps(_record(path, encode(value)))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(path, overwrite=True) as temporary:
-            temporary.write_text(text, "ascii")
-    except (OSError, DensRayError, TypeError) as reason:
-        log.info("nothing more is stored: %s", reason)
-        return False
-    return True
+    def _path(self, name: str) -> Path | None:
+        if self._key is None or self._journal.folder is None:
+            return None
+        return self._journal.folder / f"{hashlib.sha256(f'{self._key} {name}'.encode()).hexdigest()[:40]}.npz"

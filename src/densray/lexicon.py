@@ -1,4 +1,4 @@
-"""A lexicon: words and their labels or scores, and where they meet a space."""
+"""A lexicon: words with labels or scores."""
 
 from __future__ import annotations
 
@@ -15,30 +15,26 @@ from densray._lexicon_files import (
     Dropped,
     Label,
     Neutral,
-    check_proposed,
+    column_names,
     groups_of,
     is_no_label,
     merge_entries,
     read_entries,
 )
-from densray._text_files import read_pairs, read_words
-from densray.alignment import (
-    Alignment,
-    align_words,
-    draw_test_words,
-    number_groups,
-    propose_groups,
-    sides_of,
-    spelling_key,
-)
-from densray.errors import LexiconError, name_some
+from densray._text_files import read_pairs, read_words, split_words
+from densray.alignment import align_words
+from densray.errors import Advice, Argument, LexiconError, name_some
+from densray.folds import draw_test_words
+from densray.groups import check_named_groups, number_groups, propose_groups
+from densray.rows import Rows, sides_of
+from densray.spelling import spelling_key
 
 if TYPE_CHECKING:
     import polars
 
     from densray.space import WordSpace
 
-__all__ = ["Alignment", "Dropped", "Lexicon"]
+__all__ = ["Dropped", "Lexicon", "column_names", "read_words", "split_words"]
 
 
 class Lexicon:
@@ -49,16 +45,17 @@ class Lexicon:
     entries : mapping, or iterable of (word, label)
         A label is a number, or one of ``positive``, ``negative``, ``neutral`` (also ``pos``, ``+``, …).
     name : str
-        What the lexicon is called in reports.
+        Name of the lexicon in reports.
     conflicts : {"drop", "error", "mean"}
-        What becomes of a word with different labels: left out and listed in `dropped`, an error, or the mean.
+        How to treat a word with conflicting labels. "drop": leave it out and list it in `dropped`; "error": raise;
+        "mean": take the mean.
     neutral : {"drop", "keep"}
-        What becomes of neutral entries: of the label 0 where all other labels are -1 and 1. They are set
-        aside before conflicts are looked for. Among real scores, and beside 1 alone, 0 is a label like any
-        other.
+        How to treat neutral entries. An entry is neutral if its label is 0 and all other labels are -1 and 1. Neutral
+        entries are handled before conflicts. If the labels are real scores, or only 0 and 1, then 0 is an ordinary
+        label.
     groups : mapping of str to str, optional
-        The group of a word: words of one group are held out together wherever words are held out. Words without one
-        stand alone.
+        The group of each word. Words of one group are always held out together. A word without a group is held out
+        alone.
 
     Attributes
     ----------
@@ -120,28 +117,29 @@ class Lexicon:
         conflicts: Conflicts = "drop",
         neutral: Neutral = "drop",
     ) -> Lexicon:
-        """Return the lexicon of a file: TSV, CSV, space-separated (with or without a header), or JSON.
+        """Return the lexicon of a file: TSV, CSV, space-separated (with or without a header), JSON or Excel.
 
-        A word without a label (an empty field, NA) is left out and named in ``dropped``; between semicolons, labels may
-        have a decimal comma.
+        A word without a label (an empty field, NA) is left out and listed in ``dropped``. If the delimiter is a
+        semicolon, labels may have a decimal comma.
 
         Parameters
         ----------
         path : str or path
         word_column, label_column : str or int, optional
-            Names (of a header) or places (from 0); needed where a table has more than two columns and
-            no names that say which is which.
+            Names (in the header) or places (from 0). They are needed if a table has more than two columns and no header
+            with known names.
         group_column : str or int, optional
-            Where the groups of words are, if anywhere: what is held out together. An empty field is no group.
+            Column of the groups, if any. Words of one group are held out together. An empty field is no group.
         delimiter : str, optional
-            Tab, semicolon, comma or blank; found from the first line where it is not given.
+            Tab, semicolon, comma or blank (default: detected from the first line).
         header : bool, optional
-            Whether the first line names the columns; found where it is not given.
+            Whether the first line names the columns (default: detected).
         encoding : str
         label_names : pair of str, optional
-            What the file calls -1 and 1, such as ``("poor", "rich")``; ``negative`` and ``positive`` need no naming.
+            Names of the labels -1 and 1 in the file, such as ``("poor", "rich")``; ``negative`` and ``positive`` are
+            known.
         name : str, optional
-            The name of the file without its ending where it is not given.
+            Default: the name of the file without its extension.
         conflicts, neutral
             As for `Lexicon`.
         """
@@ -172,7 +170,7 @@ class Lexicon:
     ) -> Lexicon:
         """Return the lexicon of two word lists, 1 and -1: files with a word per line, or lists of words.
 
-        Lines that begin with `comment` are skipped; nothing is a comment unless it is named.
+        Lines that begin with `comment` are skipped. By default no line is a comment.
         """
         entries = [(word, 1.0) for word in read_words(positive, comment=comment, encoding=encoding)]
         entries += [(word, -1.0) for word in read_words(negative, comment=comment, encoding=encoding)]
@@ -189,8 +187,8 @@ class Lexicon:
     ) -> Lexicon:
         """Return the lexicon of pairs, left 1 and right -1: a file with a pair per line, JSON, or a list.
 
-        The pairs are proposed as groups; `grouped("proposed")`, or ``groups="proposed"`` where words are held out,
-        puts them in force.
+        The pairs become groups with `grouped("proposed")`, or with ``groups="proposed"`` in functions that hold out
+        words.
         """
         listed = [(left, right) for left, right in read_pairs(pairs, encoding=encoding)]
         entries = [entry for left, right in listed for entry in ((left, 1.0), (right, -1.0))]
@@ -210,13 +208,21 @@ class Lexicon:
     ) -> Lexicon:
         """Return the lexicon of two or three columns of a pandas or polars frame; words without a label are left out.
 
-        `group_column` holds what is held out together.
+        Words with the same value in `group_column` are held out together.
         """
         for column in (word_column, label_column, *([] if group_column is None else [group_column])):
             if column not in frame.columns:
                 raise LexiconError(
-                    f"The frame has no column '{column}'; it has {name_some(frame.columns)}. "
-                    f"Use word_column=, label_column= and group_column=."
+                    f"The frame has no column '{column}'; it has {name_some(frame.columns)}.",
+                    Advice(
+                        " Use ",
+                        Argument("word_column", ...),
+                        ", ",
+                        Argument("label_column", ...),
+                        " and ",
+                        Argument("group_column", ...),
+                        ".",
+                    ),
                 )
         if group_column is not None:
             named = zip(frame[word_column], frame[group_column], strict=True)
@@ -255,7 +261,7 @@ class Lexicon:
 
     @property
     def groups(self) -> dict[str, str] | None:
-        """The group of each word that has one; None where the lexicon has no groups."""
+        """The group of each word that has one; None if the lexicon has no groups."""
         return None if self._groups is None else dict(self._groups)
 
     @property
@@ -286,7 +292,7 @@ class Lexicon:
         """Return the lexicon with labels 1 and -1.
 
         Two labels become 1 (the higher) and -1. Scores are split at their median: 1 above it, -1 at or below
-        it; where nothing lies above the median, it counts as high.
+        it. If no score is above the median, scores equal to the median count as high.
         """
         if np.ptp(self.labels) == 0.0:
             raise LexiconError(
@@ -294,13 +300,13 @@ class Lexicon:
             )
         return self._with(self.words, sides_of(self.labels))
 
-    def without(self, words: Iterable[str], *, any_case: bool = False) -> Lexicon:
+    def without(self, words: Iterable[str], *, any_case: bool | None = False) -> Lexicon:
         """Return the lexicon without these words, however their parts are joined (blank or underscore)."""
         barred = {spelling_key(word, any_case=any_case) for word in words}
         return self._where(np.array([spelling_key(word, any_case=any_case) not in barred for word in self.words]))
 
     def spelled_as(self, space: WordSpace) -> Lexicon:
-        """Return the lexicon with every word that a space lacks as the space spells it, where only case differs.
+        """Return the lexicon with words in the spelling of a space, if they are missing there and only case differs.
 
         >>> from densray import WordSpace
         >>> Lexicon({"Good": 1, "bad": -1}).spelled_as(WordSpace(["good", "bad"], [[1, 0], [0, 1]])).words
@@ -319,13 +325,13 @@ class Lexicon:
         return found
 
     def grouped(self, groups: Groups) -> Lexicon:
-        """Return the lexicon with groups: words that are held out together wherever words are held out.
+        """Return the lexicon with groups of words, which are always held out together.
 
         Parameters
         ----------
         groups : mapping, sequence, "proposed" or None
-            The group of each word by word, or one per word in the order of `words`; "proposed": what
-            :func:`densray.alignment.propose_groups` finds in the words alone, pairs first; None: no groups.
+            A mapping from words to groups, or one group per word in the order of `words`. "proposed": the groups that
+            :func:`densray.groups.propose_groups` finds in the words, pairs first. None: no groups.
 
         Examples
         --------
@@ -335,7 +341,7 @@ class Lexicon:
         found = self._with(self.words, self.labels)
         found.dropped = self.dropped
         if isinstance(groups, str):
-            check_proposed(groups)
+            check_named_groups(groups, ["proposed"])
             proposal = propose_groups(self.words, self.labels, pairs=self._pairs)
             groups = None if proposal is None else proposal.numbers.tolist()
         found._groups = None if groups is None else groups_of(groups, self.words, self.name)
@@ -346,13 +352,13 @@ class Lexicon:
     ) -> tuple[Lexicon, Lexicon]:
         """Return a training and a test lexicon that share no word.
 
-        Words that differ in case or in how their parts are joined stay on one side, and so do those of one group.
-        Two labels are split in equal shares.
+        Words that differ only in case or in the joint of their parts stay together, and so do words of one group. If
+        there are two labels, both lexicons have the same share of each.
 
         Parameters
         ----------
         test_size : float
-            The share of the words that goes to the test, between 0 and 1.
+            Share of the words for the test, between 0 and 1.
         random_state : int, RandomState or None
             An int gives the same split every time.
         """
@@ -364,32 +370,36 @@ class Lexicon:
         self,
         space: WordSpace,
         *,
-        any_case: bool = False,
+        any_case: bool | None = None,
         limit: int | None = None,
         minimum: int = 1,
         order: Literal["mixed", "lexicon"] = "mixed",
-        groups: Groups = None,
+        groups: Groups = "forms",
         pairs: Iterable[Sequence[str]] = (),
-    ) -> Alignment:
-        """Return the vectors and labels of the words that are in the space, and the words that are not.
+    ) -> Rows:
+        """Return the words that are in the space as Rows. Missing words are listed in `rows.missing`.
 
         Parameters
         ----------
         space : WordSpace
-        any_case : bool
-            Whether a word that is not in the space takes the first that equals it in lower case.
+        any_case : bool, optional
+            How to treat a word that the space has only in other capitalisations. None: take that spelling if there is
+            exactly one; `rows.other_case` names such words. True: take the first. False: the word is missing.
         limit : int, optional
-            Only the first words of the space count.
+            Use only this many first words of the space.
         minimum : int
-            Fewer words found than this are an error that names the first missing ones and the likely cause.
+            If fewer words are found, an error is raised. It names the first missing words and the likely cause.
         order : "mixed" or "lexicon", default="mixed"
             Lexicons list one class after the other. "mixed" spreads two classes evenly over the rows, each in its own
             order, so that cross-validation without shuffling (``cv=5``) finds both in every fold; "lexicon" keeps the
             order of the lexicon, as scores always do.
-        groups : mapping, sequence or "proposed", optional
-            As for `grouped`, in place of those that the lexicon has; "proposed" looks at the vectors too.
+        groups : mapping, sequence, "forms", "proposed" or None, default="forms"
+            The words to hold out together. A mapping or a sequence, as for `grouped`, replaces the groups of the
+            lexicon. "forms": the groups of the lexicon. If it has none, inflected forms of one word, such as *cat* and
+            *cats* (:func:`densray.groups.find_forms`). "proposed": forms, pairs, repeated words and equal vectors.
+            None: the groups of the lexicon, or every word alone.
         pairs : pairs of str
-            Words that belong together, beside those of a lexicon made of pairs: what is proposed has them in one group.
+            Further pairs of words that belong together, which "proposed" puts into one group.
         """
         if groups is not None and not isinstance(groups, str):
             return self.grouped(groups).align(space, any_case=any_case, limit=limit, minimum=minimum, order=order)
@@ -397,19 +407,16 @@ class Lexicon:
         found = align_words(
             self.words, self.labels, space, any_case=any_case, limit=limit, minimum=minimum, groups=named
         )
-        found = replace(found, dropped=self.dropped.by_reason())
-        if named is None or isinstance(groups, str):
+        found = replace(found, dropped=self.dropped.by_reason(), concept=self.name)
+        if isinstance(groups, str):
+            check_named_groups(groups)
+        if named is None or groups == "proposed":
             together = [*self._pairs, *((str(left), str(right)) for left, right in pairs)]
-            proposal = propose_groups(found.words, found.y, found.X, pairs=together)
-            if isinstance(groups, str):
-                check_proposed(groups)
-                found = replace(found, groups=None if proposal is None else proposal.numbers)
-            else:
-                found = replace(found, proposal=proposal)
+            found = found.with_named_groups(groups, pairs=together, equal_vectors=True)
         return found.mixed() if order == "mixed" else found
 
     def to_polars(self) -> polars.DataFrame:
-        """Return a polars frame with the columns ``word`` and ``label``, and ``group`` where there are groups."""
+        """Return a polars frame with the columns ``word`` and ``label``, and ``group`` if there are groups."""
         import polars
 
         columns: dict[str, Any] = {"word": self.words, "label": self.labels}

@@ -1,4 +1,4 @@
-"""The English lexicons of table 1 of Dufter & Schütze (2019), in the shapes they are published in."""
+"""Readers for the English lexicons of table 1 of Dufter & Schütze (2019), as published."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ def _mpqa_entries(file: TextFile) -> Iterator[tuple[str, float]]:
     for line in file.lines():
         fields = dict(field.split("=", 1) for field in line.text.split() if "=" in field)
         if "word1" not in fields or "priorpolarity" not in fields:
-            raise file.problem(f"{shorten(line.text)} lacks word1= or priorpolarity=.", line.number)
+            raise file.problem(f"{shorten(line.text)} lacks word1= or priorpolarity=.", line=line.number)
         labels = _MPQA.get(fields["priorpolarity"])
         if labels is None:
             known = ", ".join(_MPQA)
-            raise file.problem(f"polarity {shorten(fields['priorpolarity'])} is not one of {known}.", line.number)
+            raise file.problem(f"polarity {shorten(fields['priorpolarity'])} is not one of {known}.", line=line.number)
         yield from ((fields["word1"], label) for label in labels)
 
 
@@ -81,7 +81,7 @@ def _nrc_entries(file: TextFile) -> Iterator[tuple[str, float]]:
     for line in file.lines():
         fields = file.split(line, "\t")
         if len(fields) != 3 or fields[2] not in ("0", "1"):
-            raise file.problem(f"{shorten(line.text)} is not word, emotion and 0 or 1.", line.number)
+            raise file.problem(f"{shorten(line.text)} is not word, emotion and 0 or 1.", line=line.number)
         word, emotion, holds = fields
         if emotion in polarities:
             yield word, polarities[emotion] * int(holds)
@@ -181,7 +181,7 @@ def _french_entries(file: TextFile) -> Iterator[tuple[str, float]]:
         if fields[0] == "id":
             continue
         if len(fields) < 3 or not fields[1]:
-            raise file.problem(f"{shorten(line.text)} is not a number, a word and its polarity.", line.number)
+            raise file.problem(f"{shorten(line.text)} is not a number, a word and its polarity.", line=line.number)
         label = _label(file, fields[2], line)
         yield from ((word, label) for word in expand_alternatives(fields[1]))
 
@@ -201,12 +201,12 @@ def _rows(file: TextFile, *, least: int, shape: str) -> Iterator[tuple[Line, lis
         while fields and not fields[-1]:
             fields.pop()
         if len(fields) < least or not fields[0]:
-            raise file.problem(f"{shorten(line.text)} does not have {shape}.", line.number)
+            raise file.problem(f"{shorten(line.text)} does not have {shape}.", line=line.number)
         yield line, fields
 
 
 def _label(file: TextFile, text: str, line: Line) -> float:
     label = parse_label(text)
     if label not in (-1.0, 0.0, 1.0):
-        raise file.problem(f"polarity {shorten(text)} is not positive, negative or neutral.", line.number)
+        raise file.problem(f"polarity {shorten(text)} is not positive, negative or neutral.", line=line.number)
     return label

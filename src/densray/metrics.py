@@ -1,6 +1,6 @@
-"""How well scores agree with gold labels, and how sure that is.
+"""Agreement of scores with gold labels, with confidence intervals.
 
-Every function takes the gold labels first and the scores second, one number per word.
+The first argument of every function is the gold labels, the second the scores, one number per word.
 """
 
 from __future__ import annotations
@@ -12,20 +12,30 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from densray.errors import LabelError
+from densray.errors import Argument, LabelError
 
 __all__ = [
     "Interval",
     "accuracy",
     "auc",
+    "auc_deviations",
     "auc_interval",
+    "balanced_accuracy",
+    "balanced_accuracy_interval",
+    "correlation_interval",
     "kendall_tau",
+    "kendall_tau_within",
     "macro_mean",
+    "mean_interval",
     "midpoint",
     "pearson",
+    "pearson_interval",
     "percentile_interval",
+    "proportion_interval",
     "resampled_tau",
     "spearman",
+    "spearman_interval",
+    "tau_ceiling",
     "tau_interval",
     "weighted_auc",
 ]
@@ -43,6 +53,65 @@ class Interval(NamedTuple):
     high: float
 
 
+def balanced_accuracy(classes: ArrayLike, answers: ArrayLike) -> float:
+    """Return the share of each class that is answered correctly, averaged over the classes.
+
+    >>> balanced_accuracy([0, 0, 0, 1], [0, 0, 1, 1]).__round__(3)
+    0.833
+    """
+    correct = np.asarray(answers) == np.asarray(classes)
+    return float(np.mean([correct[np.asarray(classes) == value].mean() for value in np.unique(classes)]))
+
+
+def balanced_accuracy_interval(
+    classes: ArrayLike,
+    answers: ArrayLike,
+    *,
+    level: float = 0.95,
+    inflation: float = 1.0,
+    groups: ArrayLike | None = None,
+) -> Interval:
+    """Return the interval of the balanced accuracy over rows, or over groups of rows that go together.
+
+    The interval is computed on the scale of log-odds, with a t quantile, so that it stays within 0 and 1. If all
+    answers are correct, or all are wrong, it ends at the accuracy for which this happens with probability (1 − `level`)
+    / 2.
+
+    Parameters
+    ----------
+    classes, answers : array-like of shape (n,)
+    level : float, default=0.95
+    inflation : float, default=1.0
+        By how much the standard error exceeds that of fixed answers; 1.2 for held-out ones (docs/trust-details.md).
+    groups : array-like of shape (n,), optional
+
+    Examples
+    --------
+    >>> [round(end, 2) for end in balanced_accuracy_interval([0] * 50 + [1] * 50, [0] * 40 + [1] * 60)]
+    [0.83, 0.94]
+    """
+    from scipy.stats import t as t_distribution
+
+    truth, value = np.asarray(classes), balanced_accuracy(classes, answers)
+    correct = (np.asarray(answers) == truth).astype(np.float64)
+    numbers = np.unique(np.arange(len(truth)) if groups is None else np.asarray(groups), return_inverse=True)[1]
+    n_groups = int(numbers.max()) + 1
+    if value in (0.0, 1.0):
+        bound = ((1.0 - level) / 2.0) ** (1.0 / n_groups)
+        return Interval(bound, 1.0) if value else Interval(0.0, 1.0 - bound)
+    values = np.unique(truth)
+    deviations = np.zeros(len(truth))
+    for each in values:
+        own = truth == each
+        deviations[own] = (correct[own] - correct[own].mean()) / (own.sum() * len(values))
+    sums = np.bincount(numbers, deviations)
+    variance = float(sums @ sums) * n_groups / max(n_groups - 1, 1)
+    quantile = float(t_distribution.ppf((1.0 + level) / 2.0, max(n_groups - 1, 1)))
+    half = quantile * inflation * np.sqrt(variance) / (value * (1.0 - value))
+    odds = np.log(value / (1.0 - value))
+    return Interval(*(float(1.0 / (1.0 + np.exp(-(odds + side * half)))) for side in (-1, 1)))
+
+
 def kendall_tau(gold: ArrayLike, scores: ArrayLike) -> float:
     """Return Kendall's τ-b, which allows for ties.
 
@@ -52,6 +121,37 @@ def kendall_tau(gold: ArrayLike, scores: ArrayLike) -> float:
     from scipy.stats import kendalltau  # slow to import
 
     return float(kendalltau(*_checked(gold, scores)).statistic)
+
+
+def tau_ceiling(gold: ArrayLike) -> float:
+    r"""Return the highest τ-b that scores without ties can reach: that of a perfect order.
+
+    Labels that are equal cannot be ordered, and τ-b counts them half: with :math:`U` pairs of unlike labels among
+    :math:`n` words the ceiling is :math:`\sqrt{U / \binom{n}{2}}`, for two classes of the same size about 0.71.
+
+    >>> tau_ceiling([1, 1, 1, 1, -1, -1, -1, -1]).__round__(3), tau_ceiling([1, 2, 3])
+    (0.756, 1.0)
+    """
+    labels = np.asarray(gold, dtype=np.float64)
+    return float(np.sqrt(_unequal_pairs(labels) / (labels.size * (labels.size - 1) / 2.0)))
+
+
+def kendall_tau_within(gold: Vector, scores: Vector, groups: NDArray[np.int64] | None) -> float:
+    """Return Kendall's τ-b over all pairs of rows, or over pairs within one group; 0 or NaN if scores are equal."""
+    if groups is None:
+        from scipy.stats import kendalltau  # slow to import
+
+        return float(kendalltau(scores, gold).statistic)
+    net = untied_scores = untied_gold = 0.0
+    order = np.argsort(groups, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1):
+        by_score, by_gold = (np.sign(values[rows][:, None] - values[rows]) for values in (scores, gold))
+        net += float(np.sum(by_score * by_gold))
+        untied_scores += float(np.sum(by_score != 0))
+        untied_gold += float(np.sum(by_gold != 0))
+    if untied_gold == 0.0:
+        raise LabelError("no group holds rows of different labels, so there is nothing to compare. Check groups.")
+    return net / np.sqrt(untied_scores * untied_gold) if untied_scores else 0.0
 
 
 def spearman(gold: ArrayLike, scores: ArrayLike) -> float:
@@ -85,7 +185,7 @@ def auc(gold: ArrayLike, scores: ArrayLike) -> float:
 
 
 def weighted_auc(y: Vector, scores: Vector, weights: Vector) -> Vector:
-    """Return the AUC of scores under each column of weights; ties count half, NaN where a class has no weight.
+    """Return the AUC of scores under each column of weights; ties count half, NaN if a class has no weight.
 
     `y` are 1 and -1, one per row of `weights`.
     """
@@ -100,7 +200,7 @@ def weighted_auc(y: Vector, scores: Vector, weights: Vector) -> Vector:
 
 
 def accuracy(gold: ArrayLike, scores: ArrayLike, *, threshold: float) -> float:
-    """Return the share of words whose score lies on its class's side of the threshold."""
+    """Return the share of words whose score is on the correct side of the threshold."""
     gold, scores = _checked(gold, scores)
     return float(np.mean(_higher_class(gold) == (scores > threshold)))
 
@@ -143,7 +243,7 @@ def tau_interval(
     level : float, default=0.95
         The share of intervals that cover the true τ.
     inflation : float, default=1.0
-        By how much the standard error exceeds that of fixed scores; 1.2 for held-out ones (docs/trust.md).
+        By how much the standard error exceeds that of fixed scores; 1.2 for held-out ones (docs/trust-details.md).
     groups : array-like of shape (n,), optional
         Words that go together: the jackknife leaves out whole groups.
     """
@@ -204,9 +304,9 @@ def auc_interval(
 ) -> Interval:
     """Return the interval of the AUC over words, in closed form (DeLong, DeLong & Clarke-Pearson 1988).
 
-    On the scale of log-odds, so that it stays within 0 and 1, with the t quantile of Welch (1947) for the variances of
-    two small classes. Classes separated without a fault leave no variance to see: there the interval ends at the AUC
-    that would do so in half of what `level` leaves out (:func:`_faultless`).
+    The interval is computed on the scale of log-odds, so that it stays within 0 and 1, with the t quantile of Welch
+    (1947) for the variances of two small classes. If the classes are separated perfectly, there is no variance. The
+    interval then ends at the AUC for which this happens with probability (1 − `level`) / 2 (:func:`_faultless`).
 
     Parameters
     ----------
@@ -214,7 +314,7 @@ def auc_interval(
     level : float, default=0.95
         The share of intervals that cover the true AUC.
     inflation : float, default=1.0
-        By how much the standard error exceeds that of fixed scores; 1.2 for held-out ones (docs/trust.md).
+        By how much the standard error exceeds that of fixed scores; 1.2 for held-out ones (docs/trust-details.md).
     groups : array-like of shape (n,), optional
         Words that go together, such as the two of a pair: their deviations are added up first (Obuchowski 1997).
 
@@ -223,19 +323,15 @@ def auc_interval(
     >>> auc_interval([1, 1, 1, -1, -1, -1], [6, 5, 2, 3, 1, 0]).low.__round__(2)
     0.09
     """
-    from scipy.stats import rankdata
     from scipy.stats import t as t_distribution
 
     value = auc(gold, scores)
     gold, scores = _checked(gold, scores)
     high = _higher_class(gold)
-    ranks, parts, sizes = rankdata(scores), [], (int(high.sum()), int((~high).sum()))
-    placements = np.empty(len(scores))
-    for rows, size, others in ((high, *sizes), (~high, *sizes[::-1])):
-        placements[rows] = (ranks[rows] - rankdata(scores[rows])) / others  # share of the other class each lies above
-        parts.append(float(placements[rows].var(ddof=1)) / size if size > 1 else 0.25)
+    own, parts, sizes = auc_deviations(gold, scores), [], (int(high.sum()), int((~high).sum()))
+    for rows, size in ((high, sizes[0]), (~high, sizes[1])):
+        parts.append(float(own[rows].var(ddof=1)) * size if size > 1 else 0.25)
     if groups is not None:
-        own = np.where(high, (placements - value) / sizes[0], (1.0 - value - placements) / sizes[1])
         numbers = np.unique(np.asarray(groups), return_inverse=True)[1]
         sums = [np.bincount(numbers[rows], own[rows], minlength=numbers.max() + 1) for rows in (high, ~high)]
         sizes = len(np.unique(numbers[high])), len(np.unique(numbers[~high]))
@@ -254,6 +350,32 @@ def auc_interval(
     half = quantile * inflation * np.sqrt(variance) / (value * (1.0 - value))
     odds = np.log(value / (1.0 - value))
     return Interval(*(float(1.0 / (1.0 + np.exp(-(odds + side * half)))) for side in (-1, 1)))
+
+
+def auc_deviations(gold: ArrayLike, scores: ArrayLike, groups: ArrayLike | None = None) -> Vector:
+    """Return the contribution of each row, or of each group of rows, to the deviation of the AUC from its expectation.
+
+    The root of the sum of their squares is the standard error of the AUC (DeLong, DeLong & Clarke-Pearson 1988). That
+    of their differences is the standard error of the difference of two AUCs of the same rows.
+
+    >>> first = auc_deviations([1, 1, 1, -1, -1, -1], [6, 5, 2, 3, 1, 0])
+    >>> second = auc_deviations([1, 1, 1, -1, -1, -1], [5, 6, 2, 3, 1, 0])  # the order within a class does not matter
+    >>> float(np.linalg.norm(first - second)), bool(np.linalg.norm(first) > 0.1)
+    (0.0, True)
+    """
+    from scipy.stats import rankdata
+
+    value = auc(gold, scores)
+    gold, scores = _checked(gold, scores)
+    high = _higher_class(gold)
+    ranks, deviations = rankdata(scores), np.empty(len(scores))
+    n_high, n_low = int(high.sum()), int((~high).sum())
+    deviations[high] = ((ranks[high] - rankdata(scores[high])) / n_low - value) / n_high
+    deviations[~high] = (1.0 - value - (ranks[~high] - rankdata(scores[~high])) / n_high) / n_low
+    if groups is None:
+        return deviations
+    numbers = np.unique(np.asarray(groups), return_inverse=True)[1]
+    return np.asarray(np.bincount(numbers, weights=deviations), dtype=np.float64)
 
 
 def _faultless(positives: int, negatives: int, *, chance: float) -> float:
@@ -280,9 +402,99 @@ def percentile_interval(values: ArrayLike, level: float = 0.95) -> Interval:
     Interval(low=25.0, high=75.0)
     """
     if not 0.0 < level < 1.0:
-        raise LabelError(f"level={level} is given; a share between 0 and 1, such as 0.95, is needed.")
+        raise LabelError(Argument("level", level), " is given; a share between 0 and 1, such as 0.95, is needed.")
     low, high = np.quantile(np.asarray(values, dtype=np.float64), [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
     return Interval(float(low), float(high))
+
+
+def mean_interval(values: ArrayLike) -> Interval:
+    """Return the 95% interval of a mean by Student's t.
+
+    >>> low, high = mean_interval([1.0, 2.0, 3.0])
+    >>> round(low, 2), round(high, 2)
+    (-0.48, 4.48)
+    """
+    from scipy.special import stdtrit  # the quantile of Student's t
+
+    sample = np.asarray(values, dtype=np.float64)
+    mean = float(sample.mean())
+    if sample.size < 2:
+        return Interval(-np.inf, np.inf)
+    half = float(stdtrit(sample.size - 1, 0.975) * sample.std(ddof=1) / np.sqrt(sample.size))
+    return Interval(mean - half, mean + half)
+
+
+def proportion_interval(share: float, size: int) -> Interval:
+    """Return Wilson's 95% interval of a share of `size` trials (Wilson 1927).
+
+    >>> low, high = proportion_interval(0.5, 100)
+    >>> round(low, 3), round(high, 3)
+    (0.404, 0.596)
+    """
+    from scipy.stats import binomtest
+
+    low, high = binomtest(round(share * size), size).proportion_ci(method="wilson")
+    return Interval(float(low), float(high))
+
+
+def correlation_interval(correlation: float, size: int) -> Interval:
+    """Return the 95% interval of Spearman's correlation by Fisher's transformation (Bonett & Wright 2000).
+
+    >>> low, high = correlation_interval(0.78, 3000)
+    >>> round(low, 2), round(high, 2)
+    (0.76, 0.8)
+    """
+    if size < 4 or abs(correlation) >= 1:
+        return Interval(-1.0, 1.0) if size < 4 else Interval(correlation, correlation)
+    middle = np.arctanh(correlation)
+    half = 1.959963984540054 * np.sqrt((1 + correlation**2 / 2) / (size - 3))
+    return Interval(float(np.tanh(middle - half)), float(np.tanh(middle + half)))
+
+
+def pearson_interval(gold: ArrayLike, scores: ArrayLike, *, level: float = 0.95) -> Interval:
+    """Return the interval of Pearson's correlation over words: the jackknife, on Fisher's scale, with a t quantile.
+
+    Fisher's own interval holds for normal numbers only. Over skewed or heavy-tailed ones of correlation 0.8 it covers
+    the truth in 80 to 92% of samples of 10 to 50 words instead of 95%, and the percentile bootstrap in 85 to 93%; the
+    jackknife stays between 91 and 98% (tests/test_ratings.py measures all three).
+
+    >>> low, high = pearson_interval([1, 2, 3, 4, 5, 6], [1, 3, 2, 5, 4, 6])
+    >>> round(low, 2), round(high, 2)
+    (0.06, 0.99)
+    """
+    gold, scores = _checked(gold, scores)
+    return _jackknife_interval(gold, scores, pearson(gold, scores), level)
+
+
+def spearman_interval(gold: ArrayLike, scores: ArrayLike, *, level: float = 0.95) -> Interval:
+    """Return the interval of Spearman's correlation over words, as :func:`pearson_interval` does on their ranks."""
+    from scipy.stats import rankdata
+
+    gold, scores = _checked(gold, scores)
+    ranks = rankdata(gold), rankdata(scores)
+    return _jackknife_interval(*ranks, pearson(*ranks), level)
+
+
+def _jackknife_interval(gold: Vector, scores: Vector, correlation: float, level: float) -> Interval:
+    from scipy.special import stdtrit  # the quantile of Student's t
+
+    size = gold.size
+    if size < 4:
+        return Interval(-1.0, 1.0)
+    if abs(correlation) > 1.0 - 1e-12:
+        bound = 2.0 * _faultless(size // 2, size - size // 2, chance=(1.0 - level) / 2.0) - 1.0
+        end = float(np.sin(np.pi / 2.0 * bound))  # Greiner: the correlation of normal numbers of that τ
+        return Interval(end, 1.0) if correlation > 0 else Interval(-1.0, -end)
+    g, s = gold - gold.mean(), scores - scores.mean()
+    # sums of products about the mean of the others: Σ - n / (n - 1) of one's own
+    own = size / (size - 1.0)
+    products, squares = g @ s - own * g * s, (g @ g - own * g * g) * (s @ s - own * s * s)
+    kept = squares > 1e-24 * (g @ g) * (s @ s)  # a word without which all are equal
+    without = np.arctanh(np.clip(products[kept] / np.sqrt(squares[kept]), -1.0 + 1e-12, 1.0 - 1e-12))
+    error = float(np.sqrt((size - 1) / size * np.sum((without - without.mean()) ** 2)))
+    half = float(stdtrit(size - 2, (1.0 + level) / 2.0)) * error
+    middle = float(np.arctanh(correlation))
+    return Interval(float(np.tanh(middle - half)), float(np.tanh(middle + half)))
 
 
 def resampled_tau(
@@ -300,7 +512,7 @@ def resampled_tau(
 
     Notes
     -----
-    A resample counts each word :math:`c_v` times, so that its concordant less its discordant pairs are
+    A resample contains each word :math:`c_v` times, so its concordant minus its discordant pairs are
     :math:`\sum_{v<w} c_v c_w \operatorname{sign}(g_v - g_w) \operatorname{sign}(s_v - s_w)`: one matrix product for
     all resamples, in blocks. 1,000 resamples of 3,800 words take a fraction of a second.
     """

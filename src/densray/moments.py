@@ -1,4 +1,4 @@
-"""Weighted moments of rows: the O(d²) statistics that every additive method needs, merged block by block.
+"""Weighted moments of rows: O(d²) statistics that additive methods need, merged block by block.
 
 Two kinds: :class:`ClassMoments` for labels of two classes, :class:`ScoreMoments` for real scores. Both are sums over
 rows, so blocks of a file, workers of a cluster and calls of ``partial_fit`` can each make their own and merge.
@@ -6,7 +6,6 @@ rows, so blocks of a file, workers of a cluster and calls of ``partial_fit`` can
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import reduce
 from typing import Any, NamedTuple
@@ -52,7 +51,7 @@ __all__ = [
 
 #: Rows whose mean is near enough to that of a block to count from.
 REFERENCE_ROWS = 512
-#: Rows whose plain sum is rounded by no more than :func:`_means` reckons with.
+#: Rows that are summed at once where only means are needed; :func:`_is_exact` knows how much that rounds.
 SUMMED_ROWS = 2**18
 #: How much larger than the rounding unit the error of a mean difference may be before rows are centred first.
 LARGEST_AMPLIFICATION = 400.0
@@ -79,11 +78,7 @@ class Moments:
 
         A block is counted from a point near its mean, on a device all of them from one: fewer small operations.
         """
-        common = None
-        if isinstance(X, ConvertedRows) and X.fast == "as given":  # not converted, and not centred
-            common = namespace(X).zeros(X.shape[1], dtype=X.dtype, device=X.device)
-        elif is_foreign(X):
-            common = reference_point(X, members)
+        common = reference_point(X, members) if is_foreign(X) else None
         n_rows = int((X if members is None else members).shape[0])
         blocks = in_blocks(X, lambda block: _Sums.of_block(X, weight, factors, members, block, common), n_rows=n_rows)
         if common is not None:
@@ -110,34 +105,30 @@ class Moments:
 class ClassMoments:
     """Moments of each class, by the value of its label."""
 
-    groups: dict[Any, Moments]
+    by_class: dict[Any, Moments]
 
     @property
     def classes(self) -> NDArray[Any] | None:
         """The labels, the lower one first."""
-        return np.array(sorted(self.groups))
+        return np.array(sorted(self.by_class))
 
     @classmethod
     def of(cls, X: Array, y: Array, classes: Any, weight: Array | None = None, *, scatter: bool = True) -> ClassMoments:
         """Return the moments of the rows of each class, read in blocks; without `scatter`, weights and means only."""
         if not scatter:
-            found = _sums(X, y, classes, weight, centred=False)
-            return found if _is_exact(found, X) else _sums(X, y, classes, weight, centred=True)
+            means = _class_means(X, y, classes, weight, centred=False)
+            return means if _is_exact(means, X) else _class_means(X, y, classes, weight, centred=True)
         total = cls({})
         for block in blocks_of(X.shape[0], X.shape[0] if is_foreign(X) else BLOCK_ROWS):  # in the order of a file
-            places = {value: namespace(X).nonzero(y[block] == value)[0] + block.start for value in classes}
-            total = total.merge(cls.of_members(X, places, weight))  # a device was asked before it is busy
+            members = {value: namespace(X).nonzero(y[block] == value)[0] + block.start for value in classes}
+            moments = {value: Moments.of(X, weight, members=at) for value, at in members.items() if at.shape[0]}
+            total = total.merge(cls(moments))
         return total
-
-    @classmethod
-    def of_members(cls, X: Array, places: Mapping[Any, Array], weight: Array | None = None) -> ClassMoments:
-        """Return the moments of rows by the places of each class; a class without any is left out."""
-        return cls({value: Moments.of(X, weight, members=at) for value, at in places.items() if at.shape[0]})
 
     def merge(self, other: ClassMoments) -> ClassMoments:
         """Return the moments of both sets of rows together."""
-        shared = {one: self.groups[one].merge(other.groups[one]) for one in self.groups if one in other.groups}
-        return ClassMoments(self.groups | other.groups | shared)
+        shared = {one: self.by_class[one].merge(other.by_class[one]) for one in self.by_class if one in other.by_class}
+        return ClassMoments(self.by_class | other.by_class | shared)
 
 
 class _Sums(NamedTuple):
@@ -159,16 +150,15 @@ class _Sums(NamedTuple):
         block: slice,
         reference: Array | None,
     ) -> _Sums:
-        """Return the sums of a block of rows, or of those at a block of `members`."""
+        """Return the sums over a block of rows, or over a block of the rows at `members`."""
         xp = namespace(X)
         place: Any = block if members is None else members[block]
         part = part_of_rows(X, block) if members is None else take_rows(X, place)
         reference = reference_point(part) if reference is None else reference
-        fast = X.fast if isinstance(X, ConvertedRows) else None
-        centred = part.source if fast == "as given" else minus(part, reference, scratch=members is not None)
+        centred = minus(part, reference, scratch=members is not None)
         total: Array = part.shape[0]
         sums: Array = 0.0
-        del part  # of a block one copy at a time
+        del part  # hold one copy of a block at a time
         if weight is None and factors is None:
             rows = column_sums(centred)[None, :]
         else:
@@ -178,10 +168,10 @@ class _Sums(NamedTuple):
             total, sums = sums[0, 0], sums[1:, :]
         if weight is not None:
             centred *= xp.sqrt(ones)[:, None]
-        return cls(reference, total, sums, rows, scatter_parts(centred, fast=fast is not None))
+        return cls(reference, total, sums, rows, scatter_parts(centred))
 
     def in_float64(self) -> _Sums:
-        """Return the same, with squares that more can be added to."""
+        """Return the same sums with float64 squares, to which `add` can add."""
         xp = namespace(self.rows)
         return self._replace(squares=[xp.astype(part, xp.float64, copy=False) for part in self.squares])
 
@@ -205,7 +195,7 @@ class _Sums(NamedTuple):
         return moments, self.rows[1:, :] + self.factors * origin[None, :]
 
 
-def _sums(X: Array, y: Array, classes: Any, weight: Array | None, *, centred: bool) -> ClassMoments:
+def _class_means(X: Array, y: Array, classes: Any, weight: Array | None, *, centred: bool) -> ClassMoments:
     """Return weight and mean of each class, from sums of the rows as they are, or of rows that are centred first."""
     xp = namespace(X)
     shares = [xp.astype(y == value, X.dtype) for value in classes]
@@ -219,17 +209,17 @@ def _sums(X: Array, y: Array, classes: Any, weight: Array | None, *, centred: bo
             return [share[block] @ rows for share in shares]
         return list(summed_product(both[:, block], rows))
 
-    # nothing is made of rows that stay as they are
+    # rows that are used as they are need no copy, and so no blocks
     at_once = int(X.shape[0]) if reference is None and both is not None else min(block_rows(X), SUMMED_ROWS)
     parts = list(in_blocks(X, of_block, at_once=at_once))
     origin = 0.0 if reference is None else xp.astype(reference, xp.float64)
-    groups = {}
+    by_class = {}
     for number, (value, share) in enumerate(zip(classes, shares, strict=True)):
         total = float(xp.sum(share, dtype=xp.float64))
         if total > 0.0:
             sums = xp.sum(xp.stack([part[number] for part in parts]), axis=0, dtype=xp.float64)
-            groups[value] = Moments(total, origin + sums / total, None)
-    return ClassMoments(groups)
+            by_class[value] = Moments(total, origin + sums / total, None)
+    return ClassMoments(by_class)
 
 
 def _is_exact(moments: ClassMoments, X: Array) -> bool:
@@ -237,7 +227,7 @@ def _is_exact(moments: ClassMoments, X: Array) -> bool:
 
     The sum of K rows is rounded by about √K units of its own size, and the difference may be much smaller.
     """
-    means = [to_host(one.mean) for one in moments.groups.values()]
+    means = [to_host(one.mean) for one in moments.by_class.values()]
     if len(means) != 2:
         return False
     largest, difference = max(map(np.linalg.norm, means)), np.linalg.norm(means[1] - means[0])
@@ -307,34 +297,34 @@ class ScoreMoments:
         reference = xp.mean(X, axis=0)
         centred = X - reference
         weighted_scores = weights * scores
-        both = xp.astype(xp.stack([weights, weighted_scores]) @ centred, xp.float64)
-        second = xp.astype((centred * weighted_scores[:, None]).T @ centred, xp.float64) if squares else None
+        sums = xp.astype(xp.stack([weights, weighted_scores]) @ centred, xp.float64)  # one product for both
+        scored_squares = xp.astype((centred * weighted_scores[:, None]).T @ centred, xp.float64) if squares else None
         return cls(
-            float(xp.sum(weights, dtype=xp.float64)),
-            float(xp.sum(weighted_scores, dtype=xp.float64)),
-            xp.astype(reference, xp.float64),
-            both[0, :],
-            both[1, :],
-            second,
-            origin,
-            xp.astype(weights @ (centred * centred), xp.float64) if spread else None,
+            weight=float(xp.sum(weights, dtype=xp.float64)),
+            score=float(xp.sum(weighted_scores, dtype=xp.float64)),
+            reference=xp.astype(reference, xp.float64),
+            rows=sums[0, :],
+            scored_rows=sums[1, :],
+            scored_squares=scored_squares,
+            origin=origin,
+            squared_rows=xp.astype(weights @ (centred * centred), xp.float64) if spread else None,
         )
 
     @classmethod
     def from_classes(cls, moments: ClassMoments, *, squares: bool) -> ScoreMoments:
         """Return the same sums from the moments of classes, each label being its class's score."""
         total: ScoreMoments | None = None
-        for value, group in moments.groups.items():
+        for value, one in moments.by_class.items():
             score = float(value)
-            zero = group.mean - group.mean
+            zero = one.mean - one.mean
             part = cls(
-                group.weight,
-                score * group.weight,
-                group.mean,
-                zero,
-                zero,
-                score * group.scatter if squares and group.scatter is not None else None,
-                squared_rows=None if group.scatter is None else namespace(group.scatter).linalg.diagonal(group.scatter),
+                weight=one.weight,
+                score=score * one.weight,
+                reference=one.mean,
+                rows=zero,
+                scored_rows=zero,
+                scored_squares=score * one.scatter if squares and one.scatter is not None else None,
+                squared_rows=None if one.scatter is None else namespace(one.scatter).linalg.diagonal(one.scatter),
             )
             total = part if total is None else total.merge(part)
         assert total is not None
@@ -352,7 +342,9 @@ class ScoreMoments:
         squared = self.squared_rows
         if squared is not None:
             squared = squared + 2.0 * shift * self.rows + self.weight * shift * shift
-        return ScoreMoments(self.weight, self.score, reference, rows, scored, squares, self.origin, squared)
+        return replace(
+            self, reference=reference, rows=rows, scored_rows=scored, scored_squares=squares, squared_rows=squared
+        )
 
     def counted_from(self, origin: float) -> ScoreMoments:
         """Return the same sums with scores counted from another number."""
@@ -390,7 +382,7 @@ LabelMoments = ClassMoments | ScoreMoments
 def on_host(moments: LabelMoments) -> LabelMoments:
     """Return moments as NumPy arrays, on whatever device their rows were: d × d numbers to store, send and merge."""
     if isinstance(moments, ClassMoments):
-        return ClassMoments({value: replace(one, **_host_arrays(one)) for value, one in moments.groups.items()})
+        return ClassMoments({value: replace(one, **_host_arrays(one)) for value, one in moments.by_class.items()})
     return replace(moments, **_host_arrays(moments))
 
 
@@ -402,7 +394,7 @@ def _host_arrays(moments: ScoreMoments | Moments) -> dict[str, Any]:
 def on_common_device(first: LabelMoments, second: LabelMoments) -> tuple[LabelMoments, LabelMoments]:
     """Return two moments on one device: unchanged if they share one, else both as NumPy arrays."""
     means = [
-        next(iter(one.groups.values())).mean if isinstance(one, ClassMoments) else one.rows for one in (first, second)
+        next(iter(one.by_class.values())).mean if isinstance(one, ClassMoments) else one.rows for one in (first, second)
     ]
     if not any(is_foreign(mean) for mean in means):
         return first, second
@@ -432,17 +424,17 @@ def merge_moments(first: LabelMoments, second: LabelMoments, parts: MomentParts)
     """Return the moments of both sets of rows; classes become scores once there are more than two labels."""
     first, second = on_common_device(first, second)
     if isinstance(first, ClassMoments) and isinstance(second, ClassMoments):
-        if len({isinstance(value, str) for value in (*first.groups, *second.groups)}) > 1:
+        if len({isinstance(value, str) for value in (*first.by_class, *second.by_class)}) > 1:
             raise LabelError("text labels were seen in one block and numbers in another. Use one kind throughout.")
         both = first.merge(second)
-        return both if len(both.groups) <= 2 else _as_scores(both, parts)
+        return both if len(both.by_class) <= 2 else _as_scores(both, parts)
     return _as_scores(first, parts).merge(_as_scores(second, parts))
 
 
 def _as_scores(moments: LabelMoments, parts: MomentParts) -> ScoreMoments:
     if isinstance(moments, ScoreMoments):
         return moments
-    texts: list[Any] = [value for value in moments.groups if isinstance(value, str)]
+    texts: list[Any] = [value for value in moments.by_class if isinstance(value, str)]
     if texts:
         raise LabelError(
             f"more than two labels were seen, the text {texts[0]!r} among them. Use two classes, or numbers."

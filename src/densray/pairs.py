@@ -10,8 +10,7 @@ No function here loops over pairs of words.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,10 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._arrays import Array, blocks_of, is_foreign, is_tensor, namespace, to_host
-from densray.errors import DensRayError, NotAdditiveError
-from densray.moments import ClassMoments, ScoreMoments
+from densray.errors import Argument, DensRayError, NotAdditiveError
+from densray.moments import ClassMoments, LabelMoments, ScoreMoments
 
-__all__ = ["PairWeights", "class_pair_matrix", "score_pair_matrix", "unit_pair_matrix", "unlike_pair_matrix"]
+__all__ = [
+    "PairWeights",
+    "class_pair_matrix",
+    "pair_matrix",
+    "score_pair_matrix",
+    "toward_higher_label",
+    "unit_pair_matrix",
+    "unlike_pair_matrix",
+]
 
 #: Rows per block of the n × n matrix of distances: products of this size run at full speed, and of the blocks on the
 #: diagonal, which are computed whole, the smaller the less.
@@ -55,10 +62,13 @@ class PairWeights(NamedTuple):
             unlike, like = (float(value) for value in weights)  # type: ignore[attr-defined]
         except (TypeError, ValueError):
             raise DensRayError(
-                f"weights={weights!r} is given; 'balanced' or a pair (unlike, like) such as (0.5, 0.5) is needed."
+                Argument("weights", weights),
+                " is given; 'balanced' or a pair (unlike, like) such as (0.5, 0.5) is needed.",
             ) from None
         if not (np.isfinite(unlike) and np.isfinite(like)) or unlike < 0 or like < 0 or unlike == like == 0:
-            raise DensRayError(f"weights={weights!r} is given; two numbers of at least 0, not both 0, are needed.")
+            raise DensRayError(
+                Argument("weights", weights), " is given; two numbers of at least 0, not both 0, are needed."
+            )
         return cls(unlike, like)
 
     def scatter_factor(self, weight: Any, total: float) -> Any:
@@ -70,16 +80,41 @@ class PairWeights(NamedTuple):
         return 2.0 * (self.unlike * (total - weight) - self.like * weight)
 
 
+def pair_matrix(moments: LabelMoments, weights: object, *, center: bool) -> Array:
+    """Return A for plain differences, from the moments of two classes or of rows with scores.
+
+    Parameters
+    ----------
+    moments : ClassMoments or ScoreMoments
+    weights : "balanced" or (float, float)
+        Weight of an unlike and of a like pair; without effect for scores.
+    center : bool
+        Subtract the mean of the scores first; without effect for classes.
+    """
+    if isinstance(moments, ScoreMoments):
+        return score_pair_matrix(moments, center=center)
+    low, high = (moments.by_class[value].weight for value in sorted(moments.by_class))
+    return class_pair_matrix(moments, PairWeights.resolve(weights, high, low))
+
+
+def toward_higher_label(moments: LabelMoments) -> NDArray[np.float64]:
+    """Return the difference of the class means, or the covariance of the scores with each coordinate."""
+    if isinstance(moments, ScoreMoments):
+        return score_covariance(moments)
+    low, high = (moments.by_class[value].mean for value in sorted(moments.by_class))
+    return to_host(high - low)
+
+
 def class_pair_matrix(moments: ClassMoments, weights: PairWeights) -> Array:
     """Return A for two classes and plain differences (eq. 2), on the device of the moments."""
-    low, high = (moments.groups[value] for value in sorted(moments.groups))
+    low, high = (moments.by_class[value] for value in sorted(moments.by_class))
     total = low.weight + high.weight
     shift = high.mean - low.mean
     A = (2.0 * weights.unlike * high.weight * low.weight) * shift[:, None] * shift[None, :]
-    for group in (low, high):
-        factor = weights.scatter_factor(group.weight, total)
+    for one in (low, high):
+        factor = weights.scatter_factor(one.weight, total)
         if factor != 0.0:
-            A = A + factor * group.scatter
+            A = A + factor * one.scatter
     return A
 
 
@@ -96,8 +131,11 @@ def score_pair_matrix(moments: ScoreMoments, *, center: bool) -> NDArray[np.floa
     if not center:
         if moments.scored_squares is None:
             raise NotAdditiveError(
-                "statistics gathered with center_labels=True lack the second moments that center_labels=False needs. "
-                "Fit again with one setting."
+                "statistics gathered with ",
+                Argument("center_labels", True),
+                " lack the second moments that ",
+                Argument("center_labels", False),
+                " needs. Fit again with one setting.",
             )
         A = A - 2.0 * moments.score * to_host(moments.scored_squares)
     return A
@@ -113,7 +151,7 @@ def score_covariance(moments: ScoreMoments, *, center: bool = True) -> NDArray[n
 class _Block:
     """Rows of one class that are handled together."""
 
-    group: int
+    label: int  # number of its class
     index: Array  # which rows of the whole
     rows: Array  # x
     row_weight: Array  # u, a column
@@ -124,47 +162,47 @@ class _Block:
     max_square: float  # largest |x|²
 
     @classmethod
-    def of(cls, group: int, index: Array, rows: Array, row_weight: Array) -> _Block:
+    def of(cls, label: int, index: Array, rows: Array, row_weight: Array) -> _Block:
         """Return rows with what the products need of them."""
         xp = namespace(rows)
         square = xp.sum(rows * rows, axis=1, keepdims=True)
         one = xp.ones_like(square)
         return cls(
-            group,
-            index,
-            rows,
-            row_weight,
-            _padded([rows * row_weight, row_weight]),
-            square,
-            _padded([-2.0 * rows, square, one]),
-            _padded([rows, one, square]),
-            float(xp.max(square)),
+            label=label,
+            index=index,
+            rows=rows,
+            row_weight=row_weight,
+            weighted_rows=_padded([rows * row_weight, row_weight]),
+            square=square,
+            left_factor=_padded([-2.0 * rows, square, one]),
+            right_factor=_padded([rows, one, square]),
+            max_square=float(xp.max(square)),
         )
 
     def about(self, reference: Array) -> _Block:
         """Return the rows counted from another point, in double precision."""
         xp = namespace(self.rows)
         rows, row_weight = (xp.astype(part, xp.float64) for part in (self.rows, self.row_weight))
-        return _Block.of(self.group, self.index, rows - reference, row_weight)
+        return _Block.of(self.label, self.index, rows - reference, row_weight)
 
 
 def unit_pair_matrix(
     X: Array,
     row_weight: Array,
     *,
-    groups: Sequence[Array] | None = None,
+    classes: Sequence[Array] | None = None,
     couplings: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
-    r"""Return :math:`\sum_{vw} c_{g(v)g(w)} u_v u_w\, d_{vw} d_{vw}^\top / \|d_{vw}\|^2` over ordered pairs.
+    r"""Return :math:`\sum_{vw} c_{l(v)l(w)} u_v u_w\, d_{vw} d_{vw}^\top / \|d_{vw}\|^2` over ordered pairs.
 
     Parameters
     ----------
     X : array of shape (n, d)
     row_weight : array of shape (n,)
         u, one number per row: its weight (classes), or weight times score.
-    groups : sequence of index arrays, optional
-        The rows of each class; all rows in one group if absent.
-    couplings : array of shape (n_groups, n_groups), optional
+    classes : sequence of index arrays, optional
+        The rows of each class; all rows are one class if absent.
+    couplings : array of shape (n_classes, n_classes), optional
         c, one number for each pair of classes; -1 if absent.
 
     Notes
@@ -178,22 +216,22 @@ def unit_pair_matrix(
     """
     xp = namespace(X)
     rows = X - xp.mean(X, axis=0)  # differences do not change; float32 loses fewer digits
-    scale = float(xp.max(xp.abs(rows)))
-    rows = rows / scale if scale > 0 else rows  # nor do unit differences change with the scale
+    largest = float(xp.max(xp.abs(rows)))
+    rows = rows / largest if largest > 0 else rows  # nor do unit differences change with the unit of the rows
     row_weight = xp.astype(row_weight, X.dtype)
-    if groups is None:
-        groups = [xp.arange(X.shape[0], device=X.device)]
+    if classes is None:
+        classes = [xp.arange(X.shape[0], device=X.device)]
     if couplings is None:
         couplings = np.array([[-1.0]])
     blocks = [
-        _Block.of(group, index, xp.take(rows, index, axis=0), xp.take(row_weight, index, axis=0)[:, None])
-        for group, members in enumerate(groups)
+        _Block.of(label, index, xp.take(rows, index, axis=0), xp.take(row_weight, index, axis=0)[:, None])
+        for label, members in enumerate(classes)
         for index in (members[part] for part in _parts(members))
     ]
     laplacian = _Laplacian(X, [block.rows.shape[0] for block in blocks])
     for i, left in enumerate(blocks):
         for j in range(i, len(blocks)):
-            laplacian.add_block_pair(i, j, left, blocks[j], float(couplings[left.group, blocks[j].group]))
+            laplacian.add_block_pair(i, j, left, blocks[j], float(couplings[left.label, blocks[j].label]))
         laplacian.finish_row(i, left)
     return to_host(laplacian.total())
 
@@ -224,9 +262,7 @@ class _Laplacian:
         width = X.shape[1]
         self.degree = [self._zeros(size) for size in sizes]  # Σ_w c u_w / |d|², for each row v
         self.half = self._zeros((width, width))  # the symmetric part of this is Xᵀ (diag(W1) - W) X
-        self.near_pairs_sum = self._zeros(
-            (width, width)
-        )  # sum over the near pairs, which are not in W; each counted once
+        self.near_pairs_sum = self._zeros((width, width))  # over near pairs, which are not in W; each counted once
         self.row_sum: Array = 0.0  # Σ_j c W_ij X_j of the current row of blocks, twice where j ≠ i
 
     def _zeros(self, shape: int | tuple[int, int]) -> Array:
@@ -235,8 +271,6 @@ class _Laplacian:
     def add_block_pair(self, i: int, j: int, left: _Block, right: _Block, coupling: float) -> None:
         """Add all pairs of a row of one block with a row of the other."""
         xp, same = self.xp, i == j
-        if is_tensor(self.whole) and self._add_distant(i, j, left, right, coupling):
-            return
         distances, near = _distances(left, right, same=same)
         if near is not None:
             if _share(near) > NEAR_PAIR_SHARE:
@@ -246,24 +280,10 @@ class _Laplacian:
             distances[near] = xp.inf
         self._add_inverse(i, j, left, right, coupling, _inverse(distances))
 
-    def _add_distant(self, i: int, j: int, left: _Block, right: _Block, coupling: float) -> bool:
-        """Add all pairs of two blocks unless some are near; a device multiplies while that is still being found out."""
-        distances = left.left_factor @ right.right_factor.T
-        if i == j:
-            distances = _without_diagonal(distances)
-        closest = _number_later(self.xp.min(distances))
-        inverse = _inverse(distances)
-        product = inverse @ right.weighted_rows
-        if not closest() > _closeness(left) * (left.max_square + right.max_square):
-            return False
-        self._add_inverse(i, j, left, right, coupling, inverse, product)
-        return True
-
-    def _add_inverse(
-        self, i: int, j: int, left: _Block, right: _Block, coupling: float, inverse: Array, product: Array | None = None
-    ) -> None:
+    def _add_inverse(self, i: int, j: int, left: _Block, right: _Block, coupling: float, inverse: Array) -> None:
+        """Add all pairs of two blocks, given the inverse squared distances."""
         xp, width = self.xp, int(self.half.shape[0])
-        product = inverse @ right.weighted_rows if product is None else product  # column d: Σ_w u_w / |d|²
+        product = inverse @ right.weighted_rows  # column d: Σ_w u_w / |d|²
         self.degree[i] += coupling * xp.astype(product[:, width], xp.float64)
         if i != j:
             self.degree[j] += coupling * xp.astype(left.weighted_rows[:, width] @ inverse, xp.float64)
@@ -320,7 +340,7 @@ class _Laplacian:
 
 
 def _distances(left: _Block, right: _Block, *, same: bool) -> tuple[Array, Array | None]:
-    """Return squared distances, and which are too small for their error; None where none is.
+    """Return squared distances, and which are too small for their error; None if none is.
 
     2 - 2 cos has an error of about eps, so that pairs below a share of their squared lengths are
     computed from their difference.
@@ -334,23 +354,6 @@ def _distances(left: _Block, right: _Block, *, same: bool) -> tuple[Array, Array
         return distances, None
     near = distances <= closeness * (left.square + right.square.T)
     return distances, near if bool(xp.any(near)) else None
-
-
-def _number_later(scalar: Array) -> Callable[[], float]:
-    """Return what waits for a number of a device, and for nothing that the device was given to do after it."""
-    if not getattr(scalar, "is_cuda", False):
-        return lambda: float(scalar)
-    torch = sys.modules["torch"]
-    host = torch.empty(scalar.shape, dtype=scalar.dtype, pin_memory=True)
-    host.copy_(scalar, non_blocking=True)
-    copied = torch.cuda.Event()
-    copied.record()
-
-    def wait() -> float:
-        copied.synchronize()
-        return float(host)
-
-    return wait
 
 
 def _closeness(block: _Block) -> float:

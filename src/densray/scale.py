@@ -1,10 +1,10 @@
-"""Rotations fitted block by block, in bounded memory."""
+"""Fit rotations block by block, in bounded memory."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from densray._arrays import BLOCK_ROWS, Array
 from densray._checkpoint import Checkpoint, block_digest
-from densray._files import release_pages
+from densray._files import ZIP_MAGIC, release_pages
 from densray.errors import (
+    Argument,
     DensRayError,
     FormatError,
     LabelError,
@@ -24,13 +25,13 @@ from densray.errors import (
     name_some,
     shorten,
 )
-from densray.formats import MatrixFile, open_archive, open_table, read_space
+from densray.formats import MatrixFile, open_archive, open_parquet, read_space
 from densray.rotations import Rotation
 from densray.rotations.blocks import BlockAccumulator, check_block, check_width
 
 if TYPE_CHECKING:
-    from densray._threads import Progress
     from densray.lexicon import Lexicon
+    from densray.progress import Progress
     from densray.space import WordSpace
 
 __all__ = ["ArrayBlocks", "fit_blocks", "labelled_blocks"]
@@ -49,7 +50,7 @@ def _npz_blocks(path: Path, labels: Any, rows: int, vectors: str | None) -> Iter
 def _parquet_blocks(path: Path, labels: Any, rows: int, vectors: str | Sequence[str] | None) -> ArrayBlocks:
     """Return blocks of a table: vectors as a column of lists or as columns of numbers, labels as a column or beside."""
     column = labels if isinstance(labels, str) and not labels.endswith(".npy") else None
-    table = open_table(path, vectors=[vectors] if isinstance(vectors, str) else vectors, without=column)
+    table = open_parquet(path, vectors=[vectors] if isinstance(vectors, str) else vectors, without=column)
     if column is not None and column not in table.columns:
         raise LabelError(f"{path.name} has no column '{column}'; its columns are {name_some(table.columns)}.")
     targets = _labels_of(labels) if column is None else table.column(column)
@@ -67,7 +68,7 @@ Pair = tuple[Array, Array]
 
 
 class ArrayBlocks(Sequence[Pair]):
-    """Blocks of rows that can be asked for in any order.
+    """Blocks of rows that can be read in any order.
 
     Parameters
     ----------
@@ -126,7 +127,7 @@ def labelled_blocks(
         ``.parquet``. By default the only one that can be meant.
     """
     if rows < 1:
-        raise DensRayError(f"rows={rows} is given; blocks need at least one row.")
+        raise DensRayError(Argument("rows", rows), " is given; blocks need at least one row.")
     by_word = _words_to_labels(labels)
     if isinstance(source, str | Path):
         return _file_blocks(Path(source), labels, by_word, rows, vectors)
@@ -228,7 +229,7 @@ def _labels_of(labels: Any) -> Array:
         path = Path(labels)
         if path.suffix != ".npy" or not path.exists():
             raise LabelError(
-                f"labels={str(labels)!r} is given; an array, or a .npy file of one label per row, is needed."
+                Argument("labels", str(labels)), " is given; an array, or a .npy file of one label per row, is needed."
             )
         return _mapped(path)
     return labels if hasattr(labels, "shape") else np.asarray(labels)
@@ -236,14 +237,18 @@ def _labels_of(labels: Any) -> Array:
 
 def _mapped(path: Path) -> NDArray[Any]:
     try:
+        with path.open("rb") as file:
+            if file.read(len(ZIP_MAGIC)) == ZIP_MAGIC:
+                raise FormatError(f"{path} is an archive (.npz), not one array. Save the array with numpy.save.")
         array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
+        if isinstance(error, FormatError):
+            raise
         raise FormatError(f"{path}: not a readable array ({shorten(error)}). Save it with numpy.save.") from error
     return array
 
 
 AnyRotation = TypeVar("AnyRotation", bound=Rotation)
-Block = tuple[Array, Array, "Array | None"]
 
 
 def fit_blocks(
@@ -261,17 +266,17 @@ def fit_blocks(
     Parameters
     ----------
     rotation : DensRay or MeanDifference
-        With plain differences, or with unit-length ones of sampled pairs (``n_partners``).
+        With plain differences.
     blocks : iterable of (X, y) or (X, y, sample_weight)
-        See :func:`labelled_blocks` for arrays, files and spaces. A sequence is resumed after a stop without reading
-        what was done; any other iterable is read again up to there.
+        See :func:`labelled_blocks` for arrays, files and spaces.
     checkpoint : path, optional
-        A file to keep the statistics in. If it exists, the fit goes on from there and ends with the same axes, to the
-        bit; blocks added since are added to it. A checkpoint of other data or parameters is an error.
+        A file that stores the statistics. If it exists, the fit resumes from there and ends with the same axes, to the
+        bit; blocks added since are added to it. Blocks of the earlier run are read again and compared by a digest of
+        every row, label and weight, so that a checkpoint of other data is an error; so is one of other parameters.
     interval : float, default=30
         Seconds between two writes of the checkpoint; it is also written at the end and when an error stops the fit.
     progress : callable, optional
-        Called with the rows done and the rows in all (None where that is not known).
+        Called with the number of rows done and their total (None if that is not known).
 
     Examples
     --------
@@ -284,25 +289,26 @@ def fit_blocks(
     True
     """
     accumulator = BlockAccumulator.of(rotation, "a stream of blocks")
-    state, path = _resume(rotation, accumulator, checkpoint)
-    accumulator = replace(accumulator, seed=state.seed)
+    state, path = _resume(rotation, checkpoint)
     total = getattr(blocks, "n_rows", None)
-    written = time.monotonic()
+    written, n_resumed = time.monotonic(), len(state.digests)
     try:
-        for number, (X, y, weight) in _remaining(blocks, state, path):
-            statistics = accumulator.gather(number, X, y, weight)
-            if statistics is not None:
-                check_width(number, statistics.width, state.statistics.width if state.statistics else None)
-                state.statistics = accumulator.merge(state.statistics, statistics)
-            state.digests.append(block_digest(X, y, weight))
-            release_pages(X)
-            if path is not None and time.monotonic() - written >= interval:
-                state.write(path)
-                written = time.monotonic()
-            if progress is not None:
-                progress(state.statistics.n_rows if state.statistics else 0, total)
+        with ThreadPoolExecutor(1) as hashing:
+            for number, (X, y, weight), digest in _new_blocks(blocks, state, path, hashing):
+                statistics = accumulator.gather(number, X, y, weight)
+                if statistics is not None:
+                    check_width(number, statistics.width, state.statistics.width if state.statistics else None)
+                merged = accumulator.merge(state.statistics, statistics)
+                state.digests.append(digest.result() if digest else "")
+                state.statistics = merged
+                release_pages(X)
+                if path is not None and time.monotonic() - written >= interval:
+                    state.write(path)
+                    written = time.monotonic()
+                if progress is not None:
+                    progress(merged.n_rows if merged else 0, total)
     except Exception:  # a bad block: what was good so far need not be done again
-        if path is not None and state.digests:
+        if path is not None and len(state.digests) > n_resumed:
             state.write(path)
         raise
     if not state.digests:
@@ -313,11 +319,9 @@ def fit_blocks(
     return rotation
 
 
-def _resume(
-    rotation: Rotation, accumulator: BlockAccumulator, checkpoint: str | Path | None
-) -> tuple[Checkpoint, Path | None]:
-    """Return how far the fit is, and where to keep that."""
-    state = Checkpoint.begin(rotation, accumulator.seed)
+def _resume(rotation: Rotation, checkpoint: str | Path | None) -> tuple[Checkpoint, Path | None]:
+    """Return the state of the fit, and the file that stores it."""
+    state = Checkpoint.begin(rotation)
     if checkpoint is None:
         return state, None
     path = Path(checkpoint)
@@ -328,32 +332,29 @@ def _resume(
     return state, path
 
 
-def _remaining(blocks: Iterable[Any], state: Checkpoint, path: Path | None) -> Iterator[tuple[int, Block]]:
-    """Yield the blocks that are not done yet, with their numbers, after making sure that the others are the same."""
-    done = len(state.digests)
-    if isinstance(blocks, Sequence):
-        numbers: Iterable[int] = [*sorted({0, done - 1} if done else ()), *range(done, len(blocks))]
-        if len(blocks) < done:
-            raise _too_short(path, done, len(blocks))
-        numbered: Iterable[tuple[int, Any]] = ((number, blocks[number]) for number in numbers)
-    else:
-        numbered = enumerate(blocks)
-    last = -1
-    for last, raw in numbered:
-        block = check_block(last, raw)
-        if last >= done:
-            yield last, block
-        elif block_digest(*block) != state.digests[last]:
+def _new_blocks(
+    blocks: Iterable[Any], state: Checkpoint, path: Path | None, hashing: Executor
+) -> Iterator[tuple[int, tuple[Array, Array, Array | None], Future[str] | None]]:
+    """Yield the blocks that the checkpoint has not seen, after comparing the others with it.
+
+    Each one comes with its number and its digest, which another thread computes while its sums are taken; without a
+    checkpoint there is none.
+    """
+    n_seen, number = len(state.digests), -1
+    for number, raw in enumerate(blocks):
+        block = check_block(number, raw)
+        digest = None if path is None else hashing.submit(block_digest, *block)
+        if number >= n_seen or digest is None:
+            yield number, block, digest
+        elif digest.result() == state.digests[number]:
+            release_pages(block[0])
+        else:
             raise PersistenceError(
-                f"{path} is the checkpoint of other data: block {last} is not the one it has seen. "
+                f"{path} is the checkpoint of other data: block {number} is not the one it has seen. "
                 "Name another file, or delete it to start again."
             )
-    if last + 1 < done:
-        raise _too_short(path, done, last + 1)
-
-
-def _too_short(path: Path | None, done: int, given: int) -> PersistenceError:
-    return PersistenceError(
-        f"{path} has seen {done} blocks, but only {given} are given: it is the checkpoint of other data. "
-        "Name another file, or delete it to start again."
-    )
+    if number + 1 < n_seen:
+        raise PersistenceError(
+            f"{path} has seen {n_seen} blocks, but only {number + 1} are given: it is the checkpoint of other data. "
+            "Name another file, or delete it to start again."
+        )

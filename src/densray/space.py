@@ -1,11 +1,10 @@
-"""A word space: words, their vectors, and what can be asked of them."""
+"""A word space: words, their vectors, neighbours and analogies."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from densray import _conversions, errors
 from densray._arrays import BLOCK_ROWS
 from densray._vocabulary import (
+    Fingerprint,
     Vocabulary,
     analogy_rows,
     checked_queries,
@@ -20,29 +20,48 @@ from densray._vocabulary import (
     checked_words,
     nearest_rows,
     row_lengths,
-    spread_rows,
     unit_rows,
 )
-from densray.erasure import Erasure, HasAxes, Removal
-from densray.errors import SpaceError, VectorError, name_some
+from densray.affine import AffineMap, HasAxes, equalized, erasing
+from densray.errors import Advice, Argument, SpaceError, VectorError, name_some
 
 if TYPE_CHECKING:
     import polars
 
-__all__ = ["FittedRotation", "WordSpace"]
-
-_SAMPLED_ROWS = 1_024
+__all__ = ["FittedRotation", "WordSpace", "as_space"]
 
 Queries: TypeAlias = "Sequence[str | ArrayLike] | NDArray[Any]"
 """Words, or vectors: one row each."""
 
 
 class FittedRotation(Protocol):
-    """What a space asks of a fitted rotation."""
+    """The methods of a fitted rotation that a space uses."""
 
     @property
     def components_(self) -> NDArray[np.float64]: ...
     def transform(self, X: NDArray[np.float32]) -> NDArray[np.floating]: ...
+
+
+def _is_vector(given: Any) -> bool:
+    """Return whether something is one vector, not a list of words or of vectors."""
+    return len(given) > 0 and isinstance(given[0], int | float | np.number)
+
+
+def as_space(given: Any) -> WordSpace:
+    """Return gensim's ``KeyedVectors`` (or a model that has them) as a space; a space is returned unchanged.
+
+    >>> space = WordSpace(["good", "bad"], [[1, 0], [0, 1]])
+    >>> as_space(space) is space
+    True
+    """
+    if isinstance(given, WordSpace):
+        return given
+    if hasattr(given, "index_to_key") or hasattr(getattr(given, "wv", None), "index_to_key"):
+        return WordSpace.from_gensim(given)
+    raise SpaceError(
+        f"{type(given).__name__} is not a WordSpace. Give one, or gensim KeyedVectors; WordSpace.from_frame and "
+        "WordSpace.encode make spaces of frames and encoders."
+    )
 
 
 class WordSpace:
@@ -53,10 +72,10 @@ class WordSpace:
     words : sequence of str
         The vocabulary, in the order of the rows. Each word once.
     vectors : array of shape (n, d)
-        One row per word; kept as float32, not copied where it is float32 already. NaN and infinite numbers
-        are refused. Rows of zeros are kept as they are: files contain them; `normalized` names them.
+        One row per word, stored as float32 (without a copy if it already is). NaN and infinite numbers raise an error.
+        Rows of zeros are kept, since files contain them.
     name : str
-        What the space is called in reports.
+        Name of the space in reports.
 
     Attributes
     ----------
@@ -75,12 +94,13 @@ class WordSpace:
     ['fine']
     """
 
-    __slots__ = ("_lengths", "_name", "_vectors", "_vocabulary")
+    __slots__ = ("_finite", "_lengths", "_name", "_vectors", "_vocabulary")
 
     _vocabulary: Vocabulary
     _vectors: NDArray[np.float32]
     _name: str
     _lengths: NDArray[np.float32] | None
+    _finite: bool
 
     def __init__(self, words: Sequence[str], vectors: ArrayLike, *, name: str = "space") -> None:
         checked = checked_words(words)
@@ -94,24 +114,37 @@ class WordSpace:
         *,
         name: str = "space",
         index: Mapping[str, int] | None = None,
+        finite: bool = True,
     ) -> WordSpace:
         """Return a space without looking at its parts, in constant time: for readers that have checked them.
 
         `words` may be any sequence that slices (decoded lazily, say); `index` maps each word to its row and
-        is built at the first look-up where it is not given.
+        is built at the first look-up if it is not given. With ``finite=False``, vectors are checked for NaN and
+        infinite numbers only when `blocks`, look-ups, `lengths`, `subset` and `rotated` read them.
         """
         space = cls.__new__(cls)
         vocabulary = words if isinstance(words, Vocabulary) else Vocabulary(words, index)
-        space._set(vocabulary, vectors, name)
+        space._set(vocabulary, vectors, name, finite=finite)
         return space
 
-    def _set(self, vocabulary: Vocabulary, vectors: NDArray[np.float32], name: str) -> None:
+    def _set(self, vocabulary: Vocabulary, vectors: NDArray[np.float32], name: str, *, finite: bool = True) -> None:
         view = vectors.view()
         view.flags.writeable = False
         object.__setattr__(self, "_vocabulary", vocabulary)
         object.__setattr__(self, "_vectors", view)
         object.__setattr__(self, "_name", str(name))
         object.__setattr__(self, "_lengths", None)
+        object.__setattr__(self, "_finite", finite)
+
+    def _checked(self, vectors: NDArray[np.float32], rows: Sequence[int] | NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the vectors of some rows; the first that has NaN or an infinite number is named by its word."""
+        if not self._finite and not np.isfinite(vectors).all():
+            bad = rows[int((~np.isfinite(vectors).all(axis=-1)).argmax()) if vectors.ndim > 1 else 0]
+            raise VectorError(
+                f"'{self.name}': the vector of {self.words[int(bad)]!r} (row {int(bad) + 1:,}) has NaN or infinite "
+                "numbers. The file is damaged; write it again from its source."
+            )
+        return np.asarray(vectors)
 
     def _with(self, vectors: NDArray[np.float32]) -> WordSpace:
         return WordSpace.unchecked(self._vocabulary, vectors, name=self.name)
@@ -120,7 +153,10 @@ class WordSpace:
         raise AttributeError(f"A WordSpace does not change: {name!r} cannot be set. Build a new one.")
 
     def __reduce__(self) -> tuple[object, ...]:
-        return partial(WordSpace.unchecked, name=self._name), (tuple(self.words), np.asarray(self._vectors))
+        return partial(WordSpace.unchecked, name=self._name, finite=self._finite), (
+            tuple(self.words),
+            np.asarray(self._vectors),
+        )
 
     @property
     def words(self) -> Sequence[str]:
@@ -129,12 +165,12 @@ class WordSpace:
 
     @property
     def vectors(self) -> NDArray[np.float32]:
-        """The vectors, one row per word, read-only."""
+        """The vectors, one row per word, read-only. Vectors of a mapped file are not checked for NaN."""
         return self._vectors
 
     @property
     def name(self) -> str:
-        """What the space is called in reports."""
+        """Name of the space in reports."""
         return self._name
 
     @property
@@ -148,6 +184,10 @@ class WordSpace:
         lengths = self._lengths
         if lengths is None:
             lengths = row_lengths(self._vectors)
+            if not self._finite:
+                for row in np.flatnonzero(~np.isfinite(lengths)).tolist():  # a long row may have an infinite length
+                    self._checked(self._vectors[row], [row])
+                object.__setattr__(self, "_finite", True)
             object.__setattr__(self, "_lengths", lengths)
         return lengths
 
@@ -158,23 +198,36 @@ class WordSpace:
         return iter(self.words)
 
     def __contains__(self, word: object) -> bool:
-        return word in self._vocabulary.index
+        return isinstance(word, str) and self._vocabulary.row(word) >= 0
 
     def __getitem__(self, words: str | Iterable[str]) -> NDArray[np.float32]:
         """Return the vector of a word, or one row per word of a list; an unknown word is an error."""
-        if isinstance(words, str):
-            return np.asarray(self._vectors[self._vocabulary.find([words])[0]])
-        return np.asarray(self._vectors[self._vocabulary.find(words)])
+        rows = self._vocabulary.find([words] if isinstance(words, str) else words)
+        vectors = self.vectors_at(rows)
+        return vectors[0] if isinstance(words, str) else vectors
 
-    def locate(self, words: Iterable[str], *, any_case: bool = False) -> NDArray[np.int64]:
-        """Return the row of each word, -1 where it is missing.
+    def vectors_at(self, rows: NDArray[np.int64] | Sequence[int]) -> NDArray[np.float32]:
+        """Return the vectors of some rows; those of a mapped file are checked to be finite.
 
-        With ``any_case=True`` a word that is not in the vocabulary takes the first vocabulary word that
-        equals it in lower case.
+        >>> WordSpace(["good", "bad"], [[1, 0], [0, 1]]).vectors_at([1]).tolist()
+        [[0.0, 1.0]]
+        """
+        return self._checked(self._vectors[rows], rows)
+
+    def locate(self, words: Iterable[str], *, any_case: bool | None = False) -> NDArray[np.int64]:
+        """Return the row of each word, -1 if it is missing.
+
+        Composed and decomposed letters (NFC, NFD) are the same. If a word is not in the vocabulary, a word that differs
+        only in case may be used: the first one with ``any_case=True``; the only one, if there is exactly one, with
+        ``any_case=None``.
+
+        >>> space = WordSpace(["polish", "Polish", "Nail"], [[1, 0], [0, 1], [1, 1]])
+        >>> [space.locate(["POLISH", "nail"], any_case=any_case).tolist() for any_case in (False, True, None)]
+        [[-1, -1], [0, 2], [-1, 2]]
         """
         return self._vocabulary.locate(words, any_case=any_case)
 
-    def absent(self, words: Iterable[str], *, any_case: bool = False) -> list[str]:
+    def absent(self, words: Iterable[str], *, any_case: bool | None = False) -> list[str]:
         """Return the words that the space lacks, each once, in order; `any_case` as for `locate`.
 
         >>> WordSpace(["good", "Bad"], [[1, 0], [0, 1]]).absent(["good", "bad", "ugly", "bad"])
@@ -193,10 +246,11 @@ class WordSpace:
         return self._vocabulary.spellings(word)
 
     def _take(self, rows: NDArray[np.int64]) -> WordSpace:
-        return WordSpace.unchecked(tuple(self.words[row] for row in rows.tolist()), self._vectors[rows], name=self.name)
+        vectors = self.vectors_at(rows)
+        return WordSpace.unchecked(tuple(self.words[row] for row in rows.tolist()), vectors, name=self.name)
 
     def subset(
-        self, words: Iterable[str], *, any_case: bool = False, missing: Literal["error", "drop"] = "error"
+        self, words: Iterable[str], *, any_case: bool | None = False, missing: Literal["error", "drop"] = "error"
     ) -> WordSpace:
         """Return the space of these words alone, in the order given, each once.
 
@@ -218,12 +272,12 @@ class WordSpace:
     def limit(self, n: int) -> WordSpace:
         """Return the space of the first n words (most files are ordered by frequency), or all of it."""
         if n < 1:
-            raise SpaceError(f"limit is {n}; it must be at least 1, the number of words to keep.")
-        return WordSpace.unchecked(self.words[:n], self._vectors[:n], name=self.name)
+            raise SpaceError(Argument("limit"), f" is {n}; it must be at least 1, the number of words to keep.")
+        return WordSpace.unchecked(self.words[:n], self._vectors[:n], name=self.name, finite=self._finite)
 
     def renamed(self, name: str) -> WordSpace:
         """Return the same space under another name."""
-        return WordSpace.unchecked(self._vocabulary, self._vectors, name=name)
+        return WordSpace.unchecked(self._vocabulary, self._vectors, name=name, finite=self._finite)
 
     def with_vectors(self, vectors: ArrayLike, *, name: str | None = None) -> WordSpace:
         """Return the same words with other vectors, of any width."""
@@ -240,8 +294,10 @@ class WordSpace:
         if len(empty) and zeros == "error":
             named = name_some(self.words[row] for row in empty.tolist())
             raise VectorError(
-                f"{len(empty)} of {len(self)} vectors of '{self.name}' are zero and have no direction "
-                f"({named}). Use normalized(zeros='drop') or normalized(zeros='keep')."
+                f"{len(empty)} of {len(self)} vectors of '{self.name}' are zero and have no direction ({named}).",
+                Advice(
+                    " Use normalized(", Argument("zeros", "drop"), ") or normalized(", Argument("zeros", "keep"), ")."
+                ),
             )
         if len(empty) and zeros == "drop":
             return self._take(np.flatnonzero(self.lengths > 0)).normalized()
@@ -257,6 +313,44 @@ class WordSpace:
         rows, cosines = self.neighbor_rows([query], k=k, exclude=exclude)
         return self._with_cosines(rows[0], cosines[0])
 
+    def most_similar(
+        self,
+        positive: str | ArrayLike | Sequence[str | ArrayLike],
+        negative: str | ArrayLike | Sequence[str | ArrayLike] = (),
+        topn: int = 10,
+    ) -> list[tuple[str, float]]:
+        """Return the words nearest to the sum of some words minus others, as in gensim.
+
+        Vectors are scaled to unit length. The given words are not among the answers.
+
+        Parameters
+        ----------
+        positive, negative : str, vector, or list of them
+            Words or vectors to add and to subtract.
+        topn : int, default=10
+
+        Examples
+        --------
+        >>> words = ["man", "king", "woman", "queen", "car"]
+        >>> space = WordSpace(words, [[1, 0, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1], [-1, 0, 0]])
+        >>> [word for word, cosine in space.most_similar(["king", "woman"], ["man"], topn=1)]
+        ['queen']
+        """
+        sides: list[list[Any]] = [
+            [side] if isinstance(side, str) or _is_vector(side) else list(cast(Any, side))
+            for side in (positive, negative)
+        ]
+        if not any(sides):
+            raise SpaceError("neither words to add nor words to subtract were given. Give at least one.")
+        words = [each for side in sides for each in side if isinstance(each, str)]
+        self._vocabulary.find(words)
+        points = [
+            sign * unit_rows(self._points([each])[0].astype(np.float64))[0]
+            for sign, side in zip((1.0, -1.0), sides, strict=True)
+            for each in side
+        ]
+        return self.neighbors(np.mean(points, axis=0), k=topn, exclude=words)
+
     def _with_cosines(self, rows: NDArray[np.int64], cosines: NDArray[np.float32]) -> list[tuple[str, float]]:
         found = zip(rows.tolist(), cosines.tolist(), strict=True)
         return [(self.words[row], cosine) for row, cosine in found if np.isfinite(cosine)]
@@ -269,24 +363,24 @@ class WordSpace:
         Parameters
         ----------
         queries : list of words, or array of shape (q, d)
-            A word is barred from its own answers.
+            A word is excluded from its own neighbours.
         k : int
             Neighbours per query.
         exclude : words
-            Barred from all answers. A place nothing can fill has cosine ``-inf``.
+            Words excluded from all neighbours. If there are fewer than k neighbours, the rest have cosine ``-inf``.
         """
         if k < 1:
-            raise SpaceError(f"k is {k}; it must be at least 1, the number of neighbours.")
+            raise SpaceError(Argument("k"), f" is {k}; it must be at least 1, the number of neighbours.")
         shared = self.locate(exclude)
         points, own = self._points(queries)
         barred = [shared] * len(points) if own is None else [np.append(shared, row) for row in own]
         return nearest_rows(self._vectors, points, lengths=self.lengths, k=k, barred=barred)
 
     def _points(self, queries: Queries) -> tuple[NDArray[np.float32], NDArray[np.int64] | None]:
-        """Return the vectors asked about, and their rows where words were given."""
+        """Return the query vectors, and their rows if words were given."""
         if len(queries) and all(isinstance(query, str) for query in queries):
             rows = self._vocabulary.find(str(query) for query in queries)
-            return np.asarray(self._vectors[rows]), rows
+            return self.vectors_at(rows), rows
         return checked_queries(queries, self.width, self.name), None
 
     def cosine(self, a: str | ArrayLike, b: str | ArrayLike) -> float:
@@ -304,7 +398,7 @@ class WordSpace:
         The k words with the highest cosine to b − a + c over unit vectors; a, b and c cannot be answers.
         """
         if k < 1:
-            raise SpaceError(f"k is {k}; it must be at least 1, the number of answers.")
+            raise SpaceError(Argument("k"), f" is {k}; it must be at least 1, the number of answers.")
         question = self._vocabulary.find([a, b, c])[None]
         rows, cosines = analogy_rows(self._vectors, question, lengths=self.lengths, k=k, barred=self.locate(exclude))
         return self._with_cosines(rows[0], cosines[0])
@@ -313,14 +407,15 @@ class WordSpace:
         """Return the space in the coordinates of a fitted rotation: dimension 0 is the concept."""
         self._check_width(by)
         vectors = np.empty((len(self), len(by.components_)), dtype=np.float32)
-        for start in range(0, len(self), BLOCK_ROWS):
-            stop = start + BLOCK_ROWS
-            vectors[start:stop] = by.transform(np.asarray(self._vectors[start:stop]))
+        start = 0
+        for words, block in self.blocks():
+            vectors[start : start + len(words)] = by.transform(block)
+            start += len(words)
         return self._with(vectors)
 
     def erased(
         self,
-        erasure: Erasure | HasAxes,
+        erasure: AffineMap | HasAxes,
         *,
         n_axes: int = 1,
         keep: Iterable[str] = (),
@@ -332,21 +427,34 @@ class WordSpace:
         Parameters
         ----------
         erasure : Erasure, or a fitted rotation
-            What removes the concept. Axes that predict it best (ridge, SVM) leave much of it: erase the mean
+            If an axis that predicts the concept best (ridge, SVM) is erased, much of the concept remains. Use the mean
             difference, DensRay or LEACE.
         n_axes : int
             How many axes of a rotation are removed, counted from the concept.
         keep : iterable of str
-            Words that carry the concept by right: they stay as they are, to the bit. Those not in the space need no
-            keeping.
+            Words that should keep the concept. They stay unchanged. Words that are not in the space are ignored.
         equalize : iterable of pairs
-            Pairs to be set equally far from everything neutral, even where `keep` names their words.
+            Pairs to place at equal distance from every neutral word, even if their words are in `keep`.
         strength : float
-            Share of the change to make, from 0 to 1.
+            How much of the change to apply, from 0 to 1.
         """
-        if not isinstance(erasure, Erasure):
+        if isinstance(erasure, AffineMap):
+            if n_axes != 1:
+                raise errors.DensRayError(
+                    Argument("n_axes", n_axes),
+                    f" is given with the erasure '{erasure.method}', whose axes are chosen already.",
+                    Advice(" Leave ", Argument("n_axes"), " out, or give a rotation."),
+                )
+            removed = erasure
+        else:
             self._check_width(erasure)
-        change = Removal.of(erasure, n_axes=n_axes, keep=keep, equalize=equalize, strength=strength, space=self)
+            removed = AffineMap.of(erasure, n_axes)
+        if self.width != removed.width:
+            raise SpaceError(
+                f"The erasure '{removed.method}' was fitted on {removed.width} dimensions, '{self.name}' has "
+                f"{self.width}. Fit it on this space, or use the one it was fitted on."
+            )
+        change = erasing(removed, keep=keep, replaced=equalized(self, removed, equalize), strength=strength)
         vectors = np.empty(self._vectors.shape, dtype=np.float32)
         start = 0
         for words, block in self.blocks():
@@ -370,19 +478,19 @@ class WordSpace:
     def blocks(self, rows: int = BLOCK_ROWS) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
         """Yield the space piece by piece: lists of words and their vectors, in order."""
         for start in range(0, len(self), rows):
-            yield list(self.words[start : start + rows]), np.asarray(self._vectors[start : start + rows])
+            block = self._checked(self._vectors[start : start + rows], range(start, len(self)))
+            yield list(self.words[start : start + rows]), block
+        object.__setattr__(self, "_finite", True)
 
     def fingerprint(self) -> str:
         """Return a hexadecimal digest of shape, words and vectors, from rows spread evenly over the space.
 
-        At most 1,024 rows are read, so that it is cheap on a memory map; two spaces that differ elsewhere
-        only are not told apart.
+        At most 1,024 rows are read, so it is cheap for a memory map. Two spaces that differ only in other rows have the
+        same fingerprint.
         """
-        rows = spread_rows(len(self), _SAMPLED_ROWS)
-        digest = hashlib.sha256(repr((len(self), self.width)).encode())
-        digest.update("\n".join(self.words[row] for row in rows.tolist()).encode("utf-8", "surrogatepass"))
-        digest.update(np.ascontiguousarray(self._vectors[rows], dtype="<f4").tobytes())
-        return digest.hexdigest()
+        fingerprint = Fingerprint(len(self))
+        fingerprint.add(self.words, self._vectors)
+        return fingerprint.hexdigest()
 
     @classmethod
     def from_frame(
@@ -390,8 +498,10 @@ class WordSpace:
     ) -> WordSpace:
         """Return the space of a pandas or polars frame: one line per word.
 
-        The words are the column `word_column`; a pandas frame without it gives its index. The vectors are the column of
-        lists or arrays (`vector_column`, where there are several), or else all other columns, one per dimension.
+        The words are the column `word_column`. Without a column "word" they are the index of a pandas frame, unless
+        that only counts the rows, or else the only column of text. The vectors are the column of lists or arrays
+        (`vector_column`, if there are several), or else all other columns, one per dimension.
+        If some of these are numbered (0, 1, 2 … or dim_1, dim_2 …), any other column raises an error.
 
         >>> import polars
         >>> frame = polars.DataFrame({"word": ["good", "bad"], "embedding": [[1.0, 0.5], [-1.0, 0.5]]})
@@ -423,7 +533,7 @@ class WordSpace:
         """Return the vectors of a spaCy pipeline or ``Vocab``, one word per row.
 
         In pruned vectors many words share the row of the nearest word that was not pruned. Such a row belongs to its
-        most probable word (the first, where no probabilities are known); the others are left out, with a warning.
+        most probable word (the first if no probabilities are known). The others are left out, with a warning.
         """
         return cls(*_conversions.from_spacy(vocab), name=name)
 
@@ -433,10 +543,10 @@ class WordSpace:
 
     @classmethod
     def encode(cls, words: Iterable[str], encoder: Any, *, batch_size: int = 256, name: str = "encoded") -> WordSpace:
-        """Return the space an encoder gives: any ``encode(list[str]) -> array``, called batch by batch.
+        """Return the space of words embedded by an encoder: any ``encode(list[str]) -> array``, called batch by batch.
 
-        An object with a method ``encode`` (sentence encoders, static models) may be given as it is. A word given twice
-        is encoded once.
+        An object with a method ``encode`` (sentence encoders, static models) is accepted too. Repeated words are
+        encoded once.
         """
         return cls(*_conversions.encode(words, encoder, batch_size=batch_size), name=name)
 

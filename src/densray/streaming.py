@@ -1,9 +1,11 @@
-"""Spaces rewritten on disk: converted, rotated or erased, block by block in bounded memory."""
+"""Convert, rotate or erase a space on disk, block by block in bounded memory.
+
+The bundled space is small and is changed as a whole.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,28 +14,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._files import kind_of
-from densray._vocabulary import unit_rows
+from densray._vocabulary import Fingerprint, unit_rows
 from densray.datasets import list_datasets, load_space, path_of
-from densray.errors import SpaceError
 from densray.formats import Change, name_of, rewrite, write_space
-from densray.persistence import AxisFile
 
 if TYPE_CHECKING:
-    from densray._threads import Progress
+    from densray.progress import Progress
     from densray.rotations import Rotation
-    from densray.space import WordSpace
 
-__all__ = ["Rewritten", "load_axis", "rewrite_space", "rotating"]
+__all__ = ["Rewritten", "rewrite_space", "rotating"]
 
 
 @dataclass(frozen=True)
 class Rewritten:
-    """What was written: the file, how many words it holds, how wide their vectors are, and which words it lacks."""
+    """A written file: its words, the width of their vectors, expected words it lacks, and words left unchanged.
+
+    `fingerprint` is that of the space it was made from, as far as it was read; see :meth:`WordSpace.fingerprint`.
+    """
 
     path: Path
     words: int
     width: int
     missing: tuple[str, ...] = ()
+    unchanged: int = 0
+    fingerprint: str = ""
 
 
 def rewrite_space(
@@ -54,7 +58,7 @@ def rewrite_space(
     expected: Iterable[str] = (),
     progress: Progress | None = None,
 ) -> Rewritten:
-    """Write a space to another file, in the format its ending names, each block changed on the way.
+    """Write a space to another file, in the format of its extension, with a change of each block.
 
     Parameters
     ----------
@@ -63,38 +67,41 @@ def rewrite_space(
     target
         The file to write; it appears whole or not at all.
     change
-        What to do to each block: :func:`rotating`, a :class:`densray.erasure.Removal`, or nothing.
+        Change of each block: :func:`rotating`, a function of :func:`densray.affine.erasing`, or nothing.
     normalize
         Whether vectors are scaled to unit length first; vectors of zeros stay.
     limit
-        How many words are read at most.
+        Maximum number of words to read.
     format
-        The format to write, where the ending of ``target`` should not decide.
+        Output format (default: from the extension of ``target``).
     source_format, encoding, errors, bad_rows, member, words_file
-        How a file is read, as for :func:`densray.formats.read_space`; of a data set, bad rows are left out.
+        How a file is read, as for :func:`densray.formats.read_space`. Bad rows of a data set are left out.
     overwrite
         Whether an existing file is replaced.
     expected
-        Words that should be in the space; those that are not come back as ``missing``.
+        Words that should be in the space. Those that are not are returned as ``missing``.
     progress
-        Called with the rows done and the rows in all.
+        Called with the number of rows done and their total.
     """
     step = _Steps(change, normalize=normalize, expected=expected)
     options: dict[str, Any] = {"format": format, "overwrite": overwrite, "progress": progress}
     if _is_embedded(source):
         space = load_space(source, limit=limit)
+        step.expect_rows(len(space))
         changed = space.with_vectors(step(space.words, space.vectors), name=name_of(Path(target)))
         path = write_space(changed, target, **options)
     else:
         reading: dict[str, Any] = {"limit": limit, "source_format": source_format, "encoding": encoding}
         reading |= {"errors": errors, "member": member, "words_file": words_file}
         reading["bad_rows"] = "skip" if _is_dataset(source) else bad_rows
-        path = rewrite(_file_of(source), target, change=step, **reading, **options)
-    return Rewritten(path, step.words, step.width, tuple(sorted(step.missing)))
+        path = rewrite(_file_of(source), target, change=step, on_rows=step.expect_rows, **reading, **options)
+    return Rewritten(
+        path, step.words, step.width, tuple(sorted(step.missing)), fingerprint=step.fingerprint.hexdigest()
+    )
 
 
 def rotating(rotation: Rotation) -> Change:
-    """Return the change of coordinates to the axes of a rotation: the first one is the concept."""
+    """Return the change of coordinates to the axes of a rotation; the first axis is the concept."""
 
     def change(words: Sequence[str], vectors: NDArray[np.float32]) -> NDArray[Any]:
         return np.asarray(rotation.transform(vectors))
@@ -102,43 +109,10 @@ def rotating(rotation: Rotation) -> Change:
     return change
 
 
-def load_axis(path: str | Path, space: str | Path | WordSpace, *, any_space: bool = False) -> AxisFile:
-    """Return a saved axis, after making sure that it was fitted on this very space.
-
-    An axis fitted on a part of the space, on more of it, or on its vectors at unit length belongs to it too.
-
-    Parameters
-    ----------
-    path
-        The file of the axis.
-    space
-        A file of vectors, the name of a data set, or a space in memory.
-    any_space
-        Whether to use the axis on another space of the same width as well.
-    """
-    axis = AxisFile.read(path)
-    if isinstance(space, str | Path):
-        if any_space or not axis.header["space"]:
-            return axis
-        space = _sampled_words(space, axis.header["sample"], axis.header["space"]["words"])
-    axis.check_space(space, any_space=any_space)
-    return axis
-
-
-def _sampled_words(source: str | Path, words: Sequence[str], first: int) -> WordSpace:
-    """Return the words of a sample that a space has: of the first rows where some are there, else of all.
-
-    Most axes are fitted on a space or on its beginning, and the rest of a large file is then not read. Of a space that
-    has none of them the first word tells the name and the width.
-    """
-    for rows in (first, None):
-        with suppress(SpaceError):
-            return load_space(source, limit=rows, words=words)
-    return load_space(source, limit=1)
-
-
 class _Steps:
-    """A change that also scales and counts what passes through it, and looks for the words expected."""
+    """A change that also scales, counts and digests the rows it gets, and looks for the words expected."""
+
+    fingerprint: Fingerprint
 
     def __init__(self, change: Change | None, *, normalize: bool, expected: Iterable[str]) -> None:
         self._change, self._normalize = change, normalize
@@ -146,7 +120,12 @@ class _Steps:
         self.width = 0
         self.missing = set(expected)
 
+    def expect_rows(self, n_rows: int) -> None:
+        """Take the number of rows of the whole space, which has to be known before the first of them."""
+        self.fingerprint = Fingerprint(n_rows)
+
     def __call__(self, words: Sequence[str], vectors: NDArray[np.float32]) -> NDArray[Any]:
+        self.fingerprint.add(words, vectors)
         if self._normalize:
             vectors = unit_rows(vectors)
         changed = vectors if self._change is None else self._change(words, vectors)
@@ -168,6 +147,6 @@ def _is_dataset(source: str | Path) -> bool:
 def _file_of(source: str | Path) -> Path:
     if _is_dataset(source):
         return path_of(str(source))
-    if not str(source).strip() or not Path(source).exists() or kind_of(source) == "axis":
+    if not str(source).strip() or not Path(source).exists() or kind_of(source) in ("axis", "old axis", "erasure"):
         load_space(source)  # names the nearest data set, or what the file is
     return Path(source)

@@ -1,4 +1,9 @@
-"""Candidates of IntRank and their features, and the questions it learns from."""
+"""IntRank's candidates for a query, and the features that describe them.
+
+A category is learned many times, each time without some of its examples: once for each question of the evaluation, and
+for each of these once more for every example that is asked in turn. Each time is a *model*; all models are fitted at
+once. Arrays have a line for each of B models, and a column for each of m examples or for each word.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._arrays import to_host
-from densray._vocabulary import spread_rows, unit_rows
-from densray.analogy._fits import fold_axes
-from densray.analogy._pairs import Examples, Folds, UsablePair
-from densray.analogy._products import Rows, Vocabulary, extremes, mean_direction
-from densray.analogy._search import search
-from densray.analogy._solvers import SimilarToB
-from densray.analogy._spelling import SPELLING_FEATURES, ExampleSpellings
+from densray._vocabulary import unit_rows
+from densray.analogy._examples import Examples, Mask
+from densray.analogy._letters import SPELLING_FEATURES, ExampleSpellings
+from densray.analogy._located import LocatedCategory, RowNumbers
+from densray.analogy._products import coordinate_ranges, mean_direction
 from densray.rotations import Rotation
 
 Matrix = NDArray[np.float64]
@@ -47,9 +50,10 @@ SPACE_FEATURES = (
 FEATURES = SPACE_FEATURES + SPELLING_FEATURES
 
 #: Candidates taken by IntCos, by cosine to the query, by cosine to the predicted answer, as known answers, and, where
-#: spelling counts, by letters shared with the query.
+#: spelling counts, as words that rules of spelling make of the query or that share letters with it.
 _TAKEN = (80, 40, 40, 20, 20)
 _FLOOR = 1e-3  # class scores and cosines below count as this much, so that they have a logarithm
+_MORE_THAN_LETTERS = 100.0  # words that rules make come before words with letters in common
 _NEAREST = 3  # right and left words that count as the nearest
 _PENALTY = 1.0  # of the kernel ridge regression that predicts offsets
 _SHARPNESS = 10.0  # examples count by exp(sharpness × cosine of their query) among similar queries
@@ -59,218 +63,229 @@ _SHARPNESS = 10.0  # examples count by exp(sharpness × cosine of their query) a
 class Candidates:
     """Rows of the vocabulary and their features, for each model: shapes (B, C) and (B, C, K)."""
 
-    rows: Rows
+    rows: RowNumbers
     features: NDArray[np.float32]
 
 
-class Relation:
-    """What a category says about its relation, learned without some of its examples: a model for each mask.
+class RelationModels:
+    """What the examples say about their relation: one model for each choice of the examples it may see.
 
     Parameters
     ----------
-    vocabulary : Vocabulary
     examples : Examples
-    keep : bool array of shape (B, 2 m)
-        The example rows each model may see.
+    visible : bool array of shape (B, 2 m)
+        The example words each model may see.
     rotation : str or Rotation
+        The method that finds the axis.
     spelling : bool
-        Whether candidates are described by `SPELLING_FEATURES` too.
+        Whether `SPELLING_FEATURES` describe the candidates too.
     """
 
-    def __init__(
-        self,
-        vocabulary: Vocabulary,
-        examples: Examples,
-        keep: NDArray[np.bool_],
-        rotation: str | Rotation,
-        *,
-        spelling: bool,
-    ) -> None:
-        self.vocabulary = vocabulary
-        self.examples = examples
-        self.axes = fold_axes(examples, keep, rotation)
-        self.low, self.high = extremes(vocabulary, self.axes @ examples.basis.T, examples.basis)
+    def __init__(self, examples: Examples, visible: Mask, rotation: str | Rotation, *, spelling: bool) -> None:
+        # Arrays only, not the examples themselves: they hold this object, and a cycle would hold its memory.
+        self.unit = examples.unit
+        self.left, self.right, self.offsets = examples.left, examples.right, examples.offsets
+        self.first_answers = examples.category.answers
+        self.listed_answers = _listed_answers(examples.category)
+        self.axes = examples.fit_axes(visible, rotation)
+        self.low, self.high = coordinate_ranges(examples.unit, self.axes @ examples.basis.T, examples.basis)
         m = len(examples)
-        left_seen, right_seen = keep[:, :m].astype(np.float64), keep[:, m:].astype(np.float64)
+        left_seen, right_seen = visible[:, :m].astype(np.float64), visible[:, m:].astype(np.float64)
         self.seen = left_seen * right_seen
         self.left_centroids = unit_rows(left_seen @ examples.left)
         self.right_centroids = unit_rows(right_seen @ examples.right)
-        self.offsets = examples.right - examples.left
-        words = vocabulary.space.words
-        left, right = ([words[row] for row in part.tolist()] for part in (examples.rows[:m], examples.rows[m:]))
-        self.spellings = ExampleSpellings(left, right) if spelling else None
+        words = examples.words
+        self.spellings = ExampleSpellings(words[:m], words[m:]) if spelling else None
 
     @cached_property
     def common(self) -> Matrix:
         """The direction of the mean of the vocabulary: frequent, unspecific words lie along it."""
-        return mean_direction(self.vocabulary)
-
-    @cached_property
-    def answers(self) -> tuple[Rows, Rows]:
-        """All listed answers of the examples: the place of the example, and the row of the answer."""
-        rows = [np.union1d(pair.right, [pair.answer]).astype(np.int64) for pair in self.examples.usable]
-        return np.repeat(np.arange(len(rows)), [len(each) for each in rows]), np.concatenate(rows)
+        return mean_direction(self.unit)
 
     @cached_property
     def similarity(self) -> Matrix:
-        """The cosines of the examples' queries among themselves."""
-        return self.examples.left @ self.examples.left.T
+        """The cosines of the examples' queries with one another."""
+        return self.left @ self.left.T
 
-    def describe(self, models: Rows, query: Matrix, pair: UsablePair, near: Rows) -> Candidates:
-        """Return the candidates of a query (a unit vector) by each of these models.
-
-        They come from the words `near` to the query and from the answers of the examples a model has seen.
-        """
-        question = _Question(self, models, query, pair, near)
-        features = question.space_features()
-        if self.spellings is not None:
-            words = self.vocabulary.space.words
-            texts = [words[row] for row in question.rows.tolist()]
-            shown = self.spellings.describe(words[pair.query], texts, self.seen[models])
-            features += [question.at_chosen(values) for values in shown]
-        return Candidates(question.rows[question.places], np.stack(features, axis=-1).astype(np.float32))
-
-
-class _Question:
-    """One query asked by B models.
-
-    Attributes
-    ----------
-    rows : array of shape (U,)
-        The words that are candidates of any model.
-    places : array of shape (B, C)
-        The candidates of each model, as places in `rows`.
-    """
-
-    def __init__(self, relation: Relation, models: Rows, query: Matrix, pair: UsablePair, near: Rows) -> None:
-        self.relation, self.models, self.query, self.row = relation, models, query, pair.query
-        self.seen = relation.seen[models]
-        self.share = self.seen / np.maximum(self.seen.sum(axis=1, keepdims=True), 1.0)
-        pool = np.setdiff1d(np.union1d(near, relation.answers[1]), pair.barred)
-        vectors = unit_rows(np.asarray(to_host(relation.vocabulary.take(pool)), dtype=np.float32))
-        known = self.seen @ self._known(pool)
-        scores = self._scores(vectors, known)
-        if relation.spellings is not None:
-            words = relation.vocabulary.space.words
-            letters = relation.spellings.shared_letters(words[pair.query], [words[row] for row in pool.tolist()])
-            scores.append(letters + scores[1])
-        chosen = _choose(np.isin(pool, near) | (known > 0), scores)
-        union, places = np.unique(chosen, return_inverse=True)
-        self.places: Rows = places.reshape(chosen.shape)
-        self.rows: Rows = pool[union]
-        self.vectors = vectors[union]
-        self.log_intcos, self.cosine, self.predicted = (values[:, union] for values in scores[:3])
-
-    def _scores(self, vectors: Vectors, known: Matrix) -> list[Matrix]:
-        """Return the scores by which candidates are chosen: arrays of shape (B, pool)."""
-        relation, models = self.relation, self.models
-        low, high = relation.low[models, None], relation.high[models, None]
-        class_score = (_products(relation.axes[models], vectors) - low) / np.where(high > low, high - low, 1.0)
-        cosine = np.broadcast_to(_products(self.query[None, :], vectors), class_score.shape)
-        predicted = _products(unit_rows(self.query + self._predicted_offsets()), vectors)
-        # known answers by how often they are one, and by cosine among those that are one as often
-        return [_log(class_score) + _log(cosine), cosine, predicted, known + cosine]
-
-    def _predicted_offsets(self) -> Matrix:
-        """Return the offset that kernel ridge regression on the queries of the examples predicts, shape (B, d).
-
-        Its kernel is the cosine, its intercept the mean offset. Examples a model has not seen have zeros in the kernel,
-        so that their coefficients vanish.
-        """
-        relation, seen = self.relation, self.seen
-        kernel = relation.similarity * (seen[:, :, None] * seen[:, None, :]) + _PENALTY * np.eye(seen.shape[1])
-        target = seen * (relation.examples.left @ self.query)
-        coefficients = np.linalg.solve(kernel, target[:, :, None])[:, :, 0]
-        # offset = mean + Σ_i c_i (d_i - mean)
-        weights = coefficients + self.share * (1.0 - coefficients.sum(axis=1, keepdims=True))
-        return np.asarray(weights @ relation.offsets)
-
-    def _known(self, rows: Rows) -> Matrix:
-        """Return which rows, in ascending order, are an answer of which example, shape (m, rows)."""
-        example, answer = self.relation.answers
+    def are_answers(self, rows: RowNumbers) -> Matrix:
+        """Return one where a row is a listed answer of an example, else zero: shape (m, rows); rows ascend."""
+        example, answer = self.listed_answers
         place = np.minimum(np.searchsorted(rows, answer), len(rows) - 1)
         there = rows[place] == answer
-        known = np.zeros((self.seen.shape[1], len(rows)))
+        known = np.zeros((len(self.left), len(rows)))
         known[example[there], place[there]] = 1.0
         return known
 
-    def at_chosen(self, values: Matrix) -> Matrix:
-        """Return values for each model and row of the union, at the candidates of each model."""
-        return np.take_along_axis(np.broadcast_to(values, (len(self.models), len(self.rows))), self.places, axis=1)
+    def _formed_rows(self, query: str) -> RowNumbers:
+        """Return the rows of the words that rules of spelling make of a query; none if spelling does not count."""
+        forms = self.spellings.forms(query) if self.spellings is not None else {}
+        return np.array([row for form in forms for row in self.unit.space.spellings(form)], dtype=np.int64)
 
-    def space_features(self) -> list[Matrix]:
-        """Return `SPACE_FEATURES` of the candidates: arrays of shape (B, C)."""
-        examples, relation, models = self.relation.examples, self.relation, self.models
-        m = len(examples)
-        known = self._known(self.rows)
-        first = (examples.rows[m:, None] == self.rows).astype(np.float64)
-        left, right = (_products(part, self.vectors) for part in (examples.left, examples.right))
-        agreement = self._agreement(left, right)
+    def describe(
+        self, models: RowNumbers, query: Matrix, row: int, excluded: Sequence[int], near: RowNumbers
+    ) -> Candidates:
+        """Return the candidates for a query by some of the models, and their features.
+
+        Candidates come from the words near the query, from the answers of the examples a model has seen, and, where
+        spelling counts, from the words that rules of these examples make of the query.
+
+        Parameters
+        ----------
+        models : int array of shape (B,)
+        query : array of shape (d,)
+            A unit vector.
+        row : int
+            The row of the query.
+        excluded : sequence of int
+            Rows that may not answer.
+        near : int array
+            The rows nearest to the query.
+        """
+        view = _QueryView(self, models, query)
+        words = self.unit.space.words
+        others = np.union1d(self.listed_answers[1], self._formed_rows(words[row]))
+        pool = np.setdiff1d(np.union1d(near, others), excluded)
+        vectors = unit_rows(np.asarray(to_host(self.unit.take(pool)), dtype=np.float32))
+        known = view.seen @ self.are_answers(pool)
+        log_intcos, cosine, predicted = view.log_intcos(vectors), view.cosines(vectors), view.predicted(vectors)
+        # known answers by how often they are one, and by cosine among those that are one as often
+        scores = [log_intcos, cosine, predicted, known + cosine]
+        allowed = np.isin(pool, near) | (known > 0)
+        if self.spellings is not None:
+            texts = [words[other] for other in pool.tolist()]
+            votes = self.spellings.votes(words[row], texts, view.seen)
+            # the words that rules make, by their votes; then those with the most letters in common with the query
+            letters = self.spellings.letters_in_common(words[row], texts)
+            scores.append(np.where(votes > 0, _MORE_THAN_LETTERS + votes, letters) + cosine)
+            allowed = allowed | (votes > 0)
+        chosen = _choose(allowed, scores)
+        # the features are computed once for all words that any model chose
+        union, places = np.unique(chosen, return_inverse=True)
+        rows = pool[union]
+        features = view.features(rows, vectors[union], log_intcos[:, union], cosine[:, union], predicted[:, union])
+        if self.spellings is not None:
+            texts = [words[other] for other in rows.tolist()]
+            features += self.spellings.describe(words[row], texts, view.seen)
+        places = places.reshape(chosen.shape)
+        whole = (len(models), len(rows))
+        of_models = [np.take_along_axis(np.broadcast_to(values, whole), places, axis=1) for values in features]
+        return Candidates(rows[places], np.stack(of_models, axis=-1).astype(np.float32))
+
+
+def _listed_answers(category: LocatedCategory) -> tuple[RowNumbers, RowNumbers]:
+    """Return all listed answers of a category: the place of the pair, and the row of the answer."""
+    rows = [
+        np.union1d(correct, [answer]).astype(np.int64)
+        for correct, answer in zip(category.correct, category.answers, strict=True)
+    ]
+    return np.repeat(np.arange(len(rows)), [len(each) for each in rows]), np.concatenate(rows)
+
+
+class _QueryView:
+    """One query as B models see it; words are rows of unit vectors, and their measures have shape (B, words)."""
+
+    def __init__(self, relation: RelationModels, models: RowNumbers, query: Matrix) -> None:
+        self.relation, self.models, self.query = relation, models, query
+        self.axes = relation.axes[models]
+        self.seen = relation.seen[models]
+        self.share = self.seen / np.maximum(self.seen.sum(axis=1, keepdims=True), 1.0)
+
+    def log_intcos(self, vectors: Vectors) -> Matrix:
+        """Return the logarithm of the score of IntCos."""
+        low, high = self.relation.low[self.models, None], self.relation.high[self.models, None]
+        class_score = (_products(self.axes, vectors) - low) / np.where(high > low, high - low, 1.0)
+        return _log(class_score) + _log(self.cosines(vectors))
+
+    def cosines(self, vectors: Vectors) -> Matrix:
+        """Return the cosines to the query, the same for each model."""
+        return np.broadcast_to(_products(self.query[None, :], vectors), (len(self.models), len(vectors)))
+
+    def predicted(self, vectors: Vectors) -> Matrix:
+        """Return the cosines to the answer that kernel ridge regression on the queries of the examples predicts.
+
+        Its kernel is the cosine, its intercept the mean offset. Examples a model has not seen have zeros in the kernel,
+        so their coefficients vanish.
+        """
+        seen = self.seen
+        kernel = self.relation.similarity * (seen[:, :, None] * seen[:, None, :]) + _PENALTY * np.eye(seen.shape[1])
+        target = seen * (self.relation.left @ self.query)
+        coefficients = np.linalg.solve(kernel, target[:, :, None])[:, :, 0]
+        # offset = mean + Σ_i c_i (d_i - mean)
+        weights = coefficients + self.share * (1.0 - coefficients.sum(axis=1, keepdims=True))
+        return _products(unit_rows(self.query + np.asarray(weights @ self.relation.offsets)), vectors)
+
+    def features(
+        self, rows: RowNumbers, vectors: Vectors, log_intcos: Matrix, cosine: Matrix, predicted: Matrix
+    ) -> list[Matrix]:
+        """Return `SPACE_FEATURES` of some words: arrays of shape (B, words)."""
+        relation, models = self.relation, self.models
+        known = relation.are_answers(rows)
+        first = (relation.first_answers[:, None] == rows).astype(np.float64)
+        left, right = (_products(part, vectors) for part in (relation.left, relation.right))
+        agreement = self._agreement(left, right, cosine[0])
         mean = self.share @ agreement
         spread = np.sqrt(np.maximum(self.share @ agreement**2 - mean**2, 0.0))
-        usual_cosine = self.share @ np.einsum("ij,ij->i", examples.left, examples.right)
-        features = [
-            self.log_intcos,
-            self._unusual_class(),
-            np.abs(self.cosine - usual_cosine[:, None]),
-            self.predicted,
-            _products(relation.right_centroids[models], self.vectors),
+        usual_cosine = self.share @ np.einsum("ij,ij->i", relation.left, relation.right)
+        return [
+            log_intcos,
+            self._unusual_class(vectors),
+            np.abs(cosine - usual_cosine[:, None]),
+            predicted,
+            _products(relation.right_centroids[models], vectors),
             self._mean_of_best(right, _NEAREST),
-            _products(relation.left_centroids[models], self.vectors),
+            _products(relation.left_centroids[models], vectors),
             self._mean_of_best(left, _NEAREST),
             mean,
             self._mean_of_best(agreement, 1),
             spread,
-            np.log(self.rows + 1.0),
-            _products(relation.common[None, :], self.vectors),
+            np.log(rows + 1.0),
+            _products(relation.common[None, :], vectors),
             np.log1p(self.seen @ first),
             np.log1p(self.seen @ known),
-            self._similar() @ known,
+            self._similar_examples() @ known,
         ]
-        return [self.at_chosen(values) for values in features]
 
-    def _agreement(self, left: Matrix, right: Matrix) -> Matrix:
-        """Return cos(v - query, right - left) for each example and candidate v, shape (m, U)."""
+    def _agreement(self, left: Matrix, right: Matrix, cosine: Matrix) -> Matrix:
+        """Return cos(v - query, right - left) for each example and word v, shape (m, words)."""
         offsets = self.relation.offsets
-        lengths = np.linalg.norm(offsets, axis=1)[:, None] * np.sqrt(np.maximum(2.0 - 2.0 * self.cosine[0], 1e-6))
+        lengths = np.linalg.norm(offsets, axis=1)[:, None] * np.sqrt(np.maximum(2.0 - 2.0 * cosine, 1e-6))
         return np.asarray((right - left - (offsets @ self.query)[:, None]) / np.maximum(lengths, 1e-6))
 
-    def _unusual_class(self) -> Matrix:
-        """Return how far candidates lie from the right words on the axis, in standard deviations of these."""
-        axes = self.relation.axes[self.models]
-        known = axes @ self.relation.examples.right.T
+    def _unusual_class(self, vectors: Vectors) -> Matrix:
+        """Return the distance from the right words along the axis, in standard deviations of the right words."""
+        known = self.axes @ self.relation.right.T
         mean = (self.share * known).sum(axis=1, keepdims=True)
         deviation = np.sqrt((self.share * (known - mean) ** 2).sum(axis=1, keepdims=True)) + _FLOOR
-        return np.asarray(np.abs(_products(axes, self.vectors) - mean) / deviation)
+        return np.asarray(np.abs(_products(self.axes, vectors) - mean) / deviation)
 
-    def _similar(self) -> Matrix:
+    def _similar_examples(self) -> Matrix:
         """Return the share of each example by how similar its query is, shape (B, m)."""
-        cosine = self.relation.examples.left @ self.query
+        cosine = self.relation.left @ self.query
         weight = self.seen * np.exp(_SHARPNESS * (cosine - cosine.max()))
         return np.asarray(weight / np.maximum(weight.sum(axis=1, keepdims=True), 1e-12))
 
     def _mean_of_best(self, values: Matrix, count: int) -> Matrix:
-        """Return the mean of the highest values over the examples each model has seen; `values` has shape (m, U)."""
+        """Return the mean of the highest of `values` (m, words) over the examples each model has seen."""
         # A model lacks few of the examples, so that the best it has seen are mostly among the first few of all.
         best = np.full((count, len(self.seen), values.shape[1]), -1.0)
         order = np.argsort(-values, axis=0, kind="stable")
-        found = np.zeros((len(self.seen), values.shape[1]), dtype=np.int64)
+        taken = np.zeros((len(self.seen), values.shape[1]), dtype=np.int64)
         for places in order:
-            known = (self.seen[:, places] > 0) & (found < count)
+            known = (self.seen[:, places] > 0) & (taken < count)
             model, column = np.nonzero(known)
-            best[found[model, column], model, column] = values[places[column], column]
-            found += known
-            if found.min() >= count:
+            best[taken[model, column], model, column] = values[places[column], column]
+            taken += known
+            if taken.min() >= count:
                 break
-        return np.asarray(best.sum(axis=0, where=best > -1.0) / np.maximum(found, 1))
+        return np.asarray(best.sum(axis=0, where=best > -1.0) / np.maximum(taken, 1))
 
 
-def _products(probes: Matrix, vectors: Vectors) -> Matrix:
-    return (probes.astype(np.float32) @ vectors.T).astype(np.float64)
+def _products(factors: Matrix, vectors: Vectors) -> Matrix:
+    return (factors.astype(np.float32) @ vectors.T).astype(np.float64)
 
 
-def _choose(allowed: NDArray[np.bool_], scores: Sequence[Matrix]) -> Rows:
-    """Return the columns of the best of each score that those before it did not take."""
+def _choose(allowed: NDArray[np.bool_], scores: Sequence[Matrix]) -> RowNumbers:
+    """Return, for each model, the columns that are best by each score and not yet chosen by an earlier score."""
     models, size = allowed.shape
     counts = _TAKEN[: len(scores)]
     if size <= sum(counts):
@@ -286,91 +301,3 @@ def _choose(allowed: NDArray[np.bool_], scores: Sequence[Matrix]) -> Rows:
 
 def _log(values: Matrix) -> Matrix:
     return np.asarray(np.log(np.maximum(values, _FLOOR)))
-
-
-_NEIGHBOURS = 3000  # nearest words of a query, among which its candidates are
-_MOST_EXAMPLES = 100  # examples asked in the inner folds
-
-
-@dataclass(frozen=True)
-class TrainingQuestion:
-    """An example asked as if its answer were unknown: features of its candidates, shape (C, K), and which are right."""
-
-    features: NDArray[np.float32]
-    right: NDArray[np.bool_]
-
-
-class NestedQuestions:
-    """Training questions of the nested leave-one-out: what asks an example has seen neither it nor the fold's own pair.
-
-    Only the example itself is left out of what a fold sees, whatever the protocol of the folds: words that other pairs
-    share with it stay known, as they are when a user asks.
-
-    Parameters
-    ----------
-    vocabulary : Vocabulary
-    folds : Folds
-    rotation : str or Rotation
-        What finds the axis.
-    spelling : bool
-        Whether candidates are described by `SPELLING_FEATURES` too.
-
-    Attributes
-    ----------
-    relation : Relation
-        A model for each distinct mask of the examples. Leaving out f and then j is leaving out j and then f, so there
-        are about m² / 2 of them.
-    models : array of shape (F,)
-        The model of each fold itself.
-    of_fold : list of F lists of TrainingQuestion
-    """
-
-    def __init__(self, vocabulary: Vocabulary, folds: Folds, rotation: str | Rotation, *, spelling: bool) -> None:
-        examples, keep = folds.examples, folds.keep
-        own = Folds.leave_one_out(examples).keep
-        # chosen from what the fold sees, as `fit` on all other pairs chooses them
-        fold, example = np.nonzero(_spread(folds.pair_keep, _MOST_EXAMPLES))
-        masks = np.concatenate([keep, keep[fold] & own[example]])
-        able = _both_classes(masks)
-        distinct, place = np.unique(masks[able], axis=0, return_inverse=True)
-        models = np.full(len(masks), -1)
-        models[able] = place.ravel()
-        self.relation = Relation(vocabulary, examples, distinct, rotation, spelling=spelling)
-        self.models = models[: len(keep)]
-        inner = np.full((len(keep), len(examples)), -1)
-        inner[fold, example] = models[len(keep) :]
-        self.of_fold = self._ask(vocabulary, folds, inner)
-
-    def _ask(self, vocabulary: Vocabulary, folds: Folds, models: Rows) -> list[list[TrainingQuestion]]:
-        """Return the questions of each fold; `models` says which model asks which example, -1 where none does."""
-        examples = folds.examples
-        asked = np.flatnonzero((models >= 0).any(axis=0))
-        pairs = [examples.usable[place] for place in asked.tolist()]
-        near = find_nearest(vocabulary, Folds.whole(examples), examples.left[asked], pairs) if pairs else []
-        questions: list[list[TrainingQuestion]] = [[] for _ in models]
-        for number, (place, pair) in enumerate(zip(asked.tolist(), pairs, strict=True)):
-            able = np.flatnonzero(models[:, place] >= 0)
-            found = self.relation.describe(models[able, place], examples.left[place], pair, near[number])
-            right = np.isin(found.rows, pair.right)
-            for row, fold in enumerate(able.tolist()):
-                questions[fold].append(TrainingQuestion(found.features[row], right[row]))
-        return questions
-
-
-def find_nearest(vocabulary: Vocabulary, folds: Folds, queries: Matrix, pairs: Sequence[UsablePair]) -> list[Rows]:
-    """Return the nearest words of each query, from which its candidates come."""
-    near = search(vocabulary, [SimilarToB(vocabulary.space).train(folds, queries, pairs)], k=_NEIGHBOURS)[0].rows
-    return [rows[rows >= 0] for rows in near]
-
-
-def _both_classes(masks: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    m = masks.shape[1] // 2
-    return np.asarray(masks[:, :m].any(axis=1) & masks[:, m:].any(axis=1))
-
-
-def _spread(allowed: NDArray[np.bool_], most: int) -> NDArray[np.bool_]:
-    """Return up to so many of the places each row allows, evenly spread."""
-    taken = np.zeros_like(allowed)
-    for row, places in enumerate(map(np.flatnonzero, allowed)):
-        taken[row, places[spread_rows(len(places), most)]] = True
-    return taken

@@ -1,136 +1,33 @@
-"""IntRank: candidates ranked by a conditional logit."""
+"""IntRank: candidates ranked by weights that are learned from the examples."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from densray.analogy._candidates import FEATURES, Candidates, NestedQuestions, TrainingQuestion, find_nearest
-from densray.analogy._pairs import Folds, UsablePair
-from densray.analogy._products import Rows, Vocabulary
-from densray.analogy._search import Found, Scores, Trained, search
-from densray.analogy._solver import Solver, fold_questions
-from densray.analogy._solvers import IntCos
-from densray.analogy._spelling import SPELLING_FEATURES
+from densray.analogy._candidates import FEATURES, Candidates
+from densray.analogy._conditional_logit import fit_conditional_logit
+from densray.analogy._examples import Examples, Mask
+from densray.analogy._letters import SPELLING_FEATURES
+from densray.analogy._located import LocatedCategory, RowNumbers
+from densray.analogy._nested import NestedQuestions, TrainingQuestion, nearest_words
+from densray.analogy._products import UnitVectors
+from densray.analogy._scorer import Ranking, Scorer, Scores
+from densray.analogy._search import search
+from densray.analogy._set_solvers import IntCos
+from densray.analogy._solver import Solver
 from densray.errors import TaskError, suggest
 from densray.rotations import Rotation
 from densray.space import WordSpace
 
 Matrix = NDArray[np.float64]
 
-_STEPS = 100
-_TOLERANCE = 1e-8
-_TINY = 1e-300
-
-
-class _Sums(NamedTuple):
-    """Exponentials of the scores of each question, and the sum of the wrong ones."""
-
-    powers: Matrix
-    wrong: Matrix
-    loss: float
-
-
-def fit_conditional_logit(features: Matrix, right: NDArray[np.bool_], *, center: Matrix, precision: Matrix) -> Matrix:
-    """Return the weights, shape (K,).
-
-    Parameters
-    ----------
-    features : array of shape (S, C, K)
-        Features of the C candidates of each of S questions.
-    right : bool array of shape (S, C)
-        Questions without a right candidate teach nothing and are left out.
-    center, precision : arrays of shape (K,)
-        Mean and inverse variance of the Gaussian prior.
-
-    Notes
-    -----
-    Newton's method with halved steps. ``scipy.optimize.minimize(method="trust-exact")`` on the same loss takes twice
-    the time and ends 1e-7 away from the minimum.
-    """
-    taught = right.any(axis=1)
-    features, right = features[taught], right[taught]
-    weights = center.copy()
-    if len(features) == 0:
-        return weights
-    share = right / right.sum(axis=1, keepdims=True)
-    sums = _sums(features, right, share, weights, center, precision)
-    for _ in range(_STEPS):
-        gradient, hessian = _slopes(features, right, share, sums)
-        slope = gradient + precision * (weights - center)
-        step = np.asarray(np.linalg.solve(hessian + np.diag(precision), slope), dtype=np.float64)
-        weights, sums, moved = _descend(features, right, share, weights, step, sums, center, precision)
-        if moved < _TOLERANCE:
-            break
-    return weights
-
-
-def loss_curvature(features: Matrix, right: NDArray[np.bool_], weights: Matrix) -> Matrix:
-    """Return the Hessian of the loss without the prior, shape (K, K)."""
-    taught = right.any(axis=1)
-    features, right = features[taught], right[taught]
-    if len(features) == 0:
-        return np.zeros((len(weights), len(weights)))
-    share = right / right.sum(axis=1, keepdims=True)
-    sums = _sums(features, right, share, weights, weights, np.zeros_like(weights))
-    return _slopes(features, right, share, sums)[1]
-
-
-def _sums(
-    features: Matrix, right: NDArray[np.bool_], share: Matrix, weights: Matrix, center: Matrix, precision: Matrix
-) -> _Sums:
-    scores = features @ weights
-    highest = scores.max(axis=1, keepdims=True)
-    powers = np.exp(scores - highest)
-    wrong = np.where(right, 0.0, powers).sum(axis=1, keepdims=True)
-    losses = share * (np.log(np.maximum(powers + wrong, _TINY)) + highest - scores)
-    return _Sums(powers, wrong, float(losses.sum() + 0.5 * precision @ (weights - center) ** 2))
-
-
-def _slopes(features: Matrix, right: NDArray[np.bool_], share: Matrix, sums: _Sums) -> tuple[Matrix, Matrix]:
-    """Return gradient and Hessian of the loss without the prior."""
-    width = features.shape[2]
-    flat = features.reshape(-1, width)
-    total = np.maximum(sums.powers + sums.wrong, _TINY)
-    own = share * sums.powers / total
-    chance = np.where(right, own, sums.powers * (share / total).sum(axis=1, keepdims=True))
-    gradient = (chance - share).ravel() @ flat
-    # For a right c the mean feature over c and the wrong candidates; the Hessian is E[x xᵀ] less their products.
-    wrong_mean = np.einsum("sc,sck->sk", np.where(right, 0.0, sums.powers), features)
-    question, candidate = np.nonzero(right)
-    mean = wrong_mean[question] + sums.powers[question, candidate, None] * features[question, candidate]
-    mean /= total[question, candidate, None]
-    hessian = flat.T @ (flat * chance.reshape(-1, 1)) - (mean * share[question, candidate, None]).T @ mean
-    return gradient, hessian
-
-
-def _descend(
-    features: Matrix,
-    right: NDArray[np.bool_],
-    share: Matrix,
-    weights: Matrix,
-    step: Matrix,
-    sums: _Sums,
-    center: Matrix,
-    precision: Matrix,
-) -> tuple[Matrix, _Sums, float]:
-    """Return the weights after a step, halved until the loss falls, and how far they moved."""
-    length = 1.0
-    while length > 1e-8:
-        moved = weights - length * step
-        after = _sums(features, right, share, moved, center, precision)
-        if after.loss <= sums.loss + 1e-10:
-            return moved, after, float(np.abs(length * step).max())
-        length /= 2.0
-    return weights, sums, 0.0
-
-
 #: Mean and standard deviation of each weight over other relations: what is believed before any example is seen.
 #: ``scripts/learn_intrank_prior.py`` learned them, on `googlenews-26k`, from 16 categories of BATS and 5 of Google:
 #: every other one of those with at least 15 usable pairs. The other half, which figures are reported for, was not used.
+#: The first table was learned before words that rules of spelling make were candidates, which changes it little.
 _WITHOUT_SPELLING: Mapping[str, tuple[float, float]] = {
     "log IntCos": (0.998, 0.841),
     "unusual class score": (-0.413, 0.24),
@@ -150,31 +47,33 @@ _WITHOUT_SPELLING: Mapping[str, tuple[float, float]] = {
     "known answer of similar queries": (-1.27, 8.04),
 }
 _WITH_SPELLING: Mapping[str, tuple[float, float]] = {
-    "log IntCos": (0.844, 0.816),
-    "unusual class score": (-0.282, 0.222),
-    "unusual cosine to the query": (-1.37, 4.23),
-    "cosine to the predicted answer": (10.2, 4.14),
-    "cosine to the right words": (2.39, 3.61),
-    "cosine to the nearest right words": (-2.38, 3.09),
-    "cosine to the left words": (6.02, 4.03),
-    "cosine to the nearest left words": (-2.42, 4.03),
-    "mean agreement of offsets": (5.68, 6.87),
-    "best agreement of offsets": (1.45, 4.4),
-    "spread of the agreement of offsets": (25, 25.9),
-    "log frequency rank": (-0.455, 0.394),
-    "commonness": (-14, 10.9),
-    "known first answer": (-2.56, 1.97),
-    "known answer": (0.719, 1.47),
-    "known answer of similar queries": (0.807, 8.25),
-    "right words with the same last letter": (2.23, 1.47),
-    "right words with the same last 2 letters": (1.23, 1.91),
-    "right words with the same last 3 letters": (2.23, 2.38),
-    "right words with the same first 2 letters": (2.05, 3.59),
-    "right words with the same first 3 letters": (-4.47, 6.83),
-    "beginning shared with the query": (2.04, 2.53),
-    "ending shared with the query": (3.15, 2.74),
-    "unusual difference in length": (-0.244, 0.217),
-    "unusual share of common letters": (-5.05, 2.46),
+    "log IntCos": (0.778, 0.818),
+    "unusual class score": (-0.309, 0.224),
+    "unusual cosine to the query": (-1.05, 4.28),
+    "cosine to the predicted answer": (11.2, 4.21),
+    "cosine to the right words": (2.68, 3.7),
+    "cosine to the nearest right words": (-2.51, 3.12),
+    "cosine to the left words": (6.03, 4.06),
+    "cosine to the nearest left words": (-2.12, 4.06),
+    "mean agreement of offsets": (7, 6.98),
+    "best agreement of offsets": (1.17, 4.48),
+    "spread of the agreement of offsets": (24.8, 26.1),
+    "log frequency rank": (-0.447, 0.398),
+    "commonness": (-13.3, 11.1),
+    "known first answer": (-1.95, 1.95),
+    "known answer": (0.755, 1.46),
+    "known answer of similar queries": (1.42, 8.22),
+    "right words with the same last letter": (1.49, 1.48),
+    "right words with the same last 2 letters": (0.722, 1.94),
+    "right words with the same last 3 letters": (1.21, 2.38),
+    "right words with the same first 2 letters": (-0.705, 3.66),
+    "right words with the same first 3 letters": (-6.85, 6.65),
+    "beginning shared with the query": (0.339, 2.48),
+    "ending shared with the query": (1.65, 2.78),
+    "unusual difference in length": (-0.192, 0.216),
+    "unusual share of common letters": (-2.94, 2.32),
+    "examples whose rules make it": (9.29, 11.9),
+    "share of the best rule": (3.29, 7.42),
 }
 
 
@@ -192,7 +91,8 @@ class IntRank(Solver):
     and about 200 candidates for its query are described by `SPACE_FEATURES` (IntCos; how near a candidate is to the
     predicted answer, to the right and to the left words; how well its offset from the query agrees with those of the
     examples; frequency; whether it is an answer of other examples) and by `SPELLING_FEATURES` (endings and beginnings
-    of the right words, letters shared with the query). The weights that rank the known answers first then rank the
+    of the right words, letters shared with the query, and how many examples have a rule of spelling that makes the
+    candidate, as in `Spelling`). The weights that rank the known answers first then rank the
     candidates of the query. A Gaussian prior, learned once from other relations (`prior_of`), says what the weights
     are until the examples say otherwise.
 
@@ -201,7 +101,7 @@ class IntRank(Solver):
     space : WordSpace
         In order of frequency, as files of vectors are.
     rotation : str or Rotation, default="densray-unit"
-        What finds the axis.
+        The method that finds the axis.
     features : sequence of str, optional
         Names out of `FEATURES`; "log IntCos" is always used. All by default; with `SPACE_FEATURES`, which is
         ``make_solver("intrank-space", space)``, the letters of the words do not count.
@@ -236,70 +136,74 @@ class IntRank(Solver):
 
     @property
     def spelling(self) -> bool:
-        """Whether the letters of the words are looked at."""
+        """Whether the spelling of the words counts."""
         return any(name in SPELLING_FEATURES for name in self.features)
 
-    def train(self, folds: Folds, queries: Matrix, pairs: Sequence[UsablePair]) -> Trained:
-        """Return what ranks the candidates of each query."""
-        return _TrainedRanker(self, folds, queries, pairs)
+    def learn(self, examples: Examples, visible: Mask, asked: LocatedCategory) -> Scorer:
+        """Return the rankers; they learn when they are asked to rank the words."""
+        return _RankScorer(self, examples, visible, asked)
 
 
-class _TrainedRanker(Trained):
-    """The rankers of all folds; the words they see are found when they are asked."""
+class _RankScorer(Scorer):
+    """The rankers of all pairs asked: each has its own candidates and its own weights.
 
-    def __init__(self, solver: IntRank, folds: Folds, queries: Matrix, pairs: Sequence[UsablePair]) -> None:
-        super().__init__({"query": queries}, fold_questions(pairs))
-        self.solver, self.folds, self.queries, self.pairs = solver, folds, queries, pairs
+    Candidates and weights exist once `rank_words` was called.
+    """
+
+    def __init__(self, solver: IntRank, examples: Examples, visible: Mask, asked: LocatedCategory) -> None:
+        super().__init__(asked, {})
+        self.solver, self.examples, self.visible, self.asked = solver, examples, visible, asked
         self.used = [place for place, name in enumerate(FEATURES) if place == 0 or name in solver.features]
-        self.weights = np.zeros((len(pairs), len(self.used)))
+        self.weights: list[Matrix] = []
         self.candidates: list[Candidates] = []
 
-    def answer(self, vocabulary: Vocabulary, k: int) -> Found:
-        """Return the best candidates of each query."""
+    def rank_words(self, unit: UnitVectors, k: int) -> Ranking:
+        """Learn the weights of each pair asked, and rank its candidates."""
         rotation, spelling = self.solver.rotation, self.solver.spelling
-        nested = self.folds.remember(
-            f"nested {rotation!r} {spelling}",
-            lambda: NestedQuestions(vocabulary, self.folds, rotation, spelling=spelling),
+        nested = self.examples.once(
+            ("nested", repr(rotation), spelling, self.visible.tobytes()),
+            lambda: NestedQuestions(self.examples, self.visible, rotation, spelling=spelling),
         )
-        near = find_nearest(vocabulary, self.folds, self.queries, self.pairs)
-        for fold, pair in enumerate(self.pairs):
-            model = nested.models[fold : fold + 1]
-            self.candidates.append(nested.relation.describe(model, self.queries[fold], pair, near[fold]))
-            self.weights[fold] = self._learn(nested.of_fold[fold])
-        return self._found(vocabulary, k)
+        queries, near = self.examples.queries_of(self.asked), nearest_words(self.examples, self.asked)
+        for number, row in enumerate(self.asked.queries.tolist()):
+            model = nested.models[number : number + 1]
+            excluded = self.asked.excluded[number]
+            self.candidates.append(nested.relation.describe(model, queries[number], row, excluded, near[number]))
+            self.weights.append(self._learn_weights(nested.training[number]))
+        return self._ranking(unit, k)
 
-    def _learn(self, questions: Sequence[TrainingQuestion]) -> Matrix:
-        """Return the weights of one fold, for features as they are."""
+    def _learn_weights(self, training: Sequence[TrainingQuestion]) -> Matrix:
+        """Return the weights of one pair asked, for features as they are."""
         center, precision = prior_of([FEATURES[place] for place in self.used])
-        size = max((len(one.right) for one in questions), default=0)
-        whole = [one for one in questions if len(one.right) == size]  # in tiny vocabularies they may differ by a word
+        size = max((len(correct) for _, correct in training), default=0)
+        # in tiny vocabularies the numbers of candidates may differ by a word: use the questions with the most
+        whole = [(features, correct) for features, correct in training if len(correct) == size]
         if not whole:
             return center
-        features = np.stack([one.features[:, self.used] for one in whole]).astype(np.float64)
-        right = np.stack([one.right for one in whole])
-        return fit_conditional_logit(features, right, center=center, precision=precision)
+        features = np.stack([features[:, self.used] for features, _ in whole]).astype(np.float64)
+        correct = np.stack([correct for _, correct in whole])
+        return fit_conditional_logit(features, correct, center=center, precision=precision)
 
-    def _found(self, vocabulary: Vocabulary, k: int) -> Found:
-        questions = self.questions
-        rows = np.full((len(questions), k), -1, dtype=np.int64)
-        scores = np.full((len(questions), k), -np.inf)
-        plain = IntCos(vocabulary.space, rotation=self.solver.rotation)
-        after = search(vocabulary, [plain.train(self.folds, self.queries, self.pairs)])
-        ranks = np.zeros(len(questions), dtype=np.int64)
+    def _ranking(self, unit: UnitVectors, k: int) -> Ranking:
+        rows = np.full((len(self), k), -1, dtype=np.int64)
+        scores = np.full((len(self), k), -np.inf)
+        ranks = np.zeros(len(self), dtype=np.int64)
+        # words that are not candidates come after all candidates, in the order of IntCos
+        plain = IntCos(unit.space, rotation=self.solver.rotation).learn(self.examples, self.visible, self.asked)
+        plain_ranks = search(unit, [plain])[0].ranks
         for number, candidates in enumerate(self.candidates):
             values = candidates.features[0][:, self.used] @ self.weights[number]
             order = np.lexsort((candidates.rows[0], -values))
             best = order[:k]
             rows[number, : len(best)] = candidates.rows[0][best]
             scores[number, : len(best)] = values[best]
-            places = np.flatnonzero(np.isin(candidates.rows[0][order], questions.right[number]))
-            # words that are no candidates come after all that are
-            beyond = int(after[0].ranks[number])
+            places = np.flatnonzero(np.isin(candidates.rows[0][order], self.correct[number]))
+            beyond = int(plain_ranks[number])
             ranks[number] = places[0] + 1 if len(places) else (max(beyond, len(order) + 1) if beyond else 0)
-        return Found(rows, scores, ranks, {})
+        return Ranking(rows, scores, ranks, {})
 
-    def explain(self, vocabulary: Vocabulary, found: Found, rows: Rows) -> dict[str, Scores]:
-        """Return what each feature adds to the scores of some words; NaN for those that are no candidates."""
+    def explain(self, unit: UnitVectors, ranking: Ranking, rows: RowNumbers) -> dict[str, Scores]:
+        """Return what each feature adds to the scores of some words; NaN for words that are not candidates."""
         candidates = self.candidates[0]
         place = {row: number for number, row in enumerate(candidates.rows[0].tolist())}
         shares = np.full((len(rows), len(self.used)), np.nan)

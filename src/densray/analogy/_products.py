@@ -1,42 +1,45 @@
-"""The vectors that answers come from, and their products with probes, block by block.
+"""The unit vectors of a vocabulary, and their products with factors, block by block.
 
-Nothing of the size of the vocabulary is kept, except the products themselves where they are small. Given an array on a
-device, they are made there and stay there.
+A factor is a vector that every word is multiplied with: a query, an axis, an example. Nothing of the size of the
+vocabulary is kept, except the products themselves where they are small. The products of an array on a device are
+computed there and stay there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from densray._arrays import Array, array_on, blocks_of, is_foreign, move, namespace, to_host
 from densray._vocabulary import row_lengths, unit_rows
+from densray.analogy._located import RowNumbers
 from densray.errors import VectorError
 from densray.space import WordSpace
 
 Matrix = NDArray[np.float64]
-Rows = NDArray[np.int64]
-#: Products by the name of their probe: arrays of shape (probes, words), where the vectors lie.
+#: Products by the name of their factors: arrays of shape (factors, words), on the device of the vectors.
 Products = Mapping[str, Array]
-#: The lowest and the highest product of each probe.
+#: The lowest and the highest product of each factor over the vocabulary, by the name of the factors.
 Ranges = Mapping[str, tuple[Array, Array]]
 
 _BLOCK = 8_192
-_KEPT_BYTES = 128 * 2**20
-#: Products made at once, and kept, on a device: 1 GiB of float32.
+_CACHED_BYTES = 128 * 2**20
+#: Products computed at once, and cached, on a device: 1 GiB of float32.
 _DEVICE_PRODUCTS = 2**28
 
 
-class Vocabulary:
-    """The words of a space and their vectors, used at unit length.
+class UnitVectors:
+    """The vectors of all words of a space, used at unit length.
 
     Parameters
     ----------
     space : WordSpace
     vectors : array of shape (n_words, d), optional
-        In place of the space's own: a PyTorch or CuPy array, say, on whose device all products are then made.
+        Used in place of the space's own: for example a PyTorch or CuPy array, on whose device all products are then
+        computed.
     """
 
     def __init__(self, space: WordSpace, vectors: Array | None = None) -> None:
@@ -45,33 +48,33 @@ class Vocabulary:
         lengths = space.lengths if vectors is None else _checked_lengths(space, vectors)
         xp = namespace(self.vectors)
         one = xp.ones_like(lengths)
-        self.scale = xp.where(lengths > 0, one / xp.where(lengths > 0, lengths, one), 0.0 * one)
+        self.inverse_lengths = xp.where(lengths > 0, one / xp.where(lengths > 0, lengths, one), 0.0 * one)
 
     def __len__(self) -> int:
         return len(self.space)
 
-    def unit_rows(self, rows: Rows) -> Matrix:
+    def at(self, rows: RowNumbers) -> Matrix:
         """Return a few rows as unit vectors in float64, on the host."""
         return unit_rows(np.asarray(to_host(self.take(rows)), dtype=np.float64))
 
-    def take(self, rows: Rows) -> Array:
-        """Return a few rows, where the vectors lie."""
+    def take(self, rows: RowNumbers) -> Array:
+        """Return a few rows at their own length, on the device of the vectors."""
         if not is_foreign(self.vectors):
             return np.asarray(self.vectors[rows])
         return namespace(self.vectors).take(self.vectors, array_on(rows, self.vectors), axis=0)
 
-    def block_rows(self, probes: int) -> int:
-        """Return how many words to multiply with so many probes at once."""
-        return max(1, _DEVICE_PRODUCTS // max(probes, 1)) if is_foreign(self.vectors) else _BLOCK
+    def block_rows(self, factors: int) -> int:
+        """Return how many words to multiply with so many factors at once."""
+        return max(1, _DEVICE_PRODUCTS // max(factors, 1)) if is_foreign(self.vectors) else _BLOCK
 
-    def keeps(self, probes: int) -> bool:
-        """Return whether the products with so many probes are small enough to be kept."""
-        entries = probes * len(self)
-        return entries <= _DEVICE_PRODUCTS if is_foreign(self.vectors) else 4 * entries <= _KEPT_BYTES
+    def can_cache_products(self, factors: int) -> bool:
+        """Return whether the products with so many factors are small enough to be cached."""
+        entries = factors * len(self)
+        return entries <= _DEVICE_PRODUCTS if is_foreign(self.vectors) else 4 * entries <= _CACHED_BYTES
 
 
 def _checked_lengths(space: WordSpace, vectors: Array) -> Array:
-    """Return the lengths of vectors that are to stand for those of a space, once they are known to be able to."""
+    """Return the lengths of vectors given in place of those of a space, or raise if they cannot be used."""
     xp = namespace(vectors)
     if getattr(vectors, "ndim", 0) != 2 or vectors.shape[0] != len(space):
         raise VectorError(
@@ -94,68 +97,100 @@ def _checked_lengths(space: WordSpace, vectors: Array) -> Array:
     return lengths
 
 
+@dataclass(frozen=True)
+class ProductBlock:
+    """Some words of the vocabulary, and the products of the factors with their unit vectors.
+
+    Attributes
+    ----------
+    rows : int array
+        The rows of the words.
+    products : mapping
+    ranges : mapping
+        For the factors whose ranges were measured.
+    """
+
+    rows: RowNumbers
+    products: Products
+    ranges: Ranges
+
+
 class Blocks:
-    """The products of probes with the unit vectors of a vocabulary, one block of words after the other."""
+    """The vocabulary, one block of words after the other.
 
-    def __init__(self, vocabulary: Vocabulary, probes: Mapping[str, Matrix], *, keep: bool = True) -> None:
-        self.vocabulary = vocabulary
-        ends = np.cumsum([len(probe) for probe in probes.values()]).tolist()
-        self.slices = {
-            name: slice(end - len(probe), end) for (name, probe), end in zip(probes.items(), ends, strict=True)
+    Parameters
+    ----------
+    unit : UnitVectors
+    factors : mapping from a name to an array of shape (any, d)
+    cache : bool
+        Whether products are cached for the next pass, where they are small enough.
+    ranges : mapping, optional
+        The ranges of the factors, where they are known; `measure_ranges` finds them.
+    """
+
+    def __init__(
+        self, unit: UnitVectors, factors: Mapping[str, Matrix], *, cache: bool = True, ranges: Ranges | None = None
+    ) -> None:
+        self.unit = unit
+        self.ranges = ranges or {}
+        ends = np.cumsum([len(factor) for factor in factors.values()]).tolist()
+        self._slices = {
+            name: slice(end - len(factor), end) for (name, factor), end in zip(factors.items(), ends, strict=True)
         }
-        self.matrix = move(np.vstack(list(probes.values())), vocabulary.vectors)
-        self.size = vocabulary.block_rows(ends[-1])
-        self.kept: list[Array] | None = [] if keep and vocabulary.keeps(ends[-1]) else None
+        stacked = np.vstack([np.zeros((0, unit.vectors.shape[1])), *factors.values()])
+        self._factors = move(stacked, unit.vectors)
+        self._size = unit.block_rows(len(stacked))
+        self._cached: list[Array] | None = [] if cache and unit.can_cache_products(len(stacked)) else None
 
-    def _named(self, product: Array) -> Products:
-        return {name: product[part, :] for name, part in self.slices.items()}
+    def _block(self, rows: RowNumbers, product: Array) -> ProductBlock:
+        return ProductBlock(rows, {name: product[part, :] for name, part in self._slices.items()}, self.ranges)
 
-    def at(self, rows: Rows) -> Products:
-        """Return the products with a few rows."""
-        scale = self.vocabulary.scale
-        scale = namespace(scale).take(scale, array_on(rows, scale), axis=0)
-        return self._named(self.matrix @ (self.vocabulary.take(rows) * scale[:, None]).T)
+    def at(self, rows: RowNumbers) -> ProductBlock:
+        """Return a few words as a block."""
+        inverse = self.unit.inverse_lengths
+        inverse = namespace(inverse).take(inverse, array_on(rows, inverse), axis=0)
+        return self._block(rows, self._factors @ (self.unit.take(rows) * inverse[:, None]).T)
 
-    def __iter__(self) -> Iterator[tuple[int, Products]]:
-        vectors, scale = self.vocabulary.vectors, self.vocabulary.scale
-        for number, part in enumerate(blocks_of(len(self.vocabulary), self.size)):
-            if self.kept is not None and number < len(self.kept):
-                product = self.kept[number]
+    def __iter__(self) -> Iterator[ProductBlock]:
+        vectors, inverse = self.unit.vectors, self.unit.inverse_lengths
+        for number, part in enumerate(blocks_of(len(self.unit), self._size)):
+            if self._cached is not None and number < len(self._cached):
+                product = self._cached[number]
             else:
                 block = vectors[part, :]
-                product = self.matrix @ (block if is_foreign(block) else np.asarray(block)).T
-                product *= scale[part]
-                if self.kept is not None:
-                    self.kept.append(product)
-            yield part.start, self._named(product)
+                product = self._factors @ (block if is_foreign(block) else np.asarray(block)).T
+                product *= inverse[part]
+                if self._cached is not None:
+                    self._cached.append(product)
+            yield self._block(np.arange(part.start, part.start + product.shape[1]), product)
 
-    def ranges(self, names: Sequence[str]) -> dict[str, tuple[Array, Array]]:
-        """Return the lowest and highest product of each probe over the vocabulary."""
-        xp = namespace(self.matrix)
-        found: dict[str, tuple[Array, Array]] = {}
-        for _, products in self if names else ():
+    def measure_ranges(self, names: Sequence[str]) -> None:
+        """Find the lowest and highest product of these factors over the vocabulary, in one pass."""
+        xp = namespace(self._factors)
+        ranges: dict[str, tuple[Array, Array]] = {}
+        for block in self if names else ():
             for name in names:
-                low, high = xp.min(products[name], axis=1), xp.max(products[name], axis=1)
-                if name in found:
-                    low, high = xp.minimum(low, found[name][0]), xp.maximum(high, found[name][1])
-                found[name] = low, high
-        return found
+                low, high = xp.min(block.products[name], axis=1), xp.max(block.products[name], axis=1)
+                if name in ranges:
+                    low, high = xp.minimum(low, ranges[name][0]), xp.maximum(high, ranges[name][1])
+                ranges[name] = low, high
+        self.ranges = ranges
 
 
-def extremes(vocabulary: Vocabulary, axes: Matrix, basis: Matrix) -> tuple[Matrix, Matrix]:
+def coordinate_ranges(unit: UnitVectors, axes: Matrix, basis: Matrix) -> tuple[Matrix, Matrix]:
     """Return the lowest and highest coordinate of the vocabulary along axes given in an orthonormal basis."""
     low, high = np.full(len(axes), np.inf), np.full(len(axes), -np.inf)
-    xp, axes = namespace(vocabulary.vectors), move(axes, vocabulary.vectors)
-    for _, products in Blocks(vocabulary, {"basis": basis}, keep=False):
-        coordinates = axes @ products["basis"]
+    xp, axes = namespace(unit.vectors), move(axes, unit.vectors)
+    for block in Blocks(unit, {"basis": basis}, cache=False):
+        coordinates = axes @ block.products["basis"]
         np.minimum(low, to_host(xp.min(coordinates, axis=1)), out=low)
         np.maximum(high, to_host(xp.max(coordinates, axis=1)), out=high)
     return low, high
 
 
-def mean_direction(vocabulary: Vocabulary) -> Matrix:
+def mean_direction(unit: UnitVectors) -> Matrix:
     """Return the unit vector along the mean of the unit vectors of the vocabulary."""
-    total = np.zeros(vocabulary.vectors.shape[1])
-    for part in blocks_of(len(vocabulary), vocabulary.block_rows(1)):
-        total += to_host(vocabulary.scale[part] @ vocabulary.vectors[part, :])
+    total = np.zeros(unit.vectors.shape[1])
+    for part in blocks_of(len(unit), unit.block_rows(1)):
+        total += to_host(unit.inverse_lengths[part] @ unit.vectors[part, :])
     return total / max(float(np.linalg.norm(total)), 1e-12)

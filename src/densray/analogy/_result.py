@@ -1,157 +1,36 @@
-"""Results of the analogy benchmark, and tests between two of them."""
+"""The result of an evaluation: each question, each category, each group, the whole set."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binomtest, wilcoxon
 
 from densray.analogies import AnalogyCategory, AnalogyPair
-from densray.analogy._pairs import BenchmarkProtocol, SkippedPair
-from densray.errors import TaskError
-from densray.report import Column, Result, Table, show_number
-
-
-@dataclass(frozen=True)
-class PairedTest:
-    """Two solvers on the same pairs.
-
-    Attributes
-    ----------
-    gained, lost
-        Pairs that only the first, and only the second, gets right.
-    difference, low, high
-        Micro precision of the first less that of the second, with the 95% interval of a bootstrap over pairs.
-    p_value
-        McNemar's exact test: the chance of so uneven a split of the pairs they differ on, were both equally good.
-    """
-
-    pairs: int
-    gained: int
-    lost: int
-    difference: float
-    low: float
-    high: float
-    p_value: float
-
-
-def compare_paired(
-    first: AnalogyResult, second: AnalogyResult, *, n_resamples: int = 10_000, random_state: int = 0
-) -> PairedTest:
-    """Return how two results on the same set differ, pair by pair.
-
-    Where a pair was asked several times (methods of one example), the side with the larger share is taken for right.
-    """
-    ours, theirs = first.hits, second.hits
-    if first.analogies != second.analogies or len(ours) != len(theirs) or len(ours) == 0:
-        raise TaskError(
-            f"{len(ours)} pairs of '{first.analogies}' and {len(theirs)} of '{second.analogies}' cannot be paired. "
-            "Compare two results on the same set and space."
-        )
-    difference = ours - theirs
-    gained, lost = int(np.sum(difference > 0)), int(np.sum(difference < 0))
-    random = np.random.default_rng(random_state)
-    means = [float(random.choice(difference, size=len(difference)).mean()) for _ in range(n_resamples)]
-    low, high = np.quantile(means, [0.025, 0.975])
-    p_value = float(binomtest(gained, gained + lost).pvalue) if gained + lost else 1.0
-    return PairedTest(len(ours), gained, lost, float(difference.mean()), float(low), float(high), p_value)
-
-
-@dataclass(frozen=True)
-class CategoryTest:
-    """Two solvers on the same categories, each of which is one observation.
-
-    Pairs of one category succeed and fail together, so that tests over pairs (`PairedTest`) take a difference for surer
-    than it is.
-
-    Attributes
-    ----------
-    up, down
-        Categories in which the first, and the second, has the higher precision.
-    difference, low, high
-        Micro precision of the first less that of the second, with the 95% interval of a bootstrap over categories.
-    p_value
-        Wilcoxon's signed-rank test of the differences in precision; 1 where no category differs.
-    """
-
-    categories: int
-    pairs: int
-    up: int
-    down: int
-    difference: float
-    low: float
-    high: float
-    p_value: float
-
-
-def compare_categories(
-    first: AnalogyResult,
-    second: AnalogyResult,
-    *,
-    at_least: int = 2,
-    names: Collection[str] | None = None,
-    n_resamples: int = 10_000,
-    random_state: int = 0,
-) -> CategoryTest:
-    """Return how two results on the same set differ, category by category.
-
-    Parameters
-    ----------
-    first, second : AnalogyResult
-    at_least : int
-        Usable pairs a category needs to count.
-    names : collection of str, optional
-        The categories that count; all by default.
-    n_resamples, random_state : int
-        Of the bootstrap.
-    """
-    ours, theirs = (_counted(one, at_least, names) for one in (first, second))
-    sizes = [one.pairs for one in ours]
-    if first.analogies != second.analogies or sizes != [one.pairs for one in theirs] or not sizes:
-        raise TaskError(
-            f"{len(ours)} categories of '{first.analogies}' and {len(theirs)} of '{second.analogies}' cannot be "
-            "paired. Compare two results on the same set and space."
-        )
-    weights = np.array(sizes, dtype=float)
-    change = np.array(
-        [(one.precision or 0.0) - (other.precision or 0.0) for one, other in zip(ours, theirs, strict=True)]
-    )
-    random = np.random.default_rng(random_state)
-    drawn = random.integers(len(sizes), size=(n_resamples, len(sizes)))
-    low, high = np.quantile((change * weights)[drawn].sum(axis=1) / weights[drawn].sum(axis=1), [0.025, 0.975])
-    return CategoryTest(
-        len(sizes),
-        sum(sizes),
-        int(np.sum(change > 0)),
-        int(np.sum(change < 0)),
-        float(change @ weights / weights.sum()),
-        float(low),
-        float(high),
-        float(wilcoxon(change).pvalue) if change.any() else 1.0,
-    )
-
-
-def _counted(result: AnalogyResult, at_least: int, names: Collection[str] | None) -> list[CategoryResult]:
-    return [one for one in result.asked(at_least=at_least) if names is None or one.category in names]
+from densray.analogy._examples import BenchmarkProtocol
+from densray.analogy._located import SkippedPair
+from densray.report import Column, Provenance, Result, Table, show_number
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """One question and the words given for it.
+    """One question and the words a solver answers it with.
 
     Attributes
     ----------
     example
-        The pair that was the example, for methods that take one at a time; else None.
+        The only example pair, for methods that take one at a time; else None.
     words, scores
         The best answers, best first.
+    correct
+        Whether the best answer is correct.
     rank
-        Place of the best right answer; None where no right answer is in the vocabulary.
+        Rank of the best correct answer; None if no correct answer is in the vocabulary.
     """
 
     category: str
@@ -160,11 +39,11 @@ class Prediction:
     example: tuple[str, str] | None
     words: tuple[str, ...]
     scores: tuple[float, ...]
-    right: bool
+    correct: bool
     rank: int | None
 
     def examples_of(self, category: AnalogyCategory, *, protocol: BenchmarkProtocol = "user") -> list[AnalogyPair]:
-        """Return the pairs of its category it was asked with: the one example, or all that the protocol leaves."""
+        """Return the pairs that the solver learned from: the one example, or all that the protocol leaves."""
         if self.example is not None:
             return [AnalogyPair(self.example[0], (self.example[1],))]
         if protocol == "user":
@@ -175,24 +54,24 @@ class Prediction:
 
 @dataclass(frozen=True)
 class CategoryResult:
-    """One category: how much of it the space covers, how near its words are, how many queries came out right.
+    """One category: how much of it the space covers, how near its words are, how many queries were answered correctly.
 
     Attributes
     ----------
     pairs, pairs_total
         Pairs asked, and pairs in the set.
     precision
-        Share of queries whose best answer is right; None where fewer than two pairs could be asked.
+        Share of queries whose best answer is correct; None if no pair could be asked.
     precision_at_k
-        Share of queries with a right answer among the k best.
+        Share of queries with a correct answer among the k best.
     reciprocal_rank
-        Mean of one over the place of the best right answer.
+        Mean of one over the rank of the best correct answer.
     inter, intra_left, intra_right
         Mean cosine of the pairs, of the left words and of the right words among themselves (with themselves, too).
     skipped
         Pairs that could not be asked, with the reason.
     hits
-        For each pair asked, whether it came out right: the share of its questions, where there are several.
+        For each pair asked, 1 if it was answered correctly, else 0; the share of its questions if there are several.
     """
 
     category: str
@@ -212,7 +91,7 @@ class CategoryResult:
 
 @dataclass(frozen=True)
 class GroupResult:
-    """Several categories as one line: means over pairs."""
+    """The categories of one group as one line: means over pairs."""
 
     group: str
     pairs: int
@@ -223,20 +102,32 @@ class GroupResult:
     intra_left: float | None
     intra_right: float | None
 
+    @classmethod
+    def of_categories(cls, group: str, categories: Sequence[CategoryResult]) -> GroupResult:
+        """Return the line of the categories of one group."""
+        members = [one for one in categories if one.group == group]
+        measures = ("precision", "reciprocal_rank", "inter", "intra_left", "intra_right")
+        return cls(
+            group,
+            sum(one.pairs for one in members if one.precision is not None),
+            sum(one.pairs_total for one in members),
+            *(weighted_mean(members, attrgetter(measure)) for measure in measures),
+        )
+
 
 @dataclass(frozen=True)
 class AnalogyResult(Result):
-    """An analogy set solved by one method, pair by pair left out.
+    """How well one solver does on an analogy set, each pair left out while it is asked.
 
     Attributes
     ----------
     protocol
-        What was left out while a pair was asked: "user" or "paper", see `evaluate_analogies`.
+        What is left out while a pair is asked: "user" or "paper", see `evaluate_analogies`.
     micro, macro, macro_std
         Precision over pairs; mean and population standard deviation over categories. Categories with fewer than two
         usable pairs do not count.
     predictions
-        Every question with its answers, where they were asked for.
+        Every question with its answers, if requested.
     """
 
     title = "Analogies"
@@ -255,6 +146,40 @@ class AnalogyResult(Result):
     groups: tuple[GroupResult, ...]
     predictions: tuple[Prediction, ...] = field(default=(), repr=False)
 
+    @classmethod
+    def of_categories(
+        cls,
+        categories: Sequence[CategoryResult],
+        *,
+        solver: str,
+        space: str,
+        analogies: str,
+        protocol: BenchmarkProtocol,
+        k: int,
+        provenance: Provenance,
+        predictions: Sequence[Prediction] = (),
+    ) -> AnalogyResult:
+        """Return the result of a whole set from its categories: means over pairs, over categories and by group."""
+        precisions = [one.precision for one in categories if one.precision is not None]
+        asked = [one for one in categories if one.precision is not None]
+        groups = dict.fromkeys(one.group for one in categories if one.group)
+        return cls(
+            solver,
+            space,
+            analogies,
+            protocol,
+            k,
+            micro=weighted_mean(asked, attrgetter("precision")),
+            macro=float(np.mean(precisions)) if precisions else None,
+            macro_std=float(np.std(precisions)) if precisions else None,
+            precision_at_k=weighted_mean(asked, attrgetter("precision_at_k")),
+            reciprocal_rank=weighted_mean(asked, attrgetter("reciprocal_rank")),
+            categories=tuple(categories),
+            groups=tuple(GroupResult.of_categories(group, categories) for group in groups),
+            predictions=tuple(predictions),
+            provenance=provenance,
+        )
+
     def asked(self, *, at_least: int = 2) -> list[CategoryResult]:
         """Return the categories with at least so many usable pairs."""
         return [one for one in self.categories if one.precision is not None and one.pairs >= at_least]
@@ -267,12 +192,12 @@ class AnalogyResult(Result):
         return (math.nan if micro is None else micro), (math.nan if macro is None else macro)
 
     def misses(self) -> list[Prediction]:
-        """Return the questions whose first answer is wrong, where predictions were asked for."""
-        return [one for one in self.predictions if not one.right]
+        """Return the questions whose first answer is wrong, if predictions were requested."""
+        return [one for one in self.predictions if not one.correct]
 
     @property
     def hits(self) -> NDArray[np.float64]:
-        """Whether each pair asked came out right, category after category: what paired tests compare."""
+        """`CategoryResult.hits` of all categories in one array: what paired tests compare."""
         return np.concatenate([one.hits for one in self.categories] or [np.zeros(0)])
 
     def summary(self) -> dict[str, Any]:
@@ -314,13 +239,16 @@ class AnalogyResult(Result):
         for one in self.categories:
             for skipped in one.skipped:
                 reasons[skipped.reason] = reasons.get(skipped.reason, 0) + 1
-        told = "; ".join(f"{count} × {reason}" for reason, count in reasons.items())
-        means = "Inter: mean cosine of the pairs. IntraL, IntraR: of the left words, the right words among themselves."
-        return [*notes, *([f"Pairs left out: {told}."] if told else []), means]
+        listed = "; ".join(f"{count} × {reason}" for reason, count in reasons.items())
+        columns = (
+            "Inter: mean cosine of the pairs. IntraL, IntraR: of the left words, the right words among themselves."
+        )
+        return [*notes, *([f"Pairs left out: {listed}."] if listed else []), columns]
 
     def _coverage_notes(self) -> list[str]:
         """Say what the means leave out, where they leave out anything."""
-        asked, total = (sum(getattr(one, name) for one in self.categories) for name in ("pairs", "pairs_total"))
+        asked = sum(one.pairs for one in self.categories if one.precision is not None)
+        total = sum(one.pairs_total for one in self.categories)
         if asked == total:
             return []
         unasked = [one.category for one in self.categories if one.precision is None]
@@ -334,7 +262,7 @@ class AnalogyResult(Result):
 def weighted_mean(
     items: Sequence[Any], value: Callable[[Any], float | None], weight: Callable[[Any], float] = lambda one: one.pairs
 ) -> float | None:
-    """Return the mean of what is a number, by default over pairs; None where nothing is."""
+    """Return the mean of the values that are numbers, by default weighted by pairs; None if no value is."""
     pairs = [(number, weight(one)) for one in items if (number := value(one)) is not None]
     total = sum(weights for _, weights in pairs)
     return sum(number * weights for number, weights in pairs) / total if total else None

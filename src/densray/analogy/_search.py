@@ -1,78 +1,110 @@
-"""Searching the vocabulary for the best answers."""
+"""The search of the whole vocabulary for the best answers to the questions of a category."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._arrays import Array, assign, is_foreign, move, namespace, to_host
-from densray.analogy._products import Blocks, Products, Ranges, Rows, Vocabulary
+from densray._arrays import Array, array_on, assign, is_foreign, move, namespace, to_host
+from densray.analogy._located import RowNumbers
+from densray.analogy._products import Blocks, ProductBlock, UnitVectors
+from densray.analogy._scorer import Ranking, Scorer, Scores
 
-_GATHERED_PER_K = 4  # answers per question, in multiples of k, above which those gathered are thinned out
+_GATHERED_PER_K = 4  # answers per question, in multiples of k, above which the gathered ones are thinned out
 _MAXIMA = 16  # up to this k, k maxima one after the other are faster than sorting
 
 
-class Tally:
-    """The best words of each question of a solver, and the place of the best right answer."""
+def search(unit: UnitVectors, scorers: Sequence[Scorer], *, k: int = 10) -> list[Ranking]:
+    """Return the k best words for every question of each scorer."""
+    own = [scorer.rank_words(unit, k) for scorer in scorers]
+    others = [scorer for scorer, ranking in zip(scorers, own, strict=True) if ranking is None]
+    searched = iter(_search_together(unit, others, k))
+    return [next(searched) if ranking is None else ranking for ranking in own]
 
-    def __init__(self, trained: Trained, k: int, blocks: Blocks, ranges: Ranges) -> None:
-        self.trained = trained
-        self.ranges = ranges
-        k = min(k, len(blocks.vocabulary))
-        questions = trained.questions
-        best = _BestOnDevice if is_foreign(blocks.matrix) else _BestOnHost
-        self.best = best(len(questions), k)
-        self.barred = _by_row(questions.barred)
-        self.right = _by_row(questions.right)
-        self.target = self._score_right(blocks)
-        self.better = np.zeros(len(questions), dtype=np.int64)
 
-    def _score_right(self, blocks: Blocks) -> NDArray[np.floating]:
-        """Return the score of the best right answer of each question, +inf where it has none."""
-        target = np.full(len(self.trained.questions), -np.inf)
-        rows = np.unique(self.right[1])
+def _search_together(unit: UnitVectors, scorers: Sequence[Scorer], k: int) -> list[Ranking]:
+    """Return the rankings of several scorers in one pass over the vocabulary."""
+    if not scorers:
+        return []
+    blocks = Blocks(unit, {name: factor for scorer in scorers for name, factor in scorer.factors.items()})
+    blocks.measure_ranges(tuple(dict.fromkeys(name for scorer in scorers for name in scorer.ranged)))
+    tallies = [_Tally(scorer, k, blocks) for scorer in scorers]
+    for block in blocks:
+        for tally in tallies:
+            tally.add(block)
+    return [tally.ranking() for tally in tallies]
+
+
+class _Tally:
+    """The best words so far for each question of a scorer, and how many are better than the best correct answer."""
+
+    def __init__(self, scorer: Scorer, k: int, blocks: Blocks) -> None:
+        self.scorer = scorer
+        self.ranges = blocks.ranges
+        best = _BestOnDevice if is_foreign(blocks.unit.vectors) else _BestOnHost
+        self.best = best(len(scorer), min(k, len(blocks.unit)))
+        self.excluded = _by_row(scorer.excluded)
+        self.correct = _by_row(scorer.correct)
+        self.target, self.target_row = self._best_correct(blocks)
+        self.better = np.zeros(len(scorer), dtype=np.int64)
+
+    def _best_correct(self, blocks: Blocks) -> tuple[NDArray[np.float64], RowNumbers]:
+        """Return the score and the row of the best correct answer to each question; +inf and 0 if it has none."""
+        target = np.full(len(self.scorer), -np.inf)
+        target_row = np.zeros(len(self.scorer), dtype=np.int64)
+        questions, correct = self.correct
+        rows = np.unique(correct)
         if len(rows):
-            products = blocks.at(rows)
-            places = np.searchsorted(rows, self.right[1])
-            for chunk in self.trained.chunks():
-                scores = to_host(self.trained.parts(products, self.ranges, chunk)["score"])
-                inside = (self.right[0] >= chunk.start) & (self.right[0] < chunk.stop)
-                question = self.right[0][inside]
-                np.maximum.at(target, question, scores[question - chunk.start, places[inside]])
-        return np.where(np.isneginf(target), np.inf, target)
+            block = blocks.at(rows)
+            places = np.searchsorted(rows, correct)
+            for chunk in self.scorer.chunks():
+                scores = to_host(self.scorer.parts(block, chunk)["score"])
+                inside = (questions >= chunk.start) & (questions < chunk.stop)
+                question, row = questions[inside], correct[inside]
+                reached = scores[question - chunk.start, places[inside]]
+                np.maximum.at(target, question, reached)
+                best = reached == target[question]
+                target_row[question[best][::-1]] = row[best][::-1]  # rows ascend: the first row is written last
+        return np.where(np.isneginf(target), np.inf, target), target_row
 
-    def add(self, start: int, products: Products) -> None:
+    def add(self, block: ProductBlock) -> None:
         """Take in the words of a block."""
-        for chunk in self.trained.chunks():
-            scores = self.trained.parts(products, self.ranges, chunk)["score"]
+        start = int(block.rows[0])
+        for chunk in self.scorer.chunks():
+            scores = self.scorer.parts(block, chunk)["score"]
             xp = namespace(scores)
-            _bar(scores, self.barred, start, chunk)
+            _exclude(scores, self.excluded, start, chunk)
             self.best.add(scores, start, chunk)
-            _bar(scores, self.right, start, chunk)
-            beaten = scores > move(self.target[chunk], scores)[:, None]
+            _exclude(scores, self.correct, start, chunk)
+            target = move(self.target[chunk], scores)[:, None]
+            beaten = scores > target
+            if self.scorer.has_ties:
+                earlier = block.rows < self.target_row[chunk, None]
+                beaten = beaten | ((scores == target) & array_on(earlier, scores))
             self.better[chunk] += to_host(xp.count_nonzero(beaten, axis=1))
 
-    def found(self) -> Found:
+    def ranking(self) -> Ranking:
         """Return the best rows in order: by score, then by row."""
         rows, scores = self.best.listed()
         ranks = np.where(np.isposinf(self.target), 0, self.better + 1)
-        return Found(rows, scores, ranks, self.ranges)
+        return Ranking(rows, scores, ranks, self.ranges)
 
 
 class _BestOnHost:
-    """The k best words of each question: what reaches the k-th best score known so far is gathered, and thinned."""
+    """The k best words of each question: those at least as good as the k-th best so far are gathered."""
 
     def __init__(self, questions: int, k: int) -> None:
         self.k = k
-        self.floor = np.full(questions, -np.inf, dtype=np.float32)  # the k-th best score so far
-        self.gathered: list[tuple[Rows, Rows, Scores]] = []
+        self.floor: Scores = np.full(questions, -np.inf, dtype=np.float32)  # the k-th best score so far
+        self.gathered: list[tuple[RowNumbers, RowNumbers, Scores]] = []
 
     def add(self, scores: Scores, start: int, chunk: slice) -> None:
         """Keep what may be among the k best."""
         width = scores.shape[1]
+        if self.floor.dtype != scores.dtype:  # a floor of lower precision may lie above the k-th best score itself
+            self.floor = self.floor.astype(scores.dtype)
         if start == 0 and width > self.k:
             self.floor[chunk] = np.partition(scores, width - self.k, axis=1)[:, width - self.k]
         question, column = np.nonzero(scores >= self.floor[chunk, None])
@@ -80,7 +112,7 @@ class _BestOnHost:
         if sum(len(part[0]) for part in self.gathered) > _GATHERED_PER_K * self.k * len(self.floor):
             self._thin()
 
-    def _thin(self) -> tuple[Rows, Rows, Scores, Rows]:
+    def _thin(self) -> tuple[RowNumbers, RowNumbers, Scores, RowNumbers]:
         """Drop what is not among the k best so far; return the rest in order, and the place of each."""
         question, row, score = (np.concatenate(part) for part in zip(*self.gathered, strict=True))
         order = np.lexsort((row, -score, question))
@@ -93,7 +125,7 @@ class _BestOnHost:
         self.floor[question[last]] = score[last]
         return question, row, score, place
 
-    def listed(self) -> tuple[Rows, NDArray[np.float64]]:
+    def listed(self) -> tuple[RowNumbers, NDArray[np.float64]]:
         """Return rows and scores, best first."""
         question, row, score, place = self._thin()
         rows = np.full((len(self.floor), self.k), -1, dtype=np.int64)
@@ -105,11 +137,11 @@ class _BestOnHost:
 
 
 class _BestOnDevice:
-    """The k best words of each question: those of every block are found where it lies, and few are left to merge."""
+    """The k best words of each question: those of each block are found on its device, and only these are merged."""
 
     def __init__(self, questions: int, k: int) -> None:
         self.k = k
-        self.rows: list[list[Rows]] = [[] for _ in range(questions)]
+        self.rows: list[list[RowNumbers]] = [[] for _ in range(questions)]
         self.scores: list[list[Scores]] = [[] for _ in range(questions)]
 
     def add(self, scores: Scores, start: int, chunk: slice) -> None:
@@ -119,7 +151,7 @@ class _BestOnDevice:
             self.rows[question].append(columns[place] + start)
             self.scores[question].append(values[place])
 
-    def listed(self) -> tuple[Rows, NDArray[np.float64]]:
+    def listed(self) -> tuple[RowNumbers, NDArray[np.float64]]:
         """Return rows and scores, best first."""
         rows = np.stack([np.concatenate(parts) for parts in self.rows]).astype(np.int64)
         scores = np.stack([np.concatenate(parts) for parts in self.scores]).astype(np.float64)
@@ -144,7 +176,7 @@ def _highest(scores: Scores, k: int) -> tuple[Array, Array]:
     return xp.stack(columns, axis=1), xp.stack(values, axis=1)
 
 
-def _by_row(groups: Sequence[Sequence[int]]) -> tuple[Rows, Rows]:
+def _by_row(groups: Sequence[Sequence[int]]) -> tuple[RowNumbers, RowNumbers]:
     """Return questions and rows as two flat arrays, in order of the rows."""
     question = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
     row = np.array([row for group in groups for row in group], dtype=np.int64)
@@ -152,121 +184,10 @@ def _by_row(groups: Sequence[Sequence[int]]) -> tuple[Rows, Rows]:
     return question[order], row[order]
 
 
-def _bar(scores: Scores, places: tuple[Rows, Rows], start: int, chunk: slice) -> None:
+def _exclude(scores: Scores, places: tuple[RowNumbers, RowNumbers], start: int, chunk: slice) -> None:
     """Set the scores of these places to -inf, where they lie in the block and the chunk."""
     question, row = places
     first, last = np.searchsorted(row, [start, start + scores.shape[1]])
     question, row = question[first:last], row[first:last]
     inside = (question >= chunk.start) & (question < chunk.stop)
     assign(scores, question[inside] - chunk.start, row[inside] - start, -np.inf)
-
-
-#: One number for each question and word, on the device of the vectors.
-Scores = Array
-
-
-@dataclass(frozen=True)
-class Questions:
-    """What is asked: the fold of each question, the rows that are right and those that may not answer."""
-
-    fold: Rows
-    right: Sequence[Sequence[int]]
-    barred: Sequence[Sequence[int]]
-
-    def __len__(self) -> int:
-        return len(self.fold)
-
-
-#: Turns the products of a block of words into the scores of some questions, and the parts they are made of.
-Parts = Callable[[Products, Ranges, slice], dict[str, Scores]]
-
-
-class Trained:
-    """What a solver knows about a category: probes, and how their products with the vocabulary become scores.
-
-    Parameters
-    ----------
-    probes
-        Arrays of shape (any, d) by name; solvers that give the same name share the products.
-    questions
-        One or more for each fold.
-    score
-        Returns, for a block of words and a slice of the questions, their scores under "score", and the parts of them;
-        a subclass may override `parts` instead.
-    ranged
-        Probes of which the lowest and highest product over the vocabulary are needed.
-    shown
-        Probes of which `explain` shows the products, though no score is made of them.
-    """
-
-    def __init__(
-        self,
-        probes: Mapping[str, NDArray[np.float64]],
-        questions: Questions,
-        score: Parts | None = None,
-        *,
-        ranged: Sequence[str] = (),
-        shown: Mapping[str, NDArray[np.float64]] | None = None,
-    ) -> None:
-        self.probes = probes
-        self.questions = questions
-        self._score = score
-        self.ranged = tuple(ranged)
-        self.shown = shown or {}
-
-    def chunks(self) -> Iterator[slice]:
-        """Yield the questions to be scored together."""
-        yield slice(0, len(self.questions))
-
-    @property
-    def examples(self) -> list[tuple[str, str] | None]:
-        """The example behind each question, where there is one only."""
-        return [None] * len(self.questions)
-
-    def answer(self, vocabulary: Vocabulary, k: int) -> Found | None:
-        """Return the answers where the solver finds them its own way; None leaves them to the search."""
-        return None
-
-    def explain(self, vocabulary: Vocabulary, found: Found, rows: Rows) -> dict[str, Scores]:
-        """Return the parts of the scores of a few rows, for each question: arrays of shape (questions, rows)."""
-        products = Blocks(vocabulary, {**self.probes, **self.shown}).at(rows)
-        parts = self.parts(products, found.ranges, slice(0, len(self.questions)))
-        return {**parts, **{name: products[name] for name in self.shown}}
-
-    def parts(self, products: Products, ranges: Ranges, chunk: slice) -> dict[str, Scores]:
-        """Return the score of every word of a block for each question of the chunk, and the parts it is made of."""
-        if self._score is None:
-            raise NotImplementedError
-        return self._score(products, ranges, chunk)
-
-
-@dataclass(frozen=True)
-class Found:
-    """The best rows of each question, best first, their scores, and the place of the best right answer.
-
-    The rank is 0 where no right answer is in the vocabulary; rows are -1 where nothing was left to fill them.
-    """
-
-    rows: Rows
-    scores: NDArray[np.float64]
-    ranks: Rows
-    ranges: Ranges
-
-
-def search(vocabulary: Vocabulary, trained: Sequence[Trained], *, k: int = 10) -> list[Found]:
-    """Return the k best words of every question of each trained solver."""
-    own = [one.answer(vocabulary, k) for one in trained]
-    searched = iter(_search([one for one, found in zip(trained, own, strict=True) if found is None], vocabulary, k))
-    return [next(searched) if found is None else found for found in own]
-
-
-def _search(trained: Sequence[Trained], vocabulary: Vocabulary, k: int) -> list[Found]:
-    if not trained:
-        return []
-    blocks = Blocks(vocabulary, {name: probe for one in trained for name, probe in one.probes.items()})
-    ranges = blocks.ranges(tuple(dict.fromkeys(name for one in trained for name in one.ranged)))
-    tallies = [Tally(one, k, blocks, ranges) for one in trained]
-    for start, products in blocks:
-        for tally in tallies:
-            tally.add(start, products)
-    return [tally.found() for tally in tallies]

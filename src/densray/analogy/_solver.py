@@ -1,29 +1,28 @@
-"""What a solver is: it learns from pairs and answers queries."""
+"""The base of all solvers: a solver learns from example pairs and answers queries."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from densray._arrays import array_on, namespace
 from densray.analogies import AnalogyCategory, AnalogyPair, AnalogySet
-from densray.analogy._pairs import Examples, Folds, SkippedPair, UsablePair, case_matters, find_usable
-from densray.analogy._products import Blocks, Products, Ranges, Rows, Vocabulary
-from densray.analogy._search import Found, Questions, Scores, Trained, search
-from densray.errors import AnalogyError, TaskError, name_some
+from densray.analogy._examples import Examples, Mask, all_visible
+from densray.analogy._located import LocatedCategory, RowNumbers, SkippedPair, locate_categories
+from densray.analogy._products import UnitVectors
+from densray.analogy._scorer import Ranking, Scorer
+from densray.analogy._search import search
+from densray.errors import AnalogyError, Argument, TaskError, name_some
 from densray.space import WordSpace
 
-Matrix = NDArray[np.float64]
 Pairs = Iterable[tuple[str, str | Sequence[str]] | AnalogyPair] | AnalogyCategory
 
 
 @dataclass(frozen=True)
-class Answer:
-    """A word, its score, the parts the score is made of, and its place among all answers; the best has 1."""
+class RankedWord:
+    """A word as the answer to a query: its score, the parts the score is made of, and its rank (the best has 1)."""
 
     word: str
     score: float
@@ -34,13 +33,13 @@ class Answer:
 class Solver:
     """Base of all solvers of “a is to a' as b is to ?”, given example pairs.
 
-    A subclass says in `train` how folds and queries become probes and scores; asking one query is a single fold that
-    sees every example, the benchmark asks all folds of a category at once.
+    A subclass implements `learn`. The benchmark calls it for all questions of a category at once, each with its own
+    examples left out; `fit` and `predict` ask one question with all examples.
 
     Parameters
     ----------
     space : WordSpace
-        Where answers come from; vectors are used at unit length.
+        The vocabulary that answers come from; vectors are used at unit length.
 
     Attributes
     ----------
@@ -48,7 +47,7 @@ class Solver:
         Pairs that `fit` left out, with the reason.
     """
 
-    #: What the solver is called in results.
+    #: The name of the solver in results.
     name: str
 
     #: Whether the method takes one example at a time; the benchmark then asks each query once for every other pair.
@@ -57,15 +56,25 @@ class Solver:
     def __init__(self, space: WordSpace) -> None:
         self.space = space
         self.skipped: tuple[SkippedPair, ...] = ()
-        self._folds: Folds | None = None
+        self._examples: Examples | None = None
 
-    def train(self, folds: Folds, queries: Matrix, pairs: Sequence[UsablePair]) -> Trained:
-        """Return what is known about a category: one query (a unit vector) and one pair asked for each fold."""
+    def learn(self, examples: Examples, visible: Mask, asked: LocatedCategory) -> Scorer:
+        """Learn the relation once for each pair asked.
+
+        Parameters
+        ----------
+        examples : Examples
+            m pairs.
+        visible : bool array of shape (F, 2 m)
+            The example words that may be seen while each pair is asked.
+        asked : LocatedCategory
+            F pairs. Their answers are used to judge a ranking, never to learn.
+        """
         raise NotImplementedError
 
-    def train_together(self, folds: Folds, queries: Matrix, pairs: Sequence[UsablePair]) -> Trained:
-        """Return the same with all examples behind one question; only methods of one example differ."""
-        return self.train(folds, queries, pairs)
+    def learn_together(self, examples: Examples, visible: Mask, asked: LocatedCategory) -> Scorer:
+        """Learn with all examples behind one question; differs from `learn` only for methods of one example."""
+        return self.learn(examples, visible, asked)
 
     def fit(self, pairs: Pairs) -> Self:
         """Learn the relation from example pairs: a query and its answer each.
@@ -73,50 +82,77 @@ class Solver:
         Pairs with a word outside the vocabulary are left out; at least two must remain (one, where the method takes
         one example at a time).
         """
-        category = _as_category(pairs)
-        usable = find_usable(self.space, [category], any_case=not case_matters(AnalogySet([category])))[0]
+        analogies = AnalogySet([_as_category(pairs)])
+        category = locate_categories(self.space, analogies, any_case=analogies.is_lower_case)[0]
         needed = 1 if self.one_example_per_question else 2
-        if len(usable) < needed:
-            missing = self.space.absent(word for pair in usable.skipped for word in (pair.query, pair.answer))
+        if len(category) < needed:
+            missing = self.space.absent(word for pair in category.skipped for word in (pair.query, pair.answer))
             hint = f" (missing: {name_some(missing)})" if missing else ""
             raise AnalogyError(
-                f"{len(usable)} of {usable.total} pairs have both words in '{self.space.name}'{hint}; "
+                f"{len(category)} of {category.total} pairs have both words in '{self.space.name}'{hint}; "
                 f"at least {needed} are needed. Add pairs, or use a larger vocabulary."
             )
-        self.skipped = usable.skipped
-        self._folds = Folds.whole(Examples(Vocabulary(self.space), usable.pairs))
+        self.skipped = category.skipped
+        self._examples = Examples(UnitVectors(self.space), category)
         return self
 
-    def predict(self, query: str, k: int = 10) -> list[Answer]:
+    def predict(self, query: str, k: int = 10) -> list[RankedWord]:
         """Return the k best answers to a query, best first, with their scores and the parts of them."""
         if k < 1:
-            raise TaskError(f"k is {k}; it must be at least 1, the number of answers.")
-        trained, found = self._ask(query, (), k=k)
-        rows = found.rows[0][found.rows[0] >= 0]
+            raise TaskError(Argument("k"), f" is {k}; it must be at least 1, the number of answers.")
+        scorer, ranking = self._ask(query, (), k=k)
+        rows = ranking.rows[0][ranking.rows[0] >= 0]
         return [
-            replace(answer, score=float(score))
-            for answer, score in zip(self._answers(trained, found, rows), found.scores[0], strict=False)
+            replace(word, score=float(score))
+            for word, score in zip(self._explained(scorer, ranking, rows), ranking.scores[0], strict=False)
         ]
 
-    def explain(self, query: str, answer: str) -> Answer:
-        """Return a word as an answer to a query, wherever it stands: its place, its score and the parts of it."""
+    def explain(self, query: str, answer: str) -> RankedWord:
+        """Return any word as an answer to a query: its rank, its score and the parts of it."""
         row = int(self.space.locate([answer])[0])
         if row < 0:
             raise AnalogyError(f"'{answer}' is not among the {len(self.space):,} words of '{self.space.name}'.")
         if answer.lower() == query.lower():
-            raise AnalogyError(f"'{answer}' is the query itself, which is barred as an answer.")
-        trained, found = self._ask(query, (row,), k=1)
-        return replace(self._answers(trained, found, np.array([row]))[0], rank=int(found.ranks[0]))
+            raise AnalogyError(f"'{answer}' is the query itself, which may not answer.")
+        scorer, ranking = self._ask(query, (row,), k=1)
+        return replace(self._explained(scorer, ranking, np.array([row]))[0], rank=int(ranking.ranks[0]))
 
     def rank(self, query: str, answer: str) -> int:
-        """Return the place of a word among the answers to a query; the best has 1."""
+        """Return the rank of a word among the answers to a query; the best has 1."""
         return self.explain(query, answer).rank
 
-    def _answers(self, trained: Trained, found: Found, rows: Rows) -> list[Answer]:
-        parts = trained.explain(Vocabulary(self.space), found, rows)
+    def _ask(self, query: str, correct: tuple[int, ...], *, k: int) -> tuple[Scorer, Ranking]:
+        """Ask one query with all examples."""
+        examples = self._fitted_examples()
+        row = int(self.space.locate([query], any_case=True)[0])
+        if row < 0:
+            raise AnalogyError(
+                f"'{query}' is not among the {len(self.space):,} words of '{self.space.name}'. Ask for another word."
+            )
+        asked = LocatedCategory(
+            name="",
+            group="",
+            pairs=(AnalogyPair(query, ("",)),),
+            queries=np.array([row]),
+            answers=np.array([row]),
+            correct=(correct,),
+            excluded=(tuple(self.space.spellings(query)),),
+            total=1,
+            skipped=(),
+        )
+        scorer = self.learn_together(examples, all_visible(examples), asked)
+        return scorer, search(examples.unit, [scorer], k=k)[0]
+
+    def _fitted_examples(self) -> Examples:
+        if self._examples is None:
+            raise TaskError(f"{type(self).__name__} was asked before fit. Call fit(pairs) first.")
+        return self._examples
+
+    def _explained(self, scorer: Scorer, ranking: Ranking, rows: RowNumbers) -> list[RankedWord]:
+        parts = scorer.explain(self._fitted_examples().unit, ranking, rows)
         scores = parts.pop("score")
         return [
-            Answer(
+            RankedWord(
                 self.space.words[row],
                 float(scores[0, place]),
                 {name: float(values[0, place]) for name, values in parts.items()},
@@ -125,139 +161,9 @@ class Solver:
             for place, row in enumerate(rows.tolist())
         ]
 
-    def _ask(self, query: str, right: tuple[int, ...], *, k: int) -> tuple[Trained, Found]:
-        if self._folds is None:
-            raise TaskError(f"{type(self).__name__} was asked before fit. Call fit(pairs) first.")
-        row = int(self.space.locate([query], any_case=True)[0])
-        if row < 0:
-            raise AnalogyError(
-                f"'{query}' is not among the {len(self.space):,} words of '{self.space.name}'. Ask for another word."
-            )
-        barred = tuple(self.space.spellings(query))
-        pair = UsablePair(AnalogyPair(query, ("",)), row, row, right, barred, frozenset([query.lower()]))
-        vocabulary = Vocabulary(self.space)
-        trained = self.train_together(self._folds, vocabulary.unit_rows(np.array([row])), [pair])
-        return trained, search(vocabulary, [trained], k=k)[0]
-
-
-def fold_questions(pairs: Sequence[UsablePair]) -> Questions:
-    """Return one question for each fold, as a method of sets asks them: only the query itself is barred."""
-    return Questions(
-        np.arange(len(pairs)), right=[pair.right for pair in pairs], barred=[pair.barred for pair in pairs]
-    )
-
 
 def _as_category(pairs: Pairs) -> AnalogyCategory:
     if isinstance(pairs, AnalogyCategory):
         return pairs
     listed = [(pair.query, pair.answers) if isinstance(pair, AnalogyPair) else pair for pair in pairs]
     return AnalogySet.from_pairs(listed).categories[0]
-
-
-class ExampleSolver(Solver):
-    """Base of the solvers of “a is to a' as b is to ?” with one example (a, a').
-
-    In the benchmark every other pair is the example once, and a, a' and b are barred, as those methods were published;
-    the precision of a pair is the share of its questions answered right. A user who fits several pairs gets the mean
-    of the scores over them.
-    """
-
-    one_example_per_question = True
-
-    def combine(self, left: Scores, right: Scores, cosine: Scores, shifts: Matrix) -> Scores:
-        """Return scores from the cosines of the words with a, a' (a row for each example) and b (one row).
-
-        `shifts` holds, for each example, (a' - a)·b and \\|a' - a\\|.
-        """
-        raise NotImplementedError
-
-    def train(self, folds: Folds, queries: Matrix, pairs: Sequence[UsablePair]) -> Trained:
-        """Return a question for each fold and each example it may see."""
-        return TrainedOnExamples(self, folds, queries, pairs)
-
-    def train_together(self, folds: Folds, queries: Matrix, pairs: Sequence[UsablePair]) -> Trained:
-        """Return a question for each fold, scored by the mean over its examples."""
-        return TrainedTogether(self, folds, queries, pairs)
-
-
-class TrainedOnExamples(Trained):
-    """A question for each fold and example."""
-
-    def __init__(self, solver: ExampleSolver, folds: Folds, queries: Matrix, pairs: Sequence[UsablePair]) -> None:
-        self.solver = solver
-        examples = folds.examples
-        self.half = len(examples)
-        self.pairs = [(one.pair.query, one.pair.answer) for one in examples.usable]
-        self.fold, self.example = np.nonzero(folds.pair_keep)
-        difference = examples.right - examples.left
-        lengths = np.linalg.norm(difference, axis=1)
-        self.shifts = np.stack([queries @ difference.T, np.broadcast_to(lengths, (len(queries), self.half))])
-        super().__init__({"query": queries, "examples": examples.vectors}, self._questions(folds, pairs))
-
-    def _questions(self, folds: Folds, pairs: Sequence[UsablePair]) -> Questions:
-        rows = folds.examples.rows
-        barred = [
-            (*pairs[fold].barred, int(rows[example]), int(rows[example + self.half]))
-            for fold, example in zip(self.fold.tolist(), self.example.tolist(), strict=True)
-        ]
-        right = [
-            tuple(set(pairs[fold].right).difference(bars))
-            for fold, bars in zip(self.fold.tolist(), barred, strict=True)
-        ]
-        return Questions(self.fold, right, barred)
-
-    @property
-    def examples(self) -> list[tuple[str, str] | None]:
-        """The example behind each question."""
-        return [self.pairs[example] for example in self.example.tolist()]
-
-    def chunks(self) -> Iterator[slice]:
-        """Yield the questions of one fold after the other."""
-        ends = np.searchsorted(self.fold, np.arange(self.fold[-1] + 2) if len(self.fold) else [0])
-        for start, stop in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
-            if stop > start:
-                yield slice(start, stop)
-
-    def parts(self, products: Products, ranges: Ranges, chunk: slice) -> dict[str, Scores]:
-        fold = int(self.fold[chunk.start])
-        return self._combined(products, fold, self.example[chunk])
-
-    def _combined(self, products: Products, fold: int, example: NDArray[np.int64]) -> dict[str, Scores]:
-        known = products["examples"]
-        xp = namespace(known)
-        left, right = (xp.take(known, array_on(rows, known), axis=0) for rows in (example, example + self.half))
-        cosine = products["query"][fold : fold + 1, :]
-        score = self.solver.combine(left, right, cosine, self.shifts[:, fold, example])
-        return {"score": score, "cosine": xp.broadcast_to(cosine, score.shape)}
-
-
-class TrainedTogether(TrainedOnExamples):
-    """A question for each fold, scored by the mean over its examples."""
-
-    def _questions(self, folds: Folds, pairs: Sequence[UsablePair]) -> Questions:
-        seen = folds.pair_keep
-        rows = folds.examples.rows
-        barred = []
-        for pair, kept in zip(pairs, seen, strict=True):
-            shown = np.concatenate([rows[: self.half][kept], rows[self.half :][kept]])
-            barred.append((*pair.barred, *(shown.tolist() if kept.sum() == 1 else ())))
-        return Questions(np.arange(len(pairs)), [pair.right for pair in pairs], barred)
-
-    def chunks(self) -> Iterator[slice]:
-        """Yield one question after the other."""
-        for question in range(len(self.questions)):
-            yield slice(question, question + 1)
-
-    def parts(self, products: Products, ranges: Ranges, chunk: slice) -> dict[str, Scores]:
-        parts = self._combined(products, chunk.start, self.example[self.fold == chunk.start])
-        return {name: namespace(values).mean(values, axis=0, keepdims=True) for name, values in parts.items()}
-
-    def explain(self, vocabulary: Vocabulary, found: Found, rows: Rows) -> dict[str, Scores]:
-        """Return the parts of the scores of a few rows, and how near they are to the examples on average."""
-        known = Blocks(vocabulary, self.probes).at(rows)["examples"]
-        near = {
-            "cosine to the right words": known[self.example + self.half],
-            "cosine to the left words": known[self.example],
-        }
-        means = {name: values.mean(axis=0, keepdims=True) for name, values in near.items()}
-        return {**super().explain(vocabulary, found, rows), **means}

@@ -1,4 +1,4 @@
-"""How candidates are spelled, compared with the query and with the right words of the examples."""
+"""A baseline that sees no vectors: rules of spelling, learned from the examples and applied to the query."""
 
 from __future__ import annotations
 
@@ -7,98 +7,88 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from densray._arrays import move
+from densray.analogy._examples import Examples, Mask, visible_pairs
+from densray.analogy._letters import SpelledWords, shared_letters
+from densray.analogy._located import LocatedCategory
+from densray.analogy._products import ProductBlock, UnitVectors
+from densray.analogy._rules import count_votes, rules_of
+from densray.analogy._scorer import Scorer, Scores
+from densray.analogy._solver import Solver
+
 Matrix = NDArray[np.float64]
-Letters = NDArray[np.uint32]
 
-#: What the spelling of a candidate says; for one word and one query, averaged over the examples where they come in.
-SPELLING_FEATURES = (
-    "right words with the same last letter",
-    "right words with the same last 2 letters",
-    "right words with the same last 3 letters",
-    "right words with the same first 2 letters",
-    "right words with the same first 3 letters",
-    "beginning shared with the query",
-    "ending shared with the query",
-    "unusual difference in length",
-    "unusual share of common letters",
-)
-
-_LONGEST = 32  # letters compared from either end
-_ENDINGS, _BEGINNINGS = (1, 2, 3), (2, 3)
+_CLOSENESS = 1e-3  # weight of the closeness to the best form: it decides only where no rule does
 
 
-class ExampleSpellings:
-    """The spelling of m example pairs, in lower case.
+class Spelling(Solver):
+    """The answer is the word that rules of spelling make of the query; a baseline that never sees a vector.
+
+    Every example says how its query becomes its answer: which letters change at the start, at the end or inside the
+    word. These rules are applied to the query, and the score of a word is the share of the examples whose rules make
+    it. Where no rule makes a word of the vocabulary, words that resemble the form with the most votes come first. Upper
+    and lower case count as the same.
+
+    What this solver answers correctly needs spelling alone: compare other solvers with it on inflection and derivation.
 
     Parameters
     ----------
-    left, right : sequence of m str
+    space : WordSpace
+        Only its words are used.
+
+    Examples
+    --------
+    >>> from densray import load_space
+    >>> solver = Spelling(load_space("googlenews-26k")).fit([("walk", "walked"), ("jump", "jumped"), ("try", "tried")])
+    >>> solver.predict("carry", k=1)[0].word
+    'carried'
     """
 
-    def __init__(self, left: Sequence[str], right: Sequence[str]) -> None:
-        queries, answers = _Words(left), _Words(right)
-        self.answers = answers
-        self.growth = answers.lengths - queries.lengths
-        self.common = np.maximum(*_shared(queries, answers)) / queries.lengths
+    name = "spelling"
 
-    @staticmethod
-    def shared_letters(query: str, words: Sequence[str]) -> Matrix:
-        """Return how many letters each word shares with the query at the beginning or at the end: the larger count."""
-        return np.maximum(*_shared(_Words([query]), _Words(words)))
-
-    def describe(self, query: str, words: Sequence[str], seen: Matrix) -> list[Matrix]:
-        """Return `SPELLING_FEATURES` of some words as answers to a query: arrays of shape (B, words).
-
-        Parameters
-        ----------
-        query : str
-        words : sequence of str
-        seen : array of shape (B, m)
-            One where a model knows the example, else zero.
-        """
-        share = seen / np.maximum(seen.sum(axis=1, keepdims=True), 1.0)
-        asked, candidates = _Words([query]), _Words(words)
-        beginning, ending = (shared / asked.lengths for shared in _shared(asked, candidates))
-        growth = candidates.lengths - asked.lengths
-        whole = (len(seen), len(words))
-        return [
-            *(share @ _equal(self.answers.backward, candidates.backward, count) for count in _ENDINGS),
-            *(share @ _equal(self.answers.forward, candidates.forward, count) for count in _BEGINNINGS),
-            np.broadcast_to(beginning, whole),
-            np.broadcast_to(ending, whole),
-            np.abs(growth - (share @ self.growth)[:, None]),
-            np.abs(np.maximum(beginning, ending) - (share @ self.common)[:, None]),
+    def learn(self, examples: Examples, visible: Mask, asked: LocatedCategory) -> Scorer:
+        """Apply the rules of the examples each question may see to its query."""
+        words = [word.lower() for word in examples.words]
+        m = len(examples)
+        rules = [rules_of(query, answer) for query, answer in zip(words[:m], words[m:], strict=True)]
+        queries = [self.space.words[row].lower() for row in asked.queries.tolist()]
+        forms = [
+            count_votes([rules[place] for place in np.flatnonzero(seen).tolist()], query)
+            for seen, query in zip(visible_pairs(visible), queries, strict=True)
         ]
+        return _SpellingScorer(examples.unit, asked, queries, forms)
 
 
-class _Words:
-    """The letters of words in lower case, from the first and from the last, as numbers; 0 after the end."""
+class _SpellingScorer(Scorer):
+    """The votes for each word, and its closeness to the form with the most votes."""
 
-    def __init__(self, words: Sequence[str]) -> None:
-        lower = [word.lower() for word in words]
-        self.lengths = np.maximum(np.array([len(word) for word in lower], dtype=np.float64), 1.0)
-        self.forward = _letters(lower)
-        self.backward = _letters([word[::-1] for word in lower])
+    has_ties = True
+
+    def __init__(
+        self, unit: UnitVectors, asked: LocatedCategory, queries: Sequence[str], forms: Sequence[dict[str, float]]
+    ) -> None:
+        super().__init__(asked, {})
+        self.unit = unit
+        self.votes = [
+            {row: share for form, share in each.items() for row in unit.space.spellings(form)} for each in forms
+        ]
+        best = [max(each, key=each.__getitem__, default=query) for each, query in zip(forms, queries, strict=True)]
+        self.best = [SpelledWords([form]) for form in best]
+
+    def parts(self, block: ProductBlock, questions: slice) -> dict[str, Scores]:
+        words = SpelledWords([self.unit.space.words[row] for row in block.rows.tolist()])
+        votes = np.zeros((questions.stop - questions.start, len(block.rows)))
+        closeness = np.zeros_like(votes)
+        for line, question in enumerate(range(questions.start, questions.stop)):
+            for row, share in self.votes[question].items():
+                votes[line, block.rows == row] = share
+            closeness[line] = _closeness(self.best[question], words)
+        parts = {"score": votes + _CLOSENESS * closeness, "votes": votes, "letters of the best form": closeness}
+        return {name: move(values, self.unit.vectors) for name, values in parts.items()}
 
 
-def _letters(words: Sequence[str]) -> Letters:
-    # NumPy keeps strings of a fixed length as four bytes per letter.
-    return np.array(words, dtype=f"U{_LONGEST}").view(np.uint32).reshape(len(words), _LONGEST)
-
-
-def _shared(first: _Words, second: _Words) -> tuple[Matrix, Matrix]:
-    """Return how many letters the words share at the beginning and at the end."""
-    return _run(first.forward, second.forward), _run(first.backward, second.backward)
-
-
-def _run(first: Letters, second: Letters) -> Matrix:
-    same = (first == second) & (first > 0)
-    return np.asarray(np.logical_and.accumulate(same, axis=1).sum(axis=1), dtype=np.float64)
-
-
-def _equal(first: Letters, second: Letters, count: int) -> Matrix:
-    """Return whether the first so many letters are the same, for every pair of words: shape (first, second)."""
-    same = np.ones((len(first), len(second)), dtype=bool)
-    for letter in range(count):
-        same &= first[:, letter, None] == second[:, letter]
-    return same.astype(np.float64)
+def _closeness(form: SpelledWords, words: SpelledWords) -> Matrix:
+    """Return the share of letters that words have in common with a form, counted from both ends: 1 for the form."""
+    beginning, ending = shared_letters(form, words)
+    shortest, longest = np.minimum(form.lengths, words.lengths), np.maximum(form.lengths, words.lengths)
+    return np.asarray(np.minimum(beginning + ending, shortest) / longest)

@@ -1,4 +1,4 @@
-"""Methods side by side on one lexicon, on words held out."""
+"""Methods side by side on held-out words of one lexicon."""
 
 from __future__ import annotations
 
@@ -6,27 +6,33 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import combinations, pairwise
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._threads import Progress, part_of, run_in_thread
-from densray.alignment import Alignment, GroupProposal
+from densray._threads import run_in_thread
+from densray.axes._axis import Axis
+from densray.axes._diagnosis import inputs_of
 from densray.axes._evidence import degrees_between
+from densray.axes._induction import Induction, rank_words
 from densray.axes._lexicon_evaluation import check_methods
-from densray.axes._model import AxisModel
-from densray.axes._options import DEFAULTS, find_seeds, fit_rotation
-from densray.axes._protocol import HeldOutTau, measure_tau
-from densray.axes._resampling import count_folds, held_out_scores, stratified_folds
-from densray.axes._scoring import Induction, score_vocabulary
+from densray.axes._options import DEFAULTS
+from densray.axes._protocol import HeldOutTau, measure_tau, say_ceiling
+from densray.axes._tasks import find_rows
 from densray.axes._views import AxisChange, axis_change, standardized
 from densray.errors import DensRayError, TaskError, suggest
+from densray.folds import count_folds, draw_folds
+from densray.groups import GroupProposal, WordForms
 from densray.lexicon import Groups, Lexicon
-from densray.report import Column, Input, Provenance, Result, Table, best_cells
+from densray.progress import Progress, part_of
+from densray.report import Column, Provenance, Result, Table, best_cells, show_estimate
 from densray.rotations import METHODS
+from densray.rows import Rows
 from densray.space import WordSpace
+from densray.statistics import HELD_OUT_INFLATION
 
 #: Every method that is not another one's second name, the slow ones last.
 COMPARABLE = tuple(
@@ -41,103 +47,114 @@ QUICK_METHODS = ("ridge", "mean-difference", "densray", "logistic", "densray-uni
 _RESAMPLES = 500
 
 
-@dataclass(frozen=True, kw_only=True)
-class MethodTrial(HeldOutTau):
-    """One method on one concept: its axis, how it orders seeds that it has not seen, and the vocabulary in its order.
-
-    Attributes
-    ----------
-    total_seconds : float
-        Time of everything: the fit on all seeds, those without each fold, the interval.
-    split : bool
-        Whether scores were split at their median, for a method of two classes.
-    axis : array of shape (d,)
-    ranking : Induction
-        The vocabulary along the axis.
-    """
-
-    total_seconds: float = field(compare=False, metadata={"report": False})
-    split: bool
-    axis: NDArray[np.float64] = field(repr=False, compare=False, metadata={"report": False})
-    ranking: Induction = field(repr=False, compare=False, metadata={"report": False})
-
-
 @dataclass(frozen=True)
-class FailedTrial:
-    """A method that found no axis, why, and the time it took."""
+class FailedMethod:
+    """A method that found no axis, with the reason."""
 
     method: str
     problem: str
     total_seconds: float = field(default=0.0, compare=False, metadata={"report": False})
 
 
+@dataclass(frozen=True, kw_only=True)
+class MethodTrial(HeldOutTau):
+    """One method on one concept: its axis, and how well it orders seeds that it was not fitted on.
+
+    Attributes
+    ----------
+    auc, auc_low, auc_high : float
+        Held-out AUC with its 95% interval, as :func:`densray.axes.diagnose` gives it.
+    total_seconds : float
+        Time of the fit on all seeds, of the cross-validation and of the interval.
+    split : bool
+        Whether scores were split at their median, for a two-class method.
+    axis : Axis
+    """
+
+    auc: float
+    auc_low: float
+    auc_high: float
+    total_seconds: float = field(compare=False, metadata={"report": False})
+    split: bool
+    axis: Axis = field(repr=False, compare=False, metadata={"report": False})
+
+    @cached_property
+    def ranking(self) -> Induction:
+        """The vocabulary in its order along the axis."""
+        return rank_words(self.axis, self.axis.known_rows.background)
+
+
 def try_method(
-    space: WordSpace,
-    seeds: Alignment,
+    rows: Rows,
     method: str,
     *,
     folds: int = 10,
     random_state: int = 0,
-    scale: str | None = None,
+    standardize: bool = False,
     progress: Progress | None = None,
-) -> MethodTrial | FailedTrial:
-    """Return one method on the seeds of a concept; what goes wrong with a known method is returned, not raised.
+) -> MethodTrial | FailedMethod:
+    """Cross-validate one method on labelled rows. If a known method fails, the error is returned, not raised.
 
     Parameters
     ----------
-    space : WordSpace
-    seeds : Alignment
+    rows : Rows
     method : str
     folds : int, default=10
-        Of the cross-validation; fewer where the seeds are few.
+        Number of cross-validation folds. Fewer are used if there are few rows.
     random_state : int, default=0
         Draws the folds and the resamples of the interval.
-    scale : {None, "columns"}
-        Whether axes are found in columns divided by their standard deviations.
+    standardize : bool, default=False
+        Whether columns are standardised.
     progress : callable, optional
         Called with the folds done and their number.
     """
     check_methods([method])
-    numbers = stratified_folds(seeds, count_folds(seeds, folds), np.random.default_rng(random_state))
-    return run_in_thread(lambda: _try_method(space, seeds, method, numbers, random_state, scale, progress))
+    # the folds are those of the scores, the same for all methods; too few rows are an error, whatever the method
+    numbers = draw_folds(rows, folds, random_state)
+    return run_in_thread(lambda: _try_method(rows, method, folds, numbers, random_state, standardize, progress))
 
 
 def _try_method(
-    space: WordSpace,
-    seeds: Alignment,
+    rows: Rows,
     method: str,
-    folds: NDArray[np.int64],
+    folds: int,
+    numbers: NDArray[np.int64],
     random_state: int,
-    scale: str | None,
+    standardize: bool,
     progress: Progress | None,
-) -> MethodTrial | FailedTrial:
-    split = METHODS[method].classes_only and not seeds.is_binary
-    learned = replace(seeds, y=seeds.sides) if split else seeds
+) -> MethodTrial | FailedMethod:
+    split = METHODS[method].classes_only and not rows.is_binary
+    options = DEFAULTS.changed(folds=folds, random_state=random_state, standardize=standardize)
     start = time.perf_counter()
     try:
-        rotation = fit_rotation(method, learned, scale=scale)
+        axis = Axis.fit(rows.binarized() if split else rows, method, options=options)
         seconds = time.perf_counter() - start
-        scores = held_out_scores(rotation, learned, folds, progress=progress)[:, 0]
-        measured = measure_tau(
-            seeds.values, scores, n_resamples=_RESAMPLES, random_state=random_state, groups=seeds.groups
+        axis.folds = numbers
+        axis.agreements(1, progress=progress)
+        agreement = axis.agreement
+        figures = measure_tau(
+            rows.targets,
+            axis.held_out,
+            n_resamples=_RESAMPLES,
+            random_state=random_state,
+            inflation=HELD_OUT_INFLATION,
+            groups=rows.groups,
         )
     except DensRayError as error:
-        return FailedTrial(method, str(error), time.perf_counter() - start)
-    total, axis = time.perf_counter() - start, rotation.components_[0]
-    ranking = score_vocabulary(space, AxisModel(axis), method=method, seeds=seeds)
-    return MethodTrial(
-        method=method, seconds=seconds, total_seconds=total, split=split, axis=axis, ranking=ranking, **measured
-    )
+        return FailedMethod(method, str(error), time.perf_counter() - start)
+    total = time.perf_counter() - start
+    figures |= dict(zip(("auc", "auc_low", "auc_high"), (agreement.auc, *agreement.auc_interval), strict=True))
+    return MethodTrial(method=method, seconds=seconds, total_seconds=total, split=split, axis=axis, **figures)
 
 
-def found_trials(trials: Sequence[MethodTrial | FailedTrial]) -> tuple[MethodTrial, ...]:
+def found_trials(trials: Sequence[MethodTrial | FailedMethod]) -> tuple[MethodTrial, ...]:
     """Return the trials that gave an axis, the highest τ first."""
     worked = (trial for trial in trials if isinstance(trial, MethodTrial))
     return tuple(sorted(worked, key=lambda trial: -trial.tau))
 
 
-def trial_rows(trials: Sequence[MethodTrial | FailedTrial]) -> list[dict[str, Any]]:
-    """Return one row per trial: τ with its interval, by how much it is behind the best, seconds, remarks."""
+def trial_rows(trials: Sequence[MethodTrial | FailedMethod]) -> list[dict[str, Any]]:
+    """Return one row per trial: AUC and τ with intervals, by how much τ is behind the best, seconds, remarks."""
     best = found_trials(trials)[:1]
     return [
         _row(trial, best[0]) if isinstance(trial, MethodTrial) else {"method": trial.method, "remark": trial.problem}
@@ -145,8 +162,59 @@ def trial_rows(trials: Sequence[MethodTrial | FailedTrial]) -> list[dict[str, An
     ]
 
 
+def method_verdict(trials: Sequence[MethodTrial | FailedMethod]) -> str:
+    """Return which method to use, which one ranks held-out words best, and whether its lead is beyond chance.
+
+    A lead is beyond chance where the 95% interval of the paired difference of τ lies above 0. Methods within chance of
+    the best are equals; the recommended one is preferred among them.
+    """
+    worked = found_trials(trials)
+    if not worked:
+        return "No method found an axis: see the remarks."
+    best, others = worked[0], worked[1:]
+    figure = _best_figure(worked)
+    if best.auc_low <= 0.5:
+        subject = (
+            f"No method ({best.method} is the best) clearly ranks" if others else f"{best.method} does not clearly rank"
+        )
+        return f"{subject} held-out words better than chance ({figure}): check the seeds, or add more."
+    if not others:
+        return f"{best.method} ranks held-out words with {figure}: add a second method to compare."
+    return f"Use {_advised(best, others, figure)}."
+
+
+def _advised(best: MethodTrial, others: Sequence[MethodTrial], figure: str) -> str:
+    """Return the method to use, and why."""
+    level = [trial.method for trial in others if best.ahead_of(trial)[1] <= 0]
+    usual = METHODS["auto"].stands_for
+    advised = f"{usual}, the default" if usual in (best.method, *level) else best.method
+    if all(trial.tau == best.tau for trial in others):
+        methods = "both methods" if len(others) == 1 else f"all {len(others) + 1} methods"
+        return f"{advised}: {methods} rank held-out words equally well ({figure})"
+    if usual in level:
+        return f"{advised}: {best.method} ranks held-out words best ({figure}), but its lead over {usual} may be chance"
+    if level:
+        rivals = "every other method" if len(level) == len(others) > 1 else _listed(level)
+        return f"{advised}: it ranks held-out words best ({figure}), but its lead over {rivals} may be chance"
+    rivals = others[0].method if len(others) == 1 else "every other method"
+    return f"{advised}: it ranks held-out words best ({figure}), and its lead over {rivals} is beyond chance"
+
+
+def _best_figure(worked: Sequence[MethodTrial]) -> str:
+    """Return the AUC of the best trial with its interval, or its τ where another trial has the higher AUC."""
+    best = worked[0]
+    if best.auc == max(trial.auc for trial in worked):
+        return f"AUC {show_estimate(best.auc, best.auc_low, best.auc_high)}"
+    return f"τ {show_estimate(best.tau, best.tau_low, best.tau_high)}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
 def _row(trial: MethodTrial, best: MethodTrial) -> dict[str, Any]:
-    row = {key: getattr(trial, key) for key in ("method", "tau", "tau_low", "tau_high", "seconds")}
+    shown = ("method", "auc", "auc_low", "auc_high", "tau", "tau_low", "tau_high", "seconds")
+    row = {key: getattr(trial, key) for key in shown}
     row |= dict(zip(("behind", "behind_low", "behind_high"), best.ahead_of(trial), strict=True))
     return {**row, "remark": "learned scores split at their median" if trial.split else ""}
 
@@ -159,16 +227,16 @@ class MethodComparison(Result):
     ----------
     lexicon : str
     n_seeds : int
-    trials : tuple of MethodTrial and FailedTrial
+    trials : tuple of MethodTrial and FailedMethod
         In the order they were tried.
     angles : list of dict
-        `first`, `second` and the `degrees` between their axes, for every two methods that worked, both ways round and
-        with themselves.
+        `first`, `second` and the `degrees` between their axes, for all pairs of methods that worked (both orders, and
+        each method with itself).
     disagreements : list of dict
-        The words of the vocabulary whose place depends most on the method: `word`, `spread` (standard deviation over
-        methods of the percentile) and the rank each method gives it.
+        The words whose rank depends most on the method: `word`, `spread` (standard deviation of the percentile over
+        methods) and the rank by each method.
     n_groups : int or None
-        Groups that were held out whole; None where every seed stood alone.
+        Number of groups; None if every seed is its own group.
     proposal : GroupProposal or None
         Seeds that should be held out together and were not.
     """
@@ -177,16 +245,21 @@ class MethodComparison(Result):
 
     lexicon: str
     n_seeds: int
-    trials: tuple[MethodTrial | FailedTrial, ...]
+    trials: tuple[MethodTrial | FailedMethod, ...]
     angles: list[dict[str, Any]]
     disagreements: list[dict[str, Any]]
     n_groups: int | None = None
     proposal: GroupProposal | None = None
+    forms: WordForms | None = None
 
     @property
     def found(self) -> tuple[MethodTrial, ...]:
         """The trials that gave an axis, the highest τ first."""
         return found_trials(self.trials)
+
+    def text(self) -> str:
+        """Return the verdict on the methods, as :func:`method_verdict` gives it."""
+        return method_verdict(self.trials)
 
     def trial(self, method: str) -> MethodTrial:
         """Return the trial of a method that worked."""
@@ -196,14 +269,15 @@ class MethodComparison(Result):
         return names[method]
 
     def between(self, first: str, second: str, *, n_words: int = 10) -> AxisChange:
-        """Return how two methods differ; words that rose stand higher by the second."""
+        """Return the change of the order from the first method to the second."""
         one, other = self.trial(first), self.trial(second)
-        return axis_change(one.ranking, other.ranking, (one.axis, other.axis), n_words=n_words)
+        return axis_change(one.ranking, other.ranking, n_words=n_words)
 
     def agreement(self, first: str, second: str, *, n_words: int = 1000, n_apart: int = 20) -> list[dict[str, Any]]:
-        """Return words with their standardised scores by two methods: what `agreement_scatter` draws.
+        """Return words with their standardised scores by two methods, as `agreement_scatter` plots them.
 
-        The first `n_words` of the vocabulary, usually the most frequent, and the `n_apart` furthest apart either way.
+        These are the first `n_words` of the vocabulary, usually the most frequent ones, and the `n_apart` words with
+        the largest differences in each direction.
         """
         scores = [standardized(self.trial(method).ranking.scores.score) for method in (first, second)]
         order = np.argsort(scores[1] - scores[0], kind="stable")
@@ -213,16 +287,17 @@ class MethodComparison(Result):
         return [{"word": words[row], "first": float(scores[0][row]), "second": float(scores[1][row])} for row in shown]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row per method: τ with its interval, by how much it is behind the best, seconds, remarks."""
+        """Return one row per method: AUC and τ with intervals, by how much τ is behind the best, seconds, remarks."""
         return trial_rows(self.trials)
 
     def tables(self) -> list[Table]:
         """Return the methods, the angles between them, and the words they disagree on."""
         rows, names = self.rows(), [trial.method for trial in self.found]
         numbers = {
+            "auc": "AUC",
+            "auc_low": "low",
+            "auc_high": "high",
             "tau": "τ",
-            "tau_low": "low",
-            "tau_high": "high",
             "behind": "behind the best",
             "behind_low": "at least",
             "behind_high": "at most",
@@ -231,13 +306,15 @@ class MethodComparison(Result):
         columns += [Column("seconds", decimals=2), Column("remark", "")]
         units, alone = ("seeds", "it") if self.n_groups is None else (f"{self.n_groups:,} groups", "its group")
         notes = [
-            f"τ over {self.n_seeds:,} seeds, each scored by an axis found without {alone}; "
-            "the same folds for all methods.",
-            f"Intervals (95%) are bootstraps over {units}, paired for the difference: "
+            f"AUC and τ over {self.n_seeds:,} seeds, each scored by an axis found without {alone}; "
+            "the same folds for all methods. Intervals (95%) of the AUC are those of diagnose.",
+            *(say_ceiling(trial.tau_ceiling) for trial in self.found[:1]),
+            f"Behind the best in τ, with the 95% interval of a paired bootstrap over {units}: "
             "at least above 0 is beyond chance.",
-            *([] if self.proposal is None else [self.proposal.line]),
+            *(each.line for each in (self.forms, self.proposal) if each is not None),
         ]
-        found = [Table(f"{self.lexicon}: held-out τ", columns, rows, notes, best_cells(rows, ["tau"], within="column"))]
+        best = best_cells(rows, ["auc", "tau"], within="column")
+        found = [Table(f"{self.lexicon}: held-out AUC and τ", columns, rows, notes, best)]
         if len(names) < 2:
             return found
         degrees = {(row["first"], row["second"]): row["degrees"] for row in self.angles}
@@ -255,14 +332,14 @@ def compare_methods(
     folds: int = 10,
     random_state: int = 0,
     n_words: int = 20,
-    scale: str | None = None,
-    groups: Groups = None,
+    standardize: bool = False,
+    groups: Groups = "forms",
     progress: Progress | None = None,
 ) -> MethodComparison:
-    """Return how methods do on one concept: held-out τ, angles between their axes, words they disagree on.
+    """Compare methods on one concept: held-out τ, angles between their axes, words they disagree on.
 
-    A method that fails says why in its row; the others go on. Methods for two classes learn scores split at their
-    median, as in the paper, and are measured on the scores.
+    If a method fails, its row gives the reason, and the comparison continues. If the labels are scores, methods for two
+    classes are trained on scores split at the median, as in the paper, and tested on the original scores.
 
     Parameters
     ----------
@@ -270,16 +347,16 @@ def compare_methods(
     lexicon : Lexicon
         The seeds.
     methods : sequence of str
-        Names of methods; :data:`densray.axes.COMPARABLE` has all.
+        Names of methods; :data:`densray.axes.COMPARABLE` lists all.
     folds : int, default=10
-        Of the cross-validation, the same for all methods; fewer where the seeds are few.
+        Number of cross-validation folds, the same for all methods; fewer are used if there are few seeds.
     random_state : int, default=0
-        Draws the folds and the resamples of the intervals.
+        Random seed for the folds and the resamples of the intervals.
     n_words : int, default=20
-        How many words are named that the methods disagree on.
-    scale : {None, "columns"}
-        Whether axes are found in columns divided by their standard deviations.
-    groups : mapping, sequence or "proposed", optional
+        How many disputed words to list.
+    standardize : bool, default=False
+        Whether to divide columns by their standard deviations before fitting.
+    groups : mapping, sequence, "forms", "proposed" or None, default="forms"
         Which seeds are held out together, as for :func:`densray.axes.diagnose`.
     progress : callable, optional
         Called with the folds done and their number, over all methods.
@@ -294,46 +371,37 @@ def compare_methods(
     """
     started = Provenance.begin(seed=random_state)
     chosen = check_methods(methods)
-    seeds = find_seeds(space, lexicon, DEFAULTS.changed(groups=groups))
-    n_folds = count_folds(seeds, folds)
+    rows = find_rows(space, lexicon, DEFAULTS.changed(groups=groups))
+    n_folds = count_folds(rows, folds)
     steps = [n_folds * place for place in range(len(chosen) + 1)]
     trials = [
-        try_method(space, seeds, method, folds=folds, random_state=random_state, scale=scale,
+        try_method(rows, method, folds=folds, random_state=random_state, standardize=standardize,
                    progress=part_of(progress, start, stop, steps[-1]))
         for method, (start, stop) in zip(chosen, pairwise(steps), strict=True)
     ]  # fmt: skip
-    found = compare_trials(space, lexicon, seeds, trials, random_state=random_state, n_words=n_words)
-    whole = started.finish()
-    return replace(found, provenance=replace(found.provenance, started=whole.started, seconds=whole.seconds))
+    comparison = compare_trials(rows, trials, random_state=random_state, n_words=n_words)
+    return replace(comparison, provenance=comparison.provenance.since(started))
 
 
 def compare_trials(
-    space: WordSpace,
-    lexicon: Lexicon,
-    seeds: Alignment,
-    trials: Sequence[MethodTrial | FailedTrial],
-    *,
-    random_state: int = 0,
-    n_words: int = 20,
+    rows: Rows, trials: Sequence[MethodTrial | FailedMethod], *, random_state: int = 0, n_words: int = 20
 ) -> MethodComparison:
-    """Return trials of one concept beside each other; its seconds are those of the trials.
+    """Return a comparison of trials of one concept. Its time is that of the trials.
 
     Parameters
     ----------
-    space : WordSpace
-    lexicon : Lexicon
-    seeds : Alignment
-        Those of the lexicon in the space.
-    trials : sequence of MethodTrial and FailedTrial
-        What :func:`densray.axes.try_method` returned, for the same folds.
+    rows : Rows
+        The labelled words of a space.
+    trials : sequence of MethodTrial and FailedMethod
+        Results of :func:`densray.axes.try_method` on these rows.
     random_state : int, default=0
         The seed they were made with.
     n_words : int, default=20
-        How many words are named that the methods disagree on.
+        How many of the words that methods disagree on to list.
     """
     started = Provenance.begin(seed=random_state)
-    found = found_trials(trials)
-    axes = {trial.method: trial.axis for trial in found}
+    worked = found_trials(trials)
+    axes = {trial.method: trial.axis.direction for trial in worked}
     degrees = {frozenset(pair): float(degrees_between(axes[pair[0]], axes[pair[1]])) for pair in combinations(axes, 2)}
     angles = [
         {"first": one, "second": other, "degrees": degrees.get(frozenset((one, other)), 0.0)}
@@ -341,22 +409,22 @@ def compare_trials(
         for other in axes
     ]
     provenance = started.finish(
-        inputs=[Input.of("space", space), Input.of("lexicon", lexicon)],
-        used=seeds.n_words,
-        missing=seeds.missing,
-        set_aside=seeds.set_aside,
+        inputs=inputs_of(rows),
+        used=len(rows),
+        missing=rows.missing,
+        set_aside=rows.set_aside,
         method=", ".join(trial.method for trial in trials),
     )
     provenance = replace(provenance, seconds=sum(trial.total_seconds for trial in trials))
-    words = _disagreements(found, n_words)
     return MethodComparison(
-        lexicon.name,
-        seeds.n_words,
+        rows.concept,
+        len(rows),
         tuple(trials),
         angles,
-        words,
-        None if seeds.groups is None else len(seeds.members),
-        seeds.proposal,
+        _disagreements(worked, n_words),
+        None if rows.groups is None else rows.n_groups,
+        rows.proposal,
+        rows.forms,
         provenance=provenance,
     )
 

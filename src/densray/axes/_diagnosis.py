@@ -1,168 +1,75 @@
-"""The diagnosis of an axis, and the verdict drawn from it."""
+"""The diagnosis of an axis: all statistics about it, and their tables."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from densray.alignment import GroupProposal
-from densray.axes._evidence import OUTLYING_LENGTH, NearMiss, OutlyingRow, PairConsistency, VocabularySpread
-from densray.axes._model import AxisModel
-from densray.axes._permutation import PermutationTest
-from densray.axes._resampling import SeedAngle
-from densray.errors import shorten
-from densray.metrics import Interval
-from densray.report import Column, Result, Table, show_count, show_estimate, show_number, show_p, show_share
-from densray.rotations import DensRay, Rotation
+from densray.axes._citation import cite_axis
+from densray.axes._evidence import (
+    OUTLYING_LENGTH,
+    NearMiss,
+    OutlyingRow,
+    PairConsistency,
+    VocabularySpread,
+    degrees_between,
+    eigenvalues_of,
+    near_misses,
+    outlying_rows,
+    pair_consistency,
+)
+from densray.axes._people import FEW_SEEDS, advise_ratings
+from densray.axes._suspects import SuspectLabels, find_suspects
+from densray.axes._verdict import AUC_MARKS, Verdict, show_reliability
+from densray.errors import TaskError, one_line, shorten
+from densray.groups import GroupProposal, WordForms
+from densray.metrics import Interval, tau_ceiling
+from densray.progress import Progress, parts_of
+from densray.report import (
+    P_MARKS,
+    Citation,
+    Column,
+    Input,
+    Provenance,
+    Result,
+    Table,
+    show_count,
+    show_estimate,
+    show_number,
+    show_share,
+)
+from densray.rotations import DensRay, PairDirection
+from densray.rows import Rows
+from densray.space import WordSpace
+from densray.statistics import (
+    PermutationTest,
+    SeedAngle,
+    axes_without_each,
+    is_closed_form,
+    is_linear_in_labels,
+    keeps_closed_form,
+)
+from densray.statistics._jackknife import MOST_REFITS
+from densray.statistics._permutation import FOLDS_REFIT, PERMUTATIONS_REFIT, SAMPLED_ROWS
 
-#: From worst to best.
-GRADES = ("none", "weak", "fair", "good")
+if TYPE_CHECKING:
+    from densray.axes._axis import Axis
 
-SIGNIFICANT_P = 0.05
-GOOD_SHARE, FAIR_SHARE = 0.8, 0.7
-
-
-#: More seeds than so many times those there are is no advice: other words are needed.
-MOST_TIMES = 10.0
-#: So few seeds that they cannot say whether more would do.
-FEW_SEEDS = 20
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """The grade of an axis, what limits it, all figures in a line, and a sentence with what to do.
-
-    Attributes
-    ----------
-    grade : str
-        "good", "fair", "weak" or "none".
-    limits : tuple of str
-        Why it is no better.
-    line : str
-        The grade with its figures.
-    sentence : str
-        The grade in plain words, with advice: what terminal, reports and explorer show first.
-    """
-
-    grade: str
-    limits: tuple[str, ...]
-    line: str
-    sentence: str = ""
-
-
-def judge(
-    *,
-    auc: float,
-    auc_low: float,
-    auc_high: float,
-    p_value: float | None,
-    reliability: float,
-    seed_angle: float,
-    n_high: int,
-    n_low: int,
-    contradicting: Sequence[str] = (),
-) -> Verdict:
-    """Return the verdict on an axis from its held-out AUC, permutation p, reliability and seed angle (degrees).
-
-    Where no permutation test was made (``p_value=None``) the other two answers decide, and the line says so. The advice
-    comes from the number of seeds of either side and from those that score on the wrong side when left out.
-
-    >>> seeds = {"n_high": 7, "n_low": 7, "seed_angle": 12.3, "p_value": 0.004}
-    >>> judge(auc=0.91, auc_low=0.88, auc_high=0.93, reliability=0.9, **seeds).line
-    'Trust: good: held-out AUC 0.91 [0.88, 0.93], permutation p = 0.004, reliability 0.90, seed angle 12°.'
-    >>> judge(auc=0.95, auc_low=0.88, auc_high=1.0, reliability=0.6, contradicting=["correct"], **seeds).sentence
-    'Trust: weak: 14 seeds; other seeds would keep 60% of the differences between words; add about 10 more; “correct” \
-pulls the other way.'
-    """
-    turned = auc_high < 0.5
-    chance = (
-        "unseen words lie on the wrong side, as where the lists were made alike by erasing what they differ in"
-        if turned
-        else "shuffled labels do as well"
-    )
-    marks = {
-        chance: "none" if p_value is not None and p_value > SIGNIFICANT_P else "good",
-        (
-            f"it may order no more than {show_number(100 * auc_low, 0)} of 100 pairs of unseen words correctly"
-            if auc_low > 0.5
-            else "it may order unseen words no better than chance"
-        ): _grade(auc_low),
-        f"other seeds would keep {show_share(reliability)} of the differences between words": _grade(reliability),
-    }
-    grade = min(marks.values(), key=GRADES.index)
-    limits = tuple(reason for reason, mark in marks.items() if mark == grade and grade != GRADES[-1])
-    test = "no permutation test" if p_value is None else f"permutation {show_p(p_value)}"
-    figures = (
-        f"held-out AUC {show_estimate(auc, auc_low, auc_high, 2)}, {test}, "
-        f"reliability {show_number(reliability, 2)}, seed angle {show_number(seed_angle, 0)}°"
-    )
-    why = f" ({'; '.join(limits)})" if limits else ""
-    said = [f"{n_high + n_low:,} seeds", *limits]
-    if grade == GRADES[-1]:
-        said.append(f"it orders {show_number(100 * auc, 0)} of 100 pairs of unseen words correctly")
-    elif not turned:  # no words to add, and none to blame
-        wanted = GOOD_SHARE if grade == "fair" else FAIR_SHARE
-        times = seeds_wanted(auc, auc_low, reliability, wanted) if grade != "none" else None
-        said += [_say_more(n_high, n_low, times), *_say_contradictions(contradicting)]
-    return Verdict(grade, limits, f"Trust: {grade}{why}: {figures}.", f"Trust: {grade}: {'; '.join(said)}.")
-
-
-def seeds_wanted(auc: float, auc_low: float, reliability: float, wanted: float) -> float | None:
-    r"""Return how many times the seeds there are would bring both figures to a share; None where no number would.
-
-    The error variance of scores falls with the number of seeds, so that k times as many have the reliability
-    :math:`r_k = k r / (1 + (k - 1) r)` (Spearman 1910, Brown 1910). The same error is part of the spread of either
-    class, so that the distance of their means, in standard deviations, grows with :math:`\sqrt{r_k / r}`, and with it
-    :math:`\Phi^{-1}` of the AUC; the interval of the AUC narrows with :math:`\sqrt{k}`.
-
-    >>> seeds_wanted(0.95, 0.9, 0.5, 0.8)
-    4.0
-    >>> seeds_wanted(0.55, 0.3, 0.9, 0.8) is None
-    True
-    """
-    from scipy.special import ndtr, ndtri
-
-    if reliability <= 0.0:
-        return None
-    times = np.linspace(1.0, MOST_TIMES, 181)
-    reliabilities = times * reliability / (1.0 + (times - 1.0) * reliability)
-    risen = ndtr(ndtri(min(auc, 0.999)) * np.sqrt(reliabilities / reliability))
-    enough = (reliabilities >= wanted - 1e-9) & (risen - (auc - auc_low) / np.sqrt(times) >= wanted)
-    return float(times[np.argmax(enough)]) if enough.any() else None
-
-
-def _say_more(n_high: int, n_low: int, times: float | None) -> str:
-    """Return how many seeds to add, and at which end where one has less than half of the other."""
-    n_seeds = n_high + n_low
-    if times is None and n_seeds >= FEW_SEEDS:
-        return "more words like them would not do: choose words that differ in nothing else"
-    more = FEW_SEEDS - n_seeds if times is None else n_seeds * (times - 1.0)
-    step = 10 if more < 100 else 100
-    fewer = "high" if 2 * n_high < n_low else "low" if 2 * n_low < n_high else None
-    where = f", first at the {fewer} end" if fewer else ""
-    return f"add about {max(math.ceil(more / step), 1) * step:,} more{where}"
-
-
-def _say_contradictions(words: Sequence[str]) -> list[str]:
-    if not words:
-        return []
-    if len(words) <= 2:
-        verb = "pulls" if len(words) == 1 else "pull"
-        return [f"{' and '.join(f'“{word}”' for word in words)} {verb} the other way"]
-    return [f"{len(words):,} seeds pull the other way, “{words[0]}” most clearly"]
-
-
-def _grade(value: float) -> str:
-    return "good" if value >= GOOD_SHARE else "fair" if value >= FAIR_SHARE else "weak"
+#: What no figure of a diagnosis says; docs/people.md has the evidence.
+_ABOUT_LISTS = "The verdict is about the word lists. Whether people would agree is another question: rate some words."
+#: Axes whose held-out agreement is measured, where each is cheap.
+MEASURED_AXES = 3
+#: Up to this many seeds, the rows of a fold may not span several axes.
+ROWS_THAT_MAY_NOT_SPAN = 100
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Held-out agreement of one axis with the labels; the interval is that of 95%, over seeds."""
+    """Held-out agreement of one axis with the labels, with a 95% interval over seeds."""
 
     axis: int
     auc: float
@@ -179,44 +86,57 @@ class Diagnosis(Result):
     verdict : Verdict
     method, lexicon : str
     n_seeds, n_high, n_low : int
-        Alignment found; those of the higher class, or above the median score.
+        Number of seeds in all, of the higher class (or above the median score), and of the lower.
     labels : str
         "classes" or "scores".
     folds : int
     axes : list of Agreement
         Held-out agreement of the leading axes; the first is the concept.
     tau_interval : Interval
-        Of the first axis, 95%.
+        95% interval of τ of the first axis.
+    tau_ceiling : float
+        The τ of a perfect order: below 1 if some labels are equal.
     n_signal_axes : int
-        Leading axes whose AUC is above 0.5 beyond its interval.
+        Number of leading axes whose 95% interval of the AUC lies above 0.5.
     permutation : PermutationTest
     seed_angle : SeedAngle
     vocabulary : VocabularySpread
     eigenvalues : list of float or None
-        The ten largest, for methods that have them.
+        The ten largest eigenvalues, for methods that have them.
     eigenvalue_gap : float or None
-        What the first eigenvalue is ahead of the second, as a share of it.
+        Difference between the first and the second eigenvalue, relative to the first.
     pairs : PairConsistency or None
     influence : str
-        How the axes without each seed were found.
+        How the leave-one-out axes were computed.
     seeds : list of dict
         Each seed with its label, held-out score (a coordinate on the axis, as `induce` gives it), the probability of
-        its own side (`agreement`) and the angle its removal turns the axis (`influence`, degrees); the most
-        influential first.
+        its own side (`agreement`) and the angle by which the axis turns when it is left out (`influence`, degrees). The
+        most influential seed comes first.
     contradictions : list of dict
-        The seeds that score on the wrong side when left out, the clearest first.
+        The seeds that score on the wrong side when they are left out, the clearest first.
     coverage : float
         The share of the lexicon that is in the space.
     near_misses : list of NearMiss
-        Words missing, and what the space has instead.
+        Missing words, each with a similar word of the space.
     n_groups : int or None
-        Groups that were held out whole; None where every seed stood alone.
+        Number of groups; None if every seed is its own group.
     proposal : GroupProposal or None
-        Seeds that should be held out together and were not.
+        Seeds that should be held out together but were not.
+    forms : WordForms or None
+        Seeds that were held out together as forms of one word.
+    suspects : SuspectLabels or None
+        Labels that may be wrong, and their cost.
     outlying : list of OutlyingRow
-        Seeds whose vectors are more than five times as long as the median one.
+        Seeds whose norm is more than five times the median.
+    citation : Citation
+        A sentence for a methods section, and BibTeX.
     label_names : pair of str or None
-        What the low and the high end are called.
+        Names of the low and the high end.
+    fitted_on : int or None
+        Number of rows of a large table that the axis was fitted on. All results come from a random sample of `n_seeds`
+        of them.
+    axis : Axis
+        The axis itself.
     """
 
     title = "How far the axis can be trusted"
@@ -231,6 +151,7 @@ class Diagnosis(Result):
     folds: int
     axes: list[Agreement]
     tau_interval: Interval
+    tau_ceiling: float
     n_signal_axes: int
     permutation: PermutationTest
     seed_angle: SeedAngle
@@ -245,15 +166,19 @@ class Diagnosis(Result):
     near_misses: list[NearMiss]
     n_groups: int | None
     proposal: GroupProposal | None
+    forms: WordForms | None
+    suspects: SuspectLabels | None
     outlying: list[OutlyingRow]
-    rotation: Rotation = field(repr=False, metadata={"report": False})
-    model: AxisModel = field(repr=False, metadata={"report": False})
+    citation: Citation
+    axis: Axis = field(repr=False, metadata={"report": False})
     label_names: tuple[str, str] | None = None
+    fitted_on: int | None = None
 
     def tables(self) -> list[Table]:
-        """Return the figures behind the verdict, the seeds that matter, and the words missing."""
-        together = [] if self.proposal is None else [self.proposal.line]
-        notes = [*together, *self._outlying_notes()]
+        """Return the statistics behind the verdict, the influential seeds, and the missing words."""
+        together = [each.line for each in (self.forms, self.proposal) if each is not None]
+        doubts = [] if self.suspects is None else self.suspects.lines
+        notes = [*together, *doubts, *self._outlying_notes(), *([] if self._lacks_ratings else [_ABOUT_LISTS])]
         tables = [Table("The figures behind it", ["figure", "value", "meaning"], self._figures(), notes)]
         seed_columns: list[Column | str] = [
             "word",
@@ -270,29 +195,56 @@ class Diagnosis(Result):
         said = f"{contradicting:,} of {self.n_seeds:,} seeds {verb} label has a probability below 0.5"
         among = f"; {above} of them {'is' if above == 1 else 'are'} in this table" if others and above else ""
         notes = [f"{said}{among}."] if contradicting else []
-        tables.append(Table(title, seed_columns, moving, [*notes, *self._score_notes()]))
+        tables.append(Table(title, seed_columns, _in_one_line(moving), [*notes, *self._score_notes()]))
         if others:
             title = f"{'Other seeds' if above else 'Seeds'} that contradict the rest, the clearest first"
-            tables.append(Table(title, seed_columns, others[:10]))
+            tables.append(Table(title, seed_columns, _in_one_line(others[:10])))
         if self.near_misses:
             rows = [{"missing": m.word, "in the space": m.found, "difference": m.difference} for m in self.near_misses]
             title = f"Missing words the space may have otherwise: {len(rows)}"
             tables.append(Table(title, ["missing", "in the space", "difference"], rows[:10], self._case_notes()))
         return tables
 
+    def __repr__(self) -> str:
+        return f"Diagnosis by {self.method}: {self.n_seeds:,} seeds, {self.verdict.line}"
+
     def text(self) -> str:
-        """Return the verdict in plain words, with advice."""
-        return self.verdict.sentence
+        """Return the verdict in plain words, with advice, and labels far outside the range of the others.
+
+        If there are too few seed words to tell, the advice is to add ratings by people.
+        """
+        doubts = self.suspects.lines[:1] if self.suspects is not None and self.suspects.of("outlying") else []
+        ratings = [advise_ratings()] if self._lacks_ratings else []
+        cased = "" if self.axis.rows is None else self.axis.rows.case_note
+        lines = [self.verdict.sentence, cased, *self._sample_notes(), *doubts, *ratings]
+        return "\n".join(filter(None, lines))
+
+    def _sample_notes(self) -> list[str]:
+        if self.fitted_on is None:
+            return []
+        return [
+            f"The axis was fitted on {self.fitted_on:,} rows. All numbers, and the standard errors of scores, come "
+            f"from fits on a random sample of {self.n_seeds:,} of them. The axis itself varies less."
+        ]
+
+    @property
+    def _lacks_ratings(self) -> bool:
+        """Whether the seeds are too few words of two classes, without rated items."""
+        named = self.axis.noun == "word" and self.axis.known_rows.is_binary and self.axis.seeds is None
+        return named and self.n_seeds < FEW_SEEDS and self.verdict.grade in ("unclear", "none")
 
     @property
     def influential(self) -> list[dict[str, Any]]:
-        """The seeds whose influence is known, the greatest first: what `densray.figures.seed_influence` draws."""
+        """The seeds with known influence, the most influential first, as `densray.figures.seed_influence` shows."""
         return [row for row in self.seeds if row["influence"] is not None]
 
     def _case_notes(self) -> list[str]:
         cased = sum(miss.difference == "case" for miss in self.near_misses)
-        advice = "they are found where any case counts as the same"
-        return [f"{cased} of them differ in case only: {advice}."] if cased else []
+        return (
+            [f"{cased} of them differ in case only, and match several words or are matched by exact case."]
+            if cased
+            else []
+        )
 
     def _outlying_notes(self) -> list[str]:
         if not self.outlying:
@@ -302,51 +254,56 @@ class Diagnosis(Result):
         more = f" and {count - most:,} more" if count > most else ""
         what = "one seed has a vector" if count == 1 else f"{count:,} seeds have vectors"
         line = f"{what} more than {OUTLYING_LENGTH:g} times as long as the median: {named}{more}."
-        unit = isinstance(self.rotation, DensRay) and self.rotation.normalize_differences
+        unit = isinstance(self.axis.rotation, DensRay) and self.axis.rotation.normalize_differences
         advice = (
-            "This method scales every difference to unit length and does not feel that."
+            "This method scales every difference to unit length, so they do not affect it."
             if unit
-            else "It pulls the axis of any method that takes differences or means as they are. densray-unit scales "
-            "every difference to unit length and does not feel it; or leave such seeds out."
+            else "Such vectors pull the axis of any method that uses differences or means as they are. Leave these "
+            "seeds out, or use densray-unit, which scales every difference to unit length."
         )
         return [f"{line[0].upper()}{line[1:]} {advice}"]
 
     def _score_notes(self) -> list[str]:
-        even, notes = self.model.even_odds, []
+        even, notes = self.axis.even_odds, []
         if self.labels == "scores":
             median = np.median([row["label"] for row in self.seeds])
             notes.append(f"Labels are split at their median, {median:g}: above it is the high side.")
-        scale = "A score is a coordinate on the axis, as induce gives it"
+        scale = "A score is a coordinate on the axis, as in induce"
         return [
             *notes,
-            *([] if even is None else [f"{scale}; 0 is not neutral: even odds lie at {show_number(even)}."]),
+            *([] if even is None else [f"{scale}. 0 is not neutral: even odds lie at {show_number(even)}."]),
         ]
 
     def _figures(self) -> list[dict[str, str]]:
         first, test, spread = self.axes[0], self.permutation, self.vocabulary
         low, high = self.label_names or ("lower", "higher")
+        noun, all_rows = self.axis.noun, "vocabulary" if self.axis.noun == "word" else "rows"
         grouped = "" if self.n_groups is None else f"; left out in {self.n_groups} groups"
         rows = [
             ("seeds", show_count(self.n_seeds),
              f"{self.n_high:,} {high}, {self.n_low:,} {low}; {show_share(self.coverage)} found{grouped}"),
             (
                 "held-out AUC",
-                _with_interval(first.auc, first.auc_interval),
-                f"an unseen {_pair_of(self.label_names)}",
+                _with_interval(first.auc, first.auc_interval, AUC_MARKS),
+                f"an unseen {_pair_of(self.label_names, noun)}",
             ),
-            ("held-out τ", _with_interval(first.tau, self.tau_interval), f"Kendall τ-b with the {self.labels}"),
-            ("permutation p", show_number(test.p_value, open_ends=True),
+            ("held-out τ", _with_interval(first.tau, self.tau_interval),
+             f"Kendall τ-b with the {self.labels}; at most {show_number(self.tau_ceiling)}, for a perfect order"),
+            ("permutation p", show_number(test.p_value, open_ends=True, marks=P_MARKS),
              f"{test.n_permutations:,} shuffles of {test.n_seeds:,} seeds"),
-            ("seed angle", f"{show_number(self.seed_angle.upper, 1)}°", "from the average axis of sets of as many such "
-             f"words, at most (95%); estimate {show_number(self.seed_angle.median, 1)}°"),
-            ("reliability", show_number(spread.reliability), "of the vocabulary's scores, against other seeds"),
-            ("standard error", show_number(spread.standard_error, 4), "median over the vocabulary"),
+            ("seed angle", f"{show_number(self.seed_angle.upper, 1)}°", "at most (95%), from the average axis of "
+             f"other sets of seeds of this size; estimate {show_number(self.seed_angle.median, 1)}°"),
+            ("reliability", show_reliability(spread.reliability, *spread.reliability_interval),
+             f"of the scores of the {all_rows}: their share that other seeds would reproduce"),
+            ("standard error", show_number(spread.standard_error, 4), f"median over the {all_rows}"),
             ("variance", show_share(spread.variance_share, 2),
-             f"of the space along the axis; even: {show_share(1 / self._width, 2)}"),
-            ("signal axes", f"{self.n_signal_axes}", f"of the first {len(self.axes)} tell unseen words apart"),
+             f"of the space along the axis; with equal directions {show_share(1 / self._width, 2)}"),
+            ("signal axes", f"{self.n_signal_axes}", f"of the first {len(self.axes)} separate unseen {noun}s"),
         ]  # fmt: skip
         if self.eigenvalue_gap is not None:
-            rows.append(("eigenvalue gap", show_number(self.eigenvalue_gap), "from the first to the second, relative"))
+            rows.append(
+                ("eigenvalue gap", show_number(self.eigenvalue_gap), "relative gap between the first and the second")
+            )
         if self.pairs is not None:
             pairs = self.pairs
             rows.append(
@@ -358,14 +315,179 @@ class Diagnosis(Result):
 
     @property
     def _width(self) -> int:
-        return int(self.model.axis.size)
+        return self.axis.width
 
 
-def _pair_of(label_names: tuple[str, str] | None) -> str:
+def _in_one_line(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows of a table with long texts, such as documents, cut to one line."""
+    return [{**row, "word": one_line(row["word"])} for row in rows]
+
+
+def _pair_of(label_names: tuple[str, str] | None, noun: str) -> str:
     if label_names is None:
-        return "higher word scores above a lower one"
-    return f"word of “{label_names[1]}” scores above one of “{label_names[0]}”"
+        return f"higher {noun} scores above a lower one"
+    return f"{noun} of “{label_names[1]}” scores above one of “{label_names[0]}”"
 
 
-def _with_interval(value: float, interval: Interval) -> str:
-    return show_estimate(value, interval.low, interval.high)
+def _with_interval(value: float, interval: Interval, marks: Sequence[float] = ()) -> str:
+    return show_estimate(value, interval.low, interval.high, marks=marks)
+
+
+def diagnose_axis(axis: Axis, *, progress: Progress | None = None) -> Diagnosis:
+    """Return all statistics about a fitted axis; see :meth:`densray.Axis.diagnose`."""
+    rows, options = axis.known_rows, axis.options
+    provenance = Provenance.begin(seed=options.random_state)
+    folding, resampling, permuting, leaving_out, checking, finishing = parts_of(progress, _times(axis))
+    agreements = axis.agreements(_count_axes(axis), progress=folding)
+    axis.measure_errors(progress=resampling)
+    test = axis.permutation_test(progress=permuting)
+    seeds, how = _seed_figures(axis, leaving_out)
+    contradictions = sorted((row for row in seeds if row["agreement"] < 0.5), key=lambda row: float(row["agreement"]))
+    eigenvalues = eigenvalues_of(axis.rotation, rows)
+    space = rows.background if isinstance(rows.background, WordSpace) else None
+    suspects = find_suspects(axis.rotation, rows, axis.held_out, axis.folds, progress=checking)
+    verdict = axis.verdict_with(test.p_value, [row["word"] for row in contradictions])
+    diagnosis = Diagnosis(
+        verdict=verdict,
+        method=axis.method,
+        lexicon=axis.concept,
+        n_seeds=len(rows),
+        n_high=int(np.sum(rows.sides > 0)),
+        n_low=int(np.sum(rows.sides < 0)),
+        labels="classes" if rows.is_binary else "scores",
+        folds=len(np.unique(axis.folds)),
+        axes=agreements,
+        tau_interval=axis.tau_interval(),
+        tau_ceiling=tau_ceiling(rows.y),
+        n_signal_axes=_count_leading(each.auc_interval.low > 0.5 for each in agreements),
+        permutation=test,
+        seed_angle=axis.errors.seed_angle,
+        vocabulary=axis.spread,
+        eigenvalues=None if eigenvalues is None else eigenvalues[:10].tolist(),
+        eigenvalue_gap=_gap(eigenvalues),
+        pairs=None,
+        influence=how,
+        seeds=seeds,
+        contradictions=contradictions,
+        coverage=rows.coverage,
+        near_misses=[] if space is None else near_misses(rows.missing, space),
+        n_groups=None if rows.groups is None else rows.n_groups,
+        proposal=rows.proposal,
+        forms=rows.forms,
+        suspects=suspects,
+        outlying=outlying_rows(rows),
+        citation=cite_axis(axis, verdict, test.p_value),
+        axis=axis,
+        label_names=axis.label_names,
+        provenance=provenance.finish(
+            inputs=inputs_of(rows),
+            used=len(rows),
+            missing=rows.missing,
+            set_aside=rows.set_aside,
+            method=axis.method,
+        ),
+    )
+    if finishing is not None:
+        finishing(1, 1)
+    return diagnosis
+
+
+def _times(axis: Axis) -> tuple[float, ...]:
+    """Return the relative times of the parts of a diagnosis, in order.
+
+    Parts: folds, jackknife, permutation test, each seed left out, suspect labels, and the rest.
+    """
+    rows, options = axis.known_rows, axis.options
+    if is_linear_in_labels(axis.rotation, rows) and keeps_closed_form(axis.rotation, rows):
+        return 40.0, 4.0, 24.0, 4.0, 22.0, 6.0  # measured with ridge on 3,881 seeds
+    refits = min(options.max_refits, len(rows))
+    permutations = options.n_permutations or PERMUTATIONS_REFIT
+    sampled = FOLDS_REFIT * permutations * min(1.0, SAMPLED_ROWS / len(rows))
+    n_folds = len(np.unique(axis.folds))
+    return n_folds, options.n_resamples or MOST_REFITS, sampled, refits, 1.0, n_folds / 4
+
+
+def with_pairs(diagnosis: Diagnosis, pairs: Iterable[Sequence[str]]) -> Diagnosis:
+    """Return the diagnosis with statistics of pairs of words, the higher word first."""
+    axis = diagnosis.axis
+    space = axis.known_rows.background
+    if not isinstance(space, WordSpace):
+        raise TaskError("pairs of words are compared in a space of words, and these rows come from none.")
+    return replace(diagnosis, pairs=pair_consistency(pairs, space, axis.direction, axis.options))
+
+
+def inputs_of(rows: Rows) -> list[Input]:
+    """Return the inputs that rows came from, for the provenance of a result."""
+    lexicon = Input("lexicon", rows.concept, None, len(rows) + len(rows.missing) + len(rows.merged))
+    return [Input.of("space", rows.background), lexicon] if isinstance(rows.background, WordSpace) else [lexicon]
+
+
+def _count_axes(axis: Axis) -> int:
+    """Return how many axes to measure: several if they are cheap, one if each takes long to fit."""
+    rows = axis.known_rows
+    if not isinstance(axis.rotation, DensRay | PairDirection) and not is_closed_form(axis.rotation, rows):
+        return 1
+    if len(rows) > ROWS_THAT_MAY_NOT_SPAN:
+        return min(MEASURED_AXES, rows.width)
+    trainings = (rows.X[axis.folds != number] for number in np.unique(axis.folds))
+    # an axis in the complement of the others needs rows that still differ there
+    ranks = [int(np.linalg.matrix_rank(part - part.mean(axis=0))) for part in trainings]
+    return max(min(MEASURED_AXES, *ranks), 1)
+
+
+def _seed_figures(axis: Axis, progress: Progress | None) -> tuple[list[dict[str, Any]], str]:
+    """Return the statistics of each seed, the most influential first, and how its influence was computed.
+
+    The score of a seed is its score along the leave-one-out axis if all of these are known, else along the axis fitted
+    without its fold.
+    """
+    rows, uncertainty = axis.known_rows, axis.uncertainty
+    assert uncertainty is not None
+    wrong_side_first = np.argsort(rows.sides * axis.held_out, kind="stable")
+    axes = axes_without_each(
+        axis.rotation, rows, first=wrong_side_first, max_refits=axis.options.max_refits, progress=progress
+    )
+    computed = np.asarray(np.isfinite(axes).all(axis=1))
+    scores = _left_out_scores(rows, axes) if computed.all() else axis.held_out
+    high = uncertainty.calibration.probability(scores)
+    probability_of_label = np.where(rows.sides > 0, high, 1.0 - high)
+    angles = np.where(computed, degrees_between(axes, axis.direction), np.nan)
+    offset = float(uncertainty.seed_mean @ axis.direction)  # held-out scores are measured from the mean of the seeds
+    figures = [
+        {
+            "word": rows.names[row],
+            "label": float(rows.y[row]),
+            "score": float(scores[row]) + offset,
+            "agreement": float(probability_of_label[row]),
+            "influence": float(angles[row]) if computed[row] else None,
+        }
+        for row in np.argsort(np.where(computed, -angles, np.inf), kind="stable").tolist()
+    ]
+    left_out = "leave-one-out" if rows.groups is None else "leave-group-out"
+    how = (
+        "closed form" if keeps_closed_form(axis.rotation, rows) else f"refits of {computed.sum()} of {len(rows)} seeds"
+    )
+    return figures, f"{left_out}, {how}"
+
+
+def _left_out_scores(rows: Rows, axes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the leave-one-out score of each row, measured from the mean of the other rows."""
+    centred = rows.X - rows.X.mean(axis=0, dtype=np.float64)
+    for group in rows.members:
+        centred[group] += centred[group].sum(axis=0) / max(len(rows) - len(group), 1)
+    return np.asarray(np.einsum("ij,ij->i", centred, axes))
+
+
+def _count_leading(found: Iterable[Any]) -> int:
+    count = 0
+    for yes in found:
+        if not yes:
+            break
+        count += 1
+    return count
+
+
+def _gap(eigenvalues: NDArray[np.float64] | None) -> float | None:
+    if eigenvalues is None or len(eigenvalues) < 2 or eigenvalues[0] <= 0:
+        return None
+    return float((eigenvalues[0] - eigenvalues[1]) / eigenvalues[0])

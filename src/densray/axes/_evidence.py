@@ -13,16 +13,18 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from densray._vocabulary import unit_rows
-from densray.alignment import Alignment
-from densray.axes._model import AxisModel
 from densray.axes._options import AxisOptions
+from densray.axes._uncertainty import Scores
 from densray.errors import LexiconError, name_some
+from densray.metrics import Interval
 from densray.rotations import DensRay, PairDirection, Rotation
+from densray.rows import Rows
 from densray.space import WordSpace
+from densray.statistics import ScoreFreedom
 
 
 def degrees_between(axes: NDArray[np.float64], axis: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the angles between unit rows, or one unit vector, and an axis; by the chord, which small angles need.
+    """Return the angles (degrees) between unit rows, or one unit vector, and an axis; accurate for small angles.
 
     >>> float(degrees_between(np.array([1.0, 0.0]), np.array([0.0, 1.0])).round(6))
     90.0
@@ -33,45 +35,38 @@ def degrees_between(axes: NDArray[np.float64], axis: NDArray[np.float64]) -> NDA
 
 @dataclass(frozen=True)
 class VocabularySpread:
-    """How the whole vocabulary lies along the axis.
+    """Spread of the whole vocabulary along the axis.
 
     Attributes
     ----------
     variance_share : float
-        The axis's share of the variance of all vectors; one of d equal directions has 1/d.
+        Share of the variance of all vectors that lies along the axis. If all d directions were equal, each would have
+        1/d.
     reliability : float
-        One less the mean squared standard error over the variance of the scores: the share of the differences between
-        words that other seeds of the same kind would show again.
+        1 - (mean squared standard error) / (variance of the scores): the share of the variation between words that
+        other seeds of the same kind would show again.
+    reliability_interval : Interval
+        95% interval of the average reliability of seed sets of this size and kind.
     standard_error : float
-        The median over the vocabulary.
+        Median standard error over the vocabulary.
     """
 
     variance_share: float
     reliability: float
+    reliability_interval: Interval
     standard_error: float
 
-
-def vocabulary_spread(space: WordSpace, model: AxisModel) -> VocabularySpread:
-    """Return how the vocabulary lies along an axis, in one pass over blocks."""
-    scores, errors = [], []
-    total, squares = np.zeros(space.width), 0.0
-    for _, block in space.blocks():
-        vectors = unit_rows(block) if model.normalize else block
-        found = model.score(block)
-        scores.append(found.score)
-        errors.append(found.standard_error)
-        total += vectors.sum(axis=0, dtype=np.float64)
-        squares += float(np.einsum("ij,ij->", vectors, vectors, dtype=np.float64))
-    joined = np.concatenate(scores)
-    along = float(joined.var())
-    mean = total / len(space)
-    variance = squares / len(space) - float(mean @ mean)
-    error = np.concatenate([part for part in errors if part is not None])
-    return VocabularySpread(
-        along / variance if variance > 0 else float("nan"),
-        reliability(joined, error),
-        float(np.median(error)),
-    )
+    @classmethod
+    def of(cls, scores: Scores, variance: float, freedom: ScoreFreedom) -> VocabularySpread:
+        """Return the spread of scores; `variance` is the total variance of the vectors."""
+        along, errors = float(scores.score.var()), scores.standard_error
+        assert errors is not None
+        return cls(
+            along / variance if variance > 0 else float("nan"),
+            reliability(scores.score, errors),
+            freedom.reliability_interval(float(np.mean(errors**2)) / along if along > 0 else float("nan")),
+            float(np.median(errors)),
+        )
 
 
 def reliability(scores: NDArray[np.float64], errors: NDArray[np.float64]) -> float:
@@ -80,7 +75,7 @@ def reliability(scores: NDArray[np.float64], errors: NDArray[np.float64]) -> flo
     return max(1.0 - float(np.mean(errors**2)) / variance, 0.0) if variance > 0 else 0.0
 
 
-def eigenvalues_of(rotation: Rotation, seeds: Alignment) -> NDArray[np.float64] | None:
+def eigenvalues_of(rotation: Rotation, seeds: Rows) -> NDArray[np.float64] | None:
     """Return all eigenvalues of a method that has them, descending, else None."""
     if not isinstance(rotation, DensRay | PairDirection):
         return None
@@ -90,7 +85,7 @@ def eigenvalues_of(rotation: Rotation, seeds: Alignment) -> NDArray[np.float64] 
 
 @dataclass(frozen=True)
 class PairConsistency:
-    """How far the differences of pairs agree, with each other and with the axis.
+    """Agreement of the differences of pairs with each other and with the axis.
 
     Attributes
     ----------
@@ -103,7 +98,7 @@ class PairConsistency:
     ordered : float
         The share of pairs whose first word lies higher on the axis.
     worst : tuple of (first, second, cosine)
-        The pairs whose difference agrees least with those of the others.
+        The pairs whose difference agrees least with the differences of the other pairs.
     """
 
     n_pairs: int
@@ -125,7 +120,7 @@ def pair_consistency(
             f"{usable.size} of {len(listed)} pairs have both words in '{space.name}' "
             f"({name_some(' – '.join(pair) for pair in listed)}); at least two are needed."
         )
-    rows = [np.asarray(space.vectors[side[usable]]) for side in (left, right)]
+    rows = [space.vectors_at(side[usable]) for side in (left, right)]
     high, low = (unit_rows(part) if options.normalize else part for part in rows)
     along = (high - low).astype(np.float64) @ axis
     offsets = unit_rows(high - low).astype(np.float64)
@@ -148,7 +143,7 @@ OUTLYING_LENGTH = 5.0
 
 @dataclass(frozen=True)
 class OutlyingRow:
-    """A seed whose vector is far longer than those of the others.
+    """A seed whose vector is far longer than the vectors of the other seeds.
 
     Attributes
     ----------
@@ -157,7 +152,7 @@ class OutlyingRow:
     length : float
         Euclidean length of its vector.
     times : float
-        How many times the median length that is.
+        Its length divided by the median length.
     """
 
     word: str
@@ -166,16 +161,21 @@ class OutlyingRow:
     times: float
 
 
-def outlying_rows(seeds: Alignment) -> list[OutlyingRow]:
+def lengths_of(X: NDArray[np.floating]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the length of each row, and the same divided by the median length."""
+    lengths = np.linalg.norm(X.astype(np.float64), axis=1)
+    return lengths, lengths / max(float(np.median(lengths)), np.finfo(np.float64).tiny)
+
+
+def outlying_rows(seeds: Rows) -> list[OutlyingRow]:
     """Return the seeds whose vectors are more than five times as long as the median one, the longest first.
 
-    Vectors taken at unit length have none.
+    There are none if vectors are scaled to unit length.
     """
-    lengths = np.linalg.norm(seeds.X.astype(np.float64), axis=1)
-    times = lengths / max(float(np.median(lengths)), np.finfo(np.float64).tiny)
+    lengths, times = lengths_of(seeds.X)
     rows = np.argsort(-times, kind="stable")[: int(np.sum(times > OUTLYING_LENGTH))]
     return [
-        OutlyingRow(seeds.words[row], float(seeds.y[row]), float(lengths[row]), float(times[row]))
+        OutlyingRow(seeds.names[row], float(seeds.y[row]), float(lengths[row]), float(times[row]))
         for row in rows.tolist()
     ]
 
@@ -188,7 +188,7 @@ _MOST_LETTERS = 100
 
 @dataclass(frozen=True)
 class NearMiss:
-    """A missing word, the word of the space that may be meant, and how they differ."""
+    """A missing word, a similar word of the space, and the kind of difference."""
 
     word: str
     found: str
@@ -196,19 +196,19 @@ class NearMiss:
 
 
 def near_misses(missing: Sequence[str], space: WordSpace, *, most: int = 1000) -> list[NearMiss]:
-    """Return for missing words the nearest spelling the space has, where there is one.
+    """Return the nearest spelling in the space for each missing word that has one.
 
-    A word is looked up in every spelling one edit away (Damerau 1964: four in five slips are one letter added, lost,
-    changed or swapped; hardly ever the first), so that the cost does not depend on the size of the vocabulary. Of
-    several the most frequent, the first in the space, is named. Words of five letters or fewer, or of more than sixty,
-    are looked up by case, joint and accent only.
+    All spellings one edit away are looked up, so the cost does not depend on the size of the vocabulary (Damerau 1964:
+    four in five slips are one letter added, lost, changed or swapped, and hardly ever the first letter). If several are
+    in the space, the first, usually the most frequent, is returned. For words of up to five or of more than sixty
+    letters, only case, joint and accents may differ.
 
     Parameters
     ----------
     missing : sequence of str
     space : WordSpace
     most : int, default=1000
-        How many missing words are looked at.
+        Maximum number of missing words to look up.
     """
     words = list(missing[:most])
     found: dict[str, NearMiss] = {}

@@ -1,4 +1,4 @@
-"""Methods evaluated on lexicons: each learns an axis from labelled words and is measured on words it has not seen."""
+"""Methods evaluated on lexicons: each is trained on labelled words and tested on held-out words."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import Any, ClassVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._threads import Progress, part_of, run_in_thread
-from densray.alignment import GroupProposal
+from densray._threads import run_in_thread
 from densray.axes._protocol import (
     BEYOND_LIMIT,
     PAPER_METHODS,
@@ -20,18 +19,22 @@ from densray.axes._protocol import (
     TrainTest,
     fit_method,
     measure_tau,
+    say_ceiling,
 )
-from densray.errors import TaskError, suggest
+from densray.errors import Argument, TaskError, suggest
+from densray.groups import GroupProposal
 from densray.journal import Journal
 from densray.lexicon import Groups, Lexicon
 from densray.metrics import (
     accuracy,
     auc,
+    auc_interval,
     macro_mean,
     midpoint,
     pearson,
     spearman,
 )
+from densray.progress import Progress, part_of
 from densray.report import Column, Input, Provenance, Result, Table, best_cells, joined_reasons, show_share
 from densray.rotations import METHODS
 from densray.space import WordSpace
@@ -41,6 +44,8 @@ DEFAULT_METHODS = (*PAPER_METHODS, "mean-difference", "ridge")
 
 Vector = NDArray[np.float64]
 
+_ENDS = ("low", "high")
+
 
 @dataclass(frozen=True, kw_only=True)
 class MethodScore(HeldOutTau):
@@ -49,13 +54,16 @@ class MethodScore(HeldOutTau):
     Attributes
     ----------
     spearman, pearson : float
-    auc, accuracy : float or None
-        For gold labels of two classes; the threshold is half-way between the class means of the training words.
+    auc, auc_low, auc_high, accuracy : float or None
+        Only for gold labels of two classes: AUC with its interval over test words, and accuracy. The threshold lies
+        half-way between the class means of the training words.
     """
 
     spearman: float
     pearson: float
     auc: float | None
+    auc_low: float | None
+    auc_high: float | None
     accuracy: float | None
 
 
@@ -80,11 +88,11 @@ class LexiconInduction(Result):
         Whether the gold labels are scores.
     protocol : Protocol
     median : float or None
-        Where training scores are split for methods of two classes; None for labels of two classes.
+        Value at which training scores are split for two-class methods; None for labels of two classes.
     n_groups : int or None
-        Groups whose words stayed on one side; None where every word stood alone.
+        Number of groups, which are never split; None if every word is its own group.
     proposal : GroupProposal or None
-        Words that should stay on one side and were not made to.
+        Words that should be in the same part of the split but were not grouped.
     """
 
     title: ClassVar[str] = "Lexicon induction"
@@ -113,21 +121,21 @@ class LexiconInduction(Result):
         raise TaskError(f"'{method}' was not measured. {suggest(method, [score.method for score in self.scores])}")
 
     def difference(self, first: str, second: str) -> tuple[float, float, float]:
-        """Return by how much the τ of one method is above another's, and the ends of its paired interval."""
+        """Return the difference in τ between two methods, and its paired interval."""
         return self.score(first).ahead_of(self.score(second), level=self.protocol.level)
 
     def tables(self) -> list[Table]:
         """Return one row per method."""
-        keys = ["tau", "tau_low", "tau_high", "spearman", "pearson"]
-        keys += [] if self.continuous else ["auc", "accuracy"]
-        titles = {"tau": "τ", "tau_low": "low", "tau_high": "high"}
+        classes = ["auc", "auc_low", "auc_high", "accuracy", "tau", "spearman", "pearson"]
+        keys = ["tau", "tau_low", "tau_high", "spearman", "pearson"] if self.continuous else classes
+        titles = {"tau": "τ", "auc": "AUC", **{f"{name}_{end}": end for name in ("tau", "auc") for end in _ENDS}}
         rows = [
             {"method": score.method, **{key: getattr(score, key) for key in [*keys, "seconds"]}}
             for score in self.scores
         ]
         measures = [Column(key, titles.get(key), decimals=3) for key in keys]
         columns: list[Column | str] = ["method", *measures, Column("seconds", decimals=2)]
-        best = best_cells(rows, [key for key in keys if key not in ("tau_low", "tau_high")], within="column")
+        best = best_cells(rows, [key for key in keys if not key.endswith(_ENDS)], within="column")
         return [Table(f"{self.lexicon} on {self.space}", columns, rows, self._notes(), best)]
 
     def _notes(self) -> list[str]:
@@ -136,8 +144,9 @@ class LexiconInduction(Result):
         held_out = f"{share} held out" if self.lexicon == self.test else f"tested on {self.test}"
         notes = [
             f"{self.n_training:,} training and {self.n_test:,} test words ({kind}, {held_out}); {covered} of the "
-            f"lexicon is in the space. Interval: {show_share(self.protocol.level)}, bootstrap over test words."
+            f"lexicon is in the space. Interval: {show_share(self.protocol.level)}, over test words."
         ]
+        notes += [say_ceiling(score.tau_ceiling) for score in self.scores[:1]]
         split = [each.method for each in self.scores if self.protocol.splits(each.method)]
         if self.median is not None and split:
             notes.append(f"Training scores are split at their median, {self.median:g}, for {', '.join(split)}.")
@@ -183,9 +192,9 @@ class RepeatedInduction(Result):
     ----------
     lexicon, space : str
     splits : list of dict
-        Per method: the mean τ, its standard deviation over splits, the lowest and the highest.
+        For each method: mean, standard deviation, minimum and maximum of τ over splits.
     results : tuple of LexiconInduction
-        One per split; the first is what :func:`evaluate_induction` returns.
+        One per split; the first equals the result of :func:`evaluate_induction`.
     """
 
     title: ClassVar[str] = "Lexicon induction, several splits"
@@ -256,22 +265,23 @@ def evaluate_induction(
     progress: Progress | None = None,
     journal: Journal | None = None,
 ) -> LexiconInduction | InductionSurvey:
-    """Return how well each method, trained on labelled words, orders words it has not seen.
+    """Train each method on labelled words and measure how well it ranks held-out words.
 
     Parameters
     ----------
     space : WordSpace
     lexicon : Lexicon, or sequence of Lexicon
-        The training words; without `test` some of them are held out. Several lexicons are each split on their own, and
-        the result is a survey with the mean over them.
+        The training words. Without `test`, some of them are held out. If there are several lexicons, each is split on
+        its own, and the result is a survey with the mean over lexicons.
     test : Lexicon, optional
         The gold labels, for one lexicon.
     methods : sequence of str
         Names in `densray.rotations.METHODS`.
     protocol : Protocol, optional
-        Every other choice; the paper's by default.
-    groups : mapping, sequence or "proposed", optional
-        Which words stay on one side of a split, as for :func:`densray.axes.diagnose`; by default those of the lexicon.
+        All other choices (default: those of the paper).
+    groups : mapping, sequence, "forms" or "proposed", optional
+        Words to keep in the same part of a split, as for :func:`densray.axes.diagnose` (default: groups of the
+        lexicon).
     progress : callable, optional
         Called with the methods done and their number, over all lexicons.
     journal : Journal, optional
@@ -336,8 +346,8 @@ def _evaluate(
         lexicon=lexicon.name,
         test=lexicon.name if test is None else test.name,
         space=space.name,
-        n_training=data.training.n_words,
-        n_test=data.test.n_words,
+        n_training=len(data.training),
+        n_test=len(data.test),
         coverage=data.coverage,
         overlap=data.overlap,
         dropped_conflicts=sum(len(each.dropped.conflicts) for each in lexicons),
@@ -349,7 +359,7 @@ def _evaluate(
         proposal=data.training.proposal,
         provenance=provenance.finish(
             inputs=inputs,
-            used=data.training.n_words + data.test.n_words,
+            used=len(data.training) + len(data.test),
             missing=(*data.training.missing, *data.test.missing),
             set_aside=data.set_aside(lexicons),
             resumed=run.n_reused,
@@ -361,6 +371,7 @@ def _measure(method: str, data: TrainTest, protocol: Protocol) -> MethodScore:
     training_scores, scores, seconds = fit_method(method, data, protocol)
     gold, binary = data.test.y, data.test.is_binary
     threshold = midpoint(data.training.sides, training_scores)
+    interval = auc_interval(gold, scores, level=protocol.level, groups=data.test.groups) if binary else (None, None)
     measured = measure_tau(
         gold, scores, n_resamples=protocol.n_resamples, random_state=protocol.random_state, level=protocol.level,
         groups=data.test.groups,
@@ -371,6 +382,8 @@ def _measure(method: str, data: TrainTest, protocol: Protocol) -> MethodScore:
         spearman=spearman(gold, scores),
         pearson=pearson(gold, scores),
         auc=auc(gold, scores) if binary else None,
+        auc_low=interval[0],
+        auc_high=interval[1],
         accuracy=accuracy(gold, scores, threshold=threshold) if binary else None,
         **measured,
     )
@@ -394,13 +407,13 @@ def repeat_induction(
     space, lexicon, methods, groups, journal
         As for `evaluate_induction`.
     repeats : int
-        Splits, at least 2; they are drawn with the random states that follow the protocol's.
+        Number of splits, at least 2, drawn with consecutive random states, starting at that of the protocol.
     protocol : Protocol, optional
     progress : callable, optional
         Called with the methods done and their number, over all splits.
     """
     if repeats < 2:
-        raise TaskError(f"repeats={repeats} is given; a spread takes at least 2 splits.")
+        raise TaskError(Argument("repeats", repeats), " is given; a spread takes at least 2 splits.")
     protocol, methods = protocol or Protocol(), check_methods(methods)
     provenance = Provenance.begin(seed=protocol.random_state)
     results: list[LexiconInduction] = []

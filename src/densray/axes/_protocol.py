@@ -1,4 +1,4 @@
-"""The protocol of lexicon induction: every choice declared, and what it makes of a space and a lexicon."""
+"""The protocol of lexicon induction: all its choices, and the training and test rows that they give."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._vocabulary import check_seed
-from densray.alignment import Alignment, draw_test_words, spelling_key
-from densray.errors import LexiconError, TaskError, name_some
+from densray.errors import Advice, Argument, CoverageWarning, LexiconError, TaskError, name_some
+from densray.folds import draw_test_words
 from densray.lexicon import Groups, Lexicon
-from densray.metrics import kendall_tau, percentile_interval, resampled_tau
-from densray.report import joined_reasons
+from densray.metrics import kendall_tau, percentile_interval, resampled_tau, tau_ceiling, tau_interval
+from densray.report import joined_reasons, show_number
 from densray.rotations import METHODS, Rotation, make_rotation
+from densray.rows import Rows
 from densray.space import WordSpace
+from densray.spelling import spelling_key
 
 Vector = NDArray[np.float64]
 
@@ -30,38 +32,37 @@ PAPER_METHODS = ("densifier", "densray-unit", "svr", "svm")
 
 @dataclass(frozen=True)
 class Protocol:
-    """How a lexicon is induced and measured; all but the weights as in Dufter & Schütze 2019, section 3.
+    """How a lexicon is induced and measured. All but the pair weights are as in Dufter & Schütze 2019, section 3.
 
-    `Protocol.paper` has the weights of the paper too.
+    `Protocol.paper` has the pair weights of the paper as well.
 
     Words with conflicting entries and neutral words are left out when a `Lexicon` is made; its ``dropped`` lists them.
 
     Attributes
     ----------
     test_size : float, default=0.25
-        Share of the words held out where one lexicon serves as training and test.
+        Share of the words to hold out if there is no test lexicon.
     random_state : int, default=0
         Draws that split, and the resamples of the interval.
     normalize : bool, default=True
         Whether vectors are scaled to unit length.
     any_case : bool, default=False
-        Whether a lexicon word that is not in the space takes the first that equals it in lower case.
+        If a lexicon word is not in the space, whether to take the first word that differs only in case.
     training_limit : int or None, default=80_000
-        Training words come from the first words of the space only; the test may use all of it. None: from all.
+        Only words among the first N of the space are used for training; the test uses all. None: no limit.
     disjoint : bool, default=True
-        Whether test words are taken out of the training lexicon.
+        Whether to remove test words from the training lexicon.
     pair_weights : (float, float) or str, default="balanced"
-        Weights of unlike and like pairs, for the methods that have them and do not name their own (densray-paper
-        does).
-    scale : {None, "columns"}
-        Whether axes are found in columns divided by their standard deviations.
+        Weights of unlike and like pairs, for methods that have such weights. densray-paper has its own.
+    standardize : bool, default=False
+        Whether to standardise the columns before axes are fitted.
     densifier_solver : {"exact", "sgd"}, default="exact"
-        "sgd" is the published one.
+        "sgd" is the published solver.
     split_at_median : tuple of str
-        Methods that see scores as two classes, parted at the median of the training words. Methods of two classes
-        always do; all others see the scores.
+        Methods trained on scores split into two classes at the median of the training words. Two-class methods always
+        are; all other methods are trained on the scores.
     least_coverage : float, default=0.1
-        A smaller share of lexicon words in the space than this is warned of, with the words.
+        If a smaller share of the lexicon words is in the space, a warning names the missing words.
     level : float, default=0.95
         Level of the bootstrap interval of τ.
     n_resamples : int, default=1000
@@ -85,45 +86,45 @@ class Protocol:
     least_coverage: float = 0.1
     level: float = 0.95
     n_resamples: int = 1000
-    scale: str | None = None
+    standardize: bool = False
 
     def __post_init__(self) -> None:
         check_seed(self.random_state)
 
     @classmethod
     def paper(cls, **choices: Any) -> Protocol:
-        """Return the protocol behind the published tables: pairs weigh 0.5, like or unlike, however many there are."""
+        """Return the protocol of the published tables: like and unlike pairs weigh 0.5, whatever their number."""
         return cls(**{"pair_weights": (0.5, 0.5), **choices})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the choices as reports name them: `seed` is `random_state`, `match_case` the reverse of `any_case`."""
+        """Return the choices by their names in reports: `seed` for `random_state`, `match_case` for not `any_case`."""
         plain = asdict(self)
         plain["seed"], plain["match_case"] = plain.pop("random_state"), not plain.pop("any_case")
         return plain
 
     def rotation(self, method: str) -> Rotation:
-        """Return an unfitted rotation of one axis, with those choices of the protocol that the method knows."""
+        """Return an unfitted rotation of one axis, with the choices of the protocol that apply to the method."""
         rotation = make_rotation(method)
         chosen = {"weights": self.pair_weights, "solver": self.densifier_solver, "random_state": self.random_state,
-                  "scale": self.scale}  # fmt: skip
+                  "standardize": self.standardize}  # fmt: skip
         known = rotation.get_params(deep=False)
         if known.get("weights") != "balanced":
             del chosen["weights"]
         rotation.set_params(**{name: value for name, value in chosen.items() if name in known})
         return rotation
 
-    def labels(self, method: str, seeds: Alignment) -> Vector:
-        """Return the labels a method sees: scores, or the two sides of their median."""
+    def labels(self, method: str, seeds: Rows) -> Vector:
+        """Return the training labels of a method: scores, or scores split at their median."""
         return seeds.sides if self.splits(method) else seeds.y
 
     def splits(self, method: str) -> bool:
-        """Return whether a method sees scores as two classes."""
+        """Return whether a method is trained on scores split into two classes."""
         return method in self.split_at_median or METHODS[method].classes_only
 
 
 @dataclass(frozen=True, kw_only=True)
 class HeldOutTau:
-    """How well the axis of one method orders words that it has not seen.
+    """How well the axis of one method ranks held-out words.
 
     Attributes
     ----------
@@ -131,22 +132,26 @@ class HeldOutTau:
     tau : float
         Kendall's τ-b between the coordinate on the axis and the gold label: the main score.
     tau_low, tau_high : float
-        Its bootstrap interval over words.
+        Its interval over words (:func:`densray.metrics.tau_interval`).
+    tau_ceiling : float
+        The τ of a perfect order: below 1 if some labels are equal.
     seconds : float
         Time of the fit.
     resamples : array
-        τ of every bootstrap resample of the words, the same for all methods: what differences are paired by.
+        τ of every bootstrap resample of the words. The resamples are the same for all methods, so differences are
+        paired.
     """
 
     method: str
     tau: float
     tau_low: float
     tau_high: float
+    tau_ceiling: float
     seconds: float
     resamples: Vector = field(repr=False, compare=False, metadata={"report": False})
 
     def ahead_of(self, other: HeldOutTau, *, level: float = 0.95) -> tuple[float, float, float]:
-        """Return by how much τ is above another method's, and the ends of the paired interval."""
+        """Return the difference in τ to another method, and its paired interval."""
         return self.tau - other.tau, *percentile_interval(self.resamples - other.resamples, level)
 
 
@@ -157,15 +162,27 @@ def measure_tau(
     n_resamples: int,
     random_state: int,
     level: float = 0.95,
+    inflation: float = 1.0,
     groups: NDArray[np.int64] | None = None,
 ) -> dict[str, Any]:
-    """Return τ of scores with gold labels, its interval and its resamples: those fields of :class:`HeldOutTau`.
+    """Return τ of scores with gold labels, its interval and its resamples, as fields of :class:`HeldOutTau`.
 
-    Words of one group are resampled together.
+    The interval comes from :func:`densray.metrics.tau_interval`, as in all other results. The resamples are used for
+    paired differences between methods. Words of one group are drawn together.
     """
-    resamples = resampled_tau(gold, scores, n_resamples=n_resamples, random_state=random_state, groups=groups)
-    low, high = percentile_interval(resamples, level)
-    return {"tau": kendall_tau(gold, scores), "tau_low": low, "tau_high": high, "resamples": resamples}
+    low, high = tau_interval(gold, scores, level=level, inflation=inflation, groups=groups)
+    return {
+        "tau": kendall_tau(gold, scores),
+        "tau_low": low,
+        "tau_high": high,
+        "tau_ceiling": tau_ceiling(gold),
+        "resamples": resampled_tau(gold, scores, n_resamples=n_resamples, random_state=random_state, groups=groups),
+    }
+
+
+def say_ceiling(ceiling: float) -> str:
+    """Return a sentence with the highest τ that the labels allow."""
+    return f"τ is at most {show_number(ceiling)} here, for a perfect order: equal labels have none."
 
 
 @dataclass(frozen=True)
@@ -174,24 +191,24 @@ class TrainTest:
 
     Attributes
     ----------
-    training, test : Alignment
+    training, test : Rows
     overlap : tuple of str
         Test words that were in the training lexicon too.
     coverage : float
         Share of the words of both lexicons that are in the space.
     beyond : tuple of str
-        Training words that are in the space, but not among its first `Protocol.training_limit` words: left out.
+        Training words that were left out because they are not among the first `Protocol.training_limit` of the space.
     """
 
-    training: Alignment
-    test: Alignment
+    training: Rows
+    test: Rows
     overlap: tuple[str, ...]
     coverage: float
     beyond: tuple[str, ...] = ()
 
     @property
     def n_groups(self) -> int | None:
-        """Groups whose words stay together; None where every word stands alone."""
+        """Number of groups; None if every word is its own group."""
         return None if self.training.groups is None else len(self.training.members) + len(self.test.members)
 
     def set_aside(self, lexicons: Sequence[Lexicon]) -> dict[str, tuple[str, ...]]:
@@ -209,14 +226,14 @@ class TrainTest:
         protocol: Protocol | None = None,
         groups: Groups = None,
     ) -> TrainTest:
-        """Return what the protocol makes of a lexicon (split by its seed) or of a training and a test lexicon."""
+        """Return the training and test rows of a lexicon (split by the random seed), or of two lexicons."""
         protocol = protocol or Protocol()
         if test is None:
             return cls._split(space, lexicon, protocol, groups)
         lexicon = lexicon if groups is None or isinstance(groups, str) else lexicon.grouped(groups)
         lexicon, overlap = _without_test_words(lexicon, test, protocol)
         found = _find(space, lexicon, protocol, role="training", groups=groups if isinstance(groups, str) else None)
-        training, beyond = _within_limit(found, np.zeros(found.n_words, dtype=bool), lexicon.name, protocol, space)
+        training, beyond = _within_limit(found, np.zeros(len(found), dtype=bool), lexicon.name, protocol, space)
         _check_labels(training, lexicon.name, "training")
         return cls._checked(training, _find(space, test, protocol, role="test"), overlap, beyond, protocol, space)
 
@@ -225,13 +242,13 @@ class TrainTest:
         # the words that are in the space are split, so that the share held out is the share asked for
         found = lexicon.align(space, any_case=protocol.any_case, order="lexicon", groups=groups)
         _check_labels(found, lexicon.name, "usable")
-        if found.n_words < 4:
+        if len(found) < 4:
             raise TaskError(
-                f"{found.n_words} words of '{lexicon.name}' are in '{space.name}' ({name_some(found.words)}; first "
+                f"{len(found)} words of '{lexicon.name}' are in '{space.name}' ({name_some(found.names)}; first "
                 f"missing: {name_some(found.missing) or 'none'}); splitting them into training and test takes at least "
                 "4. Add words, or give a test lexicon."
             )
-        in_test = draw_test_words(found.words, found.y, protocol.test_size, protocol.random_state, found.groups)
+        in_test = draw_test_words(found.names, found.y, protocol.test_size, protocol.random_state, found.groups)
         found = found.unit() if protocol.normalize else found
         training, beyond = _within_limit(found, in_test, lexicon.name, protocol, space)
         test = replace(found.take(np.flatnonzero(in_test)), missing=())
@@ -242,22 +259,27 @@ class TrainTest:
     @classmethod
     def _checked(
         cls,
-        training: Alignment,
-        test: Alignment,
+        training: Rows,
+        test: Rows,
         overlap: tuple[str, ...],
         beyond: tuple[str, ...],
         protocol: Protocol,
         space: WordSpace,
     ) -> TrainTest:
-        found = training.n_words + test.n_words + len(beyond)
+        found = len(training) + len(test) + len(beyond)
         missing = (*training.missing, *test.missing)
         coverage = found / (found + len(missing))
         if coverage < protocol.least_coverage:
             warnings.warn(
-                f"{found} of {found + len(missing)} lexicon words are in '{space.name}' (first missing: "
-                f"{name_some(missing)}; the space begins {name_some(space.words[:3])}). Is the lexicon of another "
-                "case, script or language? any_case=True takes words in another case.",
-                UserWarning,
+                CoverageWarning(
+                    f"{found} of {found + len(missing)} lexicon words are in '{space.name}' (first missing: "
+                    f"{name_some(missing)}; the space begins {name_some(space.words[:3])}).",
+                    Advice(
+                        " Is the lexicon of another case, script or language? ",
+                        Argument("any_case", True),
+                        " takes words in another case.",
+                    ),
+                ),
                 stacklevel=5,
             )
         return cls(training, test, overlap, coverage, beyond)
@@ -273,31 +295,32 @@ def fit_method(method: str, data: TrainTest, protocol: Protocol) -> tuple[Vector
 
 
 def _within_limit(
-    found: Alignment, in_test: NDArray[np.bool_], name: str, protocol: Protocol, space: WordSpace
-) -> tuple[Alignment, tuple[str, ...]]:
-    """Return the training words among the first words of the space, and those that are further on."""
-    near = found.rows < (len(space) if protocol.training_limit is None else protocol.training_limit)
-    beyond = tuple(found.words[place] for place in np.flatnonzero(~in_test & ~near).tolist())
+    found: Rows, in_test: NDArray[np.bool_], name: str, protocol: Protocol, space: WordSpace
+) -> tuple[Rows, tuple[str, ...]]:
+    """Return the training words within the limit of the protocol, and those beyond it."""
+    near = found.locations < (len(space) if protocol.training_limit is None else protocol.training_limit)
+    beyond = tuple(found.names[place] for place in np.flatnonzero(~in_test & ~near).tolist())
     if not (~in_test & near).any():
         raise LexiconError(
             f"0 of {len(beyond)} training words of '{name}' are among the first {protocol.training_limit:,} words of "
-            f"'{space.name}' (further on: {name_some(beyond)}). Raise training_limit."
+            f"'{space.name}' (further on: {name_some(beyond)}).",
+            Advice(" Raise ", Argument("training_limit"), "."),
         )
     return found.take(np.flatnonzero(~in_test & near)), beyond
 
 
-def _find(space: WordSpace, lexicon: Lexicon, protocol: Protocol, *, role: str, groups: Groups = None) -> Alignment:
+def _find(space: WordSpace, lexicon: Lexicon, protocol: Protocol, *, role: str, groups: Groups = None) -> Rows:
     found = lexicon.align(space, any_case=protocol.any_case, order="lexicon", groups=groups)
     _check_labels(found, lexicon.name, role)
     return found.unit() if protocol.normalize else found
 
 
-def _check_labels(found: Alignment, name: str, role: str) -> None:
+def _check_labels(found: Rows, name: str, role: str) -> None:
     if np.ptp(found.y) == 0.0:
         lost = f" (first missing: {name_some(found.missing)})" if found.missing else ""
         raise TaskError(
-            f"the {found.n_words} {role} words of '{name}' all have the label {found.y[0]:g} "
-            f"({name_some(found.words)}){lost}; words of another label, or other scores, are needed."
+            f"the {len(found)} {role} words of '{name}' all have the label {found.y[0]:g} "
+            f"({name_some(found.names)}){lost}; words of another label, or other scores, are needed."
         )
 
 

@@ -10,13 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._vocabulary import unit_rows
-from densray.alignment import Alignment, locate_spellings
-from densray.axes._options import DEFAULTS, AxisChoices, AxisOptions, find_seeds, fit_rotation
-from densray.axes._resampling import axis_errors, seed_deviations, with_fewer_rows
-from densray.errors import LexiconError, TaskError
+from densray.axes._axis import Axis
+from densray.axes._options import DEFAULTS, AxisChoices, AxisOptions
+from densray.axes._tasks import find_rows
+from densray.errors import Advice, Argument, LexiconError, TaskError
+from densray.groups import first_of_group, number_groups, pairwise_rows
 from densray.lexicon import Lexicon
 from densray.report import Column, Input, Provenance, Result, Table, show_count, show_number
+from densray.rows import Rows
 from densray.space import WordSpace
+from densray.spelling import locate_spellings
+from densray.statistics import closed_form_deviations, is_closed_form, with_fewer_rows
 
 #: Words that are compared, at most: the first that both spaces have.
 MOST_COMPARED = 100_000
@@ -30,25 +34,25 @@ _NORMAL = 1.4826
 class SpaceComparison(Result):
     """One axis in two spaces: which words moved along it, in units of their error.
 
-    Scores are standardised over the words that are compared, so that spaces of any kind have one scale.
+    Scores are standardised over the compared words, so that all spaces have the same scale.
 
     Attributes
     ----------
     spaces : pair of str
     n_words : int
-        Words compared: those of both spaces, or the pairs given.
+        Number of compared words: those in both spaces, or the given pairs.
     n_seeds : pair of int
     is_paired : bool
-        Whether both axes have the same seeds, so that what other seeds would change in both alike is no error of the
-        difference; else the errors of the two axes count as independent.
+        Whether both axes have the same seeds. If so, a change that other seeds would cause in both scores alike does
+        not count as an error of the difference. If not, the errors of the two axes are treated as independent.
     correlation : float
-        Of the two scores over the words compared (Pearson).
+        Pearson correlation of the two scores over the compared words.
     n_moved : int
-        Words that moved, at a false discovery rate of 5% (Benjamini & Hochberg 1995).
+        Number of words that moved, at a false discovery rate of 5% (Benjamini & Hochberg 1995).
     risen, fallen : lists of dict
         The words that moved most from the first space to the second; see :meth:`entries`.
     words : tuple of pairs of str
-        Each word as either space spells it.
+        Each word in the spelling of the first and of the second space.
     first, second : arrays of shape (n_words,)
         Standardised scores.
     first_error, second_error : arrays of shape (n_words,)
@@ -56,8 +60,8 @@ class SpaceComparison(Result):
     seed_error : array of shape (n_words,)
         Standard error of the difference, over seeds.
     noise : array of shape (n_words,)
-        How far words as frequent as this one lie apart beyond that in the middle of their distribution (from median
-        distances): what corpora and training change in words that did not move.
+        Spread of the differences of words of similar frequency beyond the error from the seeds, estimated from median
+        distances: the effect of corpora and training on words that did not move.
     moved : array of bool
     """
 
@@ -82,22 +86,22 @@ class SpaceComparison(Result):
 
     @property
     def difference(self) -> NDArray[np.float64]:
-        """The standardised score in the second space less that in the first."""
+        """Standardised score in the second space minus the score in the first."""
         return np.asarray(self.second - self.first)
 
     @property
     def error(self) -> NDArray[np.float64]:
-        """The joint standard error of the difference: of seeds and of words that did not move."""
+        """Standard error of the difference: from the seeds and from the noise of words that did not move."""
         return np.asarray(np.hypot(self.seed_error, self.noise))
 
     @property
     def ratio(self) -> NDArray[np.float64]:
-        """The difference in units of its joint standard error; 0 where there is neither."""
+        """The difference in units of its standard error; 0 if both are 0."""
         error = self.error
         return np.asarray(np.divide(self.difference, error, out=np.zeros_like(error), where=error > 0.0))
 
     def entries(self, rows: Sequence[int]) -> list[dict[str, Any]]:
-        """Return what is known of some of the words compared, by their places."""
+        """Return scores and errors of the compared words at these places."""
         difference, error, ratio = self.difference, self.error, self.ratio
         return [
             {
@@ -115,7 +119,7 @@ class SpaceComparison(Result):
         ]
 
     def lookup(self, words: Sequence[str]) -> list[dict[str, Any]]:
-        """Return what is known of words of either space; those that are not compared are left out."""
+        """Return scores and errors of words of either space; words that are not compared are left out."""
         places: dict[str, int] = {}
         for place, pair in enumerate(self.words):
             for word in pair:
@@ -167,7 +171,7 @@ def compare_spaces(
     options: AxisOptions = DEFAULTS,
     **choices: Unpack[AxisChoices],
 ) -> SpaceComparison:
-    r"""Return which words moved along an axis from one space to another: decades, domains, models, languages.
+    r"""Find the words that moved along an axis from one space to another: decades, domains, models, languages.
 
     With the axes :math:`w, w'` of the two spaces a word x, x' has the standardised scores z, z' (over the words
     compared). To first order the seeds change z by
@@ -175,24 +179,24 @@ def compare_spaces(
     .. math:: (x - c)^\top(\delta - (b^\top\delta) w) / s
 
     with the error δ of the axis, the mean c of the words, the standard deviation s of their scores and the slope b of
-    vectors on scores; the jackknife without each seed gives δ. Where both axes have the same seeds, each is left out
-    of both at once. What corpora and training change in words that did not move is the spread of differences in the
-    middle of their distribution beyond the errors of the seeds, among words as frequent.
+    vectors on scores. The jackknife gives δ. If both axes have the same seeds, each seed is left out of both at once.
+    The effect of corpora and training on words that did not move is estimated from the spread of the differences in the
+    middle of their distribution, beyond the errors from the seeds, among words of similar frequency.
 
     Parameters
     ----------
     first, second : WordSpace
-        Of any widths.
+        The two spaces may have different widths.
     lexicon : Lexicon
-        The seeds. Where there are no others for the second space, those that both spaces have.
+        The seeds. Without `other_lexicon`, those that are in both spaces.
     other_lexicon : Lexicon, optional
-        The seeds of the second space, as of another language.
+        The seeds of the second space, for example in another language.
     pairs : pairs of str, optional
-        The words to compare, of the first space and of the second; by default the words that both have, at most
-        100,000, the first in the first space.
+        The words to compare, each with its counterpart in the second space (default: the words that are in both, at
+        most the first 100,000 of the first space).
     method : str, default="auto"
     n_words : int, default=20
-        How many words are named either way.
+        How many words to list in each direction.
     options : AxisOptions, optional
     **choices
         Fields of :class:`densray.axes.AxisOptions` by name.
@@ -207,7 +211,8 @@ def compare_spaces(
         _StandardScores.of(space, place, found, method, options)
         for space, place, found in zip((first, second), rows, seeds, strict=True)
     ]
-    is_paired = other_lexicon is None and all(part.by_seed for part in parts)
+    paired_rows = other_lexicon is None and len(parts[0].deviations) == len(parts[1].deviations)
+    is_paired = paired_rows and all(part.by_seed for part in parts)
     joint = _joint_deviations(parts, is_paired=is_paired, random=np.random.default_rng(options.random_state))
     seed_error = _lengths([part.centred for part in parts], joint)
     difference = parts[1].scores - parts[0].scores
@@ -219,7 +224,7 @@ def compare_spaces(
     found = SpaceComparison(
         spaces=(first.name, second.name),
         n_words=len(ratio),
-        n_seeds=(seeds[0].n_words, seeds[1].n_words),
+        n_seeds=(len(seeds[0]), len(seeds[1])),
         is_paired=is_paired,
         correlation=float(np.corrcoef(parts[0].scores, parts[1].scores)[0, 1]),
         n_moved=int(moved.sum()),
@@ -254,10 +259,10 @@ _FEWEST_COMPARED = 10
 
 @dataclass(frozen=True)
 class _StandardScores:
-    """Words of one space along its axis: standardised scores, their errors, and what these are made of.
+    """Words of one space along its axis: standardised scores, their errors, and the parts of these errors.
 
     `deviations` of the axis are per unit of the standard deviation of scores; `by_seed` says whether there is one row
-    per seed.
+    per seed, or group of seeds.
     """
 
     scores: NDArray[np.float64]
@@ -268,45 +273,49 @@ class _StandardScores:
 
     @classmethod
     def of(
-        cls, space: WordSpace, rows: NDArray[np.int64], seeds: Alignment, method: str, options: AxisOptions
+        cls, space: WordSpace, rows: NDArray[np.int64], seeds: Rows, method: str, options: AxisOptions
     ) -> _StandardScores:
-        rotation = fit_rotation(method, seeds, scale=options.scale)
-        axis = np.asarray(rotation.components_[0], dtype=np.float64)
-        X = np.asarray(space.vectors[rows])
+        fitted = Axis.fit(seeds, method, options=options)
+        axis, seeds = fitted.direction, fitted.known_rows
+        X = space.vectors_at(rows)
         X = unit_rows(X) if options.normalize else X
         centred = X - X.mean(axis=0, dtype=np.float64).astype(X.dtype)
         along = (centred @ axis.astype(X.dtype)).astype(np.float64)
         spread = float(along.std())
         if spread == 0.0:
             raise TaskError(f"the words compared all have the same score in '{space.name}'. Compare other words.")
-        found = seed_deviations(rotation, seeds)
-        deviations = (
-            axis_errors(rotation, seeds, random_state=options.random_state).deviations if found is None else found
-        )
+        by_seed = is_closed_form(fitted.rotation, seeds)
+        deviations = closed_form_deviations(fitted.rotation, seeds) if by_seed else fitted.errors.deviations
         slope = (along @ centred).astype(np.float64) / float(along @ along)
         # an axis has no scale: what changes all scores by one factor is not an error
         free = (deviations - np.outer(deviations @ slope, axis)) / spread
-        return cls(along / spread, _lengths([centred], free), centred, free, found is not None)
+        return cls(along / spread, _lengths([centred], free), centred, free, by_seed)
 
 
 def _seeds_of_both(
     spaces: tuple[WordSpace, WordSpace], lexicon: Lexicon, other: Lexicon | None, options: AxisOptions
-) -> tuple[Alignment, Alignment]:
+) -> tuple[Rows, Rows]:
     """Return the seeds of either space: its own, or those of one lexicon that both spaces have, in one order."""
     first, second = spaces
     if other is not None:
-        return find_seeds(first, lexicon, options), find_seeds(second, other, options)
+        return find_rows(first, lexicon, options), find_rows(second, other, options)
     located = [locate_spellings(lexicon.words, space, any_case=options.any_case)[0] for space in spaces]
     shared = (located[0] >= 0) & (located[1] >= 0)
     if shared.sum() < 2:
         raise LexiconError(
             f"{int(shared.sum())} of {len(lexicon)} lexicon words are in both '{first.name}' and '{second.name}'; at "
-            "least two are needed. Are they of two languages? Then give words of its own for the second space "
-            "(other_lexicon=)."
+            "least two are needed. Are they of two languages?",
+            Advice(" Then give words of its own for the second space (", Argument("other_lexicon", ...), ")."),
         )
     missing = [word for word, both in zip(lexicon.words, shared.tolist(), strict=True) if not both]
     kept = lexicon.without(missing) if missing else lexicon
-    return find_seeds(first, kept, options), find_seeds(second, kept, options)
+    rows = find_rows(first, kept, options), find_rows(second, kept, options)
+    if all(each.groups is None for each in rows) or len(rows[0]) != len(rows[1]):
+        return rows
+    # forms of one word in either space are left out together in both
+    links = [link for each in rows if each.groups is not None for link in pairwise_rows(each.groups.tolist())]
+    groups = number_groups(first_of_group(links, len(rows[0])).tolist())
+    return replace(rows[0], groups=groups), replace(rows[1], groups=groups)
 
 
 def _compared_rows(
@@ -324,7 +333,8 @@ def _compared_rows(
     if len(rows[0]) < _FEWEST_COMPARED:
         raise TaskError(
             f"{len(rows[0])} words are in both '{first.name}' and '{second.name}'; {_FEWEST_COMPARED} are needed to "
-            "compare them. Give pairs of words of the two spaces (pairs=), as from a dictionary."
+            "compare them.",
+            Advice(" Give pairs of words of the two spaces (", Argument("pairs", ...), "), as from a dictionary."),
         )
     return rows
 

@@ -1,4 +1,4 @@
-"""Stability (figure 1 of the paper): how an axis depends on which, and how many, words it was trained on."""
+"""Stability (figure 1 of the paper): how an axis depends on the choice and number of training words."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._threads import Progress, map_parallel
-from densray.alignment import Alignment
+from densray._threads import map_parallel
 from densray.axes._lexicon_evaluation import check_methods
 from densray.axes._protocol import Protocol, TrainTest
-from densray.errors import TaskError
+from densray.errors import Argument, TaskError
 from densray.journal import Journal
 from densray.lexicon import Lexicon
 from densray.metrics import kendall_tau
+from densray.progress import Progress
 from densray.report import Column, Input, Provenance, Result, Table, best_cells, show_share
+from densray.rows import Rows
 from densray.space import WordSpace
 
 #: Sizes of the training lexicon: 2^7 to 2^12.
@@ -36,11 +37,11 @@ class SizeScore:
     method : str
     size : int
     mean, std : float
-        Over samples; the standard deviation divides by their number less one.
+        Over samples. The standard deviation divides by the number of samples minus one.
     lowest : float
         The worst sample.
     taus : tuple of float
-        Every sample; the same samples for every method.
+        One τ per sample. The samples are the same for every method.
     """
 
     method: str
@@ -60,7 +61,7 @@ class Stability(Result):
     scores : tuple of SizeScore
     lexicon, space : str
     n_training, n_test : int
-        Words the samples are drawn from, and words tested on.
+        Number of words that samples are drawn from, and of test words.
     n_samples : int
     coverage : float
         Share of the lexicon that is in the space.
@@ -128,25 +129,26 @@ def evaluate_stability(
     ----------
     space : WordSpace
     lexicon : Lexicon
-        The training words; without `test` some of them are held out.
+        The training words. Without `test`, some of them are held out.
     test : Lexicon, optional
         The gold labels.
     methods : sequence of str
     sizes : sequence of int, optional
-        Words of a sample; `DEFAULT_SIZES` as far as there are training words, fewer where there are fewer than 128.
+        Sample sizes (default: `DEFAULT_SIZES` up to the number of training words; smaller sizes if there are fewer than
+        128).
     n_samples : int, default=40
-        Samples of each size, drawn without replacement; every method sees the same ones.
+        Number of samples of each size, drawn without replacement; the same for every method.
     protocol : Protocol, optional
-        Every other choice. Scores are split at the median of all training words, not at each sample's.
+        All other choices. Scores are split at the median of all training words, not of each sample.
     progress : callable, optional
-        Told how many samples are done, and of how many.
+        Called with the number of samples done and their total.
     journal : Journal, optional
-        Keeps the figures of each sample until the run is done; see `densray.journal`.
+        Keeps the results of each sample until the run is done; see `densray.journal`.
     """
     protocol, methods = protocol or Protocol(), check_methods(methods)
     provenance = Provenance.begin(seed=protocol.random_state)
     data = TrainTest.of(space, lexicon, test, protocol=protocol)
-    sizes = possible_sizes(data.training.n_words) if sizes is None else sizes
+    sizes = possible_sizes(len(data.training)) if sizes is None else sizes
     _check_sizes(sizes, n_samples, data.training)
     random = np.random.default_rng(protocol.random_state)
     # the largest first: the last thread to finish then has little left to do
@@ -174,14 +176,14 @@ def evaluate_stability(
         ),
         lexicon=lexicon.name,
         space=space.name,
-        n_training=data.training.n_words,
-        n_test=data.test.n_words,
+        n_training=len(data.training),
+        n_test=len(data.test),
         n_samples=n_samples,
         coverage=data.coverage,
         protocol=protocol,
         provenance=provenance.finish(
             inputs=[Input.of("space", space), *(Input.of("lexicon", each) for each in (lexicon, test) if each)],
-            used=data.training.n_words + data.test.n_words,
+            used=len(data.training) + len(data.test),
             missing=(*data.training.missing, *data.test.missing),
             set_aside=data.set_aside([each for each in (lexicon, test) if each]),
             resumed=run.n_reused,
@@ -189,16 +191,16 @@ def evaluate_stability(
     )
 
 
-def _draw(seeds: Alignment, size: int, random: np.random.Generator) -> NDArray[np.intp]:
-    """Return the rows of a sample that holds a word of either side."""
+def _draw(seeds: Rows, size: int, random: np.random.Generator) -> NDArray[np.intp]:
+    """Return the rows of a sample that contains a word of each side."""
     while True:
-        rows = random.permutation(seeds.n_words)[:size]
+        rows = random.permutation(len(seeds))[:size]
         if np.ptp(seeds.sides[rows]) > 0:
             return rows
 
 
 def possible_sizes(n_words: int) -> tuple[int, ...]:
-    """Return sizes of samples for so many training words: powers of two from 128 on, or from 8 on where that is few.
+    """Return sample sizes for a number of training words: powers of two from 128 on, or from 8 on for few words.
 
     >>> possible_sizes(600), possible_sizes(33)
     ((128, 256, 512), (8, 16, 32))
@@ -208,13 +210,14 @@ def possible_sizes(n_words: int) -> tuple[int, ...]:
     return powers or (n_words,)
 
 
-def _check_sizes(sizes: Sequence[int], n_samples: int, training: Alignment) -> None:
+def _check_sizes(sizes: Sequence[int], n_samples: int, training: Rows) -> None:
     if not sizes or n_samples < 2:
         raise TaskError(f"{len(sizes)} sizes and {n_samples} samples are given; one size and two samples are needed.")
-    if min(sizes) < 2 or max(sizes) > training.n_words:
+    if min(sizes) < 2 or max(sizes) > len(training):
         raise TaskError(
-            f"sizes={tuple(sizes)} is given; a sample has from 2 to {training.n_words} words, as many as there are to "
-            "train on in the space. Leave out the others."
+            Argument("sizes", tuple(sizes)),
+            f" is given; a sample has from 2 to {len(training)} words, as many as there are to train on in the space. "
+            "Leave out the others.",
         )
 
 

@@ -1,4 +1,4 @@
-"""Two axes beside each other: what changed, words on a map, angles."""
+"""Compare two axes: changes in rank, words on a map, angles."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._vocabulary import unit_rows
-from densray.alignment import Alignment
 from densray.axes._evidence import degrees_between
-from densray.axes._scoring import Induction
+from densray.axes._induction import Induction
 from densray.errors import TaskError
 from densray.report import Column, Result, Table
-from densray.space import WordSpace
+from densray.rows import Rows
 
 if TYPE_CHECKING:
     import polars
@@ -49,23 +48,15 @@ class AxisChange(Result):
         return [Table("Risen most", columns, self.risen), Table("Fallen most", columns, self.fallen)]
 
 
-def axis_change(
-    before: Induction,
-    after: Induction,
-    axes: tuple[NDArray[np.float64], NDArray[np.float64]],
-    *,
-    n_words: int = 10,
-) -> AxisChange:
-    """Return what became of a vocabulary's order when its axis was found again.
+def axis_change(before: Induction, after: Induction, *, n_words: int = 10) -> AxisChange:
+    """Return how the order of a vocabulary differs between two axes.
 
     Parameters
     ----------
     before, after : Induction
         The same vocabulary along the two axes.
-    axes : pair of arrays of shape (d,)
-        The axes, at unit length.
     n_words : int, default=10
-        How many words are named either way.
+        How many words to list in each direction.
     """
     if before.n_words != after.n_words:
         raise TaskError(
@@ -76,7 +67,8 @@ def axis_change(
     ends = order[::-1][:n_words], order[:n_words]
     risen, fallen = ([_entry(before, after, shift, row) for row in end.tolist()] for end in ends)
     ranks = np.corrcoef(before.rank, after.rank)[0, 1]
-    return AxisChange(float(degrees_between(*axes)), float(ranks), risen, fallen, provenance=after.provenance)
+    degrees = float(degrees_between(before.axis.direction, after.axis.direction))
+    return AxisChange(degrees, float(ranks), risen, fallen, provenance=after.provenance)
 
 
 def standardized(scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -91,7 +83,7 @@ def _entry(before: Induction, after: Induction, shift: NDArray[np.float64], row:
 
 @dataclass(frozen=True)
 class AxisRelation:
-    """How two axes stand to each other: the angle between them, and the correlation of some words' coordinates."""
+    """Relation of two axes: the angle between them, and the correlation of the coordinates of some words."""
 
     degrees: float
     correlation: float | None
@@ -105,7 +97,7 @@ def map_rows(axes: Mapping[str, Induction], rows: Sequence[int]) -> list[dict[st
     axes : mapping of Induction
         The same vocabulary along each axis, by the name of the axis.
     rows : sequence of int
-        Which words of it.
+        Row numbers of the words to return.
     """
     _check_vocabularies(axes)
     chosen = np.asarray(rows, dtype=np.int64)
@@ -132,38 +124,37 @@ def map_frame(axes: Mapping[str, Induction]) -> polars.DataFrame:
     return polars.DataFrame(columns)
 
 
-def axis_relation(
-    first: tuple[NDArray[np.float64], Induction], second: tuple[NDArray[np.float64], Induction], rows: Sequence[int]
-) -> AxisRelation:
-    """Return how two axes stand to each other.
+def axis_relation(first: Induction, second: Induction, rows: Sequence[int]) -> AxisRelation:
+    """Return the angle between two axes, and the correlation of some words' scores along them.
 
     Parameters
     ----------
-    first, second : pairs of an axis and the vocabulary along it
-        The axes have unit length.
+    first, second : Induction
+        The same vocabulary along the two axes.
     rows : sequence of int
-        The words whose coordinates are correlated (Pearson); none where they are fewer than two or all the same.
+        The words whose coordinates are correlated (Pearson). There is no correlation if they are fewer than two or all
+        equal.
     """
-    coordinates = [ranking.scores.score[np.asarray(rows, dtype=np.int64)] for _, ranking in (first, second)]
+    coordinates = [ranking.scores.score[np.asarray(rows, dtype=np.int64)] for ranking in (first, second)]
     varies = all(values.size > 1 and np.ptp(values) > 0.0 for values in coordinates)
     correlation = float(np.corrcoef(coordinates[0], coordinates[1])[0, 1]) if varies else None
-    return AxisRelation(float(degrees_between(first[0], second[0])), correlation)
+    return AxisRelation(float(degrees_between(first.axis.direction, second.axis.direction)), correlation)
 
 
 #: Of seeds with scores, the share at either end that may say what it means.
 _OUTER = 0.1
 
 
-def axis_ends(seeds: Alignment, *, n_words: int = 2) -> tuple[list[str], list[str]]:
-    """Return seeds that say what the low and the high end of an axis mean: those nearest to the mean of their side.
+def axis_ends(seeds: Rows, *, n_words: int = 2) -> tuple[list[str], list[str]]:
+    """Return seeds that describe the low and the high end of an axis: those nearest to the mean of their side.
 
-    Of seeds with scores, only the outermost tenth of either side.
+    If labels are scores, only the outermost tenth of each side is used.
 
     Parameters
     ----------
-    seeds : Alignment
+    seeds : Rows
     n_words : int, default=2
-        How many of each end.
+        Number of seeds per end.
     """
     X, ends = unit_rows(seeds.X), []
     for side in (-1.0, 1.0):
@@ -173,7 +164,7 @@ def axis_ends(seeds: Alignment, *, n_words: int = 2) -> tuple[list[str], list[st
             outermost = np.argsort(-side * seeds.y[rows], kind="stable")
             outer = np.sort(rows[outermost[: max(round(_OUTER * len(rows)), n_words)]])
         typical = np.argsort(-(X[outer] @ X[rows].mean(axis=0)), kind="stable")[:n_words]
-        ends.append([seeds.words[row] for row in outer[typical].tolist()])
+        ends.append([seeds.names[row] for row in outer[typical].tolist()])
     return ends[0], ends[1]
 
 
@@ -181,27 +172,23 @@ def axis_ends(seeds: Alignment, *, n_words: int = 2) -> tuple[list[str], list[st
 _NEAR = 60
 
 
-def words_like_seeds(
-    space: WordSpace, seeds: Alignment, ranking: Induction, *, n_words: int = 8
-) -> tuple[list[str], list[str]]:
+def words_like_seeds(ranking: Induction, *, n_words: int = 8) -> tuple[list[str], list[str]]:
     """Return words that may serve as further seeds of the high and of the low end.
 
-    The nearest to the mean of the seeds of an end, by cosine, that are no seeds and that the axis puts nearer to that
-    end than to the other.
+    These are the words nearest to the mean of the seeds of an end, by cosine, that are not seeds and that lie nearer to
+    this end of the axis than to the other.
 
     Parameters
     ----------
-    space : WordSpace
-    seeds : Alignment
-        Of that space.
     ranking : Induction
-        The vocabulary along their axis.
+        A vocabulary along the axis of the seeds.
     n_words : int, default=8
-        How many of each end, at most.
+        Maximum number of words per end.
     """
-    known = {word.lower() for word in seeds.words}
+    space, seeds = ranking.space, ranking.axis.known_rows
+    known = {word.lower() for word in seeds.names}
     means = {side: unit_rows(seeds.X[seeds.sides == side]).mean(axis=0) for side in (1.0, -1.0)}
-    seed_scores = ranking.scores.score[space.locate(seeds.words)]
+    seed_scores = ranking.scores.score[space.locate(seeds.names)]
     middle = float(np.mean([seed_scores[seeds.sides == side].mean() for side in means]))
     found: list[list[str]] = []
     for side, mean in means.items():

@@ -1,9 +1,8 @@
-"""The command line ``densray …``: a thin twin of the library.
+"""The command line ``densray …``: the library as commands.
 
-One file per group of commands; a command reads its arguments, calls the library and shows the answer. What
-commands share lives beside them: ``options`` (the flags), ``output`` (where files go and answers appear),
-``progress`` (what is shown meanwhile) and ``entry`` (how a run ends). Heavy libraries are imported inside the
-commands, so that ``densray --help`` is quick.
+One file per group of commands. A command reads its arguments, calls the library and shows the result. What commands
+share is in ``options`` (the flags), ``terminal`` (results, files, progress) and ``entry`` (errors and exit codes).
+Heavy libraries are imported inside the commands, so that ``densray --help`` is quick.
 """
 
 from __future__ import annotations

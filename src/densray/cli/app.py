@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import typer
 from typer.main import get_command
 
-from densray._version import __version__
+from densray import __version__
 from densray.cli import axes, data, evaluate, interventions, reproduce, spaces, states
 
 app = typer.Typer(
@@ -30,77 +30,126 @@ def _densray(
     context: typer.Context,
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and leave."),
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
 
-#: The commands, in the order in which they are listed.
-_COMMANDS: dict[str, Callable[..., None]] = {
-    "demo": data.demo,
-    "fit": axes.fit,
-    "diagnose": axes.diagnose,
-    "induce": axes.induce,
-    "score": axes.score,
-    "methods": axes.methods,
-    "info": spaces.info,
-    "neighbors": spaces.neighbors,
-    "convert": spaces.convert,
-    "rotate": spaces.rotate,
-    "erase": spaces.erase,
-    "states": states.states,
-    "layers": states.layers,
-    "intervene": interventions.intervene,
-    "remove-preference": interventions.remove_preference,
-    "sweep": interventions.sweep,
-    "explore": data.explore,
+Commands: TypeAlias = Mapping[str, tuple[Callable[..., None], str]]
+
+#: Every command with its line in the help, in groups, as they are listed.
+_COMMANDS: dict[str, Commands] = {
+    "Start": {
+        "demo": (data.demo, "Try everything on the bundled vectors, offline"),
+        "explore": (data.explore, "Open the explorer in the browser"),
+    },
+    "Axes": {
+        "fit": (axes.fit, "Find and save an axis"),
+        "diagnose": (axes.diagnose, "Check how far an axis can be trusted"),
+        "induce": (axes.induce, "Score every word of a space"),
+        "score": (axes.score, "Score some words, or the documents of a table"),
+        "methods": (axes.methods, "List the methods"),
+    },
+    "Spaces and tables": {
+        "info": (spaces.info, "Describe a file of vectors"),
+        "neighbors": (spaces.neighbors, "Find the nearest words"),
+        "convert": (spaces.convert, "Write a space in another format"),
+        "rotate": (spaces.rotate, "Write a space with the concept as its first dimension"),
+        "erase": (spaces.erase, "Remove a concept, and measure what remains"),
+        "embed": (states.embed, "Add a column of vectors to a table of texts"),
+    },
 }
-_DATA: dict[str, Callable[..., None]] = {"list": data.list_all, "fetch": data.fetch, "path": data.path}
-_EVALUATE: dict[str, Callable[..., None]] = {
-    "lexicon": evaluate.evaluate_lexicon,
-    "stability": evaluate.evaluate_stability,
-    "methods": evaluate.evaluate_methods,
-    "analogy": evaluate.evaluate_analogy,
-    "bias": evaluate.evaluate_bias,
+_MODEL: Commands = {
+    "read": (states.read, "Read hidden states into a folder"),
+    "layers": (states.layers, "Find the layer and method that detect a concept best"),
+    "remove": (interventions.remove, "Remove a concept in the forward pass"),
+    "steer": (interventions.steer, "Steer the text that a model generates"),
+    "sweep": (interventions.sweep, "Measure strengths and layers of a removal"),
+}
+#: Names that people may type, and the commands they mean.
+_MEANT = {
+    "states": "model read",
+    "layers": "model layers",
+    "remove-preference": "model remove",
+    "intervene": "model remove or densray model steer",
+    "sweep": "model sweep",
+    "compare": "evaluate methods",
+    "benchmark": "evaluate methods",
+    "train": "fit",
+    "learn": "fit",
+    "check": "diagnose",
+    "test": "diagnose",
+    "rank": "induce",
+    "predict": "score",
+    "transform": "rotate",
+    "remove": "erase",
+    "debias": "erase",
+    "similar": "neighbors",
+    "nearest": "neighbors",
+    "most-similar": "neighbors",
+    "neighbours": "neighbors",
+    "analogy": "evaluate analogy",
+    "bias": "evaluate bias",
+    "weat": "evaluate bias",
+    "steer": "model steer",
+    "plot": "explore",
+    "map": "explore",
+    "gui": "explore",
+    "encode": "embed",
+    "datasets": "data list",
+    "download": "data fetch",
+}
+_DATA: Commands = {
+    "list": (data.list_all, "List the data sets"),
+    "fetch": (data.fetch, "Download a data set"),
+    "path": (data.path, "Show where a data set is"),
+}
+_EVALUATE: Commands = {
+    "lexicon": (evaluate.evaluate_lexicon, "Rank unseen words of a lexicon by each method"),
+    "stability": (evaluate.evaluate_stability, "Show how the ranking improves with more words"),
+    "methods": (evaluate.evaluate_methods, "Compare methods on one concept"),
+    "ratings": (evaluate.evaluate_ratings, "Compare an axis with ratings by people"),
+    "analogy": (evaluate.evaluate_analogy, "Count the analogies that a solver answers correctly"),
+    "bias": (evaluate.evaluate_bias, "Measure a concept before and after it is removed"),
+    "retrieval": (evaluate.evaluate_retrieval, "Measure how often search finds the partner of a document"),
 }
 _ANALOGIES = {
     "table4": (
         "Analogies by group: mean cosines, IntCos and LRCos",
         "table4 --space GoogleNews.bin",
     ),
-    "table5": ("Analogies by category, cosines in the complement of the axis", "table5 --json"),
+    "table5": ("Analogies by category, with cosines after the axis is removed", "table5 --json"),
     "table6": ("Analogies by category, cosines in the original space", "table6 --json"),
 }
-_REPRODUCE: dict[str, Callable[..., None]] = {  # as they come in the paper
-    "table1": reproduce.table1,
-    "figure1": reproduce.figure1,
-    "table3": reproduce.table3,
-    "figure2": reproduce.figure2,
-    **{name: reproduce.analogy_command(name, *said) for name, said in _ANALOGIES.items()},
+_REPRODUCE: Commands = {  # as they come in the paper
+    "table1": (reproduce.table1, "Lexicon induction"),
+    "figure1": (reproduce.figure1, "Lexicon induction by number of words"),
+    "table3": (reproduce.table3, "Gender before and after removal"),
+    "figure2": (reproduce.figure2, "Occupations before and after removal"),
+    **{name: (reproduce.analogy_command(name, *said), said[0]) for name, said in _ANALOGIES.items()},
 }
 
 
-def _add_all(to: typer.Typer, commands: Mapping[str, Callable[..., None]]) -> None:
-    for name, run in commands.items():
-        to.command(name)(run)
-
-
-def _add_group(name: str, help: str, commands: Mapping[str, Callable[..., None]]) -> None:
+def _add_group(name: str, help: str, commands: Commands, *, panel: str) -> None:
     group = typer.Typer(help=help)
-    _add_all(group, commands)
-    app.add_typer(group, name=name)
+    for each, (run, line) in commands.items():
+        group.command(each, short_help=line)(run)
+    app.add_typer(group, name=name, rich_help_panel=panel)
 
 
-_add_all(app, _COMMANDS)
-_add_group("data", "Data sets: list them, fetch them, say where they lie.", _DATA)
-_add_group("evaluate", "Measure a space, an axis or a method on the tasks.", _EVALUATE)
-_add_group("reproduce", "Put our numbers beside the published ones, cell by cell.", _REPRODUCE)
+for _panel, _listed in _COMMANDS.items():
+    for _name, (_run, _line) in _listed.items():
+        app.command(_name, short_help=_line, rich_help_panel=_panel)(_run)
+_add_group("evaluate", "Measure methods, axes, spaces and removers", _EVALUATE, panel="Axes")
+_add_group("model", "Read, compare, change and steer language models", _MODEL, panel="Language models")
+_add_group("data", "List and fetch data sets", _DATA, panel="Data")
+_add_group("reproduce", "Compare with the published tables", _REPRODUCE, panel="Data")
 
 
 def options_of(group: Any, path: tuple[str, ...] = ()) -> dict[str, list[str]]:
-    """Return every option of the command line, each with the commands that take it."""
+    """Return every option of the command line with the commands that accept it."""
     found: dict[str, list[str]] = {}
     for name, below in getattr(group, "commands", {}).items():
         for option, homes in options_of(below, (*path, name)).items():
@@ -111,7 +160,7 @@ def options_of(group: Any, path: tuple[str, ...] = ()) -> dict[str, list[str]]:
 
 
 def running(arguments: Sequence[str]) -> str:
-    """Return the name of the command that arguments call, such as ``evaluate lexicon``; empty where they call none.
+    """Return the name of the command that arguments call, such as ``evaluate lexicon``; empty if they call none.
 
     >>> running(["evaluate", "lexicon", "space.bin"]), running(["--version"])
     ('evaluate lexicon', '')
@@ -123,6 +172,16 @@ def running(arguments: Sequence[str]) -> str:
         at = at.commands[argument]  # type: ignore[attr-defined]
         names.append(argument)
     return " ".join(names)
+
+
+def renamed(arguments: Sequence[str]) -> str:
+    """Return a message that names the command to use in place of one that does not exist; empty if there is none.
+
+    >>> renamed(["states", "model.gguf"]), renamed(["induce"])
+    ("There is no command 'states'. Use densray model read.", '')
+    """
+    meant = _MEANT.get(arguments[0]) if arguments else None
+    return "" if meant is None else f"There is no command '{arguments[0]}'. Use densray {meant}."
 
 
 def command() -> Any:

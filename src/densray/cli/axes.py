@@ -9,210 +9,338 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from densray.cli.options import (
+    Answer,
     AnySpace,
-    AxisOptions,
+    AxisFlags,
+    Cluster,
+    Encoder,
     Json,
     LexiconName,
     LexiconOptions,
     Method,
     Output,
     Overwrite,
+    RatingOptions,
     ReportFile,
     Space,
     SpaceAnswer,
+    SpaceOrTable,
+    TableOptions,
     changed_options,
-    grouped,
+    with_option_groups,
 )
+from densray.cli.tables import check_table, diagnose_table, embeds_words, fit_table, score_table
 from densray.cli.terminal import (
     check_output,
     check_report,
-    named_npz,
     note,
     print_json,
     progress_bar,
     show,
+    with_tensor_ending,
     write_report,
 )
 
 if TYPE_CHECKING:
-    from densray.axes import Diagnosis
-    from densray.axes._files import SavedAxis
-    from densray.axes._scoring import Induction
+    from densray.axes import Axis, ClassesDiagnosis, Diagnosis, Induction
     from densray.lexicon import Lexicon
     from densray.report import Figure, Result
     from densray.space import WordSpace
 
 Pairs: TypeAlias = Annotated[
-    bool, typer.Option("--pairs", help="LEXICON holds pairs, the higher word first; their differences are compared.")
+    bool, typer.Option("--pairs", help="LEXICON is a list of pairs with the higher word first.")
 ]
 Permutations: TypeAlias = Annotated[
     int | None,
-    typer.Option("--n-permutations", min=19, metavar="N", help="Shuffled labels; 999, or fewer if each is a fit."),
+    typer.Option(
+        "--n-permutations",
+        min=19,
+        metavar="N",
+        help="Number of label permutations. Default: 999; fewer for methods that must be refitted for each one.",
+    ),
 ]
 Source: TypeAlias = Annotated[
     str | None,
     typer.Argument(
         metavar="LEXICON|AXIS",
-        help="Labelled words, or an axis that densray fit saved (.npz); or give --high and --low.",
+        help="Labelled words, or an axis saved by densray fit (.safetensors). Or give --high and --low.",
     ),
 ]
 
 
-@grouped
+@with_option_groups
 def fit(
-    space: Space,
+    space: SpaceOrTable,
     output: Output,
-    seeds: LexiconOptions,
-    options: AxisOptions,
+    lexicon_options: LexiconOptions,
+    table: TableOptions,
+    columns: RatingOptions,
+    options: AxisFlags,
     answer: SpaceAnswer,
     lexicon: LexiconName = None,
+    ratings: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Items that people rated on the scale between the two ends of the LEXICON."),
+    ] = None,
+    encoder: Encoder = None,
     method: Method = "auto",
     n_components: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Axes to keep; all, a lossless rotation, if absent.")
+        int | None, typer.Option(min=1, metavar="N", help="Number of axes to keep. Default: all, a lossless rotation.")
     ] = None,
     judge: Annotated[
-        bool, typer.Option("--judge/--no-judge", help="Find out how far it can be trusted, or save the axis alone.")
+        bool,
+        typer.Option(
+            "--judge/--no-judge", help="Check how far the axis can be trusted (--judge), or only save it (--no-judge)."
+        ),
     ] = True,
     pairs: Pairs = False,
     n_permutations: Permutations = None,
+    card: Annotated[bool, typer.Option("--card", help="Also write a README.md that describes the axis.")] = False,
     overwrite: Overwrite = False,
 ) -> None:
-    """Find the axis of some labelled words, save it, and say how far it can be trusted.
+    """Find the axis of labelled words or documents, save it, and report how far it can be trusted.
 
-    Example: densray fit googlenews-26k hu-liu -o sentiment.npz
+    For words, give a space and a LEXICON. For documents, give a table and --label-column; several classes give one axis
+    each. To score documents by an axis of words, give a table, a LEXICON and --encoder.
+
+    With --ratings, the words name the two ends of a scale, and the axis is adjusted to a few items that people rated.
+
+    Example: densray fit googlenews-26k hu-liu -o sentiment.safetensors
     """
-    target = check_output(named_npz(output), overwrite=overwrite)
-    from densray.axes._files import fit_axis
+    of_spaces = _of_spaces(options, answer, pairs=pairs) | {"--ratings": ratings}
+    embedded = embeds_words(space, lexicon, lexicon_options, table, encoder)
+    if check_table(lexicon, lexicon_options, table, others=of_spaces, embedded=embedded):
+        fit_table(
+            space,
+            output,
+            lexicon,
+            lexicon_options,
+            table,
+            options,
+            Answer(answer.as_json, answer.quiet),
+            encoder=encoder,
+            method=method,
+            n_components=n_components,
+            judge=judge,
+            n_permutations=n_permutations,
+            card=card,
+            overwrite=overwrite,
+        )
+        return
+    target = check_output(with_tensor_ending(output), overwrite=overwrite)
+    from densray.axes import expected_agreement, fit_axis
     from densray.datasets import load_space
+    from densray.errors import TaskError
     from densray.rotations import name_method
 
-    words, paired = _read_seeds(lexicon, pairs, seeds)
+    words, paired = _read_lexicon(lexicon, pairs, lexicon_options)
+    rated = None if ratings is None else columns.load(ratings)
+    if rated is None and changed_options(columns):
+        raise TaskError(f"{', '.join(changed_options(columns))} given without --ratings, which it belongs to.")
     note(f"Writing {target} at the end", quiet=answer.quiet)
     with progress_bar(f"Fitting {name_method(method)}", quiet=answer.quiet) as progress:
-        saved = fit_axis(
+        axis = fit_axis(
             load_space(space, limit=answer.limit),
             words,
             target,
+            ratings=rated,
             method=method,
             n_components=n_components,
             judge=judge,
             pairs=paired,
             n_permutations=n_permutations,
-            label_names=seeds.ends,
+            label_names=lexicon_options.ends,
             overwrite=overwrite,
+            card=card,
             progress=progress,
             **asdict(options),
         )
-    if saved.diagnosis is None:
-        _show_saved(saved, answer)
+    if judge:
+        _show_written(axis.diagnose(pairs=paired), target, answer)
     else:
-        _show_written(saved.diagnosis, saved.path, answer)
+        _show_saved(axis, target, answer)
+    if rated is not None and not answer.as_json and not answer.quiet:
+        check = f"densray evaluate ratings {space} RATINGS {target}"
+        typer.echo(f"{expected_agreement(len(axis.known_rows))} Measure it on other items: {check}")
 
 
-@grouped
+@with_option_groups
 def diagnose(
-    space: Space,
-    seeds: LexiconOptions,
-    options: AxisOptions,
+    space: SpaceOrTable,
+    lexicon_options: LexiconOptions,
+    table: TableOptions,
+    options: AxisFlags,
     answer: SpaceAnswer,
     lexicon: LexiconName = None,
+    encoder: Encoder = None,
     method: Method = "auto",
     pairs: Pairs = False,
     n_permutations: Permutations = None,
+    bibtex: Annotated[bool, typer.Option("--bibtex", help="Also print the BibTeX entries to cite.")] = False,
     report: ReportFile = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Say how far the axis of some labelled words can be trusted, and which words stand in its way.
+    """Report how far the axis of labelled words or documents can be trusted, and which of them contradict it.
+
+    For words, give a space and a LEXICON. For documents, give a table and --label-column. To check an axis of words
+    that will score documents, give a table, a LEXICON and --encoder.
 
     Example: densray diagnose googlenews-26k gender --method densray-unit
     """
     check_report(report, overwrite=overwrite, quiet=answer.quiet)
-    from densray.axes import diagnose as find
+    of_spaces = _of_spaces(options, answer, pairs=pairs)
+    embedded = embeds_words(space, lexicon, lexicon_options, table, encoder)
+    if check_table(lexicon, lexicon_options, table, others=of_spaces, embedded=embedded):
+        judged = diagnose_table(
+            space,
+            lexicon,
+            lexicon_options,
+            table,
+            options,
+            Answer(answer.as_json, answer.quiet),
+            encoder=encoder,
+            method=method,
+            n_permutations=n_permutations,
+        )
+        from densray.axes import Diagnosis
+
+        concept = judged.lexicon if isinstance(judged, Diagnosis) else judged.concept
+        title = f"How far {concept} can be trusted"
+        write_report(report, title, judged, _figures_of_diagnosis, overwrite=overwrite, quiet=answer.quiet)
+        show(judged, as_json=answer.as_json, quiet=answer.quiet, bibtex=bibtex)
+        return
+    from densray.axes import diagnose as diagnose_lexicon
     from densray.datasets import load_space
 
-    words, paired = _read_seeds(lexicon, pairs, seeds)
+    words, paired = _read_lexicon(lexicon, pairs, lexicon_options)
     with progress_bar(f"Diagnosing {method}", quiet=answer.quiet) as progress:
-        found = find(
+        diagnosis = diagnose_lexicon(
             load_space(space, limit=answer.limit),
             words,
             method=method,
             pairs=paired,
             n_permutations=n_permutations,
-            label_names=seeds.ends,
+            label_names=lexicon_options.ends,
             progress=progress,
             **asdict(options),
         )
         title = f"How far the axis of {words.name} can be trusted"
-        write_report(report, title, found, _figures_of_diagnosis, overwrite=overwrite, quiet=answer.quiet)
-    show(found, as_json=answer.as_json, quiet=answer.quiet)
+        write_report(report, title, diagnosis, _figures_of_diagnosis, overwrite=overwrite, quiet=answer.quiet)
+    show(diagnosis, as_json=answer.as_json, quiet=answer.quiet, bibtex=bibtex)
 
 
-@grouped
+@with_option_groups
 def induce(
     space: Space,
     output: Output,
-    seeds: LexiconOptions,
-    options: AxisOptions,
+    lexicon_options: LexiconOptions,
+    options: AxisFlags,
     answer: SpaceAnswer,
     source: Source = None,
     method: Method = "auto",
     pairs: Pairs = False,
     any_space: AnySpace = False,
-    top: Annotated[int, typer.Option("--top", min=1, metavar="N", help="Words of each end that are shown.")] = 10,
+    top: Annotated[int, typer.Option("--top", min=1, metavar="N", help="Number of words to show at each end.")] = 10,
     report: ReportFile = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Score every word of a space: rank, percentile, probability, standard error (.csv, .tsv, .parquet).
 
-    Given labelled words, it finds their axis first. An AXIS of densray fit is found already and knows its errors:
-    options that say how to find one are refused beside it.
+    Given labelled words, it finds their axis first. An AXIS saved by densray fit already contains its standard errors,
+    so options that control the fit cannot be combined with it.
 
-    A score is the coordinate on the axis: 0 is not neutral; the answer says at which score the odds are even.
+    A score is the coordinate on the axis. A score of 0 is not neutral: the output states the score at which a word is
+    equally likely to belong to either end.
 
     Example: densray induce googlenews-26k hu-liu -o sentiment.tsv
     """
     target = check_output(output, overwrite=overwrite)
     check_report(report, overwrite=overwrite, quiet=answer.quiet)
-    from densray.axes._scoring import check_ending
+    from densray.axes import check_ending
 
     check_ending(target)
     note(f"Writing {target} at the end", quiet=answer.quiet)
-    induced = _induce(space, source, method, seeds, options, answer, pairs=pairs, any_space=any_space)[1].with_ends(top)
+    induced = _induce(
+        space, source, method, lexicon_options, options, answer, pairs=pairs, any_space=any_space, n_ends=top
+    )[1]
     path = induced.write(target, overwrite=overwrite)
     if induced.scores.standard_error is None:
-        note(f"{source} has no errors: scores and ranks only. densray fit --judge saves them.", quiet=answer.quiet)
+        note(
+            f"{source} was saved without error estimates: only scores and ranks are written. densray fit --judge "
+            f"saves them.",
+            quiet=answer.quiet,
+        )
     write_report(report, "Induced lexicon", induced, _figures_of_induction, overwrite=overwrite, quiet=answer.quiet)
     _show_written(induced, path, answer)
 
 
-@grouped
+@with_option_groups
 def score(
-    space: Space,
-    source: Annotated[
-        str, typer.Argument(metavar="LEXICON|AXIS", help="An axis that densray fit saved, or a LEXICON.")
-    ],
-    seeds: LexiconOptions,
-    options: AxisOptions,
+    space: SpaceOrTable,
+    source: Annotated[str, typer.Argument(metavar="LEXICON|AXIS", help="An axis saved by densray fit, or a LEXICON.")],
+    lexicon_options: LexiconOptions,
+    table: TableOptions,
+    options: AxisFlags,
     answer: SpaceAnswer,
-    words: Annotated[list[str] | None, typer.Argument(metavar="WORD...", help="The words to look up.")] = None,
+    words: Annotated[list[str] | None, typer.Argument(metavar="WORD...", help="The words to score.")] = None,
     method: Method = "auto",
     pairs: Pairs = False,
     any_space: AnySpace = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="For a table: the scored table to write, or a folder."),
+    ] = None,
+    keep_vectors: Annotated[bool, typer.Option("--keep-vectors", help="For a table: write the vectors too.")] = False,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="COLUMNS",
+            help="For a table: report mean scores grouped by these columns (comma-separated).",
+        ),
+    ] = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option(
+            "--figure", metavar="FILE", help="With --by: save a figure of the means (.png, .svg, .pdf, .html)."
+        ),
+    ] = None,
+    cluster: Cluster = None,
+    overwrite: Overwrite = False,
 ) -> None:
-    """Say where some words stand on an axis: score, rank, percentile, probability, standard error.
+    """Score words or documents on an axis: score, standard error, probability.
 
-    With --high and --low, all that follows SPACE are words.
+    For words, list them after AXIS. With --high and --low there is no AXIS, and every argument after SPACE is a word.
+    For a table of documents, -o writes the table with its scores, and --by reports mean scores with intervals.
 
     Example: densray score googlenews-26k hu-liu lawyer nurse
     """
-    axis, asked = (None, [source, *(words or [])]) if seeds.has_lists else (source, words or [])
-    from densray.axes._evidence import near_misses
+    if output is not None or by is not None:
+        given = [*(words or []), *changed_options(lexicon_options, but=("group_column",)), *changed_options(options)]
+        _refuse_beside_table([*given, *(["--limit"] if answer.limit else [])])
+        score_table(
+            space,
+            source,
+            output,
+            lexicon_options,
+            table,
+            Answer(answer.as_json, answer.quiet),
+            keep_vectors=keep_vectors,
+            any_space=any_space,
+            by=by,
+            figure=figure,
+            cluster=cluster,
+            overwrite=overwrite,
+        )
+        return
+    axis, asked = (None, [source, *(words or [])]) if lexicon_options.has_lists else (source, words or [])
+    from densray.axes import near_misses
     from densray.errors import SpaceError, name_some
     from densray.report import Column, Table, show_number
 
     if not asked:
-        raise SpaceError("no word was given. Name the words to look up after the axis.")
-    found, induced = _induce(space, axis, method, seeds, options, answer, pairs=pairs, any_space=any_space)
+        raise SpaceError("no word was given. List the words to score after the LEXICON or AXIS.")
+    found, induced = _induce(space, axis, method, lexicon_options, options, answer, pairs=pairs, any_space=any_space)
     rows = found.locate(asked, any_case=options.any_case)
     missing = [word for word, row in zip(asked, rows.tolist(), strict=True) if row < 0]
     instead = {miss.word: miss.found for miss in near_misses(missing, found)} if missing else {}
@@ -229,6 +357,8 @@ def score(
     notes = [f"Not in the space: {_name_missing(missing, instead)}."] if missing else []
     if induced.even_odds is not None:
         notes.append(f"Even odds lie at {show_number(induced.even_odds)}.")
+    if any(entry.get("probability", 0.0) is None for entry in entries):
+        notes.append(induced.explain_empty())
     shown = [column for column in columns if column.key in entries[0]]
     title = f"{len(entries)} of {induced.n_words:,} words, by {induced.method}"
     show(Table(title, shown, entries, notes), as_json=False, quiet=answer.quiet)
@@ -239,7 +369,7 @@ def methods(as_json: Json = False) -> None:
 
     Example: densray methods
     """
-    from densray._methods import METHODS  # not from rotations, which waits for scikit-learn
+    from densray.methods import METHODS  # not from rotations, which waits for scikit-learn
     from densray.report import Table
 
     rows = [
@@ -252,59 +382,110 @@ def methods(as_json: Json = False) -> None:
         show(Table("Methods", ["method", "labels", "axis"], rows), as_json=False)
 
 
+def _refuse_beside_table(given: list[str]) -> None:
+    from densray.errors import TaskError, name_some
+
+    if given:
+        raise TaskError(
+            f"{name_some(given)} given with -o or --by, which score a table along a saved AXIS. Leave it out, or leave "
+            "out -o and --by to look up words of a space."
+        )
+
+
+def _of_spaces(options: AxisFlags, answer: SpaceAnswer, *, pairs: bool) -> dict[str, Any]:
+    """Return the options that only spaces of words accept, with their values."""
+    return {"--pairs": pairs, "--any-case": options.any_case is not None, "--limit": answer.limit}
+
+
 def _induce(
     space: str,
     source: str | None,
     method: str,
-    seeds: LexiconOptions,
-    options: AxisOptions,
+    lexicon_options: LexiconOptions,
+    options: AxisFlags,
     answer: SpaceAnswer,
     *,
     pairs: bool,
     any_space: bool,
+    n_ends: int = 10,
 ) -> tuple[WordSpace, Induction]:
-    """Return a space and its words scored by a saved axis, or by one that is found from labelled words."""
-    from densray.axes import _scoring
-    from densray.axes._files import induce_by_axis, is_axis_file
+    """Return a space and its words scored along a saved axis, or along the axis of labelled words."""
+    from densray.axes import induce as induce_words
     from densray.datasets import load_space
+    from densray.persistence import is_tensor_file
 
-    if source is not None and is_axis_file(source):
-        _refuse_beside_axis(source, method, seeds, options, pairs=pairs)
+    if source is not None and is_tensor_file(source):
+        _refuse_beside_axis(source, method, lexicon_options, options, pairs=pairs)
         with progress_bar(f"Scoring {space}", quiet=answer.quiet):
             vectors = load_space(space, limit=answer.limit)
-            return vectors, induce_by_axis(vectors, source, any_space=any_space, label_names=seeds.ends)
-    words = _read_seeds(source, pairs, seeds)[0]
+            axis = _load_axis(source, lexicon_options, vectors, any_space=any_space)
+            return vectors, induce_words(vectors, axis, n_ends=n_ends)
+    words = _read_lexicon(source, pairs, lexicon_options)[0]
     with progress_bar(f"Scoring {space}", quiet=answer.quiet) as progress:
         vectors = load_space(space, limit=answer.limit)
-        induced = _scoring.induce(
-            vectors, words, method=method, label_names=seeds.ends, progress=progress, **asdict(options)
+        ends = lexicon_options.ends
+        induced = induce_words(
+            vectors, words, method=method, n_ends=n_ends, label_names=ends, progress=progress, **asdict(options)
         )
         return vectors, induced
 
 
-def _refuse_beside_axis(source: str, method: str, seeds: LexiconOptions, options: AxisOptions, *, pairs: bool) -> None:
-    """Raise if options say how to find an axis, beside one that is found already."""
+def _load_axis(source: str, lexicon_options: LexiconOptions, space: WordSpace, *, any_space: bool) -> Axis:
+    from densray.axes import Axis
+
+    axis = Axis.load(source, space, any_space=any_space)
+    axis.label_names = lexicon_options.ends or axis.label_names
+    return axis
+
+
+def read_source(
+    source: str | None,
+    method: str,
+    lexicon_options: LexiconOptions,
+    options: AxisFlags,
+    space: WordSpace,
+    *,
+    any_space: bool,
+) -> Axis | Lexicon:
+    """Return a saved axis, or the labelled words to find one from."""
+    from densray.persistence import is_tensor_file
+
+    if source is None or not is_tensor_file(source):
+        return lexicon_options.load(source)
+    _refuse_beside_axis(source, method, lexicon_options, options, pairs=False)
+    return _load_axis(source, lexicon_options, space, any_space=any_space)
+
+
+def _refuse_beside_axis(
+    source: str, method: str, lexicon_options: LexiconOptions, options: AxisFlags, *, pairs: bool
+) -> None:
+    """Raise if options that control a fit are given with a saved axis."""
     from densray.errors import TaskError
 
     given = ["--method"] if method != "auto" else []
     given += ["--pairs"] if pairs else []
-    for group in (seeds, options):
+    for group in (lexicon_options, options):
         given += changed_options(group, but=("label_names", "any_case"))
     if given:
         raise TaskError(
-            f"{', '.join(given)} given with {source}, an axis that is found already. Leave it out, or give the LEXICON "
-            "to find another axis."
+            f"{', '.join(given)} given with {source}, a saved axis, which is not fitted again. Leave it out, or give "
+            "the LEXICON to fit another axis."
         )
 
 
-def _read_seeds(
-    lexicon: str | None, pairs: bool, seeds: LexiconOptions
+def _read_lexicon(
+    lexicon: str | None, pairs: bool, lexicon_options: LexiconOptions
 ) -> tuple[Lexicon, list[tuple[str, str]] | None]:
-    """Return the seeds, and the pairs they were given in."""
-    if not pairs or lexicon is None:
-        return seeds.load(lexicon), None
+    """Return the labelled words, and the pairs if pairs were given."""
+    if not pairs:
+        return lexicon_options.load(lexicon), None
     from densray.datasets import load_pairs
+    from densray.errors import TaskError
     from densray.lexicon import Lexicon
+
+    given = changed_options(lexicon_options, but=("label_names",))
+    if lexicon is None or given:
+        raise TaskError(f"--pairs needs a LEXICON of pairs, without {', '.join(given) or '--high and --low'}.")
 
     listed = load_pairs(lexicon)
     return Lexicon.from_pairs(listed, name=Path(lexicon).stem), listed
@@ -318,29 +499,41 @@ def _figures_of_induction(induced: Induction) -> list[Figure]:
     from densray.figures import figure, ranked_words, score_histogram
 
     return [
-        figure(ranked_words(induced), "The words at both ends of the axis; bars: two standard errors."),
-        figure(score_histogram(induced), "How many words score what."),
+        figure(
+            ranked_words(induced, n_words=len(induced.highest)),
+            f"The words at both ends of the axis{_even_odds(induced)} Bars: two standard errors.",
+        ),
+        figure(score_histogram(induced), f"Distribution of scores{_even_odds(induced)}"),
     ]
 
 
-def _figures_of_diagnosis(diagnosis: Diagnosis) -> list[Figure]:
+def _even_odds(induced: Induction) -> str:
+    """Return the end of a caption, with the meaning of the dashed line if there is one."""
+    from densray.report import show_number
+
+    even = induced.even_odds
+    return "." if even is None else f"; the dashed line: even odds, at {show_number(even)}."
+
+
+def _figures_of_diagnosis(diagnosis: Diagnosis | ClassesDiagnosis) -> list[Figure]:
+    from densray.axes import Diagnosis
     from densray.figures import figure, seed_influence
 
-    if not diagnosis.influential:
+    if not isinstance(diagnosis, Diagnosis) or not diagnosis.influential:
         return []
     chart = seed_influence(diagnosis, n_seeds=20, measure="turns the axis by (°) when left out")
     return [figure(chart, "Seeds that move the axis most.")]
 
 
-def _show_saved(saved: SavedAxis, answer: SpaceAnswer) -> None:
-    """Show what was written of an axis that was not judged."""
-    path, method, seeds = saved.path, saved.method, saved.seeds
+def _show_saved(axis: Axis, path: Path, answer: SpaceAnswer) -> None:
+    """Show the file of an axis that was not judged."""
+    rows = axis.known_rows
     if answer.as_json:
-        left = {"words_missing": seeds.missing, "words_set_aside": seeds.set_aside}
-        print_json({"path": path, "method": method, "n_seeds": seeds.n_words, **left})
+        left = {"words_missing": rows.missing, "words_set_aside": rows.set_aside}
+        print_json({"path": path, "method": axis.method, "n_seeds": len(rows), **left})
     elif not answer.quiet:
-        aside = "".join(f", {len(words)} {why}" for why, words in seeds.set_aside.items())
-        typer.echo(f"Written: {path} ({method}; {seeds.n_words} seeds, {len(seeds.missing)} words missing{aside})")
+        aside = "".join(f", {len(words)} {why}" for why, words in rows.set_aside.items())
+        typer.echo(f"Written: {path} ({axis.method}; {len(rows)} seeds, {len(rows.missing)} words missing{aside})")
 
 
 def _show_written(result: Result, path: Path, answer: SpaceAnswer) -> None:

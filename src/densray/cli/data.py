@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from densray._threads import ignored_warnings
-from densray.cli.options import Details, Json, Limit, Overwrite, Quiet
+from densray.cli.options import (
+    Details,
+    Json,
+    Limit,
+    Overwrite,
+    Quiet,
+    TableOptions,
+    changed_options,
+    with_option_groups,
+)
+from densray.cli.tables import open_it, opens_as_table, refuse_given
 from densray.cli.terminal import check_page, note, print_json, progress_bar, show
 
 if TYPE_CHECKING:
@@ -19,12 +29,14 @@ Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="The name o
 
 def list_all(
     kind: Annotated[
-        str | None, typer.Option("--kind", metavar="KIND", help="Only this kind: space, lexicon, analogies …")
+        str | None, typer.Option("--kind", metavar="KIND", help="List only this kind: space, lexicon, analogies …")
     ] = None,
-    details: Annotated[bool, typer.Option("--details", help="With licence and source.")] = False,
+    details: Annotated[
+        bool, typer.Option("--details", help="Also show the licence, the source and how downloads are verified.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """List the data sets: what they are and how large, those at hand first.
+    """List the data sets with their kinds and sizes, those on this machine first.
 
     Example: densray data list --kind lexicon
     """
@@ -36,24 +48,34 @@ def list_all(
         print_json(rows)
         return
     names = ["name", *([] if kind else ["kind"]), "size", "title"]
-    columns = [*names, *(["licence", "source"] if details else [])]
-    shown = [{**row, "size": _size(row["size"]), "group": _PLACES[row["place"]]} for row in rows]
+    columns = [*names, *(["checked by", "licence", "source"] if details else [])]
+    shown = [
+        {**row, "checked by": row["checked_by"], "size": _size(row["size"]), "group": _PLACES[row["place"]]}
+        for row in rows
+    ]
     shown.sort(key=lambda row: list(_PLACES).index(row["place"]))
-    notes = [] if details else ["--details adds licence and source."]
+    notes = [] if details else ["--details adds licence, source and how a download is verified."]
     show(Table("Data sets", columns, shown, notes, group="group"), as_json=False)
 
 
-def fetch(name: Name, as_json: Json = False, quiet: Quiet = False) -> None:
-    """Download a data set, verify it, and say where it lies; one that is there already is used.
+def fetch(
+    name: Name,
+    trust_unchecked: Annotated[
+        bool, typer.Option("--trust-unchecked", help="Download it even if neither its checksum nor its size is known.")
+    ] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Download and verify a data set, and print its path. A copy already on disk is reused.
 
-    Example: densray data fetch bats
+    Example: densray data fetch glove-6b
     """
     from densray.datasets import data_folder
     from densray.datasets import fetch as fetch_dataset
 
     note(f"Fetching {name} into {data_folder()}", quiet=quiet)
     with progress_bar(f"Fetching {name}", quiet=quiet) as progress:
-        path = fetch_dataset(name, progress=progress)
+        path = fetch_dataset(name, trust_unchecked=trust_unchecked, progress=progress)
     if as_json:
         print_json({"name": name, "path": path})
     else:
@@ -61,7 +83,7 @@ def fetch(name: Name, as_json: Json = False, quiet: Quiet = False) -> None:
 
 
 def path(name: Name, as_json: Json = False) -> None:
-    """Say where a data set lies on this machine.
+    """Print the path of a data set on this machine.
 
     Example: densray data path googlenews-26k
     """
@@ -94,12 +116,13 @@ def _row(entry: DataSet) -> dict[str, Any]:
         "citation": entry.citation,
         "size": entry.size,
         "checksums": entry.checksums,
+        "checked_by": entry.checked_by,
         "embedded": entry.embedded,
         "place": _place(entry),
     }
 
 
-#: Where a data set lies, and what is said of those that lie there, in the order of the list.
+#: Where a data set is, and the heading of such data sets in the list, in order.
 _PLACES = {
     "in the package": "at hand",
     "here": "at hand",
@@ -126,20 +149,18 @@ def demo(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Find, measure and remove concepts on the embedded space, offline; write a report with figures.
+    """Find, measure and remove concepts in the bundled word vectors, offline, and write a report with figures.
 
     Example: densray demo
     """
     check_page(output, overwrite=overwrite or output == REPORT)  # its own report is replaced by the next one
-    from densray._files import atomic_write
     from densray.demonstration import demonstrate
-    from densray.report import Section, to_html
+    from densray.report import Section, write_html
 
     note(f"Writing {output} at the end", quiet=quiet)
     with progress_bar("Sentiment, gender, analogies, removal", quiet=quiet) as progress:
         report = demonstrate(progress)
-    with atomic_write(output, overwrite=True) as partial:
-        partial.write_text(to_html(report), encoding="utf-8")
+    write_html(report, output, overwrite=True)
     if as_json:
         print_json(report)
         return
@@ -149,22 +170,34 @@ def demo(
         print('It has none yet: pip install "densray[figures]" draws them.')
 
 
+@with_option_groups
 def explore(
+    columns: TableOptions,
     spaces: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[SPACE|FOLDER]...",
-            help="Files of vectors, names of data sets, or hidden states; googlenews-26k if none.",
+            metavar="[SPACE|TABLE|FOLDER]...",
+            help="Vector files or names of data sets, one table of documents, or a folder of hidden states. Default: "
+            "googlenews-26k.",
         ),
     ] = None,
-    port: Annotated[int, typer.Option("--port", metavar="N", help="Where to listen, on this machine only.")] = 8501,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open the page, only serve it.")] = False,
+    label_column: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="For a table: the label column that each page shows first.")
+    ] = None,
+    group_column: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="For a table: the group column; rows of one group are held out together."),
+    ] = None,
+    port: Annotated[int, typer.Option("--port", metavar="N", help="Port to listen on, on this machine only.")] = 8501,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Serve the page without opening a browser.")] = False,
     limit: Limit = None,
     quiet: Quiet = False,
 ) -> None:
-    """Explore one space or several in the browser, along axes you name: on 127.0.0.1 only, offline, until Ctrl-C.
+    """Explore spaces or a table in the browser, along axes you name.
 
-    A folder that densray states has written opens on the page Layers, beside the embedded space.
+    The page is served on 127.0.0.1 only, offline, until you press Ctrl-C. A file counts as a table of documents if its
+    texts repeat, or if you give --text-column or --label-column. A folder written by densray model read opens on the
+    Layers page, together with the bundled space.
 
     Example: densray explore googlenews-26k --port 8600
     """
@@ -173,8 +206,17 @@ def explore(
     check_ready(port)
     from densray.datasets import load_space
 
+    named = {"--label-column": label_column, "--group-column": group_column}
+    options = [name for name, value in named.items() if value is not None] + changed_options(columns)
+    table = _table_among(list(dict.fromkeys(spaces or [])), options)
+    if table is not None:
+        refuse_given({"--limit": limit}, "belongs to a space of words")
+        _explore_table(table, columns, label_column, group_column, port=port, browser=not no_browser, quiet=quiet)
+        return
     loaded, given = [], _opened_states(list(dict.fromkeys(spaces or ["googlenews-26k"])))
-    with ignored_warnings(RuntimeWarning, "coroutine .* was never awaited"):  # of a server stopped before it has begun
+    with warnings.catch_warnings():
+        # of a server stopped before it has begun
+        warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
         try:
             for space in given:
                 note(f"Reading {space} …", quiet=quiet)
@@ -185,10 +227,55 @@ def explore(
             return
 
 
+def _table_among(given: list[str], options: list[str]) -> str | None:
+    """Return the table among the inputs; None if there is none. A table is opened alone."""
+    from densray.errors import TaskError
+
+    if options and not given:
+        raise TaskError(f"{', '.join(options)} belongs to a table of documents, and no table is given. Give its file.")
+    tables = [each for each in given if opens_as_table(each, asked=bool(options))]
+    if tables and len(given) > 1:
+        raise TaskError(
+            f"{tables[0]} is a table of documents, and {len(given)} files or names are given. A table is explored "
+            "alone: start the explorer once for each, with another --port."
+        )
+    return tables[0] if tables else None
+
+
+def _explore_table(
+    path: str,
+    columns: TableOptions,
+    label_column: str | None,
+    group_column: str | None,
+    *,
+    port: int,
+    browser: bool,
+    quiet: bool,
+) -> None:
+    """Open the explorer on a table of documents."""
+    from densray.explorer.server import launch_table
+    from densray.explorer.table_bench import TableBench
+
+    try:
+        note(f"Reading {path} …", quiet=quiet)
+        with progress_bar(f"Reading {path}", quiet=quiet) as progress:
+            bench = TableBench(
+                open_it(path, columns),
+                source=path,
+                text_column=columns.text_column,
+                label_column=label_column,
+                group_column=group_column,
+                classes=columns.classes,
+                progress=progress,
+            )
+        launch_table(bench, port=port, browser=browser, ready=None if quiet else _say_where)
+    except KeyboardInterrupt:  # the way to end it: nothing is lost
+        return
+
+
 def _opened_states(given: list[str]) -> list[str]:
-    """Open the hidden states among what was given, for their page; return the spaces, at least the embedded one."""
-    from densray.states import States
-    from densray.states._storage import is_states_folder
+    """Open the given hidden states for the Layers page; return the spaces, by default the bundled one."""
+    from densray.states import States, is_states_folder
 
     folders = [each for each in given if is_states_folder(each)]
     if folders:

@@ -1,4 +1,4 @@
-"""How a run ends: an exit code, and one line on stderr where something was wrong."""
+"""How a run ends: an exit code, and one line on stderr if something went wrong."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import codecs
 import functools
 import io
 import os
-import re
+import shlex
 import signal
 import sys
 import traceback
@@ -21,7 +21,7 @@ DEFECT = 1
 
 
 def main() -> None:
-    """Run ``densray`` with the arguments of the process, and leave with its exit code."""
+    """Run ``densray`` with the arguments of the process, and exit with its code."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a kill cleans up like Ctrl-C
     _prepare_streams()
     code = run()
@@ -42,7 +42,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
         except KeyboardInterrupt:
             return _say("interrupted", code=INTERRUPTED)
-        except (BrokenPipeError, SystemExit):  # typer meets a closed pipe by leaving at once
+        except (BrokenPipeError, SystemExit):  # typer exits at once on a closed pipe
             return _leave_quietly()
         except Exception as error:
             return _explain(error, given)
@@ -52,7 +52,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _prepare_streams() -> None:
-    """Let no stream fail on what is printed: a closed one swallows it, a narrow encoding shows the nearest sign."""
+    """Make printing safe: a closed stream swallows output, a narrow encoding gets the nearest character."""
     sys.stdout = sys.stdout or io.StringIO()
     sys.stderr = sys.stderr or io.StringIO()
     for stream, otherwise in ((sys.stdout, "replace"), (sys.stderr, "backslashreplace")):
@@ -63,8 +63,8 @@ def _prepare_streams() -> None:
 
 
 def _nearest_sign(otherwise: Any, error: UnicodeEncodeError) -> tuple[str | bytes, int]:
-    """Return what is printed for a sign that an encoding does not have: ``-`` for a true minus; how far that goes."""
-    from densray.report._table import PLAIN_SIGNS
+    """Return the replacement of a character that the encoding lacks (``-`` for a minus sign), and where it ends."""
+    from densray.report import PLAIN_SIGNS
 
     error.end = error.start + 1
     nearest = PLAIN_SIGNS.get(error.object[error.start])
@@ -73,8 +73,10 @@ def _nearest_sign(otherwise: Any, error: UnicodeEncodeError) -> tuple[str | byte
 
 
 def _explain(error: Exception, arguments: Sequence[str]) -> int:
-    if hasattr(error, "format_message"):  # wrong usage, told by typer
-        return _say(error.format_message(), code=BAD_INPUT)
+    if hasattr(error, "format_message"):  # wrong usage, found by typer
+        from densray.cli.app import renamed
+
+        return _say(renamed(arguments) or error.format_message(), code=BAD_INPUT)
     if isinstance(error, OSError):
         return _say(_describe_os_error(error), code=BAD_INPUT)
     if isinstance(error, MemoryError):
@@ -86,40 +88,54 @@ def _explain(error: Exception, arguments: Sequence[str]) -> int:
         return _say(str(error), code=INTERRUPTED)
 
     if isinstance(error, DensRayError):
-        return _say(in_options(str(error), arguments), code=BAD_INPUT)
+        return _say(in_options(error, arguments), code=BAD_INPUT)
     if os.environ.get("DENSRAY_DEBUG"):
         traceback.print_exception(error)
     kind = type(error).__name__
     return _say(f"a defect in densray: {kind}: {error} (DENSRAY_DEBUG=1 shows where)", code=DEFECT)
 
 
-def in_options(message: str, arguments: Sequence[str] = ()) -> str:
-    """Return a message of the library with the options of the command line in place of the arguments it names.
+#: Options that other commands take for tables alone, and the command that takes them for a space.
+_OF_SPACES = {"--bad-rows": "convert"}
 
-    Both have the same names, so this needs no table: ``limit=5`` is ``--limit 5``, ``any_case=True`` is ``--any-case``
-    and ``n_axes`` is ``--n-axes``. Where the command that runs has no such option, one that has it is named.
 
-    >>> in_options("Use any_case=True, or limit=5.", ["induce"])
+def in_options(message: object, arguments: Sequence[str] = ()) -> str:
+    """Return the message of an error or a warning with its arguments written as options of the command line.
+
+    An option has the name of the argument: ``limit=5`` becomes ``--limit 5``, ``any_case=True`` becomes ``--any-case``
+    and ``n_axes`` becomes ``--n-axes``. If the running command has no such option, the message names a command that
+    has it.
+
+    >>> from densray.errors import Argument, DensRayError
+    >>> in_options(DensRayError("Use ", Argument("any_case", True), ", or ", Argument("limit", 5), "."), ["induce"])
     'Use --any-case, or --limit 5.'
-    >>> in_options("Leave such rows out with bad_rows='skip'.", ["induce"])
+    >>> in_options(DensRayError("Leave such rows out with ", Argument("bad_rows", "skip"), "."), ["induce"])
     'Leave such rows out with densray convert --bad-rows skip.'
     """
     from densray.cli.app import command, options_of, running
-    from densray.errors import ARGUMENT
+    from densray.errors import Argument, Message, TableError
 
-    homes = options_of(command())
-    here = running(arguments)
+    if not isinstance(message, Message):
+        return str(message)
+    homes, here = options_of(command()), running(arguments)
 
-    def said(match: re.Match[str]) -> str:
-        name, value = match["name"] or match["alone"], match["value"] or ""
-        option = f"--{'no-' if value == 'False' else ''}{name.replace('_', '-')}"
+    def written(argument: Argument) -> str:
+        option = f"--{'no-' if argument.value is False else ''}{argument.name.replace('_', '-')}"
         if option not in homes:
-            return match[0]
-        place = "" if here in homes[option] or not here else f"densray {homes[option][0]} "
-        shown = "" if value in ("True", "False", "'…'") else ",".join(re.findall(r"[^\s()',]+", value))
-        return f"{place}{option} {shown}".rstrip()
+            return str(argument)
+        commands = homes[option]
+        if option in _OF_SPACES and not isinstance(message, TableError):
+            commands = [_OF_SPACES[option]]
+        place = "" if here in commands or not here else f"densray {commands[0]} "
+        takes_value = argument.has_value and not isinstance(argument.value, bool)
+        return f"{place}{option} {_typed(argument.value)}" if takes_value else f"{place}{option}"
 
-    return ARGUMENT.sub(said, message)
+    return message.written(written)
+
+
+def _typed(value: object) -> str:
+    """Return a value as it is typed after an option: several are separated by commas."""
+    return shlex.quote(",".join(map(str, value)) if isinstance(value, list | tuple) else str(value))
 
 
 def _describe_os_error(error: OSError) -> str:
@@ -136,11 +152,11 @@ def _say(message: str, *, code: int) -> int:
 
 
 def _warn(arguments: Sequence[str], message: Warning | str, *_: Any, **__: Any) -> None:
-    _say(f"warning: {in_options(str(message), arguments)}", code=0)
+    _say(f"warning: {in_options(message, arguments)}", code=0)
 
 
 def _leave_at_once(code: int) -> None:
-    """Leave without waiting for threads that still compute what nobody wants any more; files are closed by now."""
+    """Exit without waiting for threads whose results are no longer needed; all files are closed."""
     with suppress(OSError, ValueError):
         sys.stdout.flush()
         sys.stderr.flush()
@@ -148,6 +164,6 @@ def _leave_at_once(code: int) -> None:
 
 
 def _leave_quietly() -> int:
-    # The reader of our output has gone (`densray … | head`): nothing more may be written, not even at exit.
+    # The reader of the output has gone (`densray … | head`): write nothing more, not even at exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0

@@ -1,34 +1,43 @@
-"""`densray evaluate lexicon`, `stability`, `methods`, `analogy` and `bias`."""
+"""`densray evaluate lexicon`, `stability`, `methods`, `ratings`, `analogy`, `bias` and `retrieval`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isfinite
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
 import typer
 
+from densray.cli.axes import read_source
 from densray.cli.options import (
+    Answer,
     AnyCase,
+    AnySpace,
+    AxisFlags,
     Details,
-    Figure,
+    FigureFile,
     Folds,
-    Groups,
     LexiconName,
     LexiconOptions,
     LongAnswer,
+    Method,
     Methods,
     Overwrite,
     RandomState,
+    RatingOptions,
     ReportFile,
-    Scale,
     Space,
     SpaceAnswer,
+    SpaceOrTable,
+    Standardize,
+    TableOptions,
+    WordGroups,
     changed_options,
-    grouped,
     split_names,
     split_numbers,
+    with_option_groups,
 )
+from densray.cli.tables import holds_documents, rate_documents, refuse_given
 from densray.cli.terminal import (
     check_figure,
     check_report,
@@ -42,32 +51,42 @@ from densray.cli.terminal import (
 
 if TYPE_CHECKING:
     from densray import report as reports
-    from densray.axes._protocol import Protocol
+    from densray.axes import Protocol
     from densray.debiasing import RemovalResult
 
 TestLexicon: TypeAlias = Annotated[
-    str | None, typer.Option("--test", metavar="LEXICON", help="Gold words; without it some words are held out.")
+    str | None,
+    typer.Option(
+        "--test", metavar="LEXICON", help="Test words with labels. Default: some words of the lexicon are held out."
+    ),
 ]
-TestSize: TypeAlias = Annotated[float, typer.Option("--test-size", metavar="SHARE", help="Share of words held out.")]
+TestSize: TypeAlias = Annotated[float, typer.Option("--test-size", metavar="SHARE", help="Share of words to hold out.")]
 TrainingLimit: TypeAlias = Annotated[
     int,
-    typer.Option("--training-limit", min=0, metavar="N", help="Train on the first N words of the space; 0: on all."),
+    typer.Option(
+        "--training-limit",
+        min=0,
+        metavar="N",
+        help="Train only on words among the first N of the space (0: all words).",
+    ),
 ]
 Sizes: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--sizes",
         metavar="NUMBERS",
-        help="Words of a sample, separated by commas; 128,256,512 … as far as there are words.",
+        help="Sample sizes, comma-separated. Default: 128,256,512, … up to the number of words.",
     ),
 ]
-Samples: TypeAlias = Annotated[int, typer.Option("--n-samples", min=2, metavar="N", help="Samples of each size.")]
+Samples: TypeAlias = Annotated[
+    int, typer.Option("--n-samples", min=2, metavar="N", help="Number of samples of each size.")
+]
 
 
-@grouped
+@with_option_groups
 def evaluate_lexicon(
     space: Space,
-    seeds: LexiconOptions,
+    lexicon_options: LexiconOptions,
     answer: LongAnswer,
     lexicons: Annotated[
         list[str] | None, typer.Argument(metavar="LEXICON...", help="Files of words and labels, or data sets.")
@@ -76,19 +95,23 @@ def evaluate_lexicon(
     methods: Methods = None,
     test_size: TestSize = 0.25,
     training_limit: TrainingLimit = 80_000,
-    groups: Groups = None,
-    repeats: Annotated[int, typer.Option(min=1, metavar="N", help="Splits: mean and spread of τ over them.")] = 1,
+    groups: WordGroups = "none",
+    repeats: Annotated[
+        int,
+        typer.Option(min=1, metavar="N", help="Number of random splits; τ is reported as mean and spread over them."),
+    ] = 1,
     any_case: AnyCase = False,
-    scale: Scale = None,
+    standardize: Standardize = False,
     random_state: RandomState = 0,
 ) -> None:
-    """Train every method on some words of a lexicon and measure how it orders the others.
+    """Train every method on part of a lexicon, and measure how well it orders the other words.
 
-    Several lexicons give the macro mean as well, several splits (--repeats) mean and spread.
+    With several lexicons, the macro mean is reported too. With several splits (--repeats), the mean and spread are
+    reported.
 
     Example: densray evaluate lexicon googlenews-26k hu-liu --methods densray-unit,svm,ridge
     """
-    from densray.axes._lexicon_evaluation import DEFAULT_METHODS, evaluate_induction, repeat_induction
+    from densray.axes import DEFAULT_METHODS, evaluate_induction, repeat_induction
     from densray.datasets import load_space
     from densray.errors import TaskError
     from densray.report import Result
@@ -98,10 +121,11 @@ def evaluate_lexicon(
         raise TaskError(f"--test was given with {len(names)} training lexicons; it takes one.")
     if repeats > 1 and (test is not None or len(names) > 1):
         raise TaskError(f"--repeats {repeats} splits one lexicon again and again. Give one LEXICON, without --test.")
-    loaded, gold = [seeds.load(name) for name in names], None if test is None else seeds.load_file(test)
+    loaded = [lexicon_options.load(name) for name in names]
+    gold = None if test is None else lexicon_options.load_file(test)
     options: dict[str, Any] = {
         "methods": split_names(methods) or DEFAULT_METHODS,
-        "protocol": _protocol(test_size, training_limit, any_case, random_state, scale),
+        "protocol": _protocol(test_size, training_limit, any_case, random_state, standardize),
         "groups": groups,
     }
     vectors = load_space(space, limit=answer.limit)
@@ -118,10 +142,10 @@ def evaluate_lexicon(
         show(result, as_json=answer.as_json, quiet=answer.quiet)
 
 
-@grouped
+@with_option_groups
 def evaluate_stability(
     space: Space,
-    seeds: LexiconOptions,
+    lexicon_options: LexiconOptions,
     answer: LongAnswer,
     lexicon: LexiconName = None,
     test: TestLexicon = None,
@@ -131,30 +155,31 @@ def evaluate_stability(
     test_size: TestSize = 0.25,
     training_limit: TrainingLimit = 80_000,
     any_case: AnyCase = False,
-    scale: Scale = None,
+    standardize: Standardize = False,
     random_state: RandomState = 0,
-    output: Figure = None,
+    output: FigureFile = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Train on samples of a lexicon, small to large: mean and standard deviation of Kendall's τ.
+    """Train on small to large samples of a lexicon, and report the mean and standard deviation of Kendall's τ.
 
     Example: densray evaluate stability googlenews-26k hu-liu --sizes 64,256,1024 -o stability.svg
     """
     check_figure(output, overwrite=overwrite, quiet=answer.quiet)
-    from densray.axes import _stability
+    from densray.axes import STABILITY_METHODS
+    from densray.axes import evaluate_stability as evaluate
     from densray.datasets import load_space
 
-    words, gold = seeds.load(lexicon), None if test is None else seeds.load_file(test)
+    words, gold = lexicon_options.load(lexicon), None if test is None else lexicon_options.load_file(test)
     with long_run(fresh=answer.fresh, quiet=answer.quiet) as run:
         with run.progress("Sampling") as progress:
-            result = _stability.evaluate_stability(
+            result = evaluate(
                 load_space(space, limit=answer.limit),
                 words,
                 test=gold,
-                methods=split_names(methods) or _stability.STABILITY_METHODS,
+                methods=split_names(methods) or STABILITY_METHODS,
                 sizes=split_numbers(sizes) or None,
                 n_samples=n_samples,
-                protocol=_protocol(test_size, training_limit, any_case, random_state, scale),
+                protocol=_protocol(test_size, training_limit, any_case, random_state, standardize),
                 progress=progress,
                 journal=run.journal,
             )
@@ -162,43 +187,43 @@ def evaluate_stability(
         show(result, as_json=answer.as_json, quiet=answer.quiet)
 
 
-def _protocol(test_size: float, training_limit: int, any_case: bool, random_state: int, scale: str | None) -> Protocol:
-    from densray.axes._protocol import Protocol
+def _protocol(test_size: float, training_limit: int, any_case: bool, random_state: int, standardize: bool) -> Protocol:
+    from densray.axes import Protocol
 
     limit = training_limit or None
     return Protocol(
-        test_size=test_size, training_limit=limit, any_case=any_case, random_state=random_state, scale=scale
+        test_size=test_size, training_limit=limit, any_case=any_case, random_state=random_state, standardize=standardize
     )
 
 
-@grouped
+@with_option_groups
 def evaluate_methods(
     space: Space,
-    seeds: LexiconOptions,
+    lexicon_options: LexiconOptions,
     answer: SpaceAnswer,
     lexicon: LexiconName = None,
     methods: Methods = None,
     folds: Folds = 10,
-    scale: Scale = None,
-    groups: Groups = None,
-    n_words: Annotated[int, typer.Option(min=1, metavar="N", help="Words named that methods disagree on.")] = 20,
+    standardize: Standardize = False,
+    groups: WordGroups = "forms",
+    n_words: Annotated[int, typer.Option(min=1, metavar="N", help="Number of disputed words to list.")] = 20,
     random_state: RandomState = 0,
 ) -> None:
-    """Compare methods on one concept: cross-validated τ, angles between their axes, words they disagree on.
+    """Compare methods on one concept: cross-validated τ, angles between the axes, and words that methods disagree on.
 
     Example: densray evaluate methods googlenews-26k gender --methods ridge,svm,densray-unit
     """
-    from densray.axes._comparison import QUICK_METHODS, compare_methods
+    from densray.axes import QUICK_METHODS, compare_methods
     from densray.datasets import load_space
 
-    words, vectors = seeds.load(lexicon), load_space(space, limit=answer.limit)
+    words, vectors = lexicon_options.load(lexicon), load_space(space, limit=answer.limit)
     with progress_bar("Trying methods", quiet=answer.quiet) as progress:
         result = compare_methods(
             vectors,
             words,
             methods=split_names(methods) or QUICK_METHODS,
             folds=folds,
-            scale=scale,
+            standardize=standardize,
             groups=groups,
             random_state=random_state,
             n_words=n_words,
@@ -207,7 +232,83 @@ def evaluate_methods(
     show(result, as_json=answer.as_json, quiet=answer.quiet)
 
 
-@grouped
+@with_option_groups
+def evaluate_ratings(
+    space: SpaceOrTable,
+    ratings: Annotated[
+        str,
+        typer.Argument(
+            metavar="RATINGS",
+            help="A file of rated items: mean ratings, or one column per rater. Omit it if the table of documents "
+            "contains the ratings (--rating-column).",
+        ),
+    ],
+    lexicon_options: LexiconOptions,
+    columns: RatingOptions,
+    table: TableOptions,
+    options: AxisFlags,
+    answer: SpaceAnswer,
+    source: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="LEXICON|AXIS",
+            help="Labelled words, or an axis saved by densray fit (.safetensors). Or give --high and --low.",
+        ),
+    ] = None,
+    method: Method = "auto",
+    phrases: Annotated[
+        str,
+        typer.Option(
+            metavar="missing|mean",
+            help="How to treat multi-word items: as missing, or as the mean of their word vectors.",
+        ),
+    ] = "missing",
+    any_space: AnySpace = False,
+    output: FigureFile = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Measure how far an axis agrees with ratings by people: correlations, intervals and the noise ceiling.
+
+    With one column per rater, it also reports how well the raters agree with each other, which limits the correlation.
+
+    For documents, give a table, a file of ratings whose items are row names or texts (--text-column), and a saved axis.
+    If the table itself contains the ratings: densray evaluate ratings docs.parquet AXIS --rating-column stars.
+
+    Example: densray evaluate ratings googlenews-26k danger.csv --high dangerous,deadly --low safe,harmless
+    """
+    check_figure(output, overwrite=overwrite, quiet=answer.quiet)
+    from dataclasses import asdict
+
+    from densray.axes import evaluate_ratings as evaluate
+    from densray.datasets import load_space
+
+    if holds_documents(space, ratings, source, table):
+        of_spaces = {"--phrases": phrases != "missing", "--limit": answer.limit, "--method": method != "auto"}
+        of_spaces |= dict.fromkeys(changed_options(lexicon_options) + changed_options(options, but=("any_case",)), True)
+        refuse_given(of_spaces, "belongs to a space of words")
+        found = rate_documents(
+            space,
+            ratings,
+            source,
+            columns,
+            table,
+            Answer(answer.as_json, answer.quiet),
+            any_case=options.any_case,
+            any_space=any_space,
+        )
+        write_figure(found.figure, output, overwrite=overwrite, quiet=answer.quiet)
+        show(found, as_json=answer.as_json, quiet=answer.quiet)
+        return
+    rated = columns.load(ratings)
+    with progress_bar("Scoring items", quiet=answer.quiet):
+        vectors = load_space(space, limit=answer.limit)
+        axis = read_source(source, method, lexicon_options, options, vectors, any_space=any_space)
+        result = evaluate(vectors, rated, axis, method=method, phrases=cast(Any, phrases), **asdict(options))
+    write_figure(result.figure, output, overwrite=overwrite, quiet=answer.quiet)
+    show(result, as_json=answer.as_json, quiet=answer.quiet)
+
+
+@with_option_groups
 def evaluate_analogy(
     answer: LongAnswer,
     space: Space = "googlenews-26k",
@@ -219,52 +320,54 @@ def evaluate_analogy(
         typer.Option(
             metavar="NAME",
             help="intcos-original, intcos-complement, lrcos, intrank, intrank-space, 3cosadd, 3cosmul, 3cosavg, "
-            "pairdistance or similartob.",
+            "pairdistance, similartob or spelling.",
         ),
     ] = "intcos-original",
     rotation: Annotated[
-        str | None, typer.Option(metavar="METHOD", help="What finds the axis of IntCos and IntRank.")
+        str | None, typer.Option(metavar="METHOD", help="Method that finds the axis of IntCos and IntRank.")
     ] = None,
     protocol: Annotated[
         str,
         typer.Option(
             metavar="user|paper",
-            help="While a pair is asked, train on all other pairs (user), or on them without any word of the pair "
-            "(paper).",
+            help="Training pairs for each question. user: all other pairs; paper: only pairs that share no word with "
+            "it.",
         ),
     ] = "user",
     categories: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Only these categories or groups, separated by commas.")
+        str | None, typer.Option(metavar="NAMES", help="Test only these categories or groups (comma-separated).")
     ] = None,
-    k: Annotated[int, typer.Option("--k", min=1, metavar="K", help="Answers kept per question.")] = 10,
-    predictions: Annotated[bool, typer.Option("--predictions", help="As --full, with every question asked.")] = False,
+    any_case: AnyCase = False,
+    k: Annotated[int, typer.Option("--k", min=1, metavar="K", help="Number of answers to keep per question.")] = 10,
+    predictions: Annotated[bool, typer.Option("--predictions", help="Like --full, with every question.")] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="As --json, with all measures, skipped pairs and provenance.")
+        bool, typer.Option("--full", help="Like --json, with all measures, skipped pairs and provenance.")
     ] = False,
 ) -> None:
-    """How many analogies of a set a space and a solver get right, each pair left out in turn.
+    """Measure how many analogies a solver answers correctly. Each pair is left out of training while it is tested.
 
-    --json prints the solver, its two means, and pairs and precision of each category; --full prints everything.
+    --json prints the solver, its micro and macro mean precision, and the number of pairs and the precision of each
+    category. --full prints everything.
 
     Example: densray evaluate analogy googlenews-26k --set google --solver lrcos
     """
-    from densray.analogy import evaluate_analogies, make_solver
-    from densray.analogy._pairs import checked_protocol
+    from densray.analogy import checked_protocol, evaluate_analogies, make_solver
     from densray.datasets import load_analogies, load_space
 
-    chosen = checked_protocol(protocol)
-    asked = load_analogies(analogies)
+    checked = checked_protocol(protocol)
+    analogy_set = load_analogies(analogies)
     if categories:
-        asked = asked.subset(split_names(categories))
+        analogy_set = analogy_set.subset(split_names(categories))
     vectors = load_space(space, limit=answer.limit)
-    made = make_solver(solver, vectors, rotation=rotation)
+    chosen_solver = make_solver(solver, vectors, rotation=rotation)
     with long_run(fresh=answer.fresh, quiet=answer.quiet) as run:
-        with run.progress(f"Solving {asked.name}") as progress:
+        with run.progress(f"Solving {analogy_set.name}") as progress:
             result = evaluate_analogies(
                 vectors,
-                asked,
-                made,
-                protocol=chosen,
+                analogy_set,
+                chosen_solver,
+                protocol=checked,
+                any_case=any_case or None,  # a set in lower case is matched so anyway
                 k=k,
                 predictions=predictions,
                 progress=progress,
@@ -281,9 +384,9 @@ def evaluate_analogy(
 _DEFAULT_REMOVERS = ("densray-unit", "mean-difference", "hard")
 
 
-@grouped
+@with_option_groups
 def evaluate_bias(
-    seeds: LexiconOptions,
+    lexicon_options: LexiconOptions,
     answer: LongAnswer,
     space: Space = "googlenews-26k",
     concept: Annotated[
@@ -295,16 +398,21 @@ def evaluate_bias(
             "--removers",
             "-r",
             metavar="NAMES",
-            help="What removes the concept, separated by commas, each with :AXES where it takes several: any fitting "
-            "method, inlp, hard, double-hard or leace.",
+            help="Removers to compare, comma-separated: any method that finds an axis, or inlp, hard, double-hard, "
+            "leace. Add :N to remove N axes (inlp:10).",
         ),
     ] = None,
     lexicon: Annotated[
         str | None,
-        typer.Option("--lexicon", metavar="LEXICON", help="Learn from these words instead; or --high and --low."),
+        typer.Option(
+            "--lexicon", metavar="LEXICON", help="Learn the removal from these words instead. Or give --high and --low."
+        ),
     ] = None,
     strength: Annotated[
-        float, typer.Option("--strength", min=0.0, max=1.0, metavar="S", help="Share of the change to make.")
+        float,
+        typer.Option(
+            "--strength", min=0.0, max=1.0, metavar="S", help="How much of the change to apply; 1 is all of it."
+        ),
     ] = 1.0,
     any_case: AnyCase = False,
     random_state: RandomState = 0,
@@ -312,9 +420,9 @@ def evaluate_bias(
     details: Details = False,
     overwrite: Overwrite = False,
 ) -> None:
-    """What a space holds of a concept before and after removers, and what else it kept: one table.
+    """Show how much of a concept a space contains before and after each remover, and how well the rest is preserved.
 
-    --details adds what the measures ask, their intervals and p-values.
+    --details adds a description of each measure, its interval and its p-value.
 
     Example: densray evaluate bias googlenews-26k --concept gender -r densray-unit,inlp:10 --report bias.html
     """
@@ -324,9 +432,9 @@ def evaluate_bias(
     from densray.errors import TaskError
 
     lists = load_concept(concept)
-    options = changed_options(seeds)
-    if lexicon is not None or seeds.has_lists:
-        lists = lists.with_lexicon(seeds.load(lexicon))
+    options = changed_options(lexicon_options)
+    if lexicon is not None or lexicon_options.has_lists:
+        lists = lists.with_lexicon(lexicon_options.load(lexicon))
     elif options:
         raise TaskError(f"{', '.join(options)} given without --lexicon, which it belongs to. Give both or neither.")
     vectors = load_space(space, limit=answer.limit)
@@ -349,7 +457,7 @@ def evaluate_bias(
 
 
 def _figures(result: RemovalResult) -> list[reports.Figure]:
-    from densray.debiasing._evaluation import DRAWN, best_removed
+    from densray.debiasing import DRAWN, best_removed
     from densray.figures import anchor_scatter, figure, interval_plot
 
     drawn = (*DRAWN, *(each.name for each in result.spaces[0].kept))
@@ -360,7 +468,8 @@ def _figures(result: RemovalResult) -> list[reports.Figure]:
     return [
         figure(
             interval_plot(rows),
-            "What is left of the concept, and what else was kept, with 95% intervals. Grey lines: if it were gone.",
+            "Remaining traces of the concept, and preserved qualities, with 95% intervals. Grey lines: values if the "
+            "concept were gone.",
         ),
         figure(
             anchor_scatter(gaps, anchors=result.anchors),
@@ -368,3 +477,69 @@ def _figures(result: RemovalResult) -> list[reports.Figure]:
             "are equal.",
         ),
     ]
+
+
+@with_option_groups
+def evaluate_retrieval(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="Documents with vectors: parquet, Arrow, CSV, JSONL.")],
+    answer: Answer,
+    pair_column: Annotated[
+        str,
+        typer.Option(
+            "--pair-column", metavar="NAME", help="Column of pairs: documents with the same value are partners."
+        ),
+    ],
+    against: Annotated[
+        str | None,
+        typer.Option("--against", metavar="TABLE", help="The same documents after a change, in the same order."),
+    ] = None,
+    text_column: Annotated[
+        str | None,
+        typer.Option(
+            "--text-column",
+            metavar="NAME",
+            help="Column of texts. A document with the same text as the partner counts as the partner.",
+        ),
+    ] = None,
+    cluster_column: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster-column",
+            metavar="NAME",
+            help="Column of classes. Also reports how pure k-means clusters are with respect to them.",
+        ),
+    ] = None,
+    vector_column: Annotated[
+        str | None,
+        typer.Option(
+            "--vector-column", metavar="NAME", help="Column of the vectors, if more than one column could contain them."
+        ),
+    ] = None,
+    at: Annotated[
+        str, typer.Option("--at", metavar="NUMBERS", help="Numbers of neighbours to look at (comma-separated).")
+    ] = "1,10",
+    random_state: RandomState = 0,
+    output: FigureFile = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Measure how often the partner of a document is among its nearest neighbours, before and after a change.
+
+    Example: densray evaluate retrieval docs.parquet --pair-column case --against clean.parquet
+    """
+    check_figure(output, overwrite=overwrite, quiet=answer.quiet)
+    from densray.retrieval import evaluate_retrieval as evaluate
+
+    with progress_bar("Searching", quiet=answer.quiet) as progress:
+        result = evaluate(
+            table,
+            pair_column,
+            against=against,
+            texts=text_column,
+            clusters=cluster_column,
+            vectors=vector_column,
+            at=split_numbers(at),
+            random_state=random_state,
+            progress=progress,
+        )
+    write_figure(result.figure, output, overwrite=overwrite, quiet=answer.quiet)
+    show(result, as_json=answer.as_json, quiet=answer.quiet)

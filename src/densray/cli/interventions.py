@@ -1,109 +1,219 @@
-"""``densray intervene``, ``remove-preference`` and ``sweep``: what a model says, changed while it runs, and judged."""
+"""``densray model remove``, ``steer`` and ``sweep``: a model changed while it runs, and the change judged."""
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
 import typer
 
 from densray.cli.options import (
     Answer,
-    Figure,
-    Output,
+    FigureFile,
+    Methods,
     Overwrite,
     RandomState,
-    grouped,
     split_decimals,
+    split_names,
     split_numbers,
+    with_option_groups,
+    words_of,
 )
-from densray.cli.states import Device, LabelColumns, Layers, Model, labelled_states, layers_read
+from densray.cli.states import Device, LabelColumns, Layers
 from densray.cli.terminal import check_figure, check_output, note, print_json, progress_bar, show, write_figure
 
 if TYPE_CHECKING:
     from densray.report import Table
     from densray.states import Intervention, InterventionTests, LoadedModel, SweepPoint
 
-AnyModel: TypeAlias = Annotated[bool, typer.Option("--any-model", help="Use it on a model it was not made for.")]
-
-
-@dataclass(frozen=True)
-class Change:
-    """What is done to the states, and where."""
-
-    remove: Annotated[bool, typer.Option("--remove", help="Project the concept out.")] = False
-    add: Annotated[bool, typer.Option("--add", help="Add its direction; strength 1 leads from class to class.")] = False
-    scale: Annotated[bool, typer.Option("--scale", help="Multiply the coordinate by the strength.")] = False
-    clamp: Annotated[bool, typer.Option("--clamp", help="Set the coordinate: 0.5 is the mean of the higher class.")] = (
-        False
-    )
-    layers: Layers = None
-    method: Annotated[
-        str | None, typer.Option("--method", "-m", metavar="NAME", help="leace to remove, ridge otherwise, or another.")
-    ] = None
-    strength: Annotated[float | None, typer.Option(metavar="S", help="How much of it; 1.")] = None
-
-    @property
-    def operation(self) -> str | None:
-        """The operation that was asked for; several are an error."""
-        from densray.errors import TaskError
-
-        meant = {"project": self.remove, "add": self.add, "scale": self.scale, "clamp": self.clamp}
-        asked = [name for name, wanted in meant.items() if wanted]
-        if len(asked) > 1:
-            raise TaskError("several of --remove, --add, --scale and --clamp are given. Give one.")
-        return asked[0] if asked else None
+CausalModel: TypeAlias = Annotated[
+    str,
+    typer.Argument(metavar="MODEL", help="A causal language model: a folder or name of Hugging Face, or a .gguf file."),
+]
+Generate: TypeAlias = Annotated[
+    list[str] | None, typer.Option(metavar="PROMPT", help="Continue a prompt, before and after; repeatable.")
+]
+AnyModel: TypeAlias = Annotated[bool, typer.Option("--any-model", help="Allow a model for which it was not made.")]
 
 
 @dataclass(frozen=True)
 class ContinuationWords:
-    """The two continuations whose odds are taken after prompts."""
+    """The two continuations whose odds are measured after prompts."""
 
-    high: Annotated[str, typer.Option(metavar="WORD", help="The continuation of prompts that counts up.")] = "he"
-    low: Annotated[str, typer.Option(metavar="WORD", help="The one that counts down.")] = "she"
+    panel: ClassVar[str] = "Continuations"
+
+    high: Annotated[
+        str | None, typer.Option(metavar="WORD", help="The continuation whose log odds are measured, such as he.")
+    ] = None
+    low: Annotated[
+        str | None, typer.Option(metavar="WORD", help="The continuation it is compared with, such as she.")
+    ] = None
+
+    @property
+    def asked(self) -> bool:
+        """Whether both words are given; one alone is an error."""
+        from densray.errors import TaskError
+
+        if (self.high is None) != (self.low is None):
+            raise TaskError("one of --high and --low is given. Give both words, such as --high he --low she.")
+        return self.high is not None
 
     @property
     def continuations(self) -> tuple[str, str]:
-        """Both as they stand in a text, after a blank."""
+        """Both continuations, each with a leading space."""
+        from densray.errors import TaskError
+
+        if not self.asked:
+            raise TaskError("the odds of which two words? Give them, such as --high he --low she.")
         return f" {self.high}", f" {self.low}"
 
 
 @dataclass(frozen=True)
 class PromptColumns(LabelColumns):
-    """Which columns of a file hold prompts, what is known of each and what they share."""
+    """Columns of a file of prompts: prompts, known numbers and groups."""
 
-    text_column: Annotated[str | None, typer.Option(metavar="NAME", help="The column of prompts; text.")] = None
+    text_column: Annotated[str | None, typer.Option(metavar="NAME", help="Prompt column. Default: text.")] = None
+
+
+@dataclass(frozen=True)
+class Learned:
+    """How a removal is learned."""
+
+    panel: ClassVar[str] = "How the removal is learned"
+
+    layers: Layers = None
+    method: Annotated[
+        str | None,
+        typer.Option("--method", "-m", metavar="NAME", help="leace, or the method that finds the axis to remove."),
+    ] = None
+    strength: Annotated[float | None, typer.Option(metavar="S", help="Share to remove; 1 is everything.")] = None
+    ordinary: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Ordinary text whose states should change as little as possible: a few hundred "
+            "sentence beginnings, one "
+            "per line.",
+        ),
+    ] = None
+    preserve: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="With --high and --low: prompts of two classes whose distance must be preserved "
+            "(label 1: the --high word "
+            "is correct, 0: the --low word).",
+        ),
+    ] = None
+    template_column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Column with the template of each prompt. Default: template.")
+    ] = None
+
+    def refuse(self, source: Path) -> None:
+        """Refuse options that a saved removal does not need."""
+        from densray.errors import TaskError
+
+        given = [f"--{name}" for name in ("method", "ordinary", "preserve") if getattr(self, name) is not None]
+        if given:
+            raise TaskError(f"{', '.join(given)} given with {source.name}, which is learned already. Leave it out.")
+
+    def concept(self, source: Path, _words: ContinuationWords, columns: PromptColumns) -> Callable[..., Any]:
+        """Return a function that learns to remove the concept of two labels from a model; files are read at once."""
+        from densray.errors import TaskError
+        from densray.states import LabelledTexts, remove_concept, two_classes
+
+        if self.preserve is not None:
+            raise TaskError(
+                "--preserve is for the removal of a preference. Give --high and --low too, or leave it out."
+            )
+        texts = two_classes(LabelledTexts.read(source, **asdict(columns)), source.name)
+        options = self._options(source.stem) | ({} if self.method is None else {"method": self.method})
+        ordinary = () if self.ordinary is None else LabelledTexts.read(self.ordinary).texts
+        return lambda loaded, **more: remove_concept(
+            loaded.model, loaded.tokenizer, texts, ordinary=ordinary, **options, **more
+        )
+
+    def preference(self, source: Path, words: ContinuationWords, columns: PromptColumns) -> Callable[..., Any]:
+        """Return a function that learns to remove a preference from a model; files are read at once."""
+        from densray.errors import TaskError
+        from densray.states import Continuations, LabelledTexts, read_prompts, remove_preference, two_classes
+
+        if self.method is not None:
+            raise TaskError("--method is given, but a preference is always removed by leace. Leave it out.")
+        if self.ordinary is None:
+            raise TaskError(
+                "the removal of a preference needs ordinary text that should change little. Give it with --ordinary."
+            )
+        prompts, templates, groups = read_prompts(
+            source,
+            text_column=columns.text_column,
+            template_column=self.template_column,
+            group_column=columns.group_column,
+        )
+        ordinary = LabelledTexts.read(self.ordinary).texts
+        preserved = (
+            None if self.preserve is None else two_classes(LabelledTexts.read(self.preserve), self.preserve.name)
+        )
+        preference = Continuations(prompts, *words.continuations, [0.0] * len(prompts), groups)
+        options = self._options(f"{words.high} or {words.low}")
+        return lambda loaded, **more: remove_preference(
+            loaded.model,
+            loaded.tokenizer,
+            preference,
+            ordinary,
+            templates=templates,
+            preserve=preserved,
+            **options,
+            **more,
+        )
+
+    def _options(self, name: str) -> dict[str, Any]:
+        layers = None if self.layers is None else split_numbers(self.layers)
+        return {"layers": layers, "strength": 1.0 if self.strength is None else self.strength, "name": name}
 
 
 @dataclass(frozen=True)
 class Judged(ContinuationWords):
     """Texts on which an intervention is judged."""
 
+    panel: ClassVar[str] = "Measures"
+
     texts: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Held-out texts: perplexity and divergence of next tokens.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Held-out texts, for perplexity and the divergence of next tokens."),
     ] = None
     prompts: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Prompts, labelled with what is known of each (a number).")
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Prompts, each labelled with a known number to correlate with, such as the share of women in an "
+            "occupation.",
+        ),
     ] = None
     definitions: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Prompts with a right answer, which should stay: 1 high, 0 low.")
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Prompts with a correct answer (label 1: the --high word, 0: the --low word) that "
+            "the model should still "
+            "give.",
+        ),
     ] = None
     probe: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Labelled texts that probes read again after every change.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Labelled texts on which probes are refitted after every change."),
     ] = None
     others: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Labelled texts of another concept, which should stay.")
+        Path | None, typer.Option(metavar="FILE", help="Labelled texts of another concept that should be preserved.")
     ] = None
 
     def tests(self, columns: PromptColumns) -> InterventionTests | None:
-        """Return the texts as tests; None where none are given. `columns` are those of prompts and definitions."""
+        """Return the texts as tests, or None if none are given. `columns` are those of prompts and definitions."""
         from densray.errors import TaskError
-        from densray.states import Continuations, InterventionTests, LabelledTexts
-        from densray.states._measures import check_probed
+        from densray.states import Continuations, InterventionTests, LabelledTexts, check_probed
 
         if self.texts is None:
             if any(each is not None for each in (self.prompts, self.definitions, self.probe, self.others)):
@@ -123,93 +233,283 @@ class Judged(ContinuationWords):
                     f"right and 0 where '{self.low}' is."
                 )
         if self.probe is not None:
-            probed = check_probed(LabelledTexts.read(self.probe), self.probe.name)
-            made |= {"probe_texts": probed.texts, "probe_labels": probed.labels, "probe_groups": probed.groups}
+            made["probe"] = check_probed(LabelledTexts.read(self.probe), self.probe.name)
         if self.others is not None:
             made["others"] = {self.others.stem: check_probed(LabelledTexts.read(self.others), self.others.name)}
         return InterventionTests(LabelledTexts.read(self.texts).texts, **made)
 
 
-@grouped
-def intervene(
-    model: Model,
+@dataclass(frozen=True)
+class SteeringJudge:
+    """Judge of generated text."""
+
+    panel: ClassVar[str] = "How the text is judged"
+
+    high: Annotated[
+        str | None, typer.Option(metavar="WORDS", help="Words that raise the score: a file, one per line, or a list.")
+    ] = None
+    low: Annotated[str | None, typer.Option(metavar="WORDS", help="Words that lower the score: a file or a list.")] = (
+        None
+    )
+    encoder: Annotated[
+        str | None,
+        typer.Option(metavar="FOLDER", help="A sentence encoder as judge; it is trained on the contrastive texts."),
+    ] = None
+
+    def read(self, texts: Sequence[tuple[Any, float]], device: str | None) -> Callable[..., Any]:
+        """Return the requested judge; exactly one kind must be given."""
+        from densray.errors import TaskError
+        from densray.states import encoder_judge, load_model, word_judge
+
+        if (self.high is None) != (self.low is None) or (self.high is None) == (self.encoder is None):
+            raise TaskError("who judges the generated text? Give two word lists (--high, --low), or an --encoder.")
+        if self.high is not None and self.low is not None:
+            return word_judge(words_of(self.high, "--high"), words_of(self.low, "--low"))
+        loaded = load_model(str(self.encoder), device=device)
+        if not hasattr(loaded.model, "encode"):
+            raise TaskError(f"{self.encoder} is not a sentence encoder. Give the folder of one (with a modules.json).")
+        said = [(text if isinstance(text, str) else text[0]["content"], label) for text, label in texts]
+        return encoder_judge(loaded.model, *([text for text, label in said if label == side] for side in (1.0, 0.0)))
+
+
+@with_option_groups
+def remove(
+    model: CausalModel,
     source: Annotated[
         Path,
-        typer.Argument(metavar="FOLDER|FILE", help="Labelled hidden states, or an intervention that was saved."),
+        typer.Argument(
+            metavar="TEXTS|FILE",
+            help="Texts labelled with two classes; or, with --high and --low, prompts; or a saved removal.",
+        ),
     ],
-    change: Change,
+    learned: Learned,
     judged: Judged,
     columns: PromptColumns,
     answer: Answer,
-    labels: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Labels of the texts, where FOLDER holds none.")
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Save the removal: .safetensors.")
     ] = None,
-    save: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write it: .safetensors, or .gguf where it adds.")
-    ] = None,
-    generate: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PROMPT", help="Go on after a prompt, before and after; repeatable."),
-    ] = None,
-    max_new_tokens: Annotated[int, typer.Option(min=1, metavar="N", help="Tokens that are generated.")] = 40,
+    generate: Generate = None,
+    max_new_tokens: Annotated[int, typer.Option(min=1, metavar="N", help="Number of tokens to generate.")] = 40,
     any_model: AnyModel = False,
     device: Device = None,
     random_state: RandomState = 0,
     overwrite: Overwrite = False,
 ) -> None:
-    """Remove a concept from a model while it runs, or steer it; show what it says before and after, and what it costs.
+    """Remove a concept, or a preference for one word over another, from a model while it runs, and test the removal.
 
-    Example: densray intervene SmolLM2-135M.gguf states --remove --generate "The nurse said that"
+    Layers are learned in order, each with the earlier ones already changed. A quarter of the texts is held out. On them
+    the command reports how well newly fitted probes still find the concept, and the perplexity. A saved removal is
+    tested on the files given (--texts, --prompts …).
+
+    Example: densray model remove SmolLM2-135M.gguf sentences.csv -o gender.safetensors
     """
     from densray.errors import TaskError
-    from densray.states import evaluate_intervention, generate_texts
+    from densray.states import Intervention, evaluate_intervention
 
-    if save is None and not generate and judged.texts is None:
-        raise TaskError("nothing is asked for. Give --generate a prompt, --texts a file of texts, or --save a file.")
-    if save is not None:
-        check_output(save, overwrite=overwrite)
+    saved = source.suffix in (".safetensors", ".gguf")
     tests = judged.tests(columns)
-    made = _make(source, change, labels, columns)
-    if save is not None:
-        made.check_path(save, made.operation)
-    loaded = _load(model, device, answer)
-    made = _meant_for(loaded, made, any_model=any_model)
-    told: dict[str, Any] = {"operation": made.operation, "layers": made.layers, "strength": made.strength}
-    told |= {"model": loaded.name, "path": save, "generated": [], "evaluation": None}
-    if save is not None:
-        made.save(save, overwrite=overwrite)
-    if generate:
-        with progress_bar("Generating", quiet=answer.quiet):
-            plain, changed = (
-                generate_texts(loaded.model, loaded.tokenizer, generate, each, max_new_tokens=max_new_tokens)
-                for each in (None, made)
+    if saved:
+        learned.refuse(source)
+        if output is None and not generate and tests is None:
+            raise TaskError(
+                "nothing is asked for. Give a file of texts (--texts), a prompt (--generate) or a file to write (-o)."
             )
-        pairs = zip(generate, plain, changed, strict=True)
-        told["generated"] = [{"prompt": one, "before": two, "after": three} for one, two, three in pairs]
-    result = None
-    if tests is not None:
-        with progress_bar("Measuring", quiet=answer.quiet) as progress:
-            result = evaluate_intervention(
-                loaded.model, loaded.tokenizer, made, tests, random_state=random_state, progress=progress
-            )
-        told["evaluation"] = result.to_dict()
+    if output is not None:
+        check_output(output, overwrite=overwrite)
+        Intervention.check_path(output, "project")
+        note(f"Writing {output} at the end", quiet=answer.quiet)
+    if saved:
+        removal = Intervention.load(source)
+        if removal.operation != "project":
+            raise TaskError(f"{source.name} does not remove: it says '{removal.operation}'. Use densray model steer.")
+        removal = removal.only(split_numbers(learned.layers)) if learned.layers else removal
+        removal = removal if learned.strength is None else removal.at(learned.strength)
+        loaded = load(model, device, answer)
+        removal, result = meant_for(loaded, removal, any_model=any_model), None
+        if tests is not None:
+            with progress_bar("Measuring", quiet=answer.quiet) as progress:
+                result = evaluate_intervention(
+                    loaded.model, loaded.tokenizer, removal, tests, random_state=random_state, progress=progress
+                )
+    else:
+        learn = learned.preference if judged.asked else learned.concept
+        run = learn(source, judged, columns)
+        loaded = load(model, device, answer)
+        with progress_bar("Learning layer by layer", quiet=answer.quiet) as progress:
+            removal, result = run(loaded, tests=tests, random_state=random_state, progress=progress)
+        removal = replace(removal, model=loaded.name)
+    if output is not None:
+        removal.save(output, overwrite=overwrite)
+    answered = {"operation": removal.operation, "layers": removal.layers, "strength": removal.strength}
+    answered |= {"model": loaded.name, "checksum": removal.checksum, "path": output}
+    answered["generated"] = generated(loaded, removal, generate or (), max_new_tokens, answer)
+    answered["evaluation"] = None if result is None else result.to_dict()
     if answer.as_json:
-        print_json(told)
+        print_json(answered)
         return
-    _show_intervention(told, loaded, made, answer)
     if result is not None:
         show(result, as_json=False, quiet=answer.quiet)
+    show_intervention(answered, loaded, removal, answer)
 
 
-def _load(model: str, device: str | None, answer: Answer) -> LoadedModel:
+@with_option_groups
+def steer(
+    model: CausalModel,
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PROMPTS|FILE",
+            help="A table of contrastive texts, with the columns positive and negative (and question, for personas) or "
+            "text and label; or a saved steering.",
+        ),
+    ],
+    judged: SteeringJudge,
+    answer: Answer,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Save the steering: .safetensors or .gguf.")
+    ] = None,
+    prompts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Prompts to continue: half of them to choose the setting, half to report it. Default: the questions.",
+        ),
+    ] = None,
+    methods: Methods = None,
+    layers: Layers = None,
+    strengths: Annotated[
+        str, typer.Option(metavar="NUMBERS", help="Strengths to try; 1 is the distance between the two class means.")
+    ] = "1,2,4,8",
+    strength: Annotated[
+        float | None, typer.Option(metavar="S", help="Strength for a saved steering (default: as saved).")
+    ] = None,
+    generate: Generate = None,
+    max_new_tokens: Annotated[int, typer.Option(min=1, metavar="N", help="Number of tokens to generate.")] = 30,
+    any_model: AnyModel = False,
+    device: Device = None,
+    random_state: RandomState = 0,
+    overwrite: Overwrite = False,
+) -> None:
+    """Steer a model towards one of two kinds of text.
+
+    Method, layer and strength are chosen by scoring the text that the model generates. The choice is made on half of
+    the prompts. The other half is used to report it, next to the other methods and a random direction. The judge counts
+    words (--high, --low) or is a sentence encoder (--encoder). A saved steering is applied to the prompts given by
+    --generate.
+
+    Example: densray model steer SmolLM2-135M.gguf moods.csv --prompts openings.txt --encoder MiniLM -o mood.safetensors
+    """
+    from densray.errors import TaskError
+    from densray.states import STEERING_METHODS, Intervention
+    from densray.states import steer as choose
+
+    saved = source.suffix in (".safetensors", ".gguf")
+    if output is not None:
+        check_output(output, overwrite=overwrite)
+        Intervention.check_path(output, "add")
+    steering: Intervention | None
+    if saved:
+        if output is None and not generate:
+            raise TaskError("nothing is asked for. Give a prompt (--generate) or a file to write (-o).")
+        stored = Intervention.load(source)
+        if stored.operation == "project":
+            raise TaskError(f"{source.name} does not steer: it removes. Use densray model remove.")
+        stored = stored.only(split_numbers(layers)) if layers else stored
+        loaded = load(model, device, answer)
+        stored = meant_for(loaded, stored if strength is None else stored.at(strength), any_model=any_model)
+        steering, result = stored, None
+    else:
+        texts, continued = _contrasts(source, prompts)
+        if strength is not None:
+            raise TaskError("--strength is for a saved steering. Give the strengths to try with --strengths.")
+        amounts, judge = split_decimals(strengths), judged.read(texts, device)
+        loaded = load(model, device, answer)
+        sides = [[text for text, label in texts if label == side] for side in (1.0, 0.0)]
+        with progress_bar("Generating and judging", quiet=answer.quiet) as progress:
+            result = choose(
+                loaded.model,
+                loaded.tokenizer,
+                *sides,
+                prompts=continued,
+                judge=judge,
+                methods=split_names(methods) or STEERING_METHODS,
+                layers=None if layers is None else split_numbers(layers),
+                strengths=amounts,
+                max_new_tokens=max_new_tokens,
+                name=source.stem,
+                random_state=random_state,
+                progress=progress,
+            )
+        steering = None if result.intervention is None else replace(result.intervention, model=loaded.name)
+    written = output if steering is not None else None
+    if steering is not None and written is not None:
+        steering.save(written, overwrite=overwrite)
+    answered: dict[str, Any] = {"model": loaded.name, "path": written, "generated": []}
+    answered["evaluation"] = None if result is None else result.to_dict()
+    if steering is not None:
+        answered |= {"operation": steering.operation, "layers": steering.layers, "strength": steering.strength}
+        answered["generated"] = generated(loaded, steering, generate or (), max_new_tokens, answer)
+    if answer.as_json:
+        print_json(answered)
+        return
+    if result is not None:
+        show(result, as_json=False, quiet=answer.quiet)
+        for prompt, before, after in result.examples[:3]:
+            show_example({"prompt": prompt, "before": before, "after": after})
+    if steering is not None:
+        show_intervention(answered, loaded, steering, answer)
+
+
+def _contrasts(source: Path, prompts: Path | None) -> tuple[list[tuple[Any, float]], list[Any]]:
+    """Return contrastive texts with 1 or 0 each, pairs in order, and the prompts to continue."""
+    from densray.errors import TaskError
+    from densray.states import LabelledTexts, read_contrast
+
+    texts = read_contrast(source)
+    labels = texts.labels or ()
+    high = sorted(set(labels), key=lambda label: (isinstance(label, str), label))[-1]
+    groups = texts.groups or (None,) * len(labels)
+    order = sorted(range(len(labels)), key=lambda row: str(groups[row]))  # so that pairs stand in the same order
+    rows = [(texts.texts[row], float(labels[row] == high)) for row in order]
+    if prompts is not None:
+        return rows, list(LabelledTexts.read(prompts).texts)
+    questions = dict.fromkeys(text[-1]["content"] for text, _ in rows if not isinstance(text, str))
+    if not questions:
+        raise TaskError(
+            "no prompts are given for the model to continue. Give a file with one prompt per line: --prompts."
+        )
+    return rows, [[{"role": "user", "content": question}] for question in questions]
+
+
+def generated(
+    loaded: LoadedModel, change: Intervention, prompts: Sequence[str], max_new_tokens: int, answer: Answer
+) -> list[dict[str, str]]:
+    """Return the continuation of each prompt, before and after."""
+    from densray.states import generate_texts
+
+    if not prompts:
+        return []
+    with progress_bar("Generating", quiet=answer.quiet):
+        plain, changed = (
+            generate_texts(loaded.model, loaded.tokenizer, prompts, each, max_new_tokens=max_new_tokens)
+            for each in (None, change)
+        )
+    return [
+        {"prompt": prompt, "before": before, "after": after}
+        for prompt, before, after in zip(prompts, plain, changed, strict=True)
+    ]
+
+
+def load(model: str, device: str | None, answer: Answer) -> LoadedModel:
     from densray.states import load_model
 
     with progress_bar(f"Loading {model}", quiet=answer.quiet):
         return load_model(model, device=device, sentence_encoder=False)
 
 
-def _meant_for(loaded: LoadedModel, made: Intervention, *, any_model: bool) -> Intervention:
-    """Return an intervention on this model; refuse, before anything is computed, one of another, unless any will do."""
+def meant_for(loaded: LoadedModel, made: Intervention, *, any_model: bool) -> Intervention:
+    """Return the intervention for this model; raise at once if it was made for another one, unless `any_model`."""
     from densray.states import model_checksum
 
     with made.applied(loaded.model, any_model=any_model):
@@ -217,156 +517,60 @@ def _meant_for(loaded: LoadedModel, made: Intervention, *, any_model: bool) -> I
     return replace(made, model=loaded.name, checksum=model_checksum(loaded.model)) if any_model else made
 
 
-def _make(source: Path, change: Change, labels: Path | None, columns: LabelColumns) -> Intervention:
-    """Return the intervention that was saved, or fit one to labelled states."""
-    from densray.errors import TaskError
-    from densray.states import Intervention, States
-
-    asked = change.operation
-    if source.is_file():
-        given = [f"--{name}" for name in ("remove", "add", "scale", "clamp", "method") if getattr(change, name)]
-        given += ["--labels"] if labels is not None else []
-        if given:
-            raise TaskError(f"{', '.join(given)} given with {source.name}, which says what it does. Leave it out.")
-        saved = Intervention.load(source)
-        saved = saved.only(split_numbers(change.layers)) if change.layers else saved
-        return saved if change.strength is None else saved.at(change.strength)
-    if asked is None:
-        raise TaskError("what is to be done is not said. Give --remove, --add, --scale or --clamp.")
-    read = labelled_states(States.open(source), labels, columns)
-    return Intervention.fit(
-        read,
-        operation=asked,
-        layers=layers_read(change.layers, read),
-        method=change.method,
-        strength=1.0 if change.strength is None else change.strength,
-        name=source.name,
-    )
-
-
-def _show_intervention(told: dict[str, Any], loaded: LoadedModel, made: Intervention, answer: Answer) -> None:
+def show_intervention(told: dict[str, Any], loaded: LoadedModel, made: Intervention, answer: Answer) -> None:
+    """Print the intervention, the generated text before and after, and the file that was written."""
     if not answer.quiet:
         places = ", ".join(map(str, made.layers))
         layers = "layer" if len(made.layers) == 1 else "layers"
         typer.echo(f"{made.operation} after {layers} {places} of {Path(loaded.name).name}, strength {made.strength:g}")
-    for row in told.get("generated", ()):
-        typer.echo(f"\n{row['prompt']}")
-        for key in ("before", "after"):
-            typer.echo(f"  {key + ':':8}{' '.join(row[key].split())}")
+    for row in told["generated"]:
+        show_example(row)
     if told["path"] is not None and not answer.quiet:
         typer.echo(f"Written: {told['path']}")
 
 
-@grouped
-def remove_preference(
-    model: Model,
-    prompts: Annotated[
-        Path,
-        typer.Argument(metavar="PROMPTS", help="Prompts to learn from: one per line, or .csv, .tsv, .jsonl."),
-    ],
-    texts: Annotated[
-        Path, typer.Argument(metavar="TEXTS", help="Ordinary text that is to stay as it is: hundreds of beginnings.")
-    ],
-    output: Output,
-    asked: ContinuationWords,
-    answer: Answer,
-    text_column: Annotated[str | None, typer.Option(metavar="NAME", help="The column of PROMPTS; text.")] = None,
-    template_column: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The column of what a prompt was made from; template.")
-    ] = None,
-    keep: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Texts of two labels that stay as far apart as they are."),
-    ] = None,
-    layers: Layers = None,
-    strength: Annotated[float, typer.Option(metavar="S", help="How much of it is removed.")] = 1.0,
-    device: Device = None,
-    overwrite: Overwrite = False,
-) -> None:
-    """Learn to remove what makes a model prefer one word to another after some prompts, and save that.
-
-    It learns from the model's own odds, layer by layer, beside ordinary text, and needs no labels.
-
-    Example: densray remove-preference SmolLM2-135M.gguf jobs.csv ordinary.txt --high he --low she -o gender.safetensors
-    """
-    check_output(output, overwrite=overwrite)
-    from densray._text_files import TextTable
-    from densray.errors import TaskError
-    from densray.states import Continuations, Intervention, LabelledTexts
-    from densray.states import remove_preference as learn
-    from densray.states._measures import two_classes
-    from densray.states._storage import texts_of
-
-    Intervention.check_path(output, "project")
-    table = TextTable(prompts, "text", error=TaskError)
-    given = texts_of(table, text_column)
-    templates = table.column("template", template_column, needed="template_column" if template_column else "") or None
-    ordinary = LabelledTexts.read(texts).texts
-    kept = None if keep is None else two_classes(LabelledTexts.read(keep), keep.name)
-    preference = Continuations(given, *asked.continuations, [0.0] * len(given))
-    note(f"Writing {output} at the end", quiet=answer.quiet)
-    loaded = _load(model, device, answer)
-    with progress_bar("Learning layer by layer", quiet=answer.quiet) as progress:
-        made = learn(
-            loaded.model,
-            loaded.tokenizer,
-            preference,
-            ordinary,
-            templates=templates,
-            keep=kept,
-            layers=split_numbers(layers) if layers is not None else None,
-            strength=strength,
-            name=f"{asked.high} or {asked.low}",
-            progress=progress,
-        )
-    made = replace(made, model=loaded.name)
-    made.save(output, overwrite=overwrite)
-    told: dict[str, Any] = {"operation": made.operation, "layers": made.layers, "strength": made.strength}
-    told |= {"model": made.model, "checksum": made.checksum, "path": output, "high": asked.high, "low": asked.low}
-    told |= {"prompts": len(given), "templates": len(set(templates)) if templates else None, "texts": len(ordinary)}
-    told["kept"] = None if kept is None else len(kept.texts)
-    if answer.as_json:
-        print_json(told)
-        return
-    _show_intervention(told, loaded, made, answer)
-    if not answer.quiet:
-        among = f" of {told['templates']:,} templates" if templates else ""
-        typer.echo(f"Learned from {len(given):,} prompts{among}, beside {len(ordinary):,} texts")
-        words = shlex.join([model, str(output), "--high", asked.high, "--low", asked.low])
-        typer.echo(f"Judge it on others: densray intervene {words} --texts FILE --prompts FILE")
+def show_example(row: Mapping[str, str]) -> None:
+    """Print a prompt with the text before and after."""
+    typer.echo(f"\n{row['prompt']}")
+    for key in ("before", "after"):
+        typer.echo(f"  {key + ':':8}{' '.join(row[key].split())}")
 
 
-@grouped
+@with_option_groups
 def sweep(
-    model: Model,
+    model: CausalModel,
     files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Interventions that were saved.")],
     judged: Judged,
     columns: PromptColumns,
     answer: Answer,
     layers: Annotated[
-        list[str] | None, typer.Option(metavar="NUMBERS", help="A set of layers to try, with commas; repeatable.")
+        list[str] | None, typer.Option(metavar="NUMBERS", help="A set of layers to try, comma-separated; repeatable.")
     ] = None,
     strengths: Annotated[
-        str, typer.Option(metavar="NUMBERS", help="Strengths to try, with commas.")
+        str, typer.Option(metavar="NUMBERS", help="Strengths to try, comma-separated.")
     ] = "0.25,0.5,0.75,1",
     at_most: Annotated[
-        float, typer.Option(metavar="R", help="The rank correlation with what is known that may be left.")
+        float, typer.Option(metavar="R", help="Largest rank correlation with the numbers of --prompts that may remain.")
     ] = 0.05,
-    keep_at_least: Annotated[
-        float, typer.Option(metavar="AUC", help="What has to stay of --definitions, as an AUROC.")
+    preserve_at_least: Annotated[
+        float, typer.Option(metavar="SHARE", help="Smallest share of correct answers to --definitions to keep.")
     ] = 0.9,
-    output: Figure = None,
-    save: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the chosen one: .safetensors.")] = None,
+    output: FigureFile = None,
+    save: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the chosen intervention: .safetensors.")
+    ] = None,
     any_model: AnyModel = False,
     device: Device = None,
     random_state: RandomState = 0,
     overwrite: Overwrite = False,
 ) -> None:
-    """Try layers and strengths of interventions: what each leaves and costs, and which to take.
+    """Try layers and strengths of saved interventions, report how much of the concept each leaves and its cost, and
+    choose one.
 
-    The tests are halved: one half chooses the cheapest point within the bounds, the other half reports it.
+    The test data are split in half. The cheapest setting that meets --at-most and --preserve-at-least is chosen on one
+    half and reported on the other.
 
-    Example: densray sweep SmolLM2-135M.gguf gender.safetensors --prompts jobs.csv --texts held-out.txt -o sweep.svg
+    Example: densray model sweep SmolLM2-135M.gguf he.safetensors --high he --low she --prompts jobs.csv --texts t.txt
     """
     check_figure(output, overwrite=overwrite, quiet=answer.quiet)
     if save is not None:
@@ -376,14 +580,14 @@ def sweep(
 
     tests, amounts = judged.tests(columns), split_decimals(strengths)
     if tests is None or tests.stereotypes is None:
-        raise TaskError("prompts and held-out texts are needed to choose by: give them with --prompts and --texts.")
+        raise TaskError("prompts and held-out texts are needed for the choice. Give them with --prompts and --texts.")
     tried = _to_try(files, layers or [])
     if save is not None:
         for each in tried.values():
-            each.check_path(save, each.operation)
-    loaded = _load(model, device, answer)
-    tried = {name: _meant_for(loaded, each, any_model=any_model) for name, each in tried.items()}
-    bounds = {"at_most": at_most, "keep_at_least": keep_at_least}
+            each.check_path(save, each.operation, each.layers)
+    loaded = load(model, device, answer)
+    tried = {name: meant_for(loaded, each, any_model=any_model) for name, each in tried.items()}
+    bounds = {"at_most": at_most, "preserve_at_least": preserve_at_least}
     with progress_bar(f"Trying {len(tried) * len(amounts)} points", quiet=answer.quiet) as progress:
         points, result = sweep_interventions(
             loaded.model,
@@ -410,7 +614,7 @@ def sweep(
 
 
 def _to_try(files: Sequence[Path], layers: Sequence[str]) -> dict[str, Intervention]:
-    """Return saved interventions by name, each after all of its layers, or after every set of layers."""
+    """Return saved interventions by name, each with all of its layers, or one for each set of layers."""
     from densray.states import Intervention
 
     stems, found = [path.stem for path in files], {}
@@ -431,17 +635,17 @@ def _sweep_table(points: Sequence[SweepPoint], bounds: Mapping[str, float]) -> T
 
     rows = [
         {"intervention": one.name, "layers": ", ".join(map(str, one.layers)), "strength": one.strength}
-        | {"left": one.left, "cost": one.perplexity_added, "kept": one.kept}
+        | {"left": one.left, "cost": one.perplexity_added, "preserved": one.preserved}
         | {"place": ", ".join(["front"] * one.on_front + ["chosen"] * one.chosen)}
         for one in points
     ]
     numbers = [Column("left", "correlation left", decimals=3), Column("cost", "perplexity added (%)", decimals=1)]
-    if not all(isnan(one.kept) for one in points):
-        numbers.append(Column("kept", "definitions kept", decimals=3))
-    notes = ["On the half of the tests that chooses; the other half reports the point that was chosen."]
+    if not all(isnan(one.preserved) for one in points):
+        numbers.append(Column("preserved", "correct answers preserved", decimals=3))
+    notes = ["Measured on the half of the tests used to choose. The chosen point is reported on the other half."]
     if not all(isfinite(one.left) for one in points):
-        notes.append("Where no number stands, the model gives none that is finite; such a point is not chosen.")
+        notes.append("An empty cell means that the model gives no finite number. Such a point is not chosen.")
     if all(one.missed(**bounds) for one in points):
-        notes.append("No point keeps to the bounds: the one that misses them by least was chosen.")
-    title = "Layers and strengths: what is left of the concept, and what it costs"
+        notes.append("No point meets both bounds. The point that misses them by least was chosen.")
+    title = "Layers and strengths: remaining correlation and cost"
     return Table(title, ["intervention", "layers", "strength", *numbers, "place"], rows, notes)

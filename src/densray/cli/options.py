@@ -1,7 +1,8 @@
-"""The arguments and options that commands share; an option is named like the parameter of the library that it sets."""
+"""Arguments and options shared by several commands; each option has the name of the library parameter it sets."""
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import inspect
@@ -9,91 +10,134 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from os.path import isfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias, cast, get_args, get_type_hints
 
 import typer
 
 if TYPE_CHECKING:
     from densray.lexicon import Lexicon
+    from densray.ratings import Ratings
+    from densray.tables import VectorTable
 
 Space: TypeAlias = Annotated[str, typer.Argument(metavar="SPACE", help="A file of vectors, or the name of a data set.")]
+SpaceOrTable: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        metavar="SPACE|TABLE",
+        help="Words with vectors (a file or the name of a data set), or a table of documents (a file, a folder or a "
+        "pattern).",
+    ),
+]
 LexiconName: TypeAlias = Annotated[
     str | None,
     typer.Argument(
-        metavar="LEXICON", help="A file of words and labels, or the name of a data set; or give --high and --low."
+        metavar="LEXICON", help="A file of words and labels, or the name of a data set. Or give --high and --low."
     ),
 ]
 Method: TypeAlias = Annotated[
-    str, typer.Option("--method", "-m", metavar="NAME", help="How to find the axis; densray methods lists them.")
+    str,
+    typer.Option("--method", "-m", metavar="NAME", help="Method that finds the axis (`densray methods` lists them)."),
 ]
 Methods: TypeAlias = Annotated[
-    str | None, typer.Option("--methods", metavar="NAMES", help="Methods to compare, separated by commas.")
+    str | None, typer.Option("--methods", metavar="NAMES", help="Methods to compare (comma-separated).")
 ]
 Output: TypeAlias = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write.")]
-Figure: TypeAlias = Annotated[
+FigureFile: TypeAlias = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the figure: .png, .svg, .pdf, .html.")
 ]
 ReportFile: TypeAlias = Annotated[
     Path | None, typer.Option("--report", metavar="FILE", help="Write one HTML page with tables and figures.")
 ]
-Overwrite: TypeAlias = Annotated[bool, typer.Option("--overwrite", help="Replace the output file where it exists.")]
-Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the answer as JSON, unrounded, and nothing else.")]
+Overwrite: TypeAlias = Annotated[bool, typer.Option("--overwrite", help="Replace the output file if it exists.")]
+Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the result as JSON, unrounded, and nothing else.")]
 Quiet: TypeAlias = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print the answer alone: no progress, no notes, no provenance.")
+    bool, typer.Option("--quiet", "-q", help="Print only the result: no progress, no notes, no provenance.")
 ]
 Limit: TypeAlias = Annotated[
-    int | None, typer.Option("--limit", min=1, metavar="N", help="Read the first N words only.")
+    int | None, typer.Option("--limit", min=1, metavar="N", help="Read only the first N words.")
 ]
-Details: TypeAlias = Annotated[bool, typer.Option("--details", help="Show the folded tables as well.")]
+Details: TypeAlias = Annotated[bool, typer.Option("--details", help="Also show the detailed tables.")]
 Fresh: TypeAlias = Annotated[
-    bool, typer.Option("--fresh", help="Compute everything again, also what an interrupted run has finished.")
+    bool, typer.Option("--fresh", help="Start over; do not reuse the finished parts of an interrupted run.")
 ]
 RandomState: TypeAlias = Annotated[
     int,
-    typer.Option("--random-state", metavar="N", help="Seed of all that is drawn at random."),
+    typer.Option("--random-state", metavar="N", help="Seed of the random numbers."),
 ]
 AnyCase: TypeAlias = Annotated[
-    bool, typer.Option("--any-case", help="A word the space lacks takes the first that differs in case only.")
+    bool, typer.Option("--any-case", help="If a word is not in the space, try other capitalisations.")
 ]
-AnySpace: TypeAlias = Annotated[bool, typer.Option("--any-space", help="Use an axis that was fitted on another space.")]
-Scale: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--scale", metavar="columns", help="Find axes in columns divided by their standard deviations."),
+Case: TypeAlias = Annotated[
+    bool | None,
+    typer.Option(
+        "--any-case/--match-case",
+        help="For a word that the space has only in other capitalisations: --any-case takes the first match, "
+        "--match-case none. Default: take it if there is exactly one match.",
+        show_default=False,
+    ),
+]
+AnySpace: TypeAlias = Annotated[
+    bool, typer.Option("--any-space", help="Accept an axis or erasure that was fitted on another space.")
+]
+Standardize: TypeAlias = Annotated[
+    bool, typer.Option("--standardize", help="Standardise: divide each column by its standard deviation first.")
 ]
 Groups: TypeAlias = Annotated[
     str | None,
-    typer.Option("--groups", metavar="proposed", help="Leave out pairs, repeated words and twin texts together."),
+    typer.Option(
+        "--groups",
+        metavar="proposed",
+        help="Hold out together pairs, repeated texts, and texts that differ in one word.",
+    ),
 ]
-Folds: TypeAlias = Annotated[int, typer.Option("--folds", min=2, metavar="N", help="Folds of the cross-validation.")]
+WordGroups: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--groups",
+        metavar="forms|proposed|none",
+        help="Words to hold out together. forms: inflected forms of one word; proposed: also pairs and repeats; "
+        "none: each word alone.",
+        callback=lambda name: None if name == "none" else name,
+    ),
+]
+Folds: TypeAlias = Annotated[int, typer.Option("--folds", min=2, metavar="N", help="Number of cross-validation folds.")]
 
 
 @dataclass(frozen=True)
 class LexiconOptions:
-    """Where labelled words come from: two lists of words, or the columns of a table."""
+    """Source of labelled words: two word lists, or columns of a table."""
+
+    panel: ClassVar[str] = "Words and labels"
 
     high: Annotated[
         str | None,
-        typer.Option(metavar="WORDS", help="Words of the high end: a file, one per line, or words between commas."),
+        typer.Option(
+            metavar="WORDS", help="Words of the high end: a file with one word per line, or a list such as good,nice."
+        ),
     ] = None
-    low: Annotated[str | None, typer.Option(metavar="WORDS", help="Words of the low end, likewise.")] = None
+    low: Annotated[str | None, typer.Option(metavar="WORDS", help="Words of the low end: a file or a list.")] = None
     label_names: Annotated[
-        str | None, typer.Option(metavar="LOW,HIGH", help="What the ends are called; a LEXICON may use them as labels.")
+        str | None, typer.Option(metavar="LOW,HIGH", help="Names of the two ends. A LEXICON may use them as labels.")
     ] = None
     word_column: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Where the words of a LEXICON file are: a name, or from 0.")
+        str | None, typer.Option(metavar="COLUMN", help="Word column of the LEXICON file: a name, or a number from 0.")
     ] = None
     label_column: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Where the labels are: a name of the first line, or from 0.")
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Label column of the LEXICON, or of the table if no LEXICON is given: a name, or a number from 0.",
+        ),
     ] = None
     group_column: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Where the groups are, if any: words of one group are left out together."),
+        typer.Option(metavar="COLUMN", help="Group column: rows with the same value are held out together."),
     ] = None
     header: Annotated[
-        bool | None, typer.Option("--header/--no-header", help="Whether the first line of LEXICON names its columns.")
+        bool | None, typer.Option("--header/--no-header", help="Whether the first line of LEXICON names the columns.")
     ] = None
     conflicts: Annotated[
-        str, typer.Option(metavar="drop|mean|error", help="What becomes of a word whose labels differ.")
+        str, typer.Option(metavar="drop|mean|error", help="How to handle words with conflicting labels.")
     ] = "drop"
 
     @property
@@ -103,7 +147,7 @@ class LexiconOptions:
 
     @property
     def ends(self) -> tuple[str, str] | None:
-        """What the low and the high end are called, where that was said."""
+        """Names of the low and the high end, if given."""
         if self.label_names is None:
             return None
         names = split_names(self.label_names)
@@ -148,38 +192,145 @@ class LexiconOptions:
             given, absent = ("--high", "--low") if self.low is None else ("--low", "--high")
             raise LexiconError(f"{given} was given without {absent}. An axis needs words at both ends: give both.")
         if lexicon is not None:
-            raise LexiconError(f"'{lexicon}' was given beside --high and --low. Give a LEXICON or the two lists.")
+            raise LexiconError(
+                f"'{lexicon}' was given together with --high and --low. Give a LEXICON or the two lists."
+            )
         columns = {"--word-column": self.word_column, "--label-column": self.label_column,
                    "--group-column": self.group_column, "--header": self.header}  # fmt: skip
+        columns["--conflicts"] = None if self.conflicts == "drop" else self.conflicts
         for option, value in columns.items():
             if value is not None:
-                raise LexiconError(f"{option} was given beside --high and --low, which have no columns. Leave it out.")
-        lists = self.high, self.low
-        name = " – ".join(Path(each).stem if isfile(each) else each.split(",")[0].strip() for each in lists)
-        return Lexicon.from_word_lists(words_of(self.high, "--high"), words_of(self.low, "--low"), name=name)
+                raise LexiconError(f"{option} was given with --high and --low, which have no columns. Leave it out.")
+        high, low = words_of(self.high, "--high"), words_of(self.low, "--low")
+        lists = {self.high: high, self.low: low}
+        name = " – ".join(Path(given).stem if isfile(given) else words[0] for given, words in lists.items())
+        return Lexicon.from_word_lists(high, low, name=name)
+
+
+Encoder: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--encoder",
+        metavar="MODEL",
+        help="For a table: the model that embeds the words of the LEXICON or of --high and --low. Default: the encoder "
+        "recorded in the table.",
+    ),
+]
+Cluster: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="ADDRESS|local",
+        help="For a table in several files: process them on the workers of a Dask cluster.",
+    ),
+]
 
 
 @dataclass(frozen=True)
-class AxisOptions:
-    """How an axis is found and how far it is looked at."""
+class TableOptions:
+    """Columns of a table of documents, and the treatment of bad rows."""
 
-    any_case: AnyCase = False
-    normalize: Annotated[
-        bool, typer.Option("--normalize/--no-normalize", help="Take vectors at unit length, or as they are.")
-    ] = True
-    scale: Scale = None
-    groups: Groups = None
+    panel: ClassVar[str] = "Tables of documents"
+
+    text_column: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Column of the texts. They serve as row names and are used to suggest groups."
+        ),
+    ] = None
+    vector_column: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column of the vectors, if more than one column could hold them."),
+    ] = None
+    classes: Annotated[
+        bool, typer.Option("--classes", help="Treat the numbers in the label column as names of classes.")
+    ] = False
+    bad_rows: Annotated[str, typer.Option(metavar="error|skip", help="How to handle rows without a usable vector.")] = (
+        "error"
+    )
+
+
+@dataclass(frozen=True)
+class RatingOptions:
+    """Columns of a file of ratings."""
+
+    panel: ClassVar[str] = "Ratings"
+
+    item_column: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of the rated items: a name, or a number from 0.")
+    ] = None
+    rating_column: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMNS", help="Column of mean ratings, or one column per rater (comma-separated)."),
+    ] = None
+    error_column: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of the standard errors of mean ratings.")
+    ] = None
+    rater_column: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of the raters, if the file has one rating per line.")
+    ] = None
+
+    def load(self, path: str) -> Ratings:
+        """Return the ratings of a file."""
+        from densray.ratings import Ratings
+
+        columns = split_names(self.rating_column)
+        return Ratings.read(
+            path,
+            item_column=self.item_column,
+            rating_column=columns[0] if len(columns) == 1 else columns or None,
+            error_column=self.error_column,
+            rater_column=self.rater_column,
+        )
+
+    def of_table(self, table: VectorTable, names: str | None) -> Ratings:
+        """Return the ratings in a table of documents."""
+        from densray.errors import TaskError
+        from densray.ratings import Ratings
+
+        columns = split_names(self.rating_column)
+        if not columns:
+            raise TaskError(f"no column of {table.name} is named as its ratings. Give --rating-column, or RATINGS.")
+        return Ratings.from_table(
+            table,
+            columns[0] if len(columns) == 1 else columns,
+            names=names,
+            errors=self.error_column,
+            raters=self.rater_column,
+        )
+
+
+@dataclass(frozen=True)
+class AxisFlags:
+    """How an axis is fitted and checked."""
+
+    panel: ClassVar[str] = "How the axis is found and checked"
+
+    any_case: Case = None
+    normalize: Annotated[bool, typer.Option("--normalize/--no-normalize", help="Scale vectors to unit length.")] = True
+    standardize: Standardize = False
+    groups: WordGroups = "forms"
+    clip_labels: Annotated[
+        bool | None,
+        typer.Option(
+            "--clip-labels/--keep-labels",
+            help="Clip label scores that lie far outside the range of the others. Default: only with --method auto.",
+            show_default=False,
+        ),
+    ] = None
     folds: Folds = 10
     n_resamples: Annotated[
         int | None,
-        typer.Option(min=2, metavar="N", help="Fits without some seeds, where errors take fits; 50."),
+        typer.Option(min=2, metavar="N", help="Jackknife refits for methods without a closed form (default: 50)."),
     ] = None
     random_state: RandomState = 0
 
 
 @dataclass(frozen=True)
 class Answer:
-    """How the answer is shown."""
+    """How the result is shown."""
+
+    panel: ClassVar[str] = "Output"
 
     as_json: Json = False
     quiet: Quiet = False
@@ -187,7 +338,9 @@ class Answer:
 
 @dataclass(frozen=True)
 class SpaceAnswer:
-    """How much of a space is read, and how the answer is shown."""
+    """How much of a space is read, and how the result is shown."""
+
+    panel: ClassVar[str] = "Output"
 
     limit: Limit = None
     as_json: Json = False
@@ -196,7 +349,9 @@ class SpaceAnswer:
 
 @dataclass(frozen=True)
 class LongAnswer:
-    """How much of a space is read, what is computed again, and how the answer is shown."""
+    """How much of a space is read, whether to start over, and how the result is shown."""
+
+    panel: ClassVar[str] = "Output"
 
     limit: Limit = None
     fresh: Fresh = False
@@ -205,13 +360,13 @@ class LongAnswer:
 
 
 def changed_options(group: Any, *, but: tuple[str, ...] = ()) -> list[str]:
-    """Return the options of a group that differ from their defaults, as they are written, but for some fields."""
+    """Return the options of a group that differ from their defaults, except those in `but`."""
     changed = (field.name for field in dataclasses.fields(group) if getattr(group, field.name) != field.default)
     return [f"--{name.replace('_', '-')}" for name in changed if name not in but]
 
 
-def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that takes, in place of each parameter that is a dataclass, its fields as options."""
+def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command whose dataclass parameters are replaced by their fields, as options."""
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: kind for name, kind in hints.items() if dataclasses.is_dataclass(kind)}
     parameters: list[inspect.Parameter] = []
@@ -235,52 +390,60 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _options_of(group: Any) -> list[inspect.Parameter]:
+    """Return the fields of a group as options, listed under its own heading in the help."""
     hints = get_type_hints(group, include_extras=True)
     kind = inspect.Parameter.KEYWORD_ONLY
     return [
-        inspect.Parameter(field.name, kind, default=field.default, annotation=hints[field.name])
+        inspect.Parameter(field.name, kind, default=field.default, annotation=_under(group.panel, hints[field.name]))
         for field in dataclasses.fields(group)
     ]
 
 
+def _under(panel: str, hint: Any) -> Any:
+    """Return the type of an option with the heading it is listed under."""
+    value, option = get_args(hint)
+    option = copy.copy(option)
+    option.rich_help_panel = panel
+    return Annotated[value, option]
+
+
 def split_names(text: str | None) -> tuple[str, ...]:
-    """Return the names in a list separated by commas."""
+    """Return the names in a comma-separated list."""
     return tuple(name.strip() for name in (text or "").split(",") if name.strip())
 
 
 def split_numbers(text: str | None) -> tuple[int, ...]:
-    """Return the whole numbers in a list separated by commas."""
+    """Return the integers in a comma-separated list."""
     from densray.errors import TaskError
 
     try:
         return tuple(int(name) for name in split_names(text))
     except ValueError:
-        raise TaskError(f"'{text}' is no list of whole numbers such as 64,256,1024.") from None
+        raise TaskError(f"'{text}' is not a comma-separated list of integers such as 64,256,1024.") from None
 
 
 def split_decimals(text: str | None) -> tuple[float, ...]:
-    """Return the numbers in a list separated by commas."""
+    """Return the numbers in a comma-separated list."""
     from densray.errors import TaskError
 
     try:
         return tuple(float(name) for name in split_names(text))
     except ValueError:
-        raise TaskError(f"'{text}' is no list of numbers such as 0.5,0.75,1.") from None
+        raise TaskError(f"'{text}' is not a comma-separated list of numbers such as 0.5,0.75,1.") from None
 
 
 def words_of(given: str, option: str) -> list[str]:
-    """Return words that were given after an option: those of a file, one per line, or separated by commas."""
+    """Return the words given to an option: those of a file, one per line, or a list."""
     from densray.errors import LexiconError
+    from densray.lexicon import read_words, split_words
 
     if isfile(given):
-        from densray._text_files import read_words
-
         return read_words(given)
     if Path(given).suffix.lower() in _LIST_ENDINGS or "/" in given:
-        raise LexiconError(f"{option} {given}: there is no such file. Name a file of words, or words between commas.")
-    words = list(split_names(given))
+        raise LexiconError(f"{option} {given}: there is no such file. Give a file of words, or a list: good,nice.")
+    words = split_words(given)
     if not words:
-        raise LexiconError(f"{option} names no word. Name a file of words, one per line, or words between commas.")
+        raise LexiconError(f"{option} contains no word. Give a file with one word per line, or a list: good,nice.")
     return words
 
 

@@ -1,4 +1,4 @@
-"""`densray reproduce`: the paper's number beside ours."""
+"""`densray reproduce`: our numbers next to the paper's."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import typer
 from densray.cli.evaluate import Samples, Sizes
 from densray.cli.options import (
     Answer,
-    Figure,
+    FigureFile,
     Fresh,
     LongAnswer,
     Methods,
     Overwrite,
     RandomState,
-    grouped,
     split_names,
     split_numbers,
+    with_option_groups,
 )
 from densray.cli.terminal import check_figure, complain, long_run, note, print_json, progress_bar, show, write_figure
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def show_comparison(table: str, rows: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:
-    """Print our rows of a published table beside the paper's: a list of rows as JSON, or a table.
+    """Print our rows of a published table next to the paper's: a list of rows as JSON, or a table.
 
     ``rows`` carry the keys of the published table and ``ours``; see :func:`densray.paper.compare`.
     """
@@ -45,9 +45,12 @@ def show_comparison(table: str, rows: Sequence[Mapping[str, Any]], *, as_json: b
 GivenSpace = Annotated[
     str, typer.Option("--space", metavar="SPACE", help="A file of vectors, or the name of a data set.")
 ]
-Vocabulary = Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Words of the space that are used.")]
+Vocabulary = Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Number of words of the space to use.")]
 Embedding = Annotated[
-    str, typer.Option("--embedding", metavar="GN|FT", help="Which of the paper's spaces this one stands for.")
+    str,
+    typer.Option(
+        "--embedding", metavar="GN|FT", help="Space of the paper to compare with: GN (GoogleNews) or FT (fastText)."
+    ),
 ]
 
 
@@ -63,14 +66,14 @@ def analogy_command(table: str, summary: str, example: str) -> Callable[..., Non
     ) -> None:
         _reproduce_analogies(table, space, limit, embedding, answer, fresh=fresh)
 
-    reproduce.__doc__ = f"{summary}, beside the published ones.\n\nExample: densray reproduce {example}"
-    return grouped(reproduce)
+    reproduce.__doc__ = f"{summary}, next to the published values.\n\nExample: densray reproduce {example}"
+    return with_option_groups(reproduce)
 
 
 def _reproduce_analogies(table: str, space: str, limit: int, embedding: str, answer: Answer, *, fresh: bool) -> None:
     from densray.datasets import load_analogies, load_space
     from densray.errors import DataError, TaskError
-    from densray.paper._tables import analogy_tables, reproduce_analogies
+    from densray.paper import analogy_tables, reproduce_analogies
     from densray.report import Section
 
     if embedding not in ("GN", "FT"):
@@ -95,44 +98,44 @@ def _reproduce_analogies(table: str, space: str, limit: int, embedding: str, ans
             show(Section("", tables=[drawn]), as_json=False)
 
 
-@grouped
+@with_option_groups
 def table3(answer: Answer, space: GivenSpace = "googlenews-26k") -> None:
-    """Occupations with the greatest gender bias, before and after removal, beside the published ones.
+    """List the occupations with the greatest gender bias, before and after removal, next to the published ones.
 
     Example: densray reproduce table3 --json
     """
+    from densray import paper
     from densray.datasets import load_space
-    from densray.paper import _tables
 
     with progress_bar("Removing gender", quiet=answer.quiet):
-        rows = _tables.table3(_tables.occupation_gaps(load_space(space)))
+        rows = paper.table3(paper.occupation_gaps(load_space(space)))
     show_comparison("table3", rows, as_json=answer.as_json)
 
 
-@grouped
+@with_option_groups
 def figure2(
-    answer: Answer, space: GivenSpace = "googlenews-26k", output: Figure = None, overwrite: Overwrite = False
+    answer: Answer, space: GivenSpace = "googlenews-26k", output: FigureFile = None, overwrite: Overwrite = False
 ) -> None:
     """Cosines of 320 occupations to "man" and "woman", before and after removal: two scatter plots.
 
     Example: densray reproduce figure2 -o figure2.svg
     """
+    from densray import paper
     from densray.datasets import load_space
-    from densray.paper import _tables
     from densray.report import Column, Table
 
     check_figure(output, overwrite=overwrite, quiet=answer.quiet)
     with progress_bar("Removing gender", quiet=answer.quiet):
-        gaps = _tables.occupation_gaps(load_space(space))
+        gaps = paper.occupation_gaps(load_space(space))
     if output is not None:
         from densray.figures import anchor_scatter, save
 
         title = "Cosines of occupations to “man” and “woman”"
-        chart = anchor_scatter(_tables.figure2(gaps), anchors=_tables.ANCHORS, title=title)
+        chart = anchor_scatter(paper.figure2(gaps), anchors=paper.ANCHORS, title=title)
         save(chart, output, overwrite=overwrite)
         note(f"Wrote {output}", quiet=answer.quiet)
     if answer.as_json:
-        print_json(_tables.figure2(gaps))
+        print_json(paper.figure2(gaps))
         return
     rows = [
         {"space": block, "words": gap.used, "gap": gap.value, "low": gap.interval[0], "high": gap.interval[1]}
@@ -147,32 +150,33 @@ def figure2(
 EN = "EN=googlenews-26k"
 
 
-@grouped
+@with_option_groups
 def table1(
     answer: LongAnswer,
     space: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME=SPACE", help="CZ, DE, ES, FR, EN or EN(t), and a file or data set; may be repeated."
+            metavar="NAME=SPACE", help="CZ, DE, ES, FR, EN or EN(t) with a file or data set; may be repeated."
         ),
     ] = None,
     methods: Methods = None,
     random_state: RandomState = 0,
 ) -> None:
-    """Kendall's τ of lexicon induction, line by line beside the published one.
+    """Compare Kendall's τ of lexicon induction with the published values, line by line.
 
-    Lines whose space is not given say where to get it; EN is the embedded slice unless given.
+    If you do not give the vectors of a line, the line says where to get them. EN uses the bundled part of GoogleNews by
+    default.
 
     Example: densray reproduce table1 --space FR=cc.fr.300.vec.gz
     """
-    from densray.axes._protocol import PAPER_METHODS, Protocol
-    from densray.paper import _tables
+    from densray import paper
+    from densray.axes import PAPER_METHODS, Protocol
 
     spaces = _load_spaces([EN, *(space or [])], answer.limit)
     chosen, protocol = split_names(methods) or PAPER_METHODS, Protocol.paper(random_state=random_state)
     with long_run(fresh=answer.fresh, quiet=answer.quiet) as run:
         with run.progress("Inducing") as progress:
-            rows = _tables.table1(spaces, methods=chosen, protocol=protocol, progress=progress, journal=run.journal)
+            rows = paper.table1(spaces, methods=chosen, protocol=protocol, progress=progress, journal=run.journal)
         _check_computed(rows)
         if answer.as_json:
             show_comparison("table1", rows, as_json=True)
@@ -180,28 +184,27 @@ def table1(
             show(_readable(rows), as_json=False)
 
 
-@grouped
+@with_option_groups
 def figure1(
     answer: LongAnswer,
     space: GivenSpace = "googlenews-26k",
-    lexicon: Annotated[str, typer.Option(metavar="LEXICON", help="Words and scores; the paper's: bwk.")] = "bwk",
+    lexicon: Annotated[str, typer.Option(metavar="LEXICON", help="Words and scores (the paper uses bwk).")] = "bwk",
     methods: Methods = None,
     sizes: Sizes = None,
     n_samples: Samples = 40,
     densifier_solver: Annotated[
-        str, typer.Option(metavar="SOLVER", help="exact, or sgd: gradient descent, as published.")
+        str, typer.Option(metavar="SOLVER", help="exact, or sgd (gradient descent, as published).")
     ] = "exact",
     random_state: RandomState = 0,
-    output: Figure = None,
+    output: FigureFile = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Mean and standard deviation of τ by the size of the training lexicon; the paper's figure prints no numbers.
+    """Plot the mean and standard deviation of τ by the size of the training lexicon. The paper's figure has no numbers.
 
     Example: densray reproduce figure1 -o figure1.svg
     """
     check_figure(output, overwrite=overwrite, quiet=answer.quiet)
-    from densray.axes._protocol import Protocol
-    from densray.axes._stability import DEFAULT_SIZES, STABILITY_METHODS, evaluate_stability
+    from densray.axes import DEFAULT_SIZES, STABILITY_METHODS, Protocol, evaluate_stability
     from densray.datasets import load_lexicon, load_space
 
     with long_run(fresh=answer.fresh, quiet=answer.quiet) as run:
@@ -226,7 +229,7 @@ def figure1(
 
 
 def _check_computed(rows: list[dict[str, Any]]) -> None:
-    """Refuse a table of which no line could be computed; say what the last of those needs whose space is there."""
+    """Raise if no line of the table could be computed; name what the last line with a given space needs."""
     from densray.errors import DataError
 
     if all(row["ours"] is None for row in rows):
@@ -236,7 +239,7 @@ def _check_computed(rows: list[dict[str, Any]]) -> None:
 
 
 def _readable(rows: list[dict[str, Any]]) -> Table:
-    """Return the lines that were computed as a table, and what is to say of each line under it."""
+    """Return the computed lines as a table, with notes on each line below it."""
     from densray.paper import compare, comparison_table, published
 
     notes: dict[str, list[str]] = {}
@@ -251,10 +254,10 @@ def _readable(rows: list[dict[str, Any]]) -> Table:
 
 
 def _load_spaces(given: list[str], limit: int | None) -> dict[str, WordSpace]:
-    """Return spaces from NAME=SPACE; a later one takes the place of an earlier one of the same name."""
+    """Return spaces from NAME=SPACE; a later one replaces an earlier one of the same name."""
     from densray.datasets import load_space
     from densray.errors import DataError
-    from densray.paper._tables import EMBEDDINGS
+    from densray.paper import EMBEDDINGS
 
     sources: dict[str, str] = {}
     for pair in given:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -10,8 +11,9 @@ import typer
 
 from densray.cli.options import (
     Answer,
-    AnyCase,
     AnySpace,
+    Case,
+    Cluster,
     Json,
     LexiconOptions,
     Limit,
@@ -20,38 +22,57 @@ from densray.cli.options import (
     Quiet,
     RandomState,
     Space,
+    SpaceOrTable,
+    TableOptions,
     changed_options,
-    grouped,
+    with_option_groups,
     words_of,
 )
-from densray.cli.terminal import check_output, note, print_json, progress_bar, show
+from densray.cli.tables import (
+    apply_erasure,
+    check_table,
+    erase_table,
+    refuse_axis_of_table,
+    refuse_given,
+    say_erased,
+    takes_erasure,
+    warn_of,
+)
+from densray.cli.terminal import check_output, note, print_json, progress_bar, show, with_tensor_ending
 
 if TYPE_CHECKING:
-    from densray.debiasing import Concept, PlannedRemoval
+    from densray.debiasing import Concept
+    from densray.erasure import Erasure
     from densray.formats import Change
-    from densray.lexicon import Lexicon
-    from densray.streaming import Rewritten
 
-Axis: TypeAlias = Annotated[Path, typer.Argument(metavar="AXIS", help="A saved rotation.")]
+AxisFile: TypeAlias = Annotated[Path, typer.Argument(metavar="AXIS", help="An axis saved by `densray fit`.")]
 Format: TypeAlias = Annotated[
-    str | None, typer.Option("--format", metavar="NAME", help="The format to write, if not by the ending.")
+    str | None, typer.Option("--format", metavar="NAME", help="Output format. Default: from the file extension.")
 ]
 Normalize: TypeAlias = Annotated[bool, typer.Option("--normalize", help="Scale vectors to unit length first.")]
 
 
-@grouped
-def info(space: Space, answer: Answer, limit: Limit = None) -> None:
-    """Say what a file of vectors holds: words, dimensions, lengths, case, the first words.
+@with_option_groups
+def info(
+    space: Space,
+    answer: Answer,
+    limit: Limit = None,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Read the whole file and compare its checksums, if it has any.")
+    ] = False,
+) -> None:
+    """Describe a file of vectors: words, dimensions, lengths, case, the first words.
 
     Example: densray info googlenews-26k
     """
-    from densray.datasets import load_space
+    from densray.datasets import load_space, path_of
     from densray.errors import name_some
     from densray.report import Table, show_number, show_share
 
     with progress_bar(f"Reading {space}", quiet=answer.quiet):
         found = load_space(space, limit=limit)
         lengths = found.lengths
+        verified = _verified(space, path_of) if verify else None
     first = [str(word) for word in found.words[:10]]
     lowered = sum(str(word) == str(word).lower() for word in found.words) / len(found)
     known: dict[str, Any] = {
@@ -66,7 +87,7 @@ def info(space: Space, answer: Answer, limit: Limit = None) -> None:
         "zero_vectors": int((lengths == 0).sum()),
         "lower_case": lowered,
         "first_words": first,
-    }
+    } | ({} if verified is None else {"verified": verified})
     if answer.as_json:
         print_json(known)
         return
@@ -80,20 +101,28 @@ def info(space: Space, answer: Answer, limit: Limit = None) -> None:
         "zero vectors": f"{known['zero_vectors']:,}",
         "lower case": f"{show_share(lowered, 1)} of the words",
         "first words": name_some(first, most=10),
-    }
+    } | ({} if verified is None else {"compared": verified})
     rows = [{"what": what, "value": value} for what, value in said.items()]
     show(Table(found.name, ["what", "value"], rows), as_json=False, quiet=answer.quiet)
 
 
-@grouped
+def _verified(space: str, path_of: Callable[[str], Path]) -> str:
+    """Return the kind of check that a file, or the file of a data set, has passed."""
+    from densray.formats import verify_space
+
+    path = Path(space) if Path(space).exists() else path_of(space)
+    return "nothing: it comes with the package" if path.is_dir() else verify_space(path)
+
+
+@with_option_groups
 def neighbors(
     space: Space,
-    words: Annotated[list[str], typer.Argument(metavar="WORD...", help="Words whose nearest others are wanted.")],
+    words: Annotated[list[str], typer.Argument(metavar="WORD...", help="Words whose neighbours to list.")],
     answer: Answer,
-    k: Annotated[int, typer.Option("--top", "--k", min=1, metavar="N", help="Neighbours per word.")] = 10,
+    k: Annotated[int, typer.Option("--top", "--k", min=1, metavar="N", help="Number of neighbours per word.")] = 10,
     limit: Limit = None,
 ) -> None:
-    """Say which words are nearest to some words, by cosine.
+    """List the nearest words to each given word, by cosine.
 
     Example: densray neighbors googlenews-26k nurse engineer
     """
@@ -122,19 +151,25 @@ def convert(
     format: Format = None,
     source_format: Annotated[
         str | None,
-        typer.Option("--source-format", metavar="NAME", help="The format to read, if not by content."),
+        typer.Option("--source-format", metavar="NAME", help="Input format. Default: detected from the content."),
     ] = None,
-    encoding: Annotated[str, typer.Option("--encoding", metavar="NAME", help="How words are encoded.")] = "utf-8",
+    encoding: Annotated[str, typer.Option("--encoding", metavar="NAME", help="Text encoding of the words.")] = "utf-8",
     errors: Annotated[
-        str, typer.Option("--errors", metavar="strict|replace", help="What to do with words not so encoded.")
+        str,
+        typer.Option(
+            "--errors", metavar="strict|replace", help="What to do with words that are not valid in this encoding."
+        ),
     ] = "strict",
-    member: Annotated[str | None, typer.Option("--member", metavar="NAME", help="The file to read of a zip.")] = None,
+    member: Annotated[
+        str | None, typer.Option("--member", metavar="NAME", help="Which file inside a zip archive to read.")
+    ] = None,
     words_file: Annotated[
-        Path | None, typer.Option("--words-file", metavar="FILE", help="The words of a matrix (.npy), one per line.")
+        Path | None,
+        typer.Option("--words-file", metavar="FILE", help="Words of the rows of a matrix (.npy), one per line."),
     ] = None,
     bad_rows: Annotated[
         str,
-        typer.Option("--bad-rows", metavar="error|skip", help="What to do with damaged and repeated rows."),
+        typer.Option("--bad-rows", metavar="error|skip", help="How to handle damaged and repeated rows."),
     ] = "error",
     limit: Limit = None,
     normalize: Normalize = False,
@@ -142,7 +177,7 @@ def convert(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a space in another format; the ending of FILE names it.
+    """Convert a space to another format, chosen by the extension of the output file.
 
     Example: densray convert vectors.txt.gz -o vectors.densray
     """
@@ -155,7 +190,7 @@ def convert(
 
 def rotate(
     space: Space,
-    axis: Axis,
+    axis: AxisFile,
     output: Output,
     format: Format = None,
     limit: Limit = None,
@@ -165,30 +200,32 @@ def rotate(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a space in the coordinates of a rotation: the first dimension is the concept.
+    """Write a space in rotated coordinates, with the concept as the first dimension.
 
-    Example: densray rotate vectors.bin sentiment.npz -o rotated.bin
+    Example: densray rotate vectors.bin sentiment.safetensors -o rotated.bin
     """
     target = _checked_target(output, format, overwrite=overwrite)
-    from densray.streaming import load_axis, rotating
+    from densray.axes import Axis
+    from densray.streaming import rotating
 
-    change = rotating(load_axis(axis, space, any_space=any_space).rotation)
+    change = rotating(Axis.load(axis, space, any_space=any_space).rotation)
     options = {"format": format, "limit": limit, "normalize": normalize, "overwrite": overwrite}
     _write(space, target, change=change, options=options, as_json=as_json, quiet=quiet)
 
 
-@grouped
+@with_option_groups
 def erase(
-    space: Space,
+    space: SpaceOrTable,
     output: Output,
-    seeds: LexiconOptions,
+    lexicon_options: LexiconOptions,
+    table: TableOptions,
     answer: Answer,
-    concept: Annotated[
+    lexicon: Annotated[
         str | None,
         typer.Argument(
             metavar="LEXICON",
-            help="Labelled words: a file, a data set, or a concept (gender, a TOML file of word lists); or a saved "
-            "axis; or give --high and --low.",
+            help="What to remove: labelled words (a file or data set), a concept (gender, or a TOML file of word "
+            "lists), or a saved erasure or axis. Or give --high and --low.",
         ),
     ] = None,
     remover: Annotated[
@@ -197,84 +234,201 @@ def erase(
             "--remover",
             "-r",
             metavar="NAME[:AXES]",
-            help="What removes the concept of labelled words: mean-difference (the default), densray, leace, inlp:30, "
-            "hard, …; see docs/debiasing.",
+            help="Method that learns the removal from labelled words: leace (default), mean-difference, densray, "
+            "inlp:30, covariance-difference (chooses its number of axes), hard, …; see docs/debiasing.",
         ),
     ] = None,
     n_axes: Annotated[
-        int | None, typer.Option("--n-axes", min=1, metavar="N", help="How many axes of a saved axis to remove.")
+        int | None, typer.Option("--n-axes", min=1, metavar="N", help="How many axes of a saved axis file to remove.")
     ] = None,
     keep: Annotated[
         str | None,
-        typer.Option("--keep", metavar="WORDS", help="Words to leave as they are: a file, or words between commas."),
+        typer.Option("--keep", metavar="WORDS", help="Words to leave unchanged: a file, or a comma-separated list."),
+    ] = None,
+    keep_column: Annotated[
+        str | None,
+        typer.Option(
+            "--keep-column",
+            metavar="COLUMNS",
+            help="For a table: columns that must stay predictable (comma-separated).",
+        ),
     ] = None,
     strength: Annotated[
         float, typer.Option("--strength", min=0.0, max=1.0, metavar="S", help="Share of the concept to remove.")
     ] = 1.0,
-    any_case: AnyCase = False,
+    any_case: Case = None,
     random_state: RandomState = 0,
     format: Format = None,
     limit: Limit = None,
     normalize: Normalize = False,
     any_space: AnySpace = False,
+    save_erasure: Annotated[
+        Path | None,
+        typer.Option("--save-erasure", metavar="FILE", help="Also save the erasure, so that it can be applied again."),
+    ] = None,
+    cluster: Cluster = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Write a space without a concept, in its original coordinates, and say how much a model still finds of it.
+    """Remove a concept from a space or a table, and measure how much of it models still recover.
+
+    For words, give a space and a LEXICON. For documents, give a table and --label-column (comma-separated if several),
+    or a table and a saved erasure. Only the vectors change; all other columns stay as they are.
 
     Example: densray erase vectors.bin hu-liu -o neutral.bin
     """
-    target = _checked_target(output, format, overwrite=overwrite)
-    from densray.axes._files import is_axis_file
-    from densray.errors import SignalWarning
-
-    kept = [] if keep is None else words_of(keep, "--keep")
-    with progress_bar(f"Removing {concept or 'what two lists differ in'}", quiet=answer.quiet):
-        if concept is not None and not seeds.has_lists and is_axis_file(concept):
-            _refuse_beside_axis(remover, seeds, concept)
-            plan = _plan_of_axis(space, concept, n_axes or 1, kept, strength, any_space=any_space)
+    of_words: dict[str, Any] = {
+        "--keep": keep, "--n-axes": n_axes, "--format": format, "--limit": limit, "--any-case": any_case is not None,
+        "--normalize": normalize, "--any-space": any_space,
+    }  # fmt: skip
+    of_tables: dict[str, Any] = {"--keep-column": keep_column, "--cluster": cluster}
+    writing = _Writing(space, output, keep, strength, format, limit, normalize, save_erasure, overwrite)
+    saved = lexicon if lexicon is not None and not lexicon_options.has_lists and _is_saved(lexicon) else None
+    if saved is not None:
+        learning: dict[str, Any] = {"--remover": remover, "--keep-column": keep_column, "--save-erasure": save_erasure}
+        learning |= {"--classes": table.classes, "--any-case": any_case is not None, "--random-state": random_state}
+        learning |= dict.fromkeys(changed_options(lexicon_options), True)
+        refuse_given(learning, f"belongs to labelled words or documents, and {saved} is learned already")
+        if takes_erasure(space, saved, table):
+            refuse_given(of_words | {"--any-space": None}, "belongs to a space of words")
+            apply_erasure(
+                space, saved, output, table, answer, strength=strength, any_space=any_space, cluster=cluster,
+                overwrite=overwrite,
+            )  # fmt: skip
         else:
-            words = _read_concept(concept, seeds)
-            _refuse_axes(n_axes, concept or words.name)
-            options = {"keep": kept, "strength": strength, "any_case": any_case, "random_state": random_state}
-            plan = _plan_of_words(space, words, remover, limit, options)
-    if plan.warning:
-        warnings.warn(plan.warning, SignalWarning, stacklevel=2)
-    reading: dict[str, Any] = {"format": format, "limit": limit, "overwrite": overwrite}
-    reading["normalize"] = normalize or plan.normalize
-    note(f"Writing {target}", quiet=answer.quiet)
-    with progress_bar(f"Writing {target.name}", quiet=answer.quiet) as progress:
-        from densray.streaming import rewrite_space
-
-        written = rewrite_space(
-            space, target, change=plan.removal, progress=progress, expected=plan.removal.keep, **reading
-        )
-    _answer_erased(written, plan, kept, answer)
-
-
-def _refuse_beside_axis(remover: str | None, seeds: LexiconOptions, axis: str) -> None:
-    from densray.errors import TaskError
-
-    if remover is not None:
-        raise TaskError(
-            f"--remover {remover} was given with the saved axis {axis}, which is removed as it is. Give labelled words "
-            "in its place, or leave --remover out."
-        )
-    given = changed_options(seeds)
-    if given:
-        raise TaskError(
-            f"{', '.join(given)} given with {axis}, an axis that is found already. Leave it out, or give the LEXICON "
-            "in place of the axis."
+            refuse_given(
+                {**of_tables, **dict.fromkeys(changed_options(table), True)}, "belongs to a table of documents"
+            )
+            refuse_axis_of_table(space, saved)
+            # found after the output was checked, since it takes longer
+            writing.write(lambda: _Removal(_load(saved, space, n_axes, any_space=any_space)), saved, answer)
+    elif check_table(lexicon, lexicon_options, table, others=of_words | {"--label-names": lexicon_options.label_names}):
+        erase_table(
+            space, output, lexicon_options, table, answer, keep_column=keep_column, remover=remover, strength=strength,
+            random_state=random_state, save_erasure=save_erasure, cluster=cluster, overwrite=overwrite,
+        )  # fmt: skip
+    else:
+        refuse_given({**of_tables, "--any-space": any_space}, "belongs to a table of documents or to a saved erasure")
+        if lexicon_options.has_lists:
+            refuse_given({"--label-names": lexicon_options.label_names}, "belongs to a LEXICON with other labels")
+        concept = _read_concept(lexicon, lexicon_options)
+        _refuse_axes(n_axes, lexicon or concept.name)
+        writing.write(
+            lambda: _learn(concept, space, remover, any_case=any_case, limit=limit, random_state=random_state),
+            lexicon or "the difference of two lists",
+            answer,
         )
 
 
-def _read_concept(given: str | None, seeds: LexiconOptions) -> Concept | Lexicon:
+@dataclass(frozen=True)
+class _Removal:
+    """An erasure, and the words that its published method keeps or equalises."""
+
+    erasure: Erasure
+    keep: tuple[str, ...] = ()
+    equalize: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class _Writing:
+    """Where and how to write a space without a concept."""
+
+    space: str
+    output: Path
+    keep: str | None
+    strength: float
+    format: str | None
+    limit: int | None
+    normalize: bool
+    save_erasure: Path | None
+    overwrite: bool
+
+    def write(self, find: Callable[[], _Removal], name: str, answer: Answer) -> None:
+        """Find the removal, measure what remains, write the space and the erasure, and answer."""
+        target = _checked_target(self.output, self.format, overwrite=self.overwrite)
+        saved = self.save_erasure
+        saved = None if saved is None else check_output(with_tensor_ending(saved), overwrite=self.overwrite)
+        asked = [] if self.keep is None else words_of(self.keep, "--keep")
+        with progress_bar(f"Removing {name}", quiet=answer.quiet) as progress:
+            removal = find()
+            kept = (*removal.keep, *asked)
+            equalized = (word for pair in removal.equalize for word in pair)
+            remains = removal.erasure.remains(keep=(*kept, *equalized), strength=self.strength, progress=progress)
+        warn_of(removal.erasure)
+        note(f"Writing {target}", quiet=answer.quiet)
+        with progress_bar(f"Writing {target.name}", quiet=answer.quiet) as progress:
+            written = removal.erasure.apply(
+                self.space,
+                output=target,
+                keep=kept,
+                equalize=removal.equalize,
+                strength=self.strength,
+                normalize=self.normalize,
+                limit=self.limit,
+                format=self.format,
+                overwrite=self.overwrite,
+                progress=progress,
+            )
+            if saved is not None:
+                removal.erasure.save(saved, overwrite=self.overwrite)
+        erasure = removal.erasure
+        if saved is not None and (kept or removal.equalize):
+            lost = f"{saved} does not store the words to keep or to equalise: applied again, it changes every word."
+            erasure = replace(erasure, remarks=(*erasure.remarks, lost))
+        missing = sorted(set(asked).intersection(written.missing))
+        changed = written.words - written.unchanged
+        say_erased(
+            {
+                "path": written.path,
+                "words": written.words,
+                "width": written.width,
+                "words_missing": missing,
+                "words_changed": changed,
+                "words_kept": written.unchanged,
+            },
+            f"{written.path}: {written.words:,} words, {written.width} dimensions; {changed:,} changed, "
+            f"{written.unchanged:,} kept as they are",
+            erasure,
+            remains,
+            answer,
+        )
+        if missing and not answer.as_json and not answer.quiet:
+            from densray.errors import name_some
+
+            typer.echo(f"Words to keep that are not in the space: {name_some(missing)}")
+
+
+def _learn(
+    concept: Concept, space: str, remover: str | None, *, any_case: bool | None, limit: int | None, random_state: int
+) -> _Removal:
+    """Learn an erasure from labelled words of the whole space."""
+    from densray.datasets import load_space
+    from densray.erasure import Erasure
+    from densray.removers import DEFAULT_REMOVER
+
+    method = remover or DEFAULT_REMOVER
+    whole = load_space(space, limit=limit)
+    rows = concept.lexicon.align(whole, any_case=any_case, minimum=2)
+    concept = concept.spelled_as(whole) if any_case else concept
+    keep, equalize = concept.exceptions(method)
+    return _Removal(Erasure.fit(rows, method, pairs=concept.pairs, random_state=random_state), keep, equalize)
+
+
+def _is_saved(path: str) -> bool:
+    """Return whether a file is a saved erasure or axis."""
+    from densray.persistence import is_tensor_file
+
+    return is_tensor_file(path)
+
+
+def _read_concept(given: str | None, lexicon_options: LexiconOptions) -> Concept:
     """Return the concept of that name or TOML file, or the labelled words of a lexicon or of two lists."""
-    from densray.debiasing import is_concept, load_concept
+    from densray.debiasing import Concept, is_concept, load_concept
     from densray.errors import TaskError
 
-    if given is None or seeds.has_lists or not is_concept(given):
-        return seeds.load(given)
-    options = changed_options(seeds)
+    if given is None or lexicon_options.has_lists or not is_concept(given):
+        lexicon = lexicon_options.load(given)
+        return Concept(lexicon.name, lexicon)
+    options = changed_options(lexicon_options)
     if options:
         raise TaskError(
             f"{', '.join(options)} given with the concept {given}, whose words are labelled already. Leave it out."
@@ -287,59 +441,24 @@ def _refuse_axes(n_axes: int | None, lexicon: str) -> None:
 
     if n_axes is not None:
         raise TaskError(
-            f"--n-axes {n_axes} was given with the labelled words of {lexicon}; it belongs to a saved axis. Name the "
-            f"axes after the remover: --remover densray-unit:{n_axes}."
+            f"--n-axes {n_axes} was given with {lexicon}; it belongs to a saved axis. With labelled words, write the "
+            f"number after the remover: --remover densray-unit:{n_axes}."
         )
 
 
-def _plan_of_axis(
-    space: str, axis: str, n_axes: int, keep: list[str], strength: float, *, any_space: bool
-) -> PlannedRemoval:
-    from densray.debiasing import plan_axis_removal
-    from densray.streaming import load_axis
+def _load(path: str, space: str, n_axes: int | None, *, any_space: bool) -> Erasure:
+    """Return a saved erasure, or the erasure of the first axes of a saved axis."""
+    from densray.axes import Axis
+    from densray.erasure import Erasure
 
-    rotation = load_axis(axis, space, any_space=any_space).rotation
-    return plan_axis_removal(rotation, n_axes=n_axes, keep=keep, strength=strength)
-
-
-def _plan_of_words(
-    space: str, concept: Concept | Lexicon, remover: str | None, limit: int | None, options: dict[str, Any]
-) -> PlannedRemoval:
-    """Plan the removal from the vectors of the words it needs; double-hard debiasing needs them all."""
-    from densray.datasets import load_space
-    from densray.debiasing import DEFAULT_REMOVER, make_remover, plan_removal, words_needed
-
-    method = make_remover(remover or DEFAULT_REMOVER)
-    needed = None if method.needs_space or options["any_case"] else words_needed(concept)
-    part = load_space(space, limit=limit, words=needed)
-    return plan_removal(part, concept, method, **options)
-
-
-def _answer_erased(written: Rewritten, plan: PlannedRemoval, asked: list[str], answer: Answer) -> None:
-    from densray.errors import name_some
-
-    unchanged = len(plan.removal.keep.difference(written.missing, plan.removal.replaced))
-    missing = sorted(set(asked).intersection(written.missing))
-    if answer.as_json:
-        told = {"path": written.path, "words": written.words, "width": written.width, "words_missing": missing}
-        told |= {"words_changed": written.words - unchanged, "words_kept": unchanged, "remover": plan.remover}
-        told |= {"axes": plan.removal.erasure.rank, "refit": plan.refit and plan.refit.to_dict()}
-        print_json({**told, "remarks": [*plan.remarks, plan.warning] if plan.warning else plan.remarks})
-    elif not answer.quiet:
-        typer.echo(f"{written.path}: {written.words:,} words, {written.width} dimensions")
-        axes = plan.removal.erasure.rank
-        counted = f"{written.words - unchanged:,} words changed, {unchanged:,} kept as they are"
-        typer.echo(f"{plan.remover}: {axes} {'axis' if axes == 1 else 'axes'} removed; {counted}")
-        if plan.refit is not None:
-            typer.echo(plan.refit.summary)
-        for remark in plan.remarks:
-            typer.echo(remark)
-        if missing:
-            typer.echo(f"To keep, and not in the space: {name_some(missing)}")
+    if Erasure.is_file(path):
+        _refuse_axes(n_axes, path)
+        return Erasure.load(path, space, any_space=any_space)
+    return Erasure.of(Axis.load(path, space, any_space=any_space).rotation, n_axes or 1)
 
 
 def _checked_target(output: Path, format: str | None, *, overwrite: bool) -> Path:
-    """Return the output path; a name that says no format is refused as early as one that is taken."""
+    """Return the output path; raise at once if its format is unknown or the file exists."""
     target = check_output(output, overwrite=overwrite)
     from densray.formats import format_for
 

@@ -1,31 +1,36 @@
-"""``densray states`` and ``layers``: hidden states of language models, written and compared by layer."""
+"""``densray embed``, ``model read`` and ``model layers``: vectors of texts, and hidden states compared by layer."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
 import typer
 
 from densray.cli.options import (
     Answer,
-    Figure,
+    FigureFile,
     Folds,
+    Fresh,
     Groups,
     Methods,
+    Output,
     Overwrite,
     RandomState,
     ReportFile,
-    Scale,
-    grouped,
+    Standardize,
+    changed_options,
     split_names,
     split_numbers,
+    with_option_groups,
 )
 from densray.cli.terminal import (
     InterruptedRun,
     check_figure,
+    check_output,
     check_report,
+    long_run,
     note,
     print_json,
     progress_bar,
@@ -41,42 +46,129 @@ if TYPE_CHECKING:
 Model: TypeAlias = Annotated[
     str,
     typer.Argument(
-        metavar="MODEL", help="A folder or name that Hugging Face loads, a .gguf file, or a sentence encoder's folder."
+        metavar="MODEL",
+        help="A folder or name that Hugging Face loads, a .gguf file, or the folder of a sentence encoder.",
     ),
 ]
 Folder: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="FOLDER", help="Where densray states has written hidden states.")
+    Path, typer.Argument(metavar="FOLDER", help="A folder of hidden states, written by densray model read.")
 ]
 Layers: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="NUMBERS", help="Blocks, counted from 0, with commas; -1 is the last one.")
+    str | None, typer.Option(metavar="NUMBERS", help="Blocks, comma-separated, counted from 0; -1 is the last one.")
 ]
 Device: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Where the model runs: cpu, cuda …; a GPU where there is one.")
+    str | None, typer.Option(metavar="NAME", help="Where the model runs: cpu, cuda, … Default: a GPU if there is one.")
 ]
 
 
 @dataclass(frozen=True)
 class LabelColumns:
-    """Which columns of a file hold labels and groups."""
+    """Columns of a file with labels and groups."""
 
-    label_column: Annotated[str | None, typer.Option(metavar="NAME", help="The column of labels; label.")] = None
+    panel: ClassVar[str] = "Columns of the file"
+
+    label_column: Annotated[str | None, typer.Option(metavar="NAME", help="Label column. Default: label.")] = None
     group_column: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The column of what texts share (a city, a pair); group.")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Group column: texts with the same value (the same city, the same pair) are held "
+            "out together. Default: "
+            "group.",
+        ),
     ] = None
 
 
 @dataclass(frozen=True)
 class TextColumns(LabelColumns):
-    """Which columns of a file hold texts, words, labels and groups."""
+    """Columns of a file with texts, words, labels and groups."""
 
-    text_column: Annotated[str | None, typer.Option(metavar="NAME", help="The column of texts; text.")] = None
+    text_column: Annotated[str | None, typer.Option(metavar="NAME", help="Text column. Default: text.")] = None
     word_column: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The column of one word per text, for --pool word; word.")
+        str | None, typer.Option(metavar="NAME", help="Column with one word per text, for --pool word. Default: word.")
     ] = None
 
 
-@grouped
-def states(
+@with_option_groups
+def embed(
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL", help="A sentence encoder or Hugging Face encoder on this machine: a folder or a name."
+        ),
+    ],
+    texts: Annotated[
+        str, typer.Argument(metavar="TABLE", help="Texts: CSV, TSV, JSON lines, parquet, Arrow, or a folder of them.")
+    ],
+    output: Output,
+    text_column: Annotated[str, typer.Option("--text-column", metavar="NAME", help="Text column.")],
+    answer: Answer,
+    vector_column: Annotated[
+        str, typer.Option("--vector-column", metavar="NAME", help="Name of the new column of vectors.")
+    ] = "embedding",
+    max_length: Annotated[
+        int | None,
+        typer.Option(
+            "--max-length",
+            min=1,
+            metavar="N",
+            help="Maximum number of tokens per text. Default: the limit of the encoder.",
+        ),
+    ] = None,
+    batch_size: Annotated[
+        int, typer.Option("--batch-size", min=1, metavar="N", help="Number of texts per batch.")
+    ] = 32,
+    device: Device = None,
+    bad_rows: Annotated[
+        str, typer.Option("--bad-rows", metavar="error|skip", help="How to handle rows that have no text.")
+    ] = "error",
+    fresh: Fresh = False,
+    overwrite: Overwrite = False,
+) -> None:
+    """Add a column of vectors to a table of texts. All other columns stay.
+
+    The encoder's own pooling and normalisation are used. Nothing is downloaded. An interrupted run resumes when the
+    same command is given again.
+
+    Example: densray embed all-MiniLM-L6-v2 texts.csv -o docs.parquet --text-column text
+    """
+    check_output(output, overwrite=overwrite)
+    from densray.embedding import embed_table
+    from densray.errors import TableError
+    from densray.report import show_share
+
+    if bad_rows not in ("error", "skip"):
+        raise TableError(f"--bad-rows {bad_rows} was given; error or skip is needed.")
+    with long_run(fresh=fresh, quiet=answer.quiet) as run:
+        note(f"Writing {output}", quiet=answer.quiet)
+        with run.progress("Embedding", by_parts=False) as progress:
+            written = embed_table(
+                model,
+                texts,
+                output,
+                text_column=text_column,
+                vector_column=vector_column,
+                bad_rows="skip" if bad_rows == "skip" else "error",
+                device=device,
+                batch_size=batch_size,
+                max_length=max_length,
+                overwrite=overwrite,
+                journal=run.journal,
+                progress=progress,
+            )
+        if answer.as_json:
+            print_json(asdict(written))
+        elif not answer.quiet:
+            typer.echo(f"{written.path}: {written.rows:,} rows, {written.width} dimensions in '{vector_column}'")
+            if written.skipped:
+                typer.echo(f"{written.skipped:,} rows without a text were left out")
+            if written.truncated:
+                share = show_share(written.truncated)
+                typer.echo(f"{share} of the first texts are longer than the limit of the encoder, which truncates them")
+
+
+@with_option_groups
+def read(
     model: Model,
     texts: Annotated[
         Path, typer.Argument(metavar="TEXTS", help="One text per line (.txt), or a table: .csv, .tsv, .jsonl.")
@@ -87,31 +179,40 @@ def states(
     layers: Layers = None,
     pool: Annotated[
         str | None,
-        typer.Option(metavar="last|mean|word", help="What a row stands for: the last token, the mean, or one word."),
+        typer.Option(
+            metavar="last|mean|word",
+            help="Token whose state is read: the last one, the mean of all but the first, or one word.",
+        ),
     ] = None,
     dtype: Annotated[
-        str, typer.Option(metavar="float32|float16|bfloat16", help="How the numbers are stored.")
+        str, typer.Option(metavar="float32|float16|bfloat16", help="Floating-point type of the stored numbers.")
     ] = "float32",
     tokens_per_batch: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Tokens that are run at once, padding included.")
+        int | None, typer.Option(min=1, metavar="N", help="Number of tokens per batch, including padding.")
     ] = None,
     device: Device = None,
     first_token: Annotated[
         str,
-        typer.Option(metavar="auto|yes|no", help="Whether to add a first token (BOS) that the tokenizer leaves out."),
+        typer.Option(metavar="auto|yes|no", help="Whether to add a first token (BOS) if the tokenizer does not."),
     ] = "auto",
-    truncate: Annotated[bool, typer.Option("--truncate", help="Cut texts that are longer than the context.")] = False,
+    controls: Annotated[
+        bool,
+        typer.Option("--controls", help="Also read token embeddings and an untrained copy of the model."),
+    ] = False,
+    truncate: Annotated[
+        bool, typer.Option("--truncate", help="Truncate texts that are longer than the context.")
+    ] = False,
 ) -> None:
-    """Read the hidden states of texts after every block of a model, into files that are opened memory-mapped.
+    """Read the hidden states of texts after every block of a model, and write them to files that can be memory-mapped.
 
-    Labels and groups of a table are kept beside the states. An interrupted run goes on when the same command is given
-    again. A sentence encoder has one layer; with --layers or --pool the blocks inside it are read.
+    Labels and groups of a table are stored with the states. An interrupted run resumes when the same command is given
+    again. A sentence encoder has one layer; with --layers or --pool, its inner blocks are read.
 
-    Example: densray states SmolLM2-135M.gguf sentences.csv -o states
+    Example: densray model read SmolLM2-135M.gguf sentences.csv -o states
     """
     _check_folder(output)
-    from densray.states import LabelledTexts, load_model, read_states
-    from densray.states._storage import count_finished
+    from densray.errors import TaskError
+    from densray.states import LabelledTexts, count_finished, load_model, read_controls, read_states
 
     given = LabelledTexts.read(texts, **asdict(columns))
     adding = _first_token(first_token)
@@ -119,6 +220,8 @@ def states(
     note(f"Writing {output}", quiet=answer.quiet)
     with progress_bar(f"Loading {model}", quiet=answer.quiet):
         loaded = load_model(model, device=device, sentence_encoder=None if layers is pool is None else False)
+    if controls and loaded.tokenizer is None:
+        raise TaskError("--controls needs the blocks of a model; a sentence encoder is read by its blocks with --pool.")
     try:
         with progress_bar(f"Reading {len(given.texts):,} texts", quiet=answer.quiet) as progress:
             found = read_states(
@@ -141,22 +244,38 @@ def states(
     except KeyboardInterrupt:
         kept = count_finished(output)
         raise InterruptedRun(
-            f"interrupted; {kept:,} of {len(given.texts):,} texts are kept: the same command goes on from there"
+            f"interrupted; {kept:,} of {len(given.texts):,} texts are kept: the same command resumes from there"
         ) from None
+    if controls:
+        with progress_bar("Reading the controls", quiet=answer.quiet) as progress:
+            read_controls(
+                loaded.model,
+                loaded.tokenizer,
+                given.texts,
+                layers=found.layers,
+                out=output,
+                pool=found.pool,
+                words=given.words,
+                dtype=dtype,
+                first_token=found.first_token,
+                truncate=truncate,
+                tokens_per_batch=tokens_per_batch,
+                progress=progress,
+            )
     _show_states(found, before, answer)
 
 
 def _check_folder(folder: Path) -> None:
-    """Refuse, before a model is loaded, a folder that holds something else."""
+    """Raise before a model is loaded if the folder contains something else."""
     from densray.errors import OutputError
-    from densray.states._storage import is_states_folder
+    from densray.states import is_states_folder
 
     if folder.exists() and not folder.is_dir():
         raise OutputError(f"{folder} is a file. Name the folder to write.")
     if not folder.parent.is_dir():
         raise OutputError(f"{folder}: the folder {folder.parent} does not exist. Create it, or write elsewhere.")
     if folder.is_dir() and not is_states_folder(folder) and any(folder.iterdir()):
-        raise OutputError(f"{folder} holds other files. Name a new folder, or an empty one.")
+        raise OutputError(f"{folder} contains other files. Name a new folder, or an empty one.")
 
 
 def _first_token(said: str) -> str | bool:
@@ -169,6 +288,8 @@ def _first_token(said: str) -> str | bool:
 
 
 def _show_states(found: States, before: int, answer: Answer) -> None:
+    from densray.groups import number_groups
+
     kinds = None if found.labels is None else sorted({str(label) for label in found.labels})
     if answer.as_json:
         told: dict[str, Any] = {"path": found.folder, "model": found.model, "checksum": found.checksum}
@@ -180,57 +301,60 @@ def _show_states(found: States, before: int, answer: Answer) -> None:
         typer.echo(f"{found.folder}: {len(found):,} texts, {layers}, {found.width} dimensions ({found.dtype})")
         if before:
             typer.echo(f"{before:,} texts were there already")
-        groups = f" in {len(set(found.groups)):,} groups" if found.groups else ""
+        groups = f" in {number_groups(found.groups).max() + 1:,} groups" if found.groups else ""
         if kinds is not None:
             typer.echo(f"Labels: {', '.join(kinds[:10])}{' …' if len(kinds) > 10 else ''}{groups}")
 
 
-@grouped
+@with_option_groups
 def layers(
     folder: Folder,
     columns: LabelColumns,
     answer: Answer,
     labels: Annotated[
         Path | None,
-        typer.Argument(metavar="LABELS", help="Labels of the texts, where FOLDER holds none: a line each, or a table."),
+        typer.Argument(metavar="LABELS", help="Labels of the texts, if FOLDER has none: one per line, or a table."),
     ] = None,
     methods: Methods = None,
     layers: Layers = None,
-    scale: Scale = None,
+    standardize: Standardize = False,
     groups: Groups = None,
     folds: Folds = 5,
-    n_permutations: Annotated[int, typer.Option(min=19, metavar="N", help="Permuted labels behind p.")] = 199,
+    n_permutations: Annotated[
+        int, typer.Option(min=19, metavar="N", help="Number of label permutations for the p-value.")
+    ] = 199,
     random_state: RandomState = 0,
-    output: Figure = None,
+    output: FigureFile = None,
     report: ReportFile = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Say at which layer, and by which method, a concept can be read on texts held out.
+    """Compare layers and methods by how well they detect a concept on held-out texts.
 
-    Whole groups are held out. The layer of the first table is chosen inside the folds, by training texts alone.
+    Whole groups are held out. The first table reports one layer, which is chosen within each fold from training texts
+    only. If FOLDER has controls (densray model read --controls), they show whether the concept is a surface feature.
 
-    Example: densray layers states -o layers.html
+    Example: densray model layers states -o layers.html
     """
     check_figure(output, overwrite=overwrite, quiet=answer.quiet)
     check_report(report, overwrite=overwrite, quiet=answer.quiet)
-    from densray.states import States, compare_layers
-    from densray.states._layers import DEFAULT_METHODS
+    from densray.states import DEFAULT_METHODS, States, compare_layers, open_controls
 
-    read = labelled_states(States.open(folder), labels, columns)
+    known = labelled_states(States.open(folder), labels, columns)
     with progress_bar("Comparing layers", quiet=answer.quiet) as progress:
         result = compare_layers(
-            read,
+            known,
             methods=split_names(methods) or DEFAULT_METHODS,
-            layers=layers_read(layers, read),
-            scale=scale,
+            layers=layers_read(layers, known),
+            standardize=standardize,
             groups=groups,
+            controls=open_controls(folder),
             folds=folds,
             n_permutations=n_permutations,
             random_state=random_state,
             progress=progress,
         )
         write_figure(result.figure, output, overwrite=overwrite, quiet=answer.quiet)
-        title = f"A concept in the layers of {Path(read.model).name}"
+        title = f"A concept in the layers of {Path(known.model).name}"
         write_report(report, title, result, _pictures, overwrite=overwrite, quiet=answer.quiet)
     if answer.as_json:
         print_json({**result.to_dict(), "path": output, "report": report})
@@ -238,26 +362,28 @@ def layers(
         show(result, as_json=False, quiet=answer.quiet)
 
 
-def labelled_states(read: States, labels: Path | None, columns: LabelColumns) -> States:
-    """Return states with the labels of a file, or with those they hold."""
+def labelled_states(known: States, labels: Path | None, columns: LabelColumns) -> States:
+    """Return states with the labels of a file, or with their own."""
     from densray.errors import TaskError
-    from densray.states import LabelledTexts
 
     if labels is not None:
-        named = {"label_column": columns.label_column, "group_column": columns.group_column}
-        return read.labelled(*LabelledTexts.read_labels(labels, **named))
-    if read.labels is None:
-        raise TaskError(f"{read.folder} holds no labels. Give a file of them, one line per text.")
-    return read
+        return known.read_labels(labels, label_column=columns.label_column, group_column=columns.group_column)
+    if changed_options(columns):
+        raise TaskError(
+            f"{', '.join(changed_options(columns))} given without a file of labels. Give the file, or leave it out."
+        )
+    if known.labels is None:
+        raise TaskError(f"{known.folder} has no labels. Give a file of labels, one line per text.")
+    return known
 
 
-def layers_read(said: str | None, read: States) -> tuple[int, ...] | None:
-    """Return the layers that were asked for; negative ones count from the last that was read."""
+def layers_read(said: str | None, known: States) -> tuple[int, ...] | None:
+    """Return the requested layers; negative numbers count from the last layer that was read."""
     numbers = split_numbers(said)
-    return tuple(read.layers[n] if -len(read.layers) <= n < 0 else n for n in numbers) or None
+    return tuple(known.layers[n] if -len(known.layers) <= n < 0 else n for n in numbers) or None
 
 
 def _pictures(result: LayerComparison) -> list[Picture]:
     from densray.figures import figure
 
-    return [figure(result.figure(), "AUROC on texts held out, layer by layer; bands: 95% intervals.")]
+    return [figure(result.figure(), "AUROC on held-out texts, layer by layer. Bands: 95% intervals.")]

@@ -1,4 +1,4 @@
-"""What commands write: results, progress, and what they keep of an interrupted run."""
+"""Output of commands: results, files, progress bars, and the finished parts of interrupted runs."""
 
 from __future__ import annotations
 
@@ -11,47 +11,29 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from densray._threads import Progress
     from densray.journal import Journal
+    from densray.progress import Progress
     from densray.report import Figure, Report, Result, Section, Table
 
-Found = TypeVar("Found", bound="Result")
+AnyResult = TypeVar("AnyResult", bound="Result")
 
 _TABLES = (".csv", ".tsv", ".txt", ".json", ".parquet")
 _PAGES = (".html", ".htm", "")
-_PIPE_WIDTH = 240  # wide enough that no cell is folded where nobody's screen is the limit
+_PIPE_WIDTH = 240  # columns; wide enough that no cell wraps in a pipe
 
 
 def check_output(path: Path, *, overwrite: bool) -> Path:
-    """Return ``path`` if a file may be written there; refuse before any work is done.
+    """Return ``path`` if a file may be written there; refuse before any work is done."""
+    from densray.report import check_writable
 
-    Refused are a missing folder, a folder or a device in place of a file, an existing file without ``overwrite``
-    and a folder where nothing can be written.
-    """
-    from densray.errors import OutputError
-
-    folder = path.parent
-    if path.is_dir():
-        raise OutputError(f"{path} is a folder. Name the file to write.")
-    if path.exists() and not path.is_file():
-        raise OutputError(f"{path} is no regular file. Name the file to write.")
-    if not folder.is_dir():
-        raise OutputError(f"{path}: the folder {folder} does not exist. Create it, or write elsewhere.")
-    if path.exists() and not overwrite:
-        raise OutputError(f"{path} exists already. Pass --overwrite to replace it, or write elsewhere.")
-    try:
-        with TemporaryFile(dir=folder):
-            return path
-    except OSError as error:
-        raise OutputError(f"{path}: cannot write in {folder} ({error.strerror}). Write elsewhere.") from error
+    return check_writable(path, overwrite=overwrite)
 
 
 def check_page(path: Path, *, overwrite: bool) -> Path:
-    """Return ``path`` if an HTML page may be written there; a name with the ending of something else is refused."""
+    """Return ``path`` if an HTML page may be written there; refuse other file extensions."""
     from densray.errors import OutputError
 
     if path.suffix.lower() not in _PAGES and not path.is_dir():
@@ -59,17 +41,20 @@ def check_page(path: Path, *, overwrite: bool) -> Path:
     return check_output(path, overwrite=overwrite)
 
 
-def named_npz(path: Path) -> Path:
-    """Return where an axis goes: the name given, with the ending .npz where it has none; that of a table is refused."""
+def with_tensor_ending(path: Path) -> Path:
+    """Return the path for an axis or erasure, with .safetensors if it has no extension; refuse other extensions."""
     from densray.errors import OutputError
+    from densray.persistence import ENDING
 
-    if path.suffix.lower() in _TABLES and not path.is_dir():
-        raise OutputError(f"{path}: an axis is written as .npz, not as '{path.suffix}'. Name it {path.stem}.npz.")
-    return path if path.suffix or path.is_dir() else path.with_suffix(".npz")
+    if path.suffix not in ("", ENDING) and not path.is_dir():
+        raise OutputError(
+            f"{path}: axes and erasures are saved as {ENDING}, not as '{path.suffix}'. Use {path.stem}{ENDING}."
+        )
+    return path if path.suffix or path.is_dir() else path.with_suffix(ENDING)
 
 
 def check_figure(path: Path | None, *, overwrite: bool, quiet: bool) -> None:
-    """Refuse, before any work is done, a figure that was asked for and could not be written; say if it will be."""
+    """Check before any work that the figure can be written, and announce it."""
     if path is None:
         return
     check_output(path, overwrite=overwrite)
@@ -80,7 +65,7 @@ def check_figure(path: Path | None, *, overwrite: bool, quiet: bool) -> None:
 
 
 def write_figure(draw: Callable[[], Any], path: Path | None, *, overwrite: bool, quiet: bool) -> None:
-    """Write the figure that `draw` draws where a file was asked for."""
+    """Write the figure that `draw` returns, if a file was requested."""
     if path is None:
         return
     from densray.figures import save
@@ -90,11 +75,11 @@ def write_figure(draw: Callable[[], Any], path: Path | None, *, overwrite: bool,
 
 
 def check_report(path: Path | None, *, overwrite: bool, quiet: bool) -> None:
-    """Refuse, before any work is done, a report that was asked for and could not be written; say if it will be."""
+    """Check before any work that the report can be written, and announce it."""
     if path is None:
         return
     check_page(path, overwrite=overwrite)
-    from densray.figures._style import check_ready
+    from densray.figures import check_ready
 
     check_ready()
     note(f"Writing {path} at the end", quiet=quiet)
@@ -103,30 +88,32 @@ def check_report(path: Path | None, *, overwrite: bool, quiet: bool) -> None:
 def write_report(
     path: Path | None,
     title: str,
-    result: Found,
-    draw: Callable[[Found], list[Figure]],
+    result: AnyResult,
+    draw: Callable[[AnyResult], list[Figure]],
     *,
     overwrite: bool,
     quiet: bool,
 ) -> None:
-    """Write a result with its figures as one HTML page, where one was asked for."""
+    """Write a result with its figures as one HTML page, if one was requested."""
     if path is None:
         return
-    from densray._files import atomic_write
-    from densray.report import Report, Section, to_html
+    from densray.report import Report, Section, write_html
 
-    page = to_html(Report(title, [Section.of(result, figures=draw(result))]))
-    with atomic_write(path, overwrite=overwrite) as partial:
-        partial.write_text(page, encoding="utf-8")
+    write_html(Report(title, [Section.of(result, figures=draw(result))]), path, overwrite=overwrite)
     note(f"Wrote {path}", quiet=quiet)
 
 
 def show(
-    answer: Report | Section | Result | Table, *, as_json: bool, quiet: bool = False, details: bool = True
+    answer: Report | Section | Result | Table,
+    *,
+    as_json: bool,
+    quiet: bool = False,
+    details: bool = True,
+    bibtex: bool = False,
 ) -> None:
-    """Print an answer on stdout: laid out as tables, without its provenance where ``quiet``, or as JSON.
+    """Print a result on stdout as tables or as JSON; ``quiet`` leaves out the provenance.
 
-    Without ``details``, folded tables are only named.
+    Without ``details``, only the titles of folded tables are printed; ``bibtex`` adds the BibTeX entries to cite.
     """
     if as_json:
         print_json(answer)
@@ -135,7 +122,7 @@ def show(
 
     from densray.report import to_terminal
 
-    drawing = to_terminal(answer, provenance=not quiet, details=details)
+    drawing = to_terminal(answer, provenance=not quiet, details=details, bibtex=bibtex)
     if sys.stdout.isatty():
         Console(highlight=False).print(drawing)
         return
@@ -146,7 +133,7 @@ def show(
 
 
 def print_json(answer: Report | Section | Result | Table | Mapping[str, Any] | Sequence[Any]) -> None:
-    """Print an answer on stdout as JSON, unrounded; in an encoding other than UTF-8, other letters are escaped."""
+    """Print a result on stdout as JSON, unrounded; outside UTF-8, non-ASCII letters are escaped."""
     from densray.report import to_json
 
     print(to_json(answer, ascii_only=not _is_utf8(sys.stdout.encoding)))
@@ -157,13 +144,13 @@ def _is_utf8(encoding: str | None) -> bool:
 
 
 def note(text: str, *, quiet: bool = False) -> None:
-    """Tell someone at a terminal, on stderr, what is being done or was written."""
+    """Print a note on stderr, on a terminal only."""
     if not quiet and sys.stderr.isatty():
         print(text, file=sys.stderr)
 
 
 def complain(text: str) -> None:
-    """Print a line on stderr; on a screen, broken between words."""
+    """Print a message on stderr; on a terminal, wrapped between words."""
     line = f"densray: {text}"
     if sys.stderr.isatty():
         line = textwrap.fill(line, shutil.get_terminal_size().columns, break_long_words=False, break_on_hyphens=False)
@@ -175,9 +162,9 @@ _SECONDS_BEFORE_BAR = 1.0
 
 @contextmanager
 def progress_bar(description: str, *, quiet: bool = False) -> Iterator[Progress]:
-    """Show ``description`` with a bar while the block runs; yield a function to say how far it is.
+    """Show a progress bar while the block runs; yield the function that updates it.
 
-    Nothing appears in the first second, with ``quiet``, or where stderr is not a terminal.
+    Nothing appears in the first second, with ``quiet``, or if stderr is not a terminal.
 
     Examples
     --------
@@ -196,7 +183,7 @@ def progress_bar(description: str, *, quiet: bool = False) -> Iterator[Progress]
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        TaskProgressColumn(),  # empty until the first step is done: no 0% that stands still
+        TaskProgressColumn(),  # empty until the first step is done, so that no 0% is shown
         TimeElapsedColumn(),
         console=Console(stderr=True),
         transient=True,
@@ -218,11 +205,11 @@ def progress_bar(description: str, *, quiet: bool = False) -> Iterator[Progress]
 
 
 class InterruptedRun(Exception):  # noqa: N818 - not an error
-    """A run was interrupted; the message says what was kept."""
+    """A run was interrupted; the message says how much of it is kept."""
 
 
 class LongRun:
-    """A run, the journal of its parts and how many there are in all."""
+    """A run, the journal of its finished parts, and their total number."""
 
     def __init__(self, journal: Journal, *, quiet: bool) -> None:
         self.journal = journal
@@ -231,9 +218,9 @@ class LongRun:
 
     @contextmanager
     def progress(self, description: str, *, by_parts: bool = True) -> Iterator[Progress]:
-        """Show progress as :func:`densray.cli.terminal.progress_bar` does; say at the end what was not computed again.
+        """Show progress as :func:`densray.cli.terminal.progress_bar` does; report the reused parts at the end.
 
-        `by_parts` says whether a step of the progress is a part of the journal.
+        `by_parts`: whether each step of the progress is one part of the journal.
         """
         with progress_bar(description, quiet=self._quiet) as show:
 
@@ -247,12 +234,12 @@ class LongRun:
             complain(f"{taken} taken from an interrupted run; --fresh computes everything again")
 
     def interrupted(self) -> str:
-        """Say what an interruption left; nothing is written after that."""
+        """Stop writing, and return a message on the parts that are kept."""
         self.journal.stop()
         kept = self.journal.n_stored
         if not kept:
             return "interrupted"
-        return f"interrupted; {self._count(kept)} kept: the same command goes on from there"
+        return f"interrupted; {self._count(kept)} kept: the same command resumes from there"
 
     def _count(self, number: int) -> str:
         verb = "is" if number == 1 else "are"
@@ -263,9 +250,9 @@ class LongRun:
 
 @contextmanager
 def long_run(*, fresh: bool, quiet: bool) -> Iterator[LongRun]:
-    """Keep the finished parts of what is computed inside until its answer is out.
+    """Keep the finished parts of the computation inside until its result is printed.
 
-    An interruption ends in one line that says what was kept; an error (a full disk, say) keeps the parts as well.
+    After an interruption, one line tells how many parts are kept. An error such as a full disk keeps them as well.
     """
     from densray.journal import Journal
 
@@ -274,14 +261,14 @@ def long_run(*, fresh: bool, quiet: bool) -> Iterator[LongRun]:
         yield run
     except KeyboardInterrupt:
         raise InterruptedRun(run.interrupted()) from None
-    except BrokenPipeError:  # the reader of the answer has gone: it is out
+    except BrokenPipeError:  # the reader of the output has gone: the result is printed
         run.journal.clear()
         raise
     run.journal.clear()
 
 
 def _folder() -> Path | None:
-    """Return the folder of the journal: what ``DENSRAY_JOURNAL`` names (nothing: no journal), else in the cache."""
+    """Return the folder of the journal: ``DENSRAY_JOURNAL`` (empty: no journal), by default in the cache."""
     named = os.environ.get("DENSRAY_JOURNAL")
     if named is not None:
         return Path(named).expanduser() if named.strip() else None

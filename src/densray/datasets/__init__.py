@@ -1,7 +1,8 @@
-"""Data sets by name: spaces, lexicons, analogies, word lists; embedded, fetched, or placed by hand.
+"""Data sets by name: spaces, lexicons, analogies, word lists; bundled, fetched, or placed by hand.
 
-What the package carries loads at once. Larger sets are fetched with their source, licence and checksum, into
-the folder the environment variable ``DENSRAY_DATA`` names or the user's cache; a file already there is used.
+Bundled data sets are always available. Larger ones are downloaded, with their source, licence and checksum, into the
+folder named by the environment variable ``DENSRAY_DATA``, or into the user's cache. A file that is already there is
+used.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from densray.datasets._registry import (
     cache_folder,
     data_folder,
     fetch,
+    find_dataset,
     is_at_hand,
     list_datasets,
     path_of,
@@ -38,6 +40,7 @@ __all__ = [
     "cache_folder",
     "data_folder",
     "fetch",
+    "find_dataset",
     "is_at_hand",
     "list_datasets",
     "load_analogies",

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 import os
+import re
 import shutil
-import tempfile
+import time
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
+from densray._files import atomic_write, foreign_kind, remove_abandoned, temporary_path, try_lock
 from densray.errors import DataError, shorten
 
 if TYPE_CHECKING:
     from requests import Response
 
-    from densray._threads import Progress
+    from densray.progress import Progress
 
 
 def unpack(archive: Path, folder: Path, *, strip: str = "") -> Path:
@@ -35,13 +40,19 @@ def unpack(archive: Path, folder: Path, *, strip: str = "") -> Path:
     with _opened(archive) as opened:
         for info in opened.infolist():
             _check_inside(info, archive)
+        _check_ratio(sum(info.file_size for info in opened.infolist()), archive)
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as temporary:
-            unpacked = Path(temporary) / "unpacked"
+        remove_abandoned(folder)
+        temporary = temporary_path(folder)
+        try:
+            unpacked = temporary / "unpacked"
             opened.extractall(unpacked)
             if not (unpacked / strip).is_dir():
                 raise DataError(f"{archive}: holds no file in the folder '{strip}'. Is it another archive?")
-            (unpacked / strip).rename(folder)
+            if not any(folder.glob("*")):  # another process may have unpacked it meanwhile
+                (unpacked / strip).rename(folder)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
     return folder
 
 
@@ -50,6 +61,7 @@ def extract_member(archive: Path, member: str, target: Path) -> Path:
     with _opened(archive) as opened:
         if member not in opened.namelist():
             raise DataError(f"{archive}: has no member '{member}'. Is it another archive?")
+        _check_ratio(opened.getinfo(member).file_size, archive)
         target.parent.mkdir(parents=True, exist_ok=True)
         with opened.open(member) as source, open(target, "wb") as file:
             shutil.copyfileobj(source, file)
@@ -76,56 +88,35 @@ def _check_inside(info: zipfile.ZipInfo, archive: Path) -> None:
         raise DataError(f"{archive}: the member '{info.filename}' would be written outside its folder. Nothing was.")
 
 
+def _check_ratio(unpacked: int, archive: Path) -> None:
+    """Refuse an archive that would become absurdly large: it was made to fill the disk."""
+    if unpacked > _LARGEST_RATIO * archive.stat().st_size + _CHUNK:
+        raise DataError(f"{archive}: would unpack to {unpacked:,} bytes. That is no data set; nothing was unpacked.")
+
+
 log = logging.getLogger(__name__)
 
 _CHUNK = 1 << 16
+#: Seconds without a byte, and in all, after which a download gives up; what has arrived is kept.
 _TIMEOUT = 30.0
-_PARTIAL, _RANGE_BEYOND_END = 206, 416
-
-
-class ResumingDownloader:
-    """A pooch downloader that keeps what has arrived in `partial` and asks only for the rest next time.
-
-    A server that cannot send a part sends the whole, and the file starts again.
-    """
-
-    def __init__(self, partial: Path, progress: Progress | None = None) -> None:
-        self.partial = partial
-        self.progress = progress
-
-    def __call__(self, url: str, output_file: str, pooch: object) -> None:
-        """Download `url`, then move the whole file to `output_file`."""
-        import requests
-
-        start = self.partial.stat().st_size if self.partial.exists() else 0
-        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
-        with requests.get(url, headers=headers, stream=True, timeout=_TIMEOUT) as response:
-            if not (start and response.status_code == _RANGE_BEYOND_END):
-                response.raise_for_status()
-                self._store(response, start if response.status_code == _PARTIAL else 0)
-        os.replace(self.partial, output_file)
-
-    def _store(self, response: Response, start: int) -> None:
-        expected = response.headers.get("Content-Length")
-        total = start + int(expected) if expected else None
-        done = start
-        with open(self.partial, "ab" if start else "wb") as file:
-            for chunk in response.iter_content(_CHUNK):
-                file.write(chunk)
-                done += len(chunk)
-                if self.progress is not None:
-                    self.progress(done, total)
-        if total is not None and done < total:  # older urllib3 lets a cut connection pass
-            raise ConnectionError(f"{done:,} of {total:,} bytes arrived")
+_LONGEST = 6 * 3600.0
+#: Bytes of a download whose size is not known.
+_LARGEST = 1 << 35
+#: How much larger than itself an archive may become: text packs to a tenth, zeros to a thousandth.
+_LARGEST_RATIO = 200
+_WHOLE, _PARTIAL, _RANGE_BEYOND_END = 200, 206, 416
+_BEGINNINGS = {".zip": b"PK", ".gz": b"\x1f\x8b"}
 
 
 def download(
     url: str,
     target: Path,
     *,
+    size: int | None = None,
     checksum: str | None = None,
     advice: str = "",
     progress: Progress | None = None,
+    seconds: float = _LONGEST,
 ) -> Path:
     """Download `url` to `target`, resuming an earlier attempt, and return `target`.
 
@@ -133,38 +124,206 @@ def download(
     ----------
     url : str
     target : Path
-        Appears only when it is whole and its checksum right; until then ``target.part`` grows beside it.
+        Appears only when it is whole and checked; until then ``target.part`` grows next to it.
+    size : int, optional
+        Its bytes. A file of another size is refused.
     checksum : str, optional
         ``algorithm:hexdigest``. A file that does not match it is removed, and a :class:`DataError` raised.
     advice : str
-        Added to the error when the network or the server fails: what to do by hand.
+        Added to the error if the network or the server fails: how to get the file by hand.
     progress : Progress, optional
+    seconds : float
+        Time limit. The part downloaded so far is kept.
     """
-    import pooch
     import requests
+    import urllib3
 
-    partial = target.with_name(target.name + ".part")
+    transfer = _Transfer(url, target, size, checksum, progress, time.monotonic() + seconds)
     log.info("downloading %s to %s", url, target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with _quiet_pooch():
-            pooch.retrieve(url, checksum, target.name, target.parent, downloader=ResumingDownloader(partial, progress))
+        with _only_downloader(transfer.partial) as file:
+            transfer.run(file)
+            file.flush()
+            os.fsync(file.fileno())
+            transfer.check()
+            if os.name == "posix":  # while nobody else can write to it
+                os.replace(transfer.partial, target)
+        if os.name != "posix":  # an open file cannot be renamed there
+            os.replace(transfer.partial, target)
+        transfer.origin.unlink(missing_ok=True)
     except requests.HTTPError as error:
         raise DataError(f"{url}: the server does not give it out ({shorten(error)}). {advice}") from error
-    except (requests.RequestException, ConnectionError, TimeoutError) as error:
-        arrived = partial.stat().st_size if partial.exists() else 0
-        kept = f"{arrived:,} bytes are kept in {partial.name}: run it again to go on. " if arrived else ""
+    except (requests.RequestException, urllib3.exceptions.HTTPError, ConnectionError, TimeoutError) as error:
+        arrived = transfer.partial.stat().st_size if transfer.partial.exists() else 0
+        kept = f"{arrived:,} bytes are kept in {transfer.partial.name}: run it again to resume. " if arrived else ""
         raise DataError(f"{url}: the download failed ({_reason(error)}). {kept}{advice}") from error
-    except ValueError as error:  # pooch names neither the file nor what to do
-        raise DataError(
-            f"{url}: the downloaded file does not match its checksum {checksum} and was removed. "
-            f"Run it again; if it happens twice, the file has changed at its source. {advice}"
-        ) from error
+    except _WrongFileError as error:
+        for path in (transfer.partial, transfer.origin):
+            path.unlink(missing_ok=True)
+        raise DataError(f"{url}: {error} {advice}") from None
     except OSError as error:
         raise DataError(
             f"{target}: cannot be written ({error.strerror}). Make room, or name a folder by DENSRAY_DATA."
         ) from error
     return target
+
+
+class _WrongFileError(Exception):
+    """The server sends something else than the file; what has arrived is removed."""
+
+
+@dataclass
+class _Transfer:
+    """One download: where it comes from, what is known of it, and what has arrived so far."""
+
+    url: str
+    target: Path
+    size: int | None
+    checksum: str | None
+    progress: Progress | None
+    deadline: float
+    partial: Path = field(init=False)
+    origin: Path = field(init=False)  # which version of the file the partial one is a part of
+
+    def __post_init__(self) -> None:
+        self.partial = self.target.with_name(self.target.name + ".part")
+        self.origin = self.target.with_name(self.target.name + ".part.json")
+
+    def run(self, file: BinaryIO) -> None:
+        """Download the missing part of the file; start over if the server cannot resume."""
+        start, version = file.seek(0, os.SEEK_END), self._version()
+        if (version is None and self.checksum is None) or (self.size is not None and start > self.size):
+            start = 0  # nothing would tell whether the rest is of the same file
+        if not self._continue(file, start, version):
+            self._continue(file, 0, None)
+
+    def _continue(self, file: BinaryIO, start: int, version: str | None) -> bool:
+        """Download from `start` on; return False if the answer does not continue what has arrived."""
+        import requests
+
+        headers = {"Accept-Encoding": "identity"}
+        if start:
+            headers["Range"] = f"bytes={start}-"
+            if version is not None:
+                headers["If-Range"] = version
+        with requests.get(self.url, headers=headers, stream=True, timeout=_TIMEOUT) as response:
+            status, stated = response.status_code, _content_range(response)
+            if start and status == _RANGE_BEYOND_END:
+                return stated == (None, start) or start == self.size
+            response.raise_for_status()
+            if status not in (_WHOLE, _PARTIAL) or (status == _PARTIAL and not start):
+                raise _WrongFileError(f"the server answers with status {status} instead of the file.")
+            if status == _PARTIAL and (stated is None or stated[0] != start):
+                return False
+            if status == _PARTIAL and not self._continues(response, version):
+                return False
+            self._store(response, file, start if status == _PARTIAL else 0, stated)
+        return True
+
+    def _continues(self, response: Response, version: str | None) -> bool:
+        """Return whether a part is of the version that has arrived; a server may ignore ``If-Range``.
+
+        A part names its version (RFC 9110, section 15.3.7). One without a name is taken only if a checksum follows.
+        """
+        named = _version_of(response)
+        return named == version or (self.checksum is not None and None in (named, version))
+
+    def _store(self, response: Response, file: BinaryIO, start: int, stated: tuple[int | None, int] | None) -> None:
+        length = response.headers.get("Content-Length", "")
+        total = start + int(length) if length.isdecimal() else None if stated is None else stated[1]
+        self._check_answer(response, total, stated)
+        file.truncate(start)
+        if not start:  # after the old bytes are gone, so that a version never names bytes of another one
+            self._note_version(response)
+        done, most = start, next(n for n in (self.size, total, _LARGEST) if n is not None)
+        read = getattr(response.raw, "read1", response.raw.read)  # urllib3 1 has no read1: it waits for a whole chunk
+        while chunk := read(_CHUNK, decode_content=False):
+            done += len(chunk)
+            if done > most:
+                raise _WrongFileError(f"more than {most:,} bytes arrive. What has arrived was removed.")
+            file.write(chunk)
+            if self.progress is not None:
+                self.progress(done, total)
+            if time.monotonic() > self.deadline:
+                raise TimeoutError("it takes too long")
+        if total is not None and done < total:
+            raise ConnectionError(f"{done:,} of {total:,} bytes arrived")
+
+    def _check_answer(self, response: Response, total: int | None, stated: tuple[int | None, int] | None) -> None:
+        """Refuse an answer that is not the file, before any of it is stored."""
+        coding = response.headers.get("Content-Encoding", "identity").lower()
+        if coding != "identity" and not (coding in ("gzip", "x-gzip") and self.target.suffix == ".gz"):
+            raise _WrongFileError(f"the server sends it packed ({shorten(coding)}), which was not asked for.")
+        if response.headers.get("Content-Type", "").lower().startswith("text/html"):
+            raise _WrongFileError("the server sends a web page, perhaps a login, instead of the file.")
+        sizes = {total, None if stated is None else stated[1], self.size} - {None}
+        if len(sizes) > 1:
+            raise _WrongFileError(f"it has {total or 0:,} bytes at its source, not {self.size or 0:,}: it has changed.")
+        if not sizes and self.checksum is None:
+            raise _WrongFileError("the server does not say how long it is, so that a cut could not be told.")
+
+    def check(self) -> None:
+        """Raise unless the partial file is the whole one, as far as that is known."""
+        n_bytes = self.partial.stat().st_size
+        if self.size not in (None, n_bytes):
+            raise _WrongFileError(f"{n_bytes:,} bytes arrived, not {self.size:,}. They were removed.")
+        if not matches(self.partial, self.checksum):
+            raise _WrongFileError(
+                f"the downloaded file does not match its checksum {self.checksum} and was removed. Run it again; if it "
+                "happens twice, the file has changed at its source."
+            )
+        with self.partial.open("rb") as file:
+            beginning = file.read(_CHUNK)
+        expected = _BEGINNINGS.get(self.target.suffix, b"")
+        if self.checksum is None and (foreign_kind(beginning) is not None or not beginning.startswith(expected)):
+            kind = foreign_kind(beginning) or f"no {self.target.suffix} file"
+            raise _WrongFileError(f"what arrived is {kind}, and was removed.")
+
+    def _version(self) -> str | None:
+        """Return the version that the partial file is a part of, as the server named it."""
+        with suppress(OSError, ValueError, LookupError, TypeError):
+            noted = json.loads(self.origin.read_text(encoding="utf-8"))
+            if noted["url"] == self.url and isinstance(noted["version"], str):
+                return str(noted["version"])
+        return None
+
+    def _note_version(self, response: Response) -> None:
+        noted = {"url": self.url, "version": _version_of(response)}
+        with atomic_write(self.origin, overwrite=True) as temporary:
+            temporary.write_text(json.dumps(noted), encoding="utf-8")
+
+
+def _version_of(response: Response) -> str | None:
+    """Return what a server calls this version of a file; a weak tag (``W/"…"``) does not promise the same bytes."""
+    tag = response.headers.get("ETag", "")
+    return tag if tag.startswith('"') else response.headers.get("Last-Modified")
+
+
+def _content_range(response: Response) -> tuple[int | None, int] | None:
+    """Return where a part starts and how long the whole is (``Content-Range: bytes 5-9/10``, or ``bytes */10``)."""
+    stated = re.fullmatch(r"bytes (?:(\d{1,18})-\d{1,18}|\*)/(\d{1,18})", response.headers.get("Content-Range", ""))
+    return None if stated is None else (int(stated[1]) if stated[1] else None, int(stated[2]))
+
+
+@contextmanager
+def _only_downloader(partial: Path) -> Iterator[BinaryIO]:
+    """Open a partial file that no other process is writing; the lock ends with the process."""
+    with open(partial, "ab") as file:  # never cuts what another process has written
+        if not try_lock(file.fileno()):
+            raise DataError(f"another process is downloading {partial.stem}. Wait for it.")
+        if not partial.exists() or not os.path.samestat(os.fstat(file.fileno()), partial.stat()):
+            raise DataError(f"another process has just downloaded {partial.stem}. Run it again.")
+        yield file
+
+
+def matches(path: Path, checksum: str | None) -> bool:
+    """Return whether a file has a checksum (``algorithm:hexdigest``); without one, any does."""
+    if checksum is None:
+        return True
+    algorithm, _, digest = checksum.partition(":")
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, algorithm).hexdigest() == digest
 
 
 def _reason(error: Exception) -> str:
@@ -173,17 +332,3 @@ def _reason(error: Exception) -> str:
     while innermost.__cause__ or innermost.__context__:
         innermost = innermost.__cause__ or innermost.__context__  # type: ignore[assignment]
     return f"{type(error).__name__}: {str(innermost) or innermost.__class__.__name__}"
-
-
-@contextmanager
-def _quiet_pooch() -> Iterator[None]:
-    """Silence pooch's own messages, which go to the terminal: the library logs, and prints nothing."""
-    import pooch
-
-    logger = pooch.get_logger()
-    level = logger.level
-    logger.setLevel(logging.WARNING)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,9 @@ from densray._files import kind_of, say_kind
 from densray._text_files import TextFile, read_pairs
 from densray.analogies import AnalogySet
 from densray.datasets._registry import existing_path, files_of, find_dataset, is_dataset, path_of
-from densray.errors import DataError, shorten
+from densray.errors import Argument, DataError, shorten
 from densray.lexicon import Lexicon
-from densray.space import WordSpace
+from densray.space import WordSpace, as_space
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def load_word_list(name: str) -> list[str]:
 
 
 def load_pairs(name_or_path: str | PathLike[str]) -> list[tuple[str, str]]:
-    """Return pairs of words: a list the package carries, or one read from a file.
+    """Return pairs of words: a bundled list, or one read from a file.
 
     Parameters
     ----------
@@ -103,8 +103,8 @@ def load_similarity(name_or_path: str | PathLike[str]) -> SimilaritySet:
     ----------
     name_or_path : str or path
         ``"men"``, ``"rg-65"`` or ``"wordsim-353"``, which come with densray; ``"mturk-771"``, ``"rare-words"`` or
-        ``"simlex-999"``, which `fetch` brings; or a file of two words and a score per line, blanks or tabs between,
-        where lines that begin with ``#`` and a heading are passed over.
+        ``"simlex-999"``, which `fetch` downloads; or a file with two words and a score per line, separated by blanks or
+        tabs. A heading and lines that begin with ``#`` are skipped.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def load_similarity(name_or_path: str | PathLike[str]) -> SimilaritySet:
             scores.append(float(score))
         except ValueError:
             if line.number > 1:
-                raise file.problem(f"{shorten(line.text)} is not two words and a score.", line.number) from None
+                raise file.problem(f"{shorten(line.text)} is not two words and a score.", line=line.number) from None
             continue  # a heading
         pairs.append((first, second))
     values = np.array(scores)
@@ -160,7 +160,7 @@ def _read_rows(name: str, kind: str) -> list[list[str]]:
 
 
 def load_analogies(name_or_path: str | PathLike[str]) -> AnalogySet:
-    """Return an analogy set: one the package carries, one fetched before, or one read from a file or folder.
+    """Return an analogy set: bundled, downloaded before, or read from a file or folder.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ def load_lexicon(
     header: bool | None = None,
     conflicts: Literal["drop", "error", "mean"] = "drop",
 ) -> Lexicon:
-    """Return a lexicon: one the package carries, one fetched before, or one read from a file.
+    """Return a lexicon: bundled, downloaded before, or read from a file.
 
     Parameters
     ----------
@@ -222,15 +222,15 @@ def load_lexicon(
         The name of a data set, such as ``"hu-liu"`` or ``"gender"``; ``"whm"`` for the union of MPQA,
         Hu & Liu and NRC that the paper trains on; or a file that :meth:`densray.Lexicon.read` reads.
     word_column, label_column : str or int, optional
-        Where a file has its words and labels: names of its first line, or places from 0; of no use with a data set.
+        For a file: columns of the words and labels, as names in the first line or places from 0.
     group_column : str or int, optional
-        Where a file has the groups of its words, which are held out together.
+        For a file: column of the groups. Words of one group are held out together.
     label_names : pair of str, optional
-        What a file calls -1 and 1, such as ``("poor", "rich")``.
+        Names of the labels -1 and 1 in the file, such as ``("poor", "rich")``.
     header : bool, optional
-        Whether the first line of a file names its columns; found where it is not given.
+        For a file: whether the first line names the columns (default: detected).
     conflicts : {"drop", "error", "mean"}
-        What to do with a word whose labels in a file differ: leave it out, refuse the file, or take their mean.
+        How to treat a word with conflicting labels: leave it out, raise an error, or take the mean.
 
     Returns
     -------
@@ -268,25 +268,25 @@ def load_lexicon(
 
 
 def load_space(
-    name_or_path: str | PathLike[str],
+    name_or_path: Any,
     *,
     limit: int | None = None,
     words: Iterable[str] | None = None,
     normalize: bool = False,
 ) -> WordSpace:
-    """Return a word space: one the package carries, one fetched before, or one read from a file.
+    """Return a word space: bundled, downloaded before, read from a file, or made from gensim's vectors.
 
     Parameters
     ----------
-    name_or_path : str or path
-        The name of a data set, such as ``"googlenews-26k"``, or a file in any format
-        :func:`densray.formats.read_space` reads.
+    name_or_path : str, path or KeyedVectors
+        The name of a data set, such as ``"googlenews-26k"``, a file in any format
+        that :func:`densray.formats.read_space` reads, or an object that :func:`densray.space.as_space` accepts.
     limit : int, optional
-        Only the first words, the most frequent ones in most files.
+        Read only this many first words, the most frequent ones in most files.
     words : iterable of str, optional
-        Only these words, of those within `limit`, in the order of the file.
+        Read only these words (within `limit`), in the order of the file.
     normalize : bool
-        Whether to scale the vectors to unit length; else they are as in the file.
+        Whether to scale the vectors to unit length.
 
     Returns
     -------
@@ -303,7 +303,11 @@ def load_space(
     >>> round(space.cosine("actress", "man"), 2), round(space.cosine("actress", "woman"), 2)
     (0.23, 0.46)
     """
-    if is_dataset(name_or_path):
+    if not isinstance(name_or_path, str | PathLike):
+        space = as_space(name_or_path)
+        space = space if limit is None else space.limit(limit)
+        space = space if words is None else space.subset(words, missing="drop")
+    elif is_dataset(name_or_path):
         space = _load_dataset(str(name_or_path), limit, words)
     else:
         space = _read_file(name_or_path, limit, words)
@@ -322,7 +326,7 @@ def _load_dataset(name: str, limit: int | None, words: Iterable[str] | None) -> 
 
 def _load_embedded(name: str, limit: int | None, words: Iterable[str] | None) -> WordSpace:
     if limit is not None and limit < 1:
-        raise DataError(f"limit is {limit}: give the number of words to read, 1 or more.")
+        raise DataError(Argument("limit"), f" is {limit}: give the number of words to read, 1 or more.")
     vector_file, word_file = files_of(name)
     vocabulary = word_file.read_text("utf-8").split("\n")[:-1][:limit]
     halves = np.load(vector_file, mmap_mode="r", allow_pickle=False)[: len(vocabulary)]
@@ -335,7 +339,7 @@ def _load_embedded(name: str, limit: int | None, words: Iterable[str] | None) ->
 
 def _read_file(path: str | PathLike[str], limit: int | None, words: Iterable[str] | None) -> WordSpace:
     existing = existing_path(path, "space")
-    if kind_of(existing) in ("axis", "lexicon", "foreign"):
+    if kind_of(existing) in ("axis", "lexicon", "workbook", "foreign"):
         raise DataError(f"{existing} is not a space. {say_kind(existing)}")
     from densray.formats import read_space
 

@@ -1,9 +1,7 @@
-"""The data sets densray knows, and where their files lie."""
+"""The known data sets, and the places of their files."""
 
 from __future__ import annotations
 
-import hashlib
-import logging
 import os
 import tomllib
 from dataclasses import dataclass
@@ -13,9 +11,10 @@ from os import PathLike
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from densray._threads import Progress
-from densray.datasets._fetch import download, extract_member, unpack
-from densray.errors import DataError, suggest
+from densray._files import atomic_write
+from densray.datasets._fetch import download, extract_member, matches, unpack
+from densray.errors import Advice, Argument, DataError, suggest
+from densray.progress import Progress
 
 _REGISTRY = Path(__file__).with_name("registry.toml")
 
@@ -27,13 +26,13 @@ class DataFile:
     Attributes
     ----------
     path : str
-        Where the file lies below the data folder.
+        Path of the file below the data folder.
     url : str or None
-        Its direct address; None where its owner gives it out by hand.
+        Its direct address; None if its owner gives it out by hand.
     size : int or None
-        Bytes, where known.
+        Size in bytes, if known.
     checksum : str or None
-        ``algorithm:hexdigest`` of the file, where known.
+        ``algorithm:hexdigest`` of the file, if known.
     also : tuple of str
         Other paths under which the file is found when it was placed by hand.
     member : str or None
@@ -47,6 +46,11 @@ class DataFile:
     also: tuple[str, ...] = ()
     member: str | None = None
 
+    @property
+    def is_unchecked(self) -> bool:
+        """Whether the file cannot be verified, because neither checksum nor size is known."""
+        return self.size is None and self.checksum is None
+
 
 @dataclass(frozen=True)
 class DataSet:
@@ -55,9 +59,9 @@ class DataSet:
     Attributes
     ----------
     name, kind, title, source, licence, citation : str
-        `kind` is space, analogies, lexicon, words, pairs, weat or similarity; `source` is the home page.
+        `kind` is space, analogies, lexicon, words, pairs, weat, similarity or ratings; `source` is the home page.
     path : str
-        What :func:`path_of` returns, below the data folder: a file, or a folder of several files.
+        Result of :func:`path_of`, below the data folder: a file, or a folder of several files.
     files : tuple of DataFile
         Its files; for a set that comes as an archive, the archive; none for a union.
     embedded : bool
@@ -67,7 +71,7 @@ class DataSet:
     strip : str
         The leading folder inside that archive.
     parts : tuple of str
-        The data sets it is the union of, where it is one.
+        For a union: the data sets that it consists of.
     """
 
     name: str
@@ -85,7 +89,7 @@ class DataSet:
 
     @property
     def size(self) -> int | None:
-        """Bytes of all its files together; None where one of them is not known, and for a union."""
+        """Bytes of all its files together; None if one of them is not known, and for a union."""
         sizes = [file.size for file in self.files]
         return None if None in sizes or self.parts else sum(size for size in sizes if size is not None)
 
@@ -95,6 +99,21 @@ class DataSet:
         return {file.path: file.checksum for file in self.files if file.checksum is not None}
 
     @property
+    def checked_by(self) -> str:
+        """How a download is verified: "sha256", "md5", "size" or "nothing"; for several files, the weakest check.
+
+        ", http" is added if an address is not https. Empty for a set that is not downloaded.
+        """
+        if self.embedded or not any(file.url for file in self.files):
+            return ""
+        ranks = ("sha256", "md5", "size", "nothing")
+        checks = [
+            (file.checksum or ("nothing" if file.is_unchecked else "size")).partition(":")[0] for file in self.files
+        ]
+        weakest = max(checks, key=ranks.index)
+        return weakest + (", http" if any((file.url or "").startswith("http:") for file in self.files) else "")
+
+    @property
     def downloadable(self) -> bool:
         """Whether every file has a direct address; of a union, those of its parts that the package lacks."""
         parts = [find_dataset(part) for part in self.parts]
@@ -102,7 +121,7 @@ class DataSet:
 
 
 def list_datasets(kind: str | None = None) -> list[DataSet]:
-    """Return every data set densray knows, those the package carries first.
+    """Return all known data sets, the bundled ones first.
 
     Parameters
     ----------
@@ -167,30 +186,27 @@ def _embedded_file(path: str) -> DataFile:
 
 @cache
 def embedded_folder() -> Path | None:
-    """Return where the files of the package ``densray-data`` lie; None where a distributor left it out."""
+    """Return the folder of the package ``densray-data``; None if a distributor left it out."""
     package = find_spec("densray_data")
     return None if package is None or package.origin is None else Path(package.origin).parent
 
 
 @cache
 def embedded_checksums() -> dict[str, str]:
-    """Return the sha256 of each embedded file, as the build wrote it down."""
+    """Return the sha256 of each bundled file, as the build wrote it down."""
     folder = embedded_folder()
     lines = [] if folder is None else (folder / "SHA256SUMS").read_text("utf-8").splitlines()
     return {path: digest for digest, path in (line.split("  ", 1) for line in lines)}
 
 
-log = logging.getLogger(__name__)
-
-
 def data_folder() -> Path:
-    """Return the folder downloads go to: ``DENSRAY_DATA`` where it is set, else the user's cache."""
+    """Return the folder of downloads: ``DENSRAY_DATA`` if it is set, else the user's cache."""
     named = os.environ.get("DENSRAY_DATA")
     return Path(named).expanduser() if named else cache_folder()
 
 
 def path_of(name: str) -> Path:
-    """Return where the data set lies on this machine, without downloading anything.
+    """Return the path of the data set on this machine, without downloading anything.
 
     Parameters
     ----------
@@ -199,7 +215,7 @@ def path_of(name: str) -> Path:
     Returns
     -------
     Path
-        A file, or a folder where the set has several files. A set placed by hand is found in
+        A file, or a folder if the set has several files. A set placed by hand is found in
         ``DENSRAY_DATA``, with or without its folder (``lexicons/bwk/…``), packed or not.
 
     Raises
@@ -219,14 +235,16 @@ def path_of(name: str) -> Path:
     return found[0] if entry.path == entry.files[0].path or entry.unpacked else found[0].parent
 
 
-def fetch(name: str, *, progress: Progress | None = None) -> Path:
-    """Return where the data set lies, after downloading what is not there.
+def fetch(name: str, *, trust_unchecked: bool = False, progress: Progress | None = None) -> Path:
+    """Return the path of the data set, after downloading missing files.
 
     Parameters
     ----------
     name : str
+    trust_unchecked : bool, default=False
+        Whether to download a file that cannot be verified, because neither its checksum nor its size is known.
     progress : Progress, optional
-        Called with the bytes done and the total as each download goes on; the library itself is silent.
+        Called with the bytes done and the total during each download; the library itself is silent.
 
     Returns
     -------
@@ -236,21 +254,25 @@ def fetch(name: str, *, progress: Progress | None = None) -> Path:
     Raises
     ------
     DataError
-        No network, an answer other than the file, a wrong checksum, or a set its owner gives out only by
-        hand; the message says which file to place where. A cut download is resumed by the next call.
+        No network, an answer other than the file, a wrong checksum or size, nothing to check the file with, or a set
+        its owner gives out only by hand; the message says which file to place where. The next call resumes an
+        interrupted download.
     """
     entry = _with_files(name)
     if not _find(entry) and not entry.embedded:
         folder = data_folder()
         for file in entry.files:
-            path = _find_file(file, folder) or _fetch_file(entry, file, folder, progress)
+            path = _find_file(file, folder)
+            if path is None:
+                _check_trusted(entry, file, trust_unchecked)
+                path = _fetch_file(entry, file, folder, progress)
             if entry.unpacked:
                 unpack(path, folder / entry.path, strip=entry.strip)
     return path_of(name)
 
 
 def existing_path(given: str | PathLike[str], kind: str) -> Path:
-    """Return `given` as a path; where there is none, the error names the nearest set of this kind."""
+    """Return `given` as a path; if there is none, the error names the nearest set of this kind."""
     path = Path(given)
     if not str(given).strip() or not path.exists():
         names = [entry.name for entry in list_datasets(kind)]
@@ -261,7 +283,10 @@ def existing_path(given: str | PathLike[str], kind: str) -> Path:
 def is_at_hand(name: str) -> bool:
     """Return whether a data set is on this machine; of a union, whether all its parts are."""
     entry = find_dataset(name)
-    return all(map(is_at_hand, entry.parts)) if entry.parts else bool(_find(entry))
+    try:
+        return all(map(is_at_hand, entry.parts)) if entry.parts else bool(_find(entry))
+    except DataError:  # a file of another size
+        return False
 
 
 def files_of(name: str) -> list[Path]:
@@ -279,21 +304,33 @@ def _with_files(name: str) -> DataSet:
     return entry
 
 
+def _check_trusted(entry: DataSet, file: DataFile, trust_unchecked: bool) -> None:
+    """Raise if nothing would tell a wrong file from the right one, and the caller has not said that this is fine."""
+    if file.url is not None and file.is_unchecked and not trust_unchecked:
+        raise DataError(
+            f"Neither checksum nor size of '{entry.name}' is known, so that a wrong file would not be noticed.",
+            Advice(" To download it all the same, pass ", Argument("trust_unchecked", True), "."),
+            f" {_by_hand(entry)}",
+        )
+
+
 def _fetch_file(entry: DataSet, file: DataFile, folder: Path, progress: Progress | None) -> Path:
     advice = _by_hand(entry)
     if file.url is None:
         raise DataError(f"The data set '{entry.name}' cannot be downloaded directly. {advice}")
     target = folder / file.path
     if file.member is None:
-        return download(file.url, target, checksum=file.checksum, advice=advice, progress=progress)
+        return download(file.url, target, size=file.size, checksum=file.checksum, advice=advice, progress=progress)
     archive = target.with_name(PurePosixPath(file.url).name)
     download(file.url, archive, advice=advice, progress=progress)
-    partial = extract_member(archive, file.member, target.with_name(target.name + ".part"))
-    archive.unlink()
-    if not _matches(partial, file.checksum):
-        partial.unlink()
-        raise DataError(f"{file.url}: '{file.member}' does not match its checksum and was removed. {advice}")
-    return partial.replace(target)
+    try:
+        with atomic_write(target, overwrite=True) as temporary:
+            extract_member(archive, file.member, temporary)
+            if not matches(temporary, file.checksum):
+                raise DataError(f"{file.url}: '{file.member}' does not match its checksum and was removed. {advice}")
+    finally:
+        archive.unlink(missing_ok=True)
+    return target
 
 
 def _find(entry: DataSet) -> list[Path]:
@@ -318,30 +355,25 @@ def _find_unpacked(entry: DataSet, folder: Path) -> list[Path]:
 
 
 def _find_file(file: DataFile, folder: Path) -> Path | None:
-    """Return the file in its folder or at the top, under any of its names; warn of another size."""
+    """Return the file in its folder or at the top, under any of its names; one of another size is an error."""
     names = (file.path, *file.also)
     for name in (*names, *(PurePosixPath(name).name for name in names)):
         path = folder / name
         if path.is_file():
             size = path.stat().st_size
             if name == file.path and file.size not in (None, size):
-                log.warning("%s has %d bytes, not %d: is it another version?", path, size, file.size)
+                raise DataError(
+                    f"{path} has {size:,} bytes, not {file.size:,}: it was cut or is another version. Remove it."
+                )
             return path
     return None
-
-
-def _matches(path: Path, checksum: str | None) -> bool:
-    if checksum is None:
-        return True
-    algorithm, _, digest = checksum.partition(":")
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, algorithm).hexdigest() == digest
 
 
 def _how_to_get(entry: DataSet) -> str:
     if entry.embedded:
         return "The package densray-data carries it: `pip install densray-data`."
-    fetching = f"Run `densray data fetch {entry.name}`. " if entry.downloadable else ""
+    trusting = " --trust-unchecked" if any(file.is_unchecked for file in entry.files) else ""
+    fetching = f"Run `densray data fetch {entry.name}{trusting}`. " if entry.downloadable else ""
     return fetching + _by_hand(entry)
 
 

@@ -11,18 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from densray._text_files import TextFile
 from densray._threads import single_threaded_blas
 from densray._vocabulary import unit_rows
 from densray.datasets import AssociationTest
 from densray.debiasing._measurement import (
     Measurement,
     find_words,
-    proportion_interval,
     require_words,
     unit_vectors,
 )
 from densray.errors import CoverageError, TaskError, name_some
-from densray.metrics import percentile_interval
+from densray.metrics import percentile_interval, proportion_interval
 from densray.space import WordSpace
 
 Vector = NDArray[np.float64]
@@ -65,7 +65,7 @@ def association(
         d = \frac{\overline{s}(X) - \overline{s}(Y)}{\operatorname{std}_{w \in X \cup Y} s(w)}
 
     (population standard deviation, as in WEFE). The p-value is one-sided: the share of splits of the targets into
-    parts of the same sizes whose statistic is at least as large; all splits are tried where there are at most 20,000,
+    parts of the same sizes whose statistic is at least as large; all splits are tried if there are at most 20,000,
     else `n_permutations` random ones, the given split among them. The interval is a bootstrap over target words.
 
     Parameters
@@ -74,7 +74,7 @@ def association(
     first_target, second_target, first_attribute, second_attribute : iterables of str
         Words not in the space are left out and reported; at least two of each list must be there.
     name : str
-        What the test is called.
+        Name of the test.
     n_permutations : int
     random_state : int or None
 
@@ -107,6 +107,10 @@ def association(
         statistic=float(scores[:size].sum() - scores[size:].sum()),
         exact=exact,
     )
+
+
+#: The Word Embedding Association Test, by its usual name.
+weat = association
 
 
 def association_test(
@@ -245,6 +249,10 @@ def sentiment_bias(
     )
 
 
+#: Relative Negative Sentiment Bias, by its usual name.
+rnsb = sentiment_bias
+
+
 def _repeated(
     X: Vector, y: NDArray[np.intp], Z: Vector, count: int, random_state: int | None
 ) -> tuple[list[float], list[float]]:
@@ -306,7 +314,7 @@ def read_sembias(path: str | Path) -> list[SemBiasQuestion]:
     In the published file the definition comes first and the stereotype last.
     """
     questions = []
-    for number, line in enumerate(Path(path).read_text("utf-8").splitlines(), start=1):
+    for number, line in enumerate(TextFile(path, encoding="utf-8", error=TaskError).text.splitlines(), start=1):
         if not line.strip():
             continue
         pairs = [tuple(part.split(":")) for part in line.split("\t") if part]

@@ -26,6 +26,7 @@ from densray.datasets import (
 from densray.debiasing._associations import SemBiasQuestion, read_sembias
 from densray.errors import TaskError, suggest
 from densray.lexicon import Lexicon
+from densray.removers import parse_remover
 from densray.space import WordSpace
 
 _PARTS = ("first_target", "second_target", "first_attribute", "second_attribute")
@@ -37,9 +38,10 @@ class _Lists:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        text = TextFile(path, encoding="utf-8", error=TaskError).text
         try:
-            self.values: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            self.values: dict[str, Any] = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
             raise TaskError(f"{path} is not a TOML file of word lists: {error}.") from error
 
     def beside(self, name: str) -> Path:
@@ -73,7 +75,7 @@ class _Lists:
         return value[0], value[1]
 
     def named(self, key: str, value: Any, load: Callable[[str], Any]) -> Any:
-        """Return what a file beside this one, or a data set, holds."""
+        """Load a file next to this one, or a data set."""
         if not isinstance(value, str):
             raise self.fail(key, value, "the name of a file or a data set")
         return load(str(self.beside(value)) if self.beside(value).exists() else value)
@@ -82,7 +84,9 @@ class _Lists:
         try:
             return TextFile(self.beside(name), encoding="utf-8", error=TaskError)
         except TaskError as error:
-            raise TaskError(f"{self.path}: '{key}' names the file {name}, which cannot be read: {error}") from error
+            raise TaskError(
+                f"{self.path}: '{key}' names the file {name}, which cannot be read: ", *error.args
+            ) from error
 
 
 def read_concept(path: str | Path) -> Concept:
@@ -154,7 +158,7 @@ _GENDER_TESTS = (6, 7, 8)
 
 @dataclass(frozen=True)
 class Concept:
-    """The word lists of a concept; all but the first four may be left out, and the measures that need them with them.
+    """The word lists of a concept. Labelled words are enough to erase it; measures need the lists they name.
 
     Attributes
     ----------
@@ -188,8 +192,8 @@ class Concept:
 
     name: str
     lexicon: Lexicon
-    anchors: tuple[str, str]
-    neutral: tuple[str, ...]
+    anchors: tuple[str, str] = ("", "")
+    neutral: tuple[str, ...] = ()
     poles: tuple[str, str] | None = None
     pairs: Pairs = ()
     keep: tuple[str, ...] = ()
@@ -202,6 +206,10 @@ class Concept:
     similarities: tuple[SimilaritySet, ...] = ()
     analogies: AnalogySet | None = None
     probed: Lexicon | None = None
+
+    def exceptions(self, method: str) -> tuple[tuple[str, ...], Pairs]:
+        """Return the words to keep and the pairs to equalise: none, unless the published method has some."""
+        return (self.keep, self.equalize) if parse_remover(method)[0].equalizes else ((), ())
 
     def with_lexicon(self, lexicon: Lexicon) -> Concept:
         """Return the concept with other words for the removers to learn from."""
@@ -282,7 +290,7 @@ def load_concept(name_or_path: str | Path) -> Concept:
 def concept_of(
     lexicon: Lexicon, anchors: tuple[str, str], neutral: Iterable[str], *, keep: Iterable[str] = ()
 ) -> Concept:
-    """Return a concept of one's own words, to be measured with the embedded ratings and analogies.
+    """Return a concept of one's own words, to be measured with the bundled ratings and analogies.
 
     The words of the lexicon count as carrying the concept by right. Where it is the lexicon of a concept known by name,
     the other lists of that one come along.

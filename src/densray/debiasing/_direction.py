@@ -13,11 +13,11 @@ from densray.debiasing._measurement import (
     Measurement,
     find_pairs,
     find_words,
-    mean_interval,
     require_words,
     unit_vectors,
 )
-from densray.errors import CoverageError, TaskError
+from densray.errors import Argument, CoverageError, TaskError
+from densray.metrics import mean_interval
 from densray.rotations import PairDirection
 from densray.space import WordSpace
 
@@ -73,7 +73,7 @@ def anchor_gap(space: WordSpace, words: Iterable[str], anchors: tuple[str, str])
     0.2
     """
     if len(anchors) != 2 or anchors[0] == anchors[1]:
-        raise TaskError(f"anchors={anchors!r} is given; two different words are needed.")
+        raise TaskError(Argument("anchors", anchors), " is given; two different words are needed.")
     require_words(space, anchors, what="anchors")
     found, missing = find_words(space, words, what="words to compare with the anchors")
     cosines = space.cosines(list(found), list(anchors))
@@ -126,7 +126,7 @@ def direct_bias(
         The exponent :math:`c`.
     """
     if strictness <= 0:
-        raise TaskError(f"strictness={strictness} is given; a number above 0 is needed.")
+        raise TaskError(Argument("strictness", strictness), " is given; a number above 0 is needed.")
     found, missing = find_words(space, words, what="words for direct bias")
     values = np.abs(unit_vectors(space, found) @ _axis(direction, space)) ** strictness
     interval = mean_interval(values)

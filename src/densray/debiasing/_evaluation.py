@@ -1,8 +1,8 @@
-"""Removers compared: what went, what stayed."""
+"""Compare removers: how much of the concept is left, and what else the space keeps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._threads import Progress, part_of, run_in_thread
+from densray._threads import run_in_thread
 from densray.debiasing._associations import (
     Association,
     PairChoice,
@@ -30,7 +30,6 @@ from densray.debiasing._measurement import (
     plain_measure,
     unit_vectors,
 )
-from densray.debiasing._plan import fit_removers
 from densray.debiasing._quality import analogy_accuracy, neighbor_overlap, similarity
 from densray.debiasing._recovery import (
     BiasedWords,
@@ -41,11 +40,15 @@ from densray.debiasing._recovery import (
     probe,
     recovery_test,
 )
-from densray.debiasing._removers import Remover
-from densray.errors import CoverageError
+from densray.erasure import Erasure, ProbeResult, Remains
+from densray.errors import CoverageError, DensRayError
 from densray.journal import Journal, Run
 from densray.metrics import Interval
+from densray.probes import Recovery
+from densray.progress import Progress, part_of
+from densray.removers import parse_remover
 from densray.report import Column, Input, Provenance, Result, Table, show_number, show_share, typeset
+from densray.rows import Rows
 from densray.space import WordSpace
 
 MOST_BIASED = 2500  # of either side, as in Gonen & Goldberg (2019)
@@ -61,7 +64,7 @@ Measure: TypeAlias = Callable[[], Measurement]
 
 @dataclass(frozen=True)
 class Reference:
-    """What is fixed before anything is removed: which words are biased, along which direction, and who is alike.
+    """Words and directions of the original space that every measure refers to.
 
     Attributes
     ----------
@@ -69,7 +72,7 @@ class Reference:
         The original space.
     biased : BiasedWords
     direction : array of shape (d,)
-        The direction of the pairs (of the anchors where there are none).
+        The direction of the pairs (of the anchors if there are none).
     alike : tuple of pairs
         Each neutral word and the neutral word nearest to it.
     count : int
@@ -109,7 +112,7 @@ def measure_space(
     random_state: int | None = 0,
     progress: Progress | None = None,
 ) -> tuple[tuple[Measurement, ...], tuple[Measurement, ...]]:
-    """Return what a space holds of a concept, and what it kept of everything else.
+    """Measure how much of a concept a space holds, and how good it is for other tasks.
 
     Parameters
     ----------
@@ -117,7 +120,7 @@ def measure_space(
         The original, or what a remover made of it.
     concept : Concept
     reference : Reference
-        Of the original space.
+        Measures of the original space.
     random_state : int or None
         For permutations, resampling, folds, clusters and drawn questions.
     progress : callable, optional
@@ -132,6 +135,23 @@ def measure_space(
         if progress is not None:
             progress(len(found), len(planned))
     return tuple(found[: len(removing)]), tuple(found[len(removing) :])
+
+
+def measure_topics(concept: Concept) -> list[str]:
+    """Return what each measure of a concept is about, in the order in which :func:`measure_space` takes them."""
+    return [
+        *["distances"] * 3,
+        *["word association tests"] * len(concept.associations),
+        *["questions about stereotypes"] * bool(concept.questions),
+        "clusters",
+        *["classifiers"] * 2,
+        "neighbours",
+        *["probes"] * 2,
+        *["sentiment"] * bool(concept.identities and concept.positive and concept.negative),
+        *["similarity ratings"] * len(concept.similarities),
+        *["analogies"] * (concept.analogies is not None),
+        "kept neighbours",
+    ]
 
 
 def _gaps(space: WordSpace, concept: Concept, reference: Reference, seed: int | None) -> Iterator[Measure]:
@@ -162,8 +182,8 @@ def _recoveries(space: WordSpace, concept: Concept, reference: Reference, seed: 
 
 def _models(space: WordSpace, concept: Concept, reference: Reference, seed: int | None) -> Iterator[Measure]:
     probed = (concept.probed or concept.lexicon).binarized()
-    labels = probed.align(space).y
-    if min(int(np.sum(labels > 0)), int(np.sum(labels < 0))) >= _FOLDS:
+    sides = probed.align(space, any_case=False).sides
+    if min(int(np.sum(sides > 0)), int(np.sum(sides < 0))) >= _FOLDS:
         for model in ("linear", "nonlinear"):
             yield partial(probe, space, probed, model=model, n_folds=_FOLDS, random_state=seed)
     if concept.identities and concept.positive and concept.negative:
@@ -182,7 +202,7 @@ def _kept(space: WordSpace, concept: Concept, reference: Reference, seed: int | 
 
 
 def _covered(name: str, measure: Measure, words: Iterable[str], space: WordSpace) -> Measure:
-    """Return what gives a measure, or no number, the reason and missing words where its lists are hardly there."""
+    """Wrap a measure: where its words are missing, return NaN with the reason instead of an error."""
 
     def measured() -> Measurement:
         try:
@@ -199,7 +219,7 @@ _MEASURES = (Measurement, AnchorGap, Association, PairChoice, Probe, SentimentBi
 
 @dataclass(frozen=True)
 class RemovalResult(Result):
-    """What removers took from a space and what they left; the original comes first."""
+    """Measures of the original space and of the space after each remover."""
 
     title = "What was removed, and what was kept"
 
@@ -208,11 +228,14 @@ class RemovalResult(Result):
     spaces: tuple[MeasuredSpace, ...]
     strength: float = 1.0
     remarks: tuple[str, ...] = ()
+    remains: Mapping[str, Remains] = field(default_factory=dict)
     removed_spaces: tuple[WordSpace, ...] = field(default=(), repr=False, metadata={"report": False})
 
     def text(self) -> str:
-        """Return what is left after the best remover, and what else the space kept."""
-        return "" if len(self.spaces) < 2 else "\n".join([summarize_recovery(self), *self._kept_line()])
+        """Return how much of the concept is left after the best remover, and how well the rest is preserved."""
+        if len(self.spaces) < 2:
+            return ""
+        return "\n".join([summarize_recovery(self), *self._kept_line(), *self._remains_line()])
 
     def _kept_line(self) -> list[str]:
         before = self.spaces[0].kept[:1]
@@ -223,16 +246,40 @@ class RemovalResult(Result):
             for each, after in found
         ]
 
+    def _remains_line(self) -> list[str]:
+        best = best_removed(self).name
+        return [f"The labelled words, “{best}”: {self.remains[best].summary}"] if best in self.remains else []
+
     def tables(self) -> list[Table]:
-        """Return all spaces and measures; folded, what the measures ask, and their intervals and p-values."""
-        return [self.overview(), self.meanings(), self.details()]
+        """Return all spaces and measures and, folded, the meaning of the measures, their intervals and p-values."""
+        tables = [self.overview(), self.meanings(), self.details()]
+        return [*tables, self.unseen()] if self.remains else tables
+
+    def unseen(self) -> Table:
+        """Return how well models recover the concept in labelled words that were not used to erase."""
+        rows = [{"remover": name, **row} for name, left in self.remains.items() for row in left.rows()]
+        numbers = [Column(key, decimals=3) for key in ("before", "after", "low", "high")]
+        notes = [f"{name}: {left.reason}" for name, left in self.remains.items() if left.reason]
+        notes.append(
+            "AUC of models that are cross-validated on labelled words which the erasure was not learned from, and the "
+            "95% interval of the AUC after it."
+        )
+        columns: list[Column | str] = ["model", *numbers, Column("if_gone", "if gone", decimals=1)]
+        return Table(
+            "What remains in labelled words that were not used to erase",
+            columns,
+            rows,
+            notes,
+            group="remover",
+            folded=True,
+        )
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row per measure: its kind, the number of each space, and what it were if nothing were left."""
+        """Return one row per measure: its kind, its value in each space, and its value if the concept were gone."""
         first = self.spaces[0]
         kinds = (
-            ("removed", "left: lower is less", first.removed),
-            ("kept", "kept: more is better", first.kept),
+            ("removed", "Remaining bias (lower is better)", first.removed),
+            ("kept", "Preserved quality (higher is better)", first.kept),
         )
         return [
             {
@@ -252,8 +299,8 @@ class RemovalResult(Result):
         first = self.spaces[0]
         columns: list[Column | str] = ["measure", *(Column(space.name, decimals=3) for space in self.spaces)]
         notes = [
-            "if gone: where nothing of the concept is left. Of WEAT its size counts: a negative one is a bias the "
-            "other way round.",
+            "if gone: the value if nothing of the concept is left. For WEAT only the size matters: a negative value is "
+            "a bias in the other direction.",
             *self._probe_notes(),
             *self.remarks,
             *(
@@ -266,14 +313,14 @@ class RemovalResult(Result):
         return Table(title, [*columns, Column("if_gone", "if gone", decimals=1)], self.rows(), notes, group="part")
 
     def meanings(self) -> Table:
-        """Return what each measure asks."""
-        return Table("What the measures ask", ["measure", "meaning"], self.rows(), group="part", folded=True)
+        """Return the meaning of each measure."""
+        return Table("Meaning of the measures", ["measure", "meaning"], self.rows(), group="part", folded=True)
 
     def _probe_notes(self) -> list[str]:
         probes = [each for space in self.spaces for each in space.removed if isinstance(each, Probe)]
         if all(each.value >= 0.5 for each in probes):
             return []
-        return ["A probe below 0.5 is wrong more often than right: it was tried on the words the removal learned from."]
+        return ["A probe below 0.5 is expected here: it is tested on the words that the removal was learned from."]
 
     def details(self) -> Table:
         """Return one row per space and measure, with interval, p-value and coverage."""
@@ -309,7 +356,7 @@ class RemovalResult(Result):
 def evaluate_removal(
     space: WordSpace,
     concept: Concept,
-    removers: Iterable[Remover | str],
+    removers: Iterable[str],
     *,
     keep: Iterable[str] = (),
     strength: float = 1.0,
@@ -320,23 +367,23 @@ def evaluate_removal(
     progress: Progress | None = None,
     journal: Journal | None = None,
 ) -> RemovalResult:
-    """Return what removers take from a space and what they leave, beside the original.
+    """Compare removers: how much of a concept each removes, and how well the rest of the space is preserved.
 
-    Vectors are brought to unit length first. Removers that equalise keep the words of the concept, as published; the
-    others change every word but those of `keep`. A remover that cannot run is left out, and a remark says why; if none
-    can, that is an error.
+    Vectors are scaled to unit length first. Removers that equalise keep the words of the concept, as published; the
+    others change every word except those of `keep`. A remover that fails is left out with a remark that says why; if
+    all fail, that is an error.
 
     Parameters
     ----------
     space : WordSpace
     concept : Concept
         Its word lists: :func:`load_concept`.
-    removers : iterable of Remover or str
-        Such as ``"densray-unit"`` or ``"inlp:30"``; see ``densray.debiasing.REMOVERS``.
+    removers : iterable of str
+        Such as ``"densray-unit"`` or ``"inlp:30"``; see ``densray.removers.REMOVERS``.
     keep : iterable of str
         Words that every remover leaves as they are.
     strength : float
-        Share of the change to make.
+        How much of the change to apply.
     any_case : bool
         Whether a word the space lacks takes the first word that differs in case only.
     random_state : int or None
@@ -344,36 +391,62 @@ def evaluate_removal(
     n_biased : int
         How many words of either side count as biased in the tests of Gonen & Goldberg (2019).
     original : MeasuredSpace, optional
-        What :func:`measure_original` found for the same space, concept and `n_biased`, so that it is not measured
+        The result of :func:`measure_original` for the same space, concept and `n_biased`, so that it is not measured
         again.
     progress : callable, optional
         Called with the steps done and of how many: a hundred for each space.
     journal : Journal, optional
-        Keeps the measures of each space until the run is done, for removers given by name; see `densray.journal`.
+        Keeps the measures of each space until the run is done; see `densray.journal`.
     """
     started = Provenance.begin(seed=random_state)
-    given, always = list(removers), tuple(keep)
+    always = tuple(keep)
     unit = space.normalized(zeros="keep")
     concept = concept.spelled_as(unit) if any_case else concept
     reference = Reference.of(unit, concept, n_biased=n_biased)
-    fitted, remarks = fit_removers(unit, concept, given)
+    rows = concept.lexicon.align(unit, any_case=False, minimum=2, order="lexicon")
+    erasures, remarks = _fit_erasures(rows, concept, removers, random_state)
     run = (journal or Journal()).run("removal", unit, concept, always, strength, n_biased, random_state)
-    total = 1 + len(fitted)
+    total = 1 + len(erasures)
     parts = [part_of(progress, 100 * place, 100 * (place + 1), 100 * total) for place in range(total)]
     measured = [original or _measured(run, ORIGINAL, unit, concept, reference, parts[0], random_state)]
     spaces: list[WordSpace] = []
-    for done, (method, erasure, named) in enumerate(fitted, start=1):
-        kept, equalize = (concept.keep, concept.equalize) if method.equalizes else ((), ())
-        spaces.append(unit.erased(erasure, keep=(*kept, *always), equalize=equalize, strength=strength))
-        stored = run if named else None
-        measured.append(_measured(stored, method.label, spaces[-1], concept, reference, parts[done], random_state))
+    remains: dict[str, Remains] = {}
+    for done, erasure in enumerate(erasures, start=1):
+        kept, equalize = concept.exceptions(erasure.method)
+        kept = (*kept, *always)
+        spaces.append(erasure.apply(unit, keep=kept, equalize=equalize, strength=strength))
+        measured.append(_measured(run, erasure.method, spaces[-1], concept, reference, parts[done], random_state))
+        left = partial(erasure.remains, keep=kept, strength=strength)
+        name = f"{erasure.method}, unseen words"
+        remains[erasure.method] = run.part(name, left, Remains, ProbeResult, Recovery, Interval)
     missing = sorted({word for each in measured[0].removed for word in each.missing})
     inputs = [Input.of("space", space), Input.of("lexicon", concept.lexicon)]
-    used = len(concept.lexicon.align(unit).words)
-    provenance = started.finish(inputs=inputs, used=used, missing=missing, resumed=run.n_reused)
+    provenance = started.finish(inputs=inputs, used=len(rows), missing=missing, resumed=run.n_reused)
     return RemovalResult(
-        concept.name, concept.anchors, tuple(measured), strength, remarks, tuple(spaces), provenance=provenance
+        concept.name, concept.anchors, tuple(measured), strength, remarks, remains, tuple(spaces), provenance=provenance
     )
+
+
+def _fit_erasures(
+    rows: Rows, concept: Concept, removers: Iterable[str], random_state: int | None
+) -> tuple[list[Erasure], tuple[str, ...]]:
+    """Return the erasures of the removers that can run, and remarks on those and on the others."""
+    erasures: list[Erasure] = []
+    remarks: list[str] = []
+    failed: list[DensRayError] = []
+    names = [remover.full_name(n_axes or remover.n_axes) for remover, n_axes in map(parse_remover, removers)]
+    for name in names:
+        try:
+            erasure = Erasure.fit(rows, name, pairs=concept.pairs, normalize=False, random_state=random_state)
+        except DensRayError as error:
+            failed.append(error)
+            remarks.append(f"“{name}” was left out. {error}")
+            continue
+        remarks += erasure.remarks
+        erasures.append(erasure)
+    if failed and not erasures:
+        raise failed[0]
+    return erasures, tuple(remarks)
 
 
 def measure_original(

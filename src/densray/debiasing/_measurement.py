@@ -7,24 +7,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from densray._vocabulary import unit_rows
 from densray.errors import CoverageError, UnknownWordError, name_some
 from densray.metrics import Interval
 from densray.space import WordSpace
 
-_NORMAL_975 = 1.959963984540054  # the 97.5% quantile of the normal distribution
-
 
 @dataclass(frozen=True)
 class Measurement:
-    """One number, how sure it is, and what it was taken from.
+    """One measured number, with its uncertainty and the words used.
 
     Attributes
     ----------
     name : str
-        What was measured.
+        Name of the measure.
     value : float
     interval : Interval or None
         95% confidence interval, where the measure has one.
@@ -33,9 +31,9 @@ class Measurement:
     used : int
         Words (or pairs, or questions) the number rests on.
     missing : tuple of str
-        What was asked for and is not in the space.
+        Words that are not in the space.
     reason : str
-        Why there is no number, where there is none.
+        Why there is no number, if there is none.
     """
 
     name: str
@@ -47,7 +45,7 @@ class Measurement:
     reason: str = ""
 
 
-#: What a measure asks, and what it is where nothing of the concept is left; WEAT by its first word.
+#: The question of each measure, and its value if nothing of the concept is left. WEAT is listed by its first word.
 _MEANINGS: dict[str, tuple[str, float | None]] = {
     "anchor gap": ("how much nearer neutral words are to one anchor than to the other", 0.0),
     "direct bias": ("how much of neutral words lies along the direction of the pairs", 0.0),
@@ -68,7 +66,7 @@ _RATINGS = ("agreement with people's ratings of similarity", None)
 
 
 def meaning_of(measure: str) -> tuple[str, float | None]:
-    """Return what a measure asks, and what it is where nothing of the concept is left (None: it is no trace of it).
+    """Return the question a measure answers, and its value if the concept were gone (None: it measures another task).
 
     >>> meaning_of("recovery (linear)")[1], meaning_of("WEAT 7")[1], meaning_of("men")
     (0.5, 0.0, ("agreement with people's ratings of similarity", None))
@@ -85,9 +83,9 @@ class MeasuredSpace:
     name : str
         "original", or the remover that made it.
     removed : tuple of Measurement
-        What the space holds of the concept: lower is less; of WEAT, which may turn round, its size.
+        Measures of the concept: lower is less. For WEAT, which may change its sign, the size matters.
     kept : tuple of Measurement
-        What else it is good for: higher is better.
+        Measures of quality: higher is better.
     """
 
     name: str
@@ -139,7 +137,7 @@ def find_words(
     space : WordSpace
     words : iterable of str
     what : str
-        What the list is called in the error.
+        Name of the list in the error message.
     minimum : int
         Fewer words found than this are an error.
     """
@@ -184,47 +182,3 @@ def require_words(space: WordSpace, words: Iterable[str], *, what: str) -> None:
 def unit_vectors(space: WordSpace, words: Sequence[str]) -> NDArray[np.float64]:
     """Return the vectors of words at unit length; vectors of zeros stay zero."""
     return unit_rows(space[list(words)].astype(np.float64))
-
-
-def mean_interval(values: ArrayLike) -> Interval:
-    """Return the interval of a mean by Student's t.
-
-    >>> low, high = mean_interval([1.0, 2.0, 3.0])
-    >>> round(low, 2), round(high, 2)
-    (-0.48, 4.48)
-    """
-    from scipy.special import stdtrit  # the quantile of Student's t
-
-    sample = np.asarray(values, dtype=np.float64)
-    mean = float(sample.mean())
-    if sample.size < 2:
-        return Interval(-np.inf, np.inf)
-    half = float(stdtrit(sample.size - 1, 0.975) * sample.std(ddof=1) / np.sqrt(sample.size))
-    return Interval(mean - half, mean + half)
-
-
-def proportion_interval(share: float, size: int) -> Interval:
-    """Return Wilson's interval of a share of `size` trials (Wilson 1927).
-
-    >>> low, high = proportion_interval(0.5, 100)
-    >>> round(low, 3), round(high, 3)
-    (0.404, 0.596)
-    """
-    from scipy.stats import binomtest
-
-    low, high = binomtest(round(share * size), size).proportion_ci(method="wilson")
-    return Interval(float(low), float(high))
-
-
-def correlation_interval(correlation: float, size: int) -> Interval:
-    """Return the interval of Spearman's correlation by Fisher's transformation (Bonett & Wright 2000).
-
-    >>> low, high = correlation_interval(0.78, 3000)
-    >>> round(low, 2), round(high, 2)
-    (0.76, 0.8)
-    """
-    if size < 4 or abs(correlation) >= 1:
-        return Interval(-1.0, 1.0) if size < 4 else Interval(correlation, correlation)
-    middle = np.arctanh(correlation)
-    half = _NORMAL_975 * np.sqrt((1 + correlation**2 / 2) / (size - 3))
-    return Interval(float(np.tanh(middle - half)), float(np.tanh(middle + half)))

@@ -1,4 +1,4 @@
-"""A look before and after: a removal tried on the words in view alone, which takes no time in a space of any size."""
+"""A preview of a removal on some words only, which is fast in a space of any size."""
 
 from __future__ import annotations
 
@@ -7,17 +7,13 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, ClassVar
 
-from densray._threads import ignored_warnings
-from densray.alignment import Alignment
-from densray.axes._options import find_seeds
-from densray.axes._views import axis_ends
+from densray.axes import axis_ends, check_rows, find_rows
 from densray.datasets import SimilaritySet
 from densray.debiasing._direction import AnchorGap, anchor_gap, direct_bias, pair_direction
 from densray.debiasing._measurement import Measurement, require_words
 from densray.debiasing._quality import similarity
-from densray.debiasing._removers import Remover, make_remover
 from densray.erasure import Erasure
-from densray.errors import CoverageError, SignalWarning, TaskError
+from densray.errors import Argument, CoverageError, TaskError
 from densray.lexicon import Lexicon
 from densray.report import Column, Input, Provenance, Result, Table
 from densray.space import WordSpace
@@ -27,37 +23,8 @@ _TAKEN = frozenset({"word", "space", "nearer"})  # names a row of the scatter ha
 
 
 @dataclass(frozen=True)
-class FoundErasure:
-    """An erasure, and how many of its axes tell the labels apart.
-
-    Attributes
-    ----------
-    erasure : Erasure
-    n_axes : int
-        Axes asked for.
-    n_signal_axes : int
-        Those of them that carry signal, as far as the method can tell; else all.
-    """
-
-    erasure: Erasure
-    n_axes: int
-    n_signal_axes: int
-
-    @property
-    def remark(self) -> str:
-        """What is to be said of the axes; empty where all of them carry signal."""
-        if self.n_signal_axes >= self.n_axes:
-            return ""
-        verb = "carries" if self.n_signal_axes == 1 else "carry"
-        return (
-            f"{self.n_axes} axes were asked for, but only {self.n_signal_axes} {verb} signal; the others do not tell "
-            "the labels apart."
-        )
-
-
-@dataclass(frozen=True)
 class RemovalPreview(Result):
-    """What a removal does to some words.
+    """Effect of a removal on some words.
 
     Attributes
     ----------
@@ -109,34 +76,6 @@ class RemovalPreview(Result):
         ]
 
 
-def find_erasure(space: WordSpace, lexicon: Lexicon, remover: Remover | str) -> FoundErasure:
-    """Return the erasure that a remover learns from labelled words at unit length, as `evaluate_removal` has it.
-
-    Only the vectors of those words are touched, so the size of the space does not matter; removers that learn from
-    pairs (hard and double-hard debiasing) are not for this.
-    """
-    method = make_remover(remover) if isinstance(remover, str) else remover
-    seeds = find_seeds(space, lexicon)  # names what is wrong with the words
-    _check_axes(method, seeds)
-    part = space.subset(seeds.words).normalized()
-    with ignored_warnings(SignalWarning):  # the remark says it
-        erasure = method.fit(part, lexicon)
-    n_signal = min(erasure.rank, getattr(erasure.rotation, "n_signal_axes_", method.n_axes))
-    return FoundErasure(erasure, method.n_axes, n_signal)
-
-
-def _check_axes(method: Remover, seeds: Alignment) -> None:
-    """Refuse more axes than the words can fix, or than there are dimensions."""
-    words, width = seeds.X.shape
-    if method.n_axes > width:
-        raise TaskError(f"{method.n_axes} axes were asked for; the space has {width} dimensions. Remove fewer axes.")
-    if method.n_axes > words and method.name != "random":
-        raise TaskError(
-            f"{method.n_axes} axes were asked for, and {words} words of the concept are in the space; fewer words than "
-            "axes cannot fix them. Remove fewer axes, or give more words."
-        )
-
-
 def preview_removal(
     space: WordSpace,
     erasure: Erasure,
@@ -147,13 +86,13 @@ def preview_removal(
     pairs: Iterable[tuple[str, str]] = (),
     ratings: Sequence[SimilaritySet] = (),
 ) -> RemovalPreview:
-    """Return what an erasure does to neutral words and to similarity ratings; other words are not touched.
+    """Measure the effect of an erasure on neutral words and on similarity ratings; no other vector is read.
 
     Parameters
     ----------
     space : WordSpace
     erasure : Erasure
-        Learned at unit length: :func:`find_erasure`.
+        Learned at unit length, as :meth:`densray.Erasure.fit` does by default.
     neutral : iterable of str
         Words that should be free of the concept; those not in the space are reported.
     anchors : pair of str
@@ -169,29 +108,29 @@ def preview_removal(
     Examples
     --------
     >>> space = WordSpace(["he", "she", "nurse"], [[1, 0.5], [-1, 0.5], [-0.6, 0.8]])
-    >>> erasure = find_erasure(space, Lexicon({"he": 1, "she": -1}), "mean-difference").erasure
+    >>> erasure = Erasure.fit(Lexicon({"he": 1, "she": -1}).align(space))
     >>> shown = preview_removal(space, erasure, ["nurse"], ("he", "she"))
     >>> round(shown.before.value, 3), round(shown.after.value, 3)
     (1.073, 0.0)
     """
     started = Provenance.begin()
     if len(anchors) != 2 or anchors[0] == anchors[1]:
-        raise TaskError(f"anchors={anchors!r} is given; two different words are needed.")
+        raise TaskError(Argument("anchors", anchors), " is given; two different words are needed.")
     require_words(space, anchors, what="anchors")
     listed = list(neutral)
     rated = chain.from_iterable(pair for each in ratings for pair in each.pairs)
     known = [pair for pair in pairs if space.locate(pair).min() >= 0] or [anchors]
     spaces = [space.subset([*anchors, *listed, *chain(*known), *rated], missing="drop").normalized(zeros="keep")]
-    spaces.append(spaces[0].erased(erasure, keep=keep))
+    spaces.append(erasure.apply(spaces[0], keep=keep))
     before, after = (anchor_gap(each, listed, anchors) for each in spaces)
     direction = pair_direction(spaces[0], known)
     direct = [direct_bias(each, listed, direction) for each in spaces]
     rows = [_row("anchor gap", [before, after]), _row("direct bias", direct)]
     rows += [_row(each.name, [_rated(part, each) for part in spaces]) for each in ratings]
     provenance = started.finish(
-        inputs=[Input.of("space", space)], used=before.used, missing=before.missing, method=erasure.name
+        inputs=[Input.of("space", space)], used=before.used, missing=before.missing, method=erasure.method
     )
-    return RemovalPreview(erasure.name, anchors, before, after, rows, provenance=provenance)
+    return RemovalPreview(erasure.method, anchors, before, after, rows, provenance=provenance)
 
 
 def typical_anchors(
@@ -202,8 +141,8 @@ def typical_anchors(
     The preferred ones where they are seeds of different sides, else the most typical of either side: those nearest to
     the mean of its seeds.
     """
-    seeds = find_seeds(space, lexicon)
-    side = dict(zip(seeds.words, seeds.sides.tolist(), strict=True))
+    seeds = check_rows(find_rows(space, lexicon)).unit()
+    side = dict(zip(seeds.names, seeds.sides.tolist(), strict=True))
     if side.get(preferred[0], 0.0) * side.get(preferred[1], 0.0) < 0:
         high, low = sorted(preferred, key=lambda word: -side[word])
         return high, low

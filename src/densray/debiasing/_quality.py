@@ -1,4 +1,4 @@
-"""What removal must not cost: similarity, analogies, neighbours."""
+"""Quality measures that a removal should not hurt: similarity, analogies, neighbours."""
 
 from __future__ import annotations
 
@@ -12,14 +12,11 @@ from densray.analogies import AnalogyPair, AnalogySet
 from densray.datasets import SimilaritySet
 from densray.debiasing._measurement import (
     Measurement,
-    correlation_interval,
     find_words,
-    mean_interval,
-    proportion_interval,
     unit_vectors,
 )
 from densray.errors import CoverageError, TaskError
-from densray.metrics import spearman
+from densray.metrics import correlation_interval, mean_interval, proportion_interval, spearman
 from densray.space import WordSpace
 
 

@@ -1,4 +1,4 @@
-"""What can be recovered after a removal: clusters, probes, neighbours."""
+"""Tests that recover old bias after a removal: clusters, classifiers, neighbours."""
 
 from __future__ import annotations
 
@@ -10,41 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from densray._threads import ignored_warnings, single_threaded_blas
+from densray._threads import single_threaded_blas
 from densray._vocabulary import nearest_rows
-from densray.debiasing._measurement import Measurement, find_words, proportion_interval, require_words, unit_vectors
-from densray.errors import CoverageError, SignalWarning, TaskError
+from densray.debiasing._measurement import Measurement, find_words, require_words, unit_vectors
+from densray.errors import Argument, CoverageError, TaskError
+from densray.folds import fold_numbers
 from densray.lexicon import Lexicon
-from densray.metrics import Interval, auc
-from densray.rotations import LinearRotation
+from densray.metrics import Interval, proportion_interval
+from densray.probes import cluster_accuracy
 from densray.space import WordSpace
-
-
-def cluster_accuracy(
-    X: NDArray[np.floating], labels: NDArray[np.bool_], *, n_starts: int = 10, random_state: int | None = 0
-) -> float:
-    """Return how well two k-means clusters of the rows agree with two classes: from 0.5 (not at all) to 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> cluster_accuracy(np.array([[0.0], [0.1], [9.0], [9.1]]), np.array([True, True, False, False]))
-    1.0
-    """
-    from sklearn.cluster import KMeans
-
-    with single_threaded_blas():
-        clusters = KMeans(2, n_init=n_starts, random_state=random_state).fit_predict(X)
-    agreement = float(np.mean((clusters == 1) == np.asarray(labels, dtype=bool)))
-    return max(agreement, 1.0 - agreement)
-
 
 Model = Literal["linear", "nonlinear"]
 
 
 @dataclass(frozen=True)
 class Probe(Measurement):
-    """A probe's accuracy on words it has not seen, beside its accuracy on a control task.
+    """Accuracy of a probe on unseen words, and on a control task.
 
     Attributes
     ----------
@@ -94,16 +75,16 @@ def probe(
     """
     from scipy.stats import binomtest
 
-    aligned = lexicon.binarized().align(space, minimum=2 * n_folds, order="lexicon")
+    aligned = lexicon.binarized().align(space, any_case=False, minimum=2 * n_folds, order="lexicon")
     random = check_random_state(random_state)
-    chosen = np.sort(random.permutation(len(aligned.words))[:most])
+    chosen = np.sort(random.permutation(len(aligned.names))[:most])
     y = aligned.y[chosen] > 0
     if min(int(y.sum()), int((~y).sum())) < n_folds:
         raise CoverageError(
             f"a probe in {n_folds} folds needs {n_folds} words of each label; '{lexicon.name}' has {int(y.sum())} and "
             f"{int((~y).sum())} in '{space.name}'. Use fewer folds, or more words."
         )
-    X = unit_vectors(space, [aligned.words[place] for place in chosen.tolist()])
+    X = unit_vectors(space, [aligned.names[place] for place in chosen.tolist()])
     accuracy = _cross_validated(model, X, y, n_folds, random_state)
     controls = [_cross_validated(model, X, random.permutation(y), n_folds, random_state) for _ in range(n_controls)]
     chance = float(np.mean(controls)) if controls else 0.5
@@ -122,9 +103,9 @@ def probe(
 def _cross_validated(
     model: Model, X: NDArray[np.float64], y: NDArray[np.bool_], n_folds: int, random_state: int | None
 ) -> float:
-    from sklearn.model_selection import StratifiedKFold, cross_val_predict
+    from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
-    folds = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
+    folds = PredefinedSplit(fold_numbers(np.where(y, 1.0, -1.0), None, n_folds, random_state))
     with single_threaded_blas():
         predicted = cross_val_predict(_model(model), X, y, cv=folds)
     return float(np.mean(predicted == y))
@@ -139,7 +120,7 @@ def _model(name: Model) -> Any:
         from sklearn.svm import SVC
 
         return SVC(kernel="rbf", C=1.0)
-    raise TaskError(f"model={name!r} is given; 'linear' or 'nonlinear' is needed.")
+    raise TaskError(Argument("model", name), " is given; 'linear' or 'nonlinear' is needed.")
 
 
 Kernel = Literal["linear", "rbf"]
@@ -233,7 +214,9 @@ def recovery_test(
 
     words, sides = biased.top(count)
     if not 2 <= n_train < len(words):
-        raise TaskError(f"n_train={n_train} is given; 2 to {len(words) - 1} of {len(words)} words can be trained on.")
+        raise TaskError(
+            Argument("n_train", n_train), f" is given; 2 to {len(words) - 1} of {len(words)} words can be trained on."
+        )
     X = unit_vectors(space, words)
     random = check_random_state(random_state)
     halves = [random.permutation(np.flatnonzero(sides == side))[: n_train // 2] for side in (False, True)]
@@ -288,36 +271,3 @@ def neighbor_test(space: WordSpace, biased: BiasedWords, words: Iterable[str], *
         used=len(found),
         missing=missing,
     )
-
-
-def refitted_auc(
-    X: NDArray[np.floating], y: NDArray[np.floating], *, n_folds: int = 5, random_state: int | None = 0
-) -> list[float]:
-    """Return the AUC of a ridge axis on words it has not seen, one number per fold; 0.5 is chance.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-    y : array of shape (n,)
-        Two classes; at least `n_folds` rows of each.
-    n_folds : int
-    random_state : int or None
-        For the folds.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.random.default_rng(0).normal(size=(100, 3))
-    >>> y = np.where(X[:, 1] > 0, 1.0, -1.0)
-    >>> bool(np.mean(refitted_auc(X, y)) > 0.95), bool(np.mean(refitted_auc(X[:, [0, 2]], y)) < 0.7)
-    (True, True)
-    """
-    from sklearn.model_selection import StratifiedKFold
-
-    folds = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
-    found = []
-    with single_threaded_blas(), ignored_warnings(SignalWarning):
-        for train, test in folds.split(X, y):
-            axis = LinearRotation("ridge").fit(X[train], y[train]).components_[0]
-            found.append(auc(y[test], X[test] @ axis))
-    return found

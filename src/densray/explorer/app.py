@@ -7,32 +7,37 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from densray.explorer import sidebar
+from densray.explorer import sidebar, table_bench, table_sidebar
 from densray.explorer.server import MISSING_PAGE
-from densray.explorer.views import PAGES, first_page
+from densray.explorer.views import first_page, open_pages
 from densray.explorer.widgets import NotYet, chosen_bench, complain, follow_address, plain, settings, write_address
+from densray.report import logo
 
-#: Drawn here: a named icon would be fetched from elsewhere.
-_ICON = (
-    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path d="M2 14 14 2" stroke="#0072B2" '
-    'stroke-width="2"/><circle cx="4" cy="5" r="2" fill="#D55E00"/><circle cx="12" cy="11" r="2" fill="#D55E00"/></svg>'
-)
-#: Columns stack where they would be too narrow for a chart; captions can be read; what has the focus is seen.
+#: Columns stack where they would be too narrow for a chart; captions can be read; what has the focus is seen. The
+#: sidebar does not slide: charts drawn for a width on the way would keep it.
 _LOOK = """<style>
 [data-testid="stMainBlockContainer"] { padding-top: 3.5rem; padding-bottom: 4rem; }
-[data-testid="stHorizontalBlock"]:has([data-testid="stVegaLiteChart"]) { flex-wrap: wrap; }
-[data-testid="stHorizontalBlock"]:has([data-testid="stVegaLiteChart"]) > [data-testid="stColumn"] {
-  min-width: min(100%, 14rem);
+[data-testid="stHorizontalBlock"]:has([data-testid="stVegaLiteChart"], [data-testid="stTable"]) { flex-wrap: wrap; }
+[data-testid="stHorizontalBlock"]:has([data-testid="stVegaLiteChart"], [data-testid="stTable"])
+  > [data-testid="stColumn"] { min-width: min(100%, 14rem); }
+[data-testid="stHorizontalBlock"]:has([data-testid="stVegaLiteChart"], [data-testid="stTable"])
+  > [data-testid="stColumn"]:has([data-testid="stVegaLiteChart"], [data-testid="stDataFrame"]) {
+  min-width: min(100%, 19rem);
 }
-[data-testid="stHorizontalBlock"]:has([data-testid="stVegaLiteChart"]) > [data-testid="stColumn"]:has(
-  [data-testid="stVegaLiteChart"], [data-testid="stDataFrame"]) { min-width: min(100%, 19rem); }
+[data-testid="stHorizontalBlock"]:has([data-testid="stVegaLiteChart"], [data-testid="stTable"])
+  > [data-testid="stColumn"]:has([data-testid="stTable"]) { min-width: min(100%, 24rem); }
 [data-testid="stColumn"] [data-testid="stHorizontalBlock"] > [data-testid="stColumn"]:has(
   [data-testid="stVegaLiteChart"]) {
   min-width: min(100%, 13.5rem); max-width: 27rem;
 }
 @media (max-width: 640px) {
   [data-testid="stMainBlockContainer"] { padding-left: 1rem; padding-right: 1rem; }
+  [data-testid="stTable"] :is(td, th) { padding-left: 0.2rem !important; padding-right: 0.2rem !important; }
+  [data-testid="stTable"] th p { font-size: 0.75rem; }
+  [data-testid="stColumn"]:has([data-testid="stVegaLiteChart"]),
+  [data-testid="stLayoutWrapper"]:has(> [class*="st-key-charts-"]) { order: 1; }  /* lists come first */
 }
+[data-testid="stSidebar"], [data-testid="stSidebar"] * { transition: none !important; }
 [data-testid="stHeading"] h2 { font-size: 1.5rem; padding: 0.75rem 0 0.5rem; }
 [data-testid="stMetricLabel"] p { white-space: normal !important; }
 [data-testid="stHorizontalBlock"]:has([data-testid="stMetric"]) { align-items: end; flex-wrap: wrap; }
@@ -49,32 +54,38 @@ a:focus-visible, button:focus-visible, summary:focus-visible, input:focus-visibl
 
 
 def run() -> None:
-    """Show the page the address names, with the way to the others."""
-    st.set_page_config(page_icon=_ICON, layout="wide")
+    """Show the page named in the address, and links to the others."""
+    st.set_page_config(page_icon=logo(), layout="wide")
+    st.logo(logo(), size="large")
     st.html(_LOOK)
+    views = open_pages()
     pages = [
         st.Page(page.show, title=page.TITLE, url_path=name, default=name == first_page())
-        for name, page in PAGES.items()
+        for name, page in views.items()
     ]
     chosen = st.navigation(pages, position="hidden")
-    name = next(name for name, page in zip(PAGES, pages, strict=True) if page == chosen)
+    name = next(name for name, page in zip(views, pages, strict=True) if page == chosen)
     asked = st.query_params.get(MISSING_PAGE, "")
     if asked:
-        st.warning(plain(f"There is no page “{asked[:60]}” here; this is {PAGES[name].TITLE}. The sidebar has all."))
-    show_page(name, lambda: sidebar.show_navigation(pages, chosen, [page.ICON for page in PAGES.values()]))
+        st.warning(plain(f"There is no page “{asked[:60]}” here; this is {views[name].TITLE}. The sidebar has all."))
+    show_page(name, lambda: sidebar.show_navigation(pages, chosen, [page.ICON for page in views.values()]))
 
 
 def show_page(name: str, navigate: Callable[[], None] | None = None) -> None:
     """Show one page under its title, and write what it shows into the address.
 
-    What a page returns, where it does, is a badge beside its title.
+    A page may return a badge for its title.
     """
-    page = PAGES[name]
+    page, is_table = open_pages()[name], table_bench.is_open()
     follow_address()
-    sidebar.show_space()
+    if is_table:
+        table_sidebar.show_table()
+    else:
+        sidebar.show_space()
     if navigate is not None:
         navigate()
-    st.set_page_config(page_title=f"{page.TITLE} · {chosen_bench().name} · densray")
+    shown = table_bench.opened() if is_table else chosen_bench()
+    st.set_page_config(page_title=f"{page.TITLE} · {shown.name} · densray")
     title = st.empty()
     title.title(page.TITLE)
     st.caption(page.LEAD)
@@ -85,11 +96,14 @@ def show_page(name: str, navigate: Callable[[], None] | None = None) -> None:
                 title.title(f"{page.TITLE} {badge}")
     except NotYet:
         pass  # the page says what it waits for
-    except Exception as error:  # the last line of defence: a defect is one line on the page, and whole in the log
+    except Exception as error:  # last line of defence: show a defect as one line, log it in full
         logging.getLogger("densray.explorer").exception("a defect in the explorer")
         st.error(plain(f"A defect in densray: {type(error).__name__}: {error}"), icon=":material/bug_report:")
     write_address()
-    sidebar.show_help()
+    if is_table:
+        sidebar.show_help(table_sidebar.GLOSSARY)
+    else:
+        sidebar.show_help()
     if settings().unshared:
         names = ", ".join(settings().unshared)
         st.caption(plain(f"Too long for the address, so a shared link opens without it: {names}."))

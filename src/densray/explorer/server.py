@@ -1,4 +1,4 @@
-"""The server of the explorer, and who may talk to it."""
+"""The server of the explorer; it accepts requests from its own pages only."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ import threading
 import time
 import webbrowser
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from densray._threads import single_threaded_blas
-from densray.errors import DensRayError, load_extra
+from threadpoolctl import threadpool_limits
+
+from densray.errors import Advice, Argument, DensRayError, load_extra
+from densray.explorer.documentation import find_pages, is_documentation, serve_pages
+from densray.explorer.table_bench import TableBench
+from densray.explorer.table_bench import use as use_table
 from densray.explorer.workbench import MOST_KEPT, Workbench, bytes_to_keep, use
 from densray.space import WordSpace
 
@@ -29,7 +32,7 @@ MISSING_PAGE = "page"
 
 
 class Guard:
-    """Turns away every request that another site could have sent, and tells browsers to load nothing from outside.
+    """Rejects requests that another site could have sent, and tells browsers to load nothing from outside.
 
     A page of another site cannot forge its ``Origin``, and a name that was pointed at this machine (DNS rebinding)
     shows in ``Host``: both must be the address the explorer listens on. No page may frame it, and the policy sent with
@@ -42,12 +45,14 @@ class Guard:
         Where the explorer listens.
     pages : sequence of str, optional
         The pages by their names. The first has none in its address: asked for by its name, it is found there; so are
-        names that no page has, told to it as `MISSING_PAGE`.
+        unknown names, which it receives as `MISSING_PAGE`.
+    documentation : ASGI application, optional
+        Serves the built documentation under its own path.
     """
 
-    def __init__(self, app: App, *, port: int, pages: Sequence[str] = ()) -> None:
-        self.app, self.pages = app, tuple(pages)
-        usual = "" if port == 80 else f":{port}"  # browsers leave the usual port out
+    def __init__(self, app: App, *, port: int, pages: Sequence[str] = (), documentation: App | None = None) -> None:
+        self.app, self.pages, self.documentation = app, tuple(pages), documentation
+        usual = "" if port == 80 else f":{port}"  # browsers omit the default port
         self.hosts = {f"{name}{usual}" for name in ("127.0.0.1", "localhost")}
         self.origins = {f"http://{host}" for host in self.hosts}
         sources = " ".join(sorted(f"ws://{host}" for host in self.hosts))
@@ -70,6 +75,9 @@ class Guard:
         """Pass a request on, or refuse it."""
         if scope["type"] == "lifespan" or self._is_ours(scope):
             send = self._adding_headers(send)
+            if self.documentation is not None and scope["type"] == "http" and is_documentation(scope["path"]):
+                await self.documentation(scope, receive, send)
+                return
             if scope["type"] == "http" and scope.get("method") == "GET" and _is_page(scope["path"]):
                 elsewhere = self._elsewhere(scope)
                 if elsewhere is not None:
@@ -77,8 +85,6 @@ class Guard:
                     await send({"type": "http.response.start", "status": 307, "headers": headers})
                     await send({"type": "http.response.body", "body": b""})
                     return
-                plain = [(name, value) for name, value in scope["headers"] if name.lower() != b"accept-encoding"]
-                scope, send = {**scope, "headers": plain}, _naming_the_server(send)
             await self.app(scope, receive, send)
         elif scope["type"] == "websocket":
             await receive()
@@ -88,7 +94,7 @@ class Guard:
             await send({"type": "http.response.body", "body": b"The explorer answers its own pages only.\n"})
 
     def _elsewhere(self, scope: Message) -> str | None:
-        """Return where a page is found that is not at the address asked for."""
+        """Return where to redirect a request for a page under another address; None to serve it."""
         name = scope["path"].strip("/")
         if not name or not self.pages or name in self.pages[1:]:
             return None
@@ -100,7 +106,7 @@ class Guard:
     def _is_ours(self, scope: Message) -> bool:
         found = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         origin = found.get("origin")
-        # a browser names the origin of every script that opens a socket; what names none is no page
+        # browsers send an origin with every socket; a client without one is not a page
         origin_fits = origin in self.origins if scope["type"] == "websocket" else origin in (None, *self.origins)
         return found.get("host") in self.hosts and origin_fits
 
@@ -113,44 +119,13 @@ class Guard:
         return adding
 
 
-#: Without it the client of a page below the first looks for its server in two places, and one is not there.
-_WHERE = b"<script>window.__streamlit = {BACKEND_BASE_URL: window.location.origin}</script>"
-#: What draws charts; a browser would only fetch it when it has met the first one.
-_CHART_CODE = ("ArrowVegaLiteChart.*.js", "embed.*.js")
-
-
-@cache
-def _head_of_page() -> bytes:
-    """Return what is added to the head of every page: where the server is, and what to fetch beforehand."""
-    import streamlit
-
-    folder = Path(streamlit.__file__).parent / "static" / "static" / "js"
-    files = [file.name for pattern in _CHART_CODE for file in sorted(folder.glob(pattern))]
-    hints = "".join(f'<link rel="modulepreload" crossorigin href="/static/js/{name}">' for name in files)
-    return _WHERE + hints.encode()
-
-
 def _is_page(path: str) -> bool:
-    """Return whether a path is that of a page, not of a file or of the server's own traffic."""
-    return not path.startswith(("/_stcore", "/static", "/media", "/component")) and "." not in path.rsplit("/", 1)[-1]
+    """Return whether a path is that of a page, not of a file or of the server's own traffic.
 
-
-def _naming_the_server(send: Send) -> Send:
-    """Return a way to send a page that tells its client where the server is."""
-    held: list[Message] = []
-
-    async def naming(message: Message) -> None:
-        held.append(message)
-        if message["type"] == "http.response.start" or message.get("more_body"):
-            return
-        start, *bodies = held
-        page = b"".join(body.get("body", b"") for body in bodies).replace(b"<head>", b"<head>" + _head_of_page(), 1)
-        kept = [(name, value) for name, value in start["headers"] if name.lower() != b"content-length"]
-        length = [(b"content-length", str(len(page)).encode())] if page else []
-        await send({**start, "headers": [*kept, *length]})
-        await send({"type": "http.response.body", "body": page})
-
-    return naming
+    From a page below the first, the client asks for the server's traffic below that page too.
+    """
+    own = {"_stcore", "static", "media", "component"}
+    return own.isdisjoint(path.split("/")) and "." not in path.rsplit("/", 1)[-1]
 
 
 ADDRESS, PORT = "127.0.0.1", 8501
@@ -161,18 +136,21 @@ _SECONDS_TO_START = 20.0
 
 
 def check_ready(port: int = PORT) -> None:
-    """Refuse, before a space is read, what would keep the explorer from starting: a missing extra, a port in use."""
+    """Check before a space is read that the explorer can start: extras installed, port free."""
     for module in ("altair", "cachetools", "streamlit"):
         load_extra(module, "The explorer needs", extra="explore")
     if not 1 <= port <= 65_535:
-        raise DensRayError(f"port {port} is given; a port is a number from 1 to 65535, such as port={PORT}.")
+        raise DensRayError(
+            f"port {port} is given; a port is a number from 1 to 65535, such as ", Argument("port", PORT), "."
+        )
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((ADDRESS, port))
         except OSError as error:
             raise DensRayError(
-                f"port {port} cannot be used ({error.strerror or error}). Choose another, such as port={_free_port()}."
+                f"port {port} cannot be used ({error.strerror or error}).",
+                Advice(" Choose another, such as ", Argument("port", _free_port()), "."),
             ) from error
 
 
@@ -199,29 +177,46 @@ def launch(
         Told the address once the explorer answers there.
     """
     check_ready(port)
-    import streamlit
-    from starlette.middleware import Middleware
-
     if not spaces:
         raise DensRayError("no space is given; at least one is needed.")
     given = sources or [space.name for space in spaces]
     shares = [min(bytes_to_keep(space), MOST_KEPT // len(spaces)) for space in spaces]
     shown = zip(spaces, given, shares, strict=True)
     use(*(Workbench(space, source=source, max_bytes=share) for space, source, share in shown))
+    serve(port=port, browser=browser, ready=ready)
+
+
+def launch_table(
+    bench: TableBench, *, port: int = PORT, browser: bool = True, ready: Callable[[str], None] | None = None
+) -> None:
+    """Show a table of documents in the browser, until interrupted; parameters are those of :func:`launch`."""
+    check_ready(port)
+    use_table(bench)
+    serve(port=port, browser=browser, ready=ready)
+
+
+def serve(*, port: int, browser: bool, ready: Callable[[str], None] | None) -> None:
+    """Serve the pages of what is on show, until interrupted; parameters are those of :func:`launch`."""
+    import streamlit
+    from starlette.middleware import Middleware
+
     address = f"http://{ADDRESS}:{port}"
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
         logging.getLogger(name).setLevel(logging.WARNING)
     threading.Thread(target=_announce, args=(port, address, browser, ready), daemon=True).start()
-    from densray.explorer.views import PAGES, first_page  # all pages: the first visit waits for none of them
+    from densray.explorer.views import first_page, open_pages  # imported now, so that the first visit does not wait
 
-    pages = sorted(PAGES, key=lambda name: name != first_page())
-    app = streamlit.App(_SCRIPT, middleware=[Middleware(Guard, port=port, pages=pages)])
-    with single_threaded_blas():  # visitors and their long steps share the cores
+    pages = sorted(open_pages(), key=lambda name: name != first_page())
+    built = find_pages()
+    documentation = None if built is None else serve_pages(built)
+    guard = Middleware(Guard, port=port, pages=pages, documentation=documentation)
+    app = streamlit.App(_SCRIPT, middleware=[guard])
+    with threadpool_limits(1):  # visitors and their long steps share the cores
         app.run(config=_configuration(port))
 
 
 def _configuration(port: int) -> dict[str, Any]:
-    """Return what is set whatever the user's own Streamlit files say."""
+    """Return settings that override the user's own Streamlit files."""
     return {
         "server.address": ADDRESS,
         "server.port": port,
@@ -236,7 +231,7 @@ def _configuration(port: int) -> dict[str, Any]:
         "client.showErrorDetails": "none",
         "client.showSidebarNavigation": False,
         "logger.hideWelcomeMessage": True,
-        # no base: light or dark, as the visitor's system has it
+        # no base theme: light or dark follows the visitor's system
         "theme.light.primaryColor": "#0072B2",
         "theme.dark.primaryColor": "#1A78B8",
         "theme.light.linkColor": "#00629A",
@@ -245,7 +240,7 @@ def _configuration(port: int) -> dict[str, Any]:
 
 
 def _announce(port: int, address: str, browser: bool, ready: Callable[[str], None] | None) -> None:
-    """Wait until the explorer answers, then say so and open the page."""
+    """Wait until the explorer answers, then call `ready` and open the page."""
     until = time.monotonic() + _SECONDS_TO_START
     while time.monotonic() < until:
         try:

@@ -11,14 +11,11 @@ from typing import Any
 
 import streamlit as st
 
-from densray._version import __version__
-from densray.alignment import locate_spellings
-from densray.axes._evidence import near_misses
-from densray.axes._options import find_seeds
-from densray.axes._views import axis_ends
-from densray.datasets import data_folder, is_at_hand, list_datasets, load_lexicon
-from densray.datasets._registry import find_dataset
+from densray import __version__
+from densray.axes import axis_ends, find_rows, near_misses
+from densray.datasets import data_folder, find_dataset, is_at_hand, list_datasets, load_lexicon
 from densray.errors import DensRayError, LexiconError, name_some
+from densray.explorer.documentation import ADDRESS, find_pages
 from densray.explorer.server import LARGEST_UPLOAD
 from densray.explorer.settings import DEFAULTS, EXAMPLES, AxisChoice
 from densray.explorer.widgets import (
@@ -32,12 +29,12 @@ from densray.explorer.widgets import (
     show_step,
     write_setting,
 )
-from densray.explorer.words import lexicon_of_lists, lexicon_of_upload, missing_word, name_of_lists
-from densray.explorer.workbench import Axis, Step, Workbench, benches
+from densray.explorer.words import columns_of_upload, lexicon_of_lists, lexicon_of_upload, missing_word, name_of_lists
+from densray.explorer.workbench import ShownAxis, Step, Workbench, benches
 from densray.lexicon import Lexicon
 from densray.report import show_count
 from densray.rotations import METHODS
-from densray.space import WordSpace
+from densray.spelling import locate_spellings
 
 #: Pinned axes; with more, an address would be too long to share.
 MAX_PINNED = 12
@@ -50,7 +47,7 @@ def pinned_axes() -> dict[str, AxisChoice]:
 
 
 def pin_axis(choice: AxisChoice) -> None:
-    """Pin an axis; it replaces one of the same name, and of too many the oldest."""
+    """Pin an axis; it replaces one of the same name, and the oldest if there are too many."""
     others = [pinned for pinned in pinned_axes().values() if pinned.name != choice.name]
     _write([*others, choice][-MAX_PINNED:])
 
@@ -77,26 +74,26 @@ def _write(choices: list[AxisChoice]) -> None:
     write_setting("axes", "\n".join(choice.to_text() for choice in choices))
 
 
-_FEW_MISSING = 3  # words that are told one by one
-_LOOKED_UP = 200  # missing words for which another spelling is sought
+_FEW_MISSING = 3  # missing words that are reported one by one
+_LOOKED_UP = 200  # missing words for which similar words are looked up
 _SOURCES = {"lists": "Two lists", "lexicon": "Lexicon", "upload": "File"}
 
 _GLOSSARY = """
 - **Axis**: a direction of the space, found from the words you give (the *seeds*). The coordinate of a word on it is its
   *score*.
 - **± and bars**: what other seeds of the same kind would change: one standard error after ±, two in bars.
-- **Pairs ordered rightly** (held-out AUC): of a high and a low seed that the axis has not seen, how often the high one
-  scores higher; 50% is guessing.
+- **Pairs ranked correctly** (held-out AUC): of a high and a low seed that the axis has not seen, how often the high
+  one scores higher; 50% is guessing.
 - **Held-out τ**: the same as a rank correlation (Kendall's τ-b) of scores and labels; 0 is chance, 1 perfect order.
-- **Kept with other seeds** (reliability): the share of the differences between words that another list of the same
-  length would give again.
-- **Chance** (permutation p): how often shuffled labels do as well; above 0.05 the axis may be chance.
+- **Reliability**: the share of the differences between words that another list of the same
+  length would give again, and its 95% interval.
+- **p-value** (permutation test): how often shuffled labels do as well; above 0.05 the axis may be chance.
 - **Seed angle**: how far the axis lies at most from the average one of as many such seeds, in 95 of 100 cases.
 """
 
 
 def show_space() -> None:
-    """Show which space the page is about; where there are several, the choice among them."""
+    """Show the space of the page; if there are several, offer a choice."""
     with st.sidebar:
         st.markdown(f"**densray** · {plain(chosen_bench().name)}")
         if len(benches()) > 1:
@@ -106,34 +103,35 @@ def show_space() -> None:
 
 
 def show_navigation(pages: Sequence[Any], chosen: Any, icons: Sequence[str]) -> None:
-    """Show the way to every page; the view goes along in the address."""
+    """Show links to all pages; they keep the view in the address."""
     with st.sidebar:
         for page, icon in zip(pages, icons, strict=True):
             label = f"**{page.title}**" if page == chosen else page.title
             st.page_link(page, label=label, icon=icon, query_params=settings().to_query(), width="stretch")
 
 
-def show_help() -> None:
-    """Show what the numbers mean, where more is written, and the version."""
+def show_help(glossary: str = _GLOSSARY) -> None:
+    """Show the meaning of the numbers, links to the documentation, and the version."""
     with st.sidebar:
         st.divider()
         with st.popover("What the numbers mean", icon=":material/help:"):
-            st.markdown(_GLOSSARY)
+            st.markdown(glossary)
         links = documentation_links()
         named = " · ".join(f"[{name}]({address})" for name, address in links.items())
-        where = named or "more in the folder docs of the source, and by `densray --help` at a terminal"
+        where = named or "`make docs` in a checkout builds the documentation, which is then linked here"
         st.caption(f"densray {__version__} · {where}")
 
 
 @cache
 def documentation_links() -> dict[str, str]:
-    """Return the addresses of the documentation and of the source that the installed package names."""
+    """Return the built documentation on this machine, if it is there, and links of the package metadata."""
     try:
         named = metadata("densray").get_all("Project-URL") or []
     except PackageNotFoundError:
-        return {}
+        named = []
     found = dict(line.split(", ", 1) for line in named if ", " in line)
-    return {name: address for name, address in found.items() if name in ("Documentation", "Source", "Repository")}
+    links = {name: address for name, address in found.items() if name in ("Documentation", "Source", "Repository")}
+    return links if find_pages() is None else {**links, "Documentation": f"{ADDRESS}/index.html"}
 
 
 def use_example(name: str) -> None:
@@ -146,18 +144,18 @@ def use_example(name: str) -> None:
 
 
 def add_seed(word: str, end: str) -> None:
-    """Put a word at the end of a list of the current axis, "high" or "low"; for callbacks."""
+    """Append a word to the "high" or "low" list of the current axis; for callbacks."""
     text = settings()[end].rstrip()
     joint = "\n" if "\n" in text else ", " if re.search(r"[,;\t]", text) or " " in word else " "
     if joint == ", " and not re.search(r"[,;\t]", text):
-        text = ", ".join(text.split())  # a word with a blank needs commas between all
+        text = ", ".join(text.split())  # once a word contains a space, all words need commas between them
     write_setting(end, f"{text}{joint}{word}" if text else word)
     if word in removed_seeds(settings()):
         write_setting("without", "\n".join(each for each in removed_seeds(settings()) if each != word))
 
 
 def choose_axis(*, with_method: bool = True) -> AxisChoice:
-    """Show the widgets of the current axis, and return what they say; a page of all methods shows no choice of one."""
+    """Show the widgets of the current axis and return the choice; pages that compare all methods offer none."""
     with st.sidebar:
         st.divider()
         given = settings()
@@ -192,14 +190,14 @@ def choose_axis(*, with_method: bool = True) -> AxisChoice:
     return wanted
 
 
-_LIST_HELP = "Words with blanks, commas or line breaks between. Upper and lower case count as the same."
+_LIST_HELP = "Words separated by spaces, commas or line breaks. Upper and lower case count as the same."
 
 
 def _offer_to_pin(wanted: AxisChoice) -> None:
     """Show the button that pins the current axis, and the pinned axes, each with a button to remove it."""
     st.button(
         "Pin this axis", icon=":material/push_pin:", on_click=pin_axis, args=(wanted,),
-        disabled=wanted.source == "upload", help="For the map, beside other axes. A file cannot be pinned.",
+        disabled=wanted.source == "upload", help="For the map, together with other axes. A file cannot be pinned.",
     )  # fmt: skip
     pinned = pinned_axes()
     if pinned:
@@ -212,7 +210,7 @@ def _offer_to_pin(wanted: AxisChoice) -> None:
 
 
 def _name(source: str) -> str:
-    """Return what an axis without a name is called."""
+    """Return the default name of an axis."""
     if source == "lexicon":
         return settings()["lexicon"]
     if source == "upload":
@@ -221,7 +219,7 @@ def _name(source: str) -> str:
 
 
 def lexicon_names() -> list[str]:
-    """Return the lexicons on this machine; a page can name no other, so that no file is read through it."""
+    """Return the lexicons on this machine; pages accept no other names, so that they cannot read other files."""
     return list(_lexicon_names(str(data_folder())))
 
 
@@ -240,22 +238,20 @@ def _load(name: str) -> Lexicon:
 
 
 def _describe_lexicon(name: str) -> None:
-    """Show how many words a lexicon has, and which end is high, in words of the space."""
+    """Show the size of a lexicon and example words of its high end."""
     if name not in lexicon_names():
         return
     lexicon, space = _load(name), chosen_bench().space
     kind = "two classes" if lexicon.is_binary else "scores"
     said = f"{find_dataset(name).title}. {show_count(len(lexicon))} words, {kind}."
     with suppress(DensRayError):
-        low, high = chosen_bench().recall(
-            ("ends", name), lambda: axis_ends(find_seeds(space, lexicon.spelled_as(space)), n_words=3)
-        )
+        low, high = chosen_bench().recall(("ends", name), lambda: axis_ends(find_rows(space, lexicon), n_words=3))
         said += f" High end: {', '.join(high)}; low end: {', '.join(low)}."
     st.caption(plain(said))
 
 
-def lexicon_of(wanted: AxisChoice, space: WordSpace) -> Lexicon:
-    """Return the labelled words of an axis, in the upper and lower case of a space."""
+def lexicon_of(wanted: AxisChoice) -> Lexicon:
+    """Return the labelled words of an axis."""
     if wanted.source == "lists":
         found = lexicon_of_lists(wanted.high, wanted.low, name=wanted.name)
     elif wanted.source == "lexicon":
@@ -265,29 +261,28 @@ def lexicon_of(wanted: AxisChoice, space: WordSpace) -> Lexicon:
     elif "upload" in st.session_state:
         found = st.session_state["upload"]
     elif "upload problem" in st.session_state:
-        raise LexiconError(st.session_state["upload problem"])
+        raise LexiconError(*st.session_state["upload problem"])
     else:
         raise Hint("Upload a file of words and labels in the sidebar: a word and its label (1/-1 or a score) per line.")
     removed = removed_seeds(wanted)
-    found = found.without(removed) if removed else found
-    return found.spelled_as(space)
+    return found.without(removed, any_case=True) if removed else found
 
 
 def removed_seeds(wanted: Mapping[str, str] | AxisChoice) -> list[str]:
-    """Return the seeds taken out, one per line: a seed may hold commas and blanks."""
+    """Return the excluded seeds, one per line: a seed may contain commas and spaces."""
     text = wanted.without if isinstance(wanted, AxisChoice) else wanted["without"]
     return list(dict.fromkeys(word for word in text.splitlines() if word.strip()))
 
 
-def current_axis(bench: Workbench) -> tuple[AxisChoice, Axis]:
-    """Return the axis the sidebar describes: as it was asked for, and as it was found."""
+def current_axis(bench: Workbench) -> tuple[AxisChoice, ShownAxis]:
+    """Return the choice made in the sidebar, and the axis found for it."""
     wanted = choose_axis()
-    lexicon = lexicon_of(wanted, bench.space)
+    lexicon = lexicon_of(wanted)
     check_language(bench, lexicon)
     try:
         return wanted, find_axis(bench, lexicon, wanted.method)
     except DensRayError as error:
-        rows, _ = locate_spellings(lexicon.words, bench.space)
+        rows, _ = locate_spellings(lexicon.words, bench.space, any_case=None)
         missing = [word for word, row in zip(lexicon.words, rows.tolist(), strict=True) if row < 0]
         show_missing(bench, missing, len(lexicon) - len(missing))
         for end, sign in (("high", 1.0), ("low", -1.0)) if wanted.source == "lists" else ():
@@ -300,9 +295,12 @@ def current_axis(bench: Workbench) -> tuple[AxisChoice, Axis]:
 
 
 def check_language(bench: Workbench, lexicon: Lexicon) -> None:
-    """Ask for words where the space lacks those the explorer starts with, as one of another language does."""
+    """Ask for words if the space lacks the default ones, as spaces of other languages do."""
     untouched = settings()["source"] == "lists" and all(settings()[end] == DEFAULTS[end] for end in ("high", "low"))
-    if not untouched or (locate_spellings(lexicon.words, bench.space)[0] >= 0).sum() * 2 >= len(lexicon):
+    if not untouched:
+        return
+    rows, _ = locate_spellings(lexicon.words, bench.space, any_case=None)
+    if (rows >= 0).sum() * 2 >= len(lexicon):
         return
     frequent = ", ".join(bench.space.words[:8])
     raise Hint(
@@ -311,8 +309,8 @@ def check_language(bench: Workbench, lexicon: Lexicon) -> None:
     )
 
 
-def find_axis(bench: Workbench, lexicon: Lexicon, method: str) -> Axis:
-    """Return the axis of some labelled words; where it takes longer than a moment, it can be cancelled."""
+def find_axis(bench: Workbench, lexicon: Lexicon, method: str) -> ShownAxis:
+    """Return the axis of labelled words; a long fit can be cancelled."""
     found = show_step(bench.axis(lexicon, method), f"Finding the axis of {len(lexicon):,} words")
     if found is None:
         raise NotYet
@@ -320,7 +318,7 @@ def find_axis(bench: Workbench, lexicon: Lexicon, method: str) -> Axis:
 
 
 def show_missing(bench: Workbench, missing: Sequence[str], n_found: int, *, what: str = "seeds") -> None:
-    """Show the words the space lacks, and what it has instead."""
+    """Show missing words and similar words of the space."""
     if not missing:
         return
     looked_up = tuple(missing[:_LOOKED_UP])
@@ -331,7 +329,7 @@ def show_missing(bench: Workbench, missing: Sequence[str], n_found: int, *, what
 
 
 def tell_missing(bench: Workbench, missing: Sequence[str], n_found: int, *, what: str) -> None:
-    """Tell the words typed that the space lacks: a few one by one, with what it has instead, many in a table."""
+    """Report typed words that the space lacks: a few one by one with suggestions, many in a table."""
     if len(missing) > _FEW_MISSING:
         show_missing(bench, missing, n_found, what=what)
         return
@@ -342,12 +340,17 @@ def tell_missing(bench: Workbench, missing: Sequence[str], n_found: int, *, what
 def _choose_upload() -> None:
     """Show the uploader; keep the lexicon of the file for this visitor."""
     file = st.file_uploader(
-        "Words and labels", type=["tsv", "csv", "txt", "json"], max_upload_size=LARGEST_UPLOAD, key="uploader",
+        "Words and labels", type=["tsv", "csv", "txt", "json", "xlsx"], max_upload_size=LARGEST_UPLOAD, key="uploader",
         help="A word and its label (1/-1 or a score) on each line. A link to this view cannot carry the file.",
     )  # fmt: skip
     with st.expander("How the file is read"):
-        st.text_input("Column of words", placeholder="by its name or place", **bound("word_column"))
-        st.text_input("Column of labels", placeholder="by its name or place", **bound("label_column"))
+        columns = [] if file is None else columns_of_upload(file.name, file.getvalue(), encoding=settings()["encoding"])
+        for label, name in (("Column of words", "word_column"), ("Column of labels", "label_column")):
+            if len(set(columns)) == len(columns) > 1:
+                choice(label, name, ["", *columns], format_func=lambda column: column or "found by its name")
+            else:
+                st.text_input(label, placeholder="by its name or place", **bound(name))
+        st.text_input("Names of the labels", placeholder="the low and the high one: poor, rich", **bound("label_names"))
         choice("Encoding", "encoding", ["utf-8", "latin-1", "cp1252", "utf-16"], help="Of files that are not UTF-8.")
     if file is not None and st.session_state.get("upload id") != _upload_id(file):
         _read_upload(file)
@@ -356,11 +359,11 @@ def _choose_upload() -> None:
 
 
 def _read_upload(file: Any) -> None:
-    """Read an uploaded file, once; what is wrong with it is told wherever it is needed."""
+    """Read an uploaded file once; its error is shown wherever the lexicon is needed."""
     for key in ("upload", "upload problem"):
         st.session_state.pop(key, None)
     try:
-        given = {name: settings()[name] for name in ("word_column", "label_column", "encoding")}
+        given = {name: settings()[name] for name in _READING}
         reading = Step(
             chosen_bench(),
             ("upload", _upload_id(file)),
@@ -368,26 +371,29 @@ def _read_upload(file: Any) -> None:
         )
         found = show_step(reading, f"Reading {plain(file.name)}")
     except DensRayError as error:
-        st.session_state["upload problem"] = str(error)
+        st.session_state["upload problem"] = error.args
     else:
         if found is None:
-            return  # cancelled: it is read when asked for again
+            return  # cancelled: it is read on the next request
         st.session_state["upload"] = found
     st.session_state["upload id"] = _upload_id(file)
 
 
+_READING = ("word_column", "label_column", "label_names", "encoding")  # settings that say how an upload is read
+
+
 def _upload_id(file: Any) -> str:
-    """Return what decides what a file is read as."""
-    return "|".join([file.file_id, *(settings()[name] for name in ("word_column", "label_column", "encoding"))])
+    """Cache key for an upload."""
+    return "|".join([file.file_id, *(settings()[name] for name in _READING)])
 
 
 def without_seed(word: str) -> None:
-    """Take a seed out of the current axis."""
+    """Exclude a seed from the current axis."""
     write_setting("without", "\n".join([*removed_seeds(settings()), word]))
 
 
 def _show_removed() -> None:
-    """Show the seeds taken out, each with the way back."""
+    """Show the excluded seeds, each with a button to restore it."""
     removed = removed_seeds(settings())
     if not removed:
         return

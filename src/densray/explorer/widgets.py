@@ -1,11 +1,12 @@
-"""What the pages share: settings behind widgets, long steps that can be cancelled, text shown as text.
+"""Widgets shared by the pages: settings behind widgets, long steps that can be cancelled, text without markup.
 
-Streamlit keeps the key and the arguments of every button that a visitor has ever been shown. So keys name a place and
-not a word, and arguments hold no results: else the memory of the server would grow with every view.
+Streamlit never frees the key and the arguments of a button. So keys name a place and not a word, and arguments hold no
+results; otherwise the memory of the server would grow with every view.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,22 +16,20 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from densray.errors import ARGUMENT, DensRayError
+from densray.errors import Argument, DensRayError
 from densray.explorer.settings import Settings
 from densray.explorer.workbench import Abandoned, Job, Jobs, Step, Workbench, current
-from densray.figures._style import for_page
-from densray.report import Column, typeset
-from densray.report._table import MISSING
+from densray.figures import for_page
+from densray.report import MISSING, Citation, Column, typeset
 
-Found = TypeVar("Found")
+Value = TypeVar("Value")
 
 _SECONDS_BEFORE_BAR, _SECONDS_BETWEEN_LOOKS = 0.4, 0.1
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~:$&])")
 #: Where Markdown would make a link, whatever is escaped; a word joiner there is not seen, and keeps it text.
 _LINKS = re.compile(r"(?<=http)(?=s?://)|(?<=www)(?=\.)|(?<=[\w.+-])(?=@[\w-]+\.)", re.IGNORECASE)
 _JOINER = "\u2060"
-_PLAIN_START = re.compile(r"[a-z]+[ ,]")  # a message that begins with a word, not with the name of a file
-_SENTENCE = re.compile(r"(?<=[.?!]) (?=[A-Z“])")
+_BAR = "rgba(0, 114, 178, 0.25)"  # blue, behind letters of either theme
 
 
 def plain(text: str) -> str:
@@ -43,7 +42,7 @@ def plain(text: str) -> str:
 
 
 def settings() -> Settings:
-    """Return the settings of this visitor; at first those of the address."""
+    """Return the settings of this visitor (initially those of the address)."""
     if "settings" not in st.session_state:
         st.session_state["settings"] = Settings.from_query(st.query_params.to_dict())
     found: Settings = st.session_state["settings"]
@@ -56,12 +55,12 @@ def chosen_bench() -> Workbench:
 
 
 def follow_address() -> None:
-    """Take the view from the address where the visitor went back or forth in it; a click counts more."""
+    """Follow the address after the visitor went back or forth; a click takes precedence."""
     state, asked = st.session_state, st.query_params.to_dict()
     if not state.get("clicked") and state.get("address", asked) != asked:
         state["settings"] = Settings.from_query(asked)
         for key in [key for key in state if str(key).startswith("setting ")]:
-            del state[key]  # widgets take their values again
+            del state[key]  # widgets read their values again
 
 
 def write_address() -> None:
@@ -72,9 +71,9 @@ def write_address() -> None:
 
 
 def bound(name: str) -> dict[str, Any]:
-    """Return the arguments that tie a widget to a setting."""
+    """Return the arguments that bind a widget to a setting."""
     key = f"setting {name}"
-    if key not in st.session_state:  # a widget that was not on the last page has forgotten its value
+    if key not in st.session_state:  # Streamlit drops the values of widgets that were not on the last page
         st.session_state[key] = settings()[name]
     return {"key": key, "on_change": _keep, "args": (name,)}
 
@@ -85,13 +84,13 @@ def _keep(name: str) -> None:
 
 
 def write_setting(name: str, value: str) -> None:
-    """Set a setting and the widget tied to it; for callbacks, which run before the page."""
+    """Set a setting and its widget; for callbacks, which run before the page."""
     settings()[name] = value
     st.session_state[f"setting {name}"], st.session_state["clicked"] = value, True
 
 
 def choice(label: str, name: str, options: Sequence[str], **more: Any) -> str:
-    """Return what is chosen from a list that is tied to a setting; what the list does not have falls back."""
+    """Return the choice from a list bound to a setting; an unknown value falls back to the first."""
     if settings()[name] not in options:
         write_setting(name, options[0])
     found: str = st.selectbox(label, options, **bound(name), **more)
@@ -99,7 +98,7 @@ def choice(label: str, name: str, options: Sequence[str], **more: Any) -> str:
 
 
 def choose_several(label: str, name: str, options: Sequence[str], *, default: Sequence[str], **more: Any) -> list[str]:
-    """Return what is chosen of a list that is tied to a setting, which names them with commas between."""
+    """Return the choices from a list bound to a setting, which holds them comma-separated."""
     key = f"setting {name}"
     if key not in st.session_state:
         named = [each for each in settings()[name].split(",") if each in options]
@@ -114,7 +113,7 @@ def _keep_several(name: str) -> None:
 
 
 def write_several(name: str, values: Sequence[str]) -> None:
-    """Set a setting of several values and the widget tied to it; for callbacks."""
+    """Set a setting of several values and its widget; for callbacks."""
     st.session_state[f"setting {name}"] = list(values)
     _keep_several(name)
 
@@ -125,78 +124,85 @@ class Hint(DensRayError):  # noqa: N818 - not an error
 
 @contextmanager
 def complain() -> Iterator[None]:
-    """Show bad input on the page, as one line, where it was met."""
+    """Show errors of bad input as one line on the page."""
     try:
         yield
     except Hint as hint:
         st.info(plain(str(hint)), icon=":material/edit:")
     except DensRayError as error:
-        st.error(plain(typeset(in_controls(str(error)))), icon=":material/error:")
+        st.error(plain(typeset(in_controls(error))), icon=":material/error:")
 
 
-#: What the page calls the arguments that messages of the library advise.
+#: What the page calls arguments of the library.
 _CONTROLS = {
     "word_column": "Column of words",
     "label_column": "Column of labels",
+    "label_names": "Names of the labels",
     "encoding": "Encoding",
     "n_axes": "Axes",
     "other_lexicon": "Words at the high end there",
     "pairs": "Words to compare",
     "solver": "Solver",
     "method": "Method",
+    "phrases": "Items of several words",
+    "item_column": "Column of items",
+    "rating_column": "Columns of ratings",
 }
 
 
-def in_controls(message: str) -> str:
-    """Return a message of the library with the controls of the page in place of the arguments of Python it names.
+def in_controls(error: DensRayError) -> str:
+    """Return the message of an error with its arguments written as controls of the page.
 
-    Sentences that advise an argument for which the pages have no control are left out.
+    Advice about arguments without a control is left out.
 
-    >>> in_controls("3 of 40 words are in the space. Use any_case=True.")
+    >>> from densray.errors import Advice, LexiconError
+    >>> in_controls(LexiconError("3 of 40 words are in the space.", Advice(" Use ", Argument("any_case", True), ".")))
     '3 of 40 words are in the space.'
-    >>> in_controls("mine.csv is not UTF-8. Use encoding='latin-1'.")
+    >>> in_controls(LexiconError("mine.csv is not UTF-8.", Advice(" Use ", Argument("encoding", "latin-1"), ".")))
     'mine.csv is not UTF-8. Use “Encoding”: latin-1.'
     """
-
-    def said(match: re.Match[str]) -> str:
-        name, value = match["name"] or match["alone"], (match["value"] or "").strip("'\"")
-        if name not in _CONTROLS:
-            return match[0]
-        return f"“{_CONTROLS[name]}”" + (f": {value}" if value and value != "…" else "")
-
-    sentences = _SENTENCE.split(message)
-    kept = [
-        each
-        for each in sentences
-        if all((match["name"] or match["alone"]) in _CONTROLS for match in ARGUMENT.finditer(each))
-    ]
-    found = " ".join(ARGUMENT.sub(said, each) for each in kept or sentences)
-    return found[:1].upper() + found[1:] if _PLAIN_START.match(found) else found
+    text = error.written(_control, offers=lambda argument: argument.name in _CONTROLS)
+    first = text.replace(",", " ").partition(" ")[0]  # a word, or the name of a file
+    return text[:1].upper() + text[1:] if first.isascii() and first.isalpha() and first.islower() else text
 
 
-def chart(figure: Any, place: Any = st, **more: Any) -> Any:
+def _control(argument: Argument) -> str:
+    """Return the control that sets an argument, with its value; the argument where there is no control."""
+    if argument.name not in _CONTROLS:
+        return str(argument)
+    value = f": {argument.value}" if argument.has_value else ""
+    return f"“{_CONTROLS[argument.name]}”{value}"
+
+
+def chart(figure: Any, container: Any = st, **more: Any) -> Any:
     """Show a chart as wide as its column, in the colours of the page, with its name and its rows for a table.
 
     All charts of the explorer go through here. `more` goes to Streamlit: `key`, `on_select`, `selection_mode`.
     """
     spec = for_page(figure)
     name = spec.pop("description", None)  # given twice, Streamlit would complain
-    return place.vega_lite_chart(spec=spec, theme=None, width="stretch", alt=name, **more)
+    return container.vega_lite_chart(spec=spec, theme=None, width="stretch", alt=name, **more)
 
 
 def charts(figures: Mapping[str, Any], *, columns: int, titles: bool = True) -> None:
-    """Show charts beside each other, so many in a row of a wide window, fewer where they would be too narrow."""
+    """Show charts side by side, `columns` in a row; fewer if they would be too narrow."""
     names = list(figures)
     for start in range(0, len(names), columns):
-        for place, name in zip(st.columns(columns, gap="medium"), names[start : start + columns], strict=False):
-            with place:
+        for container, name in zip(st.columns(columns, gap="medium"), names[start : start + columns], strict=False):
+            with container:
                 if titles:
                     st.markdown(f"**{plain(name)}**")
                 chart(figures[name])
 
 
+def charts_and_lists(name: str) -> tuple[Any, Any]:
+    """Return two containers: charts above the lists, and below them on a phone. `name` is unique on the page."""
+    with st.container():
+        return st.container(key=f"charts {name}"), st.container()
+
+
 def heading(text: str, **more: Any) -> None:
-    """Show the heading of a part of a page: one level below its title, so that none is left out between them."""
+    """Show the heading of a part of a page, one level below its title."""
     st.header(plain(text), **more)
 
 
@@ -206,10 +212,10 @@ def table(
     *,
     help: Mapping[str, str] | None = None,
     widths: Mapping[str, Any] | None = None,
-    place: Any = st,
+    container: Any = st,
     **more: Any,
 ) -> Any:
-    """Show rows as a table: columns sort by their numbers and show them as everything else does.
+    """Show records as a table whose columns sort as numbers.
 
     Parameters
     ----------
@@ -235,23 +241,61 @@ def table(
     }
     styled = frame.style.format(numbers, na_rep=MISSING)
     look = {"hide_index": True, "column_config": config, "placeholder": MISSING}
-    return place.dataframe(styled, **look, **more)
+    return container.dataframe(styled, **look, **more)
+
+
+def small_table(
+    rows: Sequence[Mapping[str, Any]], columns: Sequence[Column | str], *, bars: Sequence[str] = ()
+) -> None:
+    """Show a few records as a table that fits the width of the page: text wraps, and nothing scrolls sideways.
+
+    Columns are those of :func:`table`. Cells of the columns `bars` (their keys) have a bar behind the number, which
+    begins at the lowest number of the column; all bars have one scale.
+    """
+    import pandas
+
+    shown = [Column(each) if isinstance(each, str) else each for each in columns]
+    frame = pandas.DataFrame(
+        [[row.get(each.key) for each in shown] for row in rows], columns=[plain(each.heading) for each in shown]
+    )
+    formats = {plain(each.heading): (lambda value, each=each: plain(each.show(value))) for each in shown}
+    numbers = [name for name in frame.columns if frame[name].dtype.kind in "iuf"]
+    styled = frame.style.format(formats, na_rep=MISSING).set_properties(subset=numbers, **{"text-align": "right"})
+    barred = [plain(each.heading) for each in shown if each.key in bars]
+    if barred:
+        finite = frame[barred].astype(float).replace([float("inf"), float("-inf")], float("nan"))
+        lowest = finite.min()
+        span = (finite.max() - lowest).max() or 1.0
+        styled = styled.apply(lambda _: ((finite - lowest) / span).map(_bar), axis=None, subset=barred)
+    st.table(styled, border="horizontal", hide_index=True)
+
+
+def _bar(share: float) -> str:
+    """Return the style of a cell with a bar of this share of the longest; none for a missing number."""
+    return "" if math.isnan(share) else f"background: linear-gradient(90deg, {_BAR} {4 * share:.2f}rem, transparent 0)"
 
 
 def download(label: str, file_name: str, content: Callable[[], bytes], *, help: str | None = None) -> None:
-    """Offer a file that is made when it is asked for."""
+    """Offer a file that is created on demand."""
     look = {"help": help, "icon": ":material/download:"}
     st.download_button(label, content, file_name, on_click="ignore", key=f"download {label}", **look)
 
 
 def show_code(lines: str) -> None:
-    """Show the Python that gives what the page shows, with a button to copy it."""
+    """Show the Python code of the page, with a button to copy it."""
     with st.expander("Copy as Python"):
         st.code(lines, language="python")
 
 
+def show_citation(citation: Citation) -> None:
+    """Show a sentence for a methods section and its references, each with a button to copy it."""
+    with st.expander("Cite this axis"):
+        st.code(citation.sentence, language=None, wrap_lines=True)
+        st.code(citation.bibtex, language="latex")
+
+
 def written(write: Callable[[Path], object], name: str) -> bytes:
-    """Return what is written to a file of that name."""
+    """Return the bytes that `write` writes to a file of that name."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / name
         write(path)
@@ -259,10 +303,10 @@ def written(write: Callable[[Path], object], name: str) -> bytes:
 
 
 class NotYet(BaseException):
-    """What the rest of a page needs is not there, cancelled or waiting for a click; no error, so that none is shown."""
+    """The rest of a page cannot be shown yet: a step was cancelled or waits for a click."""
 
 
-def show_step(step: Step[Found], label: str, *, start: str | None = None) -> Found | None:
+def show_step(step: Step[Value], label: str, *, start: str | None = None) -> Value | None:
     """Return what takes a while to find, with a bar and a way out; None while it is not there.
 
     The step runs in a thread of its own and must show nothing: only the page can. A click elsewhere runs the page
@@ -274,7 +318,7 @@ def show_step(step: Step[Found], label: str, *, start: str | None = None) -> Fou
     step : Step
         Nothing is shown of one that was found before.
     label : str
-        Shown beside the bar.
+        Shown next to the bar.
     start : str, optional
         The button that starts it; absent, it starts by itself.
     """
@@ -289,9 +333,9 @@ def show_step(step: Step[Found], label: str, *, start: str | None = None) -> Fou
         job = step.bench.jobs.start(step.name, step.run)
         _watch(job, step, label)
         try:
-            found: Found = job.result()
+            found: Value = job.result()
         except Abandoned:
-            continue  # it ended just when this page began to look
+            continue  # the step ended while this page attached to it
         return found
 
 
@@ -299,15 +343,15 @@ def _watch(job: Job, step: Step[Any], label: str) -> None:
     """Wait for a step; show how far it is, and the way out, if it takes longer than a moment."""
     if job.watch(_SECONDS_BEFORE_BAR):
         return
-    place = st.empty()
-    with place.container(horizontal=True, vertical_alignment="center"):
+    container = st.empty()
+    with container.container(horizontal=True, vertical_alignment="center"):
         bar = st.progress(0.0, text=label)
         st.button("Cancel", key=f"cancel {step.name}", on_click=_cancel, args=(step.bench.jobs, step.name))
     while not job.watch(_SECONDS_BETWEEN_LOOKS):
         done, total = job.progress
         said = f"{label}: {named}" if (named := step.says(done, total)) else label
         bar.progress(min(done / total, 1.0) if total else 0.0, text=said)  # also lets a click through
-    place.empty()
+    container.empty()
 
 
 def _cancel(jobs: Jobs, name: str) -> None:

@@ -1,44 +1,42 @@
-"""Words from the page: pasted lists and uploaded files, within bounds."""
+"""Words from the page: pasted lists and uploaded files, with limits on their size."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from densray._files import PARQUET_MAGIC, foreign_kind
-from densray._text_files import delimiter_of
 from densray.analogies import AnalogySet
-from densray.axes._evidence import near_misses
+from densray.axes import near_misses
 from densray.errors import DensRayError, LexiconError
-from densray.lexicon import Lexicon
+from densray.formats import FORMATS, foreign_kind
+from densray.lexicon import Lexicon, column_names, split_words
+from densray.ratings import RatingColumns, Ratings
 from densray.report import show_count
 from densray.space import WordSpace
 
 #: Words of a pasted list, and letters of a word: more is a slip of the clipboard.
 MOST_WORDS, LONGEST_WORD = 20_000, 200
-#: Example pairs of one relation; every solver answers at once with so many.
+#: Most example pairs of one relation; every solver answers quickly with this many.
 MOST_PAIRS = 500
 _LONGEST_NAME = 80  # letters
-_FEW_WORDS = 50_000  # a space of fewer has hardly any names
-_MOST_BYTES = 200  # of a name: file systems take 255, and endings come to it
+_FEW_WORDS = 50_000  # spaces with fewer words contain hardly any names
+_MOST_BYTES = 200  # bytes of a name: file systems allow 255, including extensions
 _JOINTS = re.compile(r"[\t,;:\s]")
-_ENDINGS = (".tsv", ".csv", ".txt", ".json")
+_ENDINGS = (".tsv", ".csv", ".txt", ".json", ".xlsx")
 
 
 def words_of_text(text: str) -> list[str]:
     """Return the words of a pasted list, each once.
-
-    They stand on lines or between commas; where there are neither, between blanks.
 
     >>> words_of_text("good, New York, good")
     ['good', 'New York']
     >>> words_of_text("good great")
     ['good', 'great']
     """
-    parts = re.split(r"[\n,;\t]", text) if re.search(r"[\n,;\t]", text.strip()) else text.split()
-    words = list(dict.fromkeys(word for part in parts if (word := part.strip())))
+    words = list(dict.fromkeys(split_words(text)))
     if len(words) > MOST_WORDS:
         raise LexiconError(
             f"the list has {len(words):,} words; {MOST_WORDS:,} can be pasted. Upload a lexicon file instead."
@@ -49,7 +47,7 @@ def words_of_text(text: str) -> list[str]:
 
 
 def file_stem(name: str, *, otherwise: str) -> str:
-    """Return a name as a file can have it.
+    """Return a name as a valid file name.
 
     >>> file_stem("good – bad", otherwise="axis"), file_stem("…", otherwise="axis")
     ('good-bad', 'axis')
@@ -63,7 +61,7 @@ def _within_bytes(name: str) -> str:
 
 
 def name_of_lists(high: str, low: str) -> str:
-    """Return what an axis of two pasted lists is called that was given no name."""
+    """Return the default name of an axis of two pasted lists."""
     try:
         ends = words_of_text(high), words_of_text(low)
     except DensRayError:
@@ -81,41 +79,114 @@ def lexicon_of_lists(high: str, low: str, *, name: str = "two lists") -> Lexicon
 
 
 def lexicon_of_upload(
-    file_name: str, content: bytes, *, word_column: str = "", label_column: str = "", encoding: str = "utf-8"
+    file_name: str,
+    content: bytes,
+    *,
+    word_column: str = "",
+    label_column: str = "",
+    label_names: str = "",
+    encoding: str = "utf-8",
 ) -> Lexicon:
-    """Return an uploaded file of words and labels; what is wrong with it is told under its own name.
+    """Return the lexicon of an uploaded file; errors name the file as it was uploaded.
 
-    A file that is no table of words and labels is told by what it seems to be.
+    `label_names` are the names of the low and the high label, separated by a comma. If the file is not a table of words
+    and labels, the error names the detected type.
     """
-    name = re.sub(r"[^\w.-]", "_", re.split(r"[/\\]", file_name)[-1])[-_LONGEST_NAME:].lstrip(".")
-    stem, ending = (Path(name).stem, Path(name).suffix) if Path(name).suffix.lower() in _ENDINGS else (name, ".txt")
-    with TemporaryDirectory() as folder:
-        place = Path(folder) / f"{_within_bytes(stem) or 'upload'}{ending}"
-        place.write_bytes(content)
+    ends = split_words(label_names)
+    if ends and len(ends) != 2:
+        raise LexiconError(f"“Names of the labels” has {len(ends)} names. Give the low and the high one: poor, rich.")
+    with _on_disk(file_name, content) as path:
         word_at, label_at = word_column.strip() or None, label_column.strip() or None
         kind = kind_of_file(content)
         try:
             if kind == _VECTORS and word_at is None and label_at is None:  # its last numbers could be read as labels
                 raise LexiconError(kind)
-            return Lexicon.read(place, word_column=word_at, label_column=label_at, encoding=encoding)
+            return Lexicon.read(
+                path,
+                word_column=word_at,
+                label_column=label_at,
+                encoding=encoding,
+                label_names=(ends[0], ends[1]) if ends else None,
+            )
         except LexiconError as error:
-            if kind is None and "Save it as UTF-8" in str(error):
+            if kind is None and isinstance(error.__context__, UnicodeDecodeError):
                 raise LexiconError(
-                    f"{error} Or choose its encoding in the sidebar, under “How the file is read”."
+                    *error.args, " Or choose its encoding in the sidebar, under “How the file is read”."
                 ) from error
             if kind is None:
                 raise
             raise LexiconError(
-                f"{place.name} seems to be {kind}. A file of words and labels is needed here: on each line a word and "
+                f"{path.name} seems to be {kind}. A file of words and labels is needed here: on each line a word and "
                 "its label (1/-1, or a score)."
             ) from error
+
+
+def columns_of_upload(file_name: str, content: bytes, *, encoding: str = "utf-8") -> list[str]:
+    """Return the headers of an uploaded file; none where it cannot be read.
+
+    >>> columns_of_upload("my_words.csv", b"Nr,Begriff,Urteil\\n".replace(b"\\n", bytes([10])))
+    ['Nr', 'Begriff', 'Urteil']
+    """
+    with _on_disk(file_name, content) as path:
+        try:
+            return column_names(path, encoding=encoding)
+        except DensRayError:
+            return []
+
+
+@contextmanager
+def _on_disk(file_name: str, content: bytes) -> Iterator[Path]:
+    """Give the path of an upload, under a name that is safe, while it is read."""
+    name = re.sub(r"[^\w.-]", "_", re.split(r"[/\\]", file_name)[-1])[-_LONGEST_NAME:].lstrip(".")
+    stem, ending = (Path(name).stem, Path(name).suffix) if Path(name).suffix.lower() in _ENDINGS else (name, ".txt")
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"{_within_bytes(stem) or 'upload'}{ending}"
+        path.write_bytes(content)
+        yield path
+
+
+def rating_columns_of_upload(file_name: str, content: bytes, *, encoding: str = "utf-8") -> RatingColumns:
+    """Return the columns of an uploaded table of ratings; if it is something else, the error names the detected type.
+
+    >>> rating_columns_of_upload("mine.csv", b"word,rating\\ncat,1\\ndog,2\\n").names
+    ('word', 'rating')
+    """
+    with _on_disk(file_name, content) as path:
+        try:
+            return RatingColumns.read(path, encoding=encoding)
+        except LexiconError as error:
+            kind = kind_of_file(content)
+            if kind is None:
+                raise
+            raise LexiconError(
+                f"{path.name} seems to be {kind}. A table of rated items is needed here: on each line an item and its "
+                "rating."
+            ) from error
+
+
+def ratings_of_upload(
+    file_name: str,
+    content: bytes,
+    *,
+    items: int,
+    ratings: Sequence[int],
+    error: int | None = None,
+    rater: int | None = None,
+    encoding: str = "utf-8",
+) -> Ratings:
+    """Return the ratings of an uploaded table, with its columns by place."""
+    with _on_disk(file_name, content) as path:
+        chosen = ratings[0] if len(ratings) == 1 else list(ratings)
+        return Ratings.read(
+            path, item_column=items, rating_column=chosen, error_column=error, rater_column=rater, encoding=encoding
+        )
 
 
 _VECTORS = "a file of word vectors; open it with: densray explore FILE"
 
 
 def kind_of_file(content: bytes) -> str | None:
-    """Return what a file seems to be that is not one of words and labels; None where nothing says so.
+    """Return the detected type of a file that is not a table of words and labels; None if unknown.
 
     >>> kind_of_file(b"%PDF-1.7")
     'a PDF'
@@ -124,8 +195,8 @@ def kind_of_file(content: bytes) -> str | None:
     """
     foreign = foreign_kind(content, packed=True)
     if foreign is not None:
-        return foreign
-    if content.startswith(PARQUET_MAGIC):
+        return None if foreign == foreign_kind(content) and ".xlsx" in foreign else foreign
+    if content.startswith(FORMATS["parquet"].beginning):
         return "a parquet table; save it as .csv"
     lines = [line.split() for line in content[:20_000].decode("latin-1").splitlines()[:3] if line.strip()]
     if lines and len(lines[0]) == 2 and all(part.isdigit() for part in lines[0]):
@@ -149,14 +220,14 @@ def _is_number(text: str) -> bool:
     return True
 
 
-_FEWEST_NUMBERS = 4  # on a line, from which on they are a vector
+_FEWEST_NUMBERS = 4  # numbers on a line that make it a vector
 
 
 def pairs_of_text(text: str) -> AnalogySet:
     """Return pasted pairs, one per line, as a set of one category.
 
-    Between the words stands a tab, a comma, a semicolon or a colon, with blanks or without; where there is none of
-    them, blanks. Several right answers have slashes between them, as in the files of BATS.
+    Words are separated by a tab, a comma, a semicolon or a colon; without these, by spaces. Several correct answers are
+    separated by slashes, as in the files of BATS.
 
     >>> [pair.words for pair in pairs_of_text("man woman\\nNew York: USA/America").categories[0]]
     [('man', 'woman'), ('New York', 'USA', 'America')]
@@ -168,7 +239,7 @@ def pairs_of_text(text: str) -> AnalogySet:
         raise LexiconError(f"{len(lines):,} pairs were pasted; {MOST_PAIRS:,} can be. Take fewer.")
     pairs: list[tuple[str, list[str]]] = []
     for number, line in lines:
-        delimiter = delimiter_of(line) or (":" if ":" in line else None)
+        delimiter = next((mark for mark in "\t;,:" if mark in line), None)
         query, *rest = [word.strip() for word in line.split(delimiter) if word.strip()] or [""]
         answers = [word.strip() for word in rest[0].split("/") if word.strip()] if len(rest) == 1 else []
         if not answers or max(map(len, (query, *answers))) > LONGEST_WORD:
@@ -189,7 +260,7 @@ def text_of_pairs(pairs: Iterable[tuple[str, ...]]) -> str:
 
 
 def find_words(text: str, space: WordSpace) -> tuple[list[str], list[str]]:
-    """Return the words of a pasted list as a space spells them, in any case, and those it lacks."""
+    """Return the words of a pasted list, matched in any case and spelled as in the space, and the missing ones."""
     words = words_of_text(text)
     rows = space.locate(words, any_case=True).tolist()
     found = dict.fromkeys(space.words[row] for row in rows if row >= 0)
@@ -197,7 +268,7 @@ def find_words(text: str, space: WordSpace) -> tuple[list[str], list[str]]:
 
 
 def missing_word(word: str, space: WordSpace) -> str:
-    """Return the line that says a word is missing, and which one the space has instead."""
+    """Return a line that names a missing word and a similar word of the space."""
     instead = near_misses([word], space)
     if not instead and word[:1].isupper() and len(space) < _FEW_WORDS:
         return f"“{word[:60]}” is not in the space, which has {show_count(len(space))} words and hardly any names."

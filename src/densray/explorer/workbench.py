@@ -1,4 +1,4 @@
-"""What the explorer computes: the steps of its pages, a cache of what they found, and those that run."""
+"""Computation behind the pages: their steps, a cache of results, and running jobs."""
 
 from __future__ import annotations
 
@@ -13,30 +13,45 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from cachetools import LRUCache
 
-from densray._threads import Progress, part_of
-from densray.alignment import Alignment
-from densray.axes import Diagnosis, diagnose_axis
-from densray.axes._comparison import FailedTrial, MethodComparison, MethodTrial, compare_trials, try_method
-from densray.axes._model import AxisModel
-from densray.axes._options import find_seeds, fit_rotation
-from densray.axes._scoring import Induction, score_vocabulary
-from densray.axes._spaces import SpaceComparison, compare_spaces
-from densray.debiasing import Concept, RemovalResult, concept_of, evaluate_removal, find_erasure, measure_original
-from densray.debiasing._preview import FoundErasure
+from densray.axes import (
+    Axis,
+    Diagnosis,
+    FailedMethod,
+    Induction,
+    MethodComparison,
+    MethodTrial,
+    SpaceComparison,
+    check_rows,
+    compare_spaces,
+    compare_trials,
+    find_rows,
+    rank_words,
+    try_method,
+)
+from densray.debiasing import (
+    RemovalResult,
+    concept_of,
+    evaluate_removal,
+    measure_original,
+    measure_topics,
+)
+from densray.erasure import Erasure
 from densray.lexicon import Lexicon
+from densray.progress import Progress, part_of
 from densray.rotations import Rotation
+from densray.rows import Rows
 from densray.space import WordSpace
 
-Found = TypeVar("Found")
+Value = TypeVar("Value")
 
 #: Bytes of results that are kept, over all visitors: of any space, and at most.
 LEAST_KEPT, MOST_KEPT = 64 * 2**20, 1024 * 2**20
-#: Bytes that a result counts for beside its arrays: words and single numbers.
+#: Bytes counted for a result in addition to its arrays: words and single numbers.
 RESULT_BYTES = 64 * 2**10
 
 
 def count_bytes(found: Any) -> int:
-    """Return about how many bytes a result takes: its arrays, wherever they are in it; a space is shared and free.
+    """Return the approximate size of a result in bytes: its arrays, at any depth; shared spaces count as 0.
 
     >>> count_bytes({"scores": np.zeros(100_000)}) >= 800_000
     True
@@ -55,13 +70,13 @@ def count_bytes(found: Any) -> int:
             return sum(map(of, part))
         if is_dataclass(part):
             return sum(of(getattr(part, field.name)) for field in fields(part))
-        return sum(map(of, vars(part).values())) if isinstance(part, Rotation) else 0
+        return sum(map(of, vars(part).values())) if isinstance(part, Rotation | Axis) else 0
 
     return RESULT_BYTES + of(found)
 
 
 def bytes_to_keep(space: WordSpace) -> int:
-    """Return how many bytes of results are kept of a space: twice its own, within bounds."""
+    """Return the cache size for a space in bytes: twice its own size, within limits."""
     return min(max(8 * len(space) * space.width, LEAST_KEPT), MOST_KEPT)
 
 
@@ -70,11 +85,11 @@ SECONDS_UNWATCHED = 5.0
 
 
 class Abandoned(BaseException):
-    """Ends a step nobody waits for; no error, so that nothing takes it for a result."""
+    """Ends a step that no page waits for."""
 
 
 class Job:
-    """A step that runs, how far it is, and what it found.
+    """A running step, its progress, and its result.
 
     Parameters
     ----------
@@ -93,21 +108,21 @@ class Job:
         threading.Thread(target=self._run, daemon=True).start()
 
     def watch(self, seconds: float) -> bool:
-        """Look at the step for a while; return whether it has ended."""
+        """Wait for the step for a while; return whether it has ended."""
         self._seen = time.monotonic()
         return self._finished.wait(seconds)
 
     def cancel(self) -> None:
-        """End the step when it next says how far it is."""
+        """Stop the step at its next progress report."""
         self._is_cancelled = True
 
     @property
     def is_running(self) -> bool:
-        """Whether the step goes on, for whoever wants what it finds."""
+        """Whether the step is still running and wanted."""
         return not self._finished.is_set() and not self._is_cancelled
 
     def result(self) -> Any:
-        """Return what an ended step found, or raise what ended it."""
+        """Return the result of an ended step, or raise its error."""
         if self._problem is not None:
             raise self._problem
         return self._found
@@ -127,14 +142,14 @@ class Job:
 
 
 class Jobs:
-    """The steps that run, by name: whoever asks for one that runs already looks at the same."""
+    """Running steps by name; requests for a running step share it."""
 
     def __init__(self) -> None:
         self._running: dict[str, Job] = {}
         self._lock = threading.Lock()
 
     def start(self, name: str, find: Callable[[Progress], Any]) -> Job:
-        """Return the step of that name, begun now where none runs."""
+        """Return the running step of that name; start it if there is none."""
         with self._lock:
             self._running = {key: job for key, job in self._running.items() if job.is_running}
             if name not in self._running:
@@ -142,27 +157,30 @@ class Jobs:
             return self._running[name]
 
     def cancel(self, name: str) -> None:
-        """End the step of that name, if one runs."""
+        """Stop the step of that name, if it is running."""
         with self._lock:
             if name in self._running:
                 self._running.pop(name).cancel()
 
 
 @dataclass(frozen=True)
-class Axis:
-    """An axis found for the page: its seeds, its rotation and the vocabulary in its order."""
+class ShownAxis:
+    """An axis on a page: its lexicon, the method asked for, and the vocabulary in its order."""
 
     lexicon: Lexicon
     method: str
-    seeds: Alignment
-    rotation: Rotation
-    model: AxisModel
+    axis: Axis
     ranking: Induction
+
+    @property
+    def rows(self) -> Rows:
+        """The labelled words the axis was found from."""
+        return self.axis.known_rows
 
 
 @dataclass(frozen=True)
 class RemovalWords:
-    """The words a removal is looked at with: its two ends, what should be free of it, what is left as it is."""
+    """The words to judge a removal by: its two ends, words that should be neutral, words to keep."""
 
     anchors: tuple[str, str]
     neutral: tuple[str, ...]
@@ -170,12 +188,12 @@ class RemovalWords:
 
 
 @dataclass(frozen=True)
-class Step(Generic[Found]):
+class Step(Generic[Value]):
     """Something a page needs: what decides it, how it is found, and how a kept one takes the names it is asked for by.
 
     Attributes
     ----------
-    bench : Workbench
+    bench : Bench
         Keeps what is found.
     key : tuple
         All that decides the result; it begins with the kind of step.
@@ -187,109 +205,120 @@ class Step(Generic[Found]):
         Names what is being done, given the steps done and their number.
     """
 
-    bench: Workbench
+    bench: Bench
     key: tuple[Hashable, ...]
-    find: Callable[[Progress | None], Found]
-    renamed: Callable[[Found], Found] = field(default=lambda found: found)
+    find: Callable[[Progress | None], Value]
+    renamed: Callable[[Value], Value] = field(default=lambda found: found)
     says: Callable[[int, int], str] = field(default=lambda done, total: "")
 
     @property
     def name(self) -> str:
-        """Tells this step from others while it runs."""
+        """Identifies this step while it runs."""
         return f"{self.key[0]} {hash(self.key)}"
 
     @property
     def is_known(self) -> bool:
-        """Whether it was found before and is kept."""
+        """Whether the result is in the cache."""
         return self.bench.holds(self.key)
 
-    def run(self, progress: Progress | None = None) -> Found:
-        """Return the result: the one that is kept, or found now."""
+    def run(self, progress: Progress | None = None) -> Value:
+        """Return the result, from the cache or computed now."""
         return self.renamed(self.bench.recall(self.key, lambda: self.find(progress)))
 
 
-class Workbench:
+class Bench:
+    """Results about one thing on show, and the long steps that run.
+
+    Parameters
+    ----------
+    name : str
+        What pages call it.
+    source : str
+        The file or data set it was read from, for the commands and code that pages show.
+    max_bytes : int
+        Of the results that are kept; those looked at longest ago go first, and a larger one is not kept at all.
+    """
+
+    def __init__(self, name: str, source: str, max_bytes: int) -> None:
+        self.name, self.source = name, source
+        self.jobs = Jobs()
+        self._results: LRUCache[Hashable, Any] = LRUCache(max_bytes, getsizeof=count_bytes)
+        self._lock = threading.Lock()
+
+    def recall(self, key: Hashable, find: Callable[[], Value]) -> Value:
+        """Return the cached result of a key; compute and cache it if there is none."""
+        with self._lock:
+            if key in self._results:
+                kept: Value = self._results[key]
+                return kept
+        found = find()  # outside the lock: others may read the cache meanwhile
+        with self._lock, suppress(ValueError):  # larger than the whole cache
+            self._results[key] = found
+        return found
+
+    def holds(self, key: Hashable) -> bool:
+        """Return whether a key is in the cache."""
+        with self._lock:
+            return key in self._results
+
+
+class Workbench(Bench):
     """A space, what was found in it, and the long steps that run.
 
     Parameters
     ----------
     space : WordSpace
     source : str, optional
-        The file or data set the space was read from, for the commands and code that pages show; by default its name.
+        The file or data set the space was read from; by default its name.
     max_bytes : int, optional
-        Of the results that are kept, by default by the size of the space (`bytes_to_keep`); those looked at longest
-        ago go first, and a larger one is not kept at all.
+        Of the results that are kept, by default by the size of the space (`bytes_to_keep`).
     """
 
     def __init__(self, space: WordSpace, *, source: str | None = None, max_bytes: int | None = None) -> None:
-        self.source = source or space.name
-        #: What pages call the space; a file that stores no name goes by its own.
-        self.name = space.name if space.name not in ("", "space") else Path(self.source).stem
+        source = source or space.name
+        # a file that stores no name goes by its own
+        name = space.name if space.name not in ("", "space") else Path(source).stem
+        super().__init__(name, source, bytes_to_keep(space) if max_bytes is None else max_bytes)
         self.space = space if space.name == self.name else space.renamed(self.name)
-        self.jobs = Jobs()
-        self._results: LRUCache[Hashable, Any] = LRUCache(
-            bytes_to_keep(space) if max_bytes is None else max_bytes, getsizeof=count_bytes
-        )
-        self._lock = threading.Lock()
 
-    def recall(self, key: Hashable, find: Callable[[], Found]) -> Found:
-        """Return what is kept under a key; find and keep it where there is nothing."""
-        with self._lock:
-            if key in self._results:
-                kept: Found = self._results[key]
-                return kept
-        found = find()  # not under the lock: others may look up meanwhile
-        with self._lock, suppress(ValueError):  # larger than all that may be kept
-            self._results[key] = found
-        return found
-
-    def holds(self, key: Hashable) -> bool:
-        """Return whether something is kept under a key."""
-        with self._lock:
-            return key in self._results
-
-    def axis(self, lexicon: Lexicon, method: str) -> Step[Axis]:
+    def axis(self, lexicon: Lexicon, method: str) -> Step[ShownAxis]:
         """Find the axis of some labelled words, and the vocabulary in its order."""
 
-        def find(_: Progress | None) -> Axis:
-            seeds = find_seeds(self.space, lexicon)
-            rotation = fit_rotation(method, seeds)
-            model = AxisModel(rotation.components_[0])
-            ranking = score_vocabulary(self.space, model, method=method, seeds=seeds)
-            return Axis(lexicon, method, seeds, rotation, model, ranking)
+        def find(_: Progress | None) -> ShownAxis:
+            axis = Axis.fit(find_rows(self.space, lexicon), method)
+            return ShownAxis(lexicon, method, axis, rank_words(axis, self.space))
 
         return Step(self, ("axis", *identity(lexicon, method)), find, lambda found: replace(found, lexicon=lexicon))
 
     def neighbors(self, word: str, count: int) -> str:
-        """Return the words nearest to a word, with commas between."""
+        """Return the nearest words of a word, comma-separated."""
         found = self.recall(("neighbors", word, count), lambda: self.space.neighbors(word, k=count))
         return ", ".join(other for other, _ in found)
 
-    def diagnosis(self, axis: Axis) -> Step[Diagnosis]:
-        """Find out how far an axis can be trusted."""
+    def diagnosis(self, shown: ShownAxis) -> Step[Diagnosis]:
+        """Check how reliable an axis is."""
+        key = ("diagnosis", *identity(shown.lexicon, shown.method))
+        return Step(
+            self,
+            key,
+            lambda progress: shown.axis.diagnose(progress=progress),
+            lambda found: replace(found, lexicon=shown.lexicon.name),
+        )
 
-        def find(progress: Progress | None) -> Diagnosis:
-            return diagnose_axis(
-                self.space, axis.seeds, axis.rotation, method=axis.method, lexicon=axis.lexicon, progress=progress
-            )
+    def trial(self, lexicon: Lexicon, method: str) -> Step[MethodTrial | FailedMethod]:
+        """Evaluate one method on a concept."""
 
-        key = ("diagnosis", *identity(axis.lexicon, axis.method))
-        return Step(self, key, find, lambda found: replace(found, lexicon=axis.lexicon.name))
-
-    def trial(self, lexicon: Lexicon, method: str) -> Step[MethodTrial | FailedTrial]:
-        """Find out how one method does on a concept."""
-
-        def find(progress: Progress | None) -> MethodTrial | FailedTrial:
-            return try_method(self.space, find_seeds(self.space, lexicon), method, progress=progress)
+        def find(progress: Progress | None) -> MethodTrial | FailedMethod:
+            return try_method(find_rows(self.space, lexicon), method, progress=progress)
 
         return Step(self, ("trial", *identity(lexicon, method)), find)
 
     def comparison(self, lexicon: Lexicon, methods: Sequence[str]) -> Step[MethodComparison]:
-        """Put methods that were tried on a concept beside each other."""
+        """Compare the methods evaluated on a concept."""
 
         def find(_: Progress | None) -> MethodComparison:
             trials = [self.trial(lexicon, method).run() for method in methods]
-            return compare_trials(self.space, lexicon, find_seeds(self.space, lexicon), trials)
+            return compare_trials(find_rows(self.space, lexicon), trials)
 
         key = ("comparison", *identity(lexicon, ",".join(methods)))
         return Step(self, key, find, lambda found: replace(found, lexicon=lexicon.name))
@@ -317,24 +346,24 @@ class Workbench:
         theirs = None if other_lexicon is None else identity(other_lexicon, method)
         return Step(self, ("moves", other.name, *identity(lexicon, method), theirs, pairs), find)
 
-    def erasure(self, lexicon: Lexicon, remover: str) -> Step[FoundErasure]:
-        """Find what a remover learns from a concept."""
+    def erasure(self, lexicon: Lexicon, remover: str) -> Step[Erasure]:
+        """Learn from the words of a concept what to remove."""
         key = ("erasure", *identity(lexicon, remover))
-        return Step(self, key, lambda _: find_erasure(self.space, lexicon, remover))
+        return Step(self, key, lambda _: Erasure.fit(check_rows(find_rows(self.space, lexicon)), remover))
 
     def removal(self, lexicon: Lexicon, remover: str, words: RemovalWords) -> Step[RemovalResult]:
-        """Test what a remover took from the space, and what it left."""
+        """Measure what a remover took from the space, and what it left."""
         planned: list[str] = []
 
         def says(done: int, total: int) -> str:
             if not planned or done >= total:
                 return ""
-            place, share = divmod(2 * done / total, 1.0)  # the original space, then the erased one
-            return f"{planned[int(share * len(planned))]} of the {'erased' if place else 'original'} space"
+            number, share = divmod(2 * done / total, 1.0)  # the original space, then the erased one
+            return f"{planned[int(share * len(planned))]} of the {'erased' if number else 'original'} space"
 
         def find(progress: Progress | None) -> RemovalResult:
             concept = concept_of(lexicon, words.anchors, words.neutral, keep=words.keep)
-            planned.extend(_tests_of(concept))
+            planned.extend(measure_topics(concept))
             original = self.recall(
                 ("original", *identity(lexicon, ""), words),  # the same for every remover
                 lambda: measure_original(self.space, concept, progress=part_of(progress, 0, 100, 200)),
@@ -348,25 +377,8 @@ class Workbench:
         return Step(self, key, find, lambda found: replace(found, concept=lexicon.name), says)
 
 
-def _tests_of(concept: Concept) -> list[str]:
-    """Return the tests of a removal in their order, each in words."""
-    return [
-        *["distances"] * 3,
-        *["word association tests"] * len(concept.associations),
-        *["questions about stereotypes"] * bool(concept.questions),
-        "clusters",
-        *["classifiers"] * 2,
-        "neighbours",
-        *["probes"] * 2,
-        *["sentiment"] * bool(concept.identities and concept.positive and concept.negative),
-        *["similarity ratings"] * len(concept.similarities),
-        *["analogies"] * (concept.analogies is not None),
-        "kept neighbours",
-    ]
-
-
 def identity(lexicon: Lexicon, method: str) -> tuple[Hashable, ...]:
-    """Return what decides an axis, as a key."""
+    """Cache key of an axis."""
     return method, lexicon.words, lexicon.labels.tobytes()
 
 
@@ -375,7 +387,7 @@ _benches: dict[str, Workbench] = {}
 
 
 def use(*workbenches: Workbench) -> None:
-    """Show these from now on; spaces of one name go by their files, then by numbers."""
+    """Serve these workbenches; spaces of the same name are named after their files, then numbered."""
     _benches.clear()
     names = [bench.name for bench in workbenches]
     for bench in workbenches:
@@ -389,7 +401,7 @@ def use(*workbenches: Workbench) -> None:
 
 
 def benches() -> dict[str, Workbench]:
-    """Return the workbenches on show by name; where there is none, that of the embedded space."""
+    """Return the workbenches by name; by default that of the bundled space."""
     if not _benches:
         from densray.datasets import load_space
 
@@ -398,6 +410,6 @@ def benches() -> dict[str, Workbench]:
 
 
 def current(name: str = "") -> Workbench:
-    """Return a workbench by its name; the first where there is none of that name."""
+    """Return a workbench by its name; the first if the name is unknown."""
     found = benches()
     return found.get(name) or next(iter(found.values()))

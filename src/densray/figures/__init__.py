@@ -1,27 +1,30 @@
-"""Charts of results: functions from rows to an altair chart, and from a chart to a file.
+"""Charts of results: functions that draw an altair chart from rows, and save it to a file.
 
-They draw what they are given and compute nothing. Altair is imported when a chart is drawn; it comes with
+They draw and compute nothing. Altair is imported when a chart is drawn; it comes with
 ``pip install "densray[figures]"``. Colours are those of Okabe and Ito, and every colour comes with a shape or
-a dash of its own, so that the charts can be read in grey and by colour-blind readers; letters and lines follow the
-ground a chart stands on, light or dark.
+a dash of its own, so that the charts can be read in grey and by colour-blind readers; letters and lines adapt to a
+light or dark background.
 """
 
 from __future__ import annotations
 
-from densray.figures._curves import eigenvalue_spectrum, layer_curves, score_histogram, training_size
+from densray.figures._curves import eigenvalue_spectrum, layer_curves, mean_scores, score_histogram, training_size
+from densray.figures._documents import cut_text, document_map
 from densray.figures._results import (
     analogy_heat_map,
     anchor_scatter,
     angle_heat_map,
-    answer_parts,
     difference_panels,
     interval_plot,
+    rating_scatter,
     seed_influence,
 )
 from densray.figures._style import (
     can_draw,
     check_chart_path,
+    check_ready,
     figure,
+    for_page,
     save,
     to_bytes,
     to_svg,
@@ -33,17 +36,22 @@ __all__ = [
     "analogy_heat_map",
     "anchor_scatter",
     "angle_heat_map",
-    "answer_parts",
     "axis_scatter",
     "can_draw",
     "check_chart_path",
+    "check_ready",
+    "cut_text",
     "difference_panels",
+    "document_map",
     "eigenvalue_spectrum",
     "figure",
+    "for_page",
     "interval_plot",
     "layer_curves",
+    "mean_scores",
     "moved_words",
     "ranked_words",
+    "rating_scatter",
     "save",
     "score_histogram",
     "seed_influence",

@@ -1,4 +1,4 @@
-"""Charts of numbers: scores in a histogram, eigenvalues, curves over sizes of lexicons and over layers, a front."""
+"""Charts of numbers: histograms of scores, eigenvalues, curves over lexicon sizes and layers, a Pareto front."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from densray.errors import DataError
-from densray.figures._scatter import few_ticks, padded_domain, text_width, word_scatter
+from densray.figures._labels import text_width
+from densray.figures._scatter import Coordinate, few_ticks, padded_domain, word_scatter
 from densray.figures._style import (
     BLUE,
     GREY,
     GROUND,
     VERMILLION,
-    Row,
     altair,
     checked_rows,
+    dashed_lines,
     ink,
     method_encoding,
     method_looks,
@@ -25,7 +26,7 @@ from densray.figures._style import (
     styled,
     values,
 )
-from densray.report import CHART_COUNT, CHART_NUMBER, show_number
+from densray.report import CHART_COUNT, CHART_NUMBER, Record, show_number
 
 Scores = NDArray[np.float64]
 
@@ -40,12 +41,14 @@ def score_histogram(
     vocabulary: Any,
     seeds: Mapping[str, ArrayLike] | None = None,
     *,
-    marked: Sequence[Row] = (),
+    marked: Sequence[Record] = (),
     n_bins: int = 60,
     axis: str = "score on the axis",
+    neutral: float | None = None,
+    nouns: tuple[str, str] = ("words", "seeds"),
     title: str = "",
 ) -> Any:
-    """Return how many words score what: the vocabulary above, the seeds below on the same axis.
+    """Return a histogram of scores: the vocabulary above, the seeds below on the same axis.
 
     Parameters
     ----------
@@ -59,9 +62,16 @@ def score_histogram(
         How many bins the range of all scores is cut into.
     axis
         Names the horizontal axis.
+    neutral
+        The score that belongs to neither end: a dashed line. By default the even odds of an induced lexicon; none
+        where these are not known.
+    nouns
+        What is counted above and below.
     title
         Shown above.
     """
+    if neutral is None:
+        neutral = getattr(vocabulary, "even_odds", None)
     scores = getattr(vocabulary, "scores", vocabulary)
     words = np.asarray(getattr(scores, "score", scores), dtype=np.float64)
     if not words.size:
@@ -76,7 +86,7 @@ def score_histogram(
     across = alt.X("from:Q", title=axis, bin="binned", scale=alt.Scale(domain=list(domain), nice=False),
                    axis=alt.Axis(grid=False, tickCount=few_ticks("width", 70)))  # fmt: skip
     top = _LINE * len(pointed)
-    upper = _bars(_counted({"vocabulary": words}, edges), "words", across, top, top + _UPPER).encode(
+    upper = _bars(_counted({"vocabulary": words}, edges), nouns[0], across, top, top + _UPPER).encode(
         color=alt.value(GREY)
     )
     bottom = top + _UPPER + (_BETWEEN + _LOWER if groups else 0)
@@ -84,10 +94,11 @@ def score_histogram(
     if groups:
         colors = alt.Scale(domain=list(groups), range=[BLUE, VERMILLION][: len(groups)])
         legend = alt.Legend(title=None, orient="bottom", columns=1, labelLimit=300)
-        lower = _bars(_counted(groups, edges), "seeds", across, bottom - _LOWER, bottom)
+        lower = _bars(_counted(groups, edges), nouns[1], across, bottom - _LOWER, bottom)
         layers.append(lower.encode(color=alt.Color("group:N", scale=colors, legend=legend)))
+    layers += dashed_lines({} if neutral is None else {"x": neutral})
     layers += _pointers(pointed, domain, bottom)
-    said = f"Histogram of {axis}: {words.size:,} words" + "".join(
+    said = f"Histogram of {axis}: {words.size:,} {nouns[0]}" + "".join(
         f", {len(each):,} {name}" for name, each in groups.items()
     )
     chart = alt.layer(*layers).resolve_scale(y="independent", color="independent")
@@ -104,7 +115,7 @@ def _counted(groups: Mapping[str, Scores], edges: Scores) -> list[dict[str, Any]
 
 
 def _bars(rows: list[dict[str, Any]], noun: str, across: Any, top: int, bottom: int) -> Any:
-    """Return bars with their edges where the bins have them, between two heights of the chart."""
+    """Return the bars of a histogram between two heights of the chart."""
     alt = altair()
     most = max(row["count"] for row in rows)
     return (
@@ -130,10 +141,10 @@ def _whole_ticks(most: int) -> list[int]:
     return list(range(0, most + 1, step))
 
 
-def _with_room(rows: Sequence[Row], low: float, high: float) -> tuple[float, float]:
-    """Return a range in which words written outwards from their scores are not cut, however narrow the chart."""
+def _with_room(rows: Sequence[Record], low: float, high: float) -> tuple[float, float]:
+    """Return a range wide enough for words written outwards from their scores, even in a narrow chart."""
     middle = (low + high) / 2
-    for row in (*rows, *rows):  # twice: room on one side makes the other's smaller
+    for row in (*rows, *rows):  # twice: making room on one side shrinks the other
         score, share = float(row["score"]), min(text_width(row["word"], font_size=_FONT) / _NARROWEST, 0.5)
         if score > middle:
             high = max(high, (score - share * low) / (1 - share))
@@ -142,15 +153,15 @@ def _with_room(rows: Sequence[Row], low: float, high: float) -> tuple[float, flo
     return low, high
 
 
-def _pointers(rows: Sequence[Row], domain: Sequence[float], bottom: int) -> list[Any]:
-    """Return a line for each word at its score, with the word on a line of its own above."""
+def _pointers(rows: Sequence[Record], domain: Sequence[float], bottom: int) -> list[Any]:
+    """Return a line for each word at its score, with the word above it on its own row."""
     if not rows:
         return []
     alt = altair()
     middle = (domain[0] + domain[1]) / 2
     ordered = sorted(
         rows, key=lambda row: abs(float(row["score"]) - middle)
-    )  # words stand outwards: no line runs through
+    )  # words extend outwards, so that no line crosses them
     lines = [{**row, "line": _LINE * place + 7, "is_right": row["score"] > middle} for place, row in enumerate(ordered)]
     height = alt.Scale(domain=[0, bottom], range=[0, bottom], nice=False)
     base = alt.Chart(values(lines)).encode(x=alt.X("score:Q"), tooltip=shown_on_hover(rows, "word", "score", "rank"))
@@ -170,7 +181,7 @@ _ZERO = 1e-10  # eigenvalues smaller than this share of the largest carry no sig
 
 
 def eigenvalue_spectrum(eigenvalues: Sequence[float], *, title: str = "") -> Any:
-    """Return the eigenvalues by rank: positive ones part the classes, negative ones spread within them.
+    """Return the eigenvalues by rank: positive ones separate the classes, negative ones spread within them.
 
     Parameters
     ----------
@@ -217,10 +228,10 @@ def training_size(rows: Any, *, measure: str = "Kendall τ", title: str = "") ->
     Parameters
     ----------
     rows
-        What `evaluate_stability` returned, a pandas or polars frame, or mappings, with ``method``, ``size``, ``mean``
-        and ``std``.
+        The result of `evaluate_stability`, a pandas or polars frame, or mappings, with
+        ``method``, ``size``, ``mean`` and ``std``.
     measure
-        What was measured; names the vertical axes.
+        Name of the measure, for the vertical axes.
     title
         Shown above.
     """
@@ -259,7 +270,7 @@ def training_size(rows: Any, *, measure: str = "Kendall τ", title: str = "") ->
     return styled(alt.vconcat(upper, lower, spacing=14), title=title, alt=said)
 
 
-def layer_curves(rows: Sequence[Row], *, title: str = "") -> Any:
+def layer_curves(rows: Sequence[Record], *, title: str = "") -> Any:
     """Return held-out AUROC over the layers of a model: one line per method with the band of its interval.
 
     Parameters
@@ -276,7 +287,7 @@ def layer_curves(rows: Sequence[Row], *, title: str = "") -> Any:
     across = alt.X("layer:Q", title="layer (block, counted from 0)", axis=ticks)
     scale = alt.Scale(domain=[min(0.4, *(row["low"] for row in rows)), 1.0], clamp=True)
     up = alt.Y("auc:Q", title="AUROC on texts held out", scale=scale)
-    level = alt.Y("chance:Q", scale=scale)  # of one scale with the curves, or it would reach down to zero
+    level = alt.Y("chance:Q", scale=scale)  # same scale as the curves; otherwise it would start at zero
     layers = [alt.Chart(values([{"chance": 0.5}])).mark_rule(color=GREY, strokeDash=[2, 3]).encode(y=level)]
     for method, (color, _, dash) in looks.items():
         chart = alt.Chart(values([row for row in rows if row["method"] == method]))
@@ -287,17 +298,64 @@ def layer_curves(rows: Sequence[Row], *, title: str = "") -> Any:
     numbers = [alt.Tooltip(f"{key}:Q", format=CHART_NUMBER) for key in ("auc", "low", "high")]
     shown = ["method:N", "layer:Q", *numbers]
     points = alt.Chart(values(rows)).mark_point(size=40, fill=alt.expr(GROUND), opacity=1)
-    # above, so that a narrow column has its width for the curves; columns fit the names of methods
+    # legend on top, so that the curves keep the full width; its columns fit the names of methods
     above = method_encoding(looks, orient="top", direction="horizontal", columns=alt.expr("max(1, floor(width / 130))"))
     layers.append(points.encode(x=across, y=up, tooltip=shown, **above))
     said = f"AUROC by layer for {', '.join(looks)}"
     return styled(alt.layer(*layers).properties(width=560, height=300), title=title, alt=said)
 
 
+def mean_scores(rows: Any, *, ordered: str | None = None, by: str | None = None, title: str = "") -> Any:
+    """Return mean scores with their intervals: a band over an ordered column, or one line per group.
+
+    Parameters
+    ----------
+    rows
+        The result of :func:`densray.axes.mean_scores`, or mappings with ``mean``, ``low``, ``high`` and the columns.
+    ordered, by
+        The column with an order, such as the year, and the column shown by colour. Default: those of the result.
+    title
+        Shown above.
+    """
+    alt = altair()
+    ordered = ordered or getattr(rows, "ordered", None)
+    names = [name for name in getattr(rows, "by", ()) if name != ordered] or ([by] if by else [])
+    found = checked_rows(rows, "mean", "low", "high", *names, *([ordered] if ordered else []), attribute="rows")
+    drawn = [{**row, "group": ", ".join(str(row[name]) for name in names) or "all"} for row in found]
+    looks = method_looks(list(dict.fromkeys(row["group"] for row in drawn)))
+    shown = [alt.Tooltip(f"{key}:Q", format=CHART_NUMBER) for key in ("mean", "low", "high")]
+    said = f"Mean scores with 95% intervals of {', '.join(looks)}"
+    if ordered is None:
+        up = alt.Y(
+            "group:N", sort=list(looks), title=", ".join(names) or None, axis=alt.Axis(ticks=False, labelLimit=240)
+        )
+        base = alt.Chart(values(drawn)).encode(y=up)
+        across = {"title": "mean score", "scale": alt.Scale(zero=False, padding=12)}
+        rules = base.mark_rule(strokeWidth=1.6).encode(x=alt.X("low:Q", **across), x2="high:Q")
+        points = base.mark_point(size=45, filled=True, opacity=1).encode(
+            x=alt.X("mean:Q", **across), tooltip=["group:N", *shown]
+        )
+        height = 24 * len(looks) + 12
+        return styled(alt.layer(rules, points).properties(width=_WIDTH, height=height), title=title, alt=said)
+    layers = []
+    drawn = [{**row, "place": row[ordered]} for row in drawn]
+    x = alt.X("place:Q", title=ordered, scale=alt.Scale(zero=False, nice=False, padding=12),
+              axis=alt.Axis(format="d" if all(float(row["place"]).is_integer() for row in drawn) else ""))  # fmt: skip
+    heights = alt.Scale(zero=False, padding=8)
+    for name, (color, _, dash) in looks.items():
+        base = alt.Chart(values([row for row in drawn if row["group"] == name])).encode(x=x)
+        band = base.mark_area(opacity=0.18, color=color).encode(y=alt.Y("low:Q", scale=heights), y2="high:Q")
+        line = base.mark_line(strokeWidth=1.8, color=color, strokeDash=dash)
+        layers += [band, line.encode(y=alt.Y("mean:Q", scale=heights, title="mean score"))]
+    points = alt.Chart(values([{**row, "method": row["group"]} for row in drawn])).mark_point(size=40, filled=True)
+    points = points.encode(x=x, y="mean:Q", tooltip=["group:N", "place:Q", *shown], **method_encoding(looks))
+    return styled(alt.layer(*layers, points).properties(width=_WIDTH, height=230), title=title, alt=said)
+
+
 def front_of_points(
-    rows: Sequence[Row], *, x: tuple[str, str], y: tuple[str, str], title: str = "", alt: str = ""
+    rows: Sequence[Record], *, x: tuple[str, str], y: tuple[str, str], title: str = "", alt: str = ""
 ) -> Any:
-    """Return points of which less is better along both axes: those nothing beats joined, the chosen one ringed.
+    """Return points with lower values better on both axes: the Pareto front joined, the chosen point ringed.
 
     Parameters
     ----------
@@ -307,7 +365,7 @@ def front_of_points(
         The key of an axis, and its title.
     """
     drawing = altair()
-    axes = [(key, said, padded_domain([row[key] for row in rows])) for key, said in (x, y)]
+    axes = [Coordinate(key, said, padded_domain([row[key] for row in rows])) for key, said in (x, y)]
     places = {
         name: kind(f"{key}:Q", title=said, scale=drawing.Scale(domain=list(domain), nice=False, zero=False))
         for name, kind, (key, said, domain) in zip("xy", (drawing.X, drawing.Y), axes, strict=True)

@@ -6,41 +6,39 @@ from collections.abc import Sequence
 from itertools import cycle
 from typing import Any
 
-from densray.errors import DataError
-from densray.figures._scatter import few_ticks, padded_domain, word_scatter
+from densray.figures._scatter import Coordinate, few_ticks, padded_domain, word_scatter
 from densray.figures._style import (
+    ACROSS,
     BLUE,
     GREEN,
     GREY,
     GROUND,
     PURPLE,
+    UP,
     VERMILLION,
-    Row,
     altair,
     checked_rows,
+    dashed_lines,
     equality_line,
-    ink,
     method_encoding,
     on_ground,
     rows_of,
     styled,
-    tooltip_title,
     values,
     word_order,
     written_ends,
-    zero_lines,
 )
 from densray.figures._words import furthest_from_equality
-from densray.report import CHART_NUMBER
+from densray.report import CHART_NUMBER, Record
 
-#: One hue from the ground to its opposite, on a light ground and on a dark one: the order survives in grey.
+#: One hue from light to dark, for a light and for a dark background; the order survives in greyscale.
 _LEAST, _MOST = ("#F3F7FB", "#20262C"), ("#08306B", "#9BD3FA")
-_TURN = 0.65  # the share of the range from which numbers are written in the colour of the ground
-_NARROW_CELL = 34  # pixels, below which a cell has no room for its number
+_TURN = 0.65  # share of the range above which numbers take the background colour
+_NARROW_CELL = 34  # pixels; narrower cells show no number
 
 
 def heat_map(
-    rows: Sequence[Row],
+    rows: Sequence[Record],
     *,
     down: str,
     across: str,
@@ -50,7 +48,7 @@ def heat_map(
     legend: bool = True,
     title: str = "",
 ) -> Any:
-    """Return a heat map with the number in each cell; darker is more.
+    """Return a heat map with the number in each cell; darker is higher.
 
     Parameters
     ----------
@@ -63,7 +61,7 @@ def heat_map(
     domain
         The numbers of the lightest and of the darkest shade.
     decimals
-        Of the numbers in the cells.
+        Decimals of the numbers in the cells.
     legend
         Whether the shades are explained.
     title
@@ -102,7 +100,7 @@ def angle_heat_map(rows: Any, *, title: str = "") -> Any:
     Parameters
     ----------
     rows
-        What :func:`densray.compare_methods` returned, or mappings with ``first``, ``second`` and ``degrees``.
+        The result of :func:`densray.compare_methods`, or mappings with ``first``, ``second`` and ``degrees``.
     title
         Shown above.
     """
@@ -110,7 +108,7 @@ def angle_heat_map(rows: Any, *, title: str = "") -> Any:
     return heat_map(rows_of(rows, "angles"), **cells, domain=(0.0, 90.0), decimals=1, legend=False, title=title)
 
 
-def analogy_heat_map(rows: Sequence[Row], *, measure: str = "precision", title: str = "") -> Any:
+def analogy_heat_map(rows: Sequence[Record], *, measure: str = "precision", title: str = "") -> Any:
     """Return a heat map of category by method with the number in each cell; darker is better.
 
     Parameters
@@ -125,78 +123,11 @@ def analogy_heat_map(rows: Sequence[Row], *, measure: str = "precision", title: 
     return heat_map(rows, down="category", across="method", measure=measure, title=title)
 
 
-_PANEL = 190  # pixels
-_LETTER = 6.0  # of a heading, roughly
-
-
-def answer_parts(rows: Sequence[Row], *, parts: Sequence[str], mark: str = "") -> dict[str, Any]:
-    """Return a chart of the scores of some answers and one of each part they are made of, by the name of the part.
-
-    All have one scale, wherever they begin, so that differences between answers can be compared across parts: the part
-    that tells two answers apart is the one in which they lie apart.
-
-    Parameters
-    ----------
-    rows
-        Mappings with ``word``, ``score`` and each part, in the order to be shown; parts that are None are not drawn.
-    parts
-        The keys of the parts.
-    mark
-        The word to be told from the others.
-    """
-    shown = ("score", *parts)
-    rows = checked_rows(rows, "word", *shown)
-    numbers = {name: [row[name] for row in rows if row[name] is not None] for name in shown}
-    empty = next((name for name, known in numbers.items() if not known), None)
-    if empty is not None:
-        raise DataError(f"No row to draw has a number for '{empty}'. Leave it out.")
-    span = max(max(known) - min(known) for known in numbers.values()) or 1.0
-    return {
-        name: _answer_part(rows, name, (min(known) + max(known)) / 2, span, mark) for name, known in numbers.items()
-    }
-
-
-def _answer_part(rows: Sequence[Row], name: str, middle: float, span: float, mark: str) -> Any:
-    alt = altair()
-    words = list(dict.fromkeys(row["word"] for row in rows))
-    points = [
-        {"word": row["word"], "value": row[name], "marked": row["word"] == mark}
-        for row in rows
-        if row[name] is not None
-    ]
-    color = BLUE if name == "score" else ink()
-    scale = alt.Scale(domain=[middle - 0.58 * span, middle + 0.58 * span], nice=False)
-    title = alt.Title(_lines(name, _PANEL), fontSize=12, anchor="middle")
-    chart = (
-        alt.Chart(values(points), title=title)
-        .mark_point(filled=True, size=70, opacity=1)
-        .encode(
-            x=alt.X("value:Q", title=None, scale=scale, axis=alt.Axis(tickCount=3, labelFontSize=10)),
-            y=alt.Y("word:N", **word_order(words), title=None,
-                    axis=alt.Axis(labelLimit=140, ticks=False, domain=False, grid=True)),
-            tooltip=["word:N", alt.Tooltip("value:Q", title=tooltip_title(name), format=CHART_NUMBER)],
-            color=alt.condition("datum.marked", alt.value(VERMILLION), alt.value(color)),
-            shape=alt.condition("datum.marked", alt.value("diamond"), alt.value("circle")),
-        )
-        .properties(width=_PANEL, height=21 * len(words))
-    )  # fmt: skip
-    return styled(chart, alt=f"{name} of the answers {', '.join(words[:5])}")
-
-
-def _lines(name: str, width: int) -> list[str]:
-    """Return a name broken into lines that fit a width."""
-    lines = [""]
-    for word in name.split():
-        longer = f"{lines[-1]} {word}".strip()
-        lines[-1:] = [longer] if len(longer) * _LETTER <= width or not lines[-1] else [lines[-1], word]
-    return lines
-
-
 _ANCHOR_SIZE = (400, 400)
 
 
 def anchor_scatter(
-    rows: Sequence[Row], *, anchors: tuple[str, str] = ("man", "woman"), n_labels: int = 12, title: str = ""
+    rows: Sequence[Record], *, anchors: tuple[str, str] = ("man", "woman"), n_labels: int = 12, title: str = ""
 ) -> Any:
     """Return one panel per space: words by their cosines to two anchors, and the line where these are equal.
 
@@ -218,7 +149,7 @@ def anchor_scatter(
     first, second = anchors
     rows = checked_rows(rows, "word", "space", first, second)
     domain = padded_domain([row[anchor] for row in rows for anchor in anchors])
-    x, y = ((anchor, f"cosine to “{anchor}”", domain) for anchor in anchors)
+    x, y = (Coordinate(anchor, f"cosine to “{anchor}”", domain) for anchor in anchors)
     panels = [
         (equality_line(domain) + _sided_scatter(part, chosen, anchors, x=x, y=y)).properties(title=f"{space} space")
         for space, part, chosen in _by_space(rows, anchors, n_labels)
@@ -228,7 +159,7 @@ def anchor_scatter(
 
 
 def difference_panels(
-    rows: Sequence[Row], *, anchors: tuple[str, str] = ("man", "woman"), n_labels: int = 14
+    rows: Sequence[Record], *, anchors: tuple[str, str] = ("man", "woman"), n_labels: int = 14
 ) -> dict[str, Any]:
     """Return one chart per space: words by how much nearer they are to one anchor than to the other.
 
@@ -245,13 +176,15 @@ def difference_panels(
     for row in rows:
         row |= {_NEARER: row[second] - row[first], _MEAN: (row[first] + row[second]) / 2}
     far = 1.08 * max(abs(row[_NEARER]) for row in rows) or 1.0
-    x = (_NEARER, "difference of the cosines", (-far, far))
-    y = (_MEAN, "mean of the cosines", padded_domain([row[_MEAN] for row in rows]))
+    x = Coordinate(_NEARER, "difference of the cosines", (-far, far))
+    y = Coordinate(_MEAN, "mean of the cosines", padded_domain([row[_MEAN] for row in rows]))
     ends = written_ends((f"nearer to {first}", f"nearer to {second}"), "x")
     return {
         space: styled(
             altair().layer(
-                *zero_lines("x"), _sided_scatter(part, chosen, anchors, x=x, y=y, fluid=True, titled="y"), *ends
+                *dashed_lines({"x": 0.0}),
+                _sided_scatter(part, chosen, anchors, x=x, y=y, any_width=True, titled="y"),
+                *ends,
             ),
             alt=f"Words of the {space} space by how much nearer they are to {second} than to {first}",
         )
@@ -265,7 +198,7 @@ _NEARER, _MEAN, _SIDE = "nearer", "mean", "side"
 def _by_space(
     rows: list[dict[str, Any]], anchors: tuple[str, str], n_labels: int
 ) -> list[tuple[str, list[dict[str, Any]], list[int]]]:
-    """Return each space with its rows and the numbers of those to label; sides and labels are those of the first."""
+    """Return each space with its records and the numbers of those to label, as the first space decides."""
     first, second = anchors
     spaces = {
         space: [row for row in rows if row["space"] == space] for space in dict.fromkeys(r["space"] for r in rows)
@@ -287,9 +220,9 @@ def _sided_scatter(
     labelled: list[int],
     anchors: tuple[str, str],
     *,
-    x: tuple[str, str, tuple[float, float]],
-    y: tuple[str, str, tuple[float, float]],
-    fluid: bool = False,
+    x: Coordinate,
+    y: Coordinate,
+    any_width: bool = False,
     titled: str = "xy",
 ) -> Any:
     """Return words in the colour and shape of their side."""
@@ -303,8 +236,17 @@ def _sided_scatter(
         "shape": alt.Shape(f"{_SIDE}:N", scale=shapes, legend=legend),
     }
     mark = {"size": 28, "opacity": 0.75, "strokeWidth": 1.1}
-    more: dict[str, Any] = {"size": _ANCHOR_SIZE, "mark": mark, "encoding": look, "fluid": fluid, "titled": titled}
-    return word_scatter(part, labelled=labelled, x=x, y=y, **more)
+    return word_scatter(
+        part,
+        labelled=labelled,
+        x=x,
+        y=y,
+        size=_ANCHOR_SIZE,
+        mark=mark,
+        encoding=look,
+        any_width=any_width,
+        titled=titled,
+    )
 
 
 def seed_influence(rows: Any, *, n_seeds: int = 30, measure: str = "influence on the axis", title: str = "") -> Any:
@@ -313,7 +255,7 @@ def seed_influence(rows: Any, *, n_seeds: int = 30, measure: str = "influence on
     Parameters
     ----------
     rows
-        What :func:`densray.diagnose` returned, a pandas or polars frame, or mappings, with ``word``, ``label`` and
+        The result of :func:`densray.diagnose`, a pandas or polars frame, or mappings, with ``word``, ``label`` and
         ``influence``.
     n_seeds
         How many seeds are shown, those of the greatest influence.
@@ -348,24 +290,24 @@ def seed_influence(rows: Any, *, n_seeds: int = 30, measure: str = "influence on
     return styled(chart, title=title, alt=f"Seeds by {measure}: {', '.join(row['word'] for row in ordered[:5])} first")
 
 
-#: Looks of what stands side by side and has none of its own; the first is what the others are compared with.
+#: Colours and shapes of series side by side; the first is the baseline.
 _SIDE_BY_SIDE = (
     (GREY, "circle"), (BLUE, "square"), (VERMILLION, "triangle-up"), (GREEN, "diamond"), (PURPLE, "triangle-down"),
 )  # fmt: skip
 
 
 def interval_plot(
-    rows: Sequence[Row], *, down: str = "measure", by: str = "space", x: str = "", title: str = ""
+    rows: Sequence[Record], *, down: str = "measure", by: str = "space", x: str = "", title: str = ""
 ) -> Any:
     """Return numbers between 0 and 1 with their intervals, one panel above the other for each part.
 
     Parameters
     ----------
     rows
-        Mappings with the two names, ``value``, ``low`` and ``high`` (None where there is no interval), ``part`` (names
+        Mappings with the two names, ``value``, ``low`` and ``high`` (None if there is no interval), ``part`` (names
         the panel) and ``if_gone``, where the number would be if nothing were left: a grey line.
     down, by
-        The key of the names on the vertical axis, and that of what is told by colour and shape.
+        The key of the names on the vertical axis, and the key shown by colour and shape.
     x
         Names the horizontal axis.
     title
@@ -398,3 +340,70 @@ def interval_plot(
         panels.append(panel.properties(width=460, height=height, title=name))
     said = f"Intervals of {', '.join(dict.fromkeys(row[down] for row in rows))} for {', '.join(names)}"
     return styled(alt.vconcat(*panels, spacing=18), title=title, alt=said)
+
+
+def rating_scatter(
+    rows: Any,
+    *,
+    score: str = "score",
+    rating: str = "rating",
+    n_labels: int = 16,
+    any_width: bool = False,
+    title: str = "",
+) -> Any:
+    """Return items by their score on an axis and their rating by people, with two standard errors either way.
+
+    Parameters
+    ----------
+    rows
+        The result of :func:`densray.evaluate_ratings`, or mappings with ``item``, ``score``, ``rating``, ``expected``
+        (the rating on the line of least squares) and ``difference``; bars are drawn where all have a ``score_error`` or
+        a ``rating_error``.
+    score, rating
+        Names of the axis and of the ratings.
+    n_labels
+        How many items are labelled: those furthest from the line.
+    any_width
+        Whether the chart may be drawn at any width.
+    title
+        Shown above.
+    """
+    alt = altair()
+    keys = ("item", "score", "rating", "expected", "difference")
+    points = [{**row, "word": row["item"]} for row in checked_rows(rows, *keys, attribute="items")]
+    ends: dict[str, list[float]] = {}
+    bars = []
+    for key, channel in (("score", "x"), ("rating", "y")):
+        errors = [float(row[f"{key}_error"]) for row in points if row.get(f"{key}_error") is not None]
+        ends[key] = [float(row[key]) for row in points]
+        if len(errors) < len(points):
+            continue
+        lines = [
+            {ACROSS: row["score"], UP: row["rating"], "least": row[key] - 2 * error, "most": row[key] + 2 * error}
+            for row, error in zip(points, errors, strict=True)
+        ]
+        ends[key] += [line[end] for line in lines for end in ("least", "most")]
+        across = {"x": "least:Q", "x2": "most:Q", "y": f"{UP}:Q"}
+        along = across if channel == "x" else {"y": "least:Q", "y2": "most:Q", "x": f"{ACROSS}:Q"}
+        bars.append(alt.Chart(values(lines)).mark_rule(color=GREY, strokeWidth=0.8, opacity=0.55).encode(**along))
+    x = Coordinate("score", f"score on {score}", padded_domain(ends["score"]))
+    y = Coordinate("rating", f"rating: {rating}", padded_domain(ends["rating"]))
+    worst = sorted(range(len(points)), key=lambda number: -abs(points[number]["difference"]))[:n_labels]
+    scatter = word_scatter(
+        points,
+        labelled=worst,
+        x=x,
+        y=y,
+        size=_RATING_SIZE,
+        mark={"size": 30, "color": BLUE, "filled": True, "opacity": 0.8},
+        any_width=any_width,
+    )
+    by_score = sorted(points, key=lambda row: float(row["score"]))
+    line = [{ACROSS: row["score"], UP: row["expected"]} for row in (by_score[0], by_score[-1])]
+    fitted = alt.Chart(values(line)).mark_line(color=VERMILLION, strokeDash=[6, 4], strokeWidth=1.5)
+    fitted = fitted.encode(x=f"{ACROSS}:Q", y=f"{UP}:Q")
+    said = f"{len(points):,} items by their score on {score} (across) and rating (up), with the line of least squares"
+    return styled(alt.layer(*bars, fitted, scatter), title=title, alt=said, any_width=any_width)
+
+
+_RATING_SIZE = (560, 420)  # pixels

@@ -1,4 +1,4 @@
-"""The look of every chart and every method, and how charts are shown and saved."""
+"""The style of charts, the look of methods, and how charts are shown and saved."""
 
 from __future__ import annotations
 
@@ -9,25 +9,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from densray._files import atomic_write
+from densray._files import atomic_write, check_writable
 from densray.errors import DataError, MissingExtraError, OutputError, load_extra
-from densray.report import Figure, to_plain
-
-Row = Mapping[str, Any]
+from densray.report import Figure, Record, to_json, to_plain
 
 INK = "#333333"
 GREY = "#999999"
 _PALE_INK, _PALE_GRID, _DARK_GRID = "#E8E6E3", "#E6E6E6", "#3D3B37"
-# Under these names coordinates are drawn: names of axes may hold what a chart would read as syntax.
+# Names of the coordinates in charts: names of axes may contain Vega syntax.
 ACROSS, UP = "across", "up"
-#: The colour a chart stands on, as an expression of Vega: a page sets it, light or dark.
+#: The background colour as a Vega expression; a page sets it.
 GROUND = "background"
 
-# Okabe & Ito (2008), https://jfly.uni-koeln.de/color/; yellow is left out: too pale on white.
+# Okabe & Ito (2008), https://jfly.uni-koeln.de/color/; without yellow, which is too pale on white.
 BLUE, VERMILLION, GREEN = "#0072B2", "#D55E00", "#009E73"
 PURPLE, ORANGE, SKY = "#CC79A7", "#E69F00", "#56B4E9"
 
-# A method looks the same in every chart; names that are not known take the rest in turn.
+# A method looks the same in every chart; unknown names take the remaining looks in turn.
 _KNOWN: dict[str, tuple[str, str, list[int]]] = {
     "densray": (BLUE, "circle", [1, 0]),
     "densifier": (VERMILLION, "square", [6, 3]),
@@ -47,19 +45,19 @@ def altair() -> Any:
 
 
 def on_ground(light: str, dark: str) -> str:
-    """Return an expression of Vega: one colour on a light ground, another on a dark one."""
+    """Return a Vega expression: one colour on a light background, another on a dark one."""
     return f"(luminance({GROUND}) < 0.35 ? '{dark}' : '{light}')"
 
 
 def ink() -> Any:
-    """Return the colour of letters and thin lines, whatever ground the chart stands on."""
+    """Return the colour of letters and thin lines for any background."""
     return altair().expr(on_ground(INK, _PALE_INK))
 
 
-def rows_of(given: Any, attribute: str = "") -> Sequence[Row]:
-    """Return what is to be drawn as a list of mappings.
+def rows_of(given: Any, attribute: str = "") -> Sequence[Record]:
+    """Return the records to draw.
 
-    Given may be such a list, a pandas or polars frame, or a result of the library that has rows under `attribute`.
+    Takes a list of mappings, a pandas or polars frame, or a result of the library with records under `attribute`.
     """
     if attribute and hasattr(given, attribute):
         given = getattr(given, attribute)
@@ -67,7 +65,7 @@ def rows_of(given: Any, attribute: str = "") -> Sequence[Row]:
     if hasattr(given, "to_polars"):
         given = given.to_polars()
     if hasattr(given, "iter_rows"):  # polars
-        rows: Sequence[Row] = given.rows(named=True)
+        rows: Sequence[Record] = given.rows(named=True)
     elif hasattr(given, "columns") and hasattr(given, "to_dict"):  # pandas
         rows = given.to_dict("records")
     else:
@@ -76,7 +74,7 @@ def rows_of(given: Any, attribute: str = "") -> Sequence[Row]:
 
 
 def checked_rows(given: Any, *keys: str, attribute: str = "") -> list[dict[str, Any]]:
-    """Return the rows as dicts of plain values; refuse none at all, or rows without one of the keys."""
+    """Return the records as dicts of plain values; an empty list or a missing key is an error."""
     rows = rows_of(given, attribute)
     if not rows:
         raise DataError("There is nothing to draw: the list of rows is empty.")
@@ -87,26 +85,24 @@ def checked_rows(given: Any, *keys: str, attribute: str = "") -> list[dict[str, 
     return [to_plain(row) for row in rows]
 
 
-def values(rows: Sequence[Row]) -> Any:
-    """Return rows as chart data, without a data-frame library in between."""
+def values(rows: Sequence[Record]) -> Any:
+    """Return records as chart data."""
     return altair().Data(values=[dict(row) for row in rows])
 
 
-def packed(rows: Sequence[Row]) -> Any:
-    """Return rows as chart data in one piece of text, which altair need not copy and check row by row.
+def packed(rows: Sequence[Record]) -> Any:
+    """Return records as chart data in one JSON text, which altair does not copy and check record by record.
 
-    For thousands of rows: 5,000 take a tenth of the time.
+    For thousands of records: 5,000 take a tenth of the time.
     """
     alt = altair()
-    return alt.Data(
-        values=json.dumps([dict(row) for row in rows], ensure_ascii=False), format=alt.JsonDataFormat(type="json")
-    )
+    return alt.Data(values=to_json(rows, indent=None), format=alt.JsonDataFormat(type="json"))
 
 
 def tooltip_title(text: str) -> str:
-    """Return a text as the title of a line of a tooltip.
+    """Return a text as the title of a tooltip line.
 
-    Vega-Lite makes part of an expression of it and escapes its quotes alone: a backslash or a line end would break out.
+    Vega-Lite puts it into an expression and escapes only quotes: a backslash or a line end would break the expression.
 
     >>> print(tooltip_title("AC\\\\DC"))
     AC\\\\DC
@@ -114,12 +110,12 @@ def tooltip_title(text: str) -> str:
     return " ".join(text.split()).replace("\\", "\\\\")
 
 
-#: How the numbers of a tooltip are written.
+#: Number formats of tooltips.
 _FORMATS = {"rank": ",", "count": ",", "label": "~g"}
 
 
-def shown_on_hover(rows: Sequence[Row], *keys: str) -> list[Any]:
-    """Return what is shown on hovering: those of the keys that the rows have, numbers to three decimals."""
+def shown_on_hover(rows: Sequence[Record], *keys: str) -> list[Any]:
+    """Return the tooltip: those keys that the records have, numbers to three decimals."""
     alt = altair()
     known = [key for key in keys if all(row.get(key) is not None for row in rows)]
     return [
@@ -132,7 +128,7 @@ def shown_on_hover(rows: Sequence[Row], *keys: str) -> list[Any]:
 def word_order(words: Sequence[str]) -> dict[str, Any]:
     """Return the arguments that put words on an axis in their order.
 
-    A list to sort by would break on “constructor” and other names that JavaScript's objects bring along.
+    A sort list would break on “constructor” and other names that JavaScript objects predefine.
     """
     return {"sort": None, "scale": altair().Scale(domain=list(dict.fromkeys(words)))}
 
@@ -149,7 +145,7 @@ def method_looks(methods: Sequence[str]) -> dict[str, Look]:
 
 
 def method_encoding(looks: Mapping[str, Look], **legend_look: Any) -> dict[str, Any]:
-    """Return colour and shape by method, under one legend, which may be given another look or place."""
+    """Return colour and shape by method, under one legend; `legend_look` changes its style or place."""
     alt = altair()
     look = {"symbolSize": 90, "symbolStrokeWidth": 2, "symbolFillColor": alt.expr(GROUND), **legend_look}
     legend = alt.Legend(title=None, **look)
@@ -160,11 +156,11 @@ def method_encoding(looks: Mapping[str, Look], **legend_look: Any) -> dict[str, 
     }
 
 
-def styled(chart: Any, *, title: str = "", alt: str = "", fluid: bool = False) -> Any:
-    """Return a chart in the house style: a title that stands clear, quiet axes, readable sizes.
+def styled(chart: Any, *, title: str = "", alt: str = "", any_width: bool = False) -> Any:
+    """Return a chart in the house style: a clear title, quiet axes, readable sizes.
 
-    The ground is white, on a page the page's own (`for_page`); letters and lines follow it. `alt` says in words what
-    the chart shows, for those who cannot see it; `fluid`, that its labels stand apart at any width.
+    The background is white, or that of the page (`for_page`). `alt` describes the chart for those who cannot see it.
+    `any_width`: its labels are placed for any width.
     """
     module = altair()
     if title:
@@ -173,7 +169,7 @@ def styled(chart: Any, *, title: str = "", alt: str = "", fluid: bool = False) -
     look = module.Config(
         background="white", font="sans-serif", padding=12,
         view=module.ViewConfig(stroke=None),
-        mark=module.MarkConfig(aria=False),  # else titles, and so names of axes, become part of expressions
+        mark=module.MarkConfig(aria=False),  # otherwise titles, and so names of axes, become part of expressions
         axis=module.AxisConfig(
             labelFontSize=12, titleFontSize=13, titleFontWeight="normal", labelColor=letters, titleColor=letters,
             gridColor=grid, domainColor=GREY, tickColor=GREY,
@@ -185,16 +181,16 @@ def styled(chart: Any, *, title: str = "", alt: str = "", fluid: bool = False) -
         header=module.HeaderConfig(labelFontSize=13, titleFontSize=13, labelColor=letters),
     )  # fmt: skip
     described: dict[str, Any] = {"description": ". ".join(filter(None, (title, alt)))} if alt or title else {}
-    described |= {"usermeta": {"fluid": True}} if fluid else {}
-    return chart.properties(config=look, **described)  # at once: every step would copy the chart
+    described |= {"usermeta": {"any_width": True}} if any_width else {}
+    return chart.properties(config=look, **described)  # in one call: each call copies the chart
 
 
-#: Colours that are too dark on a dark page, and what stands for them there.
+#: Colours too dark for a dark page, and their replacements.
 _BRIGHT = {BLUE: "#5BB6EE", VERMILLION: "#FF8F4A", GREEN: "#35C79F", INK: _PALE_INK}
 
 
 def _brighter(part: Any) -> Any:
-    """Return part of a specification with colours that follow the ground; words and numbers stay as they are."""
+    """Return part of a specification with colours that adapt to the background; text and numbers stay unchanged."""
     if isinstance(part, str):
         return {"expr": on_ground(part, _BRIGHT[part])} if part in _BRIGHT else part
     if isinstance(part, list):
@@ -203,17 +199,17 @@ def _brighter(part: Any) -> Any:
     return {k: v if k in kept else _brighter(v) for k, v in part.items()} if isinstance(part, dict) else part
 
 
-#: What a chart carries for itself: nothing a reader of its table wants.
-_PRIVATE = {"right", "down", "line_right", "line_down", "until", "since", "marked", "value", "least", "most", "kind"}
+#: Internal keys of charts, left out of the data table.
+_PRIVATE = {"right", "down", "line_right", "line_down", "marked", "value", "least", "most", "kind"}
 
 
 def for_page(chart: Any) -> dict[str, Any]:
-    """Return the specification of a chart for a page: as wide as its column, on the page's ground, rows as a table.
+    """Return the specification of a chart for a page: as wide as its column, without a background, with a data table.
 
-    Streamlit fills `datasets` into the table behind a chart, and would take rows at the top out of the chart: they go
+    Streamlit shows `datasets` as the table behind a chart, and removes data at the top level from the chart: it moves
     one layer down.
     """
-    # what the library draws is valid, which the tests see to: checking it again takes two thirds of the time
+    # tests check that our charts are valid; validating again would take two thirds of the time
     spec: dict[str, Any] = _brighter(chart.to_dict(validate=False))
     spec["config"].pop("background", None)
     spec.pop("width", None)
@@ -228,7 +224,7 @@ def for_page(chart: Any) -> dict[str, Any]:
 
 
 def _table(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows that a chart draws, the longest of its lists, with the names of its axes."""
+    """Return the records of a chart (its longest list), under the titles of its axes."""
     found: list[list[Any]] = [[]]
     titles: dict[str, str] = {}
 
@@ -258,7 +254,7 @@ def equality_line(domain: tuple[float, float]) -> Any:
 
 
 def written_ends(ends: tuple[str, str], channel: str, name: str = "") -> list[Any]:
-    """Return what the two ends of an axis mean, written at its ends, and its name between where there is room."""
+    """Return the meanings of the two ends of an axis, written at its ends, and its name in the middle."""
     alt = altair()
     across = channel == "x"
     length = "width" if across else "height"
@@ -277,11 +273,11 @@ def written_ends(ends: tuple[str, str], channel: str, name: str = "") -> list[An
     return found
 
 
-def zero_lines(channels: str = "xy") -> list[Any]:
-    """Return dashed lines through 0."""
+def dashed_lines(places: Mapping[str, float]) -> list[Any]:
+    """Return a dashed line across the chart at a place of each channel, such as ``{"x": 0}``."""
     alt = altair()
-    line = alt.Chart(values([{}])).mark_rule(color=GREY, strokeDash=[4, 4], strokeWidth=0.8, clip=True)
-    return [line.encode(**{channel: alt.datum(0)}) for channel in channels]
+    line = alt.Chart(values([{}])).mark_rule(color=GREY, strokeDash=[4, 4], clip=True)
+    return [line.encode(**{channel: alt.datum(place)}) for channel, place in places.items()]
 
 
 _SUFFIXES = (".png", ".svg", ".pdf", ".html")
@@ -289,12 +285,12 @@ _SCALE = 2.0
 
 
 def save(chart: Any, path: str | Path, *, overwrite: bool = True) -> Path:
-    """Write a chart in the format its suffix names; an interrupted write leaves the old file whole.
+    """Write a chart in the format of the file extension; an interrupted write keeps the old file.
 
     Parameters
     ----------
     chart
-        What one of the chart functions returned.
+        A chart from one of the chart functions.
     path
         Ends in ``.png``, ``.svg``, ``.pdf`` or ``.html``; the HTML page is interactive and needs no network.
     overwrite
@@ -309,11 +305,10 @@ def save(chart: Any, path: str | Path, *, overwrite: bool = True) -> Path:
 
 
 def check_chart_path(path: Path) -> None:
-    """Refuse an ending that names no format of charts, a missing folder, and a missing vl-convert."""
+    """Raise if the extension is not a chart format, the file cannot be written, or vl-convert is missing."""
     if path.suffix.lower() not in _SUFFIXES:
         raise OutputError(f"{path}: a chart is written as {', '.join(_SUFFIXES)}, not as '{path.suffix}'.")
-    if not path.parent.is_dir():
-        raise OutputError(f"{path}: the folder {path.parent} does not exist. Create it, or write elsewhere.")
+    check_writable(path, overwrite=True)
     _require_renderer()
 
 
@@ -337,7 +332,7 @@ def can_draw() -> bool:
 
 
 def check_ready() -> None:
-    """Raise if charts cannot be drawn and written here, and say what to install."""
+    """Raise an error with the install command if charts cannot be drawn and written here."""
     altair()
     _require_renderer()
 
@@ -347,17 +342,17 @@ def _require_renderer() -> None:
 
 
 class _InScript(json.JSONEncoder):
-    """JSON that stands inside a script: no text of a chart can end it."""
+    """JSON for use inside a script element: no text of a chart can close the element."""
 
     def encode(self, o: Any) -> str:
         return super().encode(o).replace("<", "\\u003c")
 
 
 def _page(chart: Any) -> str:
-    """Return a page of its own: titled, as wide as the window where the chart allows it, light or dark."""
+    """Return a stand-alone page: titled, light or dark, and as wide as the window if the chart allows it."""
     named = chart.to_dict()
     title = html.escape(named.get("description", "densray"))
-    if named.get("usermeta", {}).get("fluid"):
+    if named.get("usermeta", {}).get("any_width"):
         chart = chart.properties(width="container", autosize=altair().AutoSizeParams(type="fit-x", contains="padding"))
     page: str = chart.to_html(inline=True, json_kwds={"cls": _InScript})
     ground = 'matchMedia("(prefers-color-scheme: dark)").matches ? "#121212" : "white"'
@@ -372,7 +367,7 @@ def _page(chart: Any) -> str:
 def to_bytes(chart: Any, kind: str) -> bytes:
     """Return a chart as the content of a file: ``png``, ``svg``, ``pdf`` or ``html``."""
     if f".{kind}" not in _SUFFIXES:
-        raise OutputError(f"'{kind}' is no kind of chart file. Use {', '.join(each[1:] for each in _SUFFIXES)}.")
+        raise OutputError(f"'{kind}' is not a chart format. Use {', '.join(each[1:] for each in _SUFFIXES)}.")
     _require_renderer()
     if kind == "html":
         return _page(chart).encode("utf-8")

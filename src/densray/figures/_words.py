@@ -9,17 +9,16 @@ from typing import Any
 import numpy as np
 
 from densray.errors import DataError
-from densray.figures._scatter import few_ticks, padded_domain, word_scatter
+from densray.figures._scatter import Coordinate, few_ticks, padded_domain, word_scatter
 from densray.figures._style import (
     ACROSS,
     BLUE,
-    GREY,
     INK,
     UP,
     VERMILLION,
-    Row,
     altair,
     checked_rows,
+    dashed_lines,
     equality_line,
     ink,
     on_ground,
@@ -29,15 +28,14 @@ from densray.figures._style import (
     values,
     word_order,
     written_ends,
-    zero_lines,
 )
-from densray.report import CHART_COUNT, CHART_NUMBER
+from densray.report import CHART_COUNT, CHART_NUMBER, Record
 
 _SIZE = (460, 460)
 
 
 def agreement_scatter(
-    rows: Sequence[Row], *, methods: tuple[str, str], n_labels: int = 24, fluid: bool = False, title: str = ""
+    rows: Sequence[Record], *, methods: tuple[str, str], n_labels: int = 24, any_width: bool = False, title: str = ""
 ) -> Any:
     """Return words by their standardised scores of two methods, and the line where these are equal.
 
@@ -49,8 +47,8 @@ def agreement_scatter(
         Their names, on the horizontal and the vertical axis.
     n_labels
         How many words are labelled: those furthest from the line, half on either side.
-    fluid
-        Whether the chart may be drawn at any width; its labels are placed for several.
+    any_width
+        Whether the chart may be drawn at any width.
     title
         Shown above.
     """
@@ -59,28 +57,28 @@ def agreement_scatter(
     scatter = word_scatter(
         rows,
         labelled=furthest_from_equality(rows, "first", "second", n_labels),
-        x=("first", f"{methods[0]} (standardised score)", domain),
-        y=("second", f"{methods[1]} (standardised score)", domain),
+        x=Coordinate("first", f"{methods[0]} (standardised score)", domain),
+        y=Coordinate("second", f"{methods[1]} (standardised score)", domain),
         size=_SIZE,
         mark={"size": 14, "color": BLUE, "filled": True, "opacity": 0.45},
-        fluid=fluid,
+        any_width=any_width,
     )
     said = f"{len(rows):,} words by their scores of {methods[0]} (across) and {methods[1]} (up)"
-    return styled(equality_line(domain) + scatter, title=title, alt=said, fluid=fluid)
+    return styled(equality_line(domain) + scatter, title=title, alt=said, any_width=any_width)
 
 
-def furthest_from_equality(rows: Sequence[Row], first: str, second: str, count: int) -> list[int]:
+def furthest_from_equality(rows: Sequence[Record], first: str, second: str, count: int) -> list[int]:
     """Return the numbers of the words furthest from the line, alternating between its two sides."""
     ordered = sorted(range(len(rows)), key=lambda number: float(rows[number][first] - rows[number][second]))
     half = min(count // 2, len(ordered) // 2)
     return [number for pair in zip(ordered[:half], ordered[::-1][:half], strict=True) for number in pair]
 
 
-#: The third coordinate, drawn as a colour, and its colours from low to high: grey where it is neither.
+#: The third coordinate, and its colours from low to high, with grey in the middle.
 SHADE, SHADES = "shade", [(VERMILLION, "#FF9A57"), ("#A3A3A3", "#7A7A7A"), (BLUE, "#5BB6EE")]
-#: Words are labelled on all sides: by how much less each further one of a side counts.
+#: Directions in which words are labelled, and the discount of each further word in the same direction.
 _SIDES, _FADING = 16, 0.93
-#: Begins the headings between words, which no word of a space does.
+#: First character of headings between words; no word of a space begins with it.
 _HEADING = "\u2060"
 
 
@@ -89,8 +87,8 @@ def ranked_words(
     *,
     n_words: int = 15,
     axis: str = "score on the axis",
-    own: Sequence[Row] = (),
-    neutral: float = 0.0,
+    own: Sequence[Record] = (),
+    neutral: float | None = None,
     title: str = "",
 ) -> Any:
     """Return the words at both ends of an axis, ranked, each with its score.
@@ -98,7 +96,7 @@ def ranked_words(
     Parameters
     ----------
     rows
-        What :func:`densray.induce` returned, a pandas or polars frame, or mappings, with ``word`` and ``score``; where
+        The result of :func:`densray.induce`, a pandas or polars frame, or mappings, with ``word`` and ``score``; where
         all have a ``standard_error`` too, bars of two of them are drawn.
     n_words
         How many words are shown from each end.
@@ -107,11 +105,14 @@ def ranked_words(
     own
         Further words to be shown between the ends, of the same form as `rows`.
     neutral
-        The score that belongs to neither end; the lines of the words begin there.
+        The score that belongs to neither end: the lines of the words begin there. By default the even odds of an
+        induced lexicon. Where none is known, no lines are drawn: 0 is not neutral.
     title
         Shown above.
     """
-    if hasattr(rows, "with_ends"):  # an induced lexicon: a large vocabulary is not turned into rows for its ends
+    if neutral is None:
+        neutral = getattr(rows, "even_odds", None)
+    if hasattr(rows, "with_ends"):  # an induced lexicon: take its ends without making records of the whole vocabulary
         ends = rows.with_ends(n_words)
         rows = list({row["word"]: row for row in (*ends.highest, *ends.lowest)}.values())
     ordered = _by_score(checked_rows(rows, "word", "score"))
@@ -122,13 +123,13 @@ def ranked_words(
     return styled(drawn, title=title, alt=f"Words ranked by {axis}. {_said(groups)}")
 
 
-def moved_words(rows: Any, *, n_words: int = 12, own: Sequence[Row] = (), title: str = "") -> Any:
+def moved_words(rows: Any, *, n_words: int = 12, own: Sequence[Record] = (), title: str = "") -> Any:
     """Return the words that moved most along an axis from one space to another: the change of each, with bars.
 
     Parameters
     ----------
     rows
-        What :func:`densray.axes.compare_spaces` returned, or mappings with ``word``, ``difference`` (of the
+        The result of :func:`densray.axes.compare_spaces`, or mappings with ``word``, ``difference`` (of the
         standardised scores), its joint standard error ``error``, and ``first`` and ``second``, the scores themselves.
     n_words
         How many words are shown either way, at most.
@@ -150,20 +151,22 @@ def moved_words(rows: Any, *, n_words: int = 12, own: Sequence[Row] = (), title:
     return styled(_in_groups(groups, axis, 0.0, keys), title=title, alt=f"Words by the {axis}. {_said(groups)}")
 
 
-def _said(groups: Mapping[str, Sequence[Row]]) -> str:
+def _said(groups: Mapping[str, Sequence[Record]]) -> str:
     """Return the first words of each group, for those who cannot see them."""
     return "; ".join(f"{group}: {', '.join(row['word'] for row in part[:5])}" for group, part in groups.items() if part)
 
 
-#: Of the groups from the top: what is high, one's own words, what is low.
+#: Shapes of the three groups: high, the user's words, low.
 _SHAPES = ("triangle-right", "diamond", "triangle-left")
 
 
-def _in_groups(groups: Mapping[str, Sequence[Row]], axis: str, neutral: float, keys: Sequence[str]) -> Any:
-    """Return words under the headings of their groups (three, some of which may be empty), each with its number.
+def _in_groups(groups: Mapping[str, Sequence[Record]], axis: str, neutral: float | None, keys: Sequence[str]) -> Any:
+    """Return words under the headings of their three groups (possibly empty), each with its number.
 
-    `keys` are those of the number and of its standard error, and of what else is shown on hovering. Bars of two
-    standard errors are drawn where all rows have one.
+    The lines of the words begin at `neutral`, if it is known.
+
+    `keys`: the number, its standard error, and further keys for the tooltip. Bars of two standard errors are drawn if
+    all records have one.
     """
     number, error, *_ = keys
     alt = altair()
@@ -182,7 +185,8 @@ def _in_groups(groups: Mapping[str, Sequence[Row]], axis: str, neutral: float, k
     ]
     if not shown:
         raise DataError("There is nothing to draw: no word is in any group.")
-    domain = list(padded_domain([neutral, *(row[end] for row in shown for end in ("least", "most"))], share=0.04))
+    known = [] if neutral is None else [neutral]
+    domain = list(padded_domain([*known, *(row[end] for row in shown for end in ("least", "most"))], share=0.04))
     colors = alt.Scale(domain=names, range=[BLUE, alt.expr(on_ground(INK, "#E8E6E3")), VERMILLION])
     looks = {
         "color": alt.Color("group:N", legend=None, scale=colors),
@@ -195,11 +199,13 @@ def _in_groups(groups: Mapping[str, Sequence[Row]], axis: str, neutral: float, k
     look = {"scale": alt.Scale(domain=domain, nice=False), "title": axis.split("; "),
             "axis": alt.Axis(tickCount=few_ticks("width", 70))}  # fmt: skip
     across, least = (alt.X(f"{key}:Q", **look) for key in (number, "least"))
-    stems = base.mark_rule(opacity=0.5).encode(x=across, x2=alt.datum(neutral), color=looks["color"])
     heads = base.mark_point(filled=True, size=70, opacity=1).encode(x=across, **looks)
     bars = base.mark_rule(color=ink(), strokeWidth=1.2).encode(x=least, x2="most:Q")
-    middle = alt.Chart(values([{}])).mark_rule(color=GREY, strokeDash=[4, 4]).encode(x=alt.datum(neutral))
-    layers = [middle, stems, *([bars] if with_errors else []), heads]
+    lines_from = []
+    if neutral is not None:
+        stems = base.mark_rule(opacity=0.5).encode(x=across, x2=alt.datum(neutral), color=looks["color"])
+        lines_from = [*dashed_lines({"x": neutral}), stems]
+    layers = [*lines_from, *([bars] if with_errors else []), heads]
     return alt.layer(*layers).properties(width=460, height=19 * len(lines))
 
 
@@ -215,16 +221,16 @@ def _word_axis() -> Any:
 
 
 def axis_scatter(
-    rows: Sequence[Row],
+    rows: Sequence[Record],
     *,
     axes: tuple[str, str] = ("x", "y"),
     titles: tuple[str, str] | None = None,
     color: str | None = None,
     ends: Mapping[str, tuple[str, str]] | None = None,
     marked: Collection[str] = (),
+    neutral: Mapping[str, float] | None = None,
     n_labels: int = 40,
     interactive: bool = False,
-    fluid: bool = False,
     size: tuple[int, int] = (620, 480),
     title: str = "",
 ) -> Any:
@@ -238,72 +244,91 @@ def axis_scatter(
     axes
         The names of the horizontal and the vertical axis.
     titles
-        What to write along them; their names where it is not given.
+        Titles of the axes (default: their names).
     color
-        The name of a third axis that colours the words: one colour for each side, grey where it is neither. The scale
-        ends at the 2nd and the 98th percentile, so that single words do not wash out the rest.
+        The name of a third axis that colours the words: one colour for each end, grey between. The scale ends at the
+        2nd and the 98th percentile, so that single words do not wash out the rest.
     ends
         By the name of an axis, what its low and its high end mean; written at the two ends.
     marked
         Words that stand out: a ring and a bold label, before all others.
+    neutral
+        By the name of an axis, the score that belongs to neither end: a dashed line, and grey where the axis is the
+        colour. Without it there is no line, and grey is the middle of the range.
     n_labels
         How many other words are labelled where there is room.
     interactive
-        Whether Ctrl and the wheel zoom in and dragging moves the chart, double click brings it back; zoomed in, more
-        words are labelled. For the page, not for print.
-    fluid
-        Whether the chart may be drawn at any width; its labels are placed for several.
+        Whether the chart takes the width of its page, Ctrl and the wheel zoom, dragging moves it, and a double click
+        brings it back. For a page, not for print.
     size
         Width and height in pixels.
     title
         Shown above.
     """
-    first, second = axes
-    across, up = titles or axes
-    meant = ends or {}
-    shown = _lean(checked_rows(rows, "word", *axes, *([] if color is None else [color])), axes, color)
-    picked = set(marked)
-    chosen = [number for number, row in enumerate(shown) if row["word"] in picked]
+    meanings, known = ends or {}, neutral or {}
+    points = _points(checked_rows(rows, "word", *axes, *([] if color is None else [color])), axes, color)
+    standing_out = set(marked)
+    first = [number for number, point in enumerate(points) if point["word"] in standing_out]
+    outer = [number for number in _outermost(points) if points[number]["word"] not in standing_out]
+    across, up = _coordinates(points, axes, titles)
     scatter = word_scatter(
-        shown,
-        labelled=[*chosen, *(each for each in _outermost(shown) if each not in set(chosen))][: n_labels + len(chosen)],
-        x=(ACROSS, across or first, padded_domain([row[ACROSS] for row in shown], share=0.1)),
-        y=(UP, up or second, padded_domain([row[UP] for row in shown])),
+        points,
+        labelled=[*first, *outer[:n_labels]],
+        x=across,
+        y=up,
         size=size,
-        mark={"size": _dot_size(len(shown)), "color": BLUE, "filled": True, "opacity": 0.55 if color is None else 0.9},
-        encoding={
-            "tooltip": _tooltip(shown, first, second, color),
-            **_shades(shown, color or "", meant.get(color or "")),
-        },
-        marked=chosen,
+        mark={"size": _dot_size(len(points)), "color": BLUE, "filled": True, "opacity": 0.9 if color else 0.55},
+        encoding={"tooltip": _tooltip(points, axes, color)}
+        | _shades(points, color or "", meanings.get(color or ""), known.get(color or "")),
+        marked=first,
         zoom=interactive,
-        fluid=fluid,
-        titled="".join(channel for channel, axis in (("x", first), ("y", second)) if axis not in meant),
+        any_width=interactive,
+        titled="".join(channel for channel, axis in zip("xy", axes, strict=True) if axis not in meanings),
     )
-    said = f"{len(shown):,} words by {first} (across) and {second} (up)" + (f", coloured by {color}" if color else "")
-    written = [
-        mark
-        for axis, channel, name in ((first, "x", across), (second, "y", up))
-        if axis in meant
-        for mark in written_ends(meant[axis], channel, name)
-    ]
-    return styled(altair().layer(*zero_lines(), scatter, *written), title=title, alt=said, fluid=fluid)
+    middles = {channel: known[axis] for channel, axis in zip("xy", axes, strict=True) if axis in known}
+    layers = [*dashed_lines(middles), scatter, *_meanings(meanings, axes, titles or axes)]
+    return styled(altair().layer(*layers), title=title, alt=_in_words(points, axes, color), any_width=interactive)
+
+
+def _coordinates(
+    points: Sequence[Record], axes: tuple[str, str], titles: tuple[str, str] | None
+) -> tuple[Coordinate, Coordinate]:
+    """Return the two coordinates of the map; an axis with an empty title goes by its name."""
+    across, up = (title or axis for title, axis in zip(titles or axes, axes, strict=True))
+    return (
+        Coordinate(ACROSS, across, padded_domain([point[ACROSS] for point in points], share=0.1)),
+        Coordinate(UP, up, padded_domain([point[UP] for point in points])),
+    )
+
+
+def _meanings(meanings: Mapping[str, tuple[str, str]], axes: tuple[str, str], titles: tuple[str, str]) -> list[Any]:
+    """Return the meanings of the ends of both axes, written at their ends."""
+    written = []
+    for channel, axis, name in zip("xy", axes, titles, strict=True):
+        written += written_ends(meanings[axis], channel, name) if axis in meanings else []
+    return written
+
+
+def _in_words(points: Sequence[Record], axes: tuple[str, str], color: str | None) -> str:
+    """Return a description of a map for those who cannot see it."""
+    coloured = f", coloured by {color}" if color else ""
+    return f"{len(points):,} words by {axes[0]} (across) and {axes[1]} (up){coloured}"
 
 
 def _dot_size(count: int) -> int:
     return 36 if count <= 500 else 22 if count <= 2500 else 12
 
 
-def _lean(rows: Sequence[Row], axes: tuple[str, str], color: str | None) -> list[dict[str, Any]]:
-    """Return what is drawn and no more, under names without syntax."""
+def _points(rows: Sequence[Record], axes: tuple[str, str], color: str | None) -> list[dict[str, Any]]:
+    """Return the keys that are drawn and no others, under names that a chart does not read as syntax."""
     keys = dict(zip((ACROSS, UP, SHADE), (*axes, color), strict=True))
     keys |= {f"{name}_rank": f"{axis} rank" for name, axis in keys.items()}
     known = {name: key for name, key in keys.items() if key is not None and key in rows[0]}
     return [{"word": row["word"], **{name: row[key] for name, key in known.items()}} for row in rows]
 
 
-def _outermost(rows: Sequence[Row]) -> list[int]:
-    """Return the numbers of the rows, the furthest out first; a word counts less after others of its side."""
+def _outermost(rows: Sequence[Record]) -> list[int]:
+    """Return the numbers of the records, outermost first; each further word in the same direction counts less."""
     at = np.array([[row[ACROSS], row[UP]] for row in rows], dtype=np.float64)
     at -= at.mean(axis=0)
     spread = at.std(axis=0)
@@ -311,16 +336,19 @@ def _outermost(rows: Sequence[Row]) -> list[int]:
     distance = np.hypot(*at.T)
     side = np.floor((np.arctan2(at[:, 1], at[:, 0]) / (2 * np.pi) + 0.5) * _SIDES).astype(np.int64)
     order = np.lexsort([-distance, side])
-    before = np.arange(len(order)) - np.searchsorted(side[order], side[order])  # how many of its side come before it
+    before = np.arange(len(order)) - np.searchsorted(
+        side[order], side[order]
+    )  # how many words of the same direction come before it
     found: list[int] = order[np.argsort(-distance[order] * _FADING**before, kind="stable")].tolist()
     return found
 
 
-def _tooltip(rows: Sequence[Row], first: str, second: str, color: str | None) -> list[Any]:
+def _tooltip(rows: Sequence[Record], axes: tuple[str, str], color: str | None) -> list[Any]:
+    """Return the tooltip: the word, and its coordinate and rank on each axis."""
     alt = altair()
     shown = [alt.Tooltip("word:N", title="word")]
-    for name, axis in ((ACROSS, first), (UP, second), (SHADE, color)):
-        title = tooltip_title(f"“{axis}”")  # in quotes: as a bare title, “image” or “constructor” would be a command
+    for name, axis in zip((ACROSS, UP, SHADE), (*axes, color), strict=True):
+        title = tooltip_title(f"“{axis}”")  # in quotes: as bare titles, “image” or “constructor” have a special meaning
         if name in rows[0]:
             shown.append(alt.Tooltip(f"{name}:Q", title=title, format=CHART_NUMBER))
         if f"{name}_rank" in rows[0]:
@@ -328,15 +356,21 @@ def _tooltip(rows: Sequence[Row], first: str, second: str, color: str | None) ->
     return shown
 
 
-def _shades(rows: Sequence[Row], name: str, ends: tuple[str, str] | None) -> dict[str, Any]:
-    """Return the colours of the third axis: two hues that all eyes tell apart, and grey in the middle."""
+def _shades(
+    rows: Sequence[Record], name: str, ends: tuple[str, str] | None, neutral: float | None = None
+) -> dict[str, Any]:
+    """Return the colours of the third axis: two hues safe for colour-blind readers, and grey between.
+
+    Grey is the neutral score if it is known, else the middle of the range.
+    """
     if SHADE not in rows[0]:
         return {}
     alt = altair()
     low, high = np.percentile([row[SHADE] for row in rows], [2, 98]).tolist()
-    # an axis with words on both sides of 0 is grey there; one to one side of it, in its own middle
-    far = max(-low, high)
-    low, high = (-far, far) if low < 0 < high else (low, high) if low < high else (low - 1, high + 1)
+    low, high = (low, high) if low < high else (low - 1, high + 1)
+    if neutral is not None:
+        far = max(abs(low - neutral), abs(high - neutral))
+        low, high = neutral - far, neutral + far
     colors = [alt.expr(on_ground(*pair)) for pair in SHADES]
     scale = alt.Scale(domain=[low, (low + high) / 2, high], range=colors, interpolate="lab", clamp=True)
     marks = [low, (low + high) / 2, high]

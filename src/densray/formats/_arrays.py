@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import glob
+import hashlib
+import os
+import re
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,8 +16,9 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from densray._files import folder_lock, link_target
 from densray._threads import ignored_warnings
-from densray.errors import FormatError, name_some, shorten
+from densray.errors import Advice, Argument, FormatError, name_some, shorten
 from densray.formats._blocks import (
     BLOCK_BYTES,
     Block,
@@ -24,7 +29,19 @@ from densray.formats._blocks import (
     rows_per_block,
     select_rows,
 )
-from densray.formats._bytes import Source, check_encoding, compression_of, decode_words, open_source, undecodable
+from densray.formats._bytes import (
+    BOM,
+    DECODING_ADVICE,
+    Source,
+    check_encoding,
+    compression_of,
+    decode_words,
+    open_member,
+    open_source,
+    refuse_joined,
+    refuse_utf16,
+    undecodable,
+)
 
 _LONGEST_HEADER = 10_000
 
@@ -65,8 +82,29 @@ def read_npy(source: Source, options: ReadOptions, words_file: Path | None) -> S
     """Return the stream of a ``.npy`` matrix whose words stand in a file of their own, one per line."""
     header = read_array_header(source)
     rows, width = check_matrix(source.path.name, header)
-    words = read_words_beside(source.path, words_file, options, rows=rows)
+    digest = _words_digest(source, header)
+    wanted = rows if options.limit is None else min(rows, options.limit)
+    if digest is not None and words_file is None:
+        words = read_signed_words(source, digest, wanted, options)
+    else:
+        words = read_words_beside(source.path, words_file, options, rows=rows)
     return SpaceStream(width, rows, matrix_blocks(source, header, words, options))
+
+
+#: What `write_npy` puts after the matrix: the SHA-256 of the words file. `numpy.load` reads only what the header says.
+_TRAILER = re.compile(rb"\n# words sha256 ([0-9a-f]{64})\n")
+_TRAILER_BYTES = len("\n# words sha256 \n") + 64
+
+
+def _words_digest(source: Source, header: ArrayHeader) -> str | None:
+    """Return the digest that follows a matrix; None if there is none, or where the file is compressed."""
+    if source.size is None:
+        return None
+    place = source.file.tell()
+    source.file.seek(max(0, source.size - _TRAILER_BYTES))
+    match = _TRAILER.fullmatch(source.file.read(_TRAILER_BYTES))
+    source.file.seek(place)
+    return None if match is None else match[1].decode()
 
 
 def check_matrix(name: str, header: ArrayHeader) -> tuple[int, int]:
@@ -109,10 +147,11 @@ def array_blocks(source: Source, header: ArrayHeader, *, rows: int, stop: int | 
             )
         order: Literal["F", "C"] = "F" if header.fortran else "C"
         yield np.frombuffer(data, dtype=header.dtype).reshape((end - start, width), order=order)[: stop - start]
-    if stop == total and source.read(1):
+    rest = source.read(_TRAILER_BYTES + 1) if stop == total else b""
+    if rest and not _TRAILER.fullmatch(rest):
         raise FormatError(
-            f"{source.path.name}, byte {source.offset - 1:,}: the array says {total:,} rows of {width:,} numbers, and "
-            f"more bytes follow. Its header is wrong."
+            f"{source.path.name}, byte {source.offset - len(rest):,}: the array says {total:,} rows of {width:,} "
+            f"numbers, and more bytes follow. Its header is wrong."
         )
 
 
@@ -129,8 +168,12 @@ def write_array(file: IO[bytes], pieces: Iterator[NDArray[Any]], *, shape: tuple
         file.write(np.ascontiguousarray(piece, dtype=dtype).data)
 
 
-def write_npy(file: IO[bytes], words_file: IO[bytes], pieces: Pieces, *, rows: int, width: int) -> None:
-    """Write a ``.npy`` matrix and its words, one per line, into a second file."""
+def write_npy(file: IO[bytes], words_file: IO[bytes], pieces: Pieces, *, rows: int, width: int) -> str:
+    """Write a ``.npy`` matrix, and its words, one per line, into a second file; return the digest of the words.
+
+    The digest follows the matrix, so that a reader notices words that belong to another one.
+    """
+    digest = hashlib.sha256()
 
     def vectors() -> Iterator[NDArray[np.float32]]:
         for words, block in pieces:
@@ -140,29 +183,110 @@ def write_npy(file: IO[bytes], words_file: IO[bytes], pieces: Pieces, *, rows: i
                     f"The word {shorten(odd)} has a line end in it, which a words file cannot hold. "
                     "Write native or .parquet."
                 )
-            words_file.write("".join(f"{word}\n" for word in words).encode())
+            lines = "".join(f"{word}\n" for word in words).encode()
+            digest.update(lines)
+            words_file.write(lines)
             yield block
 
     write_array(file, vectors(), shape=(rows, width), dtype="<f4")
+    file.write(b"\n# words sha256 %s\n" % digest.hexdigest().encode())
+    return digest.hexdigest()
+
+
+def put_pair_in_place(matrix: Path, words: Path, path: Path, digest: str) -> None:
+    """Rename a matrix and its words, both whole, so that a reader finds the old pair or the new one at any moment.
+
+    The words come first, under a name with their digest, where the new matrix finds them; then the matrix replaces the
+    old one; then the words get their usual name. A writer killed on the way leaves a pair that can be read.
+    """
+    waiting = waiting_words(path, digest)
+    with folder_lock(path.parent) as flush_names:
+        os.replace(words, waiting)
+        flush_names()
+        os.replace(matrix, path)
+        flush_names()
+        os.replace(waiting, words_path(path))
+        for left in path.parent.glob(f"{glob.escape(_stem(path))}.words.{'[0-9a-f]' * 16}.txt"):
+            left.unlink(missing_ok=True)  # of a writer that was killed
+
+
+def waiting_words(path: Path, digest: str) -> Path:
+    """Return where words lie until the matrix they belong to is in its place."""
+    return path.with_name(f"{_stem(path)}.words.{digest[:16]}.txt")
+
+
+def _stem(path: Path) -> str:
+    return Path(compression_of(path)[1]).stem
 
 
 def words_path(path: Path) -> Path:
     """Return where the words of ``vectors.npy`` are written: ``vectors.words.txt``."""
-    return path.with_name(Path(compression_of(path)[1]).stem + ".words.txt")
+    return path.with_name(f"{_stem(path)}.words.txt")
+
+
+def _usual_names(path: Path) -> tuple[str, ...]:
+    """Return the names that a file of words beside a matrix may have."""
+    stem = _stem(path)
+    return (f"{stem}.words.txt", f"{stem}.words", f"{stem}.vocab", f"{stem}.txt", "words.txt", "vocab.txt")
+
+
+class PairChangedError(FormatError):
+    """The words beside a matrix are not those it was written with."""
+
+
+def read_signed_words(source: Source, digest: str, wanted: int, options: ReadOptions) -> list[str]:
+    """Return the first words of a matrix that carries the digest of all of them; others are refused."""
+    path = source.path
+    seen: list[str] = []
+    for base in dict.fromkeys((path, link_target(path))):
+        waiting = waiting_words(base, digest)
+        names = _usual_names(base)
+        for candidate in (names[0], waiting.name, *names):  # the first again: it may have come in the meantime
+            beside = base.with_name(candidate)
+            content = _content(beside)
+            if content is None:
+                continue
+            if hashlib.sha256(content).hexdigest() == digest:
+                lines = content.split(b"\n")[:-1]
+                if len(lines) < wanted:
+                    raise FormatError(f"{beside.name}: {len(lines):,} words for {wanted:,} vectors of {path.name}.")
+                return _decoded(lines[:wanted], beside.name, options)
+            seen.append(beside.name)
+    if not seen:
+        raise PairChangedError(
+            f"{path.name}: the file of its words, {words_path(path).name}, is missing.",
+            Advice(" Put it back, or name it: ", Argument("words_file", ...), "."),
+        )
+    raise PairChangedError(
+        f"{seen[0]} does not hold the words that {path.name} was written with: one of the two was replaced or edited.",
+        Advice(" Write both again, or name the words to use: ", Argument("words_file", ...), "."),
+    )
+
+
+def _content(path: Path) -> bytes | None:
+    """Return the bytes of a file, None if there is none; it may go at any moment."""
+    try:
+        return path.read_bytes() if path.is_file() else None
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise FormatError(f"{path}: {error.strerror or error}. The words of a matrix are needed.") from error
 
 
 def read_words_beside(path: Path, given: Path | None, options: ReadOptions, *, rows: int) -> list[str]:
     """Return the words of the first rows, from the file given or the one found beside the vectors."""
-    stem = words_path(path).name.removesuffix(".words.txt")
-    names = (f"{stem}.words.txt", f"{stem}.words", f"{stem}.vocab", f"{stem}.txt", "words.txt", "vocab.txt")
+    names = _usual_names(path)
     found = given or next((path.with_name(name) for name in names if path.with_name(name).is_file()), None)
     if found is None:
         raise FormatError(
-            f"{path.name} holds {rows:,} vectors and no words. Put them beside it in {names[0]}, one per line, "
-            f"or name the file: words_file='…'."
+            f"{path.name} holds {rows:,} vectors and no words.",
+            Advice(
+                f" Put them beside it in {names[0]}, one per line, or name the file: ", Argument("words_file", ...), "."
+            ),
         )
     wanted = rows if options.limit is None else min(rows, options.limit)
     lines = _lines(found, most=wanted + 1 if wanted == rows else wanted)
+    _check_list(found.name, lines[:_LIST_LINES])
     if len(lines) != wanted:
         raise FormatError(
             f"{found.name}, line {len(lines):,}: {'more than ' if len(lines) > wanted else ''}"
@@ -172,11 +296,20 @@ def read_words_beside(path: Path, given: Path | None, options: ReadOptions, *, r
 
 
 def _lines(path: Path, *, most: int) -> list[bytes]:
-    """Return the first lines of a file, without their ends."""
+    """Return the first lines of a file, without their ends and without a byte-order mark."""
     lines: list[bytes] = []
-    rest = b""
+    rest, has_returns = b"", False
     with open_source(path) as source:
+        refuse_utf16(path.name, source.peek(2))
+        if source.peek(len(BOM)) == BOM:
+            source.read(len(BOM))
         while len(lines) < most and (piece := source.read(BLOCK_BYTES)):
+            if b"\0" in piece:
+                raise FormatError(
+                    f"{path.name}, line {len(lines) + 1 + piece[: piece.index(0)].count(10):,}: a NUL byte. Words are "
+                    "text; if this is UTF-16, save it as UTF-8."
+                )
+            has_returns = has_returns or b"\r" in piece
             *whole, rest = (rest + piece).split(b"\n")
             lines += whole
             if len(rest) > BLOCK_BYTES:
@@ -185,7 +318,53 @@ def _lines(path: Path, *, most: int) -> list[bytes]:
                 )
     if rest:
         lines.append(rest)
-    return [line.removesuffix(b"\r") for line in lines[:most]]
+    return _without_returns(lines[:most], path.name) if has_returns else lines[:most]
+
+
+_LIST_LINES = 100
+_COUNT = rb"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?"
+_WITH_COUNT = re.compile(rb".+[ \t]\d+(?:\.\d*)?")
+#: A number before, after or between other fields; the group is what else the line holds.
+_WITH_FIELD = (
+    re.compile(rb"\s*\d+[.:)]?[ \t]+(\S.*)"),
+    *(
+        re.compile(form % {b"mark": mark, b"count": _COUNT})
+        for mark in (b",", b";", b"[|]")
+        for form in (
+            rb"(.+?)%(mark)s\s*%(count)s\s*",
+            rb"\s*%(count)s\s*%(mark)s(.+)",
+            rb"(.+?)%(mark)s\s*%(count)s\s*%(mark)s.*",
+        )
+    ),
+)
+_NUMERIC = re.compile(rb"\s*" + _COUNT + rb"\s*")
+
+
+def _check_list(name: str, lines: list[bytes]) -> None:
+    """Refuse a file of words whose first lines are a table, such as words and their frequencies."""
+    if len(lines) > 1 and (
+        all(b"\t" in line for line in lines)
+        or all(map(_WITH_COUNT.fullmatch, lines))
+        or any(_all_have(pattern, lines) for pattern in _WITH_FIELD)
+    ):
+        raise FormatError(f"{name}, line 1: {shorten(lines[0])} is more than a word. Leave the other columns out.")
+    if len(lines) > 1 and all(len(line) > 2 and line[:1] == line[-1:] == b'"' for line in lines):
+        raise FormatError(f"{name}, line 1: every word stands in quotation marks. Write the file without them.")
+
+
+def _all_have(pattern: re.Pattern[bytes], lines: list[bytes]) -> bool:
+    """Return whether every line has a number beside something else; lines such as '1,000' alone are words."""
+    matches = [pattern.fullmatch(line) for line in lines]
+    return all(matches) and not all(match is None or _NUMERIC.fullmatch(match[1]) for match in matches)
+
+
+def _without_returns(lines: list[bytes], name: str) -> list[bytes]:
+    """Return lines without the CR at their ends; one within a line is an error."""
+    whole = [line.removesuffix(b"\r") for line in lines]
+    odd = next((number for number, line in enumerate(whole, start=1) if b"\r" in line), None)
+    if odd is not None:
+        raise FormatError(f"{name}, line {odd:,}: a line end of CR alone. Use LF or CR LF.")
+    return whole
 
 
 def _decoded(lines: list[bytes], name: str, options: ReadOptions) -> list[str]:
@@ -193,7 +372,7 @@ def _decoded(lines: list[bytes], name: str, options: ReadOptions) -> list[str]:
     words: list[str] = []
     for number, word in enumerate(decode_words(lines, options), start=1):
         if word is None:
-            raise FormatError(f"{name}, line {number:,}: {undecodable(lines[number - 1], options)}")
+            raise FormatError(f"{name}, line {number:,}: {undecodable(lines[number - 1], options)}.", DECODING_ADVICE)
         words.append(word)
     return words
 
@@ -203,8 +382,9 @@ _WORDS = ("words", "vocab", "vocabulary", "tokens")
 
 
 def read_npz(source: Source, options: ReadOptions) -> SpaceStream:
-    """Return the stream of an archive with one matrix of numbers and one array of words."""
-    headers = array_headers(source.path)
+    """Return the stream of an archive with one matrix of numbers and one array of words, all from one open file."""
+    archive = _Archive(source.path, source.file)
+    headers = archive.headers()
     texts = [name for name, header in headers.items() if len(header.shape) == 1 and header.dtype.kind in "US"]
     vectors, words = choose_matrix(headers), _chosen(texts, _WORDS)
     if vectors is None or words is None:
@@ -217,27 +397,42 @@ def read_npz(source: Source, options: ReadOptions) -> SpaceStream:
         raise FormatError(
             f"{source.path.name}: {headers[words].shape[0]:,} words for {rows:,} vectors. The numbers must agree."
         )
-    listed = _words(source, words, rows if options.limit is None else min(rows, options.limit), options)
+    listed = _words(archive, words, rows if options.limit is None else min(rows, options.limit), options)
 
     def blocks() -> Iterator[Block]:
-        with open_source(source.path, member=f"{vectors}.npy") as part:
+        with archive.open(vectors) as part:
             yield from matrix_blocks(part, read_array_header(part), listed, options)
 
     return SpaceStream(width, rows, blocks())
 
 
-def array_headers(path: Path) -> dict[str, ArrayHeader]:
-    """Return the header of every array in an archive, by name."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = [name for name in archive.namelist() if name.endswith(".npy")]
-    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError, IndexError) as error:
-        raise FormatError(f"{path.name}: a damaged archive ({shorten(error)}). Fetch the file again.") from error
-    headers: dict[str, ArrayHeader] = {}
-    for name in names:
-        with open_source(path, member=name) as part:
-            headers[name.removesuffix(".npy")] = read_array_header(part)
-    return headers
+class _Archive:
+    """The arrays of an ``.npz`` that is open."""
+
+    def __init__(self, path: Path, file: IO[bytes]) -> None:
+        self.path = path
+        self._file = file
+        try:
+            self._archive = zipfile.ZipFile(file)
+            members = [name for name in self._archive.namelist() if name.endswith(".npy")]
+        except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError, IndexError) as error:
+            raise FormatError(f"{path.name}: a damaged archive ({shorten(error)}). Fetch the file again.") from error
+        refuse_joined(path, self._archive)
+        if len(set(members)) < len(members):
+            raise FormatError(f"{path.name}: the archive has two arrays of one name ({name_some(members)}).")
+        self.names = [name.removesuffix(".npy") for name in members]
+
+    def open(self, name: str) -> Source:
+        """Open one array."""
+        return open_member(self.path, self._file, self._archive, f"{name}.npy")
+
+    def headers(self) -> dict[str, ArrayHeader]:
+        """Return the header of every array, by name."""
+        headers: dict[str, ArrayHeader] = {}
+        for name in self.names:
+            with self.open(name) as part:
+                headers[name] = read_array_header(part)
+        return headers
 
 
 def choose_matrix(headers: dict[str, ArrayHeader]) -> str | None:
@@ -254,30 +449,54 @@ class ArchiveMatrix:
     name: str
     columns: tuple[str, ...]
     rows: int
+    state: tuple[int, ...]
 
     def blocks(self, rows: int) -> Iterator[NDArray[Any]]:
         """Yield so many rows at a time, in the type of the file."""
-        with open_source(self.path, member=f"{self.name}.npy") as source:
+        with self._reopened() as file, _Archive(self.path, file).open(self.name) as source:
             yield from array_blocks(source, read_array_header(source), rows=rows)
 
     def column(self, name: str) -> NDArray[Any]:
         """Return one whole array of the archive."""
-        with np.load(self.path, allow_pickle=False) as file:
-            return np.asarray(file[name])
+        with self._reopened() as file, np.load(file, allow_pickle=False) as archive:
+            return np.asarray(archive[name])
+
+    def _reopened(self) -> IO[bytes]:
+        """Open the file again; another one that was put in its place is refused."""
+        file = _opened(self.path)
+        if _state(file) != self.state:
+            file.close()
+            raise FormatError(f"{self.path.name} was replaced while it was being read. Start again.")
+        return file
+
+
+def _opened(path: Path) -> IO[bytes]:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise FormatError(f"{path}: {error.strerror or error}.") from error
+
+
+def _state(file: IO[bytes]) -> tuple[int, ...]:
+    """Return what tells one file from another that has its name."""
+    state = os.fstat(file.fileno())
+    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
 
 
 def open_archive(path: Path, *, vectors: str | None = None) -> ArchiveMatrix:
     """Return a matrix of an ``.npz`` by name, or the only one that can be meant; it must be in C order."""
-    headers = array_headers(path)
+    with _opened(path) as file:
+        headers, state = _Archive(path, file).headers(), _state(file)
     name = choose_matrix({key: header for key, header in headers.items() if vectors in (None, key)})
     if name is None:
         raise FormatError(
-            f"{path.name} holds {name_some(headers)}; one matrix of vectors is needed. Name it with vectors=."
+            f"{path.name} holds {name_some(headers)}; one matrix of vectors is needed.",
+            Advice(" Name it with ", Argument("vectors", ...), "."),
         )
     if headers[name].fortran:
         raise FormatError(f"{path.name}, '{name}': the matrix is in Fortran order; C order is needed. Save it again.")
     rows, _ = check_matrix(f"{path.name}, '{name}'", headers[name])
-    return ArchiveMatrix(path, name, tuple(headers), rows)
+    return ArchiveMatrix(path, name, tuple(headers), rows, state)
 
 
 def _chosen(names: list[str], preferred: tuple[str, ...]) -> str | None:
@@ -287,10 +506,10 @@ def _chosen(names: list[str], preferred: tuple[str, ...]) -> str | None:
     return next((name for name in preferred if name in names), None)
 
 
-def _words(source: Source, name: str, count: int, options: ReadOptions) -> list[str]:
+def _words(archive: _Archive, name: str, count: int, options: ReadOptions) -> list[str]:
     """Return the first words of an array of text, read in pieces."""
     listed: list[str] = []
-    with open_source(source.path, member=f"{name}.npy") as part:
+    with archive.open(name) as part:
         header = read_array_header(part)
         size = max(1, header.dtype.itemsize)
         step = max(1, BLOCK_BYTES // size)
@@ -298,25 +517,29 @@ def _words(source: Source, name: str, count: int, options: ReadOptions) -> list[
             data = part.read(min(step, count - len(listed)) * size)
             if not data or len(data) % size:
                 raise FormatError(
-                    f"{source.path.name}, '{name}': the array says {header.shape[0]:,} words and ends within word "
+                    f"{archive.path.name}, '{name}': the array says {header.shape[0]:,} words and ends within word "
                     f"{len(listed) + len(data) // size + 1:,}. It is cut off."
                 )
-            listed += _texts(data, header, source, name, options)
+            listed += _texts(data, header, archive.path, name, options)
+        if count == header.shape[0] and part.read(1):  # to the end: the checksum comes last
+            raise FormatError(f"{archive.path.name}, '{name}': more bytes follow its words. Its header is wrong.")
     return listed
 
 
-def _texts(data: bytes, header: ArrayHeader, source: Source, name: str, options: ReadOptions) -> list[str]:
+def _texts(data: bytes, header: ArrayHeader, path: Path, name: str, options: ReadOptions) -> list[str]:
     if header.dtype.kind == "S":
         raw: list[bytes] = np.frombuffer(data, dtype=header.dtype).tolist()
         decoded = decode_words(raw, options)
         if None in decoded:
-            raise FormatError(f"{source.path.name}, '{name}': {undecodable(raw[decoded.index(None)], options)}")
+            raise FormatError(
+                f"{path.name}, '{name}': {undecodable(raw[decoded.index(None)], options)}.", DECODING_ADVICE
+            )
         return [word for word in decoded if word is not None]
     try:
         texts: list[str] = np.frombuffer(data, dtype=header.dtype).tolist()
         "".join(texts).encode()
     except (ValueError, SystemError) as error:
-        raise FormatError(f"{source.path.name}, '{name}': a word is not Unicode ({shorten(error)}).") from error
+        raise FormatError(f"{path.name}, '{name}': a word is not Unicode ({shorten(error)}).") from error
     return texts
 
 

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import IO
 
 import numpy as np
+from numpy.typing import NDArray
 
-from densray.errors import FormatError, shorten
+from densray.errors import Advice, Argument, FormatError, shorten
 from densray.formats._blocks import Block, Pieces, ReadOptions, SpaceStream, check_shape
-from densray.formats._bytes import Source, check_encoding, decode_words, header_of, undecodable
+from densray.formats._bytes import DECODING_ADVICE, Source, check_encoding, decode_words, header_of, undecodable
 
 _LONGEST_WORD = 1 << 16
 _BLOCK_BYTES = 1 << 20
@@ -54,14 +55,34 @@ def _blocks(source: Source, options: ReadOptions, *, rows: int, width: int) -> I
                 f"{source.path.name}, byte {begin:,}: no blank ends the word {shorten(data[:24])} … of row "
                 f"{row + 1:,}. The width {width:,} in the header is wrong, or this is not a word2vec binary file."
             )
-        yield _block(data, words, starts, options, source=source, begin=begin, row=row, width=width)
+        block = _block(data, words, starts, options, source=source, begin=begin, row=row, width=width)
+        if row == 0:
+            _check_byte_order(source, block.vectors)
+        yield block
         row += len(words)
         data = data[end:]
-    rest = (data or source.read(64)).strip(b"\n")
-    if options.limit is None and rest:
+    if options.limit is not None:
+        return
+    rest = (data + source.read(64)).strip(b"\n")  # to the end: a checksum of the compression comes last
+    if rest:
         raise FormatError(
             f"{source.path.name}, byte {source.offset - len(data):,}: the header says {rows:,} words, and more bytes "
-            f"follow ({shorten(rest[:24])}). Correct the header, or read the first {rows:,} with limit={rows}."
+            f"follow ({shorten(rest[:24])}).",
+            Advice(f" Correct the header, or read the first {rows:,} with ", Argument("limit", rows), "."),
+        )
+
+
+def _check_byte_order(source: Source, vectors: NDArray[np.float32]) -> None:
+    """Refuse numbers that are absurd as they stand, and ordinary with their bytes in the other order."""
+
+    def share_of_absurd(numbers: NDArray[np.float32]) -> float:
+        size = np.abs(numbers[numbers != 0])
+        return 1.0 - float(((size > 1e-20) & (size < 1e20)).mean()) if size.size else 0.0
+
+    if share_of_absurd(vectors) > 0.25 and share_of_absurd(vectors.byteswap()) < 0.01:
+        raise FormatError(
+            f"{source.path.name}: the numbers are big-endian, and word2vec binary is little-endian. Swap the four "
+            "bytes of each number, or write the file as text."
         )
 
 
@@ -102,7 +123,7 @@ def _block(
                 f"(row {row + place + 1:,}): {undecodable(words[place], options)}"
             )
             if not options.skip_bad_rows:
-                raise FormatError(message)
+                raise FormatError(f"{message}.", DECODING_ADVICE)
             options.skipped.append(message)
         elif options.words is None or word in options.words:
             kept.append(place)

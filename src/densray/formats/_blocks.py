@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from densray.errors import FormatError, shorten
+from densray.errors import Advice, Argument, FormatError, shorten
 
 BLOCK_BYTES = 4 << 20
 """How much of a file is held at a time."""
@@ -42,7 +42,7 @@ class SpaceStream:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What the caller wants of a file."""
+    """Options for reading a file."""
 
     limit: int | None = None
     words: frozenset[str] | None = None
@@ -57,11 +57,11 @@ def rows_per_block(width: int, *, itemsize: int = 4) -> int:
     return max(1, BLOCK_BYTES // max(1, width * itemsize))
 
 
-def check_shape(place: str, rows: int, width: int) -> None:
+def check_shape(where: str, rows: int, width: int) -> None:
     """Refuse a declared shape that no space has."""
     if rows < 1 or not 1 <= width <= _WIDEST:
         raise FormatError(
-            f"{place}: {rows:,} words of {width:,} numbers are declared; at least one word, and 1 to {_WIDEST:,} "
+            f"{where}: {rows:,} words of {width:,} numbers are declared; at least one word, and 1 to {_WIDEST:,} "
             f"numbers, are needed. Is this an embedding file?"
         )
 
@@ -86,7 +86,7 @@ def checked_blocks(stream: SpaceStream, name: str, options: ReadOptions, index: 
 def _good_rows(
     block: Block, unit: str, name: str, options: ReadOptions, index: dict[str, int]
 ) -> NDArray[np.int64] | None:
-    """Return which rows of a block are good, None where all are."""
+    """Return which rows of a block are good, None if all are."""
     numbers = np.isfinite(block.vectors)
     distinct = set(block.words)
     if numbers.all() and len(distinct) == len(block.words) and index.keys().isdisjoint(distinct):
@@ -107,7 +107,10 @@ def _good_rows(
             continue
         message = f"{name}, {unit} {block.positions[row]:,}: {problem}"
         if not options.skip_bad_rows:
-            raise FormatError(f"{message}. Leave such rows out with bad_rows='skip'; the first of a word stays.")
+            raise FormatError(
+                f"{message}.",
+                Advice(" Leave such rows out with ", Argument("bad_rows", "skip"), "; the first of a word stays."),
+            )
         options.skipped.append(message)
     return np.array(good, dtype=np.int64)
 

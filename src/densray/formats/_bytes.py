@@ -5,17 +5,26 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import os
 import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from io import BufferedReader, RawIOBase
 from pathlib import Path
 from types import TracebackType
-from typing import IO, cast
+from typing import IO, Any, cast
 
-from densray._files import NUMBER, WORD2VEC_HEADER, ZIP_MAGIC, foreign_kind
-from densray.errors import FormatError, name_some, shorten
+from densray._files import (
+    NUMBER,
+    WORD2VEC_HEADER,
+    ZIP_MAGIC,
+    foreign_kind,
+    has_other_data,
+    unreadable_kind,
+)
+from densray.errors import Advice, Argument, FormatError, name_some, shorten
 from densray.formats._blocks import BLOCK_BYTES, ReadOptions
 
 
@@ -27,7 +36,14 @@ def check_encoding(options: ReadOptions) -> None:
         b" 0\n\xff".decode(options.encoding, "ignore" if options.errors == "strict" else options.errors)
     except (LookupError, UnicodeError, TypeError, ValueError) as error:
         raise FormatError(
-            f"{shorten(error)}. Use encoding='utf-8' or 'latin-1', errors='strict' or 'replace'."
+            f"{shorten(error)}.",
+            Advice(
+                " Use ",
+                Argument("encoding", "utf-8"),
+                " or 'latin-1', ",
+                Argument("errors", "strict"),
+                " or 'replace'.",
+            ),
         ) from error
     if not kept:
         raise FormatError(
@@ -50,11 +66,20 @@ def decode_words(words: Sequence[bytes], options: ReadOptions) -> list[str | Non
 
 
 def undecodable(word: bytes, options: ReadOptions) -> str:
-    """Return what is wrong with a word that is not text, and what to do."""
-    return (
-        f"{shorten(word)} is not {options.encoding.upper()}. Give the file's own encoding (encoding='latin-1', say), "
-        f"or errors='replace', or leave such rows out with bad_rows='skip'."
-    )
+    """Return what is wrong with a word that is not text."""
+    return f"{shorten(word)} is not {options.encoding.upper()}"
+
+
+#: What to do about a word that is not text.
+DECODING_ADVICE = Advice(
+    " Give the file's own encoding (",
+    Argument("encoding", "latin-1"),
+    ", say), or ",
+    Argument("errors", "replace"),
+    ", or leave such rows out with ",
+    Argument("bad_rows", "skip"),
+    ".",
+)
 
 
 def _decode(word: bytes, options: ReadOptions) -> str | None:
@@ -79,20 +104,26 @@ class Source:
     Attributes
     ----------
     path : Path
+    file : file
+        The file itself, opened once: a reader that reads it in its own way reads this one, which stays the same file
+        when another one is put in its place.
     compression : str or None
         "gzip", "bzip2", "zstd", "zip" or None.
     size : int or None
         The number of bytes, where it is known without reading them: that of a plain file.
     offset : int
         How many decompressed bytes have been read.
+    owns_file : bool
+        Whether the file is closed with the source; a member of an archive leaves it open for the others.
     """
 
     def __init__(self, path: Path, file: IO[bytes], stream: IO[bytes], *, compression: str | None) -> None:
         self.path = path
+        self.file = file
         self.compression = compression
-        self.size = path.stat().st_size if compression is None else None
+        self.size = os.fstat(file.fileno()).st_size if compression is None else None
         self.offset = 0
-        self._file = file
+        self.owns_file = True
         self._stream = stream
         self._ahead = b""
 
@@ -103,7 +134,8 @@ class Source:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stream.close()
-        self._file.close()
+        if self.owns_file:
+            self.file.close()
 
     def peek(self, count: int) -> bytes:
         """Return up to `count` of the next bytes without consuming them."""
@@ -148,8 +180,9 @@ def open_source(path: Path, *, member: str | None = None) -> Source:
 
     `member` names the file inside a zip archive that holds several. Nothing is ever extracted to disk.
     """
-    if path.is_dir():
-        raise FormatError(f"{path.name} is a folder. Give an embedding file.")
+    kind = unreadable_kind(path)
+    if kind is not None:
+        raise FormatError(f"{path.name or path} is {kind}. Give an embedding file.")
     try:
         file = path.open("rb")
     except OSError as error:
@@ -172,14 +205,114 @@ def _decompressed(path: Path, file: IO[bytes], member: str | None) -> Source:
     if compression == "gzip":
         stream = cast("IO[bytes]", gzip.GzipFile(fileobj=file))
     elif compression == "bzip2":
-        stream = bz2.BZ2File(file)
+        stream = cast("IO[bytes]", BufferedReader(_Bzip2Reader(file), BLOCK_BYTES))
     elif compression == "zstd":
         from zstandard import ZstdDecompressor
 
         decompressor = ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
-        stream = decompressor.stream_reader(file, read_across_frames=True, closefd=False)
+        stream = decompressor.stream_reader(
+            cast("IO[bytes]", _WholeFrames(file)), read_across_frames=True, closefd=False
+        )
     return Source(path, file, stream, compression=compression)
 
+
+class _Bzip2Reader(RawIOBase):
+    """Decompresses bzip2 streams, one after the other, up to the end of the file.
+
+    `bz2.BZ2File` takes a second stream whose first bytes are damaged for the end of the file.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._decompressor = bz2.BZ2Decompressor()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while True:
+            rest = b""
+            if self._decompressor.eof:
+                rest = self._decompressor.unused_data or self._file.read(_PACKED_BYTES)
+                if not rest:
+                    return 0
+                self._decompressor = bz2.BZ2Decompressor()
+            elif self._decompressor.needs_input:
+                rest = self._file.read(_PACKED_BYTES)
+                if not rest:
+                    raise EOFError("the last stream has no end")
+            data = self._decompressor.decompress(rest, len(buffer))
+            if data:
+                buffer[: len(data)] = data
+                return len(data)
+
+
+class _WholeFrames:
+    """Passes the bytes of a zstd file on, and raises if the file ends within a frame.
+
+    The decompressor takes the end of the file for the end of the last frame. A frame is a header, blocks with their
+    sizes, and a checksum if the header says so (RFC 8878), so that its end is known without decompressing anything.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._pending = b""  # the beginning of what is being counted, where it is not all there yet
+        self._skip = 0  # bytes of a block still to come
+        self._next = self._frame  # what comes after those
+        self._checksum = 0
+
+    def read(self, count: int = -1) -> bytes:
+        data = self._file.read(count if count >= 0 else _PACKED_BYTES)
+        if data:
+            self._follow(data)
+        elif self._skip or self._pending or self._next != self._frame:
+            raise EOFError("the last frame has no end")
+        return data
+
+    def _follow(self, data: bytes) -> None:
+        """Count off headers and blocks."""
+        data = self._pending + data
+        place = 0
+        while place < len(data):
+            step = min(self._skip, len(data) - place)
+            self._skip -= step
+            place += step
+            if self._skip or place == len(data):
+                break
+            length = self._next(data[place : place + _FRAME_HEADER_BYTES])
+            if not length:
+                break
+            place += length
+        self._pending = data[place:]
+
+    def _frame(self, head: bytes) -> int:
+        """Return the length of the header of a frame, 0 where more bytes are needed to know it."""
+        if len(head) < 8:
+            return 0
+        if head[1:4] == b"\x2a\x4d\x18" and head[0] & 0xF0 == 0x50:  # a frame of no data, to be skipped
+            self._skip = int.from_bytes(head[4:8], "little")
+            return 8
+        descriptor = head[4]
+        single = descriptor >> 5 & 1
+        self._checksum = 4 * (descriptor >> 2 & 1)
+        self._next = self._block
+        size_bytes = (single, 2, 4, 8)[descriptor >> 6]
+        return 5 + (1 - single) + (0, 1, 2, 4)[descriptor & 3] + size_bytes
+
+    def _block(self, head: bytes) -> int:
+        """Return the length of the header of a block, 0 where more bytes are needed."""
+        if len(head) < 3:
+            return 0
+        header = int.from_bytes(head[:3], "little")
+        self._skip = 1 if header >> 1 & 3 == 1 else header >> 3
+        if header & 1:
+            self._skip += self._checksum
+            self._next = self._frame
+        return 3
+
+
+_PACKED_BYTES = 1 << 16
+_FRAME_HEADER_BYTES = 18
 
 #: Of a file or of what is packed in it, to tell what it is.
 HEAD_BYTES = 1 << 16
@@ -199,22 +332,42 @@ def _open_zip(path: Path, file: IO[bytes], member: str | None) -> Source:
         names = [entry.filename for entry in archive.infolist() if not entry.is_dir()]
     except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError, IndexError) as error:
         raise FormatError(f"{path.name}: a damaged zip archive ({shorten(error)}). Fetch the file again.") from error
+    refuse_joined(path, archive)
     if member is None and sum(name.endswith(".npy") for name in names) > 1:
         file.seek(0)
         return Source(path, file, file, compression=None)  # an .npz, which its own reader opens
     if member is None and len(names) != 1:
         found = f"holds {len(names)} files ({name_some(names)})" if names else "holds no file"
-        raise FormatError(f"{path.name}: the zip archive {found}. Name the one to read: member='…'.")
+        raise FormatError(
+            f"{path.name}: the zip archive {found}.", Advice(" Name the one to read: ", Argument("member", ...), ".")
+        )
     chosen = names[0] if member is None else member
     if chosen not in names:
         raise FormatError(f"{path.name}: no member '{chosen}'. The zip archive holds {name_some(names)}.")
+    source = open_member(path, file, archive, chosen)
+    source.owns_file = True
+    return source
+
+
+def refuse_joined(path: Path, archive: zipfile.ZipFile) -> None:
+    """Refuse a file of several zip archives, of which only the last would be read, and bytes around an archive."""
+    if has_other_data(archive):
+        raise FormatError(
+            f"{path.name}: several zip archives, or an archive and other bytes, joined into one file. Write it again."
+        )
+
+
+def open_member(path: Path, file: IO[bytes], archive: zipfile.ZipFile, member: str) -> Source:
+    """Open a file inside a zip archive that is open, and stays open."""
     try:
-        stream = archive.open(chosen)
+        stream = archive.open(member)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, OSError, IndexError) as error:
         raise FormatError(
-            f"{path.name}, member '{chosen}': cannot be read ({shorten(error)}). Unpack it with another tool."
+            f"{path.name}, member '{member}': cannot be read ({shorten(error)}). Unpack it with another tool."
         ) from error
-    return Source(path, file, stream, compression="zip")
+    source = Source(path, file, stream, compression="zip")
+    source.owns_file = False
+    return source
 
 
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".zst": "zstd", ".zip": "zip"}
@@ -241,7 +394,7 @@ def open_target(path: Path, *, compression: str | None, inner: str) -> Iterator[
         elif compression == "zstd":
             from zstandard import ZstdCompressor
 
-            file = stack.enter_context(ZstdCompressor().stream_writer(file, closefd=False))
+            file = stack.enter_context(ZstdCompressor(write_checksum=True).stream_writer(file, closefd=False))
         elif compression == "zip":
             archive = stack.enter_context(zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED))
             file = stack.enter_context(archive.open(inner, "w", force_zip64=True))
@@ -262,4 +415,30 @@ def header_of(head: bytes) -> tuple[int, int, int] | None:
 
 def separator_of(line: bytes) -> bytes:
     """Return what stands before the numbers of a line (whose end may be cut off): a tab, or else a blank."""
-    return b"\t" if any(NUMBER.fullmatch(token) for token in line.strip().split(b"\t")[1:][-2:]) else b" "
+    fields = line.strip().split(b"\t")[1:][-2:]
+    return b"\t" if any(NUMBER.fullmatch(field.strip(b" ")) for field in fields) else b" "
+
+
+def fields_of(line: bytes) -> list[bytes]:
+    """Return the fields of a line: between single tabs, or else between any number of blanks and tabs.
+
+    A line that begins with a blank has an empty field first.
+
+    >>> fields_of(b"new york\\t0.5\\t1"), fields_of(b"good   0.5  1"), fields_of(b"good\\t0.5 1"), fields_of(b" 0.5 1")
+    ([b'new york', b'0.5', b'1'], [b'good', b'0.5', b'1'], [b'good', b'0.5', b'1'], [b'', b'0.5', b'1'])
+    """
+    line = line.rstrip(b" \t\r")
+    if separator_of(line) == b"\t":
+        return [field.strip(b" ") for field in line.split(b"\t")]
+    return re.split(rb"[ \t]+", line)
+
+
+#: UTF-8's byte-order mark, and the two of UTF-16.
+BOM = b"\xef\xbb\xbf"
+_WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff")
+
+
+def refuse_utf16(name: str, head: bytes) -> None:
+    """Refuse text whose letters take two bytes each."""
+    if head.startswith(_WIDE_BOMS):
+        raise FormatError(f"{name}: this seems to be UTF-16 text. Save it as UTF-8.")

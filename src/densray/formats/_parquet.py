@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
@@ -14,41 +15,66 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from densray.errors import FormatError, name_some, shorten
+from densray._conversions import NUMBERED, columns_beside_dimensions
+from densray.errors import Advice, Argument, FormatError, name_some, shorten
 from densray.formats._arrays import to_float32
 from densray.formats._blocks import Block, Pieces, ReadOptions, SpaceStream, check_shape, select_rows
 from densray.formats._bytes import Source
+from densray.formats._parquet_pages import check_sizes
 
 if TYPE_CHECKING:
     import polars as pl
 
 _BLOCK_BYTES = 1 << 25  # groups of rows are decoded whole, so small pieces would decode them again and again
 _GROUP_BYTES = 1 << 24
-_WORDS = ("word", "words", "token", "tokens")
+#: Usual names of the column of words.
+WORD_COLUMNS = ("word", "words", "token", "tokens")
 
 
 def read_parquet(source: Source, options: ReadOptions) -> SpaceStream:
+    """Return the stream of a parquet file."""
+    return table_stream(source.path.name, *_scanned(source.path.name, source.file), options)
+
+
+def table_stream(name: str, frame: pl.LazyFrame, schema: pl.Schema, rows: int, options: ReadOptions) -> SpaceStream:
     """Return the stream of a table of words and numbers."""
     import polars as pl
 
-    name = source.path.name
-    frame, schema, rows = _scanned(source.path)
-    texts = [column for column, dtype in schema.items() if dtype == pl.String]
-    word = next((column for column in _WORDS if column in texts), texts[0] if len(texts) == 1 else None)
-    numbers = _number_columns(schema)
+    texts = [column for column, dtype in schema.items() if isinstance(dtype, pl.String | pl.Categorical | pl.Enum)]
+    word = next((column for column in WORD_COLUMNS if column in texts), texts[0] if len(texts) == 1 else None)
+    numbers = _number_columns(name, schema, without=word)
     if word is None or not numbers:
         raise FormatError(
             f"{name}: the columns are {', '.join(f'{column} {dtype}' for column, dtype in list(schema.items())[:6])}; "
             f"one of words and one of lists of numbers ('word', 'vector'), or one column per number, are needed."
         )
+    if word not in WORD_COLUMNS:
+        _refuse_row_numbers(name, frame, word)
     width = _width(name, frame, schema, numbers)
     check_shape(name, rows, width)
-    chosen = frame.select([word, *numbers])
+    chosen = frame.select([pl.col(word).cast(pl.String), *numbers])
     return SpaceStream(width, rows, _blocks(name, chosen, options, rows=rows, width=width))
 
 
+def _refuse_row_numbers(name: str, frame: pl.LazyFrame, column: str) -> None:
+    """Refuse the only column of text where it holds whole numbers: row numbers or identifiers, not words."""
+    import polars as pl
+
+    texts = (
+        ask_polars(name, frame.select(pl.col(column).cast(pl.String)).head(_LOOKED_AT).collect).to_series().to_list()
+    )
+    if texts and all(text is not None and text.strip().isdecimal() for text in texts):
+        raise FormatError(
+            f"{name}: the only column of text, '{column}', holds whole numbers ({name_some(texts)}). Add the words; if "
+            "these are the words, call the column 'word'."
+        )
+
+
+_LOOKED_AT = 100
+
+
 @dataclass(frozen=True)
-class VectorTable:
+class ParquetMatrix:
     """The vectors of a parquet file, read in any order, and the names of all its columns."""
 
     name: str
@@ -60,47 +86,97 @@ class VectorTable:
 
     def read(self, start: int, stop: int) -> NDArray[Any]:
         """Return some rows as a matrix, in the type of the file."""
-        columns = _asked(self.name, self.frame.select(self.vectors).slice(start, stop - start).collect)
+        columns = ask_polars(self.name, self.frame.select(self.vectors).slice(start, stop - start).collect)
         return np.ascontiguousarray(_matrix(self.name, columns, start, self.width))
 
     def column(self, name: str) -> NDArray[Any]:
         """Return one whole column."""
-        return np.asarray(_asked(self.name, self.frame.select(name).collect).to_series().to_numpy())
+        return np.asarray(ask_polars(self.name, self.frame.select(name).collect).to_series().to_numpy())
 
 
-def open_table(path: Path, *, vectors: Sequence[str] | None = None, without: str | None = None) -> VectorTable:
+def open_parquet(path: Path, *, vectors: Sequence[str] | None = None, without: str | None = None) -> ParquetMatrix:
     """Return the vectors of a parquet file: the columns named, or else the only ones that can be meant.
 
     That is the only column of lists of numbers, or else all columns of numbers but the one `without` names.
     """
-    frame, schema, rows = _scanned(path)
-    missing = [column for column in vectors or () if column not in schema]
-    if missing:
-        raise FormatError(f"{path.name} has no column {name_some(missing)}; its columns are {name_some(schema)}.")
-    chosen = list(vectors) if vectors else _number_columns(schema, without=without)
-    if not chosen:
-        raise FormatError(f"{path.name}: which of {name_some(schema)} are the vectors? Name them with vectors=.")
-    width = _width(path.name, frame, schema, chosen)
-    return VectorTable(path.name, frame, tuple(schema), tuple(chosen), rows, width)
+    try:
+        with path.open("rb") as file:
+            frame, schema, rows = _scanned(path.name, file)
+            columns = [*vectors] if vectors else _number_columns(path.name, schema, without=without)
+            missing = [column for column in columns if column not in schema]
+            if missing:
+                raise FormatError(
+                    f"{path.name} has no column {name_some(missing)}; its columns are {name_some(schema)}."
+                )
+            if not columns:
+                raise FormatError(
+                    f"{path.name}: which of {name_some(schema)} are the vectors?",
+                    Advice(" Name them with ", Argument("vectors", ...), "."),
+                )
+            width = _width(path.name, frame, schema, columns)
+    except OSError as error:
+        raise FormatError(f"{path}: {error.strerror or error}.") from error
+    return ParquetMatrix(path.name, frame, tuple(schema), tuple(columns), rows, width)
 
 
-def _scanned(path: Path) -> tuple[pl.LazyFrame, pl.Schema, int]:
-    """Return a parquet file, its columns and their types, and how many rows it has."""
+def _scanned(name: str, file: IO[bytes]) -> tuple[pl.LazyFrame, pl.Schema, int]:
+    """Return a parquet file that is open, its columns and their types, and how many rows it has.
+
+    Polars keeps a handle of its own, so that all reads see one file, also when another is put in its place.
+    """
     import polars as pl
 
-    frame = pl.scan_parquet(path, glob=False)
-    schema = _asked(path.name, frame.collect_schema)
-    return frame, schema, int(_asked(path.name, frame.select(pl.len()).collect).item())
+    check_sizes(name, file)
+    file.seek(0)
+    frame = pl.scan_parquet(file)
+    schema = ask_polars(name, frame.collect_schema)
+    return frame, schema, int(ask_polars(name, frame.select(pl.len()).collect).item())
 
 
-def _number_columns(schema: pl.Schema, *, without: str | None = None) -> list[str]:
-    """Return the only column of lists of numbers, or else all columns of numbers; none where several are of lists."""
+#: The row numbers that pandas writes beside the columns of a frame whose rows were put in another order.
+_PANDAS_INDEX = re.compile(r"__index_level_\d+__")
+
+
+def _number_columns(name: str, schema: pl.Schema, *, without: str | None = None) -> list[str]:
+    """Return the only column of lists of numbers, or else the columns of numbers; none if several are of lists.
+
+    Columns of numbers are the dimensions where their names count them (0, 1, 2 … or dim_1, dim_2 …). Any other column
+    of numbers beside them may be an identifier or a frequency, and is refused by name; so is a column that is counted
+    among the dimensions and holds something else. The column `without` is none of the vectors.
+    """
     import polars as pl
 
+    _check_dimensions(name, schema, without)
     lists = [column for column, dtype in schema.items() if isinstance(dtype, pl.List | pl.Array) and _numeric(dtype)]
     if lists:
         return lists if len(lists) == 1 else []
-    return [column for column, dtype in schema.items() if dtype.is_numeric() and column != without]
+    numbers = [
+        column
+        for column, dtype in schema.items()
+        if dtype.is_numeric() and column != without and not (dtype.is_integer() and _PANDAS_INDEX.fullmatch(column))
+    ]
+    if odd := columns_beside_dimensions(numbers):
+        raise FormatError(
+            f"{name}: {name_some(odd)} {'is' if len(odd) == 1 else 'are'} not known to be of the vectors. Name the "
+            "columns of the vectors 0, 1, 2 … or put them into one column of lists, and leave others out."
+        )
+    return numbers
+
+
+def _check_dimensions(name: str, schema: pl.Schema, without: str | None) -> None:
+    """Refuse a column that is numbered as the columns of numbers are (0, 1, 2 …) and does not hold numbers."""
+    prefixes: dict[str, str] = {}
+    for column in schema:
+        match = NUMBERED.fullmatch(column)
+        if match is not None and column != without:
+            prefixes[column] = match[1]
+    dimensions = {prefix for column, prefix in prefixes.items() if schema[column].is_numeric()}
+    for column, prefix in prefixes.items():
+        if prefix in dimensions and not schema[column].is_numeric():
+            raise FormatError(
+                f"{name}: the column '{column}' is numbered as the dimensions are and holds {schema[column]}, not "
+                "numbers. Convert it to numbers, or give it another name."
+            )
 
 
 def _numeric(dtype: pl.List | pl.Array) -> bool:
@@ -108,7 +184,7 @@ def _numeric(dtype: pl.List | pl.Array) -> bool:
     return bool(inner.is_numeric())
 
 
-def _asked(name: str, question: Any) -> Any:
+def ask_polars(name: str, question: Any) -> Any:
     """Return what polars answers; what it cannot read is an error of ours."""
     import polars as pl
 
@@ -116,7 +192,7 @@ def _asked(name: str, question: Any) -> Any:
         with _without_panics():
             return question()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
-        raise FormatError(f"{name}: the parquet data are damaged ({shorten(error)}).") from error
+        raise FormatError(f"{name}: the data are damaged ({shorten(error)}).") from error
 
 
 @contextmanager
@@ -146,7 +222,7 @@ _STDERR = threading.RLock()
 def _width(name: str, frame: pl.LazyFrame, schema: pl.Schema, columns: Sequence[str]) -> int:
     if schema[columns[0]].is_numeric():
         return len(columns)
-    first = _asked(name, frame.select(columns[0]).head(1).collect)
+    first = ask_polars(name, frame.select(columns[0]).head(1).collect)
     return 0 if first.is_empty() or first.item() is None else len(first.item())
 
 
@@ -155,7 +231,7 @@ def _blocks(name: str, frame: pl.LazyFrame, options: ReadOptions, *, rows: int, 
     step = max(1, _BLOCK_BYTES // (4 * width))
     for start in range(0, wanted, step):
         count = min(step, wanted - start)
-        piece = _asked(name, frame.slice(start, count).collect)
+        piece = ask_polars(name, frame.slice(start, count).collect)
         words, columns = piece.to_series(0), piece[:, 1:]
         if len(words) != count or words.null_count():
             raise FormatError(

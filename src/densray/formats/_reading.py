@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._files import NPY_MAGIC, NUMBER, PARQUET_MAGIC, ZIP_MAGIC, is_safetensors
-from densray._threads import Progress
-from densray.errors import FormatError, SpaceError, name_some, shorten, suggest
-from densray.formats._arrays import read_npy, read_npz, write_npy, write_npz
+from densray.errors import Advice, Argument, FormatError, SpaceError, name_some, shorten, suggest
+from densray.formats._arrays import PairChangedError, read_npy, read_npz, write_npy, write_npz
 from densray.formats._binary import read_word2vec_binary, write_word2vec_binary
 from densray.formats._blocks import (
     Block,
@@ -31,14 +32,17 @@ from densray.formats._bytes import (
     NATIVE_NAME,
     Source,
     compression_of,
+    fields_of,
     header_of,
     open_source,
     refuse_foreign,
-    separator_of,
+    refuse_utf16,
 )
 from densray.formats._parquet import read_parquet, write_parquet
-from densray.formats._safetensors import open_native, read_safetensors, write_native
+from densray.formats._safetensors import check_native, open_native, read_safetensors, write_native
+from densray.formats._tables import read_arrow_table, read_csv_table, read_json_lines, table_kind
 from densray.formats._text import read_glove, read_word2vec_text, write_glove, write_word2vec_text
+from densray.progress import Progress
 from densray.space import WordSpace
 
 
@@ -84,7 +88,8 @@ def read_space(
     ----------
     path : path
         word2vec text or binary, GloVe, fastText ``.vec``, ``.npy`` with a words file, ``.npz``, safetensors,
-        parquet or native; plain or in gz, bz2, zst, zip. What it is, its content says.
+        parquet or native; plain or in gz, bz2, zst, zip. Also CSV with a column of words, JSON lines and Arrow
+        (feather). What it is, its content says.
     limit : int, optional
         Only the first rows of the file (most are ordered by frequency); the rest is not read.
     words : iterable of str, optional
@@ -94,16 +99,16 @@ def read_space(
     encoding, errors : str
         How words are decoded, as for `bytes.decode`.
     bad_rows : {"error", "skip"}
-        What to do with a row that no space can hold: a wrong count of numbers, NaN, infinite, not text, or a word
-        that came before. ``"skip"`` leaves it out and warns once.
+        How to treat an invalid row: a wrong count of numbers, NaN, infinite, not text, or a word that came before.
+        ``"skip"`` leaves it out and warns once.
     member : str, optional
         Which file of a zip archive that holds several.
     words_file : path, optional
         The words of a ``.npy`` or safetensors file, one per line; looked for beside it if not given.
     name : str, optional
-        What the space is called; by default the file's name without its endings.
+        Name of the space (default: the name of the file without its extensions).
     progress : callable, optional
-        Called with the rows done and the rows expected (None where the file does not say).
+        Called with the rows done and the rows expected (None if the file does not say).
 
     Returns
     -------
@@ -117,12 +122,11 @@ def read_space(
     """
     path = Path(path)
     options = read_options(limit, words, encoding=encoding, errors=errors, bad_rows=bad_rows)
-    with open_source(path, member=member) as source:
-        kind = _format_of(source, format)
-        native = open_native(path) if kind == "native" and source.compression is None else None
-        if native is not None:
-            return _part_of(native, path, options, name)
-        stream = _open(source, kind, options, words_file)
+    opened = _opened(path, options, format=format, member=member, words_file=words_file)
+    if isinstance(opened, WordSpace):
+        return _part_of(opened, path, options, name)
+    source, stream = opened
+    with source:
         index: dict[str, int] = {}
         matrix = Matrix(stream.width, expected=_expected(source, stream, options))
         for block in checked_blocks(stream, path.name, options, index):
@@ -145,11 +149,11 @@ def read_options(
 ) -> ReadOptions:
     """Return what the caller wants, checked."""
     if limit is not None and limit < 1:
-        raise FormatError(f"limit is {limit}; it must be at least 1, the number of rows to read.")
+        raise FormatError(Argument("limit"), f" is {limit}; it must be at least 1, the number of rows to read.")
     if isinstance(words, str):
         raise FormatError(f"words is the text {shorten(words)}; give a list of words.")
     if bad_rows not in ("error", "skip"):
-        raise FormatError(f"bad_rows is {bad_rows!r}. {suggest(str(bad_rows), ['error', 'skip'])}")
+        raise FormatError(Argument("bad_rows", bad_rows), f" is given. {suggest(str(bad_rows), ['error', 'skip'])}")
     wanted = None if words is None else frozenset(words)
     if wanted is not None and not wanted:
         raise FormatError("words is empty; give at least one word, or None for all.")
@@ -166,9 +170,81 @@ def open_stream(
     words_file: str | Path | None = None,
 ) -> Iterator[tuple[SpaceStream, Iterator[Block]]]:
     """Give the stream of a file and its checked blocks, without holding more than one of them."""
-    with open_source(path, member=member) as source:
-        stream = _open(source, _format_of(source, format), options, words_file)
+    opened = _opened(path, options, format=format, member=member, words_file=words_file, mapped=False)
+    assert not isinstance(opened, WordSpace)
+    source, stream = opened
+    with source:
         yield stream, checked_blocks(stream, path.name, options, {})
+
+
+def _opened(
+    path: Path,
+    options: ReadOptions,
+    *,
+    format: str | None,
+    member: str | None,
+    words_file: str | Path | None,
+    mapped: bool = True,
+) -> WordSpace | tuple[Source, SpaceStream]:
+    """Return a native file as a space, or any file with its stream.
+
+    A matrix and its words, which are two files, may be replaced between looking at the one and at the other; then both
+    are opened again.
+    """
+    for attempt in range(_ATTEMPTS):
+        source = open_source(path, member=member)
+        try:
+            kind = _format_of(source, format)
+            native = kind == "native" and mapped and source.compression is None
+            space = open_native(path, source.file) if native else None
+            if space is not None:
+                source.file.close()
+                return space
+            return source, _open(source, kind, options, words_file)
+        except PairChangedError:
+            if not _was_replaced(source) or attempt == _ATTEMPTS - 1:
+                source.file.close()
+                raise
+            source.file.close()
+        except BaseException:
+            source.file.close()
+            raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+_ATTEMPTS = 20
+
+
+def _was_replaced(source: Source) -> bool:
+    """Return whether the path of a file that is open names another one by now."""
+    try:
+        return not os.path.samestat(os.fstat(source.file.fileno()), source.path.stat())
+    except OSError:
+        return False
+
+
+def verify_space(path: str | Path, *, member: str | None = None, words_file: str | Path | None = None) -> str:
+    """Read a file to its end, raise if it is damaged, and return what was compared.
+
+    A native file is compared with the SHA-256 it was written with. Any other file is read row by row; a compressed one
+    carries a checksum too.
+
+    Parameters
+    ----------
+    path, member, words_file
+        As for `read_space`.
+    """
+    path = Path(path)
+    options = read_options(None, None)
+    with open_source(path, member=member) as source:
+        kind, compression = detect_format(source), source.compression
+        if kind == "native":
+            check_native(path, source.file)
+            return "the SHA-256 of words and vectors"
+    with open_stream(path, options, member=member, words_file=words_file) as (_, blocks):
+        rows = sum(len(block.words) for block in blocks)
+    packed = {"npz": "zip", "parquet": None}.get(kind, compression)
+    return f"{rows:,} rows" + (f" and the checksums of {packed}" if packed else "; the format has no checksum")
 
 
 def name_of(path: Path) -> str:
@@ -185,6 +261,10 @@ def _format_of(source: Source, format: str | None) -> str:
 
 
 def _open(source: Source, kind: str, options: ReadOptions, words_file: str | Path | None) -> SpaceStream:
+    if kind in _TABLES and source.compression is None:
+        return _TABLES[kind](source, options)
+    if kind in _TABLES:
+        raise FormatError(f"{source.path.name}: a table inside {source.compression} is not read. Decompress it first.")
     known = FORMATS[kind]
     if not known.compressible and source.compression is not None:
         raise FormatError(
@@ -239,20 +319,23 @@ class Format:
     endings : tuple of str
         The endings of a new file's name that ask for it.
     beginning : bytes
-        The first bytes that show it; empty where `detect_format` has to look closer.
+        The first bytes that show it; empty if `detect_format` has to look closer.
     compressible : bool
         Whether it is read and written inside gz, bz2, zst and zip: a format that is read in order.
     words_file : bool
         Whether its words may lie in a file beside it.
+    two_files : bool
+        Whether its words are always written to a second file; such a pair is not compressed.
     """
 
     name: str
     read: Callable[..., SpaceStream]
-    write: Callable[..., None]
+    write: Callable[..., object]
     endings: tuple[str, ...]
     beginning: bytes = b""
     compressible: bool = True
     words_file: bool = False
+    two_files: bool = False
 
 
 _ALL = (
@@ -260,7 +343,7 @@ _ALL = (
     Format("word2vec-binary", read_word2vec_binary, write_word2vec_binary, (".bin",)),
     Format("fasttext", read_word2vec_text, write_word2vec_text, (".vec",)),
     Format("glove", read_glove, write_glove, (".glove",)),
-    Format("npy", read_npy, write_npy, (".npy",), NPY_MAGIC, words_file=True),
+    Format("npy", read_npy, write_npy, (".npy",), NPY_MAGIC, words_file=True, two_files=True),
     Format("npz", read_npz, write_npz, (".npz",), ZIP_MAGIC, compressible=False),
     Format("safetensors", read_safetensors, write_native, (".safetensors",), compressible=False, words_file=True),
     Format("parquet", read_parquet, write_parquet, (".parquet",), PARQUET_MAGIC + b"\x15", compressible=False),
@@ -270,6 +353,11 @@ _ALL = (
 FORMATS: Mapping[str, Format] = MappingProxyType({each.name: each for each in _ALL})
 """Every format by its name; ``fasttext`` is word2vec text with the blank fastText leaves at the end of a line."""
 
+
+#: Tables that are read and not written, and not chosen by name.
+_TABLES: Mapping[str, Callable[[Source, ReadOptions], SpaceStream]] = MappingProxyType(
+    {"arrow": read_arrow_table, "csv": read_csv_table, "jsonl": read_json_lines}
+)
 
 _REFUSED = {
     re.compile(rb"\x80[\x02-\x05]"): (
@@ -301,9 +389,14 @@ def detect_format(source: Source) -> str:
     for pattern, what in _REFUSED.items():
         if pattern.match(head):
             raise FormatError(f"{source.path.name}: this is {what}.")
+    refuse_utf16(source.path.name, head)
     header = header_of(head)
     if header is not None:
-        return "word2vec-text" if _looks_like_text(head[header[2] :], header[1]) else "word2vec-binary"
+        body = head[header[2] :]
+        return "word2vec-text" if _looks_like_text(body, header[1]) or _is_printable(body) else "word2vec-binary"
+    table = table_kind(head)
+    if table is not None:
+        return table
     if _looks_like_glove(head):
         return "glove"
     raise _unknown(source, head)
@@ -311,24 +404,52 @@ def detect_format(source: Source) -> str:
 
 def _looks_like_text(body: bytes, width: int) -> bool:
     """Say whether what follows a header reads as numbers after a word, rather than as raw floats."""
-    line = body.partition(b"\n")[0]
-    tokens = line.rstrip(b" \t\r").split(separator_of(line))
+    tokens = re.split(rb"[ \t]+", body.partition(b"\n")[0].rstrip(b" \t\r"))
     numbers = tokens[max(1, len(tokens) - width) :]
     if not numbers:
         return not any(byte < 9 for byte in body)
     return sum(NUMBER.fullmatch(token) is not None for token in numbers) * 2 > len(numbers)
 
 
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+#: Raw floats of so many bytes have control bytes among them, whatever the encoding of the words.
+_ENOUGH_BYTES = 4096
+
+
+def _is_printable(body: bytes) -> bool:
+    """Return whether the beginning of a file holds text only: raw floats have control bytes or are not UTF-8.
+
+    The reader of text then names the first field that is not a number.
+    """
+    if not body or _CONTROL.search(body):
+        return False
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(body)  # the last letter may be cut off
+    except UnicodeDecodeError:
+        return len(body) >= _ENOUGH_BYTES
+    return True
+
+
 def _looks_like_glove(head: bytes) -> bool:
     """Say whether the first line that is not blank is a word and numbers; the last may be cut off."""
-    line = head.lstrip(b"\r\n").partition(b"\n")[0]
-    tokens = line.rstrip(b" \t\r").split(separator_of(line))
-    return any(NUMBER.fullmatch(token) for token in tokens[1:][-2:])
+    fields = fields_of(head.lstrip(b"\r\n").partition(b"\n")[0])
+    return any(NUMBER.fullmatch(token) for token in fields[1:][-2:])
 
 
 def _unknown(source: Source, head: bytes) -> FormatError:
+    first, _, rest = head.lstrip(b"\r\n").partition(b"\n")
+    name = source.path.name
+    if b"\0" not in first and _looks_like_glove(rest):
+        return FormatError(
+            f"{name}, line 1: {shorten(first)} is not a word and numbers, as the next line is. Leave it out."
+        )
+    if b"\0" not in first and len(re.split(rb"[,;]", first)) > 2:
+        return FormatError(
+            f"{name}, line 1: {shorten(first)} does not name the columns of words and vectors. Begin with a line such "
+            "as word,d0,d1,d2, with a name for each column."
+        )
     return FormatError(
-        f"{source.path.name}, byte 0: {shorten(head[:24], width=40)} begins no format that is known. "
-        f"Known: {', '.join(FORMATS)}; plain or in gz, bz2, zst, zip. If it is one of them, convert it with "
-        "source_format='…'."
+        f"{name}, byte 0: {shorten(head[:24], width=40)} begins no format that is known. Known: {', '.join(FORMATS)}; "
+        "plain or in gz, bz2, zst, zip.",
+        Advice(" If it is one of them, convert it with ", Argument("source_format", ...), "."),
     )

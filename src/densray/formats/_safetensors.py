@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,10 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._files import release_pages
-from densray.errors import FormatError, name_some, shorten
+from densray.errors import Advice, Argument, FormatError, name_some, shorten
 from densray.formats._arrays import read_words_beside, to_float32
 from densray.formats._blocks import Block, Pieces, ReadOptions, SpaceStream, check_shape, rows_per_block, select_rows
-from densray.formats._bytes import NATIVE_NAME, Source, check_encoding, decode_words, undecodable
+from densray.formats._bytes import DECODING_ADVICE, NATIVE_NAME, Source, check_encoding, decode_words, undecodable
 from densray.space import WordSpace
 
 FORMAT_VERSION = "1"
@@ -33,6 +35,7 @@ FORMAT_VERSION = "1"
 _DTYPES = {
     "F16": "<f2", "BF16": "<u2", "F32": "<f4", "F64": "<f8",
     "I8": "|i1", "U8": "|u1", "I16": "<i2", "U16": "<u2", "I32": "<i4", "U32": "<u4", "I64": "<i8", "U64": "<u8",
+    "BOOL": "|b1",
 }  # fmt: skip
 _FLOATS = ("F16", "BF16", "F32", "F64")
 _VECTORS = ("vectors", "embeddings", "embedding.weight", "weight")
@@ -45,26 +48,42 @@ _DIGEST_ROWS = 1 << 14
 
 
 class Tensor(NamedTuple):
-    """One tensor of a file: its type by the name safetensors gives it, and its numbers, mapped."""
+    """One tensor of a file: its type by the name safetensors gives it, and its numbers, mapped.
+
+    Of types that NumPy does not know (F8, F4 …) the bytes stand for the numbers.
+    """
 
     dtype: str
     array: NDArray[Any]
 
 
-def read_tensors(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Return the metadata and every tensor of a file; each is checked to lie within it, and is mapped, not read."""
+def read_tensors(path: Path, file: IO[bytes] | None = None) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Return the metadata and every tensor of a file; each is checked to lie within it, and is mapped, not read.
+
+    An open `file` is read in place of the one that the path names by now.
+    """
+    if file is None:
+        try:
+            with path.open("rb") as opened:
+                return read_tensors(path, opened)
+        except OSError as error:
+            raise FormatError(f"{path}: {error.strerror or error}.") from error
     name = path.name
     try:
-        size = path.stat().st_size
-        with path.open("rb") as file:
-            length = int.from_bytes(file.read(8), "little")
-            if length > min(_LONGEST_HEADER_BYTES, size - 8):
-                raise FormatError(f"{name}, byte 0: a header of {length:,} bytes is declared; the file has {size:,}.")
-            header = json.loads(file.read(length))
-        data = np.memmap(path, dtype=np.uint8, mode="r")[8 + length :]
+        size = os.fstat(file.fileno()).st_size
+        file.seek(0)
+        length = int.from_bytes(file.read(8), "little")
+        if length > min(_LONGEST_HEADER_BYTES, size - 8):
+            raise FormatError(f"{name}, byte 0: a header of {length:,} bytes is declared; the file has {size:,}.")
+        header = json.loads(file.read(length), object_pairs_hook=_no_name_twice)
+        data = np.memmap(file, dtype=np.uint8, mode="r")[8 + length :]
         metadata = header.pop("__metadata__", {})
-        tensors = {key: Tensor(entry["dtype"], _tensor(data, entry)) for key, entry in header.items()}
-        end = max((entry["data_offsets"][1] for entry in header.values()), default=0)
+        tensors = {key: Tensor(str(entry["dtype"]), _tensor(data, entry)) for key, entry in header.items()}
+        end = 0
+        for key, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
+            if entry["data_offsets"][0] != end:
+                raise ValueError(f"{shorten(key)} does not begin where the tensor before it ends, at byte {end:,}")
+            end = entry["data_offsets"][1]
         if end != len(data):
             raise ValueError(f"the tensors end at byte {end:,} of {len(data):,} bytes of data")
     except FormatError:
@@ -74,22 +93,30 @@ def read_tensors(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
             f"{name}, byte 8: the safetensors header is damaged, or the file is cut off ({shorten(error, width=130)}). "
             "Write it again."
         ) from error
-    except OSError as error:
-        raise FormatError(f"{path}: {error.strerror or error}.") from error
     return metadata if isinstance(metadata, dict) else {}, tensors
+
+
+def _no_name_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object; one with a name that comes twice is refused."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name comes twice in the header")
+    return found
 
 
 def _tensor(data: NDArray[np.uint8], entry: dict[str, Any]) -> NDArray[Any]:
     begin, end = entry["data_offsets"]
-    dtype = np.dtype(_DTYPES[entry["dtype"]])
     shape = tuple(entry["shape"])
-    count = dtype.itemsize
     for number in (begin, end, *shape):
         if type(number) is not int or number < 0:
             raise ValueError(f"{shorten(number)} is not a size")
-    for number in shape:
-        count *= number
-    if begin > end or end > len(data) or end - begin != count:
+    if begin > end or end > len(data):
+        raise ValueError(f"{shorten(entry)} does not fit the {len(data):,} bytes of data")
+    known = _DTYPES.get(str(entry["dtype"]))
+    if known is None:
+        return data[begin:end]
+    dtype = np.dtype(known)
+    if end - begin != dtype.itemsize * math.prod(shape):
         raise ValueError(f"{shorten(entry)} does not fit the {len(data):,} bytes of data")
     return data[begin:end].view(dtype).reshape(shape)
 
@@ -97,7 +124,7 @@ def _tensor(data: NDArray[np.uint8], entry: dict[str, Any]) -> NDArray[Any]:
 def read_safetensors(source: Source, options: ReadOptions, words_file: Path | None) -> SpaceStream:
     """Return the stream of a safetensors file with one matrix of floats."""
     name = source.path.name
-    _, tensors = read_tensors(source.path)
+    _, tensors = read_tensors(source.path, source.file)
     dtype, matrix = _matrix_of(name, tensors)
     rows, width = matrix.shape
     check_shape(name, rows, width)
@@ -157,7 +184,8 @@ class MatrixFile:
         matrix = _matrix_of(path.name, tensors, vectors)
         check_shape(path.name, *matrix.array.shape)
         columns = {key: each for key, each in tensors.items() if each.array.shape == matrix.array.shape[:1]}
-        return cls(path, matrix, {key: each.array for key, each in columns.items() if each.dtype != "BF16"})
+        known = {key: each.array for key, each in columns.items() if each.dtype in _DTYPES and each.dtype != "BF16"}
+        return cls(path, matrix, known)
 
     @property
     def rows(self) -> int:
@@ -192,17 +220,18 @@ def _words(
     check_encoding(options)
     for row, word in enumerate(decode_words(raw, options)):
         if word is None:
-            raise FormatError(f"{name}, row {row + 1:,}: {undecodable(raw[row], options)}")
+            raise FormatError(f"{name}, row {row + 1:,}: {undecodable(raw[row], options)}.", DECODING_ADVICE)
         words.append(word)
     return words
 
 
-def open_native(path: Path) -> WordSpace | None:
-    """Return the space of a native file, its vectors and words on disk until asked for; None where they are not F32.
+def open_native(path: Path, file: IO[bytes]) -> WordSpace | None:
+    """Return the space of a native file, its vectors and words on disk until asked for; None if they are not F32.
 
     Looks at the header and at the length of the file alone; `check_native` reads everything.
+    Vectors are checked to be finite when they are used.
     """
-    metadata, tensors = _native_tensors(path)
+    metadata, tensors = _native_tensors(path, file)
     dtype, vectors = tensors["vectors"]
     if dtype != "F32":
         return None
@@ -215,27 +244,34 @@ def open_native(path: Path) -> WordSpace | None:
 
     index = WordIndex(words, tensors["index_hashes"].array, tensors["index_rows"].array, check)
     name = metadata.get("name")
-    return WordSpace.unchecked(words, vectors, name=name if isinstance(name, str) else path.stem, index=index)
+    called = name if isinstance(name, str) else path.stem
+    return WordSpace.unchecked(words, vectors, name=called, index=index, finite=False)
 
 
-def check_native(path: str | Path) -> None:
+def check_native(path: Path, file: IO[bytes]) -> None:
     """Read a native file to its end and raise if it is not what was written."""
-    path = Path(path)
-    metadata, tensors = _native_tensors(path)
+    metadata, tensors = _native_tensors(path, file)
     digest = hashlib.sha256()
     for name in ("vectors", *_WORD_TENSORS):
         array = tensors[name].array
         for start in range(0, len(array), _DIGEST_ROWS):
-            digest.update(np.ascontiguousarray(array[start : start + _DIGEST_ROWS]).data)
+            piece = array[start : start + _DIGEST_ROWS]
+            digest.update(np.ascontiguousarray(piece).data)
+            release_pages(piece)
     if digest.hexdigest() != metadata.get("sha256"):
-        raise FormatError(f"{path.name}: the content does not match its digest. The file is damaged; write it again.")
+        raise FormatError(
+            f"{path.name}: the content does not match its SHA-256 digest. The file is damaged; write it again."
+        )
 
 
-def _native_tensors(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def _native_tensors(path: Path, file: IO[bytes] | None = None) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Return metadata and tensors of a file in the native format, their types and shapes checked."""
-    metadata, tensors = read_tensors(path)
+    metadata, tensors = read_tensors(path, file)
     if metadata.get("format") != NATIVE_NAME:
-        raise FormatError(f"{path.name}: a safetensors file of another program. Read it with format='safetensors'.")
+        raise FormatError(
+            f"{path.name}: a safetensors file of another program.",
+            Advice(" Convert it with ", Argument("source_format", "safetensors"), "."),
+        )
     version = metadata.get("format_version")
     if version != FORMAT_VERSION:
         raise FormatError(

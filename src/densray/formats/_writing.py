@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._files import atomic_write
-from densray._threads import Progress
+from densray._files import atomic_write, flush_to_disk, link_target
 from densray.errors import FormatError, shorten, suggest
-from densray.formats._arrays import words_path, write_npy
+from densray.formats._arrays import put_pair_in_place, words_path, write_npy
 from densray.formats._blocks import Pieces, ReadOptions, warn_skipped
-from densray.formats._bytes import compression_of, open_target
-from densray.formats._reading import FORMATS, name_of, open_stream, read_options
+from densray.formats._bytes import compression_of, open_source, open_target
+from densray.formats._reading import FORMATS, detect_format, name_of, open_stream, read_options
 from densray.formats._safetensors import write_native
+from densray.progress import Progress
 from densray.space import WordSpace
 
 Change = Callable[[Sequence[str], NDArray[np.float32]], NDArray[Any]]
@@ -48,7 +48,7 @@ def write_space(
     overwrite : bool
         Whether a file of that name may be replaced. The old one stays whole until the new one is.
     progress : callable, optional
-        Called with the rows done and the rows in all.
+        Called with the number of rows done and their total.
     """
     path = Path(path)
     kind = format_for(path, format)
@@ -71,6 +71,7 @@ def rewrite(
     bad_rows: Literal["error", "skip"] = "error",
     member: str | None = None,
     words_file: str | Path | None = None,
+    on_rows: Callable[[int], None] | None = None,
     progress: Progress | None = None,
 ) -> Path:
     """Write a file in another format, each block changed on the way, and return the new path.
@@ -86,7 +87,9 @@ def rewrite(
     change : callable, optional
         ``change(words, vectors)`` returns the new vectors of a block.
     limit, words, source_format, encoding, errors, bad_rows, member, words_file
-        What is read of the source, as for `read_space`.
+        Options for reading the source, as in `read_space`.
+    on_rows : callable, optional
+        Called with the number of rows before the first block is changed.
     """
     source, target = Path(source), Path(target)
     kind = format_for(target, format)
@@ -95,10 +98,12 @@ def rewrite(
         return read_options(limit, wanted, encoding=encoding, errors=errors, bad_rows=bad_rows)
 
     wanted = None if words is None else frozenset(words)
-    place: dict[str, Any] = {"format": source_format, "member": member, "words_file": words_file}
-    rows = _row_count(source, options(), place)
+    reading: dict[str, Any] = {"format": source_format, "member": member, "words_file": words_file}
+    rows = _row_count(source, options(), reading)
+    if on_rows is not None:
+        on_rows(rows)
     final = options()
-    with open_stream(source, final, **place) as (_, blocks):
+    with open_stream(source, final, **reading) as (_, blocks):
         pieces = _counted(_changed(((block.words, block.vectors) for block in blocks), change), rows, progress)
         first = next(pieces, None)
         if first is None:
@@ -125,12 +130,17 @@ def format_for(path: Path, format: str | None = None) -> str:
             f"{path.name}: {kind} is not written inside {compression}, since it could not be read in place. "
             f"Leave out {path.suffix}."
         )
+    if compression is not None and FORMATS[kind].two_files:
+        raise FormatError(
+            f"{path.name}: {kind} is not written inside {compression}, since its words lie in a second file. Leave out "
+            f"{path.suffix}, or write .npz."
+        )
     return kind
 
 
-def _row_count(path: Path, options: ReadOptions, place: dict[str, Any]) -> int:
+def _row_count(path: Path, options: ReadOptions, reading: dict[str, Any]) -> int:
     """Return how many rows a source will give: as it declares, or else counted by reading it once."""
-    with open_stream(path, options, **place) as (stream, blocks):
+    with open_stream(path, options, **reading) as (stream, blocks):
         if stream.rows is not None and options.words is None and not options.skip_bad_rows:
             return stream.rows if options.limit is None else min(stream.rows, options.limit)
         return sum(len(block.words) for block in blocks)
@@ -149,6 +159,7 @@ def _counted(pieces: Pieces, rows: int, progress: Progress | None) -> Pieces:
         if vectors.shape != (len(words), width):
             raise FormatError(f"A block of {len(words)} words has vectors of shape {vectors.shape}, width {width}.")
         "".join(words).encode()  # lone surrogates are no text in any format
+        _check_finite(words, vectors)
         done += len(words)
         yield words, vectors
         if progress is not None:
@@ -157,27 +168,62 @@ def _counted(pieces: Pieces, rows: int, progress: Progress | None) -> Pieces:
         raise FormatError(f"{done:,} rows came where {rows:,} were declared.")
 
 
+def _check_finite(words: Sequence[str], vectors: NDArray[Any]) -> None:
+    """Refuse numbers that no reader would accept."""
+    if not np.isfinite(vectors).all():
+        row = int((~np.isfinite(vectors).all(axis=1)).argmax())
+        number = vectors[row][~np.isfinite(vectors[row])][0]
+        raise FormatError(f"The vector of {shorten(words[row])} has the number {number}, which no file should hold.")
+
+
 def _write(path: Path, kind: str, pieces: Iterator[Any], *, shape: tuple[int, int], name: str, overwrite: bool) -> Path:
     """Write pieces into place, as a whole or not at all."""
-    compression, inner = compression_of(path)
     rows, width = shape
     try:
-        with (
-            atomic_write(path, overwrite=overwrite) as temporary,
-            open_target(temporary, compression=compression, inner=inner) as file,
-        ):
-            write = FORMATS[kind].write
-            if write is write_npy:
-                _write_npy(path, file, pieces, shape=shape, overwrite=overwrite)
-            else:
+        if FORMATS[kind].two_files:
+            _write_pair(path, pieces, shape=shape, overwrite=overwrite)
+            return path
+        compression, inner = compression_of(path)
+        write = FORMATS[kind].write
+        with atomic_write(path, overwrite=overwrite) as temporary:
+            with open_target(temporary, compression=compression, inner=inner) as file:
                 write(file, pieces, rows=rows, width=width, **({"name": name} if write is write_native else {}))
+            _check_recognized(temporary, kind)
     except UnicodeEncodeError as error:
         raise FormatError(f"The word {shorten(error.object)} is not valid Unicode: {error.reason}.") from error
     return path
 
 
-def _write_npy(path: Path, file: IO[bytes], pieces: Pieces, *, shape: tuple[int, int], overwrite: bool) -> None:
-    """Write the matrix, and its words into the file beside it."""
-    words_file_path = words_path(path)
-    with atomic_write(words_file_path, overwrite=overwrite) as temporary, temporary.open("wb") as words_file:
-        write_npy(file, words_file, pieces, rows=shape[0], width=shape[1])
+def _check_recognized(path: Path, kind: str) -> None:
+    """Refuse a new file that would not be read as what it is: its first word may be how a zip archive begins."""
+    try:
+        with open_source(path) as source:
+            known = FORMATS[detect_format(source)]
+            recognized = known.read is FORMATS[kind].read
+            if recognized and known.name == "glove":
+                known.read(source, ReadOptions())
+    except FormatError:
+        recognized = False
+    if not recognized:
+        raise FormatError(
+            f"With these words, a {kind} file would be taken for one of another kind. Write native, .npz or .parquet."
+        )
+
+
+def _write_pair(path: Path, pieces: Pieces, *, shape: tuple[int, int], overwrite: bool) -> None:
+    """Write a matrix, and its words into the file beside it; both are replaced or neither."""
+    path = link_target(path)
+    digest = ""
+
+    def commit(matrix: Path, path: Path) -> None:
+        flush_to_disk(words)
+        flush_to_disk(matrix)
+        put_pair_in_place(matrix, words, path, digest)
+
+    with (
+        atomic_write(words_path(path), overwrite=overwrite, commit=lambda *_: None) as words,
+        atomic_write(path, overwrite=overwrite, commit=commit) as temporary,
+        temporary.open("wb") as file,
+        words.open("wb") as words_file,
+    ):
+        digest = write_npy(file, words_file, pieces, rows=shape[0], width=shape[1])

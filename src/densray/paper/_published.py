@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from importlib import resources
 from typing import Any
 
 from densray.errors import DataError, suggest
-from densray.report import Column, Table, show_number
+from densray.report import Column, Record, Table, show_number
 
 TABLES = ("table1", "table3", "table4", "table5", "table6")
 
@@ -51,14 +51,14 @@ def published(table: str) -> list[dict[str, Any]]:
     return rows
 
 
-Row = Mapping[str, Any]
-
 # A published cell prints a rounded number; ours is unrounded. Half a unit of the last decimal apart is equal,
 # and the allowance keeps 0.125 and 0.13 from being parted by the binary form of 0.13.
 _ALLOWANCE = 1e-9
 
 
-def compare(ours: Iterable[Row], published: Sequence[Row], *, include_absent: bool = False) -> list[dict[str, Any]]:
+def compare(
+    ours: Iterable[Record], published: Sequence[Record], *, include_absent: bool = False
+) -> list[dict[str, Any]]:
     """Return our rows with the published number of the same cell and the difference.
 
     Parameters
@@ -67,7 +67,7 @@ def compare(ours: Iterable[Row], published: Sequence[Row], *, include_absent: bo
         Rows with the keys of the published table and ``ours`` in place of ``paper``; further keys (such as
         ``pairs``) stay.
     published
-        What :func:`published` returned.
+        The result of :func:`published`.
     include_absent
         Whether published cells that we did not compute are shown too, with ``ours`` = ``None``.
 
@@ -85,7 +85,7 @@ def compare(ours: Iterable[Row], published: Sequence[Row], *, include_absent: bo
     if not published:
         raise DataError("There are no published rows to compare with. Pass what published() returned.")
     keys = [key for key in published[0] if key != "paper"]
-    mine: dict[tuple[Any, ...], Row] = {}
+    mine: dict[tuple[Any, ...], Record] = {}
     for row in ours:
         cell = tuple(_value(row, key) for key in keys)
         if cell in mine:
@@ -99,7 +99,7 @@ def compare(ours: Iterable[Row], published: Sequence[Row], *, include_absent: bo
     return compared + [_beside(row, None) for row in mine.values()]
 
 
-def agreement(rows: Sequence[Row], *, decimals: int) -> dict[str, Any]:
+def agreement(rows: Sequence[Record], *, decimals: int) -> dict[str, Any]:
     """Return how well compared rows agree: cells compared, equal when rounded, mean and largest difference.
 
     >>> agreement([{"ours": 0.504, "paper": 0.5}, {"ours": 0.52, "paper": 0.5}], decimals=2)["equal"]
@@ -122,7 +122,7 @@ _EXPLAINED = {
 }
 
 
-def comparison_table(table: str, rows: Sequence[Row]) -> Table:
+def comparison_table(table: str, rows: Sequence[Record]) -> Table:
     """Return compared rows laid out: the keys of the cell, ours, the paper's, the difference, how many agree.
 
     Parameters
@@ -130,7 +130,7 @@ def comparison_table(table: str, rows: Sequence[Row]) -> Table:
     table
         The published table the rows belong to; it says how many decimals are shown.
     rows
-        What :func:`compare` returned.
+        The result of :func:`compare`.
     """
     decimals = DECIMALS[table]
     numbers = ("ours", "paper", "difference")
@@ -141,22 +141,22 @@ def comparison_table(table: str, rows: Sequence[Row]) -> Table:
         note += f"; the largest difference is {show_number(found['largest_difference'], decimals + 1)}"
     notes = [f"{note}.", *(said for key, said in _EXPLAINED.items() if key in keys)]
     columns: list[Column | str] = [*keys, *(Column(key, decimals=decimals) for key in numbers[:2])]
-    title = f"{table[:-1].capitalize()} {table[-1]}: ours beside the paper's"
+    title = f"{table[:-1].capitalize()} {table[-1]}: ours next to the paper's"
     return Table(title, [*columns, Column("difference", decimals=decimals + 1)], rows, notes)
 
 
-def _value(row: Row, key: str) -> Any:
+def _value(row: Record, key: str) -> Any:
     if key not in row:
         raise DataError(f"One of our rows has no '{key}': {dict(row)}. Give it the keys of the published table.")
     return row[key]
 
 
-def _number(row: Row, key: str) -> bool:
+def _number(row: Record, key: str) -> bool:
     value = row.get(key)
     return value is not None and not math.isnan(value)
 
 
-def _beside(row: Row, paper: float | None) -> dict[str, Any]:
+def _beside(row: Record, paper: float | None) -> dict[str, Any]:
     rest = {key: value for key, value in row.items() if key not in ("ours", "paper")}
     cells = {"ours": row.get("ours"), "paper": paper}
     both = _number(cells, "ours") and _number(cells, "paper")

@@ -1,4 +1,4 @@
-"""What reproduces the tables and figures of the paper."""
+"""Reproduce the tables and figures of the paper."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from densray._threads import Progress, part_of
 from densray.analogies import AnalogySet
 from densray.analogy import AnalogyResult, CategoryResult, IntCos, LRCos, Solver, compare_solvers
 from densray.analogy._result import weighted_mean
@@ -20,6 +19,7 @@ from densray.journal import Journal
 from densray.lexicon import Lexicon
 from densray.metrics import macro_mean
 from densray.paper._published import DECIMALS, GROUPS, agreement, compare, published
+from densray.progress import Progress, part_of
 from densray.report import Column, Table, best_cells
 from densray.space import WordSpace
 
@@ -68,7 +68,7 @@ def reproduce_analogies(
     -------
     list of dict
         ``{block, category, column, pairs, pairs_total, ours, paper, difference}`` in the order of the paper; ``ours``
-        is None where fewer than two pairs of a category are in the space. A group line is a mean over pairs; the macro
+        is None if fewer than two pairs of a category are in the space. A group line is a mean over pairs; the macro
         lines count the group and micro lines among the categories, as the paper's do (see `densray.paper.published`).
     """
     wanted = published(table)
@@ -196,7 +196,7 @@ def occupation_gaps(space: WordSpace | None = None) -> dict[str, AnchorGap]:
     from densray.rotations import DensRay
 
     unit = (load_space("googlenews-26k") if space is None else space).normalized(zeros="keep")
-    gender = load_lexicon("gender").align(unit, minimum=2, order="lexicon")
+    gender = load_lexicon("gender").align(unit, any_case=False, minimum=2, order="lexicon")
     rotation = DensRay(n_components=1, normalize_differences=True).fit(gender.X, gender.y)
     spaces = {"original": unit, "complement": unit.erased(rotation)}
     occupations = load_word_list("occupations")
@@ -242,7 +242,7 @@ EMBEDDINGS = {
 
 
 @dataclass(frozen=True)
-class Line:
+class PublishedLine:
     """A line of table 1: as printed, and the data sets behind it."""
 
     line: int
@@ -263,17 +263,17 @@ class Line:
 _MERGED = "trial and test words of SemEval-2015 together: their published file does not part them"
 
 LINES = (
-    Line(1, "sent", "CZ", "SubLex", "SubLex", "sublex"),
-    Line(2, "sent", "DE", "GermanPC", "GermanPC", "germanpc"),
-    Line(3, "sent", "ES", "fullstrength", "fullstrength", "fullstrength"),
-    Line(4, "sent", "FR", "FEEL", "FEEL", "feel"),
-    Line(5, "sent", "EN", "WHM", "WHM", "whm"),
-    Line(6, "sent", "EN(t)", "WHM", "SE Trial*", "whm", "semeval2015-e", _MERGED),
-    Line(7, "sent", "EN(t)", "WHM", "SE Test*", "whm", "semeval2015-e", _MERGED),
-    Line(8, "conc", "EN", "BWK*", "BWK*", "bwk"),
+    PublishedLine(1, "sent", "CZ", "SubLex", "SubLex", "sublex"),
+    PublishedLine(2, "sent", "DE", "GermanPC", "GermanPC", "germanpc"),
+    PublishedLine(3, "sent", "ES", "fullstrength", "fullstrength", "fullstrength"),
+    PublishedLine(4, "sent", "FR", "FEEL", "FEEL", "feel"),
+    PublishedLine(5, "sent", "EN", "WHM", "WHM", "whm"),
+    PublishedLine(6, "sent", "EN(t)", "WHM", "SE Trial*", "whm", "semeval2015-e", _MERGED),
+    PublishedLine(7, "sent", "EN(t)", "WHM", "SE Test*", "whm", "semeval2015-e", _MERGED),
+    PublishedLine(8, "conc", "EN", "BWK*", "BWK*", "bwk"),
 )
 
-_MACRO = Line(9, "Macro Mean", "", "", "", "")
+_MACRO = PublishedLine(9, "Macro Mean", "", "", "", "")
 
 
 def table1(
@@ -294,7 +294,7 @@ def table1(
         The paper's four by default; others have no published cell.
     protocol : Protocol, optional
     progress : callable, optional
-        Told how many cells are done, and of how many.
+        Called with the number of cells done and their total.
     journal : Journal, optional
         Keeps the cells until the table is done; see `densray.journal`.
     """
@@ -324,7 +324,7 @@ def table1(
     return rows + _macro_rows(rows, methods)
 
 
-def _lexicons(line: Line, space: WordSpace | None) -> tuple[Lexicon, Lexicon | None] | str:
+def _lexicons(line: PublishedLine, space: WordSpace | None) -> tuple[Lexicon, Lexicon | None] | str:
     """Return the training and the test lexicon of a line, or why it cannot be computed."""
     if space is None:
         return f"needs --space '{line.embedding}=FILE', {EMBEDDINGS[line.embedding]}"
@@ -334,12 +334,12 @@ def _lexicons(line: Line, space: WordSpace | None) -> tuple[Lexicon, Lexicon | N
         return str(error)
 
 
-def _note(line: Line, space: WordSpace) -> str:
+def _note(line: PublishedLine, space: WordSpace) -> str:
     stands_in = f"{len(space):,} words of GoogleNews, not the paper's vocabulary" if space.name == SLICE else ""
     return "; ".join(part for part in (stands_in, line.note) if part)
 
 
-def _row(line: Line, method: str, result: LexiconInduction | None, note: str) -> dict[str, Any]:
+def _row(line: PublishedLine, method: str, result: LexiconInduction | None, note: str) -> dict[str, Any]:
     score = None if result is None else result.score(method)
     return {
         **line.cell(method),

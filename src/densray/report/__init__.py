@@ -1,4 +1,4 @@
-"""Reports: data first, rendering last.
+"""Reports: results as data, rendered as text, JSON, Markdown or HTML.
 
 A task returns a :class:`Result`: unrounded numbers, how they are laid out as tables, and the
 :class:`Provenance` they came from. The renderers show that same data as JSON, Markdown, on a terminal and as
@@ -7,8 +7,10 @@ one self-contained HTML page; they are the only place where a number is rounded.
 
 from __future__ import annotations
 
-from densray.report._render import to_html, to_markdown, to_terminal
+from densray._files import check_writable
+from densray.report._render import logo, to_html, to_markdown, to_terminal, write_html
 from densray.report._result import (
+    Citation,
     Figure,
     Input,
     Provenance,
@@ -25,7 +27,11 @@ from densray.report._table import (
     CHART_COUNT,
     CHART_NUMBER,
     CHART_SHARE,
+    MISSING,
+    P_MARKS,
+    PLAIN_SIGNS,
     Column,
+    Record,
     Table,
     best_cells,
     show_count,
@@ -41,17 +47,24 @@ __all__ = [
     "CHART_COUNT",
     "CHART_NUMBER",
     "CHART_SHARE",
+    "MISSING",
+    "PLAIN_SIGNS",
+    "P_MARKS",
+    "Citation",
     "Column",
     "Figure",
     "Input",
     "Provenance",
+    "Record",
     "Report",
     "Result",
     "Section",
     "Table",
     "best_cells",
+    "check_writable",
     "file_digest",
     "joined_reasons",
+    "logo",
     "show_count",
     "show_estimate",
     "show_number",
@@ -63,4 +76,5 @@ __all__ = [
     "to_plain",
     "to_terminal",
     "typeset",
+    "write_html",
 ]

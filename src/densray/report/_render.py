@@ -1,4 +1,4 @@
-"""Results shown: terminal, Markdown, HTML."""
+"""Results rendered for the terminal, as Markdown and as HTML."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from html import escape
 from importlib import resources
+from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Literal
 
+from densray._files import atomic_write
 from densray._version import __version__
 from densray.report._result import Figure, Report, Result, Section, sections_of
 from densray.report._table import Table
@@ -19,15 +21,17 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
     from rich.text import Text
 
-#: Letters of a word beyond which it is folded where a column is narrow.
+#: Words longer than this may be broken in narrow columns.
 _LONGEST_WORD = 20
-_GRADES = {"good": "green", "fair": "cyan", "weak": "yellow", "none": "red"}
+_GRADES = {"good": "green", "fair": "cyan", "weak": "yellow", "unclear": "yellow", "none": "red"}
 
 
-def to_terminal(shown: Report | Section | Result | Table, *, provenance: bool = True, details: bool = True) -> Group:
-    """Return what a rich console prints: headings, tables, notes, provenance; figures appear by their captions.
+def to_terminal(
+    shown: Report | Section | Result | Table, *, provenance: bool = True, details: bool = True, bibtex: bool = False
+) -> Group:
+    """Return a result for a rich console: headings, tables, notes, provenance, captions of figures.
 
-    Without ``details``, folded tables are named and not shown.
+    Without ``details``, only the titles of folded tables are shown; ``bibtex`` adds the entries of a citation.
     """
     from rich.console import Group
     from rich.text import Text
@@ -41,11 +45,14 @@ def to_terminal(shown: Report | Section | Result | Table, *, provenance: bool = 
         ]
     for section in sections_of(shown):
         parts += [Text(section.title, style="bold")] if section.title else []
-        parts += [_coloured(section.text), Text()] if section.text else []
+        parts += [_paragraph(section), Text()] if section.text else []
         for table in [table for table in section.tables if details or not table.folded]:
-            # not the title of the drawing, which would be folded at the width of the columns
+            # not a rich title, which would wrap at the width of the columns
             parts += [Text(table.title, style="italic")] if table.title else []
             parts += [_Drawing(table), *(Text(note, style="dim") for note in table.notes), Text()]
+        if section.citation is not None:
+            parts += [Text("To cite", style="italic"), Text(section.citation.sentence), Text()]
+            parts += [Text(section.citation.bibtex), Text()] if bibtex else []
         left = [table.title for table in section.tables if table.folded and not details]
         foot = [f"--details shows: {'; '.join(left)}."] if left else []
         foot += [f"Figure: {figure.caption}" for figure in section.figures]
@@ -54,18 +61,16 @@ def to_terminal(shown: Report | Section | Result | Table, *, provenance: bool = 
     return Group(*parts)
 
 
-def _coloured(text: str) -> Text:
-    """Return what is said before the tables, a verdict on how far an axis can be trusted in the colour of its grade."""
+def _paragraph(section: Section) -> Text:
+    """Return the text of a section, its first line in the colour of the grade."""
     from rich.text import Text
 
-    said = Text(text)
-    for grade, color in _GRADES.items():
-        said.highlight_regex(rf"(?m)^Trust: {grade}\b", f"bold {color}")
-    return said
+    verdict, *others = section.text.splitlines(keepends=True)
+    return Text.assemble((verdict, _GRADES[section.grade] if section.grade else ""), *others)
 
 
 class _Drawing:
-    """A table that looks at the width of the screen when it is drawn."""
+    """A table that adapts to the width of the console when it is printed."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -79,15 +84,14 @@ class _Drawing:
 
 
 def _between(columns: Sequence[int]) -> int:
-    """Return what a drawing takes beside its cells: two blanks after each column, one at either edge."""
+    """Return the width of the space between and around the columns."""
     return 2 * len(columns) + 1
 
 
 def _parts(headings: Sequence[str], fits: Callable[[Sequence[int]], bool]) -> list[list[int]]:
-    """Return the columns of a table in parts that are drawn one below the other, each with the first column.
+    """Return the columns of a table in parts that fit, printed one below the other, each with the first column.
 
-    A column whose heading comes more than once says something only beside the one before it, and stays there if
-    both fit.
+    A column with a repeated heading belongs to the column before it, and stays with it if both fit.
     """
     parts = [[0]]
     for column in range(1, len(headings)):
@@ -104,7 +108,7 @@ def _parts(headings: Sequence[str], fits: Callable[[Sequence[int]], bool]) -> li
 
 
 def _draw(table: Table, columns: Sequence[int], room: int) -> RichTable:
-    """Return some columns of a table; text is folded where there is no room, and numbers are not."""
+    """Return some columns of a table; text is wrapped to fit, numbers are not."""
     from rich import box
     from rich.table import Table as RichTable
     from rich.text import Text
@@ -123,9 +127,9 @@ def _draw(table: Table, columns: Sequence[int], room: int) -> RichTable:
 
 
 def _widths(table: Table, columns: Sequence[int], room: int) -> list[int]:
-    """Return how wide columns are drawn: what is left of the room goes to the narrowest that are folded."""
+    """Return the widths of columns; spare room goes to the narrowest wrapped ones."""
     widths, left = _least_widths(table, columns), room - _between(columns)
-    if sum(widths) > left:  # even names are folded
+    if sum(widths) > left:  # even names must wrap
         widths[0] = max(left - sum(widths[1:]), 1)
     full = [max(map(len, _lines(table, place))) for place in columns]
     for _ in range(left - sum(widths)):
@@ -136,7 +140,7 @@ def _widths(table: Table, columns: Sequence[int], room: int) -> list[int]:
 
 
 def _least_widths(table: Table, columns: Sequence[int]) -> list[int]:
-    """Return the widths below which columns are not drawn: of names and numbers that of the longest, else of a word."""
+    """Return the minimum widths of columns: the longest name or number, or the longest word of wrapped text."""
     numeric = table.numeric()
     found = []
     for place in columns:
@@ -151,18 +155,20 @@ def _least_widths(table: Table, columns: Sequence[int]) -> list[int]:
 
 
 def _lines(table: Table, place: int) -> list[str]:
-    """Return what stands in a column, its heading first; names of groups stand in the first."""
+    """Return the texts of a column, its heading first; the first column includes names of groups."""
     groups = [table.group_heading(row) for row in range(len(table.rows))] if place == 0 else []
     return [table.headings[place], *(cells[place] for cells in table.shown()), *groups]
 
 
 def _footer(section: Section) -> str:
-    rows = section.provenance.table().rows if section.provenance else []
-    return "\n".join(f"{row['what']}: {row['value']}" for row in rows if row["what"] != "platform")
+    """Return the words that were not used, and one line on the origin; JSON and reports have the rest."""
+    if section.provenance is None:
+        return ""
+    return "\n".join([*section.provenance.unused_lines(), section.provenance.line()])
 
 
 def to_markdown(shown: Report | Section | Result | Table) -> str:
-    """Return the tables as Markdown, rounded as their columns say; figures appear by their captions.
+    """Return the tables as Markdown, rounded; figures are represented by their captions.
 
     >>> print(to_markdown(Table("Sizes", ["word", "n"], [{"word": "a|b", "n": 3}])))
     **Sizes**
@@ -180,6 +186,8 @@ def to_markdown(shown: Report | Section | Result | Table) -> str:
         parts += [section.text] if section.text else []
         parts += [_markdown_table(table) for table in section.tables]
         parts += [f"*Figure: {figure.caption}*" for figure in section.figures]
+        if section.citation is not None:
+            parts += ["**To cite**", section.citation.sentence, f"```bibtex\n{section.citation.bibtex}\n```"]
         parts += [_markdown_table(section.provenance.table())] if section.provenance else []
     return "\n\n".join(parts) + "\n"
 
@@ -207,12 +215,12 @@ def _escape(text: str) -> str:
     return " ".join(text.split())
 
 
-# The policy makes the promise checkable: a page with it cannot ask the network for anything.
+# With this policy the page cannot load anything from the network.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 def to_html(shown: Report | Section | Result | Table, *, title: str = "") -> str:
-    """Return one self-contained page: styles and figures inside, readable in light and dark, offline."""
+    """Return one self-contained HTML page, with styles and figures inside, light or dark, readable offline."""
     title = title or _title_of(shown)
     lead = "\n".join(_paragraphs(shown.text)) if isinstance(shown, Report) else ""
     style = resources.files("densray.report").joinpath("page.css").read_text(encoding="utf-8")
@@ -228,7 +236,7 @@ def to_html(shown: Report | Section | Result | Table, *, title: str = "") -> str
             f"<style>\n{style}</style>",
             "</head>",
             "<body>",
-            f"<h1>{escape(title)}</h1>",
+            f'<h1><span class="logo">{logo()}</span> {escape(title)}</h1>',
             lead,
             to_html_fragment(shown),
             f"<footer>densray {escape(__version__)}</footer>",
@@ -239,13 +247,25 @@ def to_html(shown: Report | Section | Result | Table, *, title: str = "") -> str
     )
 
 
+def logo() -> str:
+    """Return the logo as SVG: points and their feet on an axis."""
+    return resources.files("densray.report").joinpath("logo.svg").read_text(encoding="utf-8").strip()
+
+
+def write_html(shown: Report | Section | Result | Table, path: Path, *, overwrite: bool = False) -> None:
+    """Write the page of :func:`to_html` to a file, which appears whole or not at all."""
+    page = to_html(shown)
+    with atomic_write(path, overwrite=overwrite) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+
+
 def to_html_fragment(shown: Report | Section | Result | Table) -> str:
     """Return the sections alone, for a notebook or another page."""
     return "\n".join(_html_section(section) for section in sections_of(shown))
 
 
 def _paragraphs(text: str) -> list[str]:
-    """Return each line of a text as a paragraph; those that begin with a dot, as ``• one``, as the items of a list."""
+    """Return each line of a text as a paragraph; lines that begin with ``•`` become list items."""
     parts: list[str] = []
     for line in text.splitlines():
         item = line.startswith("• ")
@@ -267,6 +287,10 @@ def _html_section(section: Section) -> str:
     parts += [_html_figure(figure) for figure in section.figures]
     parts += [_html_table(table) for table in section.tables if not table.folded]
     parts += [_folded(table) for table in section.tables if table.folded]
+    if section.citation is not None:
+        parts.append(f"<h3>To cite</h3><p>{escape(section.citation.sentence)}</p>")
+        bibtex = f"<pre>{escape(section.citation.bibtex)}</pre>"
+        parts.append(f"<details><summary>BibTeX</summary>{bibtex}</details>")
     if section.provenance:
         table = _html_table(section.provenance.table())
         parts.append(f"<details><summary>Provenance</summary>{table}</details>")
@@ -278,7 +302,7 @@ def _folded(table: Table) -> str:
 
 
 def _html_figure(figure: Figure) -> str:
-    # As an image of its own: identifiers inside one SVG cannot meet those of another, and nothing in it runs.
+    # As a separate image: identifiers of several SVGs cannot clash, and no script in it runs.
     data = base64.b64encode(figure.svg.encode("utf-8")).decode("ascii")
     caption = escape(figure.caption, quote=True)
     image = f'<img alt="{caption}" src="data:image/svg+xml;base64,{data}">'

@@ -11,13 +11,12 @@ import time
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path, PurePath
 from typing import Any, ClassVar
 
 import numpy as np
 
-from densray._version import __version__
+from densray._version import __version__, library_versions
 from densray.report._table import Column, Table, show_number
 
 
@@ -25,7 +24,7 @@ def to_plain(value: Any) -> Any:
     """Return ``value`` made of dicts, lists, strings, numbers, booleans and ``None`` only.
 
     Numbers keep every digit; NaN and infinities become ``None``. Dataclasses become dicts of their fields,
-    less those declared with ``field(metadata={"report": False})``. What has a ``to_dict`` speaks for itself.
+    less those declared with ``field(metadata={"report": False})``. Objects with a ``to_dict`` are converted by it.
 
     >>> import numpy as np
     >>> to_plain({"tau": np.float64(0.25), "scores": np.array([1.0, np.nan])})
@@ -70,7 +69,7 @@ def fields_of(value: Any) -> dict[str, Any]:
 def to_json(value: Any, *, indent: int | None = 2, ascii_only: bool = False) -> str:
     """Return ``value`` (a Result, a Table, rows, anything plain) as strict JSON text.
 
-    With ``ascii_only``, letters beyond ASCII are written as escapes, which every encoding can carry.
+    With ``ascii_only``, non-ASCII letters are escaped.
 
     >>> to_json({"tau": float("nan")}, indent=None)
     '{"tau": null}'
@@ -78,8 +77,7 @@ def to_json(value: Any, *, indent: int | None = 2, ascii_only: bool = False) -> 
     return json.dumps(to_plain(value), ensure_ascii=ascii_only, allow_nan=False, indent=indent)
 
 
-_LIBRARIES = ("numpy", "scipy", "scikit-learn")
-#: What is said of words that were set aside, by the reason.
+#: Descriptions of words that were set aside, by reason.
 _SET_ASIDE = {
     "conflicting": "words left out, their labels conflict",
     "neutral": "words left out, neutral",
@@ -88,6 +86,7 @@ _SET_ASIDE = {
     "unlabelled": "words left out, without a label",
     "beyond the training limit": "words left out, beyond the training limit",
     "same vector": "words left out, spellings of one found",
+    "in another case": "words found in another case",
 }
 
 
@@ -99,12 +98,12 @@ def file_digest(path: str | Path) -> str:
 
 @dataclass(frozen=True)
 class Input:
-    """One thing a result was computed from.
+    """One input of a result.
 
     Attributes
     ----------
     role
-        What it was used as: ``"space"``, ``"lexicon"``, ``"analogies"``.
+        Role of the input: ``"space"``, ``"lexicon"``, ``"analogies"``.
     name
         Its file name or the name of the data set.
     digest
@@ -129,8 +128,7 @@ class Input:
 
 
 def _versions() -> dict[str, str]:
-    libraries = {name: metadata.version(name) for name in _LIBRARIES}
-    return {"densray": __version__, "python": platform.python_version(), **libraries}
+    return {"densray": __version__, "python": platform.python_version(), **library_versions()}
 
 
 def _now() -> str:
@@ -138,7 +136,7 @@ def _now() -> str:
 
 
 def joined_reasons(parts: Iterable[Mapping[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
-    """Return the words that several word lists set aside as one account, each word once for each reason.
+    """Merge the words set aside by several word lists; each word appears once per reason.
 
     >>> joined_reasons([{"neutral": ("table",)}, {"neutral": ("table", "chair"), "conflicting": ("odd",)}])
     {'neutral': ('table', 'chair'), 'conflicting': ('odd',)}
@@ -152,10 +150,10 @@ def joined_reasons(parts: Iterable[Mapping[str, tuple[str, ...]]]) -> dict[str, 
 
 @dataclass(frozen=True)
 class Provenance:
-    """What a result was computed from and with; begin it before the work, finish it after.
+    """Inputs, versions and timing of a result; begin it before the work, finish it after.
 
-    ``words_set_aside`` are the words a lexicon left out or merged, by reason: "conflicting", "neutral", "repeated",
-    "averaged", "same vector".
+    ``words_set_aside`` are the words a lexicon left out, merged or respelled, by reason: "conflicting", "neutral",
+    "repeated", "averaged", "same vector", "in another case".
 
     Examples
     --------
@@ -193,7 +191,7 @@ class Provenance:
         method: str | None = None,
         resumed: int = 0,
     ) -> Provenance:
-        """Return it with the seconds since :meth:`begin`, the inputs, the method and the words that were not used.
+        """Return a copy with the elapsed seconds, the inputs, the method and the words that were not used.
 
         `resumed` is how many parts came from an interrupted run (`densray.journal`); their seconds are not counted.
         """
@@ -208,15 +206,44 @@ class Provenance:
             parts_resumed=resumed,
         )
 
+    def since(self, beginning: Provenance) -> Provenance:
+        """Return a copy whose time runs from an earlier beginning until now."""
+        return replace(self, started=beginning.started, seconds=time.perf_counter() - beginning.clock)
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything in plain form."""
         return fields_of(self)
 
+    def line(self) -> str:
+        """Return the origin in one line: inputs, rows, method, seed, time and version.
+
+        >>> lexicon = Input("lexicon", "gender", size=46)
+        >>> Provenance(inputs=(lexicon,), words_used=43, method="ridge", seed=0, versions={}).line()
+        'lexicon gender (46 entries) · 43 rows used · ridge · seed 0'
+        """
+        parts = [
+            f"{each.role} {each.name}{'' if each.size is None else f' ({_entries(each)})'}" for each in self.inputs
+        ]
+        parts += [] if self.words_used is None else [f"{self.words_used:,} rows used"]
+        parts += [self.method] if self.method else []
+        parts += [] if self.seed is None else [f"seed {self.seed}"]
+        parts += [] if self.seconds is None else [f"{show_number(self.seconds, 1)} s"]
+        parts += [f"densray {self.versions['densray']}"] if "densray" in self.versions else []
+        return " · ".join(parts)
+
+    def unused_lines(self) -> list[str]:
+        """Return one line for each reason why words were not used, and one for parts of an interrupted run."""
+        reasons = [("words missing", self.words_missing)]
+        reasons += [(_SET_ASIDE.get(why, f"words {why}"), words) for why, words in self.words_set_aside.items()]
+        lines = [f"{what}: {_some(words)}" for what, words in reasons if words]
+        resumed = self.parts_resumed
+        return [*lines, *([f"parts taken from an interrupted run: {resumed}"] if resumed else [])]
+
     def table(self) -> Table:
-        """Return it as a table of two columns, for the foot of a report."""
+        """Return the provenance as a table of two columns."""
         lines: list[tuple[str, object]] = [
             *((f"{each.role}: {each.name}", _describe(each)) for each in self.inputs),
-            ("words used", self.words_used),
+            ("rows used", self.words_used),
             ("words missing", None if self.words_used is None else _some(self.words_missing)),
             *((_SET_ASIDE.get(why, f"words {why}"), _some(words)) for why, words in self.words_set_aside.items()),
             ("method", self.method),
@@ -231,8 +258,12 @@ class Provenance:
         return Table("Provenance", [Column("what", ""), Column("value", "")], rows)
 
 
+def _entries(each: Input) -> str:
+    return "" if each.size is None else f"{each.size:,} {'entry' if each.size == 1 else 'entries'}"
+
+
 def _describe(each: Input) -> str:
-    size = "" if each.size is None else f"{each.size:,} {'entry' if each.size == 1 else 'entries'}"
+    size = _entries(each)
     digest = "" if each.digest is None else f"digest {each.digest[:16]}"
     return ", ".join(part for part in (size, digest) if part) or "no digest"
 
@@ -246,7 +277,7 @@ def _some(words: Sequence[str], *, most: int = 10) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What a task found, unrounded, with where it came from.
+    """The result of a task: unrounded numbers and their provenance.
 
     A task subclasses it as a frozen dataclass, declares its numbers as fields, and says in :meth:`tables` how
     they are laid out. Fields declared with ``field(metadata={"report": False})`` (a fitted rotation, a space)
@@ -275,8 +306,14 @@ class Result:
         raise NotImplementedError(f"{type(self).__name__} does not say how it is laid out as tables.")
 
     def text(self) -> str:
-        """Return what is to be said before the tables; nothing unless a task says more."""
+        """Return the text before the tables (default: none)."""
         return ""
+
+    @property
+    def grade(self) -> str | None:
+        """The grade of the verdict that the text begins with: good, fair, weak or none; None without a verdict."""
+        verdict = getattr(self, "verdict", None)
+        return None if verdict is None else str(verdict.grade)
 
     def to_dict(self) -> dict[str, Any]:
         """Return every reported field in plain form, unrounded; NaN is ``None``; provenance comes last."""
@@ -291,8 +328,19 @@ class Result:
 
 
 @dataclass(frozen=True)
+class Citation:
+    """A sentence for a methods section, and the BibTeX entries that it refers to."""
+
+    sentence: str
+    bibtex: str
+
+    def __str__(self) -> str:
+        return f"{self.sentence}\n\n{self.bibtex}"
+
+
+@dataclass(frozen=True)
 class Figure:
-    """A picture for a report: the text of an SVG file and what it shows."""
+    """A picture for a report: an SVG text and its caption."""
 
     svg: str
     caption: str = ""
@@ -300,18 +348,31 @@ class Figure:
 
 @dataclass(frozen=True)
 class Section:
-    """One part of a report: a heading, a paragraph, tables, figures and where they came from."""
+    """One part of a report: a heading, a paragraph, tables, figures and where they came from.
+
+    A `grade` (good, fair, weak, none) colours the first line of the text on a terminal. A `citation` stands at the end.
+    """
 
     title: str
     text: str = ""
     tables: Sequence[Table] = ()
     figures: Sequence[Figure] = ()
     provenance: Provenance | None = None
+    grade: str | None = None
+    citation: Citation | None = None
 
     @classmethod
     def of(cls, result: Result, *, title: str = "", text: str = "", figures: Sequence[Figure] = ()) -> Section:
-        """Return a result as a section, with figures beside its tables."""
-        return cls(title or result.title, text or result.text(), result.tables(), figures, result.provenance)
+        """Return a result as a section, with figures next to its tables."""
+        return cls(
+            title or result.title,
+            text or result.text(),
+            result.tables(),
+            figures,
+            result.provenance,
+            grade=None if text else result.grade,
+            citation=getattr(result, "citation", None),
+        )
 
 
 @dataclass(frozen=True)
@@ -324,7 +385,7 @@ class Report:
 
 
 def sections_of(shown: Report | Section | Result | Table) -> list[Section]:
-    """Return anything the renderers take as the list of sections it is made of."""
+    """Return the sections of anything that can be rendered."""
     if isinstance(shown, Report):
         return [section for part in shown.sections for section in sections_of(part)]
     if isinstance(shown, Result):

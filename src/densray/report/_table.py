@@ -17,25 +17,37 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
-Row = Mapping[str, Any]
+#: One row of a table or one point of a chart: values by name.
+Record = Mapping[str, Any]
 Cell = tuple[int, str]
 
 MISSING = "–"
 MINUS = "−"
 
-#: Scores, cosines and the like in axes and tooltips of charts; differences; counts; shares.
+#: d3 formats for charts: numbers, differences, counts, shares.
 CHART_NUMBER, CHART_CHANGE, CHART_COUNT, CHART_SHARE = ".3f", "+.3f", ",d", ".0%"
 
-#: What stands for a sign where the encoding of a terminal has none for it.
+#: A p-value counts as chance above 0.05: the least number there.
+P_MARKS = (math.nextafter(0.05, 1.0),)
+
+#: Replacements of characters that the encoding of a terminal lacks.
 PLAIN_SIGNS = {MINUS: "-", MISSING: "-", "“": '"', "”": '"', "’": "'", "…": "...", "×": "x", "±": "+-", "→": "->"}
 
 _SIGNIFICANT = 4
+_MOST_DECIMALS = 12
 _LEAST_P = 0.001
 _EXPONENT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _QUOTED = re.compile(r"(?<![\w=])'([^'\n]*)'(?!\w)")
 
 
-def show_number(value: float | None, decimals: int | None = 3, *, signed: bool = False, open_ends: bool = False) -> str:
+def show_number(
+    value: float | None,
+    decimals: int | None = 3,
+    *,
+    signed: bool = False,
+    open_ends: bool = False,
+    marks: Sequence[float] = (),
+) -> str:
     """Return a number as text.
 
     Parameters
@@ -48,9 +60,14 @@ def show_number(value: float | None, decimals: int | None = 3, *, signed: bool =
         Whether a number above zero has a plus, as a difference has.
     open_ends
         Whether a share that is not 0 or 1 is not rounded to them: ``<0.001``, ``>0.999``.
+    marks
+        Thresholds that the number is compared with: it gets more decimals where rounding would lift it to one or drop
+        it below.
 
     Examples
     --------
+    >>> show_number(0.797, 2), show_number(0.797, 2, marks=[0.8]), show_number(0.804, 2, marks=[0.8])
+    ('0.80', '0.797', '0.80')
     >>> show_number(-0.0123), show_number(-0.0001), show_number(12345.678, 1), show_number(None)
     ('−0.012', '0.000', '12,345.7', '–')
     >>> show_number(0.25, signed=True), show_number(0.99996, open_ends=True), show_number(2.568e-56, None)
@@ -59,6 +76,8 @@ def show_number(value: float | None, decimals: int | None = 3, *, signed: bool =
     if value is None or not math.isfinite(value):
         return MISSING
     value = float(value)
+    if decimals is not None:
+        decimals = _enough_decimals(value, decimals, marks)
     if open_ends and decimals is not None and 0.0 < value < 1.0:
         least = 10.0**-decimals
         if value < least:
@@ -69,6 +88,13 @@ def show_number(value: float | None, decimals: int | None = 3, *, signed: bool =
     if not text.strip("0.,"):
         return text
     return (MINUS if value < 0 else "+" if signed else "") + text
+
+
+def _enough_decimals(value: float, decimals: int, marks: Sequence[float]) -> int:
+    """Return the least number of decimals at which a number reaches the same marks as when it is not rounded."""
+    while decimals < _MOST_DECIMALS and any((round(value, decimals) >= mark) != (value >= mark) for mark in marks):
+        decimals += 1
+    return decimals
 
 
 def _significant(size: float) -> str:
@@ -91,9 +117,11 @@ def show_count(value: int | None) -> str:
     return MISSING if value is None else f"{int(value):,}".replace("-", MINUS)
 
 
-def show_share(value: float | None, decimals: int = 0) -> str:
-    """Return a share in per cent; one that is not 0 or 1 is not rounded to them.
+def show_share(value: float | None, decimals: int = 0, *, marks: Sequence[float] = ()) -> str:
+    """Return a share in per cent; only 0 and 1 are shown as 0% and 100%. `marks` as for :func:`show_number`.
 
+    >>> show_share(0.797), show_share(0.797, marks=[0.8])
+    ('80%', '79.7%')
     >>> show_share(0.934), show_share(0.9999), show_share(1), show_share(0.00026, 2)
     ('93%', '>99%', '100%', '0.03%')
     """
@@ -104,11 +132,13 @@ def show_share(value: float | None, decimals: int = 0) -> str:
         return f"<{least:.{decimals}f}%"
     if 0 < value < 1 and 100 * value > 100 - least / 2:
         return f">{100 - least:.{decimals}f}%"
-    return f"{show_number(100 * value, decimals)}%"
+    return f"{show_number(100 * value, decimals, marks=[100 * mark for mark in marks])}%"
 
 
-def show_estimate(value: float | None, low: float | None, high: float | None, decimals: int = 3) -> str:
-    """Return an estimate with its interval; without one where there is none.
+def show_estimate(
+    value: float | None, low: float | None, high: float | None, decimals: int = 3, *, marks: Sequence[float] = ()
+) -> str:
+    """Return an estimate with its interval, if it has one; `marks` of the ends as for :func:`show_number`.
 
     >>> show_estimate(0.674, 0.486, 0.77), show_estimate(-0.01, -0.02, 0.01, 2), show_estimate(0.5, None, None)
     ('0.674 [0.486, 0.770]', '−0.01 [−0.02, 0.01]', '0.500')
@@ -116,18 +146,20 @@ def show_estimate(value: float | None, low: float | None, high: float | None, de
     shown = show_number(value, decimals)
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
         return shown
-    return f"{shown} [{show_number(low, decimals)}, {show_number(high, decimals)}]"
+    return f"{shown} [{show_number(low, decimals, marks=marks)}, {show_number(high, decimals, marks=marks)}]"
 
 
 def show_p(value: float | None) -> str:
-    """Return a p-value as a sentence has it; in a table, a column with ``open_ends`` shows ``<0.001``.
+    """Return a p-value for use in a sentence; in tables, columns with ``open_ends`` show ``<0.001``.
 
+    >>> show_p(0.0502)
+    'p = 0.0502'
     >>> show_p(0.04762), show_p(2.568e-56), show_p(None)
     ('p = 0.048', 'p < 0.001', 'p = –')
     """
     if value is not None and value < _LEAST_P:
         return f"p < {_LEAST_P}"
-    return f"p = {show_number(value)}"
+    return f"p = {show_number(value, marks=P_MARKS)}"
 
 
 def typeset(message: str) -> str:
@@ -153,7 +185,7 @@ class Column:
 
     @property
     def heading(self) -> str:
-        """The title, or the key where none was given."""
+        """The title (default: the key)."""
         return self.key if self.title is None else self.title
 
     def show(self, value: object) -> str:
@@ -180,7 +212,7 @@ class Table:
     Attributes
     ----------
     title
-        What the table shows.
+        Title of the table.
     columns
         The columns in order; a string stands for ``Column(key)``.
     rows
@@ -205,11 +237,17 @@ class Table:
 
     title: str
     columns: Sequence[Column | str]
-    rows: Sequence[Row]
+    rows: Sequence[Record]
     notes: Sequence[str] = ()
     best: frozenset[Cell] = frozenset()
     group: str = ""
     folded: bool = False
+
+    def to_pandas(self) -> Any:
+        """Return a pandas frame of the unrounded values, one column per key."""
+        from densray._conversions import as_pandas
+
+        return as_pandas({column.key: [row.get(column.key) for row in self.rows] for column in self._columns()})
 
     @property
     def headings(self) -> list[str]:
@@ -221,14 +259,14 @@ class Table:
         return [[column.show(row.get(column.key)) for column in self._columns()] for row in self.rows]
 
     def group_heading(self, row: int) -> str:
-        """Return the line that stands above a row: the name of its group, if it is the first of it."""
+        """Return the heading above a row: the name of its group, if the row is the first of the group."""
         if not self.group:
             return ""
         name = str(self.rows[row][self.group])
         return "" if row and str(self.rows[row - 1][self.group]) == name else name
 
     def numeric(self) -> list[bool]:
-        """Return for each column whether it holds numbers only, so that it can be set flush right."""
+        """Return for each column whether it contains only numbers, which are right-aligned."""
         return [
             any(_is_number(row.get(column.key)) for row in self.rows)
             and all(_is_number(row.get(column.key)) or row.get(column.key) is None for row in self.rows)
@@ -236,7 +274,7 @@ class Table:
         ]
 
     def is_best(self, row: int, column: int) -> bool:
-        """Return whether a cell, by row and column number, is to be set in bold."""
+        """Return whether a cell, by row and column number, is in bold."""
         return (row, self._columns()[column].key) in self.best
 
     def to_dict(self) -> dict[str, Any]:
@@ -252,7 +290,7 @@ def _is_number(value: object) -> bool:
 
 
 def best_cells(
-    rows: Sequence[Row], keys: Iterable[str], *, within: str = "row", lowest: bool = False
+    rows: Sequence[Record], keys: Iterable[str], *, within: str = "row", lowest: bool = False
 ) -> frozenset[Cell]:
     """Return the cells with the best value among ``keys``: in each row, or in each column.
 

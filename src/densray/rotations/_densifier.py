@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from densray._arrays import Array, is_foreign, is_tensor, namespace, to_host
-from densray.errors import DensRayError
+from densray._arrays import Array, is_foreign, is_tensor, label_array, namespace, to_host
+from densray.errors import Advice, Argument, DensRayError
 from densray.pairs import PairWeights
-from densray.rotations._base import Precision, Rotation, Scale, label_covariance, score_signals
-from densray.rotations._basis import ColumnScaling, complete_basis, orient, repeat_in_complement
+from densray.rotations._agreement import score_signals
+from densray.rotations._base import Precision, Rotation
+from densray.rotations._basis import complete_basis, orient, repeat_in_complement, unit
+from densray.rotations._columns import Columns
 from densray.rotations._densifier_solvers import (
     ORTHOGONALIZATIONS,
     PairDescent,
@@ -25,8 +27,9 @@ from densray.rotations._densifier_solvers import (
     polish,
 )
 from densray.rotations._densray import densray_axes
-from densray.rotations._differences import unit
-from densray.rotations._input import Labels, check_rows, check_weights, drop_weightless, precision_of, read_signals
+from densray.rotations._labels import Labels, read_signals
+from densray.rotations._rows import check_vectors, check_weights, drop_weightless
+from densray.rotations._training import TrainingRows, label_covariance
 
 SOLVERS = ("auto", "exact", "sgd")
 
@@ -78,12 +81,12 @@ class Densifier(Rotation):
         Acts for "exact" only, which stops when a step gains less than this share of the objective.
     random_state : int, RandomState or None, default=None
         Acts for "sgd" only: seed of the pairs drawn and of the start.
-    precision : {None, "float32", "float64", "fast"}, default=None
-        Convert the rows to this, block by block, and return rows in it; None multiplies float32 and float64 rows as
-        they are, half precision in float32, and returns the type it was given. "fast" is float32 here.
-    scale : {None, "columns"}, default=None
-        "columns" finds the axes in columns divided by their standard deviations σ, which those of language models
-        need; an axis w found there is returned as the one that reads rows as they are, w / σ at unit length.
+    precision : {None, "float32", "float64"}, default=None
+        Type to which the rows are converted, block by block, and of the output. None: float32 and float64 rows are used
+        as they are, half precision is computed in float32, and the output has the type of the input.
+    standardize : bool, default=False
+        Divide columns by their standard deviations σ before fitting, which is needed for the states of language models.
+        An axis w found this way is returned as w / σ, scaled to unit length, so that it applies to the original rows.
 
     Attributes
     ----------
@@ -129,7 +132,7 @@ class Densifier(Rotation):
         tol: float = 1e-10,
         random_state: int | np.random.RandomState | None = None,
         precision: Precision = None,
-        scale: Scale = None,
+        standardize: bool = False,
     ) -> None:
         self.n_components = n_components  # type: ignore[assignment]
         self.solver = solver
@@ -142,7 +145,7 @@ class Densifier(Rotation):
         self.tol = tol
         self.random_state = random_state
         self.precision = precision
-        self.scale = scale
+        self.standardize = standardize
 
     def fit(self, X: Array, y: Array, sample_weight: Array | None = None, *, groups: Array | None = None) -> Self:
         """Find the axes.
@@ -151,31 +154,31 @@ class Densifier(Rotation):
         ----------
         X : array of shape (n, d)
         y : array of shape (n,) or (n, n_signals)
-            Two classes or real scores; with several columns one signal each, NaN where a word has no label.
+            Two classes or real scores; with several columns one signal each, NaN if a word has no label.
         sample_weight : array of shape (n,), optional
             How much each row counts.
         groups : array of shape (n,), optional
             Taken as by every rotation; nothing here is chosen by leaving rows out.
         """
         self._check_parameters()
-        shape = np.asarray(y).shape if not is_foreign(y) else tuple(y.shape)
+        shape = tuple(label_array(y).shape)
         if len(shape) != 2 or shape[1] == 1:
             return super().fit(X, y, sample_weight, groups=groups)
         if self.solver == "exact":
             raise DensRayError(
-                f"solver='exact' was given {shape[1]} signals; it takes one. Use solver='sgd' for a joint rotation, "
-                "or SequentialRotation."
+                Argument("solver", "exact"),
+                f" was given {shape[1]} signals; it takes one.",
+                Advice(" Use ", Argument("solver", "sgd"), " for a joint rotation, or SequentialRotation."),
             )
-        X = check_rows(self, X, reset=True)
+        X = check_vectors(self, X, reset=True)
         weight = check_weights(sample_weight, X)
         X, y, weight = drop_weightless(X, y, weight)
         signals = read_signals(y, X.shape[0])
         counts = self._axes_of_signals(len(signals), X.shape[1])
         self.classes_ = None
         self.objective_ = None
-        scaling = ColumnScaling.of_rows(X, weight, precision_of(X)) if self._scales_columns() else None
-        axes = self._descend(X if scaling is None else scaling.rows(X), signals, counts, weight)
-        axes = axes if scaling is None else scaling.axes(axes)
+        columns = Columns.of_rows(X, weight, standardize=self.standardize)
+        axes = columns.axes(self._descend(columns.rows(X), signals, counts, weight))
         self.components_ = complete_basis(axes) if self.n_components is None else axes
         return self
 
@@ -234,11 +237,10 @@ class Densifier(Rotation):
             starts.append(unit(direction))
         n_rows = float(weight.sum())  # copies count as rows
         small = n_rows <= FEW_ROWS
+        weights = None if bool((weight == 1.0).all()) else namespace(X).astype(weight, X.dtype)
         for normalize in (False, True) if small else (False,):
             axes = densray_axes(
-                X,
-                labels,
-                None if bool((weight == 1.0).all()) else namespace(X).astype(weight, X.dtype),
+                TrainingRows(X, labels, weights),
                 count=None if n_rows <= FEWEST_ROWS else 1,
                 weights=self.weights,
                 normalize=normalize,
@@ -260,14 +262,14 @@ class Densifier(Rotation):
         return SpreadObjective(X, self._centered(labels, weight), self._pair_weights(labels, weight), weight)
 
     def _centered(self, labels: Labels, weight: Array) -> Labels:
-        if labels.binary or not self.center_labels:
+        if labels.is_binary or not self.center_labels:
             return labels
         return Labels(labels.values - weight @ labels.values / weight.sum(), None)
 
     def _pair_weights(self, labels: Labels, weight: Array) -> PairWeights | None:
-        if not labels.binary:
+        if not labels.is_binary:
             return None
-        low, high = (float(weight[rows].sum()) for rows in labels.class_rows())
+        low, high = (float(weight[rows].sum()) for rows in labels.class_rows)
         return PairWeights.resolve(self.weights, high, low)
 
     def _descend(
@@ -314,8 +316,9 @@ class Densifier(Rotation):
         whole = all(isinstance(count, int | np.integer) and not isinstance(count, bool) for count in counts)
         if len(counts) != n_signals or not whole or min(counts) < 1 or sum(counts) > width:
             raise DensRayError(
-                f"n_components={self.n_components!r} is given for {n_signals} signals at width {width}; one whole "
-                f"number of at least 1 per signal, {width} in all at most, is needed."
+                Argument("n_components", self.n_components),
+                f" is given for {n_signals} signals at width {width}; one whole number of at least 1 per signal, "
+                f"{width} in all at most, is needed.",
             )
         return [int(count) for count in counts]
 
@@ -323,13 +326,13 @@ class Densifier(Rotation):
         for name, known in (("solver", SOLVERS), ("orthogonalization", tuple(ORTHOGONALIZATIONS))):
             value = getattr(self, name)
             if value not in known:
-                raise DensRayError(f"{name}={value!r} is given; one of {', '.join(map(repr, known))} is needed.")
+                raise DensRayError(Argument(name, value), f" is given; one of {', '.join(map(repr, known))} is needed.")
         for name, kind in (("batch_size", int), ("max_iter", int), ("learning_rate", float), ("tol", float)):
             value = getattr(self, name)
             number = isinstance(value, int | np.integer) or (kind is float and isinstance(value, float | np.floating))
             if not number or isinstance(value, bool) or value < 0 or (value == 0 and name != "tol"):
                 needed = "a whole number above 0" if kind is int else "a number above 0"
-                raise DensRayError(f"{name}={value!r} is given; {needed} is needed.")
+                raise DensRayError(Argument(name, value), f" is given; {needed} is needed.")
 
 
 def _in_row_space(

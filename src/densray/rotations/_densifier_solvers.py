@@ -13,10 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._arrays import Array, ConvertedRows, array_on, in_blocks, namespace, to_host
+from densray._arrays import Array, ConvertedRows, array_on, in_blocks, namespace, product, to_host
 from densray.pairs import PairWeights
-from densray.rotations._basis import product
-from densray.rotations._input import Labels
+from densray.rotations._labels import Labels
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -54,7 +53,7 @@ class SpreadObjective:
         if self.weights is None:
             return -spread(s, self.row_weight * self.labels.values)
         like = namespace(s).empty_like(s)
-        for rows in self.labels.class_rows():
+        for rows in self.labels.class_rows:
             like[rows] = spread(s[rows], self.row_weight[rows])
         return self.weights.unlike * (spread(s, self.row_weight) - like) - self.weights.like * like
 
@@ -277,22 +276,22 @@ class PairDescent:
     def _draw(
         self, signal: Signal, random: np.random.RandomState
     ) -> list[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]]:
-        """Return batches of pairs with factors whose expected sum is the signal's objective, up to its scale."""
+        """Return batches of pairs with factors whose expected sum is the signal's objective, up to a factor."""
         if signal.weights is None:
             v, w = (self._sample(signal, np.arange(signal.rows.size), random) for _ in range(2))
             scores = signal.labels.values
             factor = -scores[v] * scores[w] / (self.batch_size * np.mean(scores**2))
             return [(signal.rows[v], signal.rows[w], factor)]
-        low, high = signal.labels.class_rows()
+        low, high = signal.labels.class_rows
         sizes = [float(signal.row_weight[rows].sum()) for rows in (low, high)]
         unlike = 2.0 * sizes[0] * sizes[1] * signal.weights.unlike
         like = np.array([size * size for size in sizes]) * signal.weights.like
-        scale = (unlike + like.sum()) * self.batch_size
+        total = (unlike + like.sum()) * self.batch_size
         batches = []
         for left, right, share in ((low, high, unlike), (low, low, like[0]), (high, high, like[1])):
             v, w = self._sample(signal, left, random), self._sample(signal, right, random)
             sign = 1.0 if left is not right else -1.0
-            batches.append((signal.rows[v], signal.rows[w], np.full(v.size, sign * share / scale)))
+            batches.append((signal.rows[v], signal.rows[w], np.full(v.size, sign * share / total)))
         return batches
 
     def _sample(self, signal: Signal, rows: NDArray[np.intp], random: np.random.RandomState) -> NDArray[np.intp]:

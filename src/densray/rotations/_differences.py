@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._arrays import Array, array_on, namespace, take_rows, to_host
-from densray.errors import LabelError, VectorError
+from densray._arrays import Array, array_on, namespace, take_rows
+from densray.errors import LabelError
 from densray.moments import ClassMoments, LabelMoments, MomentParts
-from densray.pairs import score_covariance, unlike_pair_matrix
-from densray.rotations._base import AdditiveRotation, Precision, Rotation, Scale, label_covariance
-from densray.rotations._basis import complete_basis, orient, principal_axes
-from densray.rotations._input import Labels, precision_of
+from densray.pairs import toward_higher_label, unlike_pair_matrix
+from densray.rotations._additive import AdditiveRotation
+from densray.rotations._base import Precision, Rotation
+from densray.rotations._basis import complete_basis, orient, unit
+from densray.rotations._columns import Columns
+from densray.rotations._eigenvectors import leading_eigenvectors
+from densray.rotations._labels import Labels
+from densray.rotations._rows import rounding_of
+from densray.rotations._training import label_covariance
 
 
 class MeanDifference(AdditiveRotation):
@@ -26,12 +31,12 @@ class MeanDifference(AdditiveRotation):
     ----------
     n_components : int or None, default=1
         Axes to keep; the method has one, further ones complete the basis. None keeps all: a lossless rotation.
-    precision : {None, "float32", "float64", "fast"}, default=None
-        Convert the rows to this, block by block, and return rows in it; None multiplies float32 and float64 rows as
-        they are, half precision in float32, and returns the type it was given. "fast" is float32 here.
-    scale : {None, "columns"}, default=None
-        "columns" finds the axes in columns divided by their standard deviations σ, which those of language models
-        need; an axis w found there is returned as the one that reads rows as they are, w / σ at unit length.
+    precision : {None, "float32", "float64"}, default=None
+        Type to which the rows are converted, block by block, and of the output. None: float32 and float64 rows are used
+        as they are, half precision is computed in float32, and the output has the type of the input.
+    standardize : bool, default=False
+        Divide columns by their standard deviations σ before fitting, which is needed for the states of language models.
+        An axis w found this way is returned as w / σ, scaled to unit length, so that it applies to the original rows.
 
     Attributes
     ----------
@@ -54,40 +59,23 @@ class MeanDifference(AdditiveRotation):
     array([[1., 0.]])
     """
 
-    def __init__(self, n_components: int | None = 1, *, precision: Precision = None, scale: Scale = None) -> None:
+    def __init__(self, n_components: int | None = 1, *, precision: Precision = None, standardize: bool = False) -> None:
         self.n_components = n_components
         self.precision = precision
-        self.scale = scale
+        self.standardize = standardize
 
     @property
     def moment_parts(self) -> MomentParts:
-        """The second moments that the axes depend on: none, or for scaled columns their spread."""
-        return MomentParts(scatter=self.scale is not None, squares=False, spread=self.scale is not None)
+        """The second moments that the axes depend on: none, or for standardized columns their spread."""
+        return MomentParts(scatter=self.standardize, squares=False, spread=self.standardize)
 
-    def _axes_from_moments(
-        self, moments: LabelMoments, n_components: int | None, precision: float
-    ) -> NDArray[np.float64]:
-        if isinstance(moments, ClassMoments):
-            low, high = (moments.groups[value] for value in sorted(moments.groups))
-            direction = to_host(high.mean - low.mean)
-        else:
-            direction = score_covariance(moments)
-        axes = unit(direction)[None, :]
-        return axes if n_components == 1 else complete_basis(axes)[:n_components]
-
-
-def unit(direction: NDArray[Any]) -> NDArray[np.float64]:
-    """Return a direction at unit length."""
-    length = float(np.linalg.norm(direction))
-    if not np.isfinite(length):
-        raise VectorError(
-            "the direction found is not finite: the vectors are too large. Scale them, e.g. to unit length."
-        )
-    if length == 0.0:
-        raise LabelError(
-            "the direction found is zero: the labels do not move the mean vector. Check vectors and labels."
-        )
-    return np.asarray(direction, dtype=np.float64) / length
+    def fit_moments(self, moments: LabelMoments, *, n_rows: int | None, rounding: float) -> Self:
+        self.moments_, self.classes_, self._rounding = moments, moments.classes, rounding
+        n_components = self._count_axes(n_rows, self.n_features_in_)
+        columns = Columns.of_moments(moments, rounding, standardize=self.standardize)
+        axes = unit(toward_higher_label(columns.moments(moments)))[None, :]
+        self.components_ = columns.axes(axes if n_components == 1 else complete_basis(axes)[:n_components])
+        return self
 
 
 class PairDirection(Rotation):
@@ -102,13 +90,13 @@ class PairDirection(Rotation):
     Parameters
     ----------
     n_components : int or None, default=1
-        Axes to keep; None keeps all: a lossless rotation.
-    precision : {None, "float32", "float64", "fast"}, default=None
-        Convert the rows to this, block by block, and return rows in it; None multiplies float32 and float64 rows as
-        they are, half precision in float32, and returns the type it was given. "fast" is float32 here.
-    scale : {None, "columns"}, default=None
-        "columns" finds the axes in columns divided by their standard deviations σ, which those of language models
-        need; an axis w found there is returned as the one that reads rows as they are, w / σ at unit length.
+        Number of axes to keep. None keeps all, which makes the rotation lossless.
+    precision : {None, "float32", "float64"}, default=None
+        Type to which the rows are converted, block by block, and of the output. None: float32 and float64 rows are used
+        as they are, half precision is computed in float32, and the output has the type of the input.
+    standardize : bool, default=False
+        Divide columns by their standard deviations σ before fitting, which is needed for the states of language models.
+        An axis w found this way is returned as w / σ, scaled to unit length, so that it applies to the original rows.
 
     Attributes
     ----------
@@ -135,17 +123,17 @@ class PairDirection(Rotation):
 
     eigenvalues_: NDArray[np.float64]
 
-    def __init__(self, n_components: int | None = 1, *, precision: Precision = None, scale: Scale = None) -> None:
+    def __init__(self, n_components: int | None = 1, *, precision: Precision = None, standardize: bool = False) -> None:
         self.n_components = n_components
         self.precision = precision
-        self.scale = scale
+        self.standardize = standardize
 
     def _find_axes(
         self, X: Array, labels: Labels, n_components: int | None, sample_weight: Array | None
     ) -> NDArray[np.float64]:
         members = np.zeros(X.shape[0]) if labels.groups is None else labels.groups
         A = _unlike_pairs_within(X, labels, sample_weight, members)
-        self.eigenvalues_, axes, *_ = principal_axes(A, n_components, precision_of(X))
+        self.eigenvalues_, axes, *_ = leading_eigenvectors(A, n_components, rounding_of(X))
         return orient(axes, label_covariance(X, labels, sample_weight))
 
 

@@ -5,23 +5,23 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import has_fit_parameter
 
 from densray._arrays import Array, is_foreign, move, namespace, to_host, whole_rows
-from densray._methods import METHODS
 from densray._threads import ignored_warnings
-from densray.errors import DensRayError, SignalWarning, suggest
-from densray.rotations._base import Precision, Rotation, Scale, label_covariance
-from densray.rotations._basis import complete_basis, orient, repeat_in_complement
-from densray.rotations._differences import unit
-from densray.rotations._input import Labels
-from densray.rotations._ridge import ridge_direction
+from densray.errors import Advice, Argument, DensRayError, NotAdditiveError, NotConvergedWarning, SignalWarning, suggest
+from densray.methods import METHODS
+from densray.rotations._base import Precision, Rotation
+from densray.rotations._basis import complete_basis, orient, repeat_in_complement, unit
+from densray.rotations._labels import Labels
+from densray.rotations._ridge import MANY_ROWS, ridge_direction, ridge_of_moments
+from densray.rotations._training import label_covariance
 
 #: From this many rows on, support vector machines are solved by liblinear, in linear time.
 LIBLINEAR_ROWS = 5000
@@ -30,8 +30,19 @@ LIBLINEAR_ROWS = 5000
 #: what rounding left.
 ROUNDING_SHARE = 1e-5
 
-#: Steps libsvm may take towards a solution of nine digits before three are enough.
+#: A loss that is smaller by less than this share of itself is the same loss.
+LOSS_ROUNDING = 1e-13
+
+#: Rows are far off the origin if their mean is longer than this many times their spread.
+FAR_OFF = 10.0
+
+#: Steps libsvm may take towards a solution of nine digits before three are enough. On rows of unit length three digits
+#: take 30,000 steps at most.
 LIBSVM_STEPS = 100_000
+#: Steps times rows that it may take towards three digits; some seconds.
+LIBSVM_WORK = 2 * 10**8
+#: Passes over the rows that liblinear may take.
+LIBLINEAR_STEPS = 20_000
 
 
 LinearModelName: TypeAlias = Literal["ridge", "svm", "svr", "logistic", "linear", "lda", "cca"]
@@ -61,19 +72,20 @@ class LinearRotation(Rotation):
         "lda", "cca", or any linear estimator with ``coef_`` after ``fit``.
     n_components : int or None, default=1
         Axes to find; None finds one and completes it to a lossless rotation.
-    precision : {None, "float32", "float64", "fast"}, default=None
-        Convert the rows to this, block by block, and return rows in it; None multiplies float32 and float64 rows as
-        they are, half precision in float32, and returns the type it was given. "fast" is float32 here.
-    scale : {None, "columns"}, default=None
-        "columns" finds the axes in columns divided by their standard deviations σ, which those of language models
-        need; an axis w found there is returned as the one that reads rows as they are, w / σ at unit length.
+    precision : {None, "float32", "float64"}, default=None
+        Type to which the rows are converted, block by block, and of the output. None: float32 and float64 rows are used
+        as they are, half precision is computed in float32, and the output has the type of the input.
+    standardize : bool, default=False
+        Divide columns by their standard deviations σ before fitting, which is needed for the states of language models.
+        An axis w found this way is returned as w / σ, scaled to unit length, so that it applies to the original rows.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, d)
         Orthonormal axes as rows; row 0 is the concept and points to the higher label.
     n_signal_axes_ : int
-        Leading axes that a model found; the others complete the basis.
+        Leading axes that a model found; the others complete the basis. 0 where a support vector machine predicts no
+        better than a constant.
     penalty_ : float or None
         The penalty chosen for axis 0 ("ridge"); None for other models.
 
@@ -105,12 +117,12 @@ class LinearRotation(Rotation):
         *,
         n_components: int | None = 1,
         precision: Precision = None,
-        scale: Scale = None,
+        standardize: bool = False,
     ) -> None:
         self.estimator = estimator
         self.n_components = n_components
         self.precision = precision
-        self.scale = scale
+        self.standardize = standardize
 
     @property
     def _classes_only(self) -> bool:  # type: ignore[override]
@@ -135,61 +147,133 @@ class LinearRotation(Rotation):
             first = Z.shape[1] == width
             if not first and _spread_of(Z) <= ROUNDING_SHARE * whole:
                 return None
-            coefficients = self._coefficients(X if first else Z, labels, sample_weight)
-            if not first and _spread_of(Z @ move(coefficients, Z)) <= ROUNDING_SHARE * spread:
+            coefficients, above_chance = self._coefficients(X if first else Z, labels, sample_weight)
+            if not first and (not above_chance or _spread_of(Z @ move(coefficients, Z)) <= ROUNDING_SHARE * spread):
                 return None
+            if not above_chance:
+                at_chance.append(True)
+                warnings.warn(
+                    f"{self.estimator!r} predicts the labels of these {X.shape[0]:,} rows no better than a constant "
+                    "does: its axis is rounding of the solver. Balance the classes, scale the rows to unit length, or "
+                    "use 'ridge'.",
+                    SignalWarning,
+                    stacklevel=5,
+                )
             return unit(coefficients)
 
+        at_chance: list[bool] = []
         axes = repeat_in_complement(rows, 1 if n_components is None else n_components, find)
-        self.n_signal_axes_ = len(axes)
+        self.n_signal_axes_ = 0 if at_chance else len(axes)
         axes = orient(axes, label_covariance(X, labels, sample_weight))
         if n_components is None or len(axes) == n_components:
             return complete_basis(axes) if n_components is None else axes
         warnings.warn(
-            f"n_components={n_components} axes were asked for, but after {len(axes)} a model of {self.estimator!r} is "
-            "at chance: what it would find is rounding. The others complete the basis and tell nothing apart. "
-            "Lower n_components, or give more rows.",
-            SignalWarning,
+            SignalWarning(
+                Argument("n_components", n_components),
+                f" axes were asked for, but after {len(axes)} a model of {self.estimator!r} is at chance: what it "
+                "would find is rounding.",
+                " The others complete the basis and tell nothing apart.",
+                Advice(" Lower ", Argument("n_components"), ", or give more rows."),
+            ),
             stacklevel=3,
         )
         return complete_basis(axes)[:n_components]
 
-    def _coefficients(self, X: Array, labels: Labels, sample_weight: Array | None) -> NDArray[np.float64]:
+    def fit_sums(
+        self,
+        scatter: NDArray[np.float64],
+        covariance: NDArray[np.float64],
+        spread: float,
+        count: int,
+        *,
+        two_classes: bool,
+    ) -> Self:
+        """Find the axis of ridge from sums over many rows, as `fit` would from the rows themselves.
+
+        It takes "ridge" with one axis or all of them, columns as they are, and a hundred rows per dimension; see
+        :func:`densray.rotations._ridge.ridge_of_moments` for the sums.
+        """
+        if not self.takes_sums(count, len(scatter)):
+            raise NotAdditiveError(
+                f"'{self.estimator}' needs all of these {count:,} rows at once, with ",
+                Argument("n_components", self.n_components),
+                ". Use DensRay or MeanDifference, whose statistics add up.",
+            )
+        coefficients, self.penalty_ = ridge_of_moments(scatter, covariance, spread, count, two_classes=two_classes)
+        axes = unit(coefficients)[None, :]
+        self.n_signal_axes_, self.n_features_in_ = 1, len(scatter)
+        self.classes_ = np.array([-1.0, 1.0]) if two_classes else None
+        self.components_ = complete_basis(axes) if self.n_components is None else axes
+        return self
+
+    def takes_sums(self, count: int, width: int) -> bool:
+        """Return whether :meth:`fit_sums` finds the same axis as `fit` on `count` rows of this width."""
+        alone = self.n_components in (None, 1) and not self.standardize
+        return self.estimator == "ridge" and alone and count >= MANY_ROWS * width
+
+    def _coefficients(self, X: Array, labels: Labels, sample_weight: Array | None) -> tuple[NDArray[np.float64], bool]:
+        """Return the coefficients, and False if a support vector machine predicts no better than a constant."""
         make = (
             LINEAR_MODELS[self.estimator] if isinstance(self.estimator, str) else lambda n_rows: clone(self.estimator)
         )
         if make is None:
             coefficients, penalty = ridge_direction(
-                X, labels.values, sample_weight, two_classes=labels.binary, groups=labels.groups
+                X, labels.values, sample_weight, two_classes=labels.is_binary, groups=labels.groups
             )
             self.penalty_ = penalty if self.penalty_ is None else self.penalty_
-            return coefficients
+            return coefficients, True
         X, y = to_host(X), to_host(labels.values)
-        y = y if labels.binary else y - np.median(y)  # no matter to the axis, but scores may be far from zero
+        y = y if labels.is_binary else y - np.median(y)  # no matter to the axis, but scores may be far from zero
         model = make(X.shape[0])
         if X.shape[0] >= LIBLINEAR_ROWS and self.estimator in ("svm", "svr"):
             X = X - X.mean(axis=0)
+        elif self.estimator in ("svm", "svr", "logistic"):
+            X = _near_origin(X)
+        converged = True
         weights = {} if sample_weight is None else {"sample_weight": to_host(sample_weight).astype(np.float64)}
         try:
-            with ignored_warnings(ConvergenceWarning, "Solver terminated early"):
+            if self.estimator in ("svm", "svr"):
+                converged = self._fit_support_vectors(model, X, y, weights)
+            else:
                 model.fit(X, y, **weights)
         except ValueError as error:
             raise DensRayError(f"{self.estimator!r} cannot be fitted to {X.shape[0]} rows: {error}") from error
-        if getattr(model, "fit_status_", 0):  # it did; overlapping classes: as exact as scikit-learn's own setting
-            model.set_params(tol=1e-3, max_iter=-1).fit(X, y, **weights)
-        return _coefficients_of(model, X.shape[1])
+        coefficients = _coefficients_of(model, X.shape[1])
+        if self.estimator not in ("svm", "svr") or not converged:
+            return coefficients, True
+        return coefficients, _beats_constant(model, X, y, weights.get("sample_weight"))
+
+    def _fit_support_vectors(self, model: Any, X: NDArray[Any], y: NDArray[Any], weights: dict[str, Any]) -> bool:
+        """Fit a support vector machine in a bounded number of steps; return whether they sufficed, or warn."""
+        with ignored_warnings(ConvergenceWarning):
+            model.fit(X, y, **weights)
+            if getattr(model, "fit_status_", 0):  # overlapping classes: as exact as scikit-learn's own setting
+                model.set_params(tol=1e-3, max_iter=max(LIBSVM_STEPS, LIBSVM_WORK // len(X))).fit(X, y, **weights)
+        libsvm = hasattr(model, "fit_status_")
+        converged = not (model.fit_status_ if libsvm else np.max(model.n_iter_) >= model.max_iter)
+        if not converged:
+            length = float(np.median(np.linalg.norm(X, axis=1)))
+            warnings.warn(
+                f"{self.estimator!r} has not converged after {model.max_iter:,} steps on {len(X)} rows of median "
+                f"length {length:.3g}; its axis is approximate. Scale the rows to unit length, or use 'ridge'.",
+                NotConvergedWarning,
+                stacklevel=7,
+            )
+        return converged
 
     def _check_model(self, sample_weight: Array | None) -> None:
         if isinstance(self.estimator, str):
             if self.estimator not in LINEAR_MODELS:
-                raise DensRayError(f"estimator={self.estimator!r} is unknown. {suggest(self.estimator, LINEAR_MODELS)}")
+                raise DensRayError(
+                    Argument("estimator", self.estimator), f" is unknown. {suggest(self.estimator, LINEAR_MODELS)}"
+                )
             make = LINEAR_MODELS[self.estimator]
             weighs = sample_weight is None or make is None or has_fit_parameter(make(0), "sample_weight")
         else:
             if not hasattr(self.estimator, "fit"):
                 raise DensRayError(
-                    f"estimator={self.estimator!r} is given; one of {', '.join(LINEAR_MODELS)} or a scikit-learn "
-                    "estimator is needed."
+                    Argument("estimator", self.estimator),
+                    f" is given; one of {', '.join(LINEAR_MODELS)} or a scikit-learn estimator is needed.",
                 )
             weighs = sample_weight is None or has_fit_parameter(self.estimator, "sample_weight")
         if not weighs:
@@ -206,6 +290,15 @@ def _spread_of(X: Array) -> float:
     return float(xp.sqrt(xp.sum(xp.var(X, axis=0))))
 
 
+def _near_origin(X: NDArray[Any]) -> NDArray[Any]:
+    """Return rows centred on their mean if they lie far off the origin, where solvers stop too early; else as given.
+
+    The intercept bears no penalty, so the axis is the same in theory.
+    """
+    mean = X.mean(axis=0, dtype=np.float64)
+    return X - mean if np.linalg.norm(mean) > FAR_OFF * _spread_of(X) else X
+
+
 def _coefficients_of(model: Any, width: int) -> NDArray[np.float64]:
     coefficients = getattr(model, "coef_", None)
     if coefficients is None or np.size(coefficients) != width:
@@ -217,12 +310,40 @@ def _coefficients_of(model: Any, width: int) -> NDArray[np.float64]:
     return np.asarray(coefficients, dtype=np.float64).ravel()
 
 
+def _beats_constant(model: Any, X: NDArray[Any], y: NDArray[Any], weight: NDArray[np.float64] | None) -> bool:
+    """Return whether a support vector machine has a smaller loss than the best constant.
+
+    Where the constant is the optimum (one class is rare and lies among the other, say), a solver stops near zero
+    coefficients, and their direction is rounding. Both losses are taken at their own best intercept.
+    """
+    coefficients = np.asarray(model.coef_, dtype=np.float64).ravel()
+    weight = np.ones(len(y)) if weight is None else weight
+    if is_regressor(model):  # no loss within epsilon of the label
+        margin = float(model.epsilon)
+        below, above = (y - margin, weight), (y + margin, weight)
+    else:
+        high = y > y.min()
+        below, above = (np.ones(len(y)), weight * high), (-np.ones(len(y)), weight * ~high)
+
+    def loss(values: NDArray[np.float64]) -> float:
+        low, up = below[0] - values, above[0] - values  # a constant below `low`, or above `up`, costs the distance
+        places = np.concatenate([low, up])
+        order = np.argsort(places, kind="stable")
+        slope = np.cumsum(np.concatenate([below[1], above[1]])[order]) - below[1].sum()
+        constant = places[order[int(np.argmax(slope >= 0))]]
+        return float(below[1] @ np.maximum(low - constant, 0.0) + above[1] @ np.maximum(constant - up, 0.0))
+
+    of_constant = loss(np.zeros(len(y)))
+    gain = of_constant - loss(X @ coefficients) - float(coefficients @ coefficients) / 2
+    return gain > LOSS_ROUNDING * of_constant
+
+
 def _svm(n_rows: int) -> Any:
     from sklearn.svm import SVC, LinearSVC
 
     if n_rows < LIBLINEAR_ROWS:
         return SVC(kernel="linear", C=1.0, tol=1e-9, max_iter=LIBSVM_STEPS)
-    return LinearSVC(loss="hinge", C=1.0, intercept_scaling=3.0, max_iter=20_000, random_state=0)
+    return LinearSVC(loss="hinge", C=1.0, intercept_scaling=3.0, max_iter=LIBLINEAR_STEPS, random_state=0)
 
 
 def _svr(n_rows: int) -> Any:
@@ -230,7 +351,7 @@ def _svr(n_rows: int) -> Any:
 
     if n_rows < LIBLINEAR_ROWS:
         return SVR(kernel="linear", C=1.0, tol=1e-10, max_iter=LIBSVM_STEPS)
-    return LinearSVR(epsilon=0.1, C=1.0, max_iter=20_000, random_state=0)
+    return LinearSVR(epsilon=0.1, C=1.0, max_iter=LIBLINEAR_STEPS, random_state=0)
 
 
 def _logistic(n_rows: int) -> Any:

@@ -39,6 +39,7 @@ from densray._arrays import (
     to_host,
     whole_rows,
 )
+from densray.errors import LabelError, VectorError
 from densray.moments import Moments
 
 #: Penalties tried, in units of the mean squared distance of a row from the mean.
@@ -75,25 +76,22 @@ def ridge_direction(
     weight: Array | None,
     *,
     two_classes: bool,
-    mass: Array | None = None,
     groups: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[np.float64], float]:
     """Return the ridge coefficients of `values` on the rows of `X`, and the penalty chosen.
 
-    A weight counts as that many copies of its row, of which leave-one-out leaves out one; the mass, one if absent, is
-    what each copy counts. Rows of one group, numbered from 0, are left out together, with all their copies.
+    A weight counts as that many copies of its row, of which leave-one-out leaves out one. Rows of one group, numbered
+    from 0, are left out together, with all their copies.
     """
     xp = namespace(X)
     targets = xp.astype(values, xp.float64)
-    copies, masses = (xp.ones_like(targets) if part is None else xp.astype(part, xp.float64) for part in (weight, mass))
-    part = xp.where(copies < 1.0, copies, xp.ones_like(copies))  # less than one copy is left out whole
-    copies, masses = copies / part, masses * part
-    weights = copies * masses
+    weights = xp.ones_like(targets) if weight is None else xp.astype(weight, xp.float64)
+    masses = xp.where(weights < 1.0, weights, xp.ones_like(weights))  # less than one copy is left out whole
+    copies = weights / masses
     count = float(xp.sum(copies))
     targets = targets - xp.sum(weights * targets) / float(xp.sum(weights))
-    alike = weight is None and mass is None
     factors = xp.astype(weights * targets, X.dtype)[None, :]  # which sum to zero, and feel no mean
-    moments, covariance = Moments.with_sums(X, None if alike else xp.astype(weights, X.dtype), factors)
+    moments, covariance = Moments.with_sums(X, None if weight is None else xp.astype(weights, X.dtype), factors)
     rows = _Rows(X, xp.astype(moments.mean, X.dtype), targets, weights, masses)
     values, vectors = symmetric_eigh(moments.scatter)
     eigenvalues = np.maximum(to_host(values), 0.0)
@@ -103,19 +101,53 @@ def ridge_direction(
     coefficients = projected[:, None] * shrunk
     share = 1.0
     if groups is not None:
+        if not np.ptp(groups):
+            raise LabelError(
+                "all rows are in one group, so that no row is left to choose the penalty of ridge with. Give at least "
+                "two groups, or leave groups out."
+            )
         correlations, between, n_mixed = rows.correlations_without_groups(
             to_host(vectors), coefficients, shrunk, groups
         )
         within = 1.0 - between / max(float(eigenvalues.sum()), np.finfo(np.float64).tiny)
         # as many rows less fix the mean of each group: groups drawn at random have a share of one
         share = max(within * (count - 1.0) / max(count - max(n_mixed, 1), 1.0), LEAST_SHARE)
-    elif alike and X.shape[0] >= MANY_ROWS * X.shape[1]:
+    elif weight is None and X.shape[0] >= MANY_ROWS * X.shape[1]:
         spread = float(xp.sum(targets * targets))
         correlations = _mean_leverage_correlations(projected, eigenvalues, shrunk, count, spread)
     else:
         correlations = rows.left_out_correlations(vectors, coefficients, shrunk)
     best = _choose(correlations, count, log_prior(two_classes=two_classes, share=share))
     return to_host(vectors @ array_on(coefficients[:, best], vectors)), float(penalties[best])
+
+
+def ridge_of_moments(
+    scatter: NDArray[np.float64], covariance: NDArray[np.float64], spread: float, count: int, *, two_classes: bool
+) -> tuple[NDArray[np.float64], float]:
+    """Return the coefficients and the penalty of :func:`ridge_direction` from sums over many rows alone.
+
+    Every row is given the mean leverage, as :func:`ridge_direction` does from a hundred rows per dimension on.
+
+    Parameters
+    ----------
+    scatter : array of shape (d, d)
+        Sum of the products of centred rows.
+    covariance : array of shape (d,)
+        Sum of the rows times their centred labels.
+    spread : float
+        Sum of the squared centred labels.
+    count : int
+        Number of rows.
+    two_classes : bool
+    """
+    values, vectors = symmetric_eigh(scatter)
+    eigenvalues = np.maximum(values, 0.0)
+    penalties = RIDGE_PENALTIES * (np.sum(eigenvalues) / count)
+    shrunk = 1.0 / (eigenvalues[:, None] + penalties[None, :])
+    projected = vectors.T @ covariance
+    correlations = _mean_leverage_correlations(projected, eigenvalues, shrunk, count, spread)
+    best = _choose(correlations, count, log_prior(two_classes=two_classes))
+    return vectors @ (projected * shrunk[:, best]), float(penalties[best])
 
 
 def _mean_leverage_correlations(
@@ -200,7 +232,13 @@ class _Rows:
             # H_gg for every penalty: √w (1/W + x S⁻¹ x) √w
             within = _products_within(U, shrunk) + 1.0 / total
             left = np.eye(members.shape[1]) - root[:, None, :, None] * within * root[:, None, None, :]
-            errors = np.linalg.solve(left, residual[..., None])[..., 0] / root[:, None]
+            try:
+                errors = np.linalg.solve(left, residual[..., None])[..., 0] / root[:, None]
+            except np.linalg.LinAlgError as error:
+                raise VectorError(
+                    "the rows outside one group weigh next to nothing beside it, so that they give no axis of their "
+                    "own. Raise their sample_weight, or leave groups out."
+                ) from error
             # the prediction without the group, less the mean of the other labels: w₋g (x - mean of the others)
             others = -np.sum(w * t, axis=1) / np.maximum(total - w.sum(axis=1), 1e-8)
             scores = t[:, None] - errors - others[:, None, None]

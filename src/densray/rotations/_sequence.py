@@ -9,20 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from densray._arrays import Array, array_on, is_foreign, take_rows, to_host, unconverted_rows
-from densray.errors import DensRayError, LabelError
-from densray.rotations._base import Precision, Rotation, Scale, score_signals
-from densray.rotations._basis import ColumnScaling, complete_basis, repeat_in_complement
+from densray._arrays import Array, array_on, label_array, take_rows, to_host, unconverted_rows
+from densray.errors import Advice, Argument, DensRayError, LabelError
+from densray.rotations._agreement import score_signals
+from densray.rotations._base import Precision, Rotation
+from densray.rotations._basis import complete_basis, repeat_in_complement
+from densray.rotations._columns import Columns
 from densray.rotations._densray import DensRay
-from densray.rotations._input import (
-    Labels,
-    check_rows,
-    check_weights,
-    drop_weightless,
-    precision_of,
-    read_groups,
-    read_signals,
-)
+from densray.rotations._labels import Labels, read_groups, read_signals
+from densray.rotations._rows import check_vectors, check_weights, drop_weightless
 
 
 class SequentialRotation(Rotation):
@@ -39,12 +34,12 @@ class SequentialRotation(Rotation):
         Axes to keep, at least one per concept; the rest completes the basis. None keeps all: a lossless rotation.
     names : sequence of str or None, default=None
         Names of the concepts, one per column of `y`; they become the names of the features.
-    precision : {None, "float32", "float64", "fast"}, default=None
-        Convert the rows to this, block by block, and return rows in it; None multiplies float32 and float64 rows as
-        they are, half precision in float32, and returns the type it was given. "fast" is float32 here.
-    scale : {None, "columns"}, default=None
-        "columns" finds the axes in columns divided by their standard deviations σ, which those of language models
-        need; an axis w found there is returned as the one that reads rows as they are, w / σ at unit length.
+    precision : {None, "float32", "float64"}, default=None
+        Type to which the rows are converted, block by block, and of the output. None: float32 and float64 rows are used
+        as they are, half precision is computed in float32, and the output has the type of the input.
+    standardize : bool, default=False
+        Divide columns by their standard deviations σ before fitting, which is needed for the states of language models.
+        An axis w found this way is returned as w / σ, scaled to unit length, so that it applies to the original rows.
 
     Attributes
     ----------
@@ -76,13 +71,13 @@ class SequentialRotation(Rotation):
         n_components: int | None = None,
         names: Sequence[str] | None = None,
         precision: Precision = None,
-        scale: Scale = None,
+        standardize: bool = False,
     ) -> None:
         self.rotation = rotation
         self.n_components = n_components
         self.names = names
         self.precision = precision
-        self.scale = scale
+        self.standardize = standardize
 
     def fit(self, X: Array, y: Array, sample_weight: Array | None = None, *, groups: Array | None = None) -> Self:
         """Find one axis per concept.
@@ -91,12 +86,12 @@ class SequentialRotation(Rotation):
         ----------
         X : array of shape (n, d)
         y : array of shape (n,) or (n, n_concepts)
-            One column per concept: two classes or real scores, NaN where a word has none.
+            One column per concept: two classes or real scores, NaN if a word has none.
         sample_weight : array of shape (n,), optional
         groups : array of shape (n,), optional
             Rows that belong together, as for every rotation.
         """
-        X = check_rows(self, X, reset=True)
+        X = check_vectors(self, X, reset=True)
         members = read_groups(groups, X.shape[0])
         weight = check_weights(sample_weight, X)
         if members is not None:
@@ -115,9 +110,8 @@ class SequentialRotation(Rotation):
             axis: NDArray[np.float64] = self.rotations_[-1].components_[0]
             return axis
 
-        scaling = ColumnScaling.of_rows(X, weight, precision_of(X)) if self._scales_columns() else None
-        axes = repeat_in_complement(X if scaling is None else scaling.rows(X), len(signals), find)
-        axes = axes if scaling is None else scaling.axes(axes)
+        columns = Columns.of_rows(X, weight, standardize=self.standardize)
+        axes = columns.axes(repeat_in_complement(columns.rows(X), len(signals), find))
         self.n_concepts_ = len(axes)
         self.classes_ = signals[0][1].classes
         self.components_ = complete_basis(axes)[: self.n_components]
@@ -126,10 +120,12 @@ class SequentialRotation(Rotation):
     def _fitted(self, Z: Array, signal: Labels, weight: Array | None, groups: Array | None) -> Rotation:
         """Return the method fitted to one concept, in the coordinates of its complement."""
         rotation: Rotation = clone(self.rotation) if self.rotation is not None else DensRay(1)
-        if rotation.scale is not None:
+        if rotation.standardize:
             raise DensRayError(
-                f"the rotation of a sequence has scale={rotation.scale!r}, and the columns of a complement are not "
-                "those of X. Give scale to the SequentialRotation instead."
+                "the rotation of a sequence has ",
+                Argument("standardize", True),
+                ", and the columns of a complement are not those of X.",
+                Advice(" Give ", Argument("standardize", True), " to the SequentialRotation instead."),
             )
         rotation.set_params(n_components=1)
         return rotation.fit(unconverted_rows(Z), signal.values, weight, groups=groups)
@@ -148,11 +144,13 @@ class SequentialRotation(Rotation):
         return names
 
     def _check_counts(self, n_concepts: int, shape: tuple[int, int]) -> None:
-        count = self._count_axes(shape)
+        count = self._count_axes(*shape)
         if n_concepts > shape[1] or (count is not None and count < n_concepts):
             raise DensRayError(
-                f"{n_concepts} concepts need as many axes; n_components={self.n_components} at width {shape[1]} are "
-                "fewer. Raise n_components, or give fewer columns of y."
+                f"{n_concepts} concepts need as many axes; ",
+                Argument("n_components", self.n_components),
+                f" at width {shape[1]} are fewer.",
+                Advice(" Raise ", Argument("n_components"), ", or give fewer columns of y."),
             )
         if self.names is not None and len(self.names) != n_concepts:
             raise DensRayError(
@@ -165,7 +163,7 @@ def _as_columns(y: Any) -> NDArray[np.float64]:
         raise LabelError(
             "this estimator requires y to be passed, but the target y is None. Pass one column per concept."
         )
-    host = to_host(y) if is_foreign(y) else np.asarray(y)
+    host = to_host(label_array(y))
     if host.ndim not in (1, 2):
         raise LabelError(f"y has shape {host.shape}; one row per word and one column per concept are needed.")
     return host

@@ -1,4 +1,4 @@
-"""Rotations of rows that come in blocks: additive statistics, samples of rows, Dask collections.
+"""Fit rotations to rows that arrive in blocks: additive statistics, and Dask collections.
 
 `BlockAccumulator` turns each block into `BlockStatistics`, merges those of several blocks, and fits a rotation to them:
 all that a stream (`densray.scale.fit_blocks`), a Dask collection or another cluster needs.
@@ -6,37 +6,34 @@ all that a stream (`densray.scale.fit_blocks`), a Dask collection or another clu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
-from densray._arrays import Array, float64_like, is_dask, is_foreign, to_host
+from densray._arrays import Array, float64_like, is_dask, is_foreign
 from densray.errors import DensRayError, LabelError, NotAdditiveError, VectorError, load_extra
+from densray.metrics import kendall_tau_within
 from densray.moments import ClassMoments, LabelMoments, MomentParts, merge_moments, moments_of_labels, on_host
-from densray.pair_sampling import SAMPLE_ROWS, check_partners, check_random_generator, too_many_rows
-from densray.rotations._input import (
+from densray.rotations._labels import check_distinct, read_block_labels
+from densray.rotations._rows import (
     RowCount,
-    check_distinct,
-    check_rows,
+    check_vectors,
     check_weights,
     check_zeros,
     checked_moments,
     drop_weightless,
-    precision_of,
-    read_block_labels,
+    rounding_of,
     zero_rows,
 )
 
 __all__ = [
     "BlockAccumulator",
     "BlockStatistics",
-    "RowSample",
-    "Stratum",
     "as_rows",
     "check_block",
     "check_width",
@@ -49,93 +46,14 @@ AnyRotation = TypeVar("AnyRotation", bound=BaseEstimator)
 
 
 @dataclass(frozen=True)
-class Stratum:
-    """The rows of lowest priority among those of one label, and how many there were."""
-
-    seen: int
-    priorities: NDArray[np.float64]
-    rows: NDArray[Any]
-    values: NDArray[Any]
-    weights: NDArray[np.float64]
-
-    def merge(self, other: Stratum, limit: int) -> Stratum:
-        """Return the `limit` rows of lowest priority of both."""
-        pairs = zip(self.columns(), other.columns(), strict=True)
-        return Stratum(self.seen + other.seen, *(np.concatenate(pair) for pair in pairs)).lowest(limit)
-
-    def lowest(self, limit: int) -> Stratum:
-        """Return the `limit` rows of lowest priority, in that order."""
-        order = np.argsort(self.priorities, kind="stable")[:limit]
-        return Stratum(self.seen, *(column[order] for column in self.columns()))
-
-    def columns(self) -> tuple[NDArray[Any], ...]:
-        """Return priorities, rows, values and weights."""
-        return self.priorities, self.rows, self.values, self.weights
-
-
-@dataclass(frozen=True)
-class RowSample:
-    """Up to `limit` rows of each label while there are two; of all rows together once there are more."""
-
-    limit: int
-    strata: dict[Any, Stratum]  # by label; one under None for scores
-
-    @classmethod
-    def of(
-        cls,
-        X: NDArray[Any],
-        values: NDArray[Any],
-        weights: NDArray[np.float64],
-        *,
-        limit: int,
-        seed: tuple[int, int],
-        cutoffs: Mapping[Any, float] | None = None,
-    ) -> RowSample:
-        """Return the sample of one block; equal seeds give equal priorities.
-
-        `cutoffs` leaves out rows of a label above a priority that no row of the final sample will have.
-        """
-        priorities = np.random.default_rng(seed).random(len(X))
-        distinct = np.unique(values).tolist()
-        labels = distinct if len(distinct) <= 2 else [None]
-        strata = {}
-        for label in labels:
-            rows = np.arange(len(X)) if label is None else np.flatnonzero(values == label)
-            seen = len(rows)
-            if cutoffs is not None:
-                rows = rows[priorities[rows] < cutoffs.get(label, cutoffs.get(None, 1.0))]
-            rows = rows[np.argsort(priorities[rows], kind="stable")[:limit]]
-            strata[label] = Stratum(seen, priorities[rows], X[rows], values[rows], weights[rows])
-        return cls(limit, strata)
-
-    def merge(self, other: RowSample) -> RowSample:
-        """Return the sample of both sets of rows together."""
-        labels = {*self.strata, *other.strata}
-        first, second = (self, other) if len(labels) <= 2 and None not in labels else (self._joined(), other._joined())
-        strata = dict(first.strata)
-        for label, stratum in second.strata.items():
-            strata[label] = strata[label].merge(stratum, self.limit) if label in strata else stratum
-        return RowSample(self.limit, strata)
-
-    def _joined(self) -> RowSample:
-        """Return the sample without regard to labels: the lowest of all are among the lowest of each."""
-        parts = list(self.strata.values())
-        joined = parts[0]
-        for part in parts[1:]:
-            joined = joined.merge(part, self.limit)
-        return RowSample(self.limit, {None: joined})
-
-
-@dataclass(frozen=True)
 class BlockStatistics:
     """Statistics of some rows; those of two sets of rows merge into those of both."""
 
     n_rows: int
     n_zero: int
     width: int
-    precision: float
+    rounding: float  # the rounding unit of products with the rows
     moments: LabelMoments
-    sample: RowSample | None = None
 
 
 @dataclass(frozen=True)
@@ -148,12 +66,6 @@ class BlockAccumulator:
         An unfitted copy: parameters only.
     parts : MomentParts
         The moments it needs.
-    seed : int
-        Seed of the rows drawn where pairs are sampled.
-    sample_rows : int
-        How many rows are drawn; 0 where none are needed.
-    cutoffs : mapping, optional
-        For each label, the priority above which rows are surely not drawn.
 
     Examples
     --------
@@ -170,29 +82,18 @@ class BlockAccumulator:
 
     rotation: Any
     parts: MomentParts
-    seed: int = 0
-    sample_rows: int = 0
-    cutoffs: Mapping[Any, float] | None = None
 
     @classmethod
     def of(cls, rotation: BaseEstimator, where: str) -> BlockAccumulator:
         """Return the accumulator of a rotation; one that needs all rows at once is a named error."""
-        parts = getattr(rotation, "moment_parts", None)
-        if parts is None:
+        check_additive = getattr(rotation, "check_additive", None)
+        if check_additive is None:
             raise NotAdditiveError(
                 f"{type(rotation).__name__} needs all rows at once, which {where} cannot give. Use a method whose "
                 "statistics add up, DensRay or MeanDifference, or fit on a sample in memory."
             )
-        unfitted = clone(rotation)
-        if not getattr(rotation, "normalize_differences", False):
-            return cls(unfitted, parts)
-        parameters = rotation.get_params(deep=False)
-        n_partners, sample_rows = parameters["n_partners"], parameters["sample_rows"]
-        if n_partners is None:
-            raise too_many_rows(where)
-        check_partners(n_partners, sample_rows)
-        seed = int(check_random_generator(parameters["random_state"]).integers(2**32))
-        return cls(unfitted, parts, seed, sample_rows or SAMPLE_ROWS)
+        check_additive(where)
+        return cls(clone(rotation), rotation.moment_parts)
 
     def gather(self, number: int, X: Array, y: Array, weight: Array | None = None) -> BlockStatistics | None:
         """Return the statistics of one block, None if it holds no row that counts; errors name the block."""
@@ -201,7 +102,7 @@ class BlockAccumulator:
         if weight is not None and not (weight != 0).any():
             return None
         try:
-            X = check_rows(clone(self.rotation), X, reset=True, fewest=1, warn_of_zeros=False, finite=False)
+            X = check_vectors(clone(self.rotation), X, reset=True, fewest=1, warn_of_zeros=False, finite=False)
             labels = read_block_labels(y, X.shape[0])
             weights = None if weight is None else check_weights(weight, X)
             X, labels, weights = drop_weightless(X, labels, weights)
@@ -209,21 +110,9 @@ class BlockAccumulator:
             moments = on_host(checked_moments(X, lambda: moments_of_labels(X, labels, weights, self.parts)))
             zero = zero_rows(X)
         except (VectorError, LabelError) as error:
-            raise type(error)(f"block {number}: {error}") from error
-        sample = None
-        if self.sample_rows:
-            rows = to_host(X)
-            row_weights = np.ones(len(rows)) if weights is None else to_host(weights).astype(np.float64)
-            sample = RowSample.of(
-                rows,
-                to_host(labels),
-                row_weights,
-                limit=self.sample_rows,
-                seed=(self.seed, number),
-                cutoffs=self.cutoffs,
-            )
+            raise type(error)(f"block {number}: ", *error.args) from error
         n_rows, width = (int(length) for length in X.shape)
-        return BlockStatistics(n_rows, zero.count, width, precision_of(X), moments, sample)
+        return BlockStatistics(n_rows, zero.count, width, rounding_of(X), moments)
 
     def merge(self, first: BlockStatistics | None, second: BlockStatistics | None) -> BlockStatistics | None:
         """Return the statistics of both sets of rows together."""
@@ -233,9 +122,8 @@ class BlockAccumulator:
             first.n_rows + second.n_rows,
             first.n_zero + second.n_zero,
             first.width,
-            max(first.precision, second.precision),
+            max(first.rounding, second.rounding),
             merge_moments(first.moments, second.moments, self.parts),
-            None if first.sample is None or second.sample is None else first.sample.merge(second.sample),
         )
 
     def merge_all(self, parts: list[BlockStatistics | None]) -> BlockStatistics | None:
@@ -250,25 +138,13 @@ class BlockAccumulator:
         if statistics is None:
             raise VectorError("there are no rows: every block is empty. Pass at least one block of vectors and labels.")
         moments = statistics.moments
-        distinct = sorted(moments.groups) if isinstance(moments, ClassMoments) else [0, 1, 2]
+        distinct = sorted(moments.by_class) if isinstance(moments, ClassMoments) else [0, 1, 2]
         check_distinct(np.array(distinct), classes_only=False)
         if statistics.n_zero:
             check_zeros(RowCount(statistics.n_zero, None), statistics.n_rows, stacklevel=5)
-        fitted: AnyRotation = rotation.fit_statistics(statistics)
-        return fitted
-
-    def with_class_counts(self, counts: Mapping[Any, int]) -> BlockAccumulator:
-        """Return an accumulator that knows how many rows of each label there are, so that it draws few in vain."""
-        if not self.sample_rows:
-            return self
-        scores = len(counts) > 2 or None in counts
-        counts = {None: sum(counts.values())} if scores else dict(counts)
-        # Six standard deviations above the wanted number: fewer are left once in 10⁹ fits.
-        wanted = self.sample_rows + 6.0 * np.sqrt(self.sample_rows)
-        cutoffs = {label: min(1.0, wanted / max(count, 1)) for label, count in counts.items()}
-        # A block of scores may happen to hold two of them only.
-        cutoffs.setdefault(None, max(cutoffs.values()))
-        return replace(self, cutoffs=cutoffs)
+        rotation.n_features_in_ = statistics.width
+        rotation.fit_moments(moments, n_rows=statistics.n_rows, rounding=statistics.rounding)
+        return rotation
 
 
 def check_width(number: int, width: int, expected: int | None) -> None:
@@ -298,8 +174,9 @@ BLOCKS_PER_MERGE = 8
 Column = Any  # a Dask array of one number per row
 
 
-def fit_dask(rotation: AnyRotation, X: Any, y: Any, sample_weight: Any = None) -> AnyRotation:
+def fit_dask(rotation: AnyRotation, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> AnyRotation:
     """Fit a rotation on a Dask array or dataframe, on whatever scheduler is active."""
+    _refuse_groups(groups)
     accumulator = BlockAccumulator.of(rotation, "a Dask collection")
     X = as_rows(X)
     y = _column(y, X, "y")
@@ -308,10 +185,6 @@ def fit_dask(rotation: AnyRotation, X: Any, y: Any, sample_weight: Any = None) -
     if sample_weight is not None:
         weights = _blocks(_column(sample_weight, X, "sample_weight"))
     dask = _dask()
-    if accumulator.sample_rows:
-        accumulator = accumulator.with_class_counts(
-            _reduce([dask.delayed(_count_labels)(part) for part in blocks[1]], _add_counts)
-        )
     gather = dask.delayed(accumulator.gather, pure=False)
     parts = [gather(number, *block) for number, block in enumerate(zip(*blocks, weights, strict=True))]
     total: BlockStatistics | None = _reduce(parts, accumulator.merge_all)
@@ -337,15 +210,19 @@ def map_dask(rotation: BaseEstimator, method: str, X: Any, **options: Any) -> An
     )
 
 
-def score_dask(rotation: BaseEstimator, X: Any, y: Any) -> float:
+def score_dask(rotation: BaseEstimator, X: Any, y: Any, groups: Any = None) -> float:
     """Return Kendall's τ-b of axis 0; one number per row comes to the client."""
-    from scipy.stats import kendalltau
-
+    _refuse_groups(groups)
     X = as_rows(X)
     coordinates, labels = _dask().compute(map_dask(rotation, "transform", X)[:, 0], _column(y, X, "y"))
     values = read_block_labels(labels, len(coordinates))
     ranks = np.unique(values, return_inverse=True)[1]
-    return float(kendalltau(coordinates, ranks).statistic)
+    return kendall_tau_within(ranks.astype(np.float64), coordinates, None)
+
+
+def _refuse_groups(groups: object) -> None:
+    if groups is not None:
+        raise DensRayError("groups are given with a Dask collection; they need rows in memory. Leave them out.")
 
 
 def as_rows(X: Any) -> Any:
@@ -402,21 +279,6 @@ def _reduce(parts: list[Any], merge: Callable[[list[Any]], Any]) -> Any:
     while len(parts) > 1:
         parts = [task(parts[start : start + BLOCKS_PER_MERGE]) for start in range(0, len(parts), BLOCKS_PER_MERGE)]
     return parts[0].compute()
-
-
-def _count_labels(y: NDArray[Any]) -> dict[Any, int]:
-    labels, counts = np.unique(read_block_labels(y, len(y)), return_counts=True)
-    if len(labels) > 2:
-        return {None: len(y)}  # scores
-    return dict(zip(labels.tolist(), counts.tolist(), strict=True))
-
-
-def _add_counts(parts: list[Mapping[Any, int]]) -> dict[Any, int]:
-    total: dict[Any, int] = {}
-    for part in parts:
-        for label, count in part.items():
-            total[label] = total.get(label, 0) + count
-    return total
 
 
 def _apply(block: NDArray[Any], method: Callable[..., NDArray[Any]], options: dict[str, Any], width: int) -> Any:

@@ -1,141 +1,34 @@
-"""Removals learned from what a model says, and what an intervention took away, what it cost and what stayed."""
+"""Measure the effect and the cost of an intervention, and choose its layers and strength."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._leace import leace_beside
-from densray._threads import Progress
-from densray.erasure import Erasure
 from densray.errors import TaskError
-from densray.metrics import Interval
-from densray.report import Column, Input, Provenance, Result, Table
-from densray.states._intervention import Intervention, LayerChange
+from densray.metrics import Interval, percentile_interval
+from densray.progress import Progress
+from densray.report import Column, Input, Provenance, Result, Table, show_number, show_share
+from densray.states._intervention import Intervention
 from densray.states._measures import (
     Continuations,
-    Figure,
+    EffectMeasure,
     InterventionTests,
     continuation_log_odds,
-    definitional,
+    correct_answers,
     log_perplexity,
     measures_of,
     members_of,
     rank_correlation,
-    two_classes,
-    under,
 )
-from densray.states._models import find_blocks, model_checksum, model_name, resolve_layers
-from densray.states._reading import read_states
-from densray.states._storage import LabelledTexts
-
-Rows = NDArray[np.float64]
+from densray.states._models import model_name
+from densray.states._weights import model_checksum
 
 _RESAMPLES = 1000
-
-
-def remove_preference(
-    model: Any,
-    tokenizer: Any,
-    preference: Continuations,
-    texts: Sequence[str],
-    *,
-    templates: Sequence[Any] | None = None,
-    keep: LabelledTexts | None = None,
-    layers: Sequence[int] | None = None,
-    strength: float = 1.0,
-    name: str = "",
-    progress: Progress | None = None,
-) -> Intervention:
-    """Return the removal of what makes a model prefer one continuation after some prompts rather than others.
-
-    It learns from the model's own log odds, layer by layer, each from states that the layers before it have changed: by
-    LEACE, with a covariance that counts the states of ordinary text as much as those of the prompts, so that ordinary
-    text is moved the least (:doc:`/language-models` has what it costs).
-
-    Parameters
-    ----------
-    model, tokenizer
-        A causal language model of Hugging Face and its tokenizer.
-    preference : Continuations
-        Prompts and the two continuations; what is known of each prompt is not used.
-    texts : sequence of str
-        Ordinary text, some hundreds of beginnings: the state of the last token of each.
-    templates : sequence, optional
-        What each prompt was made from: log odds are taken about the mean of their template.
-    keep : LabelledTexts, optional
-        Texts of two classes that the removal leaves as far apart as they are (*The king said that*, *The queen …*).
-    layers : sequence of int, optional
-        By default every fourth layer of the upper half, without the last.
-    strength : float, default=1
-    name : str
-        What it is about.
-    progress : callable, optional
-        Called with the number of layers done and their total.
-    """
-    count = len(find_blocks(model))
-    places = resolve_layers(layers if layers is not None else range(count // 2 + 1, count - 1, 4) or [count - 1], count)
-    if not np.isfinite(strength):
-        raise TaskError(f"strength {strength} is given; a finite number is needed.")
-    if len(texts) < 2:
-        raise TaskError(f"{len(texts)} ordinary text is given; two or more are needed, and some hundreds do best.")
-    odds = _odds_within(templates, continuation_log_odds(model, tokenizer, preference))
-    sides = np.array([])
-    if keep is not None:
-        labels = np.asarray(two_classes(keep, "what is to be kept").labels)
-        sides = (labels == np.unique(labels)[-1]).astype(np.float64)
-    given = [preference.prompts, texts] + ([keep.texts] if keep is not None else [])
-
-    def erasing(asked: Rows, ordinary: Rows, *kept: Rows) -> Erasure:
-        return leace_beside(asked, odds, ordinary, keep=(kept[0], sides) if kept else None)
-
-    changes = learn_changes(model, tokenizer, given, places, erasing, progress=progress)
-    return Intervention(
-        "project", changes, strength, model=model_name(model), checksum=model_checksum(model), name=name
-    )
-
-
-def _odds_within(templates: Sequence[Any] | None, odds: Rows) -> Rows:
-    """Return log odds about the mean of their template; raise where nothing is left to learn from."""
-    if templates is not None:
-        if len(templates) != len(odds):
-            raise TaskError(f"{len(templates)} templates are given for {len(odds)} prompts; one each is needed.")
-        _, numbers = np.unique([str(template) for template in templates], return_inverse=True)
-        odds = odds - (np.bincount(numbers, odds) / np.bincount(numbers))[numbers]
-    if not np.ptp(odds):
-        said = "" if templates is None else " of a template"
-        raise TaskError(f"the odds are the same after all prompts{said}: nothing can be learned. Give more prompts.")
-    return odds
-
-
-def learn_changes(
-    model: Any,
-    tokenizer: Any,
-    given: Sequence[Sequence[str]],
-    layers: Sequence[int],
-    make: Callable[..., Erasure],
-    *,
-    in_order: bool = True,
-    progress: Progress | None = None,
-) -> dict[int, LayerChange]:
-    """Return the change after each of some layers: what `make` makes of the states of each set of texts there.
-
-    With `in_order` a layer learns from states that the layers before it have changed; without, all of them learn from
-    the model as it is.
-    """
-    changes: dict[int, LayerChange] = {}
-    for together in [[layer] for layer in sorted(layers)] if in_order else [list(layers)]:
-        with under(model, Intervention("project", dict(changes)) if changes else None):
-            states = [read_states(model, tokenizer, texts, layers=together) for texts in given]
-        for layer in together:
-            changes[layer] = LayerChange.of(make(*(np.asarray(each[layer], dtype=np.float64) for each in states)))
-        if progress is not None:
-            progress(len(changes), len(layers))
-    return changes
 
 
 @dataclass(frozen=True)
@@ -149,9 +42,9 @@ class InterventionRow:
     measure : str
     before, after : float
     interval : Interval, optional
-        95% interval of the figure after.
+        95% interval of the value after the intervention.
     if_gone : float, optional
-        What the figure would be if the concept were gone.
+        Value if the concept were gone.
     meaning : str
     """
 
@@ -166,7 +59,7 @@ class InterventionRow:
 
 @dataclass(frozen=True)
 class InterventionResult(Result):
-    """What went, what it cost, what stayed.
+    """Effect, cost and preserved answers of an intervention.
 
     Attributes
     ----------
@@ -193,6 +86,28 @@ class InterventionResult(Result):
                 return row
         raise KeyError(measure)
 
+    @property
+    def summary(self) -> str:
+        """The verdict: the strongest probe, the remaining preference, correct answers, and the cost."""
+        parts = [line for kind in ("linear", "MLP") if (line := self._probe_line(kind))]
+        measures = {row.measure: row for row in self.rows_found}
+        for name, said in (("stereotype, rank correlation", "rank correlation"), ("level", "level")):
+            if row := measures.get(name):
+                parts.append(f"{said} {show_number(row.before, 2)} → {show_number(row.after, 2)}")
+        if row := measures.get("definitional prompts, correct answers"):
+            parts.append(f"correct answers {show_share(row.before)} → {show_share(row.after)}")
+        if row := measures.get("perplexity"):
+            parts.append(f"perplexity {show_number(100.0 * (row.after / row.before - 1.0), 1, signed=True)}%")
+        return f"On unseen texts: {', '.join(parts)}."
+
+    def _probe_line(self, kind: str) -> str:
+        """Return the layer and AUROC of the best refitted probe as text; empty if none was fitted."""
+        rows = [row for row in self.rows_found if row.part == "went" and row.measure.startswith(f"{kind} probe")]
+        if not rows:
+            return ""
+        worst = max(rows, key=lambda row: row.after)
+        return f"{worst.measure} {show_number(worst.before, 2)} → {show_number(worst.after, 2)} (0.50 is gone)"
+
     def rows(self) -> list[dict[str, Any]]:
         """Return one mapping per measure."""
         keys = ("part", "measure", "before", "after", "if_gone", "meaning")
@@ -202,8 +117,16 @@ class InterventionResult(Result):
             for row in self.rows_found
         ]
 
+    def text(self) -> str:
+        """Return the verdict, which comes first."""
+        return self.summary
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every number in plain form, and the verdict."""
+        return {"summary": self.summary, **super().to_dict()}
+
     def tables(self) -> list[Table]:
-        """Return the measures as before, after, and what they would be if the concept were gone."""
+        """Return the measures before and after, with the values expected if the concept were gone."""
         numbers = [Column(name, decimals=3) for name in ("before", "after", "low", "high", "if_gone")]
         done = f"{self.operation} after layers {', '.join(map(str, self.layers))} at strength {self.strength:g}."
         title, notes = "What went, what it cost, what stayed", [done, *self.notes]
@@ -219,7 +142,7 @@ def evaluate_intervention(
     random_state: int = 0,
     progress: Progress | None = None,
 ) -> InterventionResult:
-    """Return every measure of `tests` on a model as it is and under an intervention.
+    """Return every measure of `tests` for a model without and with an intervention.
 
     Parameters
     ----------
@@ -228,18 +151,19 @@ def evaluate_intervention(
     intervention : Intervention
     tests : InterventionTests
     random_state : int, default=0
-        Draws the resamples behind intervals.
+        Draws the resamples for the intervals.
     progress : callable, optional
         Called with the number of measures done and their total.
     """
     began = Provenance.begin(seed=random_state)
     measures = list(measures_of(tests))
+    change = intervention.check_weights(model)  # once, not for every measure
     generator = np.random.default_rng(random_state)
     rows: list[InterventionRow] = []
     used = [Input("model", model_name(model), model_checksum(model)), Input("texts", "held out", size=len(tests.texts))]
     for done, measure in enumerate(measures, start=1):
         before = measure(model, tokenizer, None)
-        after = measure(model, tokenizer, intervention)
+        after = measure(model, tokenizer, change)
         rows += _compared(before, after, generator)
         if progress is not None:
             progress(done, len(measures))
@@ -254,55 +178,66 @@ def evaluate_intervention(
 
 
 def _compared(
-    before: Sequence[Figure], after: Sequence[Figure], generator: np.random.Generator
+    before: Sequence[EffectMeasure], after: Sequence[EffectMeasure], generator: np.random.Generator
 ) -> Iterator[InterventionRow]:
     for old, new in zip(before, after, strict=True):
         members = members_of(new)
-        drawn = (generator.integers(len(members), size=len(members)) for _ in range(_RESAMPLES))
-        draws = [new.figure(new.values[np.concatenate([members[place] for place in places])]) for places in drawn]
-        known = [draw for draw in draws if not np.isnan(draw)]
-        interval = Interval(*map(float, np.quantile(known, [0.025, 0.975]))) if known else None
+        draws = (generator.integers(len(members), size=len(members)) for _ in range(_RESAMPLES))
+        values = [new.figure(new.values[np.concatenate([members[place] for place in places])]) for places in draws]
+        interval = _interval([value for value in values if not np.isnan(value)], len(members) if new.is_share else 0)
         yield InterventionRow(new.part, new.measure, old.value, new.value, interval, new.if_gone, new.meaning)
+
+
+def _interval(values: Sequence[float], n_groups: int) -> Interval | None:
+    """Return the 95% interval of resampled values; a share of exactly 0 or 1 in `n_groups` has an exact bound."""
+    if not values:
+        return None
+    low, high = percentile_interval(values)
+    missed = 1.0 - 0.025 ** (1.0 / n_groups) if n_groups else 0.0  # so many errors would go unseen in 2.5% of samples
+    if low == high == 1.0:
+        return Interval(1.0 - missed, 1.0)
+    return Interval(0.0, missed) if low == high == 0.0 and n_groups else Interval(low, high)
 
 
 @dataclass(frozen=True)
 class SweepPoint:
-    """One strength and set of layers of a sweep: what is left of the concept, at what cost.
+    """One setting of a sweep (a strength and a set of layers), with the remaining preference and the cost.
 
     Attributes
     ----------
     layers : tuple of int
     strength : float
     left, cost : float
-        On the half of the tests that may choose: the absolute rank correlation that is left, and log perplexity above
-        that of the model as it is; infinite where the model gives no finite numbers.
-    kept : float
-        AUROC of the definitional prompts on that half; NaN where there are none.
+        Measured on the half of the tests used to choose: the remaining absolute rank correlation, and the increase in
+        log perplexity over the unchanged model. Infinite if the model gives no finite numbers.
+    preserved : float
+        Among the definitional prompts of that half that the unchanged model answers correctly, the share that are still
+        answered correctly; NaN if there are none.
     on_front : bool
-        Whether no other point leaves less for less.
+        Whether the point is on the Pareto front: no other point leaves less correlation at lower cost.
     name : str
-        Which of the interventions it is.
+        Name of the intervention.
     chosen : bool
-        Whether it is the one that is reported.
+        Whether this point was chosen.
     """
 
     layers: tuple[int, ...]
     strength: float
     left: float
     cost: float
-    kept: float = float("nan")
+    preserved: float = float("nan")
     on_front: bool = False
     name: str = ""
     chosen: bool = False
 
-    def missed(self, *, at_most: float = 0.05, keep_at_least: float = 0.9) -> float:
-        """Return by how much it misses the two bounds in all; 0 where it keeps to both."""
-        lost = 0.0 if np.isnan(self.kept) else max(0.0, keep_at_least - self.kept)
+    def missed(self, *, at_most: float = 0.05, preserve_at_least: float = 0.9) -> float:
+        """Return the sum of the amounts by which the point misses the two bounds; 0 if it meets both."""
+        lost = 0.0 if np.isnan(self.preserved) else max(0.0, preserve_at_least - self.preserved)
         return max(0.0, self.left - at_most) + lost if np.isfinite(self.left) else float("inf")
 
     @property
     def perplexity_added(self) -> float:
-        """The cost in percent of the perplexity of the model as it is."""
+        """The cost in percent of the perplexity of the unchanged model."""
         return 100.0 * float(np.expm1(self.cost)) if self.cost < 700.0 else float("inf")  # no float64 holds exp(710)
 
 
@@ -318,12 +253,13 @@ def mark_front(points: Sequence[SweepPoint]) -> list[SweepPoint]:
     return [replace(one, on_front=not beaten(one)) for one in points]
 
 
-def choose_point(points: Sequence[SweepPoint], *, at_most: float = 0.05, keep_at_least: float = 0.9) -> int:
-    """Return the number of the cheapest point that leaves at most `at_most` and keeps at least `keep_at_least`.
+def choose_point(points: Sequence[SweepPoint], *, at_most: float = 0.05, preserve_at_least: float = 0.9) -> int:
+    """Return the number of the cheapest point that leaves at most `at_most` and preserves at least `preserve_at_least`.
 
-    Where no point does both, the one that misses the two bounds by least in all is taken, the cheaper of equals.
+    If no point meets both bounds, the one that misses them by the smallest total is chosen, and among equals the
+    cheapest.
     """
-    missed = [point.missed(at_most=at_most, keep_at_least=keep_at_least) for point in points]
+    missed = [point.missed(at_most=at_most, preserve_at_least=preserve_at_least) for point in points]
     return min(range(len(points)), key=lambda number: (missed[number], points[number].cost))
 
 
@@ -335,54 +271,65 @@ def sweep_interventions(
     *,
     strengths: Sequence[float] = (0.25, 0.5, 0.75, 1.0),
     at_most: float = 0.05,
-    keep_at_least: float = 0.9,
+    preserve_at_least: float = 0.9,
     random_state: int = 0,
     progress: Progress | None = None,
 ) -> tuple[list[SweepPoint], InterventionResult]:
     """Try layers and strengths on one half of the tests, and report the chosen intervention on the other.
 
-    The cheapest point that leaves a rank correlation of at most `at_most` and keeps `keep_at_least` of the definitions
-    is chosen; where none does both, the one that misses the two bounds by least (:func:`choose_point`).
+    It chooses the cheapest setting that leaves a rank correlation of at most `at_most` and keeps `preserve_at_least` of
+    the correct answers to definitional prompts. If no setting does both, it chooses the one that misses the two bounds
+    by the smallest total (:func:`choose_point`).
 
     Parameters
     ----------
     interventions : mapping of str to Intervention
-        The sets of layers to try, by name.
+        The interventions to try, by name; each has its own set of layers.
     tests : InterventionTests
-        With stereotypes; prompts (whole groups of them), definitions and texts are halved at random.
+        Must include stereotypes. Prompts (by whole groups), definitions and texts are split into random halves.
     strengths : sequence of float
     at_most : float, default=0.05
-        Absolute rank correlation with what is known that may be left.
-    keep_at_least : float, default=0.9
-        AUROC of the definitional prompts, where there are some, that has to stay.
+        Largest absolute rank correlation between log odds and known numbers that may remain.
+    preserve_at_least : float, default=0.9
+        Smallest share of the correct answers to definitional prompts that must stay correct.
     """
     choosing, reporting = _halves(tests, np.random.default_rng(random_state))
-    given = _needed(choosing)
-    tried = [(name, each.at(strength)) for name, each in interventions.items() for strength in strengths]
+    stereotypes = _needed(choosing)
+    checked = {name: each.check_weights(model) for name, each in interventions.items()}
+    tried = [(name, each.at(strength)) for name, each in checked.items() for strength in strengths]
     if not tried:
         raise TaskError("nothing is given to try; at least one intervention and one strength are needed.")
     base = log_perplexity(model, tokenizer, choosing.texts, None)
+    definitions = choosing.definitions
+    correct = None if definitions is None else _correct(model, tokenizer, definitions, None)
     points: list[SweepPoint] = []
     for name, one in tried:
-        odds = continuation_log_odds(model, tokenizer, given, one)
-        left = abs(rank_correlation(np.column_stack([np.asarray(given.known, dtype=np.float64), odds])))
+        odds = continuation_log_odds(model, tokenizer, stereotypes, one)
+        left = abs(rank_correlation(np.column_stack([np.asarray(stereotypes.known, dtype=np.float64), odds])))
         cost = log_perplexity(model, tokenizer, choosing.texts, one) - base
-        right = choosing.definitions
-        kept = float("nan") if right is None else definitional(model, tokenizer, one, right)[0].value
-        if not np.isfinite([left, cost, 0.0 if right is None else kept]).all():
-            left = cost = float("inf")  # the model says nothing any more: such a point is shown, and never chosen
-        points.append(SweepPoint(one.layers, one.strength, left, cost, kept, name=name))
+        preserved = float("nan")
+        if definitions is not None and correct is not None and correct.any():
+            preserved = float(_correct(model, tokenizer, definitions, one)[correct].mean())
+        if not np.isfinite([left, cost]).all():
+            left = cost = float("inf")  # the model gives no numbers any more: such a point is shown, and never chosen
+        points.append(SweepPoint(one.layers, one.strength, left, cost, preserved, name=name))
         if progress is not None:
             progress(len(points), len(tried))
     if not np.isfinite([point.left for point in points]).any():
         raise TaskError("the odds or the perplexity are not finite at any strength that is tried. Try smaller ones.")
-    best = choose_point(points, at_most=at_most, keep_at_least=keep_at_least)
+    best = choose_point(points, at_most=at_most, preserve_at_least=preserve_at_least)
     points[best] = replace(points[best], chosen=True)
     result = evaluate_intervention(model, tokenizer, tried[best][1], reporting, random_state=random_state)
-    if reporting.definitions is not None and reporting.definitions is choosing.definitions:
-        said = "Definitions: all of them chose and are reported; they are too few for both answers in each half."
-        result = replace(result, notes=(said,))
-    return mark_front(points), result
+    notes = []
+    if reporting.definitions is not None and reporting.definitions is definitions:
+        notes.append("Definitions: all of them chose and are reported; they are too few for both answers in each half.")
+    if correct is not None and not correct.any():
+        notes.append("Definitions: the model answers none correctly as it is, so they took no part in the choice.")
+    return mark_front(points), replace(result, notes=tuple(notes))
+
+
+def _correct(model: Any, tokenizer: Any, prompts: Continuations, change: Intervention | None) -> NDArray[np.bool_]:
+    return correct_answers(prompts, continuation_log_odds(model, tokenizer, prompts, change))
 
 
 def _needed(tests: InterventionTests) -> Continuations:
@@ -392,43 +339,45 @@ def _needed(tests: InterventionTests) -> Continuations:
 
 
 def _halves(tests: InterventionTests, generator: np.random.Generator) -> tuple[InterventionTests, InterventionTests]:
-    """Return the tests halved: prompts that share a group stay together, in each half both answers of a definition."""
-    given, definitions = _needed(tests), tests.definitions
+    """Return the two halves of the tests; groups of prompts stay whole, and each half has both answers."""
+    stereotypes, definitions = _needed(tests), tests.definitions
     halves = []
-    prompts, lines = _half_of(given, generator), generator.permutation(len(tests.texts))
-    known = np.asarray(given.known, dtype=np.float64)
+    prompts, lines = _half_of(stereotypes, generator), generator.permutation(len(tests.texts))
+    known = np.asarray(stereotypes.known, dtype=np.float64)
     if len(lines) < 2 or any(np.sum(prompts == part) < 3 or not np.ptp(known[prompts == part]) for part in (0, 1)):
-        counts = len(given.prompts), len(np.unique(given.group_numbers)), len(lines)
+        counts = len(stereotypes.prompts), len(np.unique(stereotypes.group_numbers)), len(lines)
         raise TaskError(
             "{:,} prompts in {:,} groups and {:,} texts are given. A sweep halves both, prompts by group: each half "
             "needs a text, and at least three prompts of which not all have the same label.".format(*counts)
         )
     words = None if definitions is None else _half_of(definitions, generator, by_answer=True)
     for part in (0, 1):
-        kept = definitions
+        chosen = definitions
         if definitions is not None and words is not None and _both_answers(definitions, words):
-            kept = definitions.only(np.flatnonzero(words == part).tolist())
-        asked, texts = given.only(np.flatnonzero(prompts == part).tolist()), np.sort(lines[part::2])
-        halves.append(replace(tests, stereotypes=asked, definitions=kept, texts=[tests.texts[line] for line in texts]))
+            chosen = definitions.only(np.flatnonzero(words == part).tolist())
+        asked, texts = stereotypes.only(np.flatnonzero(prompts == part).tolist()), np.sort(lines[part::2])
+        halves.append(
+            replace(tests, stereotypes=asked, definitions=chosen, texts=[tests.texts[line] for line in texts])
+        )
     return halves[0], halves[1]
 
 
-def _half_of(given: Continuations, generator: np.random.Generator, *, by_answer: bool = False) -> NDArray[np.int64]:
-    """Return 0 or 1 for each prompt: the half its group was put into; with `by_answer` each answer is halved apart."""
-    numbers = given.group_numbers
+def _half_of(prompts: Continuations, generator: np.random.Generator, *, by_answer: bool = False) -> NDArray[np.int64]:
+    """Return 0 or 1 for each prompt, the half of its group; with `by_answer`, each answer is split separately."""
+    numbers = prompts.group_numbers
     drawn = generator.permutation(int(numbers.max()) + 1)
     if by_answer:
-        drawn = np.argsort(np.lexsort((drawn, np.bincount(numbers, given.known) / np.bincount(numbers))))
+        drawn = np.argsort(np.lexsort((drawn, np.bincount(numbers, prompts.known) / np.bincount(numbers))))
     return (drawn % 2)[numbers]
 
 
-def _both_answers(given: Continuations, halves: NDArray[np.int64]) -> bool:
-    known = np.asarray(given.known)
+def _both_answers(prompts: Continuations, halves: NDArray[np.int64]) -> bool:
+    known = np.asarray(prompts.known)
     return all(len(np.unique(known[halves == part])) > 1 and np.sum(halves == part) > 2 for part in (0, 1))
 
 
 def sweep_front(points: Sequence[SweepPoint], *, title: str = "") -> Any:
-    """Return the finite points of a sweep as a chart of what is left against the cost, with front and chosen point."""
+    """Plot the remaining preference against the cost for all settings of a sweep, with the front and the choice."""
     from densray.figures._curves import front_of_points
 
     alike = len({one.layers for one in points}) < len({one.name for one in points})

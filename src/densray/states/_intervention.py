@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,35 +14,31 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._files import atomic_write
-from densray._leace import leace
-from densray.erasure import Erasure
-from densray.errors import FormatError, TaskError, load_extra
+from densray._files import ArchiveKind, Contents, archive_digest, atomic_write
+from densray.affine import AffineMap
+from densray.errors import Advice, Argument, PersistenceError, TaskError, load_extra, shorten
 from densray.rotations import make_rotation
-from densray.states._models import (
-    find_blocks,
-    hidden_of,
-    hooked,
-    load_torch,
-    model_checksum,
-    model_name,
-    resolve_layers,
-    with_hidden,
-)
+from densray.states._blocks import find_stack, hidden_of, hooked, load_torch, resolve_layers, with_hidden
+from densray.states._models import model_name
+from densray.states._storage import States
+from densray.states._weights import same_weights, weight_differences
 
 if TYPE_CHECKING:
     import torch
 
-    from densray.states._storage import States
+    Positions = Callable[[torch.Tensor, bool], torch.Tensor]
 
 OPERATIONS = ("project", "add", "scale", "clamp")
+POSITIONS = ("all", "last", "generated")
 HOOK_POINT = "residual stream after the block"
-FORMAT_VERSION = "1"
+_KIND = ArchiveKind("densray-intervention", 3, "intervention", "Make it again.")
+_TENSORS = ("left", "right", "origin")
+_TEXTS = ("operation", "skip_first", "positions", "model", "checksum", "name")
 
 
 @dataclass(frozen=True)
 class LayerChange:
-    r"""What is done to the states after one block.
+    r"""A change of the states after one block.
 
     With the coordinate :math:`c = (h - o) L` of a state :math:`h`:
 
@@ -56,11 +54,11 @@ class LayerChange:
     Attributes
     ----------
     left : array of shape (d, k)
-        Directions along which a state is read.
+        Directions that give the coordinate of a state.
     right : array of shape (k, d)
-        Directions along which it is changed.
+        Directions along which a state is changed.
     origin : array of shape (d,)
-        The point about which it is read.
+        Origin of the coordinate.
     """
 
     left: NDArray[np.float32]
@@ -69,7 +67,7 @@ class LayerChange:
 
     @classmethod
     def along(cls, direction: NDArray[Any], origin: NDArray[Any] | None = None) -> LayerChange:
-        """Return the change along one direction; its length counts where it is added."""
+        """Return the change along one direction. Its norm matters only for the operation "add"."""
         row = np.asarray(direction, dtype=np.float64).reshape(1, -1)
         size = float(np.linalg.norm(row))
         if not np.isfinite(size) or size == 0.0:
@@ -79,10 +77,10 @@ class LayerChange:
         return cls(*(part.astype(np.float32) for part in (row.T / size**2, row, middle)))
 
     @classmethod
-    def of(cls, erasure: Erasure) -> LayerChange:
+    def of(cls, erasure: AffineMap) -> LayerChange:
         """Return the change that erases as `erasure` does."""
         if np.any(erasure.shift):
-            raise TaskError(f"'{erasure.name}' also shifts every vector; only a projection can be applied to states.")
+            raise TaskError(f"'{erasure.method}' also shifts every vector; only a projection can be applied to states.")
         parts = (erasure.left, erasure.right, erasure.origin)
         return cls(*(np.ascontiguousarray(part, dtype=np.float32) for part in parts))
 
@@ -100,15 +98,19 @@ class Intervention:
     ----------
     operation : "project", "add", "scale" or "clamp"
     changes : mapping of int to LayerChange
-        By the number of the block, counted from 0.
+        Changes by block number, counted from 0.
     strength : float
-        See :class:`LayerChange`. A projection or an addition of strength 0 changes nothing, nor does a scale of 1.
+        See :class:`LayerChange`. Strength 0 of "project" and "add" changes nothing, and neither does strength 1 of
+        "scale".
     skip_first : bool
-        Whether the first token of a text is left alone: many models use it as a sink.
+        Whether the first token of a text stays unchanged, since many models use it as an attention sink.
+    positions : "all", "last" or "generated"
+        Which tokens are changed: all, the last token of the prompt, or the tokens that the model generates (this needs
+        a KV cache, which ``generate`` uses by default).
     model, checksum : str
-        The model it was made for; another one is refused.
+        The model it was made for. Other models are refused.
     name : str
-        What it is about.
+        Name of the concept.
 
     Examples
     --------
@@ -122,14 +124,22 @@ class Intervention:
     model: str = ""
     checksum: str = ""
     name: str = ""
+    positions: str = "all"
 
     def __post_init__(self) -> None:
         if self.operation not in OPERATIONS:
-            raise TaskError(f"operation {self.operation!r} is given; one of {', '.join(OPERATIONS)} is needed.")
+            raise TaskError(f"operation {shorten(self.operation)} is given; one of {', '.join(OPERATIONS)} is needed.")
+        if self.positions not in POSITIONS:
+            raise TaskError(
+                Argument("positions", self.positions), f" is given; one of {', '.join(POSITIONS)} is needed."
+            )
         if not self.changes:
             raise TaskError("no layer is given; at least one is needed.")
         if not np.isfinite(self.strength):
-            raise TaskError(f"strength {self.strength} is given; a finite number is needed.")
+            raise TaskError(Argument("strength", self.strength), " is given; a finite number is needed.")
+        for layer, change in self.changes.items():
+            if not all(np.isfinite(part).all() for part in (change.left, change.right, change.origin)):
+                raise TaskError(f"the change after block {layer} has numbers that are not finite. Fit it again.")
 
     @classmethod
     def fit(
@@ -137,61 +147,56 @@ class Intervention:
         states: States,
         labels: Sequence[Any] | None = None,
         *,
-        operation: str = "project",
+        operation: str = "add",
         layers: Sequence[int] | None = None,
-        method: str | None = None,
+        method: str = "ridge",
         groups: Sequence[Any] | None = None,
         strength: float = 1.0,
         name: str = "",
     ) -> Intervention:
-        """Return the intervention on the concept that labels two classes of texts.
+        """Return the intervention that moves states along the axis of two classes of texts.
 
-        It reads states about the point half-way between the means of the two classes. One step along the direction is
-        the distance of the two means along it, so that an addition of strength 1 moves a state as far as from one
-        class to the other, and a clamp of strength 0.5 puts it where the higher class has its mean.
+        The coordinate of a state is measured from the midpoint between the two class means. The unit of strength is the
+        distance between the two means along the direction: adding 1 moves a state from one class mean to the other, and
+        clamping to 0.5 moves it to the mean of the higher class. To remove a concept, use :func:`remove_concept`, which
+        learns layers in order, each from the model with the earlier layers already changed.
 
         Parameters
         ----------
         states : States
         labels, groups : sequence, optional
-            By default those stored with the states.
-        operation : "project", "add", "scale" or "clamp"
+            Default: those stored with the states.
+        operation : "add", "scale" or "clamp"
         layers : sequence of int, optional
-            By default, for a projection every second layer of the last third, else the layer two thirds up.
-        method : str, optional
-            ``"leace"`` (projections; the default there, about the mean of all texts), or a method as for
-            :func:`densray.fit_axis` (``"ridge"`` by default).
+            Default: one layer, at 2/3 of the depth.
+        method : str, default="ridge"
+            A method as for :func:`densray.fit_axis`.
         strength : float
         name : str
-            What it is about.
+            Name of the concept.
         """
-        given = np.asarray(labels if labels is not None else states.labels or ())
-        kinds = np.unique(given)
-        if len(given) != len(states) or len(kinds) != 2:
+        if operation == "project":
             raise TaskError(
-                f"{len(given):,} labels of {len(kinds)} kinds are given for {len(states):,} texts; one per text, of "
-                f"two kinds, is needed."
+                "a removal learns layers in order, each from the model with the earlier layers already changed: "
+                "use remove_concept(model, tokenizer, texts)."
             )
-        y = np.where(given == kinds[1], 1.0, -1.0)
-        together = states.groups if groups is None else groups
-        removes = operation == "project"
-        if layers is None:
-            third = states.layers[2 * len(states.layers) // 3 :]
-            layers = (third[:-1:2] or third) if removes else third[:1]
-        how = method or ("leace" if removes else "ridge")
-        if how == "leace" and not removes:
-            raise TaskError(
-                f"'leace' removes a concept; to {operation}, name a method that finds a direction: 'ridge'."
-            )
-        changes = {}
-        for layer in layers:
-            X = np.asarray(states[layer], dtype=np.float64)
-            changes[layer] = LayerChange.of(leace(X, y)) if how == "leace" else _along_axis(X, y, how, together)
+        layers = states.layers[2 * len(states.layers) // 3 :][:1] if layers is None else layers
+        if method == "leace":
+            raise TaskError("'leace' only removes. Name a method that finds a direction: 'ridge'.")
+        if not len(layers):
+            raise TaskError("no layer is given; at least one is needed.")
+        rows = states.rows(layers[0], labels, groups)
+        if not rows.is_binary:
+            raise TaskError(f"the labels have {len(np.unique(rows.y))} distinct values; two classes are needed.")
+        changes = {
+            layer: _along_axis(np.asarray(states[layer], dtype=np.float64), rows.targets, method, rows.groups)
+            for layer in layers
+        }
         return cls(operation, changes, strength, model=states.model, checksum=states.checksum, name=name)
 
     @classmethod
     def removing(
-        cls, states: States, erasures: Mapping[int, Erasure], *, strength: float = 1.0, name: str = ""
+        cls, states: States, erasures: Mapping[int, AffineMap], *, strength: float = 1.0, name: str = ""
     ) -> Intervention:
         """Return the intervention that erases a concept after each of some layers."""
         changes = {layer: LayerChange.of(erasure) for layer, erasure in erasures.items()}
@@ -226,81 +231,135 @@ class Intervention:
             raise TaskError(f"layer {missing[0]} is not among those of the intervention: {self.layers}.")
         return replace(self, changes={layer: self.changes[layer] for layer in layers})
 
+    def __add__(self, other: Intervention) -> Intervention:
+        """Return one intervention that adds the sum of both, each at its strength."""
+        if not isinstance(other, Intervention):
+            return NotImplemented
+        if {self.operation, other.operation} != {"add"}:
+            raise TaskError(
+                f"'{self.operation}' and '{other.operation}' cannot be joined; only interventions that add can. Apply "
+                f"one inside the other."
+            )
+        if (self.skip_first, self.positions) != (other.skip_first, other.positions):
+            raise TaskError("the two interventions change other tokens. Make them for the same tokens.")
+        if self.checksum and other.checksum and not same_weights(self.checksum, other.checksum):
+            raise TaskError(f"the two interventions were made for other weights: {self.model} and {other.model}.")
+        directions: dict[int, NDArray[Any]] = {}
+        for each in (self, other):
+            for layer, change in each.changes.items():
+                step = each.strength * change.right.sum(axis=0, dtype=np.float64)
+                if step.shape != directions.get(layer, step).shape:
+                    raise TaskError(
+                        f"the changes after block {layer} have other widths: {change.width} is one of them."
+                    )
+                directions[layer] = directions.get(layer, 0.0) + step
+        changes = {layer: LayerChange.along(direction) for layer, direction in directions.items()}
+        name = " + ".join(each.name for each in (self, other) if each.name)
+        checksum = self.checksum or other.checksum
+        return replace(self, changes=changes, strength=1.0, checksum=checksum, name=name)
+
     @contextmanager
-    def applied(self, model: Any, *, blocks: Sequence[Any] | None = None, any_model: bool = False) -> Iterator[Any]:
-        """Change the states while `model` runs inside the ``with``: in ``forward`` and in ``generate``.
+    def applied(
+        self,
+        model: Any,
+        *,
+        positions: Positions | None = None,
+        blocks: Sequence[Any] | None = None,
+        any_model: bool = False,
+    ) -> Iterator[Any]:
+        """Change the states while `model` runs inside the ``with``: in ``forward`` and in ``generate``, in all threads.
+
+        If a forward pass reaches none of the changed blocks, an error is raised.
 
         Parameters
         ----------
         model
-            The model the intervention was made for, on any device and in any precision.
+            The model the intervention was made for: on any device, in any precision, compiled, offloaded or inside an
+            adapter; with or without its head.
+        positions : callable, optional
+            Which tokens to change, in place of `positions` of the intervention: a function ``f(mask, continuing)`` that
+            returns a mask of the same shape. `mask` (texts, tokens) marks the tokens of this pass that are not padding.
+            `continuing` says whether the pass continues texts in a key-value cache.
         blocks : sequence of modules, optional
-            Its blocks in their order, where they are not found by themselves.
+            Its blocks in order, if they cannot be found (:func:`find_blocks`).
         any_model : bool, default=False
-            Whether to apply it to another model as well.
+            Whether to apply it to a model with other weights.
         """
-        modules = list(blocks) if blocks is not None else list(find_blocks(model))
-        resolve_layers(self.layers, len(modules))
-        if self.checksum and not any_model and model_checksum(model) != self.checksum:
-            raise TaskError(
-                f"this intervention was made for {self.model or 'another model'} (checksum {self.checksum[:12]}); "
-                f"{model_name(model)} has other weights. Make it again for this model, or apply it all the same "
-                f"(any_model=True)."
-            )
+        stack = find_stack(model, blocks)
+        resolve_layers(self.layers, len(stack.blocks))
+        if self.checksum and not any_model:
+            self.check_weights(model, blocks=blocks)
         if self.changes_nothing:
             yield model
             return
-        first = _FirstTokens(model) if self.skip_first else None
-        run = _Running(self, first)
-        try:
-            with hooked({layer: modules[layer] for layer in self.layers}, run.change):
-                yield model
-        finally:
-            if first is not None:
-                first.remove()
+        run = _Running(self, stack.module, positions)
+        with run.watched(model), hooked({layer: stack.blocks[layer] for layer in self.layers}, run.change):
+            yield model
+
+    def check_weights(self, model: Any, *, blocks: Sequence[Any] | None = None) -> Intervention:
+        """Return the intervention without its checksum; raise if it was made for a model with other weights."""
+        if self.checksum and (differences := weight_differences(model, self.checksum, blocks)):
+            raise TaskError(
+                f"this intervention was made for {self.model or 'another model'} (checksum {self.checksum[:12]}); "
+                f"{model_name(model)} has other weights: {differences}.",
+                Advice(" Make it again for this model, or apply it anyway (", Argument("any_model", True), ")."),
+            )
+        return replace(self, checksum="")
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
-        """Write the intervention: ``.safetensors``, or ``.gguf`` (a control vector) for one that adds.
+        """Write the intervention: ``.safetensors``, or ``.gguf`` (a control vector of llama.cpp) for one that adds.
 
-        The file says what is to be done with its tensors: the operation, the hook point, the map of layers, the model
-        and its checksum.
+        A control vector contains the directions times the strength. llama.cpp numbers blocks as densray does and cannot
+        change block 0. It adds to every token, including the first.
+
+        The file also stores the operation, the hook point, the layers, the model and its checksum. A digest of
+        everything reveals a damaged file.
         """
-        target = self.check_path(path, self.operation)
+        target = self.check_path(path, self.operation, self.layers)
+        if target.suffix == ".gguf" and self.positions != "all":
+            raise TaskError(
+                f"llama.cpp adds a control vector to every token, and this one changes '{self.positions}' tokens only. "
+                f"Save it as .safetensors."
+            )
         if target.suffix == ".gguf":
             return self._save_gguf(target, overwrite=overwrite)
         tensors = {
             f"{part}.{layer}": np.ascontiguousarray(getattr(change, part))
             for layer, change in self.changes.items()
-            for part in ("left", "right", "origin")
+            for part in _TENSORS
         }
         metadata = {
-            "format": "densray-intervention",
-            "format_version": FORMAT_VERSION,
+            "format": _KIND.format,
+            "format_version": str(_KIND.version),
             "operation": self.operation,
             "hook_point": HOOK_POINT,
             "layers": json.dumps(list(self.layers)),
             "strength": repr(float(self.strength)),
             "skip_first": str(self.skip_first),
+            "positions": self.positions,
             "model": self.model,
             "checksum": self.checksum,
             "name": self.name,
         }
+        metadata["digest"] = archive_digest(metadata, tensors)
         content = _safetensors("numpy").save(tensors, metadata=metadata)
         with atomic_write(target, overwrite=overwrite) as temporary:
             temporary.write_bytes(content)
         return target
 
     @staticmethod
-    def check_path(path: str | Path, operation: str) -> Path:
-        """Return where such an intervention may be saved; a name of another kind, or one that misleads, is an error."""
+    def check_path(path: str | Path, operation: str, layers: Sequence[int] = ()) -> Path:
+        """Return the path if such an intervention can be saved there; otherwise raise."""
         target = Path(path)
         if target.suffix not in (".safetensors", ".gguf"):
             raise TaskError(f"{target.name}: .safetensors or .gguf is needed.")
         if target.suffix == ".gguf" and operation != "add":
             raise TaskError(
-                f"a control vector (.gguf) is added by whoever loads it, and this intervention is to {operation}. Save "
-                f"it as .safetensors."
+                f"a control vector (.gguf) is always added, and this intervention is to {operation}. Save it as "
+                f".safetensors."
             )
+        if target.suffix == ".gguf" and 0 in layers:
+            raise TaskError("llama.cpp cannot change block 0. Save it as .safetensors, or leave layer 0 out.")
         return target
 
     def _save_gguf(self, target: Path, *, overwrite: bool) -> Path:
@@ -320,90 +379,171 @@ class Intervention:
 
     @classmethod
     def load(cls, path: str | Path) -> Intervention:
-        """Read an intervention from a ``.safetensors`` file."""
-        library = _safetensors("")
+        """Read an intervention: ``.safetensors``, or ``.gguf`` (a control vector of llama.cpp).
+
+        A control vector is accepted for any model of its width. It has strength 1 and changes every token.
+        """
+        if Path(path).suffix == ".gguf":
+            return _read_control_vector(Path(path))
+        contents = _read_tensors(Path(path))
+        texts = {name: contents.value(name, str) for name in _TEXTS}
         try:
-            with library.safe_open(str(path), framework="numpy") as file:
-                metadata = file.metadata() or {}
-                if metadata.get("format") != "densray-intervention":
-                    raise FormatError(f"{path} is not an intervention: it does not say what to do with its tensors.")
-                layers = [int(layer) for layer in json.loads(metadata["layers"])]
-                parts = ("left", "right", "origin")
-                found = {n: LayerChange(*(file.get_tensor(f"{part}.{n}") for part in parts)) for n in layers}
-            _check_shapes(found, path)
-            return cls(
-                metadata["operation"],
-                found,
-                float(metadata["strength"]),
-                metadata["skip_first"] == "True",
-                metadata["model"],
-                metadata["checksum"],
-                metadata.get("name", ""),
-            )
-        except FileNotFoundError:
-            raise FormatError(f"{path}: no such file.") from None
-        except FormatError:
-            raise
-        except (KeyError, ValueError, TypeError, OSError, library.SafetensorError) as error:
-            raise FormatError(f"{path} is not a whole file of an intervention ({type(error).__name__}).") from None
+            strength, layers = float(contents.value("strength", str)), json.loads(contents.value("layers", str))
+        except (ValueError, RecursionError):
+            raise contents.refusal("strength or layers") from None
+        if texts["skip_first"] not in ("True", "False"):
+            raise contents.refusal("skip_first")
+        if texts["positions"] not in POSITIONS:
+            raise contents.refusal("positions")
+        if not isinstance(layers, list) or len(set(map(str, layers))) < len(layers):
+            raise contents.refusal("layers")
+        changes = {}
+        for layer in layers:
+            contents.checked("layers", layer, int, least=0)
+            left, right = (contents.array(f"{part}.{layer}", None, None) for part in ("left", "right"))
+            width, count = left.shape
+            contents.array(f"right.{layer}", count, width)
+            changes[layer] = LayerChange(left, right, contents.array(f"origin.{layer}", width))
+        if len(contents.arrays) != len(_TENSORS) * len(changes):
+            raise contents.refusal("layers")
+        skip_first = texts.pop("skip_first") == "True"
+        return cls(texts.pop("operation"), changes, strength, skip_first, **texts)
+
+
+def _read_tensors(path: Path) -> Contents:
+    """Return the metadata and tensors of a file; their digest must be right."""
+    library = _safetensors("")
+    try:
+        with library.safe_open(str(path), framework="numpy") as file:
+            metadata = dict(file.metadata() or {})
+            tensors = {name: np.asarray(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118
+    except FileNotFoundError:
+        raise PersistenceError(f"{path}: no such file. {_KIND.remedy}") from None
+    except (ValueError, TypeError, LookupError, AttributeError, OSError, MemoryError, library.SafetensorError) as error:
+        raise PersistenceError(f"{path} is not a whole file of an intervention ({shorten(error)}).") from None
+    if metadata.get("format") != _KIND.format:
+        raise PersistenceError(f"{path} is not an intervention: it does not say what to do with its tensors.")
+    if metadata.get("format_version") != str(_KIND.version):
+        raise PersistenceError(f"{path} is an intervention of another version of densray. {_KIND.remedy}")
+    if metadata.get("digest") != archive_digest(metadata, tensors):
+        raise PersistenceError(f"{path}: the contents do not match their digest; the file was changed. {_KIND.remedy}")
+    return Contents(path, _KIND, metadata, tensors)
+
+
+def _read_control_vector(path: Path) -> Intervention:
+    gguf = load_extra("gguf", "A control vector needs", extra="models")
+    try:
+        reader = gguf.GGUFReader(path)
+        texts = {
+            name: field.contents()
+            for name, field in reader.fields.items()
+            if field.types == [gguf.GGUFValueType.STRING]
+        }
+        tensors = {tensor.name: np.array(tensor.data) for tensor in reader.tensors}
+    except FileNotFoundError:
+        raise PersistenceError(f"{path}: no such file. {_KIND.remedy}") from None
+    except (ValueError, TypeError, LookupError, AttributeError, OSError, MemoryError) as error:
+        raise PersistenceError(f"{path} is not a whole .gguf file ({shorten(error)}).") from None
+    if texts.get("general.architecture") != "controlvector" or not tensors:
+        raise PersistenceError(
+            f"{path} is not a control vector: it holds {texts.get('general.architecture', 'nothing')}."
+        )
+    changes = {}
+    for name, direction in tensors.items():
+        number = name.removeprefix("direction.")
+        if not number.isdecimal() or int(number) == 0 or direction.ndim != 1 or not np.isfinite(direction).all():
+            raise PersistenceError(f"{path}: {name} is not the direction of a block. {_KIND.remedy}")
+        if direction.any():
+            changes[int(number)] = LayerChange.along(direction)
+    return Intervention("add", changes, 1.0, skip_first=False, model=texts.get("controlvector.model_hint", ""))
 
 
 def _along_axis(X: NDArray[np.float64], y: NDArray[np.float64], method: str, groups: Any) -> LayerChange:
-    """Return the change along the axis of a method, one step being the distance of the class means along it."""
+    """Return the change along the axis of a method; its unit is the distance between the class means along it."""
     axis = make_rotation(method).fit(X, y, groups=groups).components_[0]
     high, low = X[y > 0].mean(axis=0), X[y < 0].mean(axis=0)
     return LayerChange.along(axis * float((high - low) @ axis), (high + low) / 2)
-
-
-def _check_shapes(changes: Mapping[int, LayerChange], path: str | Path) -> None:
-    for layer, change in changes.items():
-        shapes = (change.left.shape, change.right.shape, change.origin.shape)
-        width = change.origin.size
-        if shapes != ((width, len(change.right)), (len(change.right), width), (width,)):
-            raise FormatError(f"{path}: the tensors of layer {layer} have shapes {shapes}, which do not fit together.")
 
 
 def _safetensors(part: str) -> Any:
     return load_extra(f"safetensors.{part}" if part else "safetensors", "Saved interventions need", extra="models")
 
 
-class _FirstTokens:
-    """Where the first token of each text lies in the batch that is running; none while a cache is continued."""
+class _Pass(threading.local):
+    """The forward pass of this thread: the tokens to leave unchanged, and whether a block was changed."""
 
-    def __init__(self, model: Any) -> None:
-        self.positions: torch.Tensor | None = None
-        self.handle = model.register_forward_pre_hook(self._look, with_kwargs=True)
-
-    def _look(self, _model: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
-        ids = named.get("input_ids", arguments[0] if arguments else named.get("inputs_embeds"))
-        mask, cache = named.get("attention_mask"), named.get("past_key_values")
-        self.positions = None
-        if ids is None or (cache is not None and getattr(cache, "get_seq_length", lambda: 1)() > 0):
-            return
-        torch = load_torch()
-        if mask is None or mask.ndim != 2:
-            self.positions = torch.zeros(ids.shape[0], dtype=torch.long, device=ids.device)
-        else:
-            self.positions = mask.to(torch.int8).argmax(dim=1)
-
-    def remove(self) -> None:
-        self.handle.remove()
+    left_alone: torch.Tensor | None = None
+    changed: bool = False
 
 
 class _Running:
-    """An intervention while a model runs: its numbers moved once to the device of the states."""
+    """An intervention while a model runs; its numbers are copied once to the device of the states."""
 
-    def __init__(self, intervention: Intervention, first: _FirstTokens | None) -> None:
-        self.intervention, self.first = intervention, first
+    def __init__(self, intervention: Intervention, module: Any, positions: Positions | None = None) -> None:
+        self.intervention, self.module, self.positions = intervention, module, positions
+        self.names = list(inspect.signature(module.forward).parameters)
+        self.current = _Pass()
         self.moved: dict[tuple[int, Any], tuple[Any, Any, Any]] = {}
+
+    @contextmanager
+    def watched(self, model: Any) -> Iterator[None]:
+        """Find the tokens to leave unchanged in every pass; raise after a pass that changed no block."""
+        handles = [
+            model.register_forward_pre_hook(self._begin),
+            self.module.register_forward_pre_hook(self._find_tokens, with_kwargs=True),
+            model.register_forward_hook(self._check),
+        ]
+        try:
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    def _begin(self, _model: Any, _arguments: Any) -> None:
+        self.current.changed = False
+
+    def _check(self, model: Any, _arguments: Any, _output: Any) -> None:
+        if not self.current.changed:
+            raise TaskError(
+                f"no changed block ran in this forward pass of {type(model).__name__}: the intervention did nothing.",
+                Advice(" Name the blocks that read text, in order (", Argument("blocks", ...), ")."),
+            )
+
+    def _find_tokens(self, _module: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+        self.current.left_alone = None
+        where, skips = self.intervention.positions, self.intervention.skip_first
+        if self.positions is None and where == "all" and not skips:
+            return
+        seen, continued = _tokens_of_pass(dict(zip(self.names, arguments, strict=False)) | named)
+        if seen is None or (self.positions is None and where == "all" and continued):
+            return
+        torch = load_torch()
+        places = torch.arange(seen.shape[1], device=seen.device)
+        first, last = (places == place[:, None] for place in _ends(seen))
+        if self.positions is not None:
+            wanted = self.positions(seen, continued).to(torch.bool)
+            if wanted.shape != seen.shape:
+                raise TaskError(
+                    f"positions returned a mask of shape {tuple(wanted.shape)}; {tuple(seen.shape)} is needed: one for "
+                    f"each token of each text."
+                )
+        elif where == "all":
+            wanted = torch.ones_like(seen)
+        elif where == "last":
+            wanted = torch.zeros_like(seen) if continued else last
+        else:
+            wanted = torch.ones_like(seen) if continued else torch.zeros_like(seen)
+        if skips and not continued:
+            wanted = wanted & ~first
+        self.current.left_alone = ~wanted
 
     def change(self, layer: int, output: Any) -> Any:
         hidden = hidden_of(output)
         changed = self._changed(layer, hidden.float())
-        if self.first is not None and self.first.positions is not None:
-            rows = load_torch().arange(hidden.shape[0], device=hidden.device)
-            places = self.first.positions.to(hidden.device)
-            changed[rows, places] = hidden[rows, places].float()
+        if self.current.left_alone is not None:
+            kept = self.current.left_alone.to(hidden.device)[:, :, None]
+            changed = load_torch().where(kept, hidden.float(), changed)
+        self.current.changed = True
         return with_hidden(output, changed.to(hidden.dtype))
 
     def _changed(self, layer: int, hidden: torch.Tensor) -> torch.Tensor:
@@ -432,3 +572,51 @@ class _Running:
             left, right, origin = (torch.from_numpy(np.array(part)).to(hidden.device) for part in parts)
             self.moved[key] = left, right, origin
         return self.moved[key]
+
+
+def _tokens_of_pass(arguments: Mapping[str, Any]) -> tuple[torch.Tensor | None, bool]:
+    """Return a mask of the tokens of a pass that are not padding, and whether it continues texts from a KV cache."""
+    torch = load_torch()
+    texts = arguments.get("input_ids")
+    texts = arguments.get("inputs_embeds") if texts is None else texts
+    if texts is None:
+        return None, False
+    every = torch.ones(texts.shape[:2], dtype=torch.bool, device=texts.device)
+    cache = arguments.get("past_key_values")
+    if _holds_tokens(arguments.get("cache_params") if cache is None else cache):
+        return every, True
+    mask = arguments.get("attention_mask")
+    if isinstance(mask, Mapping):  # a mask per kind of layer; without padding some are None
+        mask = next((each for each in mask.values() if each is not None), None)
+    if mask is None:
+        return every, False
+    if not isinstance(mask, torch.Tensor):
+        raise TaskError(
+            f"the attention mask is a {type(mask).__name__}: the first token of a text cannot be found.",
+            Advice(
+                " Use another attention implementation, or change all tokens, the first too (",
+                Argument("skip_first", False),
+                ").",
+            ),
+        )
+    # More than two dimensions: which token may look at which, as yes and no or as 0 and a very low number.
+    lowest = torch.finfo(mask.dtype).min / 2 if mask.ndim > 2 and mask.is_floating_point() else 0
+    seen = mask > lowest
+    while seen.ndim > 2:
+        seen = seen.any(dim=1)
+    return seen[:, : every.shape[1]], False
+
+
+def _ends(seen: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the place of the first and of the last token of each text, without padding."""
+    marks = seen.to(load_torch().int8)
+    return marks.argmax(dim=1), seen.shape[1] - 1 - marks.flip(1).argmax(dim=1)
+
+
+def _holds_tokens(cache: Any) -> bool:
+    if cache is None or not hasattr(cache, "get_seq_length"):
+        return False
+    try:
+        return bool(cache.get_seq_length() > 0)
+    except ValueError:  # a cache without attention, as in Mamba
+        return bool(cache.has_previous_state())

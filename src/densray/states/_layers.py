@@ -2,48 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
-from sklearn.base import clone
 
-from densray._lexicon_files import check_proposed
-from densray._threads import Progress, map_parallel
-from densray.alignment import GroupProposal, group_folds, propose_groups
-from densray.axes._evidence import degrees_between
-from densray.axes._permutation import permuted_aucs, permuted_labels
+from densray._threads import map_parallel
+from densray.axes import Agreement, Axis, degrees_between, measure_agreement
 from densray.errors import DensRayError, TaskError
-from densray.metrics import Interval, auc, auc_interval, weighted_auc
-from densray.report import Column, Input, Provenance, Result, Table
-from densray.rotations import Rotation, make_rotation
+from densray.folds import draw_folds
+from densray.groups import GroupProposal
+from densray.metrics import Interval, auc
+from densray.progress import Progress
+from densray.report import Column, Input, Provenance, Result, Table, show_estimate
+from densray.rotations import make_rotation
+from densray.rows import Rows
 from densray.states._storage import States
+from densray.statistics import is_linear_in_labels, p_value, refit
 
 DEFAULT_METHODS = ("ridge", "mean-difference", "densray-unit")
 _CHANCE = 0.5
-#: Resamples of the groups behind an interval.
-_RESAMPLES = 500
+#: A control reads a concept as well as the model if its AUROC is at most so much lower.
+_AS_WELL = 0.05
 
 
 @dataclass(frozen=True)
 class LayerScore:
-    """How well one method reads the concept after one layer, on texts held out.
+    """How well the axis of one method separates the classes after one layer, on held-out texts.
 
     Attributes
     ----------
     layer : int
     method : str
     auc : float
-        AUROC of held-out scores, the mean over folds; 0.5 where no axis could be fitted.
+        AUROC of held-out scores; 0.5 if no axis could be fitted.
     interval : Interval
-        Over groups resampled, of scores ranked within their fold.
+        95% interval over groups of texts.
     p_value : float
-        Share of label permutations, every fold fitted again, that are read as well (see :func:`compare_layers`).
+        Share of label permutations with at least this AUROC; see :func:`compare_layers`.
     note : str
-        Why there is no axis, where there is none.
+        Reason why there is no axis; empty if there is one.
     """
 
     layer: int
@@ -56,20 +57,20 @@ class LayerScore:
 
 @dataclass(frozen=True)
 class ChosenLayer:
-    """What a method reads at the layer that its own training texts choose, fold by fold.
+    """How well the axis of a method separates the classes at a layer chosen within each fold, from training texts only.
 
     Attributes
     ----------
     method : str
     auc : float
-        AUROC on texts that took no part in the choice, the mean over folds.
+        AUROC on texts that took no part in the choice, ranked within their fold.
     interval : Interval
     layers : tuple of int
-        The layer chosen in each fold.
+        The layer chosen in each fold, without the texts of that fold.
     layer : int
-        The layer that all texts choose: the one to use.
+        The layer with the highest AUROC over all texts, which is the one to use.
     p_value : float
-        Share of label permutations whose best layer is read as well as the best one here.
+        Share of label permutations whose best layer has at least the AUROC of the best layer here.
     """
 
     method: str
@@ -81,6 +82,31 @@ class ChosenLayer:
 
 
 @dataclass(frozen=True)
+class LayerControl:
+    """Result of a method on control states, which do not depend on training.
+
+    Attributes
+    ----------
+    name : str
+        ``"embeddings"`` or ``"untrained"``; see :func:`read_controls`.
+    method : str
+    layer : int or None
+        The layer of the untrained copy: the best layer of the model on all texts.
+    auc : float
+    interval : Interval
+    as_well : bool
+        Whether the AUROC is above chance and at most 0.05 lower than in the model.
+    """
+
+    name: str
+    method: str
+    layer: int | None
+    auc: float
+    interval: Interval
+    as_well: bool
+
+
+@dataclass(frozen=True)
 class LayerComparison(Result):
     """Held-out AUROC of every method at every layer.
 
@@ -89,17 +115,20 @@ class LayerComparison(Result):
     scores : tuple of LayerScore
     chosen : tuple of ChosenLayer
     angles : mapping of str to array
-        Degrees between the axes of each two layers, per method; None where the widths differ.
+        Degrees between the axes of each two layers, per method; NaN if there is no axis.
     n_texts, n_groups, n_folds : int
+    grouped : str
+        Source of the groups: "as given", "as proposed" or "each text alone".
     ends : tuple of str
         The labels of the low and of the high end.
-    held_out : mapping of (int, str) to array
-        The score of each text at a layer by a method, from an axis that has not seen it: the share of its fold that
-        lies below it. Missing where no axis could be fitted.
+    held_out_ranks : mapping of (int, str) to array
+        Held-out rank of each text by layer and method: the share of the texts of its fold that score lower. Missing if
+        no axis could be fitted.
     axes : mapping of (int, str) to array
         The axis of all texts, of unit length.
     proposal : GroupProposal or None
-        Texts that should be held out together and were not.
+        Texts that should be held out together but were not.
+    controls : tuple of LayerControl
     """
 
     title: ClassVar[str] = "A concept, layer by layer"
@@ -112,23 +141,48 @@ class LayerComparison(Result):
     n_folds: int
     grouped: str
     ends: tuple[str, str]
-    held_out: Mapping[tuple[int, str], NDArray[np.float64]] = field(repr=False, metadata={"report": False})
+    held_out_ranks: Mapping[tuple[int, str], NDArray[np.float64]] = field(repr=False, metadata={"report": False})
     axes: Mapping[tuple[int, str], NDArray[np.float64]] = field(repr=False, metadata={"report": False})
     proposal: GroupProposal | None = None
+    controls: tuple[LayerControl, ...] = ()
+
+    @property
+    def summary(self) -> str:
+        """The verdict: AUROC of the best method, and whether a control reaches it."""
+        parts = ["No layer can be chosen."]
+        if self.chosen:
+            best = max(self.chosen, key=lambda each: each.auc)
+            estimate = show_estimate(best.auc, best.interval.low, best.interval.high, 2)
+            parts = [f"Read by {best.method} with AUROC {estimate} at the layer chosen inside the folds."]
+        as_well = {control.name for control in self.controls if control.as_well}
+        if "embeddings" in as_well:
+            parts.append("Readable before the first block: a surface feature.")
+        if "untrained" in as_well:
+            parts.append("An untrained copy of the model reads it as well: the model need not have learned it.")
+        return " ".join(parts)
+
+    def text(self) -> str:
+        """Return the verdict, which comes first."""
+        return self.summary
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every number in plain form, and the verdict."""
+        return {"summary": self.summary, **super().to_dict()}
 
     def ranked_texts(self, states: States, layer: int, method: str) -> list[dict[str, Any]]:
-        """Return the texts from the high end to the low one: ``text``, ``label``, ``held_out``, ``right``.
+        """Return the texts from the high end to the low one: ``text``, ``label``, ``rank``, ``correct``.
 
-        ``right`` says whether a text lies in the half of its fold that its label names.
+        ``rank`` is the share of its fold that scores lower; ``correct`` tells whether the text is in the half of its
+        label.
         """
-        if (layer, method) not in self.held_out:
+        if (layer, method) not in self.held_out_ranks:
             raise TaskError(f"no axis was fitted at layer {layer} by {method}.")
-        scores, labels = self.held_out[layer, method], states.labels or ("",) * len(states)
+        ranks, labels = self.held_out_ranks[layer, method], states.labels or ("",) * len(states)
         rows = []
-        for place in np.argsort(-scores, kind="stable").tolist():
-            label, score = str(labels[place]), float(scores[place])
-            right = label in self.ends and (label == self.ends[1]) == (score > _CHANCE)
-            rows.append({"text": states.texts[place], "label": label, "held_out": score, "right": right})
+        for place in np.argsort(-ranks, kind="stable").tolist():
+            label, rank = str(labels[place]), float(ranks[place])
+            correct = label in self.ends and (label == self.ends[1]) == (rank > 0.5)
+            rows.append({"text": states.texts[place], "label": label, "rank": rank, "correct": correct})
         return rows
 
     def rows(self) -> list[dict[str, Any]]:
@@ -151,26 +205,59 @@ class LayerComparison(Result):
         methods = list(dict.fromkeys(score.method for score in self.scores))
         by_layer: dict[int, dict[str, Any]] = {}
         for score in self.scores:
-            by_layer.setdefault(score.layer, {"layer": score.layer})[score.method] = score.auc
-        note = f"{self.n_texts:,} texts in {self.n_groups:,} groups ({self.grouped}), {self.n_folds} folds."
+            record = by_layer.setdefault(score.layer, {"layer": score.layer})
+            record[score.method] = None if score.note else score.auc
         low, high = self.ends
-        notes = [note, f"Above 0.5 the label {high} scores higher than {low}; p is that of the best of all layers."]
-        notes += [] if self.proposal is None else [self.proposal.line]
+        notes = [
+            f"{self.n_texts:,} texts in {self.n_groups:,} groups ({self.grouped}), {self.n_folds} folds.",
+            f"Above 0.5, texts labelled {high} score higher than texts labelled {low}.",
+            "p compares the best layer with the best layer under shuffled labels. Methods without a closed form are "
+            "tested by the mean difference.",
+            *([] if self.chosen else ["No layer can be chosen: that takes at least three folds."]),
+            *([] if self.proposal is None else [self.proposal.line]),
+        ]
         chosen = [
-            {"method": c.method, "AUROC": c.auc, "low": c.interval.low, "high": c.interval.high, "layer": c.layer}
-            | {"p": c.p_value}
-            for c in self.chosen
+            {
+                "method": each.method,
+                "AUROC": each.auc,
+                "low": each.interval.low,
+                "high": each.interval.high,
+                "p": each.p_value,
+                "layers": ", ".join(map(str, each.layers)),
+                "layer": each.layer,
+            }
+            for each in self.chosen
         ]
         numbers = [Column(name, decimals=3) for name in ("AUROC", "low", "high", "p")]
-        return [
-            Table("The layer chosen inside the folds", ["method", *numbers, "layer"], chosen, notes),
+        chosen_layers = [Column("layers", "chosen in each fold"), Column("layer", "best on all texts")]
+        failed = [
+            f"No axis at layer {score.layer} by {score.method}: {score.note}" for score in self.scores if score.note
+        ]
+        tables = [
+            Table("The layer chosen inside the folds", ["method", *numbers, *chosen_layers], chosen, notes),
             Table(
                 "Held-out AUROC by layer",
                 ["layer", *(Column(method, decimals=3) for method in methods)],
                 [by_layer[layer] for layer in sorted(by_layer)],
-                ["A layer's own best figure is chosen with hindsight; the table above is not."],
+                ["The best figure of this table was chosen with hindsight; the table above was not.", *failed[:5]],
             ),
         ]
+        if self.controls:
+            rows = [
+                {"control": each.name, "method": each.method, "layer": each.layer, "AUROC": each.auc}
+                | {"low": each.interval.low, "high": each.interval.high, "as well": "yes" if each.as_well else "no"}
+                for each in self.controls
+            ]
+            told = ["embeddings: the mean of the token embeddings. untrained: the same model with random weights."]
+            columns: list[Column | str] = [
+                "control",
+                "method",
+                "layer",
+                *numbers[:3],
+                Column("as well", "as well as in the model"),
+            ]
+            tables.append(Table("Controls that have learned nothing", columns, rows, told))
+        return tables
 
     def figure(self) -> Any:
         """Return the curve of each method over layers with its band, as an altair chart."""
@@ -185,80 +272,86 @@ def compare_layers(
     *,
     groups: Sequence[Any] | str | None = None,
     methods: Sequence[str] = DEFAULT_METHODS,
-    scale: str | None = None,
+    standardize: bool = False,
     layers: Sequence[int] | None = None,
+    controls: Mapping[str, States] | None = None,
     folds: int = 5,
     n_permutations: int = 199,
     random_state: int = 0,
     progress: Progress | None = None,
 ) -> LayerComparison:
-    """Return how well each method reads a concept after each layer, on texts held out by group.
+    """Measure how well each method separates two classes after each layer, on held-out groups of texts.
 
     Parameters
     ----------
     states : States
     labels : array of shape (n,), optional
-        Two classes, one label per text; by default those stored with the states.
+        Two classes, one label per text (default: those stored with the states).
     groups : sequence, optional
-        What texts share (an occupation, a city, the two halves of a pair): a group is held out whole. By default the
-        groups stored with the states, else each text is a group of its own, and the result says where texts repeat or
-        differ in one word: "proposed" holds those out together.
+        Groups of texts that belong together (an occupation, a city, a pair). Whole groups are held out. Default: the
+        groups stored with the states. If there are none, each text is its own group, and the result says if texts
+        repeat or differ in one word. "proposed" holds such texts out together.
     methods : sequence of str
         Names of methods, as for :func:`densray.fit_axis`.
-    scale : {None, "columns"}
-        Whether axes are found in columns divided by their standard deviations.
+    standardize : bool, default=False
+        Whether to standardise the columns before axes are fitted.
     layers : sequence of int, optional
         Layers to compare; all by default.
+    controls : mapping of str to States, optional
+        Control states of the same texts that do not depend on training (:func:`read_controls`). Every method is tested
+        on them, too.
     folds : int, default=5
     n_permutations : int, default=199
-        Labels are permuted within groups that have both classes, and group for group among the others. Methods other
-        than ridge and the mean difference are tested by the mean difference, which needs no refits.
+        Number of permutations. Labels are permuted within groups that have both classes. The other groups exchange
+        their labels as wholes. Methods other than ridge and the mean difference are tested by the mean difference,
+        which needs no refits.
     random_state : int, default=0
     progress : callable, optional
         Called with the number of fits done and their total.
     """
     began = Provenance.begin(seed=random_state)
-    if labels is None and states.labels is None:
-        raise TaskError("the states hold no labels. Give one label per text, or read texts that have a label column.")
-    y, ends = _classes(states.labels if labels is None else labels, len(states))
-    held = _Groups.of(states.groups if groups is None else groups, states.texts, y)
-    parts = held.folds(y, folds, random_state)
-    chosen_layers = tuple(layers) if layers is not None else states.layers
+    compared = tuple(layers) if layers is not None else states.layers
+    rows = states.rows(compared[0], labels, groups)  # type: ignore[arg-type]
+    if not rows.is_binary:
+        raise TaskError(f"{len(np.unique(rows.y))} different labels are given; two classes are needed.")
+    n_folds = int(draw_folds(rows, folds, random_state).max()) + 1  # an error where the groups allow no folds
     for method in methods:
         make_rotation(method)  # an unknown name is an error, not a layer without an axis
-    jobs = [(layer, method) for layer in chosen_layers for method in methods]
+    jobs = [(layer, method) for layer in compared for method in methods]
 
-    generator = np.random.default_rng(random_state)
-    orders = permuted_labels(y, held.numbers, n_permutations, generator)
+    options = {
+        "folds": folds,
+        "n_permutations": n_permutations,
+        "random_state": random_state,
+        "standardize": standardize,
+    }
 
-    def run(job: tuple[int, str]) -> _Read:
+    def fit(job: tuple[int, str]) -> _LayerFit:
         layer, method = job
         X = np.asarray(states[layer], dtype=np.float32)
-        read = _read(X, y, held, parts, make_rotation(method).set_params(scale=scale))
-        if not read.note:
-            read.permuted = permuted_aucs(X, y, parts, orders, ridge=method in ("ridge", "auto"), scale=scale)
-        return read
+        return _fit_layer(replace(rows, X=X, background=X), method, options)
 
-    found = dict(zip(jobs, map_parallel(run, jobs, progress=progress), strict=True))
-    scores = []
-    for layer, method in jobs:
-        read = found[layer, method]
-        interval = Interval(0.0, 1.0) if read.note else _interval(y, read.scores, held, parts, generator)
-        scores.append(LayerScore(layer, method, read.whole, interval, _p_value(read.permuted), read.note))
-    chosen = tuple(_choose(method, chosen_layers, found, y, held, parts, generator) for method in methods)
-    angles = {method: _angles([found[layer, method].axis for layer in chosen_layers]) for method in methods}
+    fits = dict(zip(jobs, map_parallel(fit, jobs, progress=progress), strict=True))
+    best = {
+        method: max(
+            (fits[layer, method].score(layer, method) for layer in compared),
+            key=lambda score: (score.auc, -score.layer),
+        )
+        for method in methods
+    }
     return LayerComparison(
-        scores=tuple(scores),
-        chosen=chosen,
-        angles=angles,
+        controls=tuple(_read_controls(rows, controls or {}, best, folds, random_state, standardize=standardize)),
+        scores=tuple(fitted.score(*job) for job, fitted in fits.items()),
+        chosen=tuple(_choose(method, compared, fits, rows) for method in methods) if n_folds > 2 else (),
+        angles={method: _angles([fits[layer, method].axis for layer in compared]) for method in methods},
         n_texts=len(states),
-        n_groups=held.count,
-        n_folds=len(parts),
-        grouped=held.said,
-        proposal=held.proposal,
-        ends=ends,
-        held_out={job: _ranked(read.scores, parts) for job, read in found.items() if not read.note},
-        axes={job: read.axis for job, read in found.items() if read.axis is not None},
+        n_groups=rows.n_groups,
+        n_folds=n_folds,
+        grouped="each text alone" if rows.groups is None else "as proposed" if isinstance(groups, str) else "as given",
+        proposal=rows.proposal,
+        ends=_ends(rows),
+        held_out_ranks={job: fitted.ranks for job, fitted in fits.items() if fitted.axis is not None},
+        axes={job: fitted.axis.direction for job, fitted in fits.items() if fitted.axis is not None},
         provenance=began.finish(
             inputs=[Input("states", states.model or "states", states.checksum or None, len(states))],
             used=len(states),
@@ -267,182 +360,167 @@ def compare_layers(
     )
 
 
-def _classes(labels: Any, count: int) -> tuple[NDArray[np.float64], tuple[str, str]]:
-    values = np.asarray(labels)
-    if values.shape != (count,):
-        raise TaskError(f"{values.shape} labels are given for {count:,} texts; one per text is needed.")
-    kinds = np.unique(values)
-    if len(kinds) != 2:
-        raise TaskError(f"{len(kinds)} different labels are given; two classes are needed to read a concept.")
-    return np.where(values == kinds[1], 1.0, -1.0), (str(kinds[0]), str(kinds[1]))
+def _read_controls(
+    rows: Rows,
+    controls: Mapping[str, States],
+    best: Mapping[str, LayerScore],
+    folds: int,
+    random_state: int,
+    *,
+    standardize: bool,
+) -> Iterator[LayerControl]:
+    """Yield the AUROC of each method on each control, with the folds of the comparison."""
+    for name, states in controls.items():
+        if len(states) != len(rows):
+            raise TaskError(f"the control '{name}' has {len(states):,} texts; {len(rows):,} are needed: the same ones.")
+        for method, found in best.items():
+            layer = found.layer if found.layer in states.layers and len(states.layers) > 1 else states.layers[-1]
+            X = np.asarray(states[layer], dtype=np.float32)
+            try:
+                axis = Axis.fit(
+                    replace(rows, X=X, background=X), method, normalize=False, folds=folds, random_state=random_state,
+                    standardize=standardize,
+                )  # fmt: skip
+                auroc, interval = axis.agreement.auc, axis.agreement.auc_interval
+            except DensRayError:  # states without any difference, such as the same last token in every text
+                auroc, interval = _CHANCE, Interval(0.0, 1.0)
+            as_well = interval.low > _CHANCE and auroc >= found.auc - _AS_WELL
+            yield LayerControl(name, method, layer if len(states.layers) > 1 else None, auroc, interval, as_well)
 
 
-@dataclass(frozen=True)
-class _Groups:
-    """Which texts are held out together."""
-
-    numbers: NDArray[np.int64]
-    said: str
-    proposal: GroupProposal | None = None
-
-    @classmethod
-    def of(cls, groups: Sequence[Any] | None, texts: Sequence[str], y: NDArray[np.float64]) -> _Groups:
-        count = len(texts)
-        if groups is None or isinstance(groups, str):
-            proposal = propose_groups(texts, y)
-            if groups is None or proposal is None:
-                return cls(np.arange(count), "each text alone", proposal)
-            check_proposed(groups)
-            return cls(proposal.numbers, "as proposed")
-        if len(groups) != count:
-            raise TaskError(f"{len(groups):,} groups are given for {count:,} texts; one per text is needed.")
-        _, numbers = np.unique(np.asarray([str(group) for group in groups]), return_inverse=True)
-        return cls(numbers, "as given")
-
-    @property
-    def count(self) -> int:
-        return int(self.numbers.max()) + 1
-
-    def folds(self, y: NDArray[np.float64], n_folds: int, random_state: int) -> list[NDArray[np.int64]]:
-        """Return the held-out rows of each fold, whole groups with classes in proportion."""
-        n_folds = min(n_folds, self.count)
-        if n_folds < 2:
-            raise TaskError("one group is given; at least two are needed, to hold one out.")
-        numbers = group_folds(y, self.numbers, n_folds, random_state)
-        rows = [np.flatnonzero(numbers == number) for number in range(n_folds)]
-        for test in rows:
-            train = np.setdiff1d(np.arange(len(y)), test)
-            for part, name in ((test, "held-out"), (train, "training")):
-                if len(np.unique(y[part])) < 2:
-                    raise TaskError(
-                        f"the {name} texts of a fold have one class only: {self.count} groups are too few, or each "
-                        f"has one label. Use fewer folds, or groups that hold both classes."
-                    )
-        return rows
+def _ends(rows: Rows) -> tuple[str, str]:
+    """Return the names of the lower and the higher label."""
+    if rows.class_names:
+        return rows.class_names[0], rows.class_names[1]
+    low, high = np.unique(rows.y)
+    return f"{low:g}", f"{high:g}"
 
 
 @dataclass
-class _Read:
-    """Held-out scores of one method at one layer, and what choosing it needs."""
+class _LayerFit:
+    """One method at one layer: its axis, its held-out scores, and the numbers for the choice of a layer.
 
-    scores: NDArray[np.float64]
-    inner: NDArray[np.float64]
-    axis: NDArray[np.float64] | None
-    whole: float
+    Attributes
+    ----------
+    axis : Axis or None
+        None if no axis could be fitted; `note` gives the reason.
+    ranks : array of shape (n,)
+        Held-out rank of each text within its fold, since each fold has its own axis.
+    inner_aucs : array of shape (n_folds,)
+        For each fold, the AUROC of the layer on the other folds. The axes that score a fold were fitted without it and
+        without the fold that the layer is chosen for.
+    agreement : Agreement or None
+        Held-out AUROC with its interval.
+    p_value : float
+    statistic : float
+        Statistic of the permutation test: rank correlation of labels and held-out scores.
+    shuffled : array of shape (n_permutations,)
+        The same statistic of each permutation. All layers share the permutations.
+    """
+
+    axis: Axis | None
+    ranks: NDArray[np.float64]
+    inner_aucs: NDArray[np.float64]
+    agreement: Agreement | None = None
+    p_value: float = 1.0
+    statistic: float = 0.0
+    shuffled: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     note: str = ""
-    permuted: NDArray[np.float64] | None = None
+
+    @property
+    def n_folds(self) -> int:
+        return len(self.inner_aucs)
+
+    def score(self, layer: int, method: str) -> LayerScore:
+        if self.agreement is None:
+            return LayerScore(layer, method, _CHANCE, Interval(0.0, 1.0), 1.0, self.note)
+        return LayerScore(layer, method, self.agreement.auc, self.agreement.auc_interval, self.p_value)
 
 
-def _read(
-    X: NDArray[np.float32], y: NDArray[np.float64], held: _Groups, folds: list[NDArray[np.int64]], rotation: Rotation
-) -> _Read:
-    """Return scores of every fold, and how the layer looks to somebody who has the other folds only."""
-    n_folds = len(folds)
+def _fit_layer(rows: Rows, method: str, options: dict[str, Any]) -> _LayerFit:
+    """Return the axis of one method at one layer with its held-out results, or the reason why it failed."""
     try:
-        axes: dict[tuple[int, ...], NDArray[np.float64]] = {}
-        for one in range(n_folds):
-            axes[one,] = _axis_without(X, y, held, folds, (one,), rotation)
-        if n_folds > 2:  # an axis without two folds marks each of them for the other
-            for one in range(n_folds):
-                for two in range(one + 1, n_folds):
-                    axes[one, two] = _axis_without(X, y, held, folds, (one, two), rotation)
-        whole = _axis_without(X, y, held, folds, (), rotation)
+        axis = Axis.fit(rows, method, normalize=False, **options)
+        agreement, inner_aucs = axis.agreement, _inner_aucs(axis)
+        # methods without a closed form are tested by the mean difference, which needs no refits
+        closed = is_linear_in_labels(axis.rotation, axis.known_rows)
+        tested = axis if closed else Axis.fit(rows, "mean-difference", normalize=False, **options)
+        test = tested.permutation_test()
     except DensRayError as error:
-        return _Read(np.zeros(len(y)), np.full(n_folds, _CHANCE), None, _CHANCE, str(error))
-    scores, inner = np.zeros(len(y)), np.full(n_folds, _CHANCE)
-    for one, test in enumerate(folds):
-        scores[test] = X[test].astype(np.float64) @ axes[one,]
-        others = [other for other in range(n_folds) if other != one and n_folds > 2]
-        marks = [auc(y[folds[k]], X[folds[k]].astype(np.float64) @ axes[min(one, k), max(one, k)]) for k in others]
-        inner[one] = float(np.mean(marks)) if marks else _CHANCE
-    return _Read(scores, inner, whole, _mean_auc(y, scores, folds))
+        return _LayerFit(None, np.zeros(len(rows)), np.empty(0), note=str(error))
+    return _LayerFit(
+        axis,
+        ranks=_rank_in_folds(axis.held_out, axis.folds),
+        inner_aucs=inner_aucs,
+        agreement=agreement,
+        p_value=test.p_value,
+        statistic=test.statistic,
+        shuffled=test.shuffled,
+    )
 
 
-def _axis_without(
-    X: NDArray[np.float32],
-    y: NDArray[np.float64],
-    held: _Groups,
-    folds: list[NDArray[np.int64]],
-    left_out: tuple[int, ...],
-    rotation: Rotation,
-) -> NDArray[np.float64]:
-    rows = np.concatenate([fold for number, fold in enumerate(folds) if number not in left_out])
-    rows.sort()
-    fitted = clone(rotation).fit(X[rows], y[rows], groups=held.numbers[rows])
-    return np.asarray(fitted.components_[0], dtype=np.float64)
+def _inner_aucs(axis: Axis) -> NDArray[np.float64]:
+    """Return for each fold the AUROC on all other folds, by axes fitted without that fold and the one they score.
+
+    An axis fitted without folds i and j is used twice: it scores j for i, and i for j.
+    """
+    rows, folds = axis.known_rows, axis.folds
+    n_folds = int(folds.max()) + 1
+    if n_folds < 3:
+        return np.full(n_folds, _CHANCE)
+    scores = np.full((n_folds, len(rows)), np.nan)
+    for one in range(n_folds):
+        for two in range(one):
+            training = np.flatnonzero((folds != one) & (folds != two))
+            direction = refit(axis.rotation, rows.take(training))
+            centred = rows.X - rows.X[training].mean(axis=0, dtype=np.float64)
+            for left_out, scored in ((one, two), (two, one)):
+                scores[left_out, folds == scored] = centred[folds == scored] @ direction
+    return np.array([auc(rows.sides[folds != k], scores[k, folds != k]) for k in range(n_folds)])
 
 
-def _ranked(scores: NDArray[np.float64], folds: list[NDArray[np.int64]]) -> NDArray[np.float64]:
-    """Return scores as shares of their fold that lie below: folds have axes, and so scales, of their own."""
-    found = np.zeros(len(scores))
-    for test in folds:
-        found[test] = (rankdata(scores[test]) - 0.5) / len(test)
-    return found
+def _rank_in_folds(scores: NDArray[np.float64], folds: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return each score as the share of its fold that lies below it."""
+    ranks = np.zeros(len(scores))
+    for number in np.unique(folds):
+        test = folds == number
+        ranks[test] = (rankdata(scores[test]) - 0.5) / test.sum()
+    return ranks
 
 
-def _mean_auc(y: NDArray[np.float64], scores: NDArray[np.float64], folds: list[NDArray[np.int64]]) -> float:
-    return float(np.mean([auc(y[test], scores[test]) for test in folds]))
+def _choose(method: str, layers: Sequence[int], fits: Mapping[tuple[int, str], _LayerFit], rows: Rows) -> ChosenLayer:
+    """Return the held-out results of a method, with the layer of each fold chosen without that fold."""
+    fitted = {layer: fits[layer, method] for layer in layers if fits[layer, method].axis is not None}
+    if not fitted:
+        return ChosenLayer(method, _CHANCE, Interval(0.0, 1.0), layers=(), layer=layers[0], p_value=1.0)
+    first = next(iter(fitted.values()))
+    assert first.axis is not None
+    folds, chosen, ranks = first.axis.folds, [], np.zeros(len(rows))
+    for number in range(first.n_folds):
+        best_inside = max(fitted, key=lambda layer: (fitted[layer].inner_aucs[number], -layer))
+        chosen.append(best_inside)
+        test = folds == number
+        ranks[test] = fitted[best_inside].ranks[test]
+    agreement = measure_agreement(rows, ranks)
+    best = max(fitted, key=lambda layer: (fitted[layer].agreement.auc, -layer))  # type: ignore[union-attr]
+    # the best of all layers, against the best of all layers under each permutation
+    observed = max(each.statistic for each in fitted.values())
+    shuffled = np.max([each.shuffled for each in fitted.values()], axis=0)
+    return ChosenLayer(
+        method,
+        agreement.auc,
+        agreement.auc_interval,
+        layers=tuple(chosen),
+        layer=best,
+        p_value=p_value(observed, shuffled),
+    )
 
 
-def _interval(
-    y: NDArray[np.float64],
-    scores: NDArray[np.float64],
-    held: _Groups,
-    folds: list[NDArray[np.int64]],
-    generator: np.random.Generator,
-) -> Interval:
-    """Return the 95% interval of the AUROC over groups: they are resampled, since their texts go together."""
-    counts = generator.multinomial(held.count, np.full(held.count, 1.0 / held.count), size=_RESAMPLES).T
-    weights = counts[held.numbers].astype(np.float64)
-    ranked = _ranked(scores, folds)
-    draws = weighted_auc(y, ranked, weights)
-    low, high = np.nanquantile(draws, [0.025, 0.975])
-    if low == high:  # no resample made a fault: the bound of as many faultless groups
-        return auc_interval(*_one_row_per_group(y, ranked, held))
-    return Interval(float(low), float(high))
-
-
-def _one_row_per_group(
-    y: NDArray[np.float64], scores: NDArray[np.float64], held: _Groups
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return labels and mean scores of each group and class."""
-    keys, rows = np.unique(np.column_stack([held.numbers, y]), axis=0, return_inverse=True)
-    return keys[:, 1], np.bincount(rows, weights=scores) / np.bincount(rows)
-
-
-def _p_value(aucs: NDArray[np.float64] | None) -> float:
-    """Return the share of permutations that are read as well as the labels, which come first."""
-    return 1.0 if aucs is None else float((1 + np.sum(aucs[1:] >= aucs[0] - 1e-12)) / len(aucs))
-
-
-def _choose(
-    method: str,
-    layers: Sequence[int],
-    found: Mapping[tuple[int, str], _Read],
-    y: NDArray[np.float64],
-    held: _Groups,
-    folds: list[NDArray[np.int64]],
-    generator: np.random.Generator,
-) -> ChosenLayer:
-    picked, scores = [], np.zeros(len(y))
-    for number, test in enumerate(folds):
-        best = max(layers, key=lambda layer: (found[layer, method].inner[number], -layer))
-        picked.append(best)
-        scores[test] = found[best, method].scores[test]
-    overall = max(layers, key=lambda layer: (found[layer, method].whole, -layer))
-    if not scores.any():
-        return ChosenLayer(method, _CHANCE, Interval(0.0, 1.0), tuple(picked), overall, 1.0)
-    interval = _interval(y, scores, held, folds, generator)
-    tested = [aucs for layer in layers if (aucs := found[layer, method].permuted) is not None]
-    p_value = _p_value(np.max(tested, axis=0))
-    return ChosenLayer(method, _mean_auc(y, scores, folds), interval, tuple(picked), overall, p_value)
-
-
-def _angles(axes: Sequence[NDArray[np.float64] | None]) -> NDArray[np.float64]:
-    """Return degrees between axes; NaN where one is missing or the widths differ."""
-    found = np.full((len(axes), len(axes)), np.nan)
+def _angles(axes: Sequence[Axis | None]) -> NDArray[np.float64]:
+    """Return the degrees between the axes of each two layers; NaN if one is missing or the widths differ."""
+    degrees = np.full((len(axes), len(axes)), np.nan)
     for one, first in enumerate(axes):
         for two, second in enumerate(axes):
-            if first is not None and second is not None and first.shape == second.shape:
-                found[one, two] = float(degrees_between(first, second))
-    return found
+            if first is not None and second is not None and first.width == second.width:
+                degrees[one, two] = float(degrees_between(first.direction, second.direction))
+    return degrees

@@ -1,9 +1,9 @@
-"""What a causal model says, as it is or under an intervention: preferences, likelihoods, and the figures of tests."""
+"""Outputs of a causal model with and without an intervention: preferences, likelihoods, and test results."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,11 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray.errors import TaskError
+from densray.groups import number_groups
 from densray.metrics import auc, spearman
+from densray.probes import ignored_convergence, small_network
+from densray.states._blocks import input_device, load_torch
+from densray.states._chat import Text
 from densray.states._intervention import Intervention
-from densray.states._models import encode_texts, filler_of, load_torch, padded
+from densray.states._models import encode_texts, filler_of, padded
 from densray.states._reading import read_states
-from densray.states._storage import LabelledTexts
+from densray.states._texts import LabelledTexts
 
 #: Texts run at once where whole next-token distributions are compared, on a processor and on a device.
 _TEXTS_PER_BATCH = {"cpu": 8, "device": 128}
@@ -26,7 +30,7 @@ _PROBE_FOLDS = 5
 
 @dataclass(frozen=True)
 class Continuations:
-    """Prompts after which a model prefers one continuation or the other, against something known of each prompt.
+    """Prompts with two possible continuations and a known number for each prompt.
 
     Attributes
     ----------
@@ -35,10 +39,11 @@ class Continuations:
     high, low : str
         The two continuations: ``" he"`` and ``" she"``.
     known : sequence of float
-        What is known of each prompt: the share of women in the occupation; for definitional prompts 1 where `high` is
+        A known number for each prompt: the share of women in the occupation; for definitional prompts 1 if `high` is
         right and 0 where `low` is.
     groups : sequence, optional
-        What prompts share (the occupation they all name): halved and resampled together. Without it each stands alone.
+        Groups of prompts (such as those about one occupation) that stay in the same half and are resampled together.
+        Without groups, each prompt is its own group.
     """
 
     prompts: Sequence[str]
@@ -60,21 +65,23 @@ class Continuations:
 
     @classmethod
     def read(cls, path: str | Path, high: str, low: str, **columns: str | None) -> Continuations:
-        """Read prompts, what is known of each (the label, a number) and its group, where the file has groups.
+        """Read prompts, the known number of each (its label) and its group, if the file has groups.
 
         `columns` are those of :meth:`densray.states.LabelledTexts.read`.
         """
-        given = LabelledTexts.read(path, **columns)
-        if given.labels is None or any(isinstance(label, str) for label in given.labels):
-            raise TaskError(f"{path} needs a column of labels that are numbers: what is known of a prompt.")
-        return cls(given.texts, high, low, [float(label) for label in given.labels], given.groups)
+        texts = LabelledTexts.read(path, **columns)
+        if texts.labels is None or any(isinstance(label, str) for label in texts.labels):
+            raise TaskError(
+                f"{path} needs a column of labels that are numbers, such as the share of women in the occupation."
+            )
+        return cls(texts.texts, high, low, [float(label) for label in texts.labels], texts.groups)
 
     @property
     def group_numbers(self) -> NDArray[np.int64]:
         """The number of each prompt's group, counted from 0."""
         if self.groups is None:
             return np.arange(len(self.prompts))
-        return np.unique([str(group) for group in self.groups], return_inverse=True)[1]
+        return number_groups(self.groups)
 
     def only(self, rows: Sequence[int]) -> Continuations:
         """Return some of the prompts."""
@@ -85,25 +92,25 @@ class Continuations:
 
 
 def under(model: Any, change: Intervention | None) -> Any:
-    """Return the context of a model under an intervention, or of the model as it is."""
+    """Return a context in which the model runs with an intervention, or unchanged."""
     return nullcontext(model) if change is None else change.applied(model)
 
 
 def continuation_log_odds(
-    model: Any, tokenizer: Any, given: Continuations, change: Intervention | None = None
+    model: Any, tokenizer: Any, prompts: Continuations, change: Intervention | None = None
 ) -> NDArray[np.float64]:
-    """Return log p(high) − log p(low) after each prompt; of a continuation of several tokens the first ones count."""
+    """Return log p(high) − log p(low) after each prompt; only the first token of a continuation counts."""
     torch = load_torch()
-    high, low = (_first_token(tokenizer, text) for text in (given.high, given.low))
+    high, low = (_first_token(tokenizer, text) for text in (prompts.high, prompts.low))
     if high == low:
-        raise TaskError(f"{given.high!r} and {given.low!r} begin with the same token: they cannot be told apart.")
-    found = []
+        raise TaskError(f"{prompts.high!r} and {prompts.low!r} begin with the same token: they cannot be told apart.")
+    odds = []
     with under(model, change), torch.inference_mode():
-        for logits, mask in _logits(model, tokenizer, list(given.prompts)):
+        for logits, mask in _logits(model, tokenizer, list(prompts.prompts)):
             last = mask.sum(dim=1) - 1
             rows = torch.log_softmax(logits[torch.arange(len(last), device=last.device), last].float(), dim=-1)
-            found.append((rows[:, high] - rows[:, low]).double().cpu().numpy())
-    return np.concatenate(found)
+            odds.append((rows[:, high] - rows[:, low]).double().cpu().numpy())
+    return np.concatenate(odds)
 
 
 def _first_token(tokenizer: Any, text: str) -> int:
@@ -119,7 +126,7 @@ def _first_token(tokenizer: Any, text: str) -> int:
 
 
 def _tokens_of(tokenizer: Any, text: str) -> list[int]:
-    """Return the tokens of a continuation; of one after a blank those it has inside a text."""
+    """Return the tokens of a continuation; with a leading space, the tokens that it has inside a text."""
     before, whole = (tokenizer(each, add_special_tokens=False)["input_ids"] for each in ("a", f"a{text}"))
     if text[:1].isspace() and whole[: len(before)] == before:
         return list(whole[len(before) :])  # some tokenizers put a blank before every text, and would count it twice
@@ -137,10 +144,12 @@ def sentence_log_likelihoods(
 def token_costs(
     model: Any, tokenizer: Any, texts: Sequence[str], change: Intervention | None = None, *, divergence: bool = True
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return, per text, sums over tokens and their number: of the loss, and of the divergence from the model as is."""
+    """Return loss and divergence from the unchanged model per text, each as a sum over tokens and their number."""
     torch = load_torch()
     rows = encode_texts(model, tokenizer, texts).tokens
     losses, divergences = [], []
+    if change is not None:
+        change = change.check_weights(model)  # once, not for every batch
     with torch.inference_mode():
         for ids, mask in _batches(model, tokenizer, rows):
             with under(model, change):
@@ -168,9 +177,13 @@ def _next_tokens(model: Any, ids: Any, mask: Any) -> Any:
     return logits
 
 
+def _texts_per_batch(device: Any) -> int:
+    return _TEXTS_PER_BATCH["cpu" if device.type == "cpu" else "device"]
+
+
 def _batches(model: Any, tokenizer: Any, rows: list[list[int]]) -> Iterator[tuple[Any, Any]]:
-    device, filler = next(model.parameters()).device, filler_of(tokenizer)
-    size = _TEXTS_PER_BATCH["cpu" if device.type == "cpu" else "device"]
+    device, filler = input_device(model), filler_of(tokenizer)
+    size = _texts_per_batch(device)
     for start in range(0, len(rows), size):
         yield padded(rows[start : start + size], filler, device)
 
@@ -184,72 +197,146 @@ def log_perplexity(model: Any, tokenizer: Any, texts: Sequence[str], change: Int
 def generate_texts(
     model: Any,
     tokenizer: Any,
-    prompts: Sequence[str],
+    prompts: Iterable[Text],
     change: Intervention | None = None,
     *,
     max_new_tokens: int = 40,
 ) -> list[str]:
-    """Return how a model goes on after each prompt, always with the likeliest token, as it is or under an intervention.
+    """Return the text that a model generates after each prompt, with or without an intervention.
+
+    Decoding is greedy: every step takes the likeliest token.
 
     Parameters
     ----------
     model, tokenizer
         A causal language model of Hugging Face and its tokenizer.
-    prompts : sequence of str
+    prompts : iterable of str, or of message lists
     change : Intervention, optional
     max_new_tokens : int, default=40
+    """
+    rows = generate_tokens(model, tokenizer, prompts, change, max_new_tokens=max_new_tokens)
+    return [str(tokenizer.decode(new, skip_special_tokens=True)) for _, new in rows]
+
+
+def generate_tokens(
+    model: Any, tokenizer: Any, prompts: Iterable[Text], change: Intervention | None = None, *, max_new_tokens: int
+) -> list[tuple[list[int], list[int]]]:
+    """Return the tokens of each prompt and those that the model generates after it, the likeliest each time.
+
+    Prompts of the same length run together, so that no filler stands before or between their tokens.
     """
     if not getattr(model, "can_generate", lambda: False)():
         raise TaskError(f"{type(model).__name__} does not generate text: it has no head for next tokens.")
     torch = load_torch()
-    device, found = next(model.parameters()).device, []
-    greedy = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
+    device, filler = input_device(model), filler_of(tokenizer)
+    options = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None, "pad_token_id": filler}
+    rows = encode_texts(model, tokenizer, prompts).tokens
+    generated: dict[int, list[int]] = {}
     with under(model, change), torch.inference_mode():
-        for row in encode_texts(model, tokenizer, prompts).tokens:
-            ids = torch.tensor([row], device=device)
-            mask, filler = torch.ones_like(ids), filler_of(tokenizer)
-            more = {"attention_mask": mask, "max_new_tokens": max_new_tokens, "pad_token_id": filler}
-            made = model.generate(ids, **more, **greedy)[0, len(row) :]
-            found.append(str(tokenizer.decode(made, skip_special_tokens=True)))
-    return found
+        for numbers in _of_equal_length(rows, _texts_per_batch(device)):
+            ids = torch.tensor([rows[number] for number in numbers], device=device)
+            mask = torch.ones_like(ids)
+            found = model.generate(ids, attention_mask=mask, max_new_tokens=max_new_tokens, **options)
+            for number, new in zip(numbers, found[:, ids.shape[1] :].tolist(), strict=True):
+                generated[number] = _until_end(new, _end_tokens(model))
+    return [(row, generated[number]) for number, row in enumerate(rows)]
+
+
+def _of_equal_length(rows: Sequence[Sequence[int]], size: int) -> Iterator[list[int]]:
+    """Yield the numbers of rows of the same length, at most `size` at once.
+
+    >>> list(_of_equal_length([[1], [1, 2], [3], [4]], 2))
+    [[0, 2], [3], [1]]
+    """
+    for length in sorted({len(row) for row in rows}):
+        numbers = [number for number, row in enumerate(rows) if len(row) == length]
+        for start in range(0, len(numbers), size):
+            yield numbers[start : start + size]
+
+
+def _end_tokens(model: Any) -> set[int]:
+    """Return the tokens after which a model stops."""
+    ends = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
+    return set(ends) if isinstance(ends, list | tuple) else set() if ends is None else {int(ends)}
+
+
+def _until_end(tokens: list[int], ends: Collection[int]) -> list[int]:
+    """Return the tokens up to the first that ends a text; fillers follow it where other rows go on.
+
+    >>> _until_end([5, 2, 0, 0], {2}), _until_end([5, 6], {2})
+    ([5, 2], [5, 6])
+    """
+    places = [place for place, token in enumerate(tokens) if token in ends]
+    return tokens[: places[0] + 1] if places else tokens
+
+
+def generated_losses(model: Any, tokenizer: Any, rows: Sequence[tuple[list[int], list[int]]]) -> NDArray[np.float64]:
+    """Return the loss of the generated tokens after each prompt, summed, and their number."""
+    torch = load_torch()
+    losses = []
+    with torch.inference_mode():
+        done = 0
+        for ids, mask in _batches(model, tokenizer, [[*prompt, *new] for prompt, new in rows]):
+            logs = torch.log_softmax(_next_tokens(model, ids, mask)[:, :-1].float(), dim=-1)
+            taken = -logs.gather(2, ids[:, 1:, None])[:, :, 0].double().cpu().numpy()
+            for loss, (prompt, new) in zip(taken, rows[done : done + len(ids)], strict=True):
+                losses.append((loss[len(prompt) - 1 : len(prompt) + len(new) - 1].sum(), len(new)))
+            done += len(ids)
+    return np.array(losses, dtype=np.float64)
+
+
+def correct_facts(
+    model: Any, tokenizer: Any, facts: Sequence[tuple[str, str, str]], change: Intervention | None = None
+) -> NDArray[np.bool_]:
+    """Return for each prompt whether its correct continuation is likelier than the wrong one (first tokens only)."""
+    torch = load_torch()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # continuations of several tokens
+        answers = [[_first_token(tokenizer, text) for text in fact[1:]] for fact in facts]
+    found: list[bool] = []
+    with under(model, change), torch.inference_mode():
+        for logits, mask in _logits(model, tokenizer, [fact[0] for fact in facts]):
+            for row, length in zip(logits, mask.sum(dim=1), strict=True):
+                right, wrong = (float(row[length - 1, token]) for token in answers[len(found)])
+                found.append(right > wrong)
+    return np.array(found, dtype=bool)
 
 
 @dataclass(frozen=True)
 class InterventionTests:
-    """Texts on which an intervention is judged; none of them may have made it.
+    """Texts on which an intervention is tested; it must not have been learned from them.
 
     Attributes
     ----------
     texts : sequence of str
-        Ordinary text, for perplexity and the divergence of next tokens.
+        Ordinary texts, for perplexity and the divergence of next tokens.
     stereotypes : Continuations, optional
-        Prompts without a right answer, with what is known of the world.
+        Prompts without a correct answer, each with a known number, such as the share of women in an occupation.
     definitions : Continuations, optional
-        Prompts with a right answer, which should stay.
+        Prompts with a correct answer, which the model should keep giving: 1 if the high continuation is correct, 0 if
+        the low one is.
     pairs : sequence of pairs of str, optional
-        A more and a less stereotypical sentence each (CrowS-Pairs).
-    probe_texts, probe_labels, probe_groups : optional
-        Texts with classes, read again under the intervention by linear and nonlinear probes.
+        Pairs of a more and a less stereotypical sentence (CrowS-Pairs).
+    probe : LabelledTexts, optional
+        Texts of two classes, on which linear and MLP probes are refitted under the intervention.
     others : mapping of str to LabelledTexts
-        Texts with classes of other concepts, by name: probes should read them as well as before.
+        Texts of two classes for other concepts, by name. Probes should predict them as well as before.
     probe_layers : sequence of int
-        Where probes read; the last layer by default.
+        Layers of the probes (default: the last layer).
     """
 
     texts: Sequence[str]
     stereotypes: Continuations | None = None
     definitions: Continuations | None = None
     pairs: Sequence[tuple[str, str]] = ()
-    probe_texts: Sequence[str] = ()
-    probe_labels: Sequence[Any] = ()
-    probe_groups: Sequence[Any] | None = None
+    probe: LabelledTexts | None = None
     others: Mapping[str, LabelledTexts] = field(default_factory=dict)
     probe_layers: Sequence[int] = field(default=(-1,))
 
 
 @dataclass(frozen=True)
-class Figure:
-    """One figure with the values it is a function of, so that it can be resampled."""
+class EffectMeasure:
+    """One measure with the values that it is computed from, so that it can be resampled."""
 
     part: str
     measure: str
@@ -258,17 +345,18 @@ class Figure:
     meaning: str
     if_gone: float | None = None
     groups: NDArray[np.int64] | None = None
+    is_share: bool = False
 
     @property
     def value(self) -> float:
         return self.figure(self.values)
 
 
-Measured = list[Figure]
+Measured = list[EffectMeasure]
 
 
-def members_of(figure: Figure) -> list[NDArray[np.int64]]:
-    """Return the rows of each group that is drawn as one."""
+def members_of(figure: EffectMeasure) -> list[NDArray[np.int64]]:
+    """Return the rows of each group; groups are resampled as wholes."""
     if figure.groups is None:
         return list(np.arange(len(figure.values)).reshape(-1, 1))
     return [np.flatnonzero(figure.groups == group) for group in range(int(figure.groups.max()) + 1)]
@@ -278,51 +366,51 @@ Measure = Callable[[Any, Any, "Intervention | None"], Measured]
 
 
 def measures_of(tests: InterventionTests) -> Iterator[Measure]:
-    if tests.probe_texts:
-        yield lambda model, tokenizer, change: _probes(model, tokenizer, change, tests)
-    prompts, definitions = tests.stereotypes, tests.definitions
+    probe, prompts, definitions = tests.probe, tests.stereotypes, tests.definitions
+    if probe is not None:
+        yield lambda model, tokenizer, change: _probes(model, tokenizer, change, probe, tests.probe_layers)
     if prompts is not None:
         yield lambda model, tokenizer, change: _stereotypes(model, tokenizer, change, prompts)
     if tests.pairs:
         yield lambda model, tokenizer, change: _crows(model, tokenizer, change, tests.pairs)
     yield lambda model, tokenizer, change: _costs(model, tokenizer, change, tests.texts)
     if definitions is not None:
-        yield lambda model, tokenizer, change: definitional(model, tokenizer, change, definitions)
+        yield lambda model, tokenizer, change: _definitions(model, tokenizer, change, definitions)
     if tests.others:
         yield lambda model, tokenizer, change: _others(model, tokenizer, change, tests)
 
 
-def _probes(model: Any, tokenizer: Any, change: Intervention | None, tests: InterventionTests) -> Measured:
-    groups = None if tests.probe_groups is None else tuple(map(str, tests.probe_groups))
-    given = LabelledTexts(tuple(tests.probe_texts), tuple(tests.probe_labels), groups)
+def _probes(
+    model: Any, tokenizer: Any, change: Intervention | None, probe: LabelledTexts, layers: Sequence[int]
+) -> Measured:
     meaning = "AUROC of a probe trained again; 0.5 is nothing left"
     return [
-        Figure("went", name, values, _separation, meaning, 0.5)
-        for name, values in _probed(model, tokenizer, change, given, tests.probe_layers)
+        EffectMeasure("went", name, values, _separation, meaning, 0.5)
+        for name, values in _probed(model, tokenizer, change, probe, layers)
     ]
 
 
 def _others(model: Any, tokenizer: Any, change: Intervention | None, tests: InterventionTests) -> Measured:
-    meaning = "AUROC of a probe of another concept, trained again; as before is all kept"
     return [
-        Figure("stayed", f"{concept}: {name}", values, _separation, meaning)
-        for concept, given in tests.others.items()
-        for name, values in _probed(model, tokenizer, change, given, tests.probe_layers)
+        figure
+        for concept, texts in tests.others.items()
+        for name, values in _probed(model, tokenizer, change, texts, tests.probe_layers)
+        for figure in _preserved(f"{concept}: {name}", values, "texts on the right side of a probe trained again")
     ]
 
 
-def two_classes(given: LabelledTexts, name: str) -> LabelledTexts:
-    """Return labelled texts as they are; raise unless their labels are of two kinds."""
-    kinds = len(set(given.labels or ()))
+def two_classes(texts: LabelledTexts, name: str) -> LabelledTexts:
+    """Return the texts; raise unless their labels have two distinct values."""
+    kinds = len(set(texts.labels or ()))
     if kinds != 2:
         raise TaskError(f"{name} has {kinds} kinds of labels; two are needed, in a column named label.")
-    return given
+    return texts
 
 
-def check_probed(given: LabelledTexts, name: str) -> LabelledTexts:
-    """Return labelled texts as they are; raise unless probes can be trained on them and tried on others, in folds."""
-    labels = np.asarray(two_classes(given, name).labels)
-    groups = np.arange(len(labels)) if given.groups is None else np.unique(given.groups, return_inverse=True)[1]
+def check_probed(texts: LabelledTexts, name: str) -> LabelledTexts:
+    """Return the texts; raise if they are too few to train probes and test them on held-out groups."""
+    labels = np.asarray(two_classes(texts, name).labels)
+    groups = np.arange(len(labels)) if texts.groups is None else number_groups(texts.groups)
     kinds = [labels == kind for kind in np.unique(labels)]
     least, apart = min(int(kind.sum()) for kind in kinds), min(len(np.unique(groups[kind])) for kind in kinds)
     if least < _PROBE_FOLDS or len(np.unique(groups)) < _PROBE_FOLDS or apart < 2:
@@ -330,50 +418,54 @@ def check_probed(given: LabelledTexts, name: str) -> LabelledTexts:
             f"{name} has {least} texts of one label, in {apart} groups. A probe needs {_PROBE_FOLDS} of each, in two "
             f"groups or more, and {_PROBE_FOLDS} groups in all."
         )
-    return given
+    return texts
 
 
 def _probed(
-    model: Any, tokenizer: Any, change: Intervention | None, given: LabelledTexts, layers: Sequence[int]
+    model: Any, tokenizer: Any, change: Intervention | None, texts: LabelledTexts, layers: Sequence[int]
 ) -> Iterator[tuple[str, NDArray[np.float64]]]:
     """Yield the name of each probe, with the labels of texts and the scores that it gives them when held out."""
-    labels = np.asarray(check_probed(given, "a set of probed texts").labels)
+    labels = np.asarray(check_probed(texts, "a set of probed texts").labels)
     with under(model, change):
-        states = read_states(model, tokenizer, given.texts, layers=layers)
+        states = read_states(model, tokenizer, texts.texts, layers=layers)
     y = (labels == np.unique(labels)[-1]).astype(int)
-    groups = np.arange(len(y)) if given.groups is None else np.unique(given.groups, return_inverse=True)[1]
+    groups = np.arange(len(y)) if texts.groups is None else number_groups(texts.groups)
     for layer in states.layers:
-        for kind in ("linear", "nonlinear"):
+        for kind in ("linear", "MLP"):
             scores = _probe_scores(np.asarray(states[layer], dtype=np.float64), y, groups, kind)
             yield f"{kind} probe, layer {layer}", np.column_stack([y, scores])
 
 
 def _probe_scores(X: NDArray[np.float64], y: NDArray[Any], groups: NDArray[Any], kind: str) -> NDArray[np.float64]:
+    """Return the held-out score of each text by a probe; groups are held out whole, and above 0 is the higher class."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import StratifiedGroupKFold, cross_val_predict
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
-    from sklearn.svm import SVC
 
-    probe = LogisticRegression(C=0.01, max_iter=2000) if kind == "linear" else SVC(kernel="rbf", C=10.0)
+    linear = kind == "linear"
+    probe = make_pipeline(StandardScaler(), LogisticRegression(C=0.01, max_iter=2000)) if linear else small_network(0)
     folds = StratifiedGroupKFold(_PROBE_FOLDS, shuffle=True, random_state=0)
-    scores = cross_val_predict(
-        make_pipeline(StandardScaler(), probe), X, y, groups=groups, cv=folds, method="decision_function"
-    )
-    return np.asarray(scores, dtype=np.float64)
+    method = "decision_function" if linear else "predict_proba"
+    with ignored_convergence():
+        scores = cross_val_predict(probe, X, y, groups=groups, cv=folds, method=method)
+    return np.asarray(scores if linear else scores[:, 1] - 0.5, dtype=np.float64)
 
 
-def _stereotypes(model: Any, tokenizer: Any, change: Intervention | None, given: Continuations) -> Measured:
-    odds = continuation_log_odds(model, tokenizer, given, change)
-    values = np.column_stack([np.asarray(given.known, dtype=np.float64), odds])
-    pair = f"log p({given.high.strip()}) / p({given.low.strip()})"
+def _stereotypes(model: Any, tokenizer: Any, change: Intervention | None, prompts: Continuations) -> Measured:
+    odds = continuation_log_odds(model, tokenizer, prompts, change)
+    values = np.column_stack([np.asarray(prompts.known, dtype=np.float64), odds])
+    pair = f"log p({prompts.high.strip()}) / p({prompts.low.strip()})"
     figures: list[tuple[str, Callable[[NDArray[np.float64]], float], str, float | None]] = [
         ("stereotype, rank correlation", rank_correlation, f"{pair} against what is known", 0.0),
         ("stereotype, slope", _slope, f"change of {pair} from a share of 0 to 1", 0.0),
         ("level", lambda rows: float(rows[:, 1].mean()), f"mean of {pair}; 0 is balance", None),
     ]
-    groups = given.group_numbers
-    return [Figure("went", name, values, act, said, gone, groups) for name, act, said, gone in figures]
+    groups = prompts.group_numbers
+    return [
+        EffectMeasure("went", name, values, function, meaning, if_gone, groups)
+        for name, function, meaning, if_gone in figures
+    ]
 
 
 def _separation(rows: NDArray[np.float64]) -> float:
@@ -381,7 +473,7 @@ def _separation(rows: NDArray[np.float64]) -> float:
 
 
 def rank_correlation(rows: NDArray[np.float64]) -> float:
-    """Return the rank correlation of odds with what is known: 0 where all odds are the same, NaN where some are NaN."""
+    """Return the rank correlation of odds with known numbers: 0 if all odds are the same, NaN if some are NaN."""
     if not np.isfinite(rows).all() or not np.ptp(rows[:, 0]):
         return float("nan")
     return spearman(rows[:, 0], rows[:, 1]) if np.ptp(rows[:, 1]) else 0.0
@@ -394,19 +486,36 @@ def _slope(rows: NDArray[np.float64]) -> float:
     return float(centred @ rows[:, 1] / (centred @ centred))
 
 
-def definitional(model: Any, tokenizer: Any, change: Intervention | None, given: Continuations) -> Measured:
-    odds = continuation_log_odds(model, tokenizer, given, change)
-    values = np.column_stack([np.asarray(given.known, dtype=np.float64), odds])
+def correct_answers(prompts: Continuations, odds: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return for each prompt whether the likelier continuation is the right one."""
+    known = np.asarray(prompts.known, dtype=np.float64)
+    return np.asarray((odds > 0.0) == (known == known.max()))
+
+
+def _definitions(model: Any, tokenizer: Any, change: Intervention | None, prompts: Continuations) -> Measured:
+    odds = continuation_log_odds(model, tokenizer, prompts, change)
+    known = np.asarray(prompts.known, dtype=np.float64)
+    values = np.column_stack([known == known.max(), odds])
+    what = "prompts whose likelier continuation is the right one"
+    return _preserved("definitional prompts", values, what, prompts.group_numbers)
+
+
+def _preserved(name: str, values: NDArray[np.float64], what: str, groups: NDArray[np.int64] | None = None) -> Measured:
+    """Return the share of correct answers and the AUROC of classes (0 and 1) and their scores."""
     return [
-        Figure(
-            "stayed",
-            "definitional prompts",
-            values,
-            _separation,
-            "AUROC of the right continuation; 1 is all kept",
-            groups=given.group_numbers,
-        )
-    ]
+        EffectMeasure(
+            "stayed", f"{name}, correct answers", values, _share_correct,
+            f"share of {what}", groups=groups, is_share=True,
+        ),
+        EffectMeasure(
+            "stayed", f"{name}, AUROC", values, _separation,
+            "order only: it can be 1 where half of the answers are wrong", groups=groups,
+        ),
+    ]  # fmt: skip
+
+
+def _share_correct(rows: NDArray[np.float64]) -> float:
+    return float(np.mean((rows[:, 1] > 0.0) == (rows[:, 0] > 0.0))) if np.isfinite(rows).all() else float("nan")
 
 
 def _crows(model: Any, tokenizer: Any, change: Intervention | None, pairs: Sequence[tuple[str, str]]) -> Measured:
@@ -414,7 +523,7 @@ def _crows(model: Any, tokenizer: Any, change: Intervention | None, pairs: Seque
     less = sentence_log_likelihoods(model, tokenizer, [pair[1] for pair in pairs], change)
     meaning = "share of pairs whose stereotypical sentence is likelier"
     return [
-        Figure(
+        EffectMeasure(
             "went", "CrowS-Pairs", (more.sum(1) > less.sum(1)).astype(float), lambda v: float(v.mean()), meaning, 0.5
         )
     ]
@@ -423,14 +532,14 @@ def _crows(model: Any, tokenizer: Any, change: Intervention | None, pairs: Seque
 def _costs(model: Any, tokenizer: Any, change: Intervention | None, texts: Sequence[str]) -> Measured:
     losses, divergences = token_costs(model, tokenizer, texts, change)
     return [
-        Figure(
+        EffectMeasure(
             "cost",
             "perplexity",
             losses,
             lambda rows: float(np.exp(rows[:, 0].sum() / rows[:, 1].sum())),
             "of held-out text",
         ),
-        Figure(
+        EffectMeasure(
             "cost",
             "divergence",
             divergences,

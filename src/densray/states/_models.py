@@ -1,13 +1,12 @@
-"""What every part of `densray.states` asks of a model: its blocks, its tokens, its identity."""
+"""Models and their tokens: load a model, turn texts into token numbers it can run."""
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import io
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from itertools import chain
@@ -19,13 +18,13 @@ import numpy as np
 
 from densray._threads import ignored_warnings
 from densray._vocabulary import spread_rows
-from densray.errors import MissingExtraError, TaskError, load_extra
+from densray.errors import Advice, Argument, MissingExtraError, TaskError, load_extra
+from densray.states._blocks import input_device, load_torch
+from densray.states._chat import ChatText, Text, as_texts
 
 if TYPE_CHECKING:
     import torch
 
-#: Values of every parameter that go into the checksum of a model.
-_VALUES_PER_PARAMETER = 16
 #: Texts on which the loss with and without a first token is compared.
 _TEXTS_FOR_FIRST_TOKEN = 8
 #: The loss per token must fall by this much before a first token is added that the tokenizer left out.
@@ -36,22 +35,24 @@ _WORDS_ASKED, _WHOLE_WORDS = 200, 0.9
 _GAINS: WeakKeyDictionary[Any, dict[int, float]] = WeakKeyDictionary()
 
 
-def load_torch() -> Any:
-    """Return the module `torch`, or say how to install it."""
-    return load_extra("torch", "Hidden states need", extra="models")
-
-
 @dataclass(frozen=True)
 class LoadedModel:
-    """A model as it was loaded: its name, itself, and its tokenizer (None for a sentence encoder)."""
+    """A loaded model, its name, and its tokenizer (None for a sentence encoder)."""
 
     name: str
     model: Any
     tokenizer: Any
 
 
-def load_model(name: str | Path, *, device: str | None = None, sentence_encoder: bool | None = None) -> LoadedModel:
-    """Load a model and its tokenizer from this machine; nothing is downloaded, and no code of theirs is run.
+def load_model(
+    name: str | Path,
+    *,
+    device: str | None = None,
+    dtype: str | None = None,
+    device_map: str | Mapping[str, Any] | None = None,
+    sentence_encoder: bool | None = None,
+) -> LoadedModel:
+    """Load a model and its tokenizer from this machine. Nothing is downloaded, and no code of the model is run.
 
     Parameters
     ----------
@@ -59,9 +60,15 @@ def load_model(name: str | Path, *, device: str | None = None, sentence_encoder:
         A folder or name that Hugging Face loads, a ``.gguf`` file, or the folder of a sentence encoder (it has a
         ``modules.json``; needs the package sentence-transformers).
     device : str, optional
-        Where to run it: ``"cpu"``, ``"cuda"`` …; by default a GPU where there is one.
+        Where to run it: ``"cpu"``, ``"cuda"`` … (default: a GPU if there is one).
+    dtype : str, optional
+        Precision of the weights: ``"float32"``, ``"float16"``, ``"bfloat16"`` or ``"auto"`` (as stored). Default: the
+        choice of Hugging Face.
+    device_map : str or mapping, optional
+        How to spread the model over devices, in place of `device`: ``"auto"``, or a device per module, as in Hugging
+        Face (needs accelerate).
     sentence_encoder : bool, optional
-        Whether to load a sentence encoder as one; False: as the transformer inside it, with all its blocks.
+        Whether to load the folder as a sentence encoder. False loads the transformer inside it, with all its blocks.
     """
     path = Path(name)
     if path.is_file() and path.suffix.lower() != ".gguf":
@@ -69,12 +76,20 @@ def load_model(name: str | Path, *, device: str | None = None, sentence_encoder:
     if path.is_dir() and not (path / "config.json").is_file() and not (path / "modules.json").is_file():
         raise TaskError(f"{path} has no config.json: it is not the folder of a model.")
     torch = load_torch()
+    if device is not None and device_map is not None:
+        raise TaskError("device and device_map are both given. Give one.")
+    if dtype not in (None, "auto") and not isinstance(getattr(torch, str(dtype), None), torch.dtype):
+        raise TaskError(f"dtype {dtype!r} is given; float32, float16, bfloat16 or auto is needed.")
+    weights = {"dtype": dtype, "device_map": device_map}
+    options = {name: value for name, value in weights.items() if value is not None}
     chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
     said = str(path.resolve()) if path.exists() else str(name)
     as_encoder = (path / "modules.json").is_file() if sentence_encoder is None else sentence_encoder
     with _quiet_loading():
         try:
-            found = _load_encoder(path, chosen) if as_encoder else _load_transformer(path, str(name), chosen)
+            loaded = (
+                _load_encoder(path, chosen, options) if as_encoder else _load_transformer(path, name, chosen, options)
+            )
         except ImportError as error:
             extra = "sentence-transformers" if as_encoder else '"densray[models]"'
             reason = str(error).strip().splitlines()[0]
@@ -86,12 +101,12 @@ def load_model(name: str | Path, *, device: str | None = None, sentence_encoder:
                 f"Hugging Face, or a .gguf file."
             ) from None
     if path.is_file():
-        _check_vocabulary(found[1], path.name)
-    return LoadedModel(said, *found)
+        _check_vocabulary(loaded[1], path.name)
+    return LoadedModel(said, *loaded)
 
 
 def _check_vocabulary(tokenizer: Any, name: str) -> None:
-    """Warn of a tokenizer that takes words of its own vocabulary apart, as some versions make them of a .gguf file."""
+    """Warn if a tokenizer splits words of its own vocabulary, which happens with some versions of transformers."""
     entries = tokenizer.get_vocab().items()
     own = sorted((number, token[1:]) for token, number in entries if re.fullmatch("[▁Ġ][a-z]{3,9}", token))
     own = [own[row] for row in spread_rows(len(own), _WORDS_ASKED)] if own else []
@@ -108,28 +123,31 @@ def _check_vocabulary(tokenizer: Any, name: str) -> None:
         )
 
 
-def _load_encoder(path: Path, device: str) -> tuple[Any, None]:
+def _load_encoder(path: Path, device: str, options: dict[str, Any]) -> tuple[Any, None]:
     library = importlib.import_module("sentence_transformers")
-    return library.SentenceTransformer(str(path), device=device, local_files_only=True, trust_remote_code=False), None
+    local: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    where = None if "device_map" in options else device
+    return library.SentenceTransformer(str(path), device=where, model_kwargs=options, **local), None
 
 
-def _load_transformer(path: Path, name: str, device: str) -> tuple[Any, Any]:
+def _load_transformer(path: Path, name: str | Path, device: str, options: dict[str, Any]) -> tuple[Any, Any]:
     library = importlib.import_module("transformers")
-    known: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
-    place, causal = name, True
+    local: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    source, kind = str(name), library.AutoModelForCausalLM
     if path.is_file():
-        place, known["gguf_file"] = str(path.parent), path.name
+        source, local["gguf_file"] = str(path.parent), path.name
     else:
-        made = library.AutoConfig.from_pretrained(place, **known).architectures or [""]
-        causal = any(part in made[0] for part in ("CausalLM", "LMHead", "ConditionalGeneration"))
-    kind = library.AutoModelForCausalLM if causal else library.AutoModel
-    tokenizer = library.AutoTokenizer.from_pretrained(place, **known)
-    return kind.from_pretrained(place, **known).to(device).eval(), tokenizer
+        architecture = (library.AutoConfig.from_pretrained(source, **local).architectures or [""])[0]
+        speaks = any(part in architecture for part in ("CausalLM", "LMHead", "ConditionalGeneration"))
+        kind = getattr(library, architecture, kind) if speaks else library.AutoModel
+    tokenizer = library.AutoTokenizer.from_pretrained(source, **local)
+    model = kind.from_pretrained(source, **local, **options)
+    return (model if "device_map" in options else model.to(device)).eval(), tokenizer
 
 
 @contextmanager
 def _quiet_loading() -> Iterator[None]:
-    """Keep the libraries of models from writing bars and remarks of their own."""
+    """Silence the progress bars and warnings of other libraries."""
     logging = load_extra("transformers.utils.logging", "Models need", extra="models")
     before = logging.get_verbosity()
     logging.set_verbosity_error()
@@ -140,115 +158,23 @@ def _quiet_loading() -> Iterator[None]:
         logging.set_verbosity(before)
 
 
-def find_blocks(model: Any) -> Sequence[Any]:
-    """Return the blocks of a transformer in their order: the longest list of modules inside it.
-
-    Raises
-    ------
-    TaskError
-        Where a model has no list of at least two blocks; such a model is given its blocks by hand (`blocks`).
-    """
-    torch = load_torch()
-    lists = [module for module in model.modules() if isinstance(module, torch.nn.ModuleList) and len(module) > 1]
-    # An outer list wins over the lists inside its blocks (experts, heads) where both are equally long.
-    if not lists:
-        raise TaskError(
-            f"{type(model).__name__} has no list of blocks, two or more of one kind. Give another model; in Python its "
-            f"modules can be named, in their order (blocks)."
-        )
-    longest = max(range(len(lists)), key=lambda number: len(lists[number]))
-    return list(lists[longest])
-
-
-def resolve_layers(layers: str | Sequence[int], n_blocks: int) -> tuple[int, ...]:
-    """Return indices of blocks, counted from 0: all of them, or those given (negative ones from the end)."""
-    if isinstance(layers, str):
-        if layers != "all":
-            raise TaskError(f"layers {layers!r} is given; 'all' or numbers of layers are needed.")
-        return tuple(range(n_blocks))
-    found = []
-    for layer in layers:
-        if not -n_blocks <= layer < n_blocks:
-            raise TaskError(
-                f"layer {layer} is given; the model has {n_blocks} layers. Use 0 to {n_blocks - 1}, or -{n_blocks} to "
-                f"-1 from the end."
-            )
-        found.append(layer % n_blocks)
-    if not found:
-        raise TaskError("no layer is given; at least one is needed.")
-    return tuple(dict.fromkeys(found))
-
-
-def hidden_of(output: Any) -> torch.Tensor:
-    """Return the hidden states in the output of a block: the tensor itself, or the first of a tuple."""
-    return output[0] if isinstance(output, (tuple, list)) else output
-
-
-def with_hidden(output: Any, hidden: torch.Tensor) -> Any:
-    """Return the output of a block with other hidden states in their place."""
-    if isinstance(output, tuple):
-        return (hidden, *output[1:])
-    if isinstance(output, list):
-        return [hidden, *output[1:]]
-    return hidden
-
-
-@contextmanager
-def hooked(blocks: dict[int, Any], on_output: Callable[[int, Any], Any]) -> Iterator[None]:
-    """Call ``on_output(layer, output)`` after each block; what it returns, if anything, replaces the output.
-
-    The hooks are removed when the context ends, however it ends.
-    """
-    handles = []
-    try:
-        for layer, block in blocks.items():
-
-            def hook(_module: Any, _inputs: Any, output: Any, layer: int = layer) -> Any:
-                return on_output(layer, output)
-
-            handles.append(block.register_forward_hook(hook))
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
 def model_name(model: Any) -> str:
     """Return the name a model was loaded by, or that of its class."""
     named = getattr(getattr(model, "config", None), "_name_or_path", "") or ""
     return str(named) or type(model).__name__
 
 
-def model_checksum(model: Any) -> str:
-    """Return a SHA-256 over names, shapes and some values of every parameter: another model has another one.
-
-    Values are rounded to half precision first, so that a model moved to another device or loaded as float16 or
-    float32 keeps its checksum where its weights are the same numbers.
-    """
-    torch = load_torch()
-    digest = hashlib.sha256()
-    for name, values in sorted(model.state_dict().items()):
-        digest.update(f"{name} {tuple(values.shape)}\n".encode())
-        flat = values.detach().reshape(-1)
-        if not flat.numel() or not torch.is_floating_point(flat):
-            continue
-        rows = torch.from_numpy(spread_rows(flat.numel(), _VALUES_PER_PARAMETER))
-        sample = flat[rows.to(flat.device)].to("cpu", torch.float32).to(torch.bfloat16).to(torch.float32)
-        digest.update(sample.numpy().tobytes())
-    return digest.hexdigest()
-
-
 @dataclass(frozen=True)
 class Encoded:
-    """Texts as token numbers, one list per text, and what was done to make them.
+    """Texts as token numbers, one list per text.
 
     Attributes
     ----------
     tokens : list of lists of int
     offsets : list, optional
-        First and last letter of each token, where they were asked for and the tokenizer knows them.
+        Start and stop of each token in characters, if requested and known to the tokenizer.
     added_first_token : bool
-        Whether a first token (BOS) was put in front that the tokenizer left out.
+        Whether a first token (BOS) was added, because the tokenizer does not add it.
     """
 
     tokens: list[list[int]]
@@ -259,7 +185,7 @@ class Encoded:
 def encode_texts(
     model: Any,
     tokenizer: Any,
-    texts: Sequence[str],
+    texts: Iterable[Text],
     *,
     first_token: str | bool = "auto",
     truncate: bool = False,
@@ -267,21 +193,25 @@ def encode_texts(
 ) -> Encoded:
     """Return the tokens of texts, with the first token the model expects, none longer than its context.
 
-    Where each token lies in its text is asked for by `offsets` only: for many texts it takes longer than the tokens.
+    Positions of tokens in their text are computed only with `offsets`, because they take longer than the tokens.
     """
+    texts = as_texts(tokenizer, texts)
     check_texts(texts)
     tokens, places = _tokenize(tokenizer, texts, offsets=offsets)
     first = _missing_first_token(tokenizer, tokens)
     add = first is not None and (first_token is True or (first_token == "auto" and _needs(model, tokens, first)))
     if add:
-        tokens = [[first, *row] for row in tokens]  # type: ignore[list-item]
-        places = [[(0, 0), *row] for row in places] if places is not None else None
+        lacking = [row[:1] != [first] for row in tokens]
+        tokens = [[first, *row] if lacks else row for row, lacks in zip(tokens, lacking, strict=True)]  # type: ignore[list-item]
+        if places is not None:
+            places = [[(0, 0), *row] if lacks else row for row, lacks in zip(places, lacking, strict=True)]
     longest = _context_of(model, tokenizer)
     long = [number for number, row in enumerate(tokens) if len(row) > longest]
     if long and not truncate:
         raise TaskError(
             f"text {long[0] + 1} has {len(tokens[long[0]]):,} tokens; the model takes {longest:,} ({len(long):,} of "
-            f"{len(texts):,} texts are too long). Shorten them, or have them cut with truncate=True."
+            f"{len(texts):,} texts are too long).",
+            Advice(" Shorten them, or have them cut with ", Argument("truncate", True), "."),
         )
     tokens = [row[:longest] for row in tokens]
     empty = [number for number, row in enumerate(tokens) if not row]
@@ -291,12 +221,10 @@ def encode_texts(
 
 
 def check_texts(texts: Sequence[str]) -> None:
-    """Raise unless every text has letters in it."""
-    if isinstance(texts, str) or not len(texts):
-        raise TaskError(f"{texts!r} is given; a list of one or more texts is needed.")
+    """Raise if there are no texts, or if a text is empty."""
+    if not len(texts):
+        raise TaskError("no text is given; a list of one or more texts is needed.")
     for number, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TaskError(f"text {number + 1} is {type(text).__name__}; texts are needed.")
         if not text.strip():
             raise TaskError(f"text {number + 1} is empty. Leave it out, with its label.")
 
@@ -304,10 +232,46 @@ def check_texts(texts: Sequence[str]) -> None:
 def _tokenize(
     tokenizer: Any, texts: Sequence[str], *, offsets: bool
 ) -> tuple[list[list[int]], list[list[tuple[int, int]]] | None]:
+    """Return the tokens of texts and their positions; a conversation has only the special tokens of its template."""
+    chats = [isinstance(text, ChatText) for text in texts]
+    plain = _tokenize_alike(tokenizer, [t for t, chat in zip(texts, chats, strict=True) if not chat], offsets=offsets)
+    if not any(chats):
+        return plain
+    written = [str(text) for text, chat in zip(texts, chats, strict=True) if chat]
+    spoken = _tokenize_alike(tokenizer, written, offsets=offsets, special=False)
+    _keep_one_first_token(tokenizer, *spoken)
+    parts = [iter(plain[0]), iter(spoken[0])]
+    tokens = [next(parts[chat]) for chat in chats]
+    if spoken[1] is None:
+        return tokens, None
+    places = [iter(plain[1] or []), iter(spoken[1])]
+    return tokens, [next(places[chat]) for chat in chats]
+
+
+def _keep_one_first_token(tokenizer: Any, rows: list[list[int]], places: list[list[tuple[int, int]]] | None) -> None:
+    """Leave exactly one first token (BOS) before each conversation if the tokenizer or the template adds one."""
+    first = getattr(tokenizer, "bos_token_id", None)
+    if first is None:
+        return
+    usual = list(tokenizer("a")["input_ids"])[:1] == [first]
+    for number, row in enumerate(rows):
+        count = next((place for place, token in enumerate(row) if token != first), len(row))
+        if count == 1 or (count == 0 and not usual):
+            continue
+        rows[number] = [first, *row[count:]]
+        if places is not None:
+            places[number] = [(0, 0), *places[number][count:]]
+
+
+def _tokenize_alike(
+    tokenizer: Any, texts: Sequence[str], *, offsets: bool, special: bool = True
+) -> tuple[list[list[int]], list[list[tuple[int, int]]] | None]:
+    if not texts:
+        return [], [] if offsets else None
     if not getattr(tokenizer, "is_fast", False):
-        return [list(row) for row in tokenizer(list(texts), add_special_tokens=True)["input_ids"]], None
+        return [list(row) for row in tokenizer(list(texts), add_special_tokens=special)["input_ids"]], None
     asked = {"return_attention_mask": False, "return_token_type_ids": False, "return_offsets_mapping": offsets}
-    found = tokenizer(list(texts), add_special_tokens=True, verbose=False, **asked)
+    found = tokenizer(list(texts), add_special_tokens=special, verbose=False, **asked)
     if not offsets:
         return found["input_ids"], None
     return found["input_ids"], [[(int(a), int(b)) for a, b in row] for row in found["offset_mapping"]]
@@ -321,7 +285,7 @@ def _missing_first_token(tokenizer: Any, tokens: list[list[int]]) -> int | None:
 
 
 def _needs(model: Any, tokens: list[list[int]], first: int) -> bool:
-    """Return whether the model predicts texts better after its first token: a causal model can be asked, once."""
+    """Return whether a causal model predicts texts better after its first token; measured once per model."""
     if not hasattr(model, "lm_head") and getattr(model, "get_output_embeddings", lambda: None)() is None:
         return False
     rows = [row for row in tokens if len(row) > 2][:_TEXTS_FOR_FIRST_TOKEN]
@@ -332,14 +296,14 @@ def _needs(model: Any, tokens: list[list[int]], first: int) -> bool:
 
 
 def _gain(model: Any, rows: list[list[int]], first: int) -> float:
-    """Return by how many nats per token the loss of texts falls where they stand after a first token."""
+    """Return how many nats per token the loss of texts falls with the first token in front."""
     torch = load_torch()
     gains = []
     with torch.inference_mode():
         for row in rows:
             losses = []
             for before in ([], [first]):
-                ids = torch.tensor([[*before, *row]], device=next(model.parameters()).device)
+                ids = torch.tensor([[*before, *row]], device=input_device(model))
                 logits = model(input_ids=ids).logits[0, len(before) : -1].float()
                 losses.append(float(torch.nn.functional.cross_entropy(logits, ids[0, len(before) + 1 :])))
             gains.append(losses[0] - losses[1])
@@ -355,7 +319,7 @@ def _context_of(model: Any, tokenizer: Any) -> int:
 
 
 def padded(rows: Sequence[Sequence[int]], filler: int, device: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return token numbers padded on the right to one length, and the mask of the true ones."""
+    """Return token numbers padded on the right to one length, and the mask of tokens that are not padding."""
     torch = load_torch()
     lengths = np.array([len(row) for row in rows])
     true = np.arange(lengths.max()) < lengths[:, None]
@@ -368,7 +332,7 @@ def padded(rows: Sequence[Sequence[int]], filler: int, device: Any) -> tuple[tor
 
 
 def filler_of(tokenizer: Any) -> int:
-    """Return a token number to pad with: padding is masked, so any will do where a tokenizer has none."""
+    """Return a token number to pad with; padding is masked, so any number will do if the tokenizer has none."""
     for name in ("pad_token_id", "eos_token_id"):
         number = getattr(tokenizer, name, None)
         if isinstance(number, int):

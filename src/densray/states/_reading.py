@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -12,22 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._threads import Progress
-from densray.errors import TaskError
-from densray.states._models import (
-    Encoded,
-    check_texts,
-    encode_texts,
-    filler_of,
-    find_blocks,
-    hidden_of,
-    hooked,
-    load_torch,
-    model_checksum,
-    model_name,
-    padded,
-    resolve_layers,
-)
+from densray.errors import Advice, Argument, TaskError
+from densray.progress import Progress
+from densray.states._blocks import find_stack, input_device, load_torch, resolve_layers, run_blocks
+from densray.states._chat import Text, as_texts
+from densray.states._models import Encoded, check_texts, encode_texts, filler_of, model_name, padded
 from densray.states._storage import (
     DTYPES,
     BlockWriter,
@@ -37,6 +26,7 @@ from densray.states._storage import (
     check_columns,
     states_header,
 )
+from densray.states._weights import model_checksum
 
 if TYPE_CHECKING:
     import torch
@@ -46,19 +36,21 @@ if TYPE_CHECKING:
 #: Texts that are read, written and recorded as finished together; a device needs more of them to be busy.
 TEXTS_PER_BLOCK = 512
 TEXTS_PER_DEVICE_BLOCK = 8_192
-#: Tokens of one batch on a processor and on a device; halved where memory does not hold them.
+#: Tokens of one batch on a processor and on a device; halved if memory is too small.
 TOKENS_PER_BATCH = {"cpu": 4_096, "device": 131_072}
-_POOLS = ("last", "mean", "word")
+_POOLS = ("last", "mean", "word", "span")
 
 
 def read_states(
     model: Any,
     tokenizer: Any,
-    texts: Sequence[str],
+    texts: Iterable[Text],
     *,
     layers: str | Sequence[int] = "all",
     pool: Pool = "last",
     words: Sequence[str] | None = None,
+    spans: Sequence[tuple[int, int]] | None = None,
+    generation_prompt: bool | None = None,
     out: str | Path | None = None,
     dtype: str = "float32",
     first_token: str | bool = "auto",
@@ -76,69 +68,80 @@ def read_states(
     ----------
     model
         A transformer of Hugging Face (encoder or decoder), or anything with an ``encode`` method (a sentence encoder),
-        which has one layer and needs no tokenizer.
+        which has one layer and needs no tokenizer. Blocks after the last requested layer, and the head of the model,
+        are not run.
     tokenizer
         The tokenizer of the model; None for a sentence encoder.
-    texts : sequence of str
+    texts : iterable of str, or of message lists
+        Message lists are written by the tokenizer's chat template, with exactly one first token (BOS).
     layers : "all" or sequence of int
         Blocks after which states are read, counted from 0; negative ones from the end.
-    pool : "last", "mean", "word" or callable
-        The last token, the mean of all tokens but the first (which many models use as a sink), the mean over the
-        tokens of one word per text (`words`), or a function of the states (texts, tokens, width) and the mask.
+    pool : "last", "mean", "word", "span" or callable
+        Tokens that a row stands for. "last": the last token; "mean": the mean of all tokens but the first, which is
+        often an attention sink; "word" and "span": the mean over the tokens of one word (`words`) or span (`spans`) per
+        text. A callable gets the states (texts, tokens, width) and the mask.
     words : sequence of str, optional
-        The word of each text, for ``pool="word"``; its first occurrence counts.
+        For ``pool="word"``: the word of each text; its first occurrence counts.
+    spans : sequence of pairs of int, optional
+        Start and stop (exclusive) of each text's span, in characters counted from 0, for ``pool="span"``.
+    generation_prompt : bool, optional
+        Whether to append the generation prompt of the chat template. By default it is appended if the last message is
+        the user's.
     out : path, optional
-        A folder for the states, one file per layer. An interrupted run goes on there when it is called again.
+        A folder for the states, with one file per layer. Call the function again to resume an interrupted run.
     dtype : "float32", "float16" or "bfloat16"
-        How states are stored.
+        Data type of the stored states.
     first_token : "auto" or bool
-        Whether to add the first token (BOS) that a tokenizer leaves out; "auto" does where the model predicts the first
-        texts better with it.
+        Whether to add the first token (BOS) if the tokenizer does not. "auto" adds it if the model predicts the first
+        few texts better with it.
     truncate : bool, default=False
-        Whether texts longer than the context are cut; otherwise they are an error.
+        Whether to truncate texts that are longer than the context; otherwise they raise an error.
     blocks : sequence of modules, optional
-        The blocks in their order, for a model in which they are not found.
+        The blocks in order, if they cannot be found (:func:`find_blocks`).
     tokens_per_batch : int, optional
-        Tokens that are run at once, padding included; fewer are tried where memory does not hold them.
+        Number of tokens to run at once, including padding; halved if memory is too small.
     labels, groups : sequence, optional
-        The label of each text and the group it belongs to: kept beside the states.
+        Label and group of each text, stored with the states.
     name : str, optional
-        What the model is called; by default what it was loaded by.
+        Name of the model (default: the name it was loaded by).
     progress : callable, optional
         Called with the number of texts done and their total.
     """
     if dtype not in DTYPES:
-        raise TaskError(f"dtype {dtype!r} is given; one of {', '.join(DTYPES)} is needed.")
+        raise TaskError(Argument("dtype", dtype), f" is given; one of {', '.join(DTYPES)} is needed.")
+    texts = as_texts(tokenizer, texts, generation_prompt=generation_prompt)
     check_columns(labels, groups, len(texts))
     if tokenizer is None and hasattr(model, "encode"):
-        found = _read_encoder(model, texts, name or type(model).__name__, dtype=dtype, out=out, progress=progress)
-        return found.labelled(labels, groups, store=True)
+        states = _read_encoder(model, texts, name or type(model).__name__, dtype=dtype, out=out, progress=progress)
+        return states.labelled(labels, groups, store=True)
     torch = load_torch()
-    modules = list(blocks) if blocks is not None else find_blocks(model)
+    modules = find_stack(model, blocks).blocks
     chosen = resolve_layers(layers, len(modules))
-    encoded = encode_texts(model, tokenizer, texts, first_token=first_token, truncate=truncate, offsets=pool == "word")
+    encoded = encode_texts(
+        model, tokenizer, texts, first_token=first_token, truncate=truncate, offsets=pool in ("word", "span")
+    )
     reader = _Reader(
         model=model,
         blocks={layer: modules[layer] for layer in chosen},
         tokens=encoded.tokens,
-        pooling=_Pooling.of(encoded, texts, pool, words),
+        pooling=_Pooling.of(encoded, texts, pool, words, spans),
         filler=filler_of(tokenizer),
-        tokens_per_batch=tokens_per_batch or TOKENS_PER_BATCH["cpu" if _device(model).type == "cpu" else "device"],
+        tokens_per_batch=tokens_per_batch or TOKENS_PER_BATCH["cpu" if input_device(model).type == "cpu" else "device"],
     )
     width = reader.width()
     header = states_header(
         model=name or model_name(model),
-        checksum=model_checksum(model),
+        checksum=model_checksum(model, blocks),
         layers=list(chosen),
         width=width,
         dtype=dtype,
         pool=pool if isinstance(pool, str) else getattr(pool, "__name__", "function"),
         tokens=_digest(encoded.tokens),
         added_first_token=encoded.added_first_token,
-        texts=list(texts),
+        texts=[str(text) for text in texts],
     )
     target = StatesInFolder(Path(out), header) if out is not None else StatesInMemory(header)
-    size = TEXTS_PER_BLOCK if _device(model).type == "cpu" else TEXTS_PER_DEVICE_BLOCK
+    size = TEXTS_PER_BLOCK if input_device(model).type == "cpu" else TEXTS_PER_DEVICE_BLOCK
     with target, BlockWriter(target, progress) as writer, torch.inference_mode():
         for start in range(target.finished, len(texts), size):
             writer.write(start, reader.read(start, min(start + size, len(texts))))
@@ -170,8 +173,8 @@ class TokenStates:
         """
         labels, known = np.asarray(states.labels), np.asarray(states[layer], dtype=np.float64) @ axis
         low, high = (known[labels == kind].mean() for kind in np.unique(labels))
-        found = self.rows[layer].astype(np.float64) @ axis
-        return np.asarray((found - (low + high) / 2) / ((high - low) / 2))
+        scores = self.rows[layer].astype(np.float64) @ axis
+        return np.asarray((scores - (low + high) / 2) / ((high - low) / 2))
 
 
 def read_tokens(
@@ -185,17 +188,13 @@ def read_tokens(
 ) -> TokenStates:
     """Return the hidden states of every token of one text, after each of some blocks (see :func:`read_states`)."""
     torch = load_torch()
-    modules = list(blocks) if blocks is not None else find_blocks(model)
+    modules = find_stack(model, blocks).blocks
     encoded = encode_texts(model, tokenizer, [text], first_token=first_token, offsets=True)
-    found: dict[int, Any] = {}
-
-    def keep(layer: int, output: Any) -> None:
-        found[layer] = hidden_of(output)[0].float().cpu().numpy()
-
-    ids, mask = padded(encoded.tokens, filler_of(tokenizer), _device(model))
-    with hooked({n: modules[n] for n in resolve_layers(layers, len(modules))}, keep), torch.inference_mode():
-        model(input_ids=ids, attention_mask=mask)
-    return TokenStates(tuple(_pieces(encoded, tokenizer, text)), found)
+    ids, mask = padded(encoded.tokens, filler_of(tokenizer), input_device(model))
+    wanted = {layer: modules[layer] for layer in resolve_layers(layers, len(modules))}
+    with torch.inference_mode():
+        rows = run_blocks(model, wanted, ids, mask, lambda states: states[0].float().cpu().numpy())
+    return TokenStates(tuple(_pieces(encoded, tokenizer, text)), rows)
 
 
 def _pieces(encoded: Encoded, tokenizer: Any, text: str) -> Iterator[str]:
@@ -212,22 +211,31 @@ def _pieces(encoded: Encoded, tokenizer: Any, text: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Pooling:
-    """Which tokens a row stands for: a name, with weights of tokens for the words of texts, or a function."""
+    """How the states of a text become one row: by name, with weights of tokens for words, or by a function."""
 
     name: str
     words: Sequence[NDArray[np.float32]] = ()
     function: Callable[[Any, Any], Any] | None = None
 
     @classmethod
-    def of(cls, encoded: Encoded, texts: Sequence[str], pool: Pool, words: Sequence[str] | None) -> _Pooling:
+    def of(
+        cls,
+        encoded: Encoded,
+        texts: Sequence[str],
+        pool: Pool,
+        words: Sequence[str] | None,
+        spans: Sequence[tuple[int, int]] | None,
+    ) -> _Pooling:
         if callable(pool):
             return cls("function", function=pool)
         if pool not in _POOLS:
-            raise TaskError(f"pool {pool!r} is given; one of {', '.join(_POOLS)} or a function is needed.")
-        return cls(pool, _word_weights(encoded, texts, words) if pool == "word" else ())
+            raise TaskError(Argument("pool", pool), f" is given; one of {', '.join(_POOLS)} or a function is needed.")
+        if pool == "word":
+            return cls(pool, _weights(encoded, texts, _spans_of_words(texts, words)))
+        return cls(pool, _weights(encoded, texts, _checked_spans(texts, spans)) if pool == "span" else ())
 
     def of_batch(self, rows: Sequence[int], mask: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor]:
-        """Return what makes one row per text of the states (texts, tokens, width) of a batch."""
+        """Return a function from the states of a batch (texts, tokens, width) to one row per text."""
         torch, function = load_torch(), self.function
         if function is not None:
             return lambda states: function(states, mask).float()
@@ -235,7 +243,7 @@ class _Pooling:
         if self.name == "last":
             every = torch.arange(len(lengths), device=mask.device)
             return lambda states: states[every, lengths - 1]
-        if self.name == "word":
+        if self.words:
             shares = np.zeros(tuple(mask.shape), dtype=np.float32)
             for place, number in enumerate(rows):
                 shares[place, : len(self.words[number])] = self.words[number]
@@ -247,20 +255,46 @@ class _Pooling:
         return lambda states: torch.einsum("bt,btd->bd", weights, states)
 
 
-def _word_weights(encoded: Encoded, texts: Sequence[str], words: Sequence[str] | None) -> list[NDArray[np.float32]]:
+def _spans_of_words(texts: Sequence[str], words: Sequence[str] | None) -> list[tuple[int, int]]:
     if words is None or len(words) != len(texts):
         given = "none" if words is None else f"{len(words):,}"
-        raise TaskError(f"pool='word' needs one word per text: {len(texts):,} texts and {given} words are given.")
-    if encoded.offsets is None:
-        raise TaskError("this tokenizer does not say where its tokens lie in a text. Use pool='last' or 'mean'.")
-    rows = []
+        raise TaskError(
+            Argument("pool", "word"), f" needs one word per text: {len(texts):,} texts and {given} words are given."
+        )
+    spans = []
     for number, (text, word) in enumerate(zip(texts, words, strict=True)):
         start = text.find(word) if word else -1
-        stop = start + len(word)
-        spans = encoded.offsets[number][: len(encoded.tokens[number])]
-        weights = np.array([a < stop and b > start and b > a for a, b in spans], dtype=np.float32)
-        if start < 0 or not weights.any():
+        if start < 0:
             raise TaskError(f"text {number + 1} does not contain {word!r}: {text!r}.")
+        spans.append((start, start + len(word)))
+    return spans
+
+
+def _checked_spans(texts: Sequence[str], spans: Sequence[tuple[int, int]] | None) -> Sequence[tuple[int, int]]:
+    if spans is None or len(spans) != len(texts):
+        given = "none" if spans is None else f"{len(spans):,}"
+        raise TaskError(
+            Argument("pool", "span"), f" needs one span per text: {len(texts):,} texts and {given} spans are given."
+        )
+    for number, (text, (start, stop)) in enumerate(zip(texts, spans, strict=True)):
+        if not 0 <= start < stop <= len(text):
+            raise TaskError(f"text {number + 1} has {len(text):,} letters; the span {start} to {stop} is outside.")
+    return spans
+
+
+def _weights(encoded: Encoded, texts: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[NDArray[np.float32]]:
+    """Return equal weights for the tokens of each text that overlap its span."""
+    if encoded.offsets is None:
+        raise TaskError(
+            "this tokenizer does not say where its tokens lie in a text.",
+            Advice(" Use ", Argument("pool", "last"), " or 'mean'."),
+        )
+    rows = []
+    for number, (start, stop) in enumerate(spans):
+        places = encoded.offsets[number][: len(encoded.tokens[number])]
+        weights = np.array([a < stop and b > start and b > a for a, b in places], dtype=np.float32)
+        if not weights.any():
+            raise TaskError(f"text {number + 1} has no token in {texts[number][start:stop]!r}, after it was cut.")
         rows.append(weights / weights.sum())
     return rows
 
@@ -285,13 +319,13 @@ class _Reader:
     def read(self, start: int, stop: int) -> torch.Tensor:
         """Return the states of texts ``start`` to ``stop``: (layers, texts, width), float32, where the model lies."""
         torch = load_torch()
-        found: Any = None
+        block: Any = None
         for rows in self._batches(sorted(range(start, stop), key=lambda number: len(self.tokens[number]))):
             states = self._run_within_memory(rows)
-            if found is None:
-                found = torch.empty(states.shape[0], stop - start, states.shape[2], device=states.device)
-            found[:, torch.from_numpy(np.asarray(rows) - start).to(states.device)] = states
-        return found
+            if block is None:
+                block = torch.empty(states.shape[0], stop - start, states.shape[2], device=states.device)
+            block[:, torch.from_numpy(np.asarray(rows) - start).to(states.device)] = states
+        return block
 
     def _batches(self, rows: list[int]) -> Iterator[list[int]]:
         batch: list[int] = []
@@ -320,16 +354,11 @@ class _Reader:
     def run(self, rows: list[int]) -> torch.Tensor:
         """Return the pooled states of one batch: (layers, texts, width), float32, where the model lies."""
         torch = load_torch()
-        ids, mask = padded([self.tokens[number] for number in rows], self.filler, _device(self.model))
+        ids, mask = padded([self.tokens[number] for number in rows], self.filler, input_device(self.model))
         pooled = self.pooling.of_batch(rows, mask)
-        found: dict[int, Any] = {}
-
-        def keep(layer: int, output: Any) -> None:
-            found[layer] = pooled(hidden_of(output)).float()
-
-        with hooked(self.blocks, keep):
-            self.model(input_ids=ids, attention_mask=mask)
-        return torch.stack([found[layer] for layer in self.blocks])
+        # a model may be spread over several devices
+        states = run_blocks(self.model, self.blocks, ids, mask, lambda hidden: pooled(hidden.to(ids.device)).float())
+        return torch.stack([states[layer] for layer in self.blocks])
 
 
 def _digest(tokens: list[list[int]]) -> str:
@@ -338,14 +367,10 @@ def _digest(tokens: list[list[int]]) -> str:
     return digest.hexdigest()
 
 
-def _device(model: Any) -> Any:
-    return next(model.parameters()).device
-
-
 def _read_encoder(
     encoder: Any, texts: Sequence[str], name: str, *, dtype: str, out: str | Path | None, progress: Progress | None
 ) -> States:
-    """Return what an encoder makes of texts, as states of one layer."""
+    """Return the vectors of an encoder as states of one layer."""
     check_texts(texts)
     torch = load_torch() if out is not None or dtype == "bfloat16" else None
 
@@ -367,7 +392,7 @@ def _read_encoder(
         pool="encoder",
         tokens="",
         added_first_token=False,
-        texts=list(texts),
+        texts=[str(text) for text in texts],
     )
     target = StatesInFolder(Path(out), header) if out is not None else StatesInMemory(header)
     with target, BlockWriter(target, progress) as writer:

@@ -1,110 +1,45 @@
-"""Texts with labels, and their hidden states in files: one matrix per layer, written block by block, memory-mapped."""
+"""Hidden states of texts, in memory or in files: one matrix per layer, written block by block, memory-mapped."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from collections.abc import Sequence
+import shutil
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
+from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._files import atomic_write
-from densray._lexicon_files import parse_label
+from densray._files import ArchiveKind, Contents, archive_digest, atomic_write, folder_lock, release_pages
 from densray._text_files import TextTable
-from densray._threads import Progress
-from densray.errors import FormatError, OutputError, TaskError
+from densray.errors import OutputError, PersistenceError, TaskError, shorten
+from densray.journal import Journal, Run
+from densray.progress import Progress
+from densray.rows import Rows
 from densray.space import WordSpace
-from densray.states._models import load_torch
+from densray.states._blocks import load_torch
+from densray.states._texts import Groups, Labels, group_column_of, label_column_of
+from densray.states._weights import same_weights
 
 if TYPE_CHECKING:
     import torch
 
-FORMAT_VERSION = 1
 DTYPES: dict[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "float16": np.dtype("<f2"), "bfloat16": np.dtype("<u2")}
 _HEADER = "states.json"
-_FINISHED = "finished.json"
 _LABELS = "labels.json"
+_PARTS = "parts"
+_KIND = ArchiveKind("densray-states", 2, "header of hidden states", "Read the states again.")
+_LABELS_KIND = ArchiveKind("densray-labels", 1, "file of labels", "Remove it, or read the states again.")
 
-Labels = tuple[str | float, ...]
-Groups = tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class LabelledTexts:
-    """Texts, the label of each, the group it belongs to and the word it is about; None where there are none.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "texts.csv"
-    ...     _ = path.write_text("text,label\\nA fine film.,1\\nA bad film.,0\\n", encoding="utf-8")
-    ...     LabelledTexts.read(path)
-    LabelledTexts(texts=('A fine film.', 'A bad film.'), labels=(1.0, 0.0), groups=None, words=None)
-    """
-
-    texts: tuple[str, ...]
-    labels: Labels | None = None
-    groups: Groups | None = None
-    words: tuple[str, ...] | None = None
-
-    @classmethod
-    def read(
-        cls,
-        path: str | Path,
-        *,
-        text_column: str | None = None,
-        label_column: str | None = None,
-        group_column: str | None = None,
-        word_column: str | None = None,
-    ) -> LabelledTexts:
-        """Read texts: one per line (``.txt``), or a column ``text`` (``.csv``, ``.tsv``, ``.jsonl``).
-
-        Columns ``label``, ``group`` and ``word`` are read too, where the file has them; `text_column`,
-        `label_column`, `group_column` and `word_column` name others.
-        """
-        table = TextTable(path, "text", error=TaskError)
-        texts = texts_of(table, text_column)
-        words = table.column("word", word_column, needed="word_column" if word_column else "")
-        return cls(texts, *_labels_of(table, label_column, group_column), tuple(words) or None)
-
-    @classmethod
-    def read_labels(
-        cls, path: str | Path, *, label_column: str | None = None, group_column: str | None = None
-    ) -> tuple[Labels, Groups | None]:
-        """Read the labels of texts, and their groups where there are some: one label per line, or columns."""
-        table = TextTable(path, "label", error=TaskError)
-        table.column("label", label_column, needed="label_column")
-        labels, groups = _labels_of(table, label_column, group_column)
-        return labels or (), groups
-
-
-def texts_of(table: TextTable, text_column: str | None) -> tuple[str, ...]:
-    """Return the texts of a table; an empty one is an error."""
-    texts = table.column("text", text_column, needed="text_column")
-    for line, text in zip(table.lines, texts, strict=True):
-        if not text.strip():
-            raise table.file.problem("the text is empty. Leave the line out, with its label.", line)
-    return tuple(texts)
-
-
-def _labels_of(
-    table: TextTable, label_column: str | None, group_column: str | None
-) -> tuple[Labels | None, Groups | None]:
-    """Return the labels and groups of a table, as numbers where all labels are."""
-    labels = table.column("label", label_column, needed="label_column" if label_column else "")
-    groups = table.column("group", group_column, needed="group_column" if group_column else "")
-    for line, label in zip(table.lines, labels, strict=False):
-        if not label.strip():
-            raise table.file.problem("the label is empty. Leave the line out, or give it a label.", line)
-    numbers = [parse_label(label) for label in labels]
-    found = labels if any(number is None for number in numbers) else numbers
-    return tuple(found) or None, tuple(groups) or None  # type: ignore[arg-type]
+#: Where a block of rows ends, and the digest of its rows in each layer.
+Block = tuple[int, list[str]]
 
 
 @dataclass(frozen=True)
@@ -118,17 +53,17 @@ class States:
     texts : tuple of str
     width : int
     dtype : str
-        ``"float32"``, ``"float16"`` or ``"bfloat16"``: how the numbers are stored.
+        Data type of the stored numbers: ``"float32"``, ``"float16"`` or ``"bfloat16"``.
     model, checksum : str
         The name of the model, and a digest of its weights.
     pool : str
-        Which tokens a row stands for.
+        Tokens that a row stands for.
     first_token : bool
-        Whether a first token (BOS) was added that the tokenizer leaves out.
+        Whether a first token (BOS) was added, because the tokenizer does not add it.
     labels, groups : tuple, optional
-        The label of each text and the group it belongs to, where they were given.
+        Label and group of each text, if given. A text whose group is None is its own group.
     folder : Path, optional
-        Where the files lie; None for states in memory.
+        The folder of the files, which include a digest of every row; None for states in memory.
 
     Examples
     --------
@@ -150,10 +85,12 @@ class States:
     groups: Groups | None = None
     folder: Path | None = None
     _arrays: dict[int, NDArray[Any]] = field(default_factory=dict, repr=False, compare=False)
+    _blocks: tuple[Block, ...] = field(default=(), repr=False, compare=False)
+    _checked: set[int] = field(default_factory=set, repr=False, compare=False)
 
     @classmethod
     def of_arrays(cls, arrays: Sequence[NDArray[Any]], texts: Sequence[str], *, model: str = "") -> States:
-        """Return states that are in memory already: one matrix per layer, one row per text."""
+        """Return states from arrays in memory: one matrix per layer, one row per text."""
         rows = [np.asarray(array) for array in arrays]
         if not rows or any(array.shape != (len(texts), rows[0].shape[-1]) for array in rows):
             shapes = [array.shape for array in rows]
@@ -166,12 +103,15 @@ class States:
 
     @classmethod
     def open(cls, folder: str | Path) -> States:
-        """Open the states that :func:`read_states` wrote to a folder; an unfinished run is an error."""
+        """Open the states that :func:`read_states` wrote to a folder; an unfinished run is an error.
+
+        The header and the sizes of the files are checked here, the digest of a layer when it is first used.
+        """
         header = _read_header(Path(folder))
-        if header["finished"] < len(header["texts"]):
-            raise FormatError(
-                f"{folder} holds the states of {header['finished']:,} of {len(header['texts']):,} texts: its run was "
-                f"interrupted. Run the same command again, and it goes on from there."
+        if "blocks" not in header:
+            raise PersistenceError(
+                f"{folder} holds the states of {count_finished(folder):,} of {len(header['texts']):,} texts: its run "
+                f"was interrupted. Run the same command again: it resumes there."
             )
         return _states_of(header, Path(folder))
 
@@ -180,12 +120,59 @@ class States:
     ) -> States:
         """Return the states with labels and groups; `store` writes them to their folder as well."""
         check_columns(labels, groups, len(self))
-        kept = None if labels is None else tuple(_plain_label(label) for label in labels)
-        found = replace(self, labels=kept, groups=None if groups is None else tuple(str(group) for group in groups))
+        labelled = replace(
+            self,
+            labels=None if labels is None else tuple(_plain_label(label) for label in labels),
+            groups=None if groups is None else tuple(None if group is None else str(group) for group in groups),
+        )
         if store and self.folder is not None and (labels is not None or groups is not None):
-            content = json.dumps({"labels": found.labels, "groups": found.groups})
-            with atomic_write(self.folder / _LABELS, overwrite=True) as temporary:
-                temporary.write_text(content, encoding="utf-8")
+            values = {"labels": labelled.labels, "groups": labelled.groups}
+            _write_json(self.folder / _LABELS, _LABELS_KIND, values)
+        return labelled
+
+    def read_labels(
+        self, path: str | Path, *, label_column: str | None = None, group_column: str | None = None
+    ) -> States:
+        """Return the states with the labels of a file: one per line, or the columns ``label`` and ``group``."""
+        table = TextTable(path, "label", error=TaskError)
+        return self.labelled(label_column_of(table, label_column, needed=True), group_column_of(table, group_column))
+
+    def rows(
+        self,
+        layer: int,
+        labels: Sequence[Any] | None = None,
+        groups: Sequence[Any] | str | None = None,
+    ) -> Rows:
+        """Return one layer as labelled rows: a vector per text, ready to find an axis or to erase a concept.
+
+        Parameters
+        ----------
+        layer : int
+        labels, groups : sequence, optional
+            Default: the stored ones. ``groups="proposed"`` groups texts that repeat or differ in one word.
+
+        Examples
+        --------
+        >>> states = States.of_arrays([np.eye(2)], ["He is late.", "She is late."]).labelled(["he", "she"])
+        >>> rows = states.rows(0)
+        >>> rows.names, rows.y.tolist(), rows.class_names
+        (('He is late.', 'She is late.'), [-1.0, 1.0], ('he', 'she'))
+        """
+        y = self.labels if labels is None else labels
+        if y is None:
+            raise TaskError("the states have no labels. Give one label per text, or read texts with a label column.")
+        together = self.groups if groups is None else groups
+        check_columns(y, None if isinstance(together, str) else together, len(self))
+        X = self[layer]
+        concept = self.folder.name if self.folder is not None else "states"
+        rows = Rows.from_arrays(X, y, names=self.texts, groups=together, concept=concept, background=X)
+        return replace(rows, locations=np.arange(len(self)))
+
+    def mapped(self, change: Callable[[NDArray[Any]], NDArray[Any]], layers: Sequence[int] | None = None) -> States:
+        """Return states in memory with some layers (default: all) changed by a function of their matrix."""
+        chosen = self.layers if layers is None else tuple(layers)
+        found = replace(self, folder=None, _arrays={layer: np.asarray(self[layer]) for layer in self.layers})
+        found._arrays.update({layer: change(self[layer]) for layer in chosen})
         return found
 
     def __len__(self) -> int:
@@ -197,15 +184,21 @@ class States:
             raise TaskError(f"layer {layer} is not among those read: {', '.join(map(str, self.layers))}.")
         if self.folder is None:
             return self._arrays[layer]
-        stored: NDArray[Any] = np.memmap(
-            _file_of(self.folder, layer), dtype=DTYPES[self.dtype], mode="r", shape=(len(self), self.width)
-        )
+        path = _file_of(self.folder, layer)
+        try:
+            stored = np.memmap(path, dtype=DTYPES[self.dtype], mode="r", shape=(len(self), self.width))
+        except (OSError, ValueError) as error:
+            raise PersistenceError(f"{path} cannot be opened ({shorten(error)}). {_KIND.remedy}") from None
+        if layer not in self._checked:
+            if not _rows_match(stored, self._blocks, self.layers.index(layer)):
+                raise PersistenceError(f"{path} is damaged: its rows do not match their digest. {_KIND.remedy}")
+            self._checked.add(layer)
         if self.dtype != "bfloat16":
             return stored
         return _from_bfloat16(stored)
 
     def space(self, layer: int) -> WordSpace:
-        """Return one layer as a space whose words are the texts; a text given twice gets a number behind it."""
+        """Return one layer as a space whose words are the texts; a number is added to repeated texts."""
         seen: dict[str, int] = {}
         names = []
         for text in self.texts:
@@ -226,8 +219,8 @@ def states_header(
     added_first_token: bool,
     texts: list[str],
 ) -> dict[str, Any]:
-    """Return what is written beside states: all that decides them, so that a run is only continued by its like."""
-    return {"format": "densray-states", "format_version": FORMAT_VERSION, **locals()}
+    """Return the header of states: everything they depend on, so that only the same run is resumed."""
+    return dict(locals())
 
 
 class StatesInMemory:
@@ -263,58 +256,113 @@ class StatesInMemory:
 
 
 class StatesInFolder:
-    """States in a folder: one file of rows per layer, and a header that says how many texts are finished."""
+    """States in a folder: a header, and one file of rows per layer that is memory-mapped when it is used.
+
+    There are too many rows for the files of a journal, so they are written to the files of their layers. The journal in
+    the folder stores the digests of the rows of each block of texts. A block is finished if its rows match their
+    digests. When all blocks are finished, the digests move to the header.
+    """
 
     def __init__(self, folder: Path, header: dict[str, Any]) -> None:
         self.folder, self.header = folder, header
-        self.finished = 0
-        self.files: dict[int, int] = {}
-        if (folder / _HEADER).exists():
-            known = _read_header(folder)
-            differing = [name for name in header if known.get(name) != header[name]]
-            if differing:
-                raise OutputError(
-                    f"{folder} holds other states ({', '.join(differing)} differ). Give another folder, or remove it."
-                )
-            self.finished = int(known["finished"])
+        self.blocks: list[Block] = []
+        self._files: dict[int, FileIO] = {}
+        self._run = _run_of(folder, header)
+        self._open = ExitStack()
+        self._check_header()
+
+    @property
+    def finished(self) -> int:
+        """How many texts are finished."""
+        return self.blocks[-1][0] if self.blocks else 0
+
+    def _check_header(self) -> bool:
+        """Return whether all states are already there; raise if the folder contains other states."""
+        if not is_states_folder(self.folder):
+            return False
+        known = _read_header(self.folder)
+        differing = [name for name in self.header if name != "checksum" and known[name] != self.header[name]]
+        differing += [] if same_weights(self.header["checksum"], known["checksum"]) else ["weights of the model"]
+        if differing:
+            raise OutputError(
+                f"{self.folder} holds other states ({', '.join(differing)} differ). Give another folder, or remove it."
+            )
+        self.blocks = known.get("blocks", [])
+        return bool(self.blocks)
+
+    def _lock_folder(self) -> None:
+        try:
+            self._open.enter_context(folder_lock(self.folder, wait=False))
+        except BlockingIOError:
+            raise OutputError(
+                f"another run is writing to {self.folder}. Wait for it, or give another folder."
+            ) from None
 
     def __enter__(self) -> StatesInFolder:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        for layer in self.header["layers"]:
-            self.files[layer] = os.open(_file_of(self.folder, layer), os.O_RDWR | os.O_CREAT, 0o666)
-        if not self.finished:
-            with atomic_write(self.folder / _HEADER, overwrite=True) as temporary:
-                temporary.write_text(json.dumps(self.header), encoding="utf-8")
-            self._record(0)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._lock_folder()
+            if self._check_header():  # now that nobody else writes
+                return self
+            if not is_states_folder(self.folder):
+                _write_json(self.folder / _HEADER, _KIND, self.header)
+            for layer in self.header["layers"]:
+                path = _file_of(self.folder, layer)
+                path.touch()
+                self._files[layer] = self._open.enter_context(path.open("r+b", buffering=0))
+            self.blocks = _finished_blocks(self.folder, self.header)
+            self._finish()
+        except OSError as error:
+            self._open.close()
+            raise self._failure(error.strerror or str(error)) from None
+        except BaseException:
+            self._open.close()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        for handle in self.files.values():
-            os.close(handle)
+        self._open.close()
 
     def write(self, start: int, block: NDArray[Any]) -> None:
-        """Write a block of shape (layers, texts, width) to the files of its layers, then record it as finished."""
+        """Write a block of shape (layers, texts, width) to the files of its layers, then store it as finished."""
         try:
+            digests = []
             for layer, rows in zip(self.header["layers"], block, strict=True):
                 stored = np.ascontiguousarray(rows, dtype=DTYPES[self.header["dtype"]])
-                _write_at(self.files[layer], stored.data.cast("B"), start * stored.shape[1] * stored.itemsize)
-            self._record(start + block.shape[1])
+                _write_at(self._files[layer], stored.data.cast("B"), start * stored.shape[1] * stored.itemsize)
+                digests.append(_digest_of(stored))
+            finished: Block = start + block.shape[1], digests
+            self._run.store(str(start), finished)
+            self.blocks.append(finished)
+            self._finish()
         except OSError as error:
-            raise OutputError(
-                f"{self.folder} could not be written ({error.strerror}): {start:,} of {len(self.header['texts']):,} "
-                f"texts are finished and stay. Make room and run the same command again: it goes on from there."
-            ) from None
+            raise self._failure(error.strerror or str(error), start) from None
+        except OutputError as error:
+            raise self._failure(shorten(error), start) from None
 
-    def _record(self, finished: int) -> None:
-        with atomic_write(self.folder / _FINISHED, overwrite=True) as temporary:
-            temporary.write_text(json.dumps({"texts": finished}), encoding="utf-8")
+    def _finish(self) -> None:
+        """Write the header with the digests once all texts are finished."""
+        if self.finished < len(self.header["texts"]):
+            return
+        for file in self._files.values():
+            file.truncate(self.finished * self.header["width"] * DTYPES[self.header["dtype"]].itemsize)
+            os.fsync(file.fileno())
+        _write_json(self.folder / _HEADER, _KIND, {**self.header, "blocks": self.blocks})
+        shutil.rmtree(self.folder / _PARTS, ignore_errors=True)
+
+    def _failure(self, reason: str, finished: int | None = None) -> OutputError:
+        done = self.finished if finished is None else finished
+        return OutputError(
+            f"{self.folder} could not be written ({reason}): {done:,} of {len(self.header['texts']):,} texts are "
+            f"finished and stay. Make room and run the same command again: it resumes there."
+        )
 
     def states(self) -> States:
-        return _states_of(self.header, self.folder)
+        return _states_of({**self.header, "blocks": self.blocks}, self.folder)
 
 
 class BlockWriter:
-    """Hands blocks of states to a target in a thread, while the model runs the next: one at most is waiting."""
+    """Passes blocks of states to a target in a thread while the model runs the next block; at most one block waits."""
 
     def __init__(self, target: StatesInFolder | StatesInMemory, progress: Progress | None) -> None:
         self.target, self.progress = target, progress
@@ -331,7 +379,7 @@ class BlockWriter:
                 self._finish()
 
     def write(self, start: int, states: torch.Tensor) -> None:
-        """Take states of shape (layers, texts, width) from where the model lies; no device is waited for."""
+        """Take states of shape (layers, texts, width) from the device of the model, without waiting for it."""
         torch = load_torch()
         parts = [_as_stored(states, self.dtype), states.abs().amax()]
         copied = None
@@ -362,10 +410,26 @@ class BlockWriter:
                 self.progress(stop, self.total)
 
 
-def _write_at(handle: int, content: memoryview, offset: int) -> None:
+def _write_at(file: FileIO, content: memoryview, offset: int) -> None:
+    """Write bytes at an offset of a file, on every platform (unlike ``os.pwrite``), for one thread at a time."""
+    file.seek(offset)
     while content:
-        written = os.pwrite(handle, content, offset)
-        content, offset = content[written:], offset + written
+        content = content[file.write(content) :]
+
+
+def _digest_of(rows: NDArray[Any]) -> str:
+    return hashlib.sha256(np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data).hexdigest()
+
+
+def _rows_match(stored: NDArray[Any], blocks: Sequence[Block], place: int) -> bool:
+    """Return whether the rows of a layer match their digests; `place` is the place of the layer among those read."""
+    start = 0
+    for stop, digests in blocks:
+        if _digest_of(stored[start:stop]) != digests[place]:
+            return False
+        release_pages(stored)
+        start = stop
+    return True
 
 
 def _as_stored(states: torch.Tensor, dtype: str) -> torch.Tensor:
@@ -383,44 +447,84 @@ def _from_bfloat16(stored: NDArray[Any]) -> NDArray[Any]:
 
 def _states_of(header: dict[str, Any], folder: Path | None) -> States:
     names = ("width", "dtype", "model", "checksum", "pool")
-    known = {name: header[name] for name in names}
-    known["first_token"] = bool(header["added_first_token"])
-    known |= _read_labels(folder, len(header["texts"]))
-    return States(tuple(header["layers"]), tuple(header["texts"]), folder=folder, **known)
+    values = {name: header[name] for name in names}
+    values["first_token"] = bool(header["added_first_token"])
+    values["_blocks"] = tuple(header.get("blocks", ()))
+    values |= _read_labels(folder, len(header["texts"]))
+    return States(tuple(header["layers"]), tuple(header["texts"]), folder=folder, **values)
 
 
 def check_columns(labels: Sequence[Any] | None, groups: Sequence[Any] | None, count: int) -> None:
-    """Raise unless there are as many labels and groups as texts, where there are any."""
+    """Raise if labels or groups are given and differ in number from the texts."""
     for given, what in ((labels, "labels"), (groups, "groups")):
         if given is not None and len(given) != count:
             raise TaskError(f"{len(given):,} {what} are given for {count:,} texts; one per text is needed.")
 
 
 def _plain_label(label: Any) -> str | float:
-    return label if isinstance(label, str) else float(label)
+    """Return a label as a text or a finite number; anything else could not be stored."""
+    try:
+        plain = str(label) if isinstance(label, str) else float(label)
+    except (TypeError, ValueError):
+        raise TaskError(f"the label {shorten(label)!r} is neither a text nor a number.") from None
+    if isinstance(plain, float) and not np.isfinite(plain):
+        raise TaskError(f"a label is {plain}; a finite number, or a text, is needed. Leave the text out.")
+    return plain
 
 
 def _read_labels(folder: Path | None, count: int) -> dict[str, Any]:
-    """Return the labels and groups beside states, where they were stored."""
-    if folder is None or not (folder / _LABELS).exists():
+    """Return the labels and groups stored with states, if any."""
+    if folder is None or not os.path.lexists(folder / _LABELS):
         return {}
-    try:
-        stored = json.loads((folder / _LABELS).read_text(encoding="utf-8"))
-        found = {name: None if stored[name] is None else tuple(stored[name]) for name in ("labels", "groups")}
-    except (ValueError, KeyError, TypeError):
-        raise FormatError(f"{folder / _LABELS} does not hold labels. Remove it, or read the states again.") from None
-    if any(values is not None and len(values) != count for values in found.values()):
-        raise FormatError(f"{folder / _LABELS} holds labels of other texts. Remove it, or read the states again.")
-    return found
+    contents = _read_json(folder / _LABELS, _LABELS_KIND)
+    columns: dict[str, Any] = {"labels": None, "groups": None}
+    for name, types in (("labels", (str, int, float)), ("groups", (str, type(None)))):
+        if contents.values.get(name, ()) is not None:
+            listed = contents.listed(name, *types, length=count)
+            columns[name] = tuple(contents.checked(name, value, *types) for value in listed)
+    return columns
 
 
 def count_finished(folder: str | Path) -> int:
-    """Return how many texts of a folder are finished; 0 where it holds no states."""
-    return int(_read_header(Path(folder))["finished"]) if is_states_folder(folder) else 0
+    """Return how many texts of a folder are finished; 0 if it contains no states."""
+    if not is_states_folder(folder):
+        return 0
+    header = _read_header(Path(folder))
+    blocks = header["blocks"] if "blocks" in header else _finished_blocks(Path(folder), header)
+    return int(blocks[-1][0]) if blocks else 0
+
+
+def _run_of(folder: Path, header: dict[str, Any]) -> Run:
+    """Return the finished blocks of one run; their key digests its whole header."""
+    return Journal(folder / _PARTS).run("states", sorted(header.items()))
+
+
+def _finished_blocks(folder: Path, header: dict[str, Any]) -> list[Block]:
+    """Return the blocks that an interrupted run finished, from the first text on; their rows match their digests."""
+    run = _run_of(folder, header)
+    blocks: list[Block] = []
+    row_bytes = header["width"] * DTYPES[header["dtype"]].itemsize
+    with ExitStack() as opened, suppress(OSError):
+        files = [opened.enter_context(_file_of(folder, layer).open("rb")) for layer in header["layers"]]
+        while True:
+            start = blocks[-1][0] if blocks else 0
+            match run.stored(str(start)):
+                case [(int(stop), list(digests))] if start < stop <= len(header["texts"]):
+                    if [_digest_of_file(file, start * row_bytes, stop * row_bytes) for file in files] != digests:
+                        break
+                    blocks.append((stop, digests))
+                case _:
+                    break
+    return blocks
+
+
+def _digest_of_file(file: BinaryIO, start: int, stop: int) -> str:
+    file.seek(start)
+    return hashlib.sha256(file.read(stop - start)).hexdigest()
 
 
 def is_states_folder(path: str | Path) -> bool:
-    """Return whether a folder holds hidden states, finished or not."""
+    """Return whether a folder contains hidden states, finished or not."""
     return (Path(path) / _HEADER).is_file()
 
 
@@ -428,21 +532,59 @@ def _file_of(folder: Path, layer: int) -> Path:
     return folder / f"layer-{layer:03d}.rows"
 
 
-def _read_header(folder: Path) -> dict[str, Any]:
-    path = folder / _HEADER
+def _write_json(path: Path, kind: ArchiveKind, values: dict[str, Any]) -> None:
+    """Write values with their format and a digest of all of it."""
+    whole: dict[str, Any] = {"format": kind.format, "format_version": kind.version, **values}
+    whole["digest"] = archive_digest(whole, {})
+    with atomic_write(path, overwrite=True) as temporary:
+        temporary.write_text(json.dumps(whole), encoding="utf-8")
+
+
+def _read_json(path: Path, kind: ArchiveKind) -> Contents:
+    """Return the values that :func:`_write_json` wrote; any other file is a PersistenceError."""
     try:
-        header = json.loads(path.read_text(encoding="utf-8"))
-        whole = header["format_version"] == FORMAT_VERSION and header["format"] == "densray-states"
-        header["finished"] = json.loads((folder / _FINISHED).read_text(encoding="utf-8"))["texts"]
-        rows = [header["finished"] * header["width"] * DTYPES[header["dtype"]].itemsize for _ in header["layers"]]
-        whole = whole and 0 <= header["finished"] <= len(header["texts"]) and len(rows) > 0
-    except FileNotFoundError:
-        raise FormatError(f"{folder} holds no hidden states. Give a folder that densray wrote them to.") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise FormatError(f"{path} is not the header of hidden states. Read them again.") from None
-    if not whole or any(
-        not _file_of(folder, layer).exists() or _file_of(folder, layer).stat().st_size < size
-        for layer, size in zip(header["layers"], rows, strict=True)
-    ):
-        raise FormatError(f"{folder} is damaged: rows that its header names are missing. Read the states again.")
-    return dict(header)
+        values = json.loads(path.read_text(encoding="utf-8"))
+        same = (values["format"], values["format_version"]) == (kind.format, kind.version)
+        whole = values["digest"] == archive_digest(values, {})
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise PersistenceError(f"{path} is not the {kind.noun} ({shorten(error)}). {kind.remedy}") from None
+    if not same:
+        raise PersistenceError(f"{path} is not the {kind.noun} of this version of densray. {kind.remedy}")
+    if not whole:
+        raise PersistenceError(f"{path}: the contents do not match their digest; the file was changed. {kind.remedy}")
+    return Contents(path, kind, values, {})
+
+
+def _read_header(folder: Path) -> dict[str, Any]:
+    """Return the header of a folder, each value of its type; the files of its layers must be as long as it says."""
+    if not is_states_folder(folder):
+        raise PersistenceError(f"{folder} holds no hidden states. Give a folder that densray wrote them to.")
+    contents = _read_json(folder / _HEADER, _KIND)
+    header = {name: contents.value(name, str) for name in ("model", "checksum", "dtype", "pool", "tokens")}
+    header["width"] = contents.value("width", int, least=1)
+    header["added_first_token"] = contents.value("added_first_token", bool)
+    header["texts"] = contents.listed("texts", str)
+    header["layers"] = [contents.checked("layers", layer, int, least=0) for layer in contents.listed("layers", int)]
+    if not header["layers"] or len(set(header["layers"])) < len(header["layers"]):
+        raise contents.refusal("layers")
+    if header["dtype"] not in DTYPES or not header["texts"]:
+        raise contents.refusal("texts" if header["dtype"] in DTYPES else "dtype")
+    if "blocks" in contents.values:
+        header["blocks"] = _blocks_of(contents, len(header["texts"]), len(header["layers"]))
+        size = len(header["texts"]) * header["width"] * DTYPES[header["dtype"]].itemsize
+        for path in (_file_of(folder, layer) for layer in header["layers"]):
+            if not path.is_file() or path.stat().st_size != size:
+                raise PersistenceError(f"{folder} is damaged: {path.name} does not have {size:,} bytes. {_KIND.remedy}")
+    return header
+
+
+def _blocks_of(contents: Contents, n_texts: int, n_layers: int) -> list[Block]:
+    blocks: list[Block] = []
+    for pair in contents.listed("blocks", list):
+        if len(pair) != 2 or not isinstance(pair[1], list) or len(pair[1]) != n_layers:
+            raise contents.refusal("blocks")
+        stop = contents.checked("blocks", pair[0], int, least=blocks[-1][0] + 1 if blocks else 1)
+        blocks.append((stop, [contents.checked("blocks", digest, str) for digest in pair[1]]))
+    if not blocks or blocks[-1][0] != n_texts:
+        raise contents.refusal("blocks")
+    return blocks

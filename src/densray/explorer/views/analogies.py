@@ -9,19 +9,27 @@ from typing import Any
 
 import streamlit as st
 
-from densray._threads import Progress
 from densray.analogies import AnalogyCategory, AnalogySet
-from densray.analogy import SOLVERS, AnalogyResult, Answer, Prediction, compare_solvers, make_solver
-from densray.analogy._pairs import SkippedPair, UsableCategory, case_matters, find_usable
+from densray.analogy import (
+    SOLVERS,
+    AnalogyResult,
+    LocatedCategory,
+    Prediction,
+    RankedWord,
+    SkippedPair,
+    compare_solvers,
+    locate_categories,
+    make_solver,
+)
 from densray.datasets import is_at_hand, list_datasets, load_analogies
 from densray.errors import name_some
-from densray.explorer.settings import DEFAULTS, ask_code, benchmark_code
+from densray.explorer.python_code import ask_code, benchmark_code
+from densray.explorer.settings import DEFAULTS
 from densray.explorer.sidebar import show_missing
 from densray.explorer.widgets import (
     Hint,
     bound,
     chart,
-    charts,
     choice,
     choose_several,
     chosen_bench,
@@ -31,12 +39,14 @@ from densray.explorer.widgets import (
     settings,
     show_code,
     show_step,
+    small_table,
     table,
     write_setting,
 )
 from densray.explorer.words import missing_word, pairs_of_text, text_of_pairs
 from densray.explorer.workbench import Step, Workbench
-from densray.figures import analogy_heat_map, answer_parts
+from densray.figures import analogy_heat_map
+from densray.progress import Progress
 from densray.report import Column
 from densray.rotations import METHODS
 from densray.space import WordSpace
@@ -47,20 +57,20 @@ LEAD = "Example pairs teach a relation; a query asks for the missing partner. Th
 _PARTS = {"ask": "Ask", "benchmark": "Benchmark"}
 _ROTATIONS = sorted(METHODS, key=lambda name: name != "densray-unit")  # the paper's first: what others fall back to
 _SHOWN = 10  # answers
-_DRAWN = 8  # parts of a score, beside the score
+_FEW_PARTS, _PARTS_SHOWN = 3, 2  # parts of a score: so many are all shown, of more the ones that differ most
 
 
 @dataclass(frozen=True)
 class _Answered:
-    """The best answers, the one that is said to be right wherever it stands, and the pairs that were left out."""
+    """The best answers, the expected answer at its rank, and the pairs that were skipped."""
 
-    answers: list[Answer]
-    right: Answer | None
+    answers: list[RankedWord]
+    correct: RankedWord | None
     skipped: tuple[SkippedPair, ...]
 
 
 def show() -> None:
-    """Show the part that was chosen: a question of one's own, or the benchmark."""
+    """Show the chosen part: a question, or the benchmark."""
     bench = chosen_bench()
     if settings()["part"] not in _PARTS:
         write_setting("part", "ask")
@@ -93,30 +103,30 @@ def _show_question(bench: Workbench) -> None:
 
 
 def _check_language(bench: Workbench, pairs: AnalogySet) -> None:
-    """Ask for pairs where the space lacks those the explorer starts with, as one of another language does."""
+    """Ask for pairs if the space lacks the default ones, as spaces of other languages do."""
     untouched = settings()["pairs"] == DEFAULTS["pairs"]
     if untouched and len(bench.space.absent(pairs.words, any_case=True)) * 2 > len(pairs.words):
         raise Hint("Type pairs of words of this space under “Example pairs”, and a “Query”: it has few of these words.")
 
 
 def _choose_question() -> tuple[str, str | None]:
-    """Show the widgets of a question; return the solver and what finds its axis, where it has one."""
+    """Show the widgets of a question; return the solver and, if it has an axis, the method that finds it."""
     st.text_area(
         "Example pairs, one per line",
         height=190,
-        help="Several right answers with slashes between: "
+        help="Several correct answers with slashes between: "
         "Wales Cardiff/Caerdydd. IntRank learns from all of them, others from the first.",
         **bound("pairs"),
     )
     st.text_input("Query", placeholder="a word whose partner is wanted", **bound("query"))
-    st.text_input("Right answer", placeholder="if you know it: shown wherever it stands", **bound("expected"))
+    st.text_input("Correct answer", placeholder="if you know it: shown wherever it stands", **bound("expected"))
     name = choice("Solver", "solver", list(SOLVERS))
     st.caption(plain(f"Score: {SOLVERS[name].summary}."))
     return name, choice("Axis found by", "rotation", _ROTATIONS) if SOLVERS[name].rotation else None
 
 
 def _is_known(space: WordSpace, word: str) -> bool:
-    """Return whether a word is in the space, in upper or lower case; say so where it is not."""
+    """Return whether a word is in the space, in any case; show a note if it is not."""
     known = bool(space.locate([word], any_case=True)[0] >= 0)
     if not known:
         st.warning(plain(missing_word(word, space)), icon=":material/search_off:")
@@ -125,28 +135,28 @@ def _is_known(space: WordSpace, word: str) -> bool:
 
 def _show_missing_pairs(bench: Workbench, pairs: AnalogySet) -> None:
     words = pairs.words
-    missing = bench.space.absent(words, any_case=not case_matters(pairs))
+    missing = bench.space.absent(words, any_case=pairs.is_lower_case)
     show_missing(bench, missing, len(words) - len(missing), what="words of the pairs")
 
 
 def _ask(bench: Workbench, pairs: AnalogyCategory, name: str, rotation: str | None, query: str) -> _Answered | None:
-    """Return the answers to a query; None while many pairs are being learned from."""
-    right = _right_answer(bench.space, query)
+    """Return the answers to a query; None while a fit on many pairs is running."""
+    correct = _correct_answer(bench.space, query)
     learned: tuple[Hashable, ...] = ("solver", name, rotation, pairs)
-    key = ("answers", *learned, query, right)
+    key = ("answers", *learned, query, correct)
 
     def find(_: Progress | None = None) -> _Answered:
         solver = bench.recall(learned, lambda: make_solver(name, bench.space, rotation=rotation).fit(pairs))
         best = solver.predict(query, k=_SHOWN)
-        return _Answered(best, solver.explain(query, right) if right else None, solver.skipped)
+        return _Answered(best, solver.explain(query, correct) if correct else None, solver.skipped)
 
     if len(pairs) <= SOLVERS[name].slow_from:
         return bench.recall(key, find)
     return show_step(Step(bench, key, find), f"Learning from {len(pairs)} pairs")
 
 
-def _right_answer(space: WordSpace, query: str) -> str:
-    """Return the answer that is said to be right, as the space spells it; empty where it cannot be one."""
+def _correct_answer(space: WordSpace, query: str) -> str:
+    """Return the expected answer as the space spells it; empty if it cannot be an answer."""
     word = settings()["expected"].strip()
     if not word or not _is_known(space, word):
         return ""
@@ -157,43 +167,47 @@ def _right_answer(space: WordSpace, query: str) -> str:
 
 
 def _show_answers(space: WordSpace, query: str, found: _Answered) -> None:
-    answers, right = list(found.answers), found.right
+    answers, correct = list(found.answers), found.correct
     if not answers:
         st.info("No word of the space is left to answer.")
         return
     heading(f"{query} → {answers[0].word}", anchor=False)
-    if right is not None and right.rank > 1:
-        st.caption(plain(f"“{right.word}” is answer {right.rank:,} of {len(space):,}."))
-    if right is not None and right.rank > len(answers):
-        answers.append(right)
-    parts = _drawn_parts(answers)
-    charts(_drawn(answers, parts, right.word if right else ""), columns=3, titles=False)
-    if len(parts) == _DRAWN < len(answers[0].parts):
-        st.caption(f"Drawn: the {_DRAWN} parts in which these answers lie furthest apart. The table has all.")
+    if correct is not None and correct.rank > 1:
+        st.caption(plain(f"“{correct.word}” is answer {correct.rank:,} of {len(space):,}."))
+    if correct is not None and correct.rank > len(answers):
+        answers.append(correct)
     _show_table(answers)
     if found.skipped:
         named = name_some([f"{pair.query} : {pair.answer}" for pair in found.skipped])
         st.caption(plain(f"Left out, for a word that is not in the space: {named}."))
 
 
-def _drawn_parts(answers: Sequence[Answer]) -> list[str]:
-    """Return the parts in which the answers lie furthest apart, in their order; not those that are nought for all."""
+def _show_table(answers: Sequence[RankedWord]) -> None:
+    """Show the answers with their scores and the parts that separate them most; all parts behind a click."""
+    rows = [{"rank": one.rank, "word": one.word, "score": one.score, **one.parts} for one in answers]
+    names, parts = ("score", *answers[0].parts), _separating_parts(answers)
+    columns = [Column(name, decimals=3) for name in ("score", *parts)]
+    small_table(rows, ["rank", "word", *columns], bars=("score", *parts))
+    fewer = f" {len(parts)} of {len(names) - 1} parts are shown, the ones that differ most." * (
+        len(parts) < len(names) - 1
+    )
+    st.caption(
+        "Bars begin at the lowest number of their column and share one scale: the column with the longest bars "
+        f"separates the answers most.{fewer}"
+    )
+    if fewer:
+        with st.expander("All parts of the scores"):
+            table(rows, ["rank", "word", *(Column(name, decimals=3) for name in names)], height="content")
+
+
+def _separating_parts(answers: Sequence[RankedWord]) -> list[str]:
+    """Return the parts that separate the answers most, in their order; of many parts none that is zero for all."""
+    if len(answers[0].parts) <= _FEW_PARTS:
+        return list(answers[0].parts)
     numbers = {name: [answer.parts[name] for answer in answers] for name in answers[0].parts}
     known = {name: [one for one in each if math.isfinite(one)] for name, each in numbers.items() if any(each)}
     apart = sorted(known, key=lambda name: min(known[name], default=0.0) - max(known[name], default=0.0))
-    return [name for name in numbers if name in apart[:_DRAWN]]
-
-
-def _drawn(answers: Sequence[Answer], parts: Sequence[str], expected: str) -> dict[str, Any]:
-    """Return the charts of the scores and of some parts of them."""
-    rows = [{"word": answer.word, "score": answer.score, **answer.parts} for answer in answers]
-    return answer_parts(rows, parts=parts, mark=expected)
-
-
-def _show_table(answers: Sequence[Answer]) -> None:
-    rows = [{"rank": one.rank, "word": one.word, "score": one.score, **one.parts} for one in answers]
-    numbers = [Column(name, decimals=3) for name in ("score", *answers[0].parts)]
-    table(rows, ["rank", "word", *numbers], height="content")
+    return [name for name in numbers if name in apart[:_PARTS_SHOWN]]
 
 
 _ALL = "all sections"
@@ -203,17 +217,17 @@ _MOST_ROWS = 5_000
 
 
 def show_benchmark(bench: Workbench) -> None:
-    """Show how some solvers do on a section, or on all of a set."""
+    """Show the accuracy of solvers on a section or on a whole set."""
     first, second, third = st.columns([1, 1, 2])
     with first:
         analogies = _choose_set(bench)
     with second:
         any_case = _choose_case(analogies)
-    usable = _usable(bench, analogies, any_case)
+    categories = _located(bench, analogies, any_case)
     with third:
-        section = _choose_section(usable)
+        section = _choose_section(categories)
     solvers = choose_several("Solvers", "solvers", list(SOLVERS), default=["intcos-original"])
-    chosen = usable if section == _ALL else [one for one in usable if one.name == section]
+    chosen = categories if section == _ALL else [one for one in categories if one.name == section]
     _show_coverage(bench, analogies, chosen, any_case)
     if not any(len(one) > 1 for one in chosen):
         st.warning("Two pairs with all their words in the space are needed. Choose another section.")
@@ -241,63 +255,59 @@ def show_benchmark(bench: Workbench) -> None:
 
 
 def _choose_set(bench: Workbench) -> AnalogySet:
-    # known sets on this machine; a page can name no other, so that no file is read through it
+    # sets on this machine; pages accept no other names, so that they cannot read other files
     name = choice("Set", "set", [entry.name for entry in list_datasets("analogies") if is_at_hand(entry.name)])
     return bench.recall(("analogies", name), lambda: load_analogies(name))
 
 
 def _choose_case(analogies: AnalogySet) -> bool:
-    """Return whether words are found in any case; a set in lower case throughout leaves no choice."""
-    if not case_matters(analogies):
+    """Return whether words match in any case; always so for sets in lower case."""
+    if analogies.is_lower_case:
         st.selectbox("Upper and lower case", ["ignored"], disabled=True)
         return True
     return choice("Upper and lower case", "case", list(_CASES), format_func=_CASES.__getitem__) != "set"
 
 
-def _usable(bench: Workbench, analogies: AnalogySet, any_case: bool) -> list[UsableCategory]:
-    key = ("usable", analogies.name, any_case)
-    return bench.recall(key, lambda: find_usable(bench.space, analogies, any_case=any_case))
+def _located(bench: Workbench, analogies: AnalogySet, any_case: bool) -> list[LocatedCategory]:
+    key = ("located", analogies.name, any_case)
+    return bench.recall(key, lambda: locate_categories(bench.space, analogies, any_case=any_case))
 
 
-def _choose_section(usable: Sequence[UsableCategory]) -> str:
-    """Return the section chosen; one that does not exist falls back to the first that can be asked."""
-    sizes = {one.name: f"{one.name} ({len(one)} of {one.total} pairs)" for one in usable}
-    if settings()["section"] not in (_ALL, *sizes):
-        write_setting("section", next((one.name for one in usable if len(one) > 1), _ALL))
-    return choice("Section", "section", [_ALL, *sizes], format_func=lambda name: sizes.get(name, name))
+def _choose_section(categories: Sequence[LocatedCategory]) -> str:
+    """Return the chosen section; an unknown one falls back to the first usable one."""
+    used, total = sum(map(len, categories)), sum(one.total for one in categories)
+    sizes = {one.name: f"{one.name} ({len(one)} of {one.total} pairs)" for one in categories}
+    sizes[_ALL] = f"{_ALL} ({used:,} of {total:,} pairs)"
+    if settings()["section"] not in sizes:
+        write_setting("section", next((one.name for one in categories if len(one) > 1), _ALL))
+    return choice("Section", "section", [_ALL, *(one.name for one in categories)], format_func=sizes.__getitem__,
+                  help="In brackets: the pairs that have both words in the space.")  # fmt: skip
 
 
-def _show_coverage(bench: Workbench, analogies: AnalogySet, chosen: Sequence[UsableCategory], any_case: bool) -> None:
+def _show_coverage(bench: Workbench, analogies: AnalogySet, chosen: Sequence[LocatedCategory], any_case: bool) -> None:
     names = {one.name for one in chosen}
     words = list(dict.fromkeys(
         word for category in analogies if category.name in names for pair in category for word in pair.words
     ))  # fmt: skip
     missing = bench.space.absent(words, any_case=any_case)
-    used, total = sum(map(len, chosen)), sum(one.total for one in chosen)
-    st.caption(f"{used:,} of {total:,} pairs have both words in the space.")
     show_missing(bench, missing, len(words) - len(missing), what="words")
 
 
 def _show_results(results: Sequence[AnalogyResult], category: AnalogyCategory | None) -> None:
     columns: list[Column | str] = [
         "solver",
-        Column("right", "first answer right", decimals=3),
-        Column("among", f"right among the first {results[0].k}", decimals=3),
+        Column("correct", "first answer correct", decimals=3),
+        Column("among", f"correct among the first {results[0].k}", decimals=3),
         Column("reciprocal", "mean reciprocal rank", decimals=3),
         *([] if category else [Column("macro", "mean over sections", decimals=3)]),
     ]
-    help = {
-        "right": "The share of the questions whose first answer is a right one.",
-        "among": "The share with a right answer among so many.",
-        "reciprocal": "Of the best right answer: 1 where it is first, 1/2 where second.",
-        "macro": "Of first answers right: every section counts the same.",
-    }
     rows = [
-        {"solver": one.solver, "right": one.micro, "among": one.precision_at_k, "reciprocal": one.reciprocal_rank,
+        {"solver": one.solver, "correct": one.micro, "among": one.precision_at_k, "reciprocal": one.reciprocal_rank,
          "macro": one.macro}
         for one in results
     ]  # fmt: skip
-    table(rows, columns, help=help, height="content")
+    small_table(rows, columns)
+    st.caption("Shares of the questions. The reciprocal rank of a correct answer is 1 if it is first, 1/2 if second.")
     if category is None:
         cells = [
             {"category": one.category, "method": result.solver, "precision": one.precision}
@@ -321,15 +331,16 @@ def _show_questions(results: Sequence[AnalogyResult], category: AnalogyCategory)
         for one in (result.misses() if which == "misses" else result.predictions)
     ]
     if not asked:
-        st.success("Every first answer is right.", icon=":material/check:")
+        st.success("Every first answer is correct.", icon=":material/check:")
         return
     several = f"; the first {_MOST_ROWS:,} are shown" if len(asked) > _MOST_ROWS else ""
     st.caption(f"{len(asked):,} questions{several}. Select a row to ask it again and see the parts of the scores.")
     asked = asked[:_MOST_ROWS]
     examples = any(question.example for _, question in asked)
     rows = [_row(*each, examples=examples) for each in asked]
-    st.session_state["asked"] = category, asked  # not an argument of the callback: those are kept for good
-    table(rows, list(rows[0]), key="questions", selection_mode="single-row", on_select=_ask_selected)
+    shown = [name for name in rows[0] if name != "solver" or len(results) > 1]
+    st.session_state["asked"] = category, asked  # not a callback argument: Streamlit never frees those
+    table(rows, shown, key="questions", selection_mode="single-row", on_select=_ask_selected)
 
 
 def _row(solver: str, question: Prediction, *, examples: bool) -> dict[str, Any]:
@@ -337,9 +348,9 @@ def _row(solver: str, question: Prediction, *, examples: bool) -> dict[str, Any]
         "solver": solver,
         **({"example": " : ".join(question.example or ("all other pairs",))} if examples else {}),
         "query": question.query,
-        "right": ", ".join(question.answers),
+        "correct": ", ".join(question.answers),
         "first answer": question.words[0] if question.words else "",
-        "rank of the right one": question.rank,
+        "rank of the correct one": question.rank,
     }
 
 
@@ -352,7 +363,7 @@ def _ask_selected() -> None:
 
 
 def ask_again(space: WordSpace, category: AnalogyCategory, solver: str, question: Prediction) -> None:
-    """Put a question of the benchmark into Ask: its query, its right answer and the pairs it was asked with."""
+    """Put a question of the benchmark into Ask: its query, its correct answer and the pairs it was asked with."""
 
     def spelled(word: str) -> str:
         row = int(space.locate([word], any_case=True)[0])

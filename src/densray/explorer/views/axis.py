@@ -7,14 +7,19 @@ from typing import Any
 
 import streamlit as st
 
-from densray.axes import Diagnosis
-from densray.axes._files import save_axis
-from densray.axes._options import fit_rotation
-from densray.axes._resampling import is_closed_form
-from densray.axes._scoring import score_vocabulary
-from densray.axes._views import axis_change, words_like_seeds
+from densray.axes import (
+    AUC_MARKS,
+    RELIABILITY_MARKS,
+    Axis,
+    Diagnosis,
+    axis_change,
+    induce,
+    words_like_seeds,
+)
 from densray.errors import name_some
-from densray.explorer.settings import EXAMPLES, AxisChoice, axis_code
+from densray.explorer.python_code import axis_code
+from densray.explorer.ratings import show_ratings
+from densray.explorer.settings import EXAMPLES, AxisChoice
 from densray.explorer.sidebar import (
     add_seed,
     current_axis,
@@ -30,22 +35,24 @@ from densray.explorer.views.compare import show_comparison
 from densray.explorer.widgets import (
     bound,
     chart,
+    charts_and_lists,
     chosen_bench,
     complain,
     download,
     heading,
     plain,
     settings,
+    show_citation,
     show_code,
     show_step,
     table,
     written,
 )
 from densray.explorer.words import file_stem, find_words
-from densray.explorer.workbench import Axis, Workbench, identity
+from densray.explorer.workbench import ShownAxis, Workbench, identity
 from densray.figures import ranked_words, score_histogram, seed_influence
-from densray.report import Column, show_count, show_estimate, show_number, show_share
-from densray.rotations import name_method
+from densray.report import P_MARKS, Column, show_count, show_estimate, show_number, show_share
+from densray.statistics import is_closed_form
 
 TITLE, ICON = "Axis", ":material/straighten:"
 LEAD = (
@@ -55,8 +62,8 @@ LEAD = (
 
 _SHOWN = 15  # words of either end
 _SUGGESTED, _NEIGHBORS, _MOST_OWN = 8, 8, 30
-_GRADES = {"good": "success", "fair": "info", "weak": "warning", "none": "error"}
-_COLORS = {"good": "green", "fair": "blue", "weak": "orange", "none": "red"}
+GRADES = {"good": "success", "fair": "info", "weak": "warning", "unclear": "warning", "none": "error"}
+COLORS = {"good": "green", "fair": "blue", "weak": "orange", "unclear": "orange", "none": "red"}
 
 
 def show() -> str | None:
@@ -66,24 +73,27 @@ def show() -> str | None:
     wanted, axis = current_axis(bench)
     verdict = st.container()
     own = _choose_own_words(bench)
-    left, right = st.columns([3, 2], gap="large")
+    drawn, found = charts_and_lists("ends")
+    left, right = drawn.columns([3, 2], gap="large")
     ends, histogram = left.empty(), right.empty()
     if not bench.diagnosis(axis).is_known:
-        _draw(bench, axis, wanted.name, own, (ends, histogram))  # at once; its bars follow
-    neutral, found = right.container(), st.container()
+        _draw(axis, wanted.name, own, (ends, histogram))  # at once; its bars follow
+    neutral = right.container()
     diagnosis = None
     with verdict, complain():
         diagnosis = _diagnose(bench, axis)
     if diagnosis is not None:
-        _draw(bench, axis, wanted.name, own, (ends, histogram), diagnosis)
+        _draw(axis, wanted.name, own, (ends, histogram), diagnosis)
         with verdict:
             _show_verdict(diagnosis)
-    if diagnosis is not None and diagnosis.model.even_odds is not None:
-        even = show_number(diagnosis.model.even_odds)
+    if diagnosis is not None and diagnosis.axis.even_odds is not None:
+        even = show_number(diagnosis.axis.even_odds)
         neutral.caption(f"A score of 0 is not neutral: even odds between the two ends lie at {even}, the dashed line.")
     with found:
         _show_own_words(bench, axis, own, diagnosis)
-    show_missing(bench, axis.seeds.missing, axis.seeds.n_words)
+    show_missing(bench, axis.rows.missing, len(axis.rows))
+    if axis.rows.case_note:
+        st.caption(plain(axis.rows.case_note))
     for reason, words in axis.lexicon.dropped.by_reason().items():
         st.caption(plain(f"Left out ({reason}): {name_some(words)}."))
     _show_change(bench, wanted, axis)
@@ -91,10 +101,12 @@ def show() -> str | None:
         _suggest_seeds(bench, axis)
     if diagnosis is not None:
         _show_details(diagnosis)
+        show_citation(diagnosis.citation)
+    rated = show_ratings(bench, axis, wanted.name)
     with complain():
         show_comparison(bench, axis.lexicon, wanted)
     _offer_downloads(bench, wanted, axis, diagnosis)
-    show_code(axis_code(bench.source, axis.lexicon, wanted, own))
+    show_code(axis_code(bench.source, axis.lexicon, wanted, own, rated))
     return None if diagnosis is None else _badge(diagnosis)
 
 
@@ -107,20 +119,20 @@ def _offer_examples() -> None:
 
 def _badge(diagnosis: Diagnosis) -> str:
     grade = diagnosis.verdict.grade
-    return f":{_COLORS[grade]}-badge[trust: {grade}]"
+    return f":{COLORS[grade]}-badge[trust: {grade}]"
 
 
-def _diagnose(bench: Workbench, axis: Axis) -> Diagnosis | None:
-    """Return the diagnosis; by itself where it is quick, else when asked."""
-    quick = is_closed_form(axis.rotation, axis.seeds)
-    slow = f"Say how far it can be trusted: “{axis.method}” is fitted again without each group of seeds, a while"
+def _diagnose(bench: Workbench, axis: ShownAxis) -> Diagnosis | None:
+    """Return the diagnosis: at once if it is quick, else after a click."""
+    quick = is_closed_form(axis.axis.rotation, axis.rows)
+    slow = f"Check how reliable it is: “{axis.method}” is refitted many times, which takes a while"
     return show_step(bench.diagnosis(axis), "Diagnosing the axis", start=None if quick else slow)
 
 
 def _show_verdict(diagnosis: Diagnosis) -> None:
     """Show the verdict in one sentence, what can be done at once, and the four figures behind it."""
     verdict = diagnosis.verdict
-    getattr(st, _GRADES[verdict.grade])(plain(verdict.sentence))
+    getattr(st, GRADES[verdict.grade])(plain(verdict.sentence))
     contradicting = [row["word"] for row in diagnosis.contradictions[:5]] if verdict.grade != "good" else []
     if contradicting:
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -128,33 +140,35 @@ def _show_verdict(diagnosis: Diagnosis) -> None:
             for place, word in enumerate(contradicting):
                 _seed_button(word, f"contradicting {place}")
     first = diagnosis.axes[0]
-    interval = f"{show_share(first.auc_interval.low)} to {show_share(first.auc_interval.high)}"
+    interval = " to ".join(show_share(end, marks=AUC_MARKS) for end in first.auc_interval)
+    kept = " to ".join(show_share(end) for end in diagnosis.vocabulary.reliability_interval)
     tiles = {
         "Seeds": (
             show_count(diagnosis.n_seeds),
             f"{show_count(diagnosis.n_high)} high, {show_count(diagnosis.n_low)} low",
             "The words of the lists or the lexicon that are in the space: what the axis is found from.",
         ),
-        "Pairs ordered rightly": (
+        "Pairs ranked correctly": (
             show_share(first.auc),
             interval,
             "Of a high and a low seed that the axis has not seen, how often the high one scores higher (held-out AUC, "
             "with its 95% interval). 50% is guessing.",
         ),
-        "Kept with other seeds": (
-            show_share(diagnosis.vocabulary.reliability),
-            f"± {show_number(diagnosis.vocabulary.standard_error)} per word",
-            "The share of the differences between words that other seeds of this kind would give again (reliability); "
-            "below, the standard error of a score, median over the vocabulary.",
+        "Reliability": (
+            show_share(diagnosis.vocabulary.reliability, marks=RELIABILITY_MARKS),
+            kept,
+            "The share of the differences between words that other seeds of this kind would give again (reliability, "
+            "with its 95% interval). The standard error of a score is "
+            f"{show_number(diagnosis.vocabulary.standard_error)}, median over the vocabulary.",
         ),
-        "Chance": (
-            show_number(diagnosis.permutation.p_value, open_ends=True),
+        "p-value": (
+            show_number(diagnosis.permutation.p_value, open_ends=True, marks=P_MARKS),
             f"{show_count(diagnosis.permutation.n_permutations)} shuffles",
             "How often shuffled labels do as well (permutation p). Above 0.05 the axis may be chance.",
         ),
     }
-    for place, (name, (value, below, help)) in zip(st.columns(4), tiles.items(), strict=True):
-        place.metric(name, value, below, delta_color="off", delta_arrow="off", help=help)
+    for container, (name, (value, below, help)) in zip(st.columns(4), tiles.items(), strict=True):
+        container.metric(name, value, below, delta_color="off", delta_arrow="off", help=help)
 
 
 def _choose_own_words(bench: Workbench) -> list[str]:
@@ -169,26 +183,23 @@ def _choose_own_words(bench: Workbench) -> list[str]:
 
 
 def _draw(
-    bench: Workbench, axis: Axis, name: str, own: list[str], places: tuple[Any, Any], diagnosis: Diagnosis | None = None
+    axis: ShownAxis, name: str, own: list[str], containers: tuple[Any, Any], diagnosis: Diagnosis | None = None
 ) -> None:
-    """Draw the two ends with one's own words between, and the histogram."""
-    model = None if diagnosis is None else diagnosis.model
-    rows, mine = axis.ranking.ends(_SHOWN, space=bench.space, model=model), _entries(bench, axis, own, diagnosis)
-    bars = "" if model is None else "; bars: two standard errors"
+    """Draw the two ends with the user's words between them, and the histogram."""
+    errors = diagnosis is not None
+    rows, mine = axis.ranking.ends(_SHOWN, errors=errors), axis.ranking.lookup(own, errors=errors)
+    bars = "; bars: two standard errors" if errors else ""
     label = f"score on the axis “{name}”"
-    even = 0.0 if model is None or model.even_odds is None else model.even_odds
-    chart(ranked_words(rows, n_words=_SHOWN, own=mine, neutral=even, axis=f"{label}{bars}"), places[0])
-    histogram = score_histogram(axis.ranking.scores.score, axis.ranking.seed_scores(), marked=mine, axis=label)
-    chart(histogram, places[1])
+    even = axis.axis.even_odds if errors else None
+    chart(ranked_words(rows, n_words=_SHOWN, own=mine, neutral=even, axis=f"{label}{bars}"), containers[0])
+    histogram = score_histogram(
+        axis.ranking.scores.score, axis.ranking.seed_scores(), marked=mine, neutral=even, axis=label
+    )
+    chart(histogram, containers[1])
 
 
-def _entries(bench: Workbench, axis: Axis, words: list[str], diagnosis: Diagnosis | None) -> list[dict[str, Any]]:
-    model = None if diagnosis is None else diagnosis.model
-    return axis.ranking.lookup(words, space=bench.space, model=model) if words else []
-
-
-def _show_own_words(bench: Workbench, axis: Axis, own: list[str], diagnosis: Diagnosis | None) -> None:
-    """Show where one's own words stand, with their nearest neighbours."""
+def _show_own_words(bench: Workbench, axis: ShownAxis, own: list[str], diagnosis: Diagnosis | None) -> None:
+    """Show the scores of the user's words, with their nearest neighbours."""
     if not own:
         return
     rows = [
@@ -200,7 +211,7 @@ def _show_own_words(bench: Workbench, axis: Axis, own: list[str], diagnosis: Dia
             "probability": entry.get("probability"),
             "neighbors": bench.neighbors(entry["word"], _NEIGHBORS),
         }
-        for entry in _entries(bench, axis, own, diagnosis)
+        for entry in axis.ranking.lookup(own, errors=diagnosis is not None)
     ]
     columns: list[Column | str] = [
         "word",
@@ -214,24 +225,29 @@ def _show_own_words(bench: Workbench, axis: Axis, own: list[str], diagnosis: Dia
         "rank": "1 is the highest score.",
         "score": "The coordinate on the axis.",
         "standard_error": "One standard error: what other seeds of this kind would change.",
-        "probability": "The probability that a word like the seeds with this score is of the high end.",
+        "probability": "The probability that a word with this score is of the high end. Empty for words unlike the "
+        "seeds.",
         "neighbors": "By cosine, in the whole space.",
     }
     kept = {key for row in rows for key, value in row.items() if value is not None}
     known = [each for each in columns if isinstance(each, str) or each.key in kept]
     table(rows, known, help=help, height="content")
+    uncertainty = None if diagnosis is None else diagnosis.axis.uncertainty
+    if uncertainty is not None and any(row["probability"] is None for row in rows):
+        st.caption(uncertainty.explain_empty())
 
 
-def _suggest_seeds(bench: Workbench, axis: Axis) -> None:
+def _suggest_seeds(bench: Workbench, axis: ShownAxis) -> None:
     """Offer further seeds; the user decides."""
     with st.expander("Words like these: further seeds to choose from"):
         st.caption(
             "The words nearest to each list that the axis puts on its side. Click to add one; you decide. Chosen by "
-            "their vectors, they agree with the axis more than words you think of would: the figures look better."
+            "their vectors, they agree with the axis more than words you think of would: the figures look better. Over "
+            "published scales they did not bring the axis nearer to people; ten rated items did."
         )
         found = bench.recall(
             ("suggested", *identity(axis.lexicon, axis.method)),
-            lambda: words_like_seeds(bench.space, axis.seeds, axis.ranking, n_words=_SUGGESTED),
+            lambda: words_like_seeds(axis.ranking, n_words=_SUGGESTED),
         )
         for end, words in zip(("high", "low"), found, strict=True):
             with st.container(horizontal=True, vertical_alignment="center"):
@@ -263,22 +279,24 @@ def _show_details(diagnosis: Diagnosis) -> None:
                 for place, row in enumerate(diagnosis.influential[:10]):
                     _seed_button(row["word"], f"influential {place}")
         held_out = show_estimate(diagnosis.axes[0].tau, diagnosis.tau_interval.low, diagnosis.tau_interval.high)
-        st.caption(f"Held-out τ {held_out}: the rank correlation of labels and of scores by axes found without them.")
+        st.caption(
+            f"Held-out τ {held_out}: the rank correlation of labels and of scores by axes found without them. A "
+            f"perfect order has {show_number(diagnosis.tau_ceiling)}, since equal labels have no order."
+        )
 
 
 def _seed_button(word: str, key: str) -> None:
     st.button(plain(word), key=key, icon=":material/close:", on_click=without_seed, args=(word,))
 
 
-def _show_change(bench: Workbench, wanted: AxisChoice, axis: Axis) -> None:
+def _show_change(bench: Workbench, wanted: AxisChoice, axis: ShownAxis) -> None:
     """Show what the seeds taken out have changed."""
     removed = removed_seeds(wanted)
     if not removed:
         return
     whole = AxisChoice(**{**vars(wanted), "without": ""})
-    before = find_axis(bench, lexicon_of(whole, bench.space), wanted.method)
-    axes = before.rotation.components_[0], axis.rotation.components_[0]
-    change = axis_change(before.ranking, axis.ranking, axes)
+    before = find_axis(bench, lexicon_of(whole), wanted.method)
+    change = axis_change(before.ranking, axis.ranking)
     heading("What changed")
     without = f"Without {', '.join(removed[:10])} the axis turned by {show_number(change.degrees, 1)}°; "
     st.markdown(
@@ -286,30 +304,29 @@ def _show_change(bench: Workbench, wanted: AxisChoice, axis: Axis) -> None:
     )
     columns: list[Column | str] = ["word", Column("before", "rank before"), Column("after", "rank after"),
                Column("shift", "shift (sd)", decimals=2)]  # fmt: skip
-    for place, title, rows in zip(st.columns(2), ("Risen most", "Fallen most"), (change.risen, change.fallen),
+    for container, title, rows in zip(st.columns(2), ("Risen most", "Fallen most"), (change.risen, change.fallen),
                                   strict=True):  # fmt: skip
-        place.caption(title)
-        table(rows, columns, help={"shift": "In standard deviations."}, place=place)
+        container.caption(title)
+        table(rows, columns, help={"shift": "In standard deviations."}, container=container)
 
 
-def _offer_downloads(bench: Workbench, wanted: AxisChoice, axis: Axis, diagnosis: Diagnosis | None) -> None:
+def _offer_downloads(bench: Workbench, wanted: AxisChoice, axis: ShownAxis, diagnosis: Diagnosis | None) -> None:
     """Offer the induced lexicon and the rotation as files."""
     heading("Downloads")
     stem = file_stem(wanted.name, otherwise="axis")
-    model = axis.model if diagnosis is None else diagnosis.model
     with st.container(horizontal=True):
         for ending in (".tsv", ".csv", ".parquet"):
 
             def lexicon(ending: str = ending) -> bytes:
-                induced = score_vocabulary(bench.space, model, method=axis.method, seeds=axis.seeds)
+                induced = induce(bench.space, axis.axis) if diagnosis is not None else axis.ranking
                 return written(induced.write, f"{stem}{ending}")
 
             download(f"Induced lexicon {ending}", f"{stem}{ending}", lexicon, help="Every word with its score.")
 
-        def rotation() -> bytes:
-            whole = fit_rotation(axis.method, axis.seeds, n_components=None)  # all axes: nothing is lost by rotating
-            verdict = None if diagnosis is None else diagnosis.verdict
-            save = partial(save_axis, whole, model, space=bench.space, method=name_method(axis.method), verdict=verdict)
-            return written(save, f"{stem}.npz")
+        def whole() -> bytes:
+            # all axes: a lossless rotation
+            everything = Axis.fit(axis.rows, axis.method, n_components=None, options=axis.axis.options)
+            save = partial(everything.save, judge=diagnosis is not None)
+            return written(save, f"{stem}.safetensors")
 
-        download("Rotation .npz", f"{stem}.npz", rotation, help="For densray induce, rotate and erase.")
+        download("Axis .safetensors", f"{stem}.safetensors", whole, help="For densray induce, rotate and erase.")

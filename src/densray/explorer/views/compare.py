@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
-from densray.axes._comparison import COMPARABLE, QUICK_METHODS, FailedTrial, MethodComparison, MethodTrial, trial_rows
-from densray.axes._spaces import SpaceComparison
-from densray.explorer.settings import AxisChoice, compare_code, spaces_code
+from densray.axes import (
+    COMPARABLE,
+    QUICK_METHODS,
+    FailedMethod,
+    MethodComparison,
+    MethodTrial,
+    SpaceComparison,
+    method_verdict,
+    trial_rows,
+)
+from densray.explorer.python_code import compare_code, spaces_code
+from densray.explorer.settings import AxisChoice
 from densray.explorer.sidebar import check_language, choose_axis, lexicon_of
 from densray.explorer.widgets import (
     Hint,
     bound,
     chart,
+    charts_and_lists,
     choice,
     choose_several,
     chosen_bench,
@@ -26,6 +36,7 @@ from densray.explorer.widgets import (
     settings,
     show_code,
     show_step,
+    small_table,
     table,
     write_several,
 )
@@ -33,33 +44,36 @@ from densray.explorer.words import file_stem, find_words, lexicon_of_lists, pair
 from densray.explorer.workbench import Workbench, benches
 from densray.figures import agreement_scatter, angle_heat_map, moved_words
 from densray.lexicon import Lexicon
-from densray.report import Column, show_number, to_json
+from densray.report import Column, show_count, show_number, to_json
 from densray.rotations import METHODS
 
 TITLE, ICON = "Compare methods", ":material/compare_arrows:"
-LEAD = "The same words by every method: which one orders words it has not seen best, and where the methods part."
+LEAD = "The same words by every method: which one orders unseen words best, and where the methods disagree."
 
 _PAPER = "densray-unit"
 _SIDE_BY_SIDE = 7  # methods whose angles can be read in half the width
+_NAMED, _NAMED_PER_SIDE = 10, 6  # words on which methods disagree: of all methods, and of two
 
 
 def show() -> None:
-    """Show what the methods make of the current concept."""
+    """Compare methods on the current concept."""
     bench = chosen_bench()
     wanted = choose_axis(with_method=False)
-    lexicon = lexicon_of(wanted, bench.space)
+    lexicon = lexicon_of(wanted)
     check_language(bench, lexicon)
+    verdict = st.empty()
     methods = _choose_methods()
-    place = st.empty()
+    container = st.empty()
     trials = {method: bench.trial(lexicon, method) for method in methods}
     tried = {method: trial.run() for method, trial in trials.items() if trial.is_known}
-    _show_methods(place, trial_rows(list(tried.values())), methods)
+    _show_methods(container, tried, methods)
     for method in methods:
         trial = None if method in tried else _try(bench, lexicon, method)
         if trial is not None:
             tried[method] = trial
-            _show_methods(place, trial_rows(list(tried.values())), methods)
+            _show_methods(container, tried, methods)
     if tried:
+        verdict.info(plain(method_verdict(list(tried.values()))), icon=":material/balance:")
         comparison = bench.comparison(lexicon, [method for method in methods if method in tried])
         _show_differences(comparison.run(), wanted.name)
     if methods:
@@ -76,67 +90,93 @@ def _choose_methods() -> list[str]:
     return [method for method in COMPARABLE if method in found]
 
 
-def _try(bench: Workbench, lexicon: Lexicon, method: str) -> MethodTrial | FailedTrial | None:
-    """Return the trial of one method; None where it was cancelled, or waits for a click."""
+def _try(bench: Workbench, lexicon: Lexicon, method: str) -> MethodTrial | FailedMethod | None:
+    """Return the trial of one method; None if it was cancelled or waits for a click."""
     slow = len(lexicon) > (METHODS[method].slow_from or math.inf)
     start = f"Try {method}: with {len(lexicon):,} words it takes a while" if slow else None
     return show_step(bench.trial(lexicon, method), f"Trying {method}", start=start)
 
 
-def _show_methods(place: Any, known: Sequence[dict[str, Any]], methods: Sequence[str]) -> None:
-    """Show the methods, those that are not there yet too."""
+def _show_methods(place: Any, tried: Mapping[str, MethodTrial | FailedMethod], methods: Sequence[str]) -> None:
+    """Show the methods with their figures, including unfinished ones."""
     if not methods:
         return
-    found = {row["method"]: row for row in known}
-    rows = [{"remark": "", **found.get(method, {"method": method, "remark": "not tried yet"})} for method in methods]
+    rows = trial_rows(list(tried.values()))
     rows.sort(key=lambda row: -row.get("tau", -1.0))
-    rows = [  # the best is not behind itself
-        {key: value for key, value in row.items() if not key.startswith("behind")} if row.get("behind") == 0.0 else row
-        for row in rows
-    ]
+    with place.container():
+        waiting = [{"method": method} for method in methods if method not in tried]
+        _show_figures([_in_short(row) for row in [*rows, *waiting]])
+        said = [f"{row['method']}: {row['remark']}" for row in rows if row["remark"]]
+        if waiting:
+            said.append(f"Not tried yet: {', '.join(row['method'] for row in waiting)}.")
+        # Always one caption: with fewer elements than the last time, Streamlit would leave the last one standing.
+        st.caption("  \n".join(map(plain, said)))
+        if any("tau" in row for row in rows):
+            _explain_figures(rows)
+
+
+def _in_short(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the row of a method with its intervals as text; the best method has no distance to itself."""
+    if "tau" not in row:
+        return dict(row)
+    behind = row["behind"] > 0 and show_number(row["behind"])
+    return {
+        **row,
+        "interval": f"{show_number(row['auc_low'], 2)} to {show_number(row['auc_high'], 2)}",
+        "lag": (f"{behind}, beyond chance" if row["behind_low"] > 0 else f"{behind}") if behind else None,
+    }
+
+
+def _show_figures(rows: Sequence[dict[str, Any]]) -> None:
     columns: list[Column | str] = [
         "method",
-        Column("tau", "held-out τ", decimals=3),
-        Column("tau_low", "from", decimals=3),
-        Column("tau_high", "to", decimals=3),
-        Column("behind", "behind the best", decimals=3),
-        Column("behind_low", "at least", decimals=3),
-        Column("behind_high", "at most", decimals=3),
-        Column("seconds", decimals=2),
-        Column("remark", ""),
+        Column("auc", "AUC", decimals=3),
+        Column("interval", "95% interval"),
+        Column("lag", "behind the best (τ)"),
     ]
-    help = {
-        "method": "How the axis is found.",
-        "tau": "Kendall's τ-b of labels and scores: each seed is scored by an axis found without it, in ten folds, the "
-        "same for all methods.",
-        "tau_low": "95% interval: a bootstrap over seeds.",
-        "tau_high": "95% interval: a bootstrap over seeds.",
-        "behind": "How much lower its τ is than the highest.",
-        "behind_low": "95% interval of the difference, over the same resamples of seeds: a method is worse beyond "
-        "chance where this is above 0.",
-        "behind_high": "95% interval of the difference.",
-        "seconds": "Of one fit on all seeds.",
-    }
-    table(rows, columns, help=help, widths={"remark": "large"}, place=place, height="content")
+    small_table(rows, columns)
+
+
+def _explain_figures(rows: Sequence[dict[str, Any]]) -> None:
+    """Explain the columns, and offer the remaining figures."""
+    st.caption(
+        "AUC: how often a high seed scores above a low one, both scored by axes found without them; 0.5 is guessing. "
+        "Behind the best: how much lower Kendall's τ is, “beyond chance” if the 95% interval of the difference lies "
+        "above 0. All methods share the same ten folds."
+    )
+    with st.expander("Held-out τ, intervals of the differences, and seconds"):
+        columns: list[Column | str] = [
+            "method",
+            Column("tau", "τ", decimals=3),
+            Column("behind_low", "behind at least", decimals=3),
+            Column("behind_high", "at most", decimals=3),
+            Column("seconds", decimals=2),
+        ]
+        figures = [
+            {key: value for key, value in row.items() if row["behind"] > 0 or not key.startswith("behind")}
+            for row in rows
+            if "tau" in row
+        ]
+        small_table(figures, columns)
+        st.caption("Seconds: one fit on all seeds.")
 
 
 def _show_differences(comparison: MethodComparison, name: str) -> None:
     names = [trial.method for trial in comparison.found]
     if len(names) < 2:
-        st.info("Two methods are needed to see where they differ.")
         return
-    left, right = st.columns(2, gap="large") if len(names) <= _SIDE_BY_SIDE else (st.container(), st.container())
-    with left:
+    words, angles = st.columns(2, gap="large") if len(names) <= _SIDE_BY_SIDE else (st.container(), st.container())
+    with words:
+        heading("Words they disagree on most")
+        st.caption("The methods that rank a word highest and lowest, with its rank (1 is the highest score).")
+        ranked = [_extremes(row, names) for row in comparison.disagreements[:_NAMED]]
+        small_table(ranked, ["word", Column("high", "ranked highest by"), Column("low", "ranked lowest by")])
+    with angles:
         heading("Angle between the axes")
         st.caption("In degrees; two random directions of this space would be close to 90° apart.")
         order = {method: place for place, method in enumerate(names)}
         cells = sorted(comparison.angles, key=lambda row: (order[row["first"]], order[row["second"]]))
         chart(angle_heat_map(cells))
-    with right:
-        heading("Words all of them disagree on")
-        st.caption("The rank each method gives a word; spread: standard deviation of the percentile over methods.")
-        columns: list[Column | str] = ["word", Column("spread", "spread (%)", decimals=1), *names]
-        table(comparison.disagreements, columns, height=420)
     with complain():
         _show_pair(comparison, names)
     download(
@@ -144,42 +184,49 @@ def _show_differences(comparison: MethodComparison, name: str) -> None:
     )
 
 
+def _extremes(row: Mapping[str, Any], names: Sequence[str]) -> dict[str, str]:
+    """Return a word with the methods that rank it highest and lowest."""
+    high, low = min(names, key=row.__getitem__), max(names, key=row.__getitem__)
+    ends = {end: f"{name}: {show_count(row[name])}" for end, name in (("high", high), ("low", low))}
+    return {"word": row["word"], **ends}
+
+
 def _show_pair(comparison: MethodComparison, names: Sequence[str]) -> None:
-    """Show the words on which two methods part."""
+    """Show the words on which two methods disagree."""
     heading("Two methods, word by word")
-    places = st.columns(2)
-    with places[0]:
+    containers = st.columns(2)
+    with containers[0]:
         first = choice("One method", "first_method", names)
     others = sorted((name for name in names if name != first), key=lambda name: name != _PAPER)
-    with places[1]:
+    with containers[1]:
         second = choice("The other", "second_method", others)
-    change = comparison.between(first, second, n_words=12)
+    change = comparison.between(first, second, n_words=_NAMED_PER_SIDE)
     st.markdown(
         plain(
             f"{first} and {second}: {show_number(change.degrees, 1)}° apart; their orders of the vocabulary correlate "
             f"at {show_number(change.spearman)}."
         )
     )
-    left, right = st.columns([3, 2], gap="large")
-    with left:
-        chart(agreement_scatter(comparison.agreement(first, second), methods=(first, second), fluid=True))
     columns: list[Column | str] = [
         "word",
-        Column("before", first),
-        Column("after", second),
+        Column("before", f"rank by {first}"),
+        Column("after", f"rank by {second}"),
         Column("shift", "shift (sd)", decimals=2),
     ]
-    with right:
+    left, right = st.columns([2, 3], gap="large")
+    with left:
         for title, rows in ((f"Higher by {second}", change.risen), (f"Higher by {first}", change.fallen)):
-            st.caption(plain(title))
-            table(rows, columns, height=240)
+            st.markdown(f"**{plain(title)}**")
+            small_table(rows, columns)
+    with right:
+        chart(agreement_scatter(comparison.agreement(first, second), methods=(first, second), any_width=True))
 
 
 _DRAWN = 2_000  # words of the chart: those that moved, then the most frequent
 
 
 def show_comparison(bench: Workbench, lexicon: Lexicon, wanted: AxisChoice) -> None:
-    """Show which words moved along the current axis from this space to another, where another is chosen."""
+    """Show which words moved along the current axis between this space and another, if one is chosen."""
     others = [name for name in benches() if name != bench.name]
     heading("The same axis in another space")
     if not others:
@@ -207,9 +254,9 @@ def show_comparison(bench: Workbench, lexicon: Lexicon, wanted: AxisChoice) -> N
 
 
 def _own_words(other: Workbench) -> tuple[Lexicon | None, tuple[tuple[str, str], ...] | None]:
-    """Return the seeds of the other space and the pairs of words to compare, where they were typed."""
+    """Return the seeds of the other space and the word pairs to compare, if typed."""
     high, low = settings()["other_high"].strip(), settings()["other_low"].strip()
-    theirs = lexicon_of_lists(high, low, name=other.name).spelled_as(other.space) if high and low else None
+    theirs = lexicon_of_lists(high, low, name=other.name) if high and low else None
     if bool(high) != bool(low):
         end = "low" if high else "high"
         raise Hint(f"Type words under “Words at the {end} end there” too: an axis needs both ends.")
@@ -219,18 +266,19 @@ def _own_words(other: Workbench) -> tuple[Lexicon | None, tuple[tuple[str, str],
 
 
 def _show_spaces(bench: Workbench, other: Workbench, found: SpaceComparison) -> None:
-    """Show how alike the two are, the words that moved most, and one's own words."""
+    """Show how similar the two spaces are, the words that moved most, and the user's words."""
     st.markdown(plain(found.text()))
     own, _ = find_words(settings()["words"], bench.space)
     mine = found.lookup(own)
-    left, right = st.columns(2, gap="large")
+    drawn, listed = charts_and_lists("moves")
+    left, right = drawn.columns(2, gap="large")
     with left:
         order = sorted(range(found.n_words), key=lambda row: (not found.moved[row], row))[:_DRAWN]
-        chart(agreement_scatter(found.entries(order), methods=found.spaces, fluid=True))
+        chart(agreement_scatter(found.entries(order), methods=found.spaces, any_width=True))
     with right:
         st.markdown(f"**Moved most** from {plain(bench.name)} to {plain(other.name)}")
         chart(moved_words(found, own=mine))
-    with st.expander("The same in numbers"):
+    with listed, st.expander("The same in numbers"):
         for title, rows in (("Risen most", found.risen), ("Fallen most", found.fallen), ("My words", mine)):
             if rows:
                 st.caption(plain(title))

@@ -1,4 +1,4 @@
-"""Layers: at which layer of a language model a concept is read, texts at both ends, a text of one's own by token."""
+"""Layers: the layer of a language model where a concept can be read, texts at both ends, a text by token."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from densray._threads import Progress
 from densray.errors import DensRayError, TaskError
-from densray.explorer.settings import layers_code
+from densray.explorer.python_code import layers_code
 from densray.explorer.widgets import (
     NotYet,
     bound,
@@ -33,19 +32,19 @@ from densray.explorer.widgets import (
 )
 from densray.explorer.words import file_stem
 from densray.explorer.workbench import Step, current
+from densray.progress import Progress
 from densray.report import Column, show_number, to_json
 from densray.rotations import METHODS
 from densray.states import (
-    LabelledTexts,
+    DEFAULT_METHODS,
     LayerComparison,
     LoadedModel,
     States,
     compare_layers,
     load_model,
-    model_checksum,
     read_tokens,
+    weight_differences,
 )
-from densray.states._layers import DEFAULT_METHODS
 
 TITLE, ICON = "Layers", ":material/layers:"
 LEAD = "Where in a language model a concept can be read: layer by layer on texts held out, and token by token."
@@ -72,7 +71,7 @@ def show() -> None:
     """Show the hidden states the explorer was started with."""
     if _opened is None:
         st.info("No hidden states were given. Read those of a model, then start the explorer with their folder:")
-        st.code("densray states MODEL sentences.csv -o states\ndensray explore states", language="sh")
+        st.code("densray model read MODEL sentences.csv -o states\ndensray explore states", language="sh")
         return
     states, labels_file = _with_labels(_opened)
     where = f"{len(states):,} texts · {len(states.layers)} layers × {states.width} dimensions · {states.pool}"
@@ -106,7 +105,7 @@ def _with_labels(states: States) -> tuple[States, str]:
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"labels{Path(file.name).suffix.lower()}"
         path.write_bytes(file.getvalue())
-        return states.labelled(*LabelledTexts.read_labels(path)), file.name
+        return states.read_labels(path), file.name
 
 
 def _comparison(states: States, methods: Sequence[str]) -> Step[LayerComparison]:
@@ -141,7 +140,7 @@ def _show_curves(result: LayerComparison, states: States) -> None:
 
 
 def _choose_layer(result: LayerComparison, methods: Sequence[str]) -> tuple[int, str]:
-    """Return the layer and method to look at; at first the layer that the first method chooses."""
+    """Return the chosen layer and method (default: the best layer of the first method)."""
     left, right = st.columns(2)
     with right:
         method = choice("Method", "layer_method", methods)
@@ -156,21 +155,21 @@ def _choose_layer(result: LayerComparison, methods: Sequence[str]) -> tuple[int,
 
 def _show_ends(result: LayerComparison, states: States, layer: int, method: str) -> None:
     rows = result.ranked_texts(states, layer, method)
-    right = sum(row["right"] for row in rows)
+    correct = sum(row["correct"] for row in rows)
     heading(f"Texts at both ends, after layer {layer}")
     st.caption(
         f"Each text is scored by an axis that has not seen it, nor any of its group: the share of its fold that lies "
-        f"below it. {right:,} of {len(rows):,} are in the half of their label (✓)."
+        f"below it. {correct:,} of {len(rows):,} are in the half of their label (✓)."
     )
     low, high = result.ends
-    columns: list[Column | str] = [Column("mark", ""), Column("held_out", "below", decimals=2), "label", "text"]
-    widths = {"mark": 30, "held_out": 60, "label": 80, "text": "large"}
-    for place, end, shown in zip(
+    columns: list[Column | str] = [Column("mark", ""), Column("rank", "below", decimals=2), "label", "text"]
+    widths = {"mark": 30, "rank": 60, "label": 80, "text": "large"}
+    for container, end, shown in zip(
         st.columns(2, gap="large"), (high, low), (rows[:_SHOWN], rows[::-1][:_SHOWN]), strict=True
     ):
-        with place:
+        with container:
             st.markdown(f"**{plain(end)}**")
-            marked = [{"mark": "✓" if row["right"] else "✗"} | row for row in shown]
+            marked = [{"mark": "✓" if row["correct"] else "✗"} | row for row in shown]
             table(marked, columns, widths=widths, height="content")
 
 
@@ -202,15 +201,15 @@ def _show_own_text(result: LayerComparison, states: States, layer: int, method: 
 
 
 def _model(states: States) -> Step[LoadedModel]:
-    """Load the model the states were read from; another one is refused."""
+    """Load the model the states were read from; refuse another one."""
 
     def find(_: Progress | None) -> LoadedModel:
         try:
             loaded = load_model(states.model, sentence_encoder=False)
         except DensRayError as error:
-            raise TaskError(f"Texts of your own need the model: {error}") from None
-        if model_checksum(loaded.model) != states.checksum:
-            raise TaskError(f"{states.model} has other weights than the model that these states were read from.")
+            raise TaskError("Texts of your own need the model: ", *error.args) from None
+        if differences := weight_differences(loaded.model, states.checksum):
+            raise TaskError(f"{states.model} has other weights than these states were read with: {differences}.")
         return loaded
 
     return Step(current(), ("model", states.model, states.checksum), find)

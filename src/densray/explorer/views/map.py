@@ -10,10 +10,11 @@ from typing import Any
 
 import streamlit as st
 
-from densray.axes._views import axis_ends, axis_relation, map_frame, map_rows
+from densray.axes import axis_ends, axis_relation, map_frame, map_rows
 from densray.datasets import load_word_list
 from densray.errors import DensRayError, LexiconError
-from densray.explorer.settings import AxisChoice, map_code
+from densray.explorer.python_code import map_code
+from densray.explorer.settings import AxisChoice
 from densray.explorer.sidebar import (
     add_seed,
     check_language,
@@ -39,32 +40,38 @@ from densray.explorer.widgets import (
     show_code,
     write_setting,
 )
-from densray.explorer.words import file_stem, find_words, name_of_lists, words_of_text
-from densray.explorer.workbench import Axis, Workbench
-from densray.figures import axis_scatter
-from densray.figures._style import to_bytes
+from densray.explorer.word_map import MapAxis, known_locations, pack_map, pack_words, show_word_map
+from densray.explorer.words import file_stem, find_words, missing_word, name_of_lists, words_of_text
+from densray.explorer.workbench import ShownAxis, Workbench
+from densray.figures import axis_scatter, to_bytes
 from densray.report import show_count, show_number
 
 TITLE, ICON = "Map", ":material/scatter_plot:"
-LEAD = "Words in a plane of two axes you chose. Click a word for its neighbours; zoom in and more words are named."
+LEAD = "Words in a plane of two axes you chose. Click a word for its neighbours."
 
 _ROLES = {"x": "Across", "y": "Up", "color": "Colour"}
 _NEIGHBORS = 10
-_POINTS = ["500", "1000", "2000", "5000"]
+_ALL = "all"
+_POINTS = [_ALL, "500", "1000", "2000", "5000"]
 _SHOWN = {"frequent": "Most frequent words", "seeds": "Seeds of the axes", "occupations": "Occupations",
           "list": "A list of my own"}  # fmt: skip
 _KINDS = {"png": "A picture.", "svg": "For print.", "html": "A page that opens offline and zooms."}
-_SIZE = (760, 620)  # for labels to stand apart; a wider window stretches it
-_FEW_WORDS, _MANY_WORDS = 500, 1_100  # few leave room for more labels; so many are drawn on a canvas
-_MOST_SHOWN, _MOST_MARKED = 5_000, 100
+_SIZE = (760, 620)  # pixels; a wider window stretches it
+_FEW_WORDS, _MANY_WORDS = (
+    500,
+    1_100,
+)  # up to the first there is room for more labels; beyond the second it is drawn on a canvas
+_MOST_SHOWN, _MOST_MARKED, _MOST_ADDED = 5_000, 100, 50
+#: In the session: whether the browser of this visitor lacks WebGL.
+_UNSUPPORTED = "without webgl"
 
 
 @dataclass(frozen=True)
 class _Side:
-    """One of the axes of the map: its name, the axis itself, what its ends mean, whether the name says more."""
+    """One of the axes of the map: its name, the axis, the meaning of its ends, and whether the user named it."""
 
     name: str
-    axis: Axis
+    axis: ShownAxis
     low: str
     high: str
     is_named: bool
@@ -73,6 +80,11 @@ class _Side:
     def title(self) -> str:
         return self.name[:60] if self.is_named else ""
 
+    def on_map(self) -> MapAxis:
+        """Return the axis with the score and the rank of every word."""
+        ranking = self.axis.ranking
+        return MapAxis(self.name[:60], self.low, self.high, ranking.scores.score, ranking.rank, title=self.title)
+
 
 def show() -> None:
     """Show words along the axes chosen."""
@@ -80,32 +92,85 @@ def show() -> None:
     wanted = choose_axis()
     chosen = _choose_axes(_offered(wanted))
     if wanted in chosen.values():
-        check_language(bench, lexicon_of(wanted, bench.space))
+        check_language(bench, lexicon_of(wanted))
     sides = _sides(bench, chosen)
     rows, marked = _choose_words(bench, sides)
-    axes = {side.name: side.axis.ranking for side in sides.values()}
+    few = list(dict.fromkeys([*rows[:_MOST_SHOWN], *bench.space.locate(marked).tolist()]))
     draw = partial(
         axis_scatter,
-        map_rows(axes, rows),
+        map_rows({side.name: side.axis.ranking for side in sides.values()}, few),
         axes=(sides["x"].name, sides["y"].name),
         titles=(sides["x"].title, sides["y"].title),
         color=sides["color"].name if "color" in sides else None,
         ends={side.name: (side.low, side.high) for side in sides.values()},
         marked=marked,
-        n_labels=110 if len(rows) <= _FEW_WORDS else 70,
+        n_labels=110 if len(few) <= _FEW_WORDS else 70,
         size=_SIZE,
-        title=f"{len(rows):,} words of {bench.space.name}",  # of files: a page has it around the map
+        title=f"{len(few):,} words of {bench.space.name}",  # for files; the page shows it around the map
     )
-    drawn = draw(interactive=True, fluid=True, title="")
-    if len(rows) > _MANY_WORDS:  # thousands of points move smoothly on a canvas only
-        drawn = drawn.properties(usermeta={"embedOptions": {"renderer": "canvas"}})
-    chart(drawn, key="map", on_select=_pick, selection_mode="picked")
+    is_whole = isinstance(rows, range)
+    if is_whole and not st.session_state.get(_UNSUPPORTED):
+        _show_whole(bench, sides, marked, can_add=wanted.source == "lists")
+    else:
+        if is_whole:
+            st.info(
+                f"The whole vocabulary needs WebGL, which this browser lacks or has turned off. "
+                f"The map has the {show_count(len(few))} most frequent words instead."
+            )
+            rows = few
+        _show_few(draw, len(few))
     _show_relation(sides, rows)
-    _show_card(bench, sides, rows, wanted)
+    _show_card(bench, sides, wanted)
     with complain():
         show_comparison(bench, sides["x"].axis.lexicon, chosen["x"])
-    _offer_downloads(sides, draw)
-    show_code(_code(bench, sides, chosen, rows))
+    _offer_downloads(sides, draw, f" Of the {show_count(len(few))} most frequent words." if is_whole else "")
+    show_code(_code(bench, sides, chosen, few))
+
+
+def _show_whole(bench: Workbench, sides: Mapping[str, _Side], marked: Sequence[str], *, can_add: bool) -> None:
+    """Show every word of the space."""
+    content = pack_map(
+        bench.recall(("packed words",), lambda: pack_words(bench.space.words)),
+        sides["x"].on_map(),
+        sides["y"].on_map(),
+        sides["color"].on_map() if "color" in sides else None,
+        marked=bench.space.locate(marked).tolist(),
+        can_add=can_add,
+    )
+    events = {"on_pick": _pick_location, "on_add": _add_selected, "on_unsupported": _do_without}
+    show_word_map(content, key="vocabulary", **events)
+
+
+def _pick_location() -> None:
+    """Open the card of the word that was clicked on the whole map; for callbacks."""
+    words = chosen_bench().space.words
+    for location in known_locations(st.session_state["vocabulary"].get("picked"), len(words)):
+        write_setting("card", words[location])
+
+
+def _add_selected() -> None:
+    """Add the selected words to a list of the current axis; for callbacks."""
+    words, added = chosen_bench().space.words, st.session_state["vocabulary"].get("added") or {}
+    end = added.get("end")
+    if end not in ("high", "low"):
+        return
+    known = set(words_of_text(settings()[end]))
+    for location in known_locations(added.get("locations"), len(words))[:_MOST_ADDED]:
+        if words[location] not in known:
+            add_seed(words[location], end)
+
+
+def _do_without() -> None:
+    """Remember that the browser lacks WebGL; for callbacks."""
+    st.session_state[_UNSUPPORTED] = True
+
+
+def _show_few(draw: Callable[..., Any], count: int) -> None:
+    """Show some words as a chart."""
+    drawn = draw(interactive=True, title="")
+    if count > _MANY_WORDS:  # thousands of points move smoothly on a canvas only
+        drawn = drawn.properties(usermeta={"embedOptions": {"renderer": "canvas"}})
+    chart(drawn, key="map", on_select=_pick, selection_mode="picked")
 
 
 def _pick() -> None:
@@ -116,14 +181,14 @@ def _pick() -> None:
 
 
 def _offered(chosen: AxisChoice) -> dict[str, AxisChoice]:
-    """Return the axes there are to choose from, by the value of the setting that names them."""
+    """Return the axes on offer, by the value of their setting."""
     pinned = {f"pinned {name}": wanted for name, wanted in pinned_axes().items()}
     lexicons = {name: AxisChoice(name, "lexicon", lexicon=name) for name in lexicon_names()}
     return {"current": chosen, **pinned, **lexicons}
 
 
 def _choose_axes(offered: Mapping[str, AxisChoice]) -> dict[str, AxisChoice]:
-    """Show the three lists of axes; return what is chosen for x, y and colour."""
+    """Show the three lists of axes; return the choices for x, y and colour."""
 
     def label(key: str) -> str:
         if not key:
@@ -140,7 +205,7 @@ def _choose_axes(offered: Mapping[str, AxisChoice]) -> dict[str, AxisChoice]:
         chosen["color"] = choice(_ROLES["color"], "color", ["", *offered], format_func=label)
     found = {role: offered[key] for role, key in chosen.items() if key}
     names = {role: each.name for role, each in found.items()}
-    return {  # two different axes of one name are told apart
+    return {  # two different axes of the same name get different labels
         role: each if all(other == each or names[by] != each.name for by, other in found.items())
         else AxisChoice(**{**vars(each), "name": label(chosen[role])})
         for role, each in found.items()
@@ -148,11 +213,11 @@ def _choose_axes(offered: Mapping[str, AxisChoice]) -> dict[str, AxisChoice]:
 
 
 def _sides(bench: Workbench, chosen: Mapping[str, AxisChoice]) -> dict[str, _Side]:
-    """Return the axes chosen, found in the space."""
+    """Return the chosen axes, fitted in the space."""
     found = {}
     for role, wanted in chosen.items():
         try:
-            axis = find_axis(bench, lexicon_of(wanted, bench.space), wanted.method)
+            axis = find_axis(bench, lexicon_of(wanted), wanted.method)
         except Hint:
             raise
         except DensRayError as error:
@@ -161,20 +226,23 @@ def _sides(bench: Workbench, chosen: Mapping[str, AxisChoice]) -> dict[str, _Sid
                     f"The space has too few words of the axis “{wanted.name[:60]}”. Choose another under "
                     f"“{_ROLES[role]}”; an axis of your own can be pinned in the sidebar."
                 ) from error
-            raise LexiconError(f"there is no axis “{wanted.name[:60]}”: {error}") from error
-        low, high = (", ".join(word[:24] for word in words) for words in axis_ends(axis.seeds))
+            raise LexiconError(f"there is no axis “{wanted.name[:60]}”: ", *error.args) from error
+        low, high = (", ".join(word[:24] for word in words) for words in axis_ends(axis.rows))
         is_named = wanted.source != "lists" or wanted.name != name_of_lists(wanted.high, wanted.low)
         found[role] = _Side(wanted.name, axis, low, high, is_named)
     return found
 
 
-def _choose_words(bench: Workbench, sides: Mapping[str, _Side]) -> tuple[list[int], list[str]]:
-    """Show which words to put on the map and which to mark; return the rows of all, and the words marked."""
+def _choose_words(bench: Workbench, sides: Mapping[str, _Side]) -> tuple[Sequence[int], list[str]]:
+    """Show which words to put on the map and which to mark; return the rows of all, and the words marked.
+
+    The rows of the whole vocabulary are a range.
+    """
     kind, how, mark = st.columns(3)
     with kind:
         shown = choice("Words", "shown", list(_SHOWN), format_func=_SHOWN.__getitem__)
     with mark:
-        st.text_input("Find and mark", placeholder="one word or several", **bound("mark"))
+        st.text_input("Words to mark", placeholder="one word or several", **bound("mark"))
     with how:
         rows = _rows(bench, sides, shown)
     marked, missing = find_words(settings()["mark"], bench.space)
@@ -182,15 +250,21 @@ def _choose_words(bench: Workbench, sides: Mapping[str, _Side]) -> tuple[list[in
     tell_missing(bench, missing, len(marked), what="words to mark")
     if not rows and not marked:
         raise Hint("Type some words of the space under “The words”, or choose the most frequent under “Words”.")
+    if isinstance(rows, range):
+        return rows, marked
     return list(dict.fromkeys([*rows, *bench.space.locate(marked).tolist()])), marked
 
 
-def _rows(bench: Workbench, sides: Mapping[str, _Side], shown: str) -> list[int]:
+def _rows(bench: Workbench, sides: Mapping[str, _Side], shown: str) -> list[int] | range:
     """Show how many words to put on the map, or which; return their rows."""
     if shown == "frequent":
-        return list(range(min(int(choice("Points", "points", _POINTS)), len(bench.space))))
+        everything = f"all {show_count(len(bench.space))}"
+        points = choice("Points", "points", _POINTS, format_func=lambda count: everything if count == _ALL else count)
+        if points == _ALL:
+            return range(len(bench.space))
+        return list(range(min(int(points), len(bench.space))))
     if shown == "seeds":
-        words = list(dict.fromkeys(word for side in sides.values() for word in side.axis.seeds.words))
+        words = list(dict.fromkeys(word for side in sides.values() for word in side.axis.rows.names))
     elif shown == "occupations":
         words = load_word_list("occupations")
     else:
@@ -205,8 +279,8 @@ def _rows(bench: Workbench, sides: Mapping[str, _Side], shown: str) -> list[int]
 
 
 def _show_relation(sides: Mapping[str, _Side], rows: Sequence[int]) -> None:
-    """Say how the two axes stand to each other, and how to move the map."""
-    first, second = ((side.axis.rotation.components_[0], side.axis.ranking) for side in (sides["x"], sides["y"]))
+    """Show the angle between the two axes, and how to move the map."""
+    first, second = sides["x"].axis.ranking, sides["y"].axis.ranking
     relation = axis_relation(first, second, rows)
     correlated = "" if relation.correlation is None else (
         f" The coordinates of these words correlate at {show_number(relation.correlation, 2)}."
@@ -214,7 +288,7 @@ def _show_relation(sides: Mapping[str, _Side], rows: Sequence[int]) -> None:
     st.caption(
         plain(
             f"{len(rows):,} words at unit length. The axes stand at {show_number(relation.degrees, 0)}° to each other "
-            f"(90° is independent).{correlated} Ctrl and the wheel zoom in, and more words are named; drag to move; "
+            f"(90° is independent).{correlated} Ctrl and the wheel zoom; drag to move; "
             "double click to go back."
         )
     )
@@ -222,23 +296,24 @@ def _show_relation(sides: Mapping[str, _Side], rows: Sequence[int]) -> None:
         st.info("Both axes are the same. Choose another; an axis of your own can be pinned while you make the next.")
 
 
-def _show_card(bench: Workbench, sides: Mapping[str, _Side], rows: Sequence[int], wanted: AxisChoice) -> None:
-    """Show the word clicked or chosen: its neighbours, its place on each axis, and the lists it could join."""
-    words = [bench.space.words[row] for row in rows]
-    if settings()["card"] not in words:
-        settings()["card"] = ""
-        st.session_state.pop("setting card", None)
-    word = choice("Look at a word", "card", ["", *sorted(words, key=str.lower)], format_func=lambda one: one or "none",
-                  help="A click on the map chooses it too.")  # fmt: skip
-    if not word:
+def _show_card(bench: Workbench, sides: Mapping[str, _Side], wanted: AxisChoice) -> None:
+    """Show the word clicked or typed: its neighbours, its place on each axis, and the lists it could join."""
+    st.text_input("Look at a word", help="A click on the map chooses it too.", **bound("card"))
+    asked = settings()["card"].strip()
+    if not asked:
         return
+    location = int(bench.space.locate([asked], any_case=True)[0])
+    if location < 0:
+        st.warning(plain(missing_word(asked, bench.space)))
+        return
+    word = bench.space.words[location]
     with st.container(border=True):
         st.markdown(f"**{plain(word)}**")
         near = ", ".join(f"{other} ({show_number(cosine, 2)})" for other, cosine in
                          bench.space.neighbors(word, k=_NEIGHBORS))  # fmt: skip
         st.markdown(plain(f"Nearest words, by cosine: {near}."))
         for side in {side.name: side for side in sides.values()}.values():
-            entry = side.axis.ranking.lookup([word], space=bench.space)[0]
+            entry = side.axis.ranking.lookup([word])[0]
             st.markdown(plain(
                 f"On “{side.name}”: score {show_number(entry['score'])}, rank {show_count(entry['rank'])} of "
                 f"{show_count(len(bench.space))} ({side.low} … {side.high})."
@@ -252,7 +327,7 @@ def _show_card(bench: Workbench, sides: Mapping[str, _Side], rows: Sequence[int]
 
 
 def _mark(word: str) -> None:
-    """Put a word among those marked on the map and looked up on Axis; for callbacks."""
+    """Add a word to those marked on the map and looked up on Axis; for callbacks."""
     for name in ("mark", "words"):
         known = words_of_text(settings()[name])
         write_setting(name, ", ".join(dict.fromkeys([*known, word])))
@@ -266,8 +341,11 @@ def _code(bench: Workbench, sides: Mapping[str, _Side], chosen: Mapping[str, Axi
     return map_code(bench.source, lexicons, words, sides["color"].name if "color" in sides else None)
 
 
-def _offer_downloads(sides: Mapping[str, _Side], draw: Callable[..., Any]) -> None:
-    """Offer the map as a picture and as a page, and the whole vocabulary along its axes as a table."""
+def _offer_downloads(sides: Mapping[str, _Side], draw: Callable[..., Any], which: str) -> None:
+    """Offer the map as a picture and as a page, and the whole vocabulary along its axes as a table.
+
+    `which` says which words the pictures show, where they are not those of the page.
+    """
     stem = file_stem(" ".join(side.name for side in sides.values()), otherwise="map")
 
     def coordinates() -> bytes:
@@ -278,7 +356,7 @@ def _offer_downloads(sides: Mapping[str, _Side], draw: Callable[..., Any]) -> No
     with st.container(horizontal=True):
         for kind, note in _KINDS.items():
             content = partial(picture, draw, kind)
-            download(f"Map .{kind}", f"{stem}.{kind}", content, help=note)
+            download(f"Map .{kind}", f"{stem}.{kind}", content, help=f"{note}{which}")
         download(
             "Coordinates .parquet", f"{stem}.parquet", coordinates, help="Every word of the space, with its ranks."
         )
@@ -286,4 +364,4 @@ def _offer_downloads(sides: Mapping[str, _Side], draw: Callable[..., Any]) -> No
 
 def picture(draw: Callable[..., Any], kind: str) -> bytes:
     """Return the map as a file; only a page can be zoomed."""
-    return to_bytes(draw(interactive=kind == "html", fluid=kind == "html"), kind)
+    return to_bytes(draw(interactive=kind == "html"), kind)

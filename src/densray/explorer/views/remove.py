@@ -1,4 +1,4 @@
-"""Remove: a concept erased, before and after on a chart, what went and what stayed, and the erased space to take."""
+"""Remove: erase a concept, compare before and after, and download the erased space."""
 
 from __future__ import annotations
 
@@ -8,29 +8,25 @@ from functools import partial
 
 import streamlit as st
 
-from densray.axes._files import save_axis
-from densray.axes._model import AxisModel
 from densray.datasets import load_similarity, load_word_list
 from densray.debiasing import (
-    DEFAULT_REMOVER,
-    REMOVERS,
     RemovalPreview,
     RemovalResult,
+    common_words,
     concept_of,
     preview_removal,
     summarize_recovery,
     typical_anchors,
 )
-from densray.debiasing._preview import common_words
-from densray.debiasing._removers import PREDICTIVE
 from densray.erasure import Erasure
 from densray.errors import LexiconError
-from densray.explorer.settings import remove_code
+from densray.explorer.python_code import remove_code
 from densray.explorer.sidebar import check_language, choose_axis, lexicon_of, tell_missing
 from densray.explorer.widgets import (
     Hint,
     bound,
     charts,
+    charts_and_lists,
     choice,
     chosen_bench,
     complain,
@@ -48,14 +44,14 @@ from densray.explorer.workbench import RemovalWords, Workbench, identity
 from densray.figures import difference_panels
 from densray.formats import write_space
 from densray.lexicon import Lexicon
+from densray.removers import PREDICTIVE, REMOVERS
 from densray.report import Column, show_number
-from densray.rotations import Rotation
 
 TITLE, ICON = "Remove", ":material/ink_eraser:"
 LEAD = "Take the axis of the sidebar out of the space: what went, what is still there, and what it cost."
 
 #: What finds the direction along which the means differ comes first; what was made to predict, and the control, last.
-_FIRST = (DEFAULT_REMOVER, "leace", "densray-unit", "densray", "inlp")
+_FIRST = ("mean-difference", "leace", "densray-unit", "densray", "inlp")
 _REMOVERS = sorted(
     (name for name, remover in REMOVERS.items() if not remover.needs_pairs),
     key=lambda name: (
@@ -80,28 +76,28 @@ _HELP = {
 
 
 def show() -> None:
-    """Show what becomes of the space without the current concept."""
+    """Show the space without the current concept."""
     bench = chosen_bench()
     wanted = choose_axis(with_method=False)
-    lexicon = lexicon_of(wanted, bench.space)
+    lexicon = lexicon_of(wanted)
     check_language(bench, lexicon)
     remover = _choose_remover()
     words = _choose_words(bench, lexicon)
-    found = show_step(bench.erasure(lexicon, remover), f"Learning from {len(lexicon):,} words what to remove")
-    if found is None:
+    erasure = show_step(bench.erasure(lexicon, remover), f"Learning from {len(lexicon):,} words what to remove")
+    if erasure is None:
         return
-    if found.remark:
-        st.warning(plain(found.remark), icon=":material/warning:")
+    for remark in erasure.remarks:
+        st.warning(plain(remark), icon=":material/warning:")
     ratings = bench.recall(("ratings", "men"), lambda: load_similarity("men"))
     pairs = bench.recall(("pairs", *identity(lexicon, "")), lambda: concept_of(lexicon, words.anchors, ()).pairs)
     preview = preview_removal(
-        bench.space, found.erasure, words.neutral, words.anchors, keep=words.keep, pairs=pairs, ratings=[ratings]
+        bench.space, erasure, words.neutral, words.anchors, keep=words.keep, pairs=pairs, ratings=[ratings]
     )
     _show_preview(preview)
     tests = st.container()
-    heading("Downloads")  # made before the tests, so that it is there while they run
+    heading("Downloads")  # shown before the tests, so that it is available while they run
     name = f"{bench.name} without {wanted.name}"
-    _offer_downloads(bench, found.erasure, words, stem=file_stem(wanted.name, otherwise="axis"), name=name)
+    _offer_downloads(bench, erasure, words, stem=file_stem(wanted.name, otherwise="axis"), name=name)
     show_code(remove_code(bench.source, lexicon, wanted, remover, words.anchors, words.neutral, words.keep, name))
     with tests:
         heading("Is it gone?")
@@ -110,7 +106,7 @@ def show() -> None:
 
 
 def _choose_remover() -> str:
-    """Return the remover chosen, with its number of axes."""
+    """Return the chosen remover, with its number of axes."""
     left, right = st.columns([3, 1])
     with left:
         name = choice("Method of removal", "remover", _REMOVERS, format_func=_describe)
@@ -121,8 +117,8 @@ def _choose_remover() -> str:
 
 
 def _describe(name: str) -> str:
-    """Return a remover with what it does, in a line."""
-    advice = " (recommended)" if name == DEFAULT_REMOVER else " (made to predict)" if name in PREDICTIVE else ""
+    """Return a remover with a one-line description."""
+    advice = " (recommended)" if name in _FIRST[:2] else " (made to predict)" if name in PREDICTIVE else ""
     return f"{name}{advice}: {_summary(name)}"
 
 
@@ -176,18 +172,27 @@ def _neutral_words(bench: Workbench, lexicon: Lexicon, kind: str, anchors: tuple
 
 
 def _show_preview(preview: RemovalPreview) -> None:
-    """Show the words before and after, and what that says."""
+    """Show the words before and after, and a summary."""
     first, second = preview.anchors
     names = {"anchor gap": f"Lean towards {first} or {second}", "direct bias": "Direct bias"}
-    for place, row in zip(st.columns(3), preview.measures, strict=True):
+    for container, row in zip(st.columns(3), preview.measures, strict=True):
         name, help = plain(names.get(row["measure"], "Agreement with ratings (MEN)")), _HELP[row["measure"]]
         if math.isnan(row["before"]):
-            place.metric(name, "–", help=f"{help} {plain(row['reason'])}")
+            container.metric(name, "–", help=f"{help} {plain(row['reason'])}")
             continue
         change = f"{show_number(row['after'] - row['before'], signed=True)}, from {show_number(row['before'])}"
-        place.metric(name, show_number(row["after"]), change, delta_color="off", delta_arrow="off", help=help)
+        container.metric(name, show_number(row["after"]), change, delta_color="off", delta_arrow="off", help=help)
     panels = difference_panels(preview.scatter(), anchors=preview.names)
-    charts({f"{space} space": panel for space, panel in panels.items()}, columns=2)
+    drawn, listed = charts_and_lists("spaces")
+    with drawn:
+        charts({f"{space} space": panel for space, panel in panels.items()}, columns=2)
+    with listed:
+        _show_words(preview)
+
+
+def _show_words(preview: RemovalPreview) -> None:
+    """Show every word before and after, and name those that the space lacks."""
+    first, second = preview.anchors
     missing = preview.before.missing
     if missing:
         named = ", ".join(missing[:10]) + (" …" if len(missing) > 10 else "")
@@ -199,7 +204,7 @@ def _show_preview(preview: RemovalPreview) -> None:
 
 
 def _show_tests(bench: Workbench, lexicon: Lexicon, remover: str, words: RemovalWords) -> None:
-    """Show what a closer look finds, when it is asked for."""
+    """Show the full tests, after a click."""
     result = show_step(
         bench.removal(lexicon, remover, words),
         "Testing what is left",
@@ -214,6 +219,12 @@ def _show_tests(bench: Workbench, lexicon: Lexicon, remover: str, words: Removal
         )
         return
     st.warning(plain(summarize_recovery(result)), icon=":material/troubleshoot:")
+    for remains in result.remains.values():
+        st.markdown(f"**Labelled words not used to erase.** {plain(remains.summary)}")
+        if remains.probes:
+            shown = remains.table()
+            table(shown.rows, shown.columns)
+            st.caption(plain(shown.notes[0]))
     for kind, title in (("removed", "What is left of the concept"), ("kept", "What else the space is good for")):
         st.markdown(f"**{title}**")
         _show_measures(result, kind)
@@ -225,7 +236,7 @@ def _show_tests(bench: Workbench, lexicon: Lexicon, remover: str, words: Removal
 
 
 def _show_measures(result: RemovalResult, kind: str) -> None:
-    """Show measures before and after, what they would be if the concept were gone, and what each means."""
+    """Show each measure before and after, its value if the concept were gone, and its meaning."""
     before, after = result.spaces[0].name, result.spaces[-1].name
     columns: list[Column | str] = [
         "measure",
@@ -244,9 +255,9 @@ def _show_measures(result: RemovalResult, kind: str) -> None:
 
 
 def _offer_downloads(bench: Workbench, erasure: Erasure, words: RemovalWords, *, stem: str, name: str) -> None:
-    """Offer the erased space where the browser can carry it, and the axes with the command where it cannot."""
+    """Offer the erased space where the browser can carry it, and the erasure with a command for larger spaces."""
     size = 4 * len(bench.space) * bench.space.width
-    rotation = erasure.rotation
+    needed = f"{stem}-erasure.safetensors"
     with st.container(horizontal=True):
         if size <= _LARGEST:
             for ending, share in _FILES.items():
@@ -254,28 +265,23 @@ def _offer_downloads(bench: Workbench, erasure: Erasure, words: RemovalWords, *,
                     content = partial(_erased_file, bench, erasure, words.keep, f"{stem}-erased{ending}", name)
                     label = f"Erased space {ending} ({show_number(share * size / 1e6, 0)} MB)"
                     download(label, f"{stem}-erased{ending}", content)
-        if rotation is not None:
-            content = partial(_axis_file, bench, rotation, erasure.name, f"{stem}.npz")
-            download("Axes .npz", f"{stem}-removed.npz", content, help="For the command below.")
+        content = partial(_erasure_file, erasure, needed)
+        download("Erasure .safetensors", needed, content, help="For the command below.")
         if len(words.keep) > _FEW_KEPT:
             download("Words to keep .txt", "keep.txt", lambda: "\n".join(words.keep).encode(), help="For the command.")
     if size > _LARGEST:
         st.markdown(f"The space is {show_number(size / 1e6, 0)} MB, too large to go through the browser.")
-    if rotation is not None:
-        options = f"--n-axes {len(rotation.components_)}"
-        if words.keep:
-            options += f" --keep {shlex.quote(','.join(words.keep)) if len(words.keep) <= _FEW_KEPT else 'keep.txt'}"
-        source = shlex.quote(bench.source)
-        needed = "the file of axes" + (" and keep.txt" if len(words.keep) > _FEW_KEPT else "")
-        st.caption(f"The same at the command line, for a space of any size; download {needed} first:")
-        st.code(f"densray erase {source} {stem}-removed.npz {options} -o {stem}-erased.bin", language=None)
+    options = ""
+    if words.keep:
+        options = f" --keep {shlex.quote(','.join(words.keep)) if len(words.keep) <= _FEW_KEPT else 'keep.txt'}"
+    files = "the erasure" + (" and keep.txt" if len(words.keep) > _FEW_KEPT else "")
+    st.caption(f"The same on the command line, for a space of any size; download {files} first:")
+    st.code(f"densray erase {shlex.quote(bench.source)} {needed}{options} -o {stem}-erased.bin", language=None)
 
 
 def _erased_file(bench: Workbench, erasure: Erasure, keep: tuple[str, ...], file_name: str, name: str) -> bytes:
-    space = bench.space if erasure.is_linear else bench.space.normalized(zeros="keep")  # it was learned at unit length
-    return written(partial(write_space, space.erased(erasure, keep=keep).renamed(name)), file_name)
+    return written(partial(write_space, erasure.apply(bench.space, keep=keep).renamed(name)), file_name)
 
 
-def _axis_file(bench: Workbench, rotation: Rotation, method: str, name: str) -> bytes:
-    model = AxisModel(rotation.components_[0])
-    return written(partial(save_axis, rotation, model, space=bench.space, method=method), name)
+def _erasure_file(erasure: Erasure, name: str) -> bytes:
+    return written(erasure.save, name)

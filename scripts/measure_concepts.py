@@ -1,0 +1,454 @@
+"""Three concepts removed from, and three steered in, language models: the findings of docs/language-models.md.
+
+    python scripts/measure_concepts.py SmolLM2=FILE Gemma=FILE --encoder FOLDER --data SENTENCES
+
+Each FILE is a gguf file or a folder of a causal model, ENCODER the folder of a sentence encoder that judges generated
+text, SENTENCES the folder of labelled sentences. Every model and concept runs in a process of its own. Writes
+``docs/states_concepts.json`` and draws ``docs/states_concepts.svg``; `write_results.py` puts the tables on the page.
+With ``--parts remove`` or ``--parts steer`` the other part stays as it is in the file; ``--parts draw`` draws alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from measure_interventions import DOCS, beginnings, held_out_texts, mean_difference, occupations
+from measure_states import LabelledTexts, gender, interval, sentiment, split, truth
+
+NUMBERS = DOCS / "states_concepts.json"
+FIGURE = DOCS / "states_concepts.svg"
+N_SPLITS = 8
+#: Ordinary text that a removal spares, and held-out text whose perplexity is measured.
+N_ORDINARY, N_TEXTS = 500, 200
+#: The first changed layer as a share of all; every later one is changed as well.
+STARTS = {"last half": 1 / 2, "last third": 2 / 3, "last sixth": 5 / 6}
+#: Texts of SST-2 that a removal learns from, and texts of any set that probes are fitted to, at most.
+N_SENTIMENT, N_PROBED = 3200, 800
+#: Learned at every layer from the model as it is, not in order.
+AT_ONCE = "LEACE, not in order"
+#: What is removed after which layers.
+POINTS = (
+    ("LEACE beside text", "last third"),
+    ("LEACE", "last third"),
+    (AT_ONCE, "last third"),
+    ("mean difference", "last third"),
+    ("LEACE beside text", "last half"),
+    ("LEACE beside text", "last sixth"),
+)
+STEERED = ("ridge", "caa", "repeng", "random")
+N_LEARNED, N_JUDGED, TOKENS = 200, 800, 20
+
+HE = {"he", "him", "his", "himself", "man", "men", "boy", "boys", "male", "mr", "father", "son", "brother", "husband"}
+SHE = {"she", "her", "hers", "herself", "woman", "women", "girl", "girls", "female", "mrs", "mother", "daughter"}
+SHE |= {"sister", "wife"}
+FOODS = ["soup", "bread", "cheese", "pasta", "salad", "rice", "chicken", "potatoes", "cake", "pizza", "curry", "fish"]
+FOODS += ["beans", "apples", "pancakes", "noodles"]
+SPORTS = ["football", "tennis", "basketball", "hockey", "rugby", "golf", "cricket", "volleyball", "boxing", "rowing"]
+SPORTS += ["baseball", "cycling", "wrestling", "skiing", "swimming", "badminton"]
+TOPIC_TEXTS = [
+    "We talked about {} all evening.", "My uncle knows everything about {}.", "Nothing makes me happier than {}.",
+    "The magazine had a long story on {}.", "On Sundays we always think of {}.", "They met because both loved {}.",
+    "She wrote a whole book about {}.", "The town is famous for its {}.",
+]  # fmt: skip
+TOPIC_PROMPTS = [
+    "Last weekend we", "My favourite thing is", "The children wanted to", "After work I usually", "On Saturday they",
+    "The best part of the day", "My sister often talks about", "In the evening we", "The whole family likes",
+    "When I was young, I", "Our neighbours always", "The visitors asked for", "People in this town love",
+    "My friend invited me to", "The summer is the time for", "Yesterday he told me about", "They spent the money on",
+    "The class learned about", "For my birthday I want", "We could not stop talking about", "The party began with",
+    "At noon everybody", "The article describes", "She is known for", "The teacher explained how",
+    "A good day begins with", "The old man remembered", "On holiday we", "The magazine is about", "He dreams of",
+    "The shop sells", "Every morning I",
+]  # fmt: skip
+OPINION_PROMPTS = [
+    f"{thing} {verb}"
+    for thing in ("The movie", "The story", "The music", "The food", "The service", "The hotel", "The game", "The book")
+    for verb in ("was", "is", "seems", "made me feel")
+]
+
+
+@dataclass(frozen=True)
+class Steered:
+    """What a steering learns from, the prompts it is judged on, and what judges the text."""
+
+    texts: LabelledTexts
+    prompts: list[str]
+    judge: Callable[[Any], Callable[[Sequence[str]], Sequence[float]]]
+    unit: str
+
+
+def removed_concepts(data: Path) -> dict[str, LabelledTexts]:
+    """Return the three sets of labelled texts that are removed."""
+    return {
+        "sentiment": sentiment(data, 2 * N_SENTIMENT),
+        "cities": truth(data, "cities"),
+        "gender": gender(data),
+        "sentiment, 800 texts": sentiment(data, 1600),
+    }
+
+
+def steered_concepts(data: Path) -> dict[str, Steered]:
+    """Return the three concepts that are steered, with their prompts and judges."""
+    from densray.states import encoder_judge, word_judge
+
+    given = sentiment(data, N_LEARNED + N_JUDGED)
+    learned, shown = _part(given, slice(N_LEARNED)), _part(given, slice(N_LEARNED, None))
+    jobs = [f"The {job} said that" for job in occupations(data)[0][::2]]
+    topics = _topics(slice(0, 10), TOPIC_TEXTS[:5])
+    judged = _topics(slice(10, 16), TOPIC_TEXTS[5:])
+
+    def encoder(texts: LabelledTexts) -> Callable[[Any], Any]:
+        sides = [[text for text, side in zip(texts.texts, texts.labels, strict=True) if side == one] for one in (1, 0)]
+        return lambda model: encoder_judge(model, *sides)
+
+    unit = "class distances of the encoder, halved"
+    return {
+        "sentiment": Steered(learned, OPINION_PROMPTS, encoder(shown), unit),
+        "gender": Steered(gender(data), jobs, lambda _: word_judge(HE, SHE), "male less female words per text"),
+        "topic": Steered(topics, TOPIC_PROMPTS, encoder(judged), unit),
+    }
+
+
+def _part(texts: LabelledTexts, rows: slice) -> LabelledTexts:
+    return LabelledTexts(texts.name, texts.texts[rows], texts.labels[rows], texts.groups[rows])
+
+
+def _topics(words: slice, templates: Sequence[str]) -> LabelledTexts:
+    """Return sentences on food (1) and on sport (0); the group is the template."""
+    rows = [
+        (template.format(word), side, number)
+        for number, template in enumerate(templates)
+        for side, names in ((1, FOODS[words]), (0, SPORTS[words]))
+        for word in names
+    ]
+    texts, labels, groups = zip(*rows, strict=True)
+    return LabelledTexts("topic", list(texts), np.array(labels), np.array(groups))
+
+
+# ---- removal ---------------------------------------------------------------------------------------------------------
+
+
+def removals(
+    model: Any, tokenizer: Any, texts: LabelledTexts, data: Path, seeds: Sequence[int], until: float
+) -> Iterator[dict[str, Any]]:
+    """Yield every remover from every first layer, on text that it has not learned from: one row per split."""
+    from densray._leace import leace, leace_beside
+    from densray.states import Intervention, find_blocks, log_perplexity
+    from densray.states._removal import learn_changes
+
+    count = len(find_blocks(model))
+    ordinary = [text for text in beginnings(data, 10_000) if not any(given.startswith(text) for given in texts.texts)]
+    ordinary, unseen = ordinary[:N_ORDINARY], held_out_texts(data, N_TEXTS)
+    before = log_perplexity(model, tokenizer, unseen)
+    for seed in seeds:
+        if time.time() > until:
+            return
+        learned = split(texts.groups, seed)
+        probed = ~learned & split(texts.groups, seed + 1000) if (~learned).sum() > 2 * N_PROBED else ~learned
+        y = texts.labels[learned].astype(np.float64)
+        makers: dict[str, tuple[Callable[..., Any], int]] = {
+            "LEACE": (lambda rows, y=y: leace(rows, y), 1),
+            AT_ONCE: (lambda rows, y=y: leace(rows, y), 1),
+            "LEACE beside text": (lambda rows, others, y=y: leace_beside(rows, y, others), 2),
+            "mean difference": (lambda rows, y=y: mean_difference(rows, y), 1),
+        }
+        sets = [[text for text, used in zip(texts.texts, learned, strict=True) if used], ordinary]
+        rest = LabelledTexts(
+            texts.name,
+            [text for text, used in zip(texts.texts, probed, strict=True) if used][:N_PROBED],
+            texts.labels[probed][:N_PROBED],
+            texts.groups[probed][:N_PROBED],
+        )
+        plain = _probed(model, tokenizer, rest, None, range(count // 2, count))
+        yield {"seed": seed, "remover": "none", "where": "none", "first": count // 2, "cost": 0.0, **plain}
+        for remover, where in POINTS:
+            if time.time() > until:
+                return
+            make, n_sets = makers[remover]
+            layers = range(int(STARTS[where] * count), count)
+            changes = learn_changes(model, tokenizer, sets[:n_sets], layers, make, in_order=remover != AT_ONCE)
+            change = Intervention("project", changes)
+            cost = float(np.expm1(log_perplexity(model, tokenizer, unseen, change) - before))
+            found = _probed(model, tokenizer, rest, change, layers)
+            yield {"seed": seed, "remover": remover, "where": where, "first": layers[0], "cost": cost, **found}
+
+
+def _probed(model: Any, tokenizer: Any, texts: LabelledTexts, change: Any, layers: Sequence[int]) -> dict[str, Any]:
+    """Return the AUROC of a linear probe fitted again after every layer, and of an MLP after the last."""
+    from densray.metrics import auc
+    from densray.states import read_states
+    from densray.states._measures import _probe_scores, under
+
+    with under(model, change):
+        states = read_states(model, tokenizer, texts.texts, layers=layers)
+    _, groups = np.unique(texts.groups, return_inverse=True)
+
+    def score(layer: int, kind: str) -> float:
+        return auc(texts.labels, _probe_scores(np.asarray(states[layer], dtype=np.float64), texts.labels, groups, kind))
+
+    return {"linear": [score(layer, "linear") for layer in layers], "mlp": score(layers[-1], "MLP")}
+
+
+# ---- steering --------------------------------------------------------------------------------------------------------
+
+
+def steerings(
+    model: Any, tokenizer: Any, given: Steered, encoder: Any, seeds: Sequence[int], until: float
+) -> Iterator[dict[str, Any]]:
+    """Yield each method on the prompts that chose nothing, split by split, and the texts of the chosen one."""
+    from densray.states import steer
+
+    judge = given.judge(encoder)
+    for seed in seeds:
+        if time.time() > until:
+            return
+        learned = split(given.texts.groups, seed)
+        sides = [
+            [text for text, label, used in zip(given.texts.texts, given.texts.labels, learned, strict=True)
+             if used and label == side]
+            for side in (1, 0)
+        ]  # fmt: skip
+        n_pairs = min(map(len, sides))
+        result = steer(
+            model, tokenizer, sides[0][:n_pairs], sides[1][:n_pairs], prompts=given.prompts, judge=judge,
+            max_new_tokens=TOKENS, random_state=seed,
+        )  # fmt: skip
+        reported = [
+            {
+                "method": point.method, "layer": point.layer, "strength": point.strength, "effect": point.effect,
+                "low": point.interval.low, "high": point.interval.high, "nats": point.nats,
+                "repetition": point.repetition, "preserved": point.preserved, "mark": point.mark,
+                "chosen": point.chosen,
+            }
+            for point in result.reported
+        ]  # fmt: skip
+        tried = [[point.method, point.layer, point.strength, point.effect, point.nats, point.mark]
+                 for point in result.points]  # fmt: skip
+        yield {
+            "seed": seed, "reason": result.reason, "reported": reported, "tried": tried,
+            "examples": [list(example) for example in result.examples[: 6 if seed == 0 else 0]],
+        }  # fmt: skip
+
+
+# ---- running ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Job:
+    """One part, model and concept."""
+
+    part: str
+    name: str
+    file: str
+    concept: str
+    encoder: str
+    data: Path
+    device: str
+    seeds: tuple[int, ...]
+    until: float
+
+
+def run_job(job: Job) -> tuple[Job, list[dict[str, Any]]]:
+    """Measure one concept in one model."""
+    import torch
+
+    from densray.states import load_model
+
+    torch.set_num_threads(2)
+    loaded = load_model(job.file, device=job.device)
+    if job.part == "remove":
+        texts = removed_concepts(job.data)[job.concept]
+        return job, list(removals(loaded.model, loaded.tokenizer, texts, job.data, job.seeds, job.until))
+    given = steered_concepts(job.data)[job.concept]
+    encoder = None if job.concept == "gender" else load_model(job.encoder, device=job.device).model
+    return job, list(steerings(loaded.model, loaded.tokenizer, given, encoder, job.seeds, job.until))
+
+
+def measure(jobs: Sequence[Job], workers: int) -> dict[str, dict[str, dict[str, Any]]]:
+    """Run the jobs and return their rows by part, model and concept."""
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        for done in as_completed([pool.submit(run_job, job) for job in jobs]):
+            job, rows = done.result()
+            found.setdefault(job.part, {}).setdefault(job.name, {})[job.concept] = rows
+            print(job.part, job.name, job.concept, len(rows), flush=True)
+    return found
+
+
+# ---- tables and figure -----------------------------------------------------------------------------------------------
+
+SHOWN = ("sentiment", "cities", "gender")
+BEST = ("LEACE beside text", "last third")
+
+
+def tables() -> dict[str, str]:
+    """Return the tables by the name the page gives them."""
+    known = json.loads(NUMBERS.read_text("utf-8"))
+    return {
+        "concepts-removal": _removal_table(known["remove"]),
+        "concepts-removers": _removers_table(known["remove"]),
+        "concepts-steering": _steering_table(known["steer"]),
+        "concepts-texts": _texts_table(known["steer"]),
+    }
+
+
+def _means(rows: Sequence[Mapping[str, Any]], remover: str, where: str) -> dict[str, float] | None:
+    """Return the figures of a removal, averaged over splits; None if it was not measured."""
+    found = [row for row in rows if (row["remover"], row["where"]) == (remover, where)]
+    if not found:
+        return None
+    return {
+        "highest": float(np.mean([max(row["linear"]) for row in found])),
+        "last": float(np.mean([row["linear"][-1] for row in found])),
+        "mlp": float(np.mean([row["mlp"] for row in found])),
+        "cost": float(np.mean([row["cost"] for row in found])),
+    }
+
+
+def _removal_table(known: Mapping[str, Mapping[str, Any]]) -> str:
+    lines = [
+        "| model | concept | texts learned from | linear probe, highest of all changed layers | linear, last layer | "
+        "MLP, last layer | perplexity |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    sizes = {"sentiment": N_SENTIMENT, "cities": 748, "gender": 240, "sentiment, 800 texts": 800}
+    for model, concepts in known.items():
+        for concept, size in sizes.items():
+            before, after = _means(concepts[concept], "none", "none"), _means(concepts[concept], *BEST)
+            if before is None or after is None:
+                continue
+            cells = [f"{before[each]:.2f} → {after[each]:.2f}" for each in ("highest", "last", "mlp")]
+            name = concept.split(",")[0]
+            lines.append(f"| {model} | {name} | {size:,} | {' | '.join(cells)} | {after['cost']:+.1%} |")
+    return "\n".join(lines)
+
+
+def _removers_table(known: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the highest linear probe and the cost of each remover."""
+    places = [(model, concept) for model in known for concept in SHOWN]
+    lines = ["| remover | after | " + " | ".join(f"{model}, {concept}" for model, concept in places) + " |"]
+    lines.append("| --- | --- |" + " ---: |" * len(places))
+    for remover, where in [("none", "none"), *POINTS]:
+        found = [_means(known[model][concept], remover, where) for model, concept in places]
+        cells = ["–" if each is None else f"{each['highest']:.2f}, {each['cost']:+.1%}" for each in found]
+        if remover == "none":
+            cells = ["–" if each is None else f"{each['highest']:.2f}" for each in found]
+        lines.append(f"| {remover} | {where} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _steering_table(known: Mapping[str, Mapping[str, Any]]) -> str:
+    lines = ["| model | concept | splits | " + " | ".join(f"`{method}`" for method in (*STEERED, "chosen")) + " |"]
+    lines.append("| --- | --- | ---: |" + " ---: |" * (len(STEERED) + 1))
+    for model, concepts in known.items():
+        for concept, rows in concepts.items():
+            cells = []
+            for method in (*STEERED, "chosen"):
+                points = [
+                    point
+                    for row in rows
+                    for point in row["reported"]
+                    if (point["chosen"] if method == "chosen" else point["method"] == method)
+                ]
+                if not points:
+                    cells.append(f"no usable point in {len(rows)}")
+                    continue
+                effects = [point["effect"] for point in points]
+                clear = sum(point["mark"] == "clear" for point in points)
+                shown = "{:+.2f} ± {:.2f}".format(*interval(effects)) if len(effects) > 1 else f"{effects[0]:+.2f}"
+                cells.append(f"{shown}; clear in {clear} of {len(rows)}")
+            lines.append(f"| {model} | {concept} | {len(rows)} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _texts_table(known: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the first prompts of the first split, with the text before and after."""
+    lines = ["| model, concept | prompt | unsteered | steered |", "| --- | --- | --- | --- |"]
+    for model, concepts in known.items():
+        for concept, rows in concepts.items():
+            for prompt, *texts in rows[0]["examples"][:2]:
+                shown = [" ".join(text.split()).replace("|", "/") for text in texts]
+                lines.append(f"| {model}, {concept} | {prompt} | {shown[0]} | {shown[1]} |")
+    return "\n".join(lines)
+
+
+def draw() -> None:
+    """Draw the linear probe after every layer, before a removal and after it."""
+    import altair as alt
+
+    from densray.figures import layer_curves, to_svg
+    from densray.figures._style import styled
+
+    known = json.loads(NUMBERS.read_text("utf-8"))["remove"]
+    kinds = {("none", "none"): "unchanged", ("LEACE", "last third"): "LEACE, in order"}
+    kinds[AT_ONCE, "last third"] = AT_ONCE
+    panels = []
+    for concept in SHOWN:
+        for model in known:
+            rows = [
+                {"layer": row["first"] + place, "method": kinds[row["remover"], row["where"]], "auc": value,
+                 "low": value, "high": value}
+                for row in known[model][concept]
+                if (row["remover"], row["where"]) in kinds
+                for place, value in enumerate(row["linear"])
+            ]  # fmt: skip
+            chart = layer_curves(rows, title=f"{concept}, {model}")
+            chart.config = alt.Undefined  # that of the whole
+            panels.append(chart.properties(width=300, height=150))
+    said = "AUROC of a linear probe fitted again after every layer, before and after the removal of three concepts"
+    whole = alt.concat(*panels, columns=2, spacing=24).resolve_scale(color="shared", shape="shared")
+    FIGURE.write_text(to_svg(styled(whole, alt=said)), "utf-8")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, and write the numbers."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="*", metavar="NAME=FILE")
+    parser.add_argument("--encoder", default="")
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--parts", default="remove,steer,draw")
+    parser.add_argument("--concepts", default="", help="only these")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--splits", default=f"0:{N_SPLITS}", help="first and last, as Python counts")
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="start no further split after so many")
+    parser.add_argument("--out", type=Path, default=NUMBERS)
+    given = parser.parse_args(arguments)
+    names = {
+        "remove": ("sentiment", "cities", "gender", "sentiment, 800 texts"),
+        "steer": ("sentiment", "gender", "topic"),
+    }
+    until = time.time() + given.seconds
+    seeds = tuple(range(*map(int, given.splits.split(":"))))
+    jobs = [
+        Job(part, *model.split("=", 1), concept, given.encoder, given.data, given.device, seeds, until)
+        for part in names
+        if part in given.parts.split(",")
+        for model in given.models
+        for concept in names[part]
+        if not given.concepts or concept in given.concepts.split(",")
+    ]
+    if jobs:
+        known = json.loads(given.out.read_text("utf-8")) if given.out.exists() else {}
+        for part, models in measure(jobs, given.workers).items():
+            for name, concepts in models.items():
+                stored = known.setdefault(part, {}).setdefault(name, {})
+                for concept, rows in concepts.items():
+                    others = [row for row in stored.get(concept, []) if row["seed"] not in seeds]
+                    stored[concept] = sorted(others + rows, key=lambda row: row["seed"])
+        given.out.write_text(json.dumps(known) + "\n", "utf-8")
+    if "draw" in given.parts.split(","):
+        draw()
+
+
+if __name__ == "__main__":
+    main()

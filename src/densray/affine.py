@@ -1,0 +1,314 @@
+"""The affine map that removes a concept from vectors, and its exceptions for single words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from densray import errors
+from densray._arrays import HALF_TYPES, Array, ConvertedRows, float_rows, map_rows, move, namespace, to_host, type_name
+from densray.errors import Advice, Argument, CoverageError, DensRayError, VectorError, name_some
+
+if TYPE_CHECKING:
+    from densray.space import WordSpace
+
+__all__ = ["AffineMap", "HasAxes", "check_leaves_something", "equalized", "erasing"]
+
+#: Entries of a removed direction below this share of its largest are rounding.
+_ROUNDING = 16 * float(np.finfo(np.float64).eps)
+
+_Change: TypeAlias = Callable[[Sequence[str], NDArray[np.float32]], NDArray[np.float32]]
+"""From the words and vectors of a block to its new vectors."""
+
+
+class HasAxes(Protocol):
+    """A fitted rotation: orthonormal rows, the concept first."""
+
+    @property
+    def components_(self) -> NDArray[np.float64]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class AffineMap:
+    r"""An affine map that removes directions from vectors.
+
+    .. math::
+        x \mapsto x - s \left( b + (x - o) L R \right)
+
+    for rows :math:`x`, with strength :math:`s`. For a rotation :math:`L = R^\top` are its first axes, and :math:`b` and
+    the origin :math:`o` are zero unless given. After the map every row has the coordinates of the origin on the axes.
+    LEACE measures coordinates along one set of directions and removes another (:math:`L \neq R^\top`), relative to the
+    mean :math:`o`.
+
+    Attributes
+    ----------
+    method : str
+        Name of the method that found the directions.
+    left : array of shape (d, k)
+        Directions that give the coordinates of vectors.
+    right : array of shape (k, d)
+        Directions that are removed.
+    origin : array of shape (d,)
+        The point that stays in place: zero for a rotation, the mean for LEACE.
+    shift : array of shape (d,)
+        Removed from every vector as well: part of the mean for double-hard debiasing, else zero.
+    unit_length : bool
+        Whether the map was learned from vectors at unit length. Vectors are scaled to unit length before the map only
+        if it is not linear; see `needs_unit_length`.
+    n_signal_axes : int or None
+        Number of removed axes that carry signal, if the method can tell.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from densray import MeanDifference
+    >>> rotation = MeanDifference().fit(np.array([[1.0, 5.0], [-1.0, 5.0]]), [1, -1])
+    >>> AffineMap.of(rotation).apply(np.array([[3.0, 4.0]]))
+    array([[0., 4.]])
+    """
+
+    method: str
+    left: NDArray[np.float64]
+    right: NDArray[np.float64]
+    origin: NDArray[np.float64]
+    shift: NDArray[np.float64]
+    unit_length: bool = False
+    n_signal_axes: int | None = None
+
+    def __post_init__(self) -> None:
+        # An entry at the level of rounding is zero: it would write a tiny copy of the removed score into a column that
+        # is otherwise constant, and a model that standardises columns would find the whole concept there.
+        largest = np.abs(self.right).max(axis=1, keepdims=True, initial=0.0)
+        kept = np.abs(self.right) > _ROUNDING * largest
+        object.__setattr__(self, "right", np.where(kept, self.right, 0.0))
+
+    @classmethod
+    def along(
+        cls,
+        axes: NDArray[np.float64],
+        *,
+        method: str = "axes",
+        origin: ArrayLike | None = None,
+        shift: NDArray[np.float64] | None = None,
+    ) -> Self:
+        """Return the map that removes the span of orthonormal rows (default origin: zero)."""
+        zero = np.zeros(axes.shape[1])
+        point = zero if origin is None else np.array(to_host(origin), dtype=np.float64)
+        if point.shape != zero.shape or not np.isfinite(point).all():
+            raise VectorError(
+                f"origin has shape {point.shape}; {zero.size} finite numbers, one per dimension, are needed."
+            )
+        return cls(method, axes.T.copy(), axes.copy(), point, zero if shift is None else shift)
+
+    @classmethod
+    def of(
+        cls, rotation: HasAxes, n_axes: int = 1, *, origin: ArrayLike | None = None, method: str | None = None
+    ) -> Self:
+        """Return the map that removes the first axes of a fitted rotation.
+
+        Parameters
+        ----------
+        rotation : fitted rotation
+        n_axes : int, default=1
+            How many axes to remove, counted from the concept. More than the rotation has are an error.
+        origin : array of shape (d,), optional
+            The point that stays in place, such as the mean of hidden states. Default: zero.
+        method : str, optional
+            Name of the method that found the axes. Default: the class of the rotation.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from densray import MeanDifference
+        >>> rotation = MeanDifference().fit(np.array([[1.0, 5.0], [-1.0, 5.0]]), [1, -1])
+        >>> AffineMap.of(rotation, origin=[2.0, 7.0]).apply(np.array([[3.0, 4.0], [2.0, 7.0]]))
+        array([[2., 4.],
+               [2., 7.]])
+        """
+        components = getattr(rotation, "components_", None)
+        if components is None:
+            raise errors.RotationNotFittedError(
+                f"This {type(rotation).__name__} instance is not fitted yet. Call fit(X, y) first."
+            )
+        available = len(components)
+        if not isinstance(n_axes, int | np.integer) or isinstance(n_axes, bool) or not 0 <= n_axes <= available:
+            raise DensRayError(
+                Argument("n_axes", n_axes),
+                f" is given; {type(rotation).__name__} has {available} axes to erase.",
+                Advice(" Use fewer, or fit with a larger ", Argument("n_components"), "."),
+            )
+        axes = np.asarray(components[:n_axes], dtype=np.float64)
+        return cls.along(axes, method=method or type(rotation).__name__, origin=origin)
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether zero stays zero; vectors of any length are then changed in the same way."""
+        return not self.origin.any() and not self.shift.any()
+
+    @property
+    def needs_unit_length(self) -> bool:
+        """Whether vectors are scaled to unit length before the map."""
+        return self.unit_length and not self.is_linear
+
+    @property
+    def width(self) -> int:
+        """Width of the vectors."""
+        return int(self.left.shape[0])
+
+    @cached_property
+    def rank(self) -> int:
+        """Number of dimensions that are removed."""
+        if not self.left.size:
+            return 0
+        # the singular values of left @ right, from factors that are as narrow as the map
+        narrow = np.linalg.qr(self.left)[1] @ np.linalg.qr(self.right.T)[1].T
+        sizes = np.linalg.svd(narrow, compute_uv=False)
+        return int(np.sum(sizes > sizes[0] * self.width * np.finfo(np.float64).eps))
+
+    @property
+    def span(self) -> NDArray[np.float64]:
+        """Orthonormal rows that span the removed directions."""
+        if not self.right.size:
+            return self.right
+        _, sizes, rows = np.linalg.svd(self.right, full_matrices=False)
+        return np.asarray(rows[sizes > sizes[0] * 1e-10])
+
+    def apply(self, X: Array, *, strength: float = 1.0) -> Array:
+        """Return vectors without the concept, in the same coordinates and precision.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            NumPy, PyTorch or CuPy, or a memory map.
+        strength : float, default=1.0
+            How much of the change to apply, from 0 (none) to 1 (all).
+        """
+        check_strength(strength)
+        X = float_rows(X)
+        if X.ndim != 2 or X.shape[1] != self.width:
+            raise VectorError(
+                f"X has shape {tuple(X.shape)}; the erasure '{self.method}' was fitted on vectors of width "
+                f"{self.width}. Fit it on this space, or use that one."
+            )
+        if type_name(X) in HALF_TYPES:
+            rows = ConvertedRows(X, namespace(X).float32, X.dtype)
+            return map_rows(rows, lambda block: self.apply(block, strength=strength), self.width)
+        if self.needs_unit_length:
+            X = _unit_length(X)
+        left, right = move(self.left, X), move(-strength * self.right, X)
+        coordinates = X @ left
+        if self.origin.any():  # (x - o) L = x L - o L: no copy of the rows
+            coordinates = coordinates - move(self.origin @ self.left, X)
+        if self.shift.any():
+            coordinates = namespace(X).concat([coordinates, namespace(X).ones_like(X[:, :1])], axis=1)
+            right = namespace(X).concat([right, move(-strength * self.shift, X)[None, :]])
+        if hasattr(X, "addcmul") and coordinates.shape[1] == 1:  # PyTorch: one read and one write of the rows
+            return X.addcmul(coordinates, right)
+        erased = coordinates @ right
+        erased += X
+        return erased
+
+
+def _unit_length(X: Array) -> Array:
+    """Return rows scaled to unit length; rows of zeros stay zero."""
+    xp = namespace(X)
+    lengths = xp.sqrt(xp.sum(X * X, axis=1))[:, None]
+    return X / xp.where(lengths > 0, lengths, xp.ones_like(lengths))
+
+
+def check_strength(strength: float) -> None:
+    """Raise unless a strength is a share from 0 to 1."""
+    if not isinstance(strength, int | float | np.number) or not 0.0 <= strength <= 1.0:
+        raise DensRayError(Argument("strength", strength), " is given; a share from 0 (nothing) to 1 (all) is needed.")
+
+
+def equalized(space: WordSpace, erasure: AffineMap, pairs: Iterable[tuple[str, str]]) -> dict[str, NDArray[np.float32]]:
+    r"""Return new vectors for the words of pairs, so that any word without the concept is equally near to both.
+
+    Pairs that are not wholly in the space are left out; if none is in it, that is an error.
+
+    With the mean :math:`\mu` of a pair at unit length, the part :math:`w_B` of a word inside the removed span, and
+    :math:`\nu = \mu - \mu_B`, a word becomes
+
+    .. math::
+        \nu + \sqrt{1 - \|\nu\|^2}\, \frac{w_B - \mu_B}{\|w_B - \mu_B\|},
+
+    (Bolukbasi et al. 2016, step 2b of hard debiasing), scaled to the mean length of its pair.
+    """
+    pairs = list(pairs)
+    span = erasure.span
+    vectors: dict[str, NDArray[np.float32]] = {}
+    for pair in pairs:
+        if any(word not in space for word in pair) or pair[0] == pair[1]:
+            continue
+        rows = space[list(pair)].astype(np.float64)
+        lengths = np.linalg.norm(rows, axis=1)
+        if not lengths.all():
+            continue
+        if erasure.needs_unit_length:
+            rows, lengths = rows / lengths[:, None], np.ones(2)
+        unit = rows / lengths[:, None]
+        mean = unit.mean(axis=0)
+        neutral = mean - (mean @ span.T) @ span
+        inside = ((unit - mean) @ span.T) @ span
+        sizes = np.linalg.norm(inside, axis=1, keepdims=True)
+        apart = np.divide(inside, sizes, out=np.zeros_like(inside), where=sizes > 1e-12)
+        reach = np.sqrt(max(0.0, 1.0 - float(neutral @ neutral)))
+        new = (neutral + reach * apart) * lengths.mean()
+        vectors.update(zip(pair, new.astype(np.float32), strict=True))
+    if pairs and not vectors:
+        raise CoverageError(
+            f"None of the {len(pairs)} pairs to equalise is wholly in the space (first: {name_some(pairs[0])}). "
+            f"Check case and language, or leave them out."
+        )
+    return vectors
+
+
+def check_leaves_something(erasure: AffineMap, strength: float) -> None:
+    """Raise if a map would leave vectors of zeros, or if the strength is not between 0 and 1."""
+    check_strength(strength)
+    if erasure.left.shape[1] >= erasure.width and erasure.rank == erasure.width and strength == 1.0:
+        raise VectorError(
+            f"removing {erasure.rank} of {erasure.width} axes leaves vectors of zeros. Remove fewer, or a share of "
+            "them (strength)."
+        )
+
+
+def erasing(
+    erasure: AffineMap,
+    *,
+    keep: Iterable[str] = (),
+    replaced: Mapping[str, NDArray[np.float32]] | None = None,
+    strength: float = 1.0,
+) -> _Change:
+    """Return a function that erases a block of words and vectors, for :func:`densray.streaming.rewrite_space`.
+
+    Parameters
+    ----------
+    erasure : AffineMap
+    keep : iterable of str
+        Words that stay unchanged (scaled to unit length if the whole space is).
+    replaced : mapping, optional
+        New vectors of some words, such as those of :func:`equalized`; they take precedence over `keep`.
+    strength : float, default=1.0
+        How much of the change to apply, from 0 to 1. Removing every axis entirely is refused: only zeros would be left.
+    """
+    check_leaves_something(erasure, strength)
+    kept, own = frozenset(keep), replaced or {}
+
+    def change(words: Sequence[str], vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        erased: NDArray[np.float32] = np.asarray(erasure.apply(vectors, strength=strength), dtype=np.float32)
+        exceptions = [row for row, word in enumerate(words) if word in own or word in kept] if own or kept else []
+        if exceptions:
+            before = _unit_length(vectors) if erasure.needs_unit_length else vectors
+            for row in exceptions:
+                target = own.get(words[row])
+                erased[row] = before[row] if target is None else before[row] + strength * (target - before[row])
+        return erased
+
+    return change

@@ -1,0 +1,625 @@
+"""Axis: the direction of a concept, with its held-out scores, its errors and its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, overload
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from densray._arrays import HALF_TYPES, float_rows, namespace, to_host, type_name
+from densray._files import ArchiveKind, Contents
+from densray._vocabulary import unit_rows
+from densray.axes._card import axis_card
+from densray.axes._citation import cite_axis
+from densray.axes._diagnosis import Agreement, Diagnosis, diagnose_axis, with_pairs
+from densray.axes._ends import end_difference
+from densray.axes._evidence import VocabularySpread
+from densray.axes._options import DEFAULTS, AxisChoices, AxisOptions
+from densray.axes._space_record import SpaceRecord
+from densray.axes._tables import score_table
+from densray.axes._uncertainty import Scores, Uncertainty
+from densray.axes._verdict import Verdict, judge
+from densray.errors import (
+    Advice,
+    Argument,
+    LabelError,
+    PersistenceError,
+    TaskError,
+    TooFewRowsError,
+    VectorError,
+    name_some,
+)
+from densray.folds import draw_folds
+from densray.metrics import auc, auc_interval, kendall_tau, tau_interval
+from densray.persistence import read_rotation, read_tensors, rotation_parts, write_tensors
+from densray.progress import Progress
+from densray.report import Citation
+from densray.rotations import Rotation, SeededRidge, make_rotation, name_method
+from densray.rows import Rows
+from densray.space import WordSpace
+from densray.statistics import (
+    HELD_OUT_INFLATION,
+    AxisErrors,
+    PermutationTest,
+    axis_errors,
+    held_out_scores,
+    permutation_test,
+)
+from densray.tables import EncoderRecord, is_table, open_table
+
+if TYPE_CHECKING:
+    from densray.states import States
+
+#: Number of background rows used for the interval of the reliability.
+FREEDOM_ROWS = 2_000
+_KIND = ArchiveKind("densray-axis", 1, "axis", "Fit it again: densray fit SPACE LEXICON -o AXIS.safetensors")
+
+
+class _ScoredBackground(NamedTuple):
+    """The score of every background row, and the spread of these scores."""
+
+    scores: Scores
+    spread: VocabularySpread
+
+
+@dataclass(eq=False)
+class Axis:
+    """The direction of a concept. It scores vectors and reports how far the scores can be trusted.
+
+    Make one with :meth:`Axis.fit` or :meth:`Axis.load`. Expensive results are computed on first access and cached.
+
+    Attributes
+    ----------
+    rotation : fitted rotation
+        Its first axis is the concept.
+    method : str
+        Name of the method.
+    rows : Rows or None
+        The labelled rows it was fitted on, at unit length if `options.normalize`; None for a loaded axis.
+    options : AxisOptions
+    concept : str
+        Name of the concept.
+    label_names : pair of str or None
+        Names of the low and the high end.
+    seeds : Rows or None
+        The words that define the two ends, if the axis was fitted on rated rows plus seed words.
+    fitted_on : int or None
+        Number of table rows, if the axis was fitted block by block (`rows` is then None); otherwise None.
+    sampled : Axis or None
+        If `fitted_on` is set: an axis fitted on a random sample of those rows, from which the verdict and the standard
+        errors are computed.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([-1.0, 1.0], 20)
+    >>> axis = Axis.fit(Rows.from_arrays(rng.normal(size=(40, 5)) + 4 * y[:, None] * np.eye(5)[0], y), normalize=False)
+    >>> bool(axis.direction[0] > 0.99), axis.agreement.auc
+    (True, 1.0)
+    """
+
+    rotation: Rotation
+    method: str
+    rows: Rows | None = None
+    options: AxisOptions = DEFAULTS
+    concept: str = ""
+    label_names: tuple[str, str] | None = None
+    seeds: Rows | None = field(default=None, repr=False)
+    _held_out: NDArray[np.float64] | None = field(default=None, repr=False)
+    _errors: AxisErrors | None = field(default=None, repr=False)
+    _uncertainty: Uncertainty | None = field(default=None, repr=False)
+    _verdict: Verdict | None = field(default=None, repr=False)
+    _citation: Citation | None = field(default=None, repr=False)
+    _space: SpaceRecord | None = field(default=None, repr=False)
+    _diagnosis: Diagnosis | None = field(default=None, repr=False)
+    _seed_names: tuple[str, ...] | None = field(default=None, repr=False)
+    _encoder: EncoderRecord | None = field(default=None, repr=False)
+    fitted_on: int | None = None
+    sampled: Axis | None = field(default=None, repr=False)
+
+    # -- finding -------------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def fit(
+        cls,
+        rows: Rows,
+        method: str | Rotation = "auto",
+        *,
+        seeds: Rows | None = None,
+        n_components: int | None = 1,
+        options: AxisOptions = DEFAULTS,
+        **choices: Unpack[AxisChoices],
+    ) -> Axis:
+        """Return the axis of labelled rows.
+
+        Parameters
+        ----------
+        rows : Rows
+            Two classes, or scores.
+        method : str or rotation, default="auto"
+            Name of a method, or an estimator. A fitted estimator is used as it is.
+        seeds : Rows, optional
+            Words of two classes that name the ends of the scale on which `rows` were rated. The axis is then
+            fitted on both by :class:`densray.rotations.SeededRidge`, and `method` must be "auto".
+        n_components : int or None, default=1
+            Number of axes to find. None finds all of them, which makes the rotation lossless.
+        options : AxisOptions, optional
+        **choices
+            Fields of :class:`densray.axes.AxisOptions` by name, such as ``folds=5``.
+        """
+        options = options.changed(**choices)
+        rows = check_rows(rows)
+        rows = rows.unit() if options.normalize else rows
+        if options.clip_labels or (options.clip_labels is None and method == "auto"):
+            rows = rows.clipped()
+        if seeds is not None:
+            if method != "auto" or options.standardize:
+                given = (
+                    Argument("standardize", True) if options.standardize else Argument("method", name_method(method))
+                )
+                raise TaskError(
+                    given, " is given beside seeds and rated rows, which one method combines. Leave it out."
+                )
+            difference = end_difference(check_rows(seeds), normalize=options.normalize)
+            method = SeededRidge(ends=difference, n_components=n_components)
+        rotation = fit_rotation(method, rows, n_components=n_components, standardize=options.standardize)
+        ends = options.label_names or (rows.class_names if len(rows.class_names) == 2 else None)
+        return cls(rotation, name_method(method), rows, options, rows.concept, ends, seeds)
+
+    @property
+    def seed_names(self) -> tuple[str, ...] | None:
+        """Names of all rows that the axis was fitted on; None if they are not known."""
+        if self.rows is None:
+            return self._seed_names
+        return (*self.rows.names, *(() if self.seeds is None else self.seeds.names))
+
+    @classmethod
+    def of(cls, rotation: Rotation, *, space: WordSpace | None = None, normalize: bool = True) -> Axis:
+        """Return the axis of a fitted estimator, without errors or verdict; `space` is where it was fitted."""
+        if not hasattr(rotation, "components_"):
+            raise TaskError(f"this {type(rotation).__name__} is not fitted. Call fit first.")
+        record = None if space is None else SpaceRecord.of(space, lengths=not normalize)
+        return cls(rotation, type(rotation).__name__, options=DEFAULTS.changed(normalize=normalize), _space=record)
+
+    @property
+    def noun(self) -> str:
+        """The name of a row in reports: "word" if the rows come from a space of words, else "row"."""
+        return "word" if self.rows is not None and isinstance(self.rows.background, WordSpace) else "row"
+
+    @property
+    def direction(self) -> NDArray[np.float64]:
+        """The axis itself: a unit vector towards the higher label."""
+        return np.asarray(self.rotation.components_[0], dtype=np.float64)
+
+    @property
+    def width(self) -> int:
+        """Number of dimensions of the vectors it scores."""
+        return int(self.rotation.components_.shape[1])
+
+    # -- how far to trust it -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def folds(self) -> NDArray[np.int64]:
+        """Fold of each row in the cross-validation. Rows of a group are in the same fold."""
+        return draw_folds(self.known_rows, self.options.folds, self.options.random_state)
+
+    @property
+    def held_out(self) -> NDArray[np.float64]:
+        """Score of each row along an axis fitted without its fold, measured from the mean of the training rows."""
+        if self._held_out is None:
+            self._held_out = held_out_scores(self.rotation, self.known_rows, self.folds)[:, 0]
+        return self._held_out
+
+    @cached_property
+    def agreement(self) -> Agreement:
+        """Held-out AUC with its 95% interval, and Kendall's τ."""
+        return measure_agreement(self.known_rows, self.held_out)
+
+    def agreements(self, n_axes: int, *, progress: Progress | None = None) -> list[Agreement]:
+        """Return the held-out agreement of the first axes; the first is the concept."""
+        scores = held_out_scores(self.rotation, self.known_rows, self.folds, n_axes=n_axes, progress=progress)
+        if self._held_out is None:
+            self._held_out = scores[:, 0]
+        return [measure_agreement(self.known_rows, column, number) for number, column in enumerate(scores.T)]
+
+    @property
+    def errors(self) -> AxisErrors:
+        """Jackknife estimate of how far other seeds of the same kind would move the axis."""
+        return self.measure_errors()
+
+    def measure_errors(self, *, progress: Progress | None = None) -> AxisErrors:
+        """Return :attr:`errors`, with a call to `progress` after each refit if there is no closed form."""
+        if self._errors is None:
+            self._errors = axis_errors(
+                self.rotation,
+                self.known_rows,
+                background=self._prepared(self.known_rows.background_sample(FREEDOM_ROWS)),
+                n_refits=self.options.n_resamples,
+                random_state=self.options.random_state,
+                progress=progress,
+            )
+        return self._errors
+
+    @property
+    def uncertainty(self) -> Uncertainty | None:
+        """Standard errors and calibration; None for an axis saved or made without seeds."""
+        if self._uncertainty is None and self.rows is not None:
+            self._uncertainty = Uncertainty.of(
+                self.direction, self.rows, self.held_out, self.errors, normalize=self.options.normalize
+            )
+        elif self._uncertainty is None and self.sampled is not None:
+            sample = self.sampled
+            self._uncertainty = Uncertainty.of(
+                self.direction, sample.known_rows, sample.held_out, sample.errors, normalize=self.options.normalize
+            )
+        return self._uncertainty
+
+    @cached_property
+    def _background(self) -> _ScoredBackground:
+        """Scores of the background and their spread, in one pass over it."""
+        blocks, total, squares = [], np.zeros(self.width), 0.0
+        for block in self.known_rows.background_blocks():
+            X = self._prepared(block)
+            blocks.append(self._score_prepared(X))
+            total += X.sum(axis=0, dtype=np.float64)
+            squares += float(np.einsum("ij,ij->", X, X, dtype=np.float64))
+        scores = Scores.joined(blocks)
+        mean = total / len(scores)
+        variance = squares / len(scores) - float(mean @ mean)
+        freedom = self.errors.freedom
+        assert freedom is not None  # only errors read from a file have none
+        return _ScoredBackground(scores, VocabularySpread.of(scores, variance, freedom))
+
+    @property
+    def spread(self) -> VocabularySpread:
+        """Spread of the background along the axis: share of the variance, reliability, median standard error."""
+        return self._background.spread
+
+    def permutation_test(self, *, progress: Progress | None = None) -> PermutationTest:
+        """Return the permutation test: how often shuffled labels give held-out scores as good as these."""
+        rows, random = self.known_rows, np.random.default_rng(self.options.random_state)
+        draw_folds(rows, self.options.folds, random)  # the test continues where the draw of the folds ended
+        return permutation_test(
+            self.rotation, rows, n_permutations=self.options.n_permutations, random=random, progress=progress
+        )
+
+    def quick_verdict(self) -> Verdict:
+        """Return the verdict without a permutation test and without a search for contradicting seeds."""
+        return self.verdict_with(None)
+
+    def verdict_with(self, p_value: float | None, contradicting: Sequence[str] = ()) -> Verdict:
+        """Return the verdict, given a p-value (None: not tested) and the seeds that contradict the rest."""
+        rows, figures = self.known_rows, self.agreement
+        return judge(
+            auc=figures.auc,
+            auc_low=figures.auc_interval.low,
+            auc_high=figures.auc_interval.high,
+            p_value=p_value,
+            reliability=self.spread.reliability,
+            reliability_low=self.spread.reliability_interval.low,
+            reliability_high=self.spread.reliability_interval.high,
+            seed_angle=self.errors.seed_angle.upper,
+            n_high=int(np.sum(rows.sides > 0)),
+            n_low=int(np.sum(rows.sides < 0)),
+            contradicting=contradicting,
+            noun=self.noun,
+        )
+
+    def diagnose(self, *, pairs: Iterable[Sequence[str]] | None = None, progress: Progress | None = None) -> Diagnosis:
+        """Return all results about the axis: held-out agreement, errors, permutation test, influence of each seed.
+
+        Parameters
+        ----------
+        pairs : pairs of words, optional
+            Pairs of words that differ in the concept, the higher word first. Their differences should be parallel.
+        progress : callable, optional
+            Called with the steps done and their total.
+        """
+        if self._diagnosis is None and self.sampled is not None:
+            sampled = self.sampled.diagnose(progress=progress)
+            citation = cite_axis(self, sampled.verdict, sampled.permutation.p_value)
+            self._diagnosis = replace(sampled, axis=self, fitted_on=self.fitted_on, citation=citation)
+        elif self._diagnosis is None:
+            self._diagnosis = diagnose_axis(self, progress=progress)
+        return self._diagnosis if pairs is None else with_pairs(self._diagnosis, pairs)
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """How far to trust the axis, from :meth:`diagnose`; None if an axis was saved or made without seeds."""
+        if self.rows is None and self.sampled is None:
+            return self._verdict
+        return self.diagnose().verdict
+
+    @property
+    def citation(self) -> Citation:
+        """A sentence for a methods section, and BibTeX; from :meth:`diagnose`, or from the file of a loaded axis.
+
+        ``print(axis.citation)`` shows both.
+        """
+        if self.rows is not None or self.sampled is not None:
+            return self.diagnose().citation
+        return self._citation or cite_axis(self, None)
+
+    def tau_interval(self) -> Any:
+        """Return the 95% interval of the held-out τ."""
+        rows = self.known_rows
+        return tau_interval(rows.y, self.held_out, inflation=HELD_OUT_INFLATION, groups=rows.groups)
+
+    # -- using it ------------------------------------------------------------------------------------------------------
+
+    def coordinates(self, vectors: Any) -> NDArray[Any]:
+        """Return the coordinate of each vector on the axis, in the precision of the vectors."""
+        return self._project(self._prepared(vectors))
+
+    def _project(self, X: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(X @ self.direction.astype(X.dtype))
+
+    @overload
+    def score(self, target: WordSpace | NDArray[Any], *, layer: int | None = ...) -> Scores: ...
+    @overload
+    def score(self, target: Any, *, layer: int | None = ...) -> Any: ...
+    def score(self, target: Any, *, layer: int | None = None) -> Any:
+        """Return scores with standard errors and probabilities, and expected labels if the training labels are scores.
+
+        The first call refits the axis with each fold and each seed left out in turn, to estimate standard errors and to
+        calibrate the probabilities.
+
+        Parameters
+        ----------
+        target : WordSpace, States, array of shape (n, d), or table
+            A table (a frame of polars or pandas, a ``pyarrow.Table``, a relation of DuckDB, …; see
+            :func:`densray.tables.open_table`) comes back with the columns ``score``, ``standard_error``,
+            ``probability``, ``like_seeds`` and, if the labels are scores, ``expected_label``. Any other target gives
+            :class:`Scores`.
+        layer : int, optional
+            The layer to score, for states of several layers.
+        """
+        if isinstance(target, WordSpace):
+            if self.rows is not None and target is self.rows.background:
+                return replace(self._background.scores, names=tuple(target.words))  # the verdict needs these too
+            self.check_width(target.width, f"'{target.name}'")
+            blocks = [self._score_vectors(block) for _, block in target.blocks()]
+            return Scores.joined(blocks, tuple(target.words))
+        if hasattr(target, "texts"):
+            return self._score_states(target, layer)
+        return score_table(self, open_table(target)) if is_table(target) else self._score_vectors(target)
+
+    def _score_vectors(self, vectors: Any) -> Scores:
+        return self._score_prepared(self._prepared(vectors))
+
+    def _score_prepared(self, X: NDArray[Any]) -> Scores:
+        coordinates = self._project(X)
+        bad = np.flatnonzero(~np.isfinite(coordinates))
+        if bad.size:
+            raise VectorError(
+                f"the vector of row {bad[0]:,} has no finite score: it holds NaN, infinity or huge numbers."
+            )
+        if self.uncertainty is None:
+            return Scores(coordinates.astype(np.float64))
+        return self.uncertainty.score(X, self.direction, coordinates)
+
+    def _score_states(self, states: States, layer: int | None) -> Scores:
+        if layer is None and len(states.layers) != 1:
+            raise TaskError(
+                f"the states have {len(states.layers)} layers.",
+                Advice(" Choose one: axis.score(states, ", Argument("layer", ...), ")."),
+            )
+        scores = self._score_vectors(states[states.layers[0] if layer is None else layer])
+        return replace(scores, names=tuple(states.texts))
+
+    def spread_along(self, vectors: Any) -> float:
+        """Return the variance of vectors along the axis, relative to their mean variance over all directions.
+
+        If items hardly differ along an axis, their order hardly agrees with that of people; see docs/people.md.
+        """
+        X = self._prepared(vectors).astype(np.float64)
+        total = float(X.var(axis=0).sum())
+        if total == 0.0:
+            raise VectorError(f"all {len(X)} vectors are equal: they spread along no axis. Give different ones.")
+        return float((X @ self.direction).var()) * self.width / total
+
+    @property
+    def even_odds(self) -> float | None:
+        """The score at which both ends are equally likely. Neutral rows have this score, which is not 0."""
+        return None if self.uncertainty is None else self.uncertainty.even_odds(self.direction)
+
+    # -- files ---------------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path, *, overwrite: bool = False, judge: bool = True, card: bool = False) -> Path:
+        """Write the axis to a safetensors file; return its path.
+
+        Parameters
+        ----------
+        path : path
+            The extension ``.safetensors`` is added if there is none.
+        overwrite : bool, default=False
+        judge : bool, default=True
+            Whether to store errors, calibration and verdict as well; they are computed now if necessary.
+        card : bool, default=False
+            Whether to write a ``README.md`` next to it, ready to be published with the file.
+        """
+        description, arrays = rotation_parts(self.rotation)
+        record = self.space_record
+        space, sample = (None, {}) if record is None else record.to_parts()
+        with advise_not_to_judge():
+            uncertainty = self.uncertainty if judge else None
+            verdict = self.verdict if judge else None
+            known = self.rows is not None or self.sampled is not None
+            diagnosis = self.diagnose() if judge and known else None
+        citation = self.citation if judge else cite_axis(self, None)
+        description |= {
+            "method": self.method,
+            "concept": self.concept,
+            "label_names": None if self.label_names is None else list(self.label_names),
+            "normalize": self.options.normalize,
+            "space": space,
+            "encoder": None if self.encoder is None else self.encoder.to_dict(),
+            "seeds": None if record is None or self.seed_names is None else list(self.seed_names),
+            "verdict": None if verdict is None else asdict(verdict),
+            "citation": asdict(citation),
+            "provenance": None if diagnosis is None else diagnosis.to_dict()["provenance"],
+        }
+        arrays |= sample | ({} if uncertainty is None else uncertainty.to_arrays())
+        text = (lambda name: axis_card(self, name, verdict, diagnosis, citation)) if card else None
+        return write_tensors(path, _KIND, description, arrays, overwrite=overwrite, card=text)
+
+    @classmethod
+    def load(cls, path: str | Path, space: WordSpace | str | Path | None = None, *, any_space: bool = False) -> Axis:
+        """Return an axis from its file.
+
+        Parameters
+        ----------
+        path : path
+        space : WordSpace, path or name of a data set, optional
+            The space it will be used on. An error is raised unless the axis was fitted on this space, on a part of it,
+            or on a larger version of it. An axis fitted with ``normalize=False`` also needs vectors of the same norms.
+        any_space : bool, default=False
+            Whether another space, or vectors of another encoder, of the same width are accepted.
+        """
+        contents = read_tensors(path, _KIND)
+        rotation = read_rotation(contents)
+        width = int(rotation.components_.shape[1])
+        names = contents.value("label_names", list, type(None))
+        ends = None if names is None else tuple(contents.listed("label_names", str, length=2))
+        record = SpaceRecord.from_contents(contents, width)
+        axis = cls(
+            rotation,
+            contents.value("method", str),
+            options=DEFAULTS.changed(normalize=contents.value("normalize", bool)),
+            concept=contents.value("concept", str),
+            label_names=ends,
+            _uncertainty=Uncertainty.from_contents(contents, width),
+            _verdict=_stored_verdict(contents),
+            _citation=_stored_citation(contents),
+            _space=record,
+            _seed_names=None
+            if contents.value("seeds", list, type(None)) is None
+            else tuple(contents.listed("seeds", str)),
+            _encoder=None if any_space else EncoderRecord.from_dict(contents.value("encoder", dict, type(None))),
+        )
+        if isinstance(space, str | Path):
+            space = None if any_space or record is None else record.open_part(space)
+        if space is not None:
+            axis.check_width(space.width, f"'{space.name}'", path)
+            if record is not None and not any_space:
+                record.check(space, Path(path))
+        return axis
+
+    @property
+    def space_record(self) -> SpaceRecord | None:
+        """Record of the word space it was fitted on; None for an axis of other vectors."""
+        if self._space is None and self.rows is not None and isinstance(self.rows.background, WordSpace):
+            self._space = SpaceRecord.of(self.rows.background, lengths=not self.options.normalize)
+        return self._space
+
+    @property
+    def encoder(self) -> EncoderRecord | None:
+        """Record of the encoder whose vectors it was fitted on; None if it is not known."""
+        return self._encoder if self.rows is None else self.rows.encoder
+
+    # -- details -------------------------------------------------------------------------------------------------------
+
+    @property
+    def known_rows(self) -> Rows:
+        """The rows the axis was fitted on. Raises an error if they are not known, as after loading."""
+        if self.rows is None:
+            raise TaskError(
+                "this axis does not know the rows it was fitted on, as after loading it. Fit it again from the lexicon."
+            )
+        return self.rows
+
+    def _prepared(self, vectors: Any) -> NDArray[Any]:
+        """Return vectors ready to score: on the host, of the right width, at unit length if the axis was fitted so."""
+        X = float_rows(to_host(vectors) if namespace(vectors) is not np else vectors)
+        if X.ndim != 2:
+            raise VectorError(f"vectors of shape {X.shape} are given; a table with one vector per row is needed.")
+        self.check_width(X.shape[1], "the vectors")
+        X = X.astype(np.float32) if type_name(X) in HALF_TYPES else X  # the squares of half precision overflow
+        return unit_rows(X) if self.options.normalize else X
+
+    def check_width(self, width: int, what: str, path: str | Path | None = None) -> None:
+        """Raise unless vectors have the width of the axis."""
+        if width != self.width:
+            named = "the axis" if path is None else str(path)
+            error = VectorError if path is None else PersistenceError
+            raise error(
+                f"{named} was fitted on vectors of width {self.width}; {what} has width {width}. Use the same space, "
+                "or fit again."
+            )
+
+
+def fit_rotation(
+    method: str | Rotation, rows: Rows, *, n_components: int | None = 1, standardize: bool = False
+) -> Rotation:
+    """Return a rotation fitted on rows, by name or as an estimator; a fitted one is returned as it is.
+
+    `standardize` applies to a method given by name, and to an unfitted estimator.
+    """
+    if isinstance(method, str) or not hasattr(method, "components_"):
+        unfitted: Rotation = make_rotation(method, n_components) if isinstance(method, str) else clone(method)
+        if standardize:
+            unfitted.set_params(standardize=True)
+        return unfitted.fit(rows.X, rows.y, groups=rows.groups)
+    if method.components_.shape[1] != rows.width:
+        raise VectorError(
+            f"the rotation has axes of width {method.components_.shape[1]}, the rows have width {rows.width}. Use the "
+            "space it was fitted on, or fit again."
+        )
+    return method
+
+
+def measure_agreement(rows: Rows, scores: NDArray[np.float64], number: int = 0) -> Agreement:
+    """Return how well held-out scores along one axis agree with the labels."""
+    interval = auc_interval(rows.sides, scores, inflation=HELD_OUT_INFLATION, groups=rows.groups)
+    return Agreement(number, auc(rows.sides, scores), interval, kendall_tau(rows.y, scores))
+
+
+def check_rows(rows: Rows) -> Rows:
+    """Return the rows, on the host; raise if no axis can be fitted: several classes, one label, vectors of zeros."""
+    where = f" in '{rows.background.name}'" if isinstance(rows.background, WordSpace) else ""
+    if rows.is_multiclass:
+        raise LabelError(
+            f"the rows have {len(rows.class_names)} classes ({name_some(rows.class_names)}); an axis needs two. Use "
+            f"rows.against_rest({rows.class_names[0]!r}) for one class against all others."
+        )
+    if np.ptp(rows.y) == 0.0:
+        raise LabelError(
+            f"all {len(rows)} rows of '{rows.concept}'{where} have the label {rows.y[0]:g} "
+            f"({name_some(rows.names)}); an axis needs another label, or other scores."
+        )
+    rows = rows if namespace(rows.X) is np else replace(rows, X=to_host(rows.X))
+    zero = np.flatnonzero(~np.asarray(rows.X).any(axis=1))
+    if zero.size:
+        named = name_some(rows.names[row] for row in zero.tolist())
+        raise VectorError(f"the vectors of {named} are zero: they have no direction. Leave those rows out.")
+    return rows
+
+
+@contextmanager
+def advise_not_to_judge() -> Iterator[None]:
+    """Add advice to an error about too few rows: an axis can be saved without errors and verdict."""
+    try:
+        yield
+    except TooFewRowsError as error:
+        saved = Advice(" With ", Argument("judge", False), " the axis is saved alone.")
+        raise TooFewRowsError(*error.args, saved) from None
+
+
+def _stored_citation(contents: Contents) -> Citation:
+    stored = contents.part("citation")
+    return Citation(stored.value("sentence", str), stored.value("bibtex", str))
+
+
+def _stored_verdict(contents: Contents) -> Verdict | None:
+    if contents.value("verdict", dict, type(None)) is None:
+        return None
+    stored = contents.part("verdict")
+    texts = [stored.value(name, str) for name in ("grade", "line", "sentence")]
+    return Verdict(texts[0], tuple(stored.listed("limits", str)), *texts[1:])

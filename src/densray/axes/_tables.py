@@ -1,0 +1,103 @@
+"""Tables scored along an axis."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray.tables import RewrittenTable, VectorTable, check_new, rewrite_table, with_columns
+
+if TYPE_CHECKING:
+    from densray.axes._axis import Axis
+    from densray.progress import Progress
+
+#: The columns that scoring may add to a table.
+SCORE_COLUMNS = ("score", "standard_error", "probability", "like_seeds", "expected_label")
+
+
+def score_table(axis: Axis, table: VectorTable) -> Any:
+    """Return the table in its original type, with the score columns added."""
+    return with_columns(table, _Scorer(axis, table))
+
+
+def write_scores(
+    axis: Axis,
+    table: VectorTable,
+    output: str | Path,
+    *,
+    keep_vectors: bool = False,
+    cluster: Any = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> RewrittenTable:
+    """Write a table with scores along an axis to a file or a folder of shards, batch by batch.
+
+    Parameters
+    ----------
+    axis : Axis
+    table : VectorTable
+    output : path
+        See :func:`densray.tables.rewrite_table`.
+    keep_vectors : bool, default=False
+        Whether the vectors are written too.
+    cluster : str or dask.distributed.Client, optional
+        See :func:`densray.tables.rewrite_table`.
+    overwrite : bool, default=False
+    progress : callable, optional
+        Called with the number of rows done and their total.
+    """
+    uncertainty = axis.uncertainty
+    depends_on = [axis.direction, axis.options.normalize, {} if uncertainty is None else uncertainty.to_arrays()]
+    return rewrite_table(
+        table,
+        output,
+        _Scorer(axis, table),
+        drop=() if keep_vectors else table.vector_columns.names,
+        depends_on=depends_on,
+        cluster=cluster,
+        overwrite=overwrite,
+        progress=progress,
+    )
+
+
+def check_table(axis: Axis, table: VectorTable) -> None:
+    """Raise if the vectors of a table have another encoder or another width than those the axis was fitted on."""
+    if axis.encoder is not None:
+        axis.encoder.check_matches(table.encoder, "the axis", table.name)
+    axis.check_width(table.width, table.name)
+
+
+class _Scorer:
+    """Computes the new columns of a block of a table: those of `SCORE_COLUMNS` that are known for the axis.
+
+    Parameters
+    ----------
+    axis : Axis
+    table : VectorTable
+        It has the width and the encoder of the axis, and none of these columns.
+    """
+
+    def __init__(self, axis: Axis, table: VectorTable) -> None:
+        check_table(axis, table)
+        self._axis = axis
+        known = axis.score(np.zeros((1, table.width), dtype=np.float32)).columns()
+        self.names = [name for name in SCORE_COLUMNS if name in known]
+        check_new(table, self.names)
+
+    def __call__(self, X: NDArray[Any], usable: NDArray[np.bool_]) -> dict[str, Any]:
+        """Return the columns as Arrow arrays; rows without a vector and unknown values are null."""
+        import pyarrow as pa
+
+        whole = bool(usable.all())
+        found = self._axis.score(X if whole else X[usable]).columns()
+        if whole:
+            return {name: pa.array(found[name], from_pandas=True) for name in self.names}  # NaN becomes null
+        columns = {}
+        for name in self.names:
+            values = np.zeros(len(X))
+            values[usable] = found[name]
+            columns[name] = pa.array(values, mask=~usable | np.isnan(values))
+        return columns

@@ -1,0 +1,256 @@
+"""The verdict: the grade of an axis with its reasons, and advice in one sentence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray.errors import one_line
+from densray.report import show_estimate, show_number, show_p, show_share
+from densray.statistics import HELD_OUT_INFLATION
+
+#: From worst to best.
+GRADES = ("none", "unclear", "weak", "fair", "good")
+
+SIGNIFICANT_P = 0.05
+GOOD_SHARE, FAIR_SHARE = 0.8, 0.7
+#: An AUC and a reliability are shown with enough decimals to tell their grade; an AUC of 0.5 is chance.
+AUC_MARKS = (math.nextafter(0.5, 1.0), FAIR_SHARE, GOOD_SHARE)
+RELIABILITY_MARKS = (FAIR_SHARE, GOOD_SHARE)
+
+
+_PERCENTS = tuple(100 * mark for mark in AUC_MARKS)
+
+#: Where more seeds than so many times those there are would be needed, the advice is to choose others.
+MOST_TIMES = 10.0
+#: With fewer seeds, a p-value above 0.05 is no evidence against a concept, since the AUC may still be fair. For a real
+#: concept, one in four sets of fifty seeds looks like chance, and one in 25 of seventy (docs/trust-details.md).
+UNCLEAR_SEEDS = 70
+#: Signal of a typical seed: reliability / (1 - reliability) of scores, over the number of seeds. The advice adds ten
+#: typical seeds to the given ones. These and the next three numbers were chosen on seven lexicons;
+#: docs/trust-details.md tests them on others.
+TYPICAL_SIGNAL, TYPICAL_SEEDS = 0.018, 10
+#: A typical AUC, which counts like that of so many seeds.
+TYPICAL_AUC, TYPICAL_AUC_SEEDS = 0.9, 50
+#: So many times the seeds that the formulas give suffice in four cases of five.
+SAFE_FACTOR = 1.75
+#: Seeds that do not suffice need at least so many times their number.
+LEAST_TIMES = 1.1
+#: The numbers of seeds that advice is given in; larger ones are ten times the last six.
+ROUND_NUMBERS = (10, 20, 30, 40, 50, 70, 100, 150, 200, 300, 500, 700)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The grade of an axis, its reasons, all statistics in one line, and a sentence with advice.
+
+    The grade says how well the axis fits the labelled words. It does not say whether people would agree;
+    :func:`densray.evaluate_ratings` measures that. On the scales of docs/people.md, the grade did not predict it.
+
+    Attributes
+    ----------
+    grade : str
+        "good", "fair", "weak", "none", or "unclear" (too few seeds to tell).
+    limits : tuple of str
+        Reasons why the grade is not better.
+    line : str
+        The grade with its statistics.
+    sentence : str
+        The grade in plain words, with advice. The terminal, reports and the explorer show it first.
+    """
+
+    grade: str
+    limits: tuple[str, ...]
+    line: str
+    sentence: str = ""
+
+
+def judge(
+    *,
+    auc: float,
+    auc_low: float,
+    auc_high: float,
+    p_value: float | None,
+    reliability: float,
+    reliability_low: float,
+    reliability_high: float,
+    seed_angle: float,
+    n_high: int,
+    n_low: int,
+    contradicting: Sequence[str] = (),
+    noun: str = "word",
+) -> Verdict:
+    """Return the verdict on an axis from its held-out AUC, permutation p, reliability and seed angle (degrees).
+
+    Without a permutation test (``p_value=None``), the grade follows from AUC and reliability, and the line says so. The
+    advice depends on the number of seeds of each side and on the seeds that score on the wrong side when they are left
+    out. `noun` is the name of a row.
+
+    >>> seeds = {"n_high": 7, "n_low": 7, "seed_angle": 12.3, "p_value": 0.004}
+    >>> steady = {"reliability": 0.9, "reliability_low": 0.84, "reliability_high": 0.94}
+    >>> judge(auc=0.91, auc_low=0.88, auc_high=0.93, **steady, **seeds).line
+    'Trust: good: held-out AUC 0.91 [0.88, 0.93], permutation p = 0.004, reliability 0.90 [0.84, 0.94], seed angle 12°.'
+    >>> few, loose = {**seeds, "p_value": 0.2}, {"reliability": 0.4, "reliability_low": 0.0, "reliability_high": 0.7}
+    >>> judge(auc=0.7, auc_low=0.4, auc_high=0.9, **loose, **few).sentence
+    'Trust: too few to tell (14 seeds). Shuffled labels do as well, as they may with so few seeds. Add about 70 more \
+seeds to tell.'
+    >>> judge(auc=0.95, auc_low=0.88, auc_high=1.0, **loose, contradicting=["correct"], **seeds).sentence
+    'Trust: weak (14 seeds). Other seeds would reproduce 40% (0% to 70%) of the variation in scores. Add 50 to 100 \
+more seeds. “correct” contradicts the other seeds.'
+    """
+    turned, n_seeds = auc_high < 0.5, n_high + n_low
+    by_chance = p_value is not None and p_value > SIGNIFICANT_P
+    unclear = by_chance and n_seeds < UNCLEAR_SEEDS and auc_high >= FAIR_SHARE
+    chance = (
+        f"unseen {noun}s lie on the wrong side, as happens after the difference between the lists was erased"
+        if turned
+        else "shuffled labels do as well, as they may with so few seeds"
+        if unclear
+        else "shuffled labels do as well"
+    )
+    ordered = show_number(100 * auc_low, 0, marks=_PERCENTS)
+    kept = show_share(reliability, marks=RELIABILITY_MARKS)
+    if math.isfinite(reliability_low):
+        kept += f" ({show_share(reliability_low)} to {show_share(reliability_high)})"
+    marks = {
+        chance: "unclear" if unclear else "none" if by_chance else "good",
+        (
+            f"it may order only {ordered} of 100 pairs of unseen {noun}s correctly"
+            if auc_low > 0.5
+            else f"it may rank unseen {noun}s at random"
+        ): _grade(auc_low),
+        f"other seeds would reproduce {kept} of the variation in scores": _grade(reliability),
+    }
+    grade = min(marks.values(), key=GRADES.index)
+    limits = tuple(reason for reason, mark in marks.items() if mark == grade and grade != GRADES[-1])
+    test = "no permutation test" if p_value is None else f"permutation {show_p(p_value)}"
+    figures = (
+        f"held-out AUC {show_estimate(auc, auc_low, auc_high, 2, marks=AUC_MARKS)}, {test}, "
+        f"reliability {show_reliability(reliability, reliability_low, reliability_high, 2)}, "
+        f"seed angle {show_number(seed_angle, 0)}°"
+    )
+    why = f" ({'; '.join(limits)})" if limits else ""
+    said, shown = list(limits), "too few to tell" if grade == "unclear" else grade
+    if grade == GRADES[-1]:
+        said.append(f"it orders {show_number(100 * auc, 0)} of 100 pairs of unseen {noun}s correctly")
+    elif not turned:  # no words to add, and none to blame
+        wanted = GOOD_SHARE if grade == "fair" else FAIR_SHARE
+        if grade == "unclear":
+            more = f"add about {seeds_to_tell(n_seeds)} more seeds to tell{_say_where(n_high, n_low)}"
+        elif grade == "none":
+            more = f"more {noun}s like these would not help: {_say_others(noun)}"
+        else:
+            more = _say_more(n_high, n_low, seeds_wanted(n_seeds, auc, reliability, wanted), noun)
+        said += [more, *_say_contradictions(contradicting)]
+    sentence = " ".join(f"{part[0].upper()}{part[1:]}." for part in said)
+    return Verdict(grade, limits, f"Trust: {shown}{why}: {figures}.", f"Trust: {shown} ({n_seeds:,} seeds). {sentence}")
+
+
+def show_reliability(value: float, low: float, high: float, decimals: int = 3) -> str:
+    """Return a reliability with its interval, and with enough decimals to tell its grade.
+
+    >>> show_reliability(0.7996, 0.7, 0.9), show_reliability(0.62, float("nan"), float("nan"), 2)
+    ('0.7996 [0.700, 0.900]', '0.62')
+    """
+    shown = show_number(value, decimals, marks=RELIABILITY_MARKS)
+    if not math.isfinite(low + high):
+        return shown
+    return f"{shown} [{show_number(low, decimals)}, {show_number(high, decimals)}]"
+
+
+def seeds_to_tell(n_seeds: int) -> int:
+    """Return how many more seeds are enough to tell whether there is a concept.
+
+    >>> seeds_to_tell(14), seeds_to_tell(42)
+    (70, 30)
+    """
+    return next(step for step in ROUND_NUMBERS if step >= UNCLEAR_SEEDS - n_seeds)
+
+
+def seeds_wanted(n_seeds: int, auc: float, reliability: float, wanted: float) -> tuple[float, float] | None:
+    r"""Return how many seeds may bring AUC and reliability to a target, and how many do so in four of five cases.
+
+    The error variance of scores falls with the number of seeds, so :math:`\lambda = r / (1 - r)` grows with it
+    (Spearman 1910, Brown 1910). Few seeds tell little about the signal per seed, :math:`\lambda / n`, so ten seeds of a
+    typical signal are added as a prior. For the AUC, the lower end of the interval must reach the target; the number of
+    seeds is that at which the interval is narrow enough (Hanley & McNeil 1982). The AUC rises with the reliability,
+    since the same error is part of the spread of each class; 50 seeds of a typical AUC are added as a prior. The larger
+    of the two numbers, and 1.75 times that number, are returned; None if it is more than ten times the present number.
+
+    >>> likely, safe = seeds_wanted(40, 0.9, 0.5, 0.7)
+    >>> round(likely), round(safe)
+    (99, 173)
+    >>> seeds_wanted(400, 0.55, 0.9, 0.8) is None
+    True
+    """
+    from scipy.special import ndtr, ndtri
+
+    signal = reliability / max(1.0 - reliability, 1e-9) + TYPICAL_SEEDS * TYPICAL_SIGNAL
+    by_reliability = wanted / (1.0 - wanted) * (n_seeds + TYPICAL_SEEDS) / signal
+    distance = ndtri(min(max(auc, 0.001), 0.999)) * math.sqrt(max(wanted / max(reliability, 0.2), 1.0))
+    typical = TYPICAL_AUC_SEEDS * ndtri(TYPICAL_AUC)
+    expected = float(ndtr((n_seeds * distance + typical) / (n_seeds + TYPICAL_AUC_SEEDS)))
+    most = MOST_TIMES * max(n_seeds, UNCLEAR_SEEDS)  # fewer seeds do not say that more would not do
+    totals = np.geomspace(4.0, most, 500)
+    enough = _lower_end(expected, totals) >= wanted
+    by_auc = float(totals[np.argmax(enough)]) if enough.any() else math.inf
+    likely = max(by_reliability, by_auc, LEAST_TIMES * n_seeds)
+    return None if likely > most else (likely, SAFE_FACTOR * likely)
+
+
+def _lower_end(auc: float, n_seeds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the lower end of the 95% interval of a held-out AUC from this number of seeds, half of them high."""
+    from scipy.special import expit, logit
+    from scipy.stats import t
+
+    side = n_seeds / 2.0
+    shared = auc / (2.0 - auc) + 2.0 * auc**2 / (1.0 + auc) - 2.0 * auc**2
+    error = np.sqrt((auc * (1.0 - auc) + (side - 1.0) * shared) / side**2) * HELD_OUT_INFLATION
+    return np.asarray(expit(logit(auc) - t.ppf(0.975, n_seeds - 2.0) * error / (auc * (1.0 - auc))))
+
+
+def _say_more(n_high: int, n_low: int, totals: tuple[float, float] | None, noun: str) -> str:
+    """Return how many seeds to add: a number that may be enough, and one that should be."""
+    if totals is None:
+        return f"it would take more than ten times as many {noun}s like these: {_say_others(noun)}"
+    low, high = (round_number(total - n_high - n_low) for total in totals)
+    number = f"about {low:,}" if low == high else f"{low:,} to {high:,}"
+    return f"add {number} more seeds{_say_where(n_high, n_low)}"
+
+
+def round_number(number: float) -> int:
+    """Return the nearest round number of seeds, by its ratio.
+
+    >>> [round_number(number) for number in (-3, 14, 15, 65, 130, 880, 2600)]
+    [10, 10, 20, 70, 150, 1000, 3000]
+    """
+    steps = [*ROUND_NUMBERS, *(step * tens for tens in (10, 100, 1000, 10_000) for step in ROUND_NUMBERS[-6:])]
+    return min(steps, key=lambda step: abs(math.log(step / max(number, 1.0))))
+
+
+def _say_where(n_high: int, n_low: int) -> str:
+    """Return the end to add seeds at, if it has less than half as many as the other."""
+    fewer = "high" if 2 * n_high < n_low else "low" if 2 * n_low < n_high else None
+    return f", first at the {fewer} end" if fewer else ""
+
+
+def _say_others(noun: str) -> str:
+    return f"choose {noun}s that differ in nothing else"
+
+
+def _say_contradictions(names: Sequence[str]) -> list[str]:
+    if not names:
+        return []
+    words = [one_line(name) for name in names]
+    if len(words) <= 2:
+        verb = "contradicts" if len(words) == 1 else "contradict"
+        return [f"{' and '.join(f'“{word}”' for word in words)} {verb} the other seeds"]
+    return [f"{len(words):,} seeds contradict the rest, most strongly “{words[0]}”"]
+
+
+def _grade(value: float) -> str:
+    return "good" if value >= GOOD_SHARE else "fair" if value >= FAIR_SHARE else "weak"

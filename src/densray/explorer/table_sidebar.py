@@ -1,0 +1,183 @@
+"""The sidebar of a table of documents: what is on show, the label column of the axis, and documents to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from densray.explorer.table_bench import LabelChoice, TableBench, opened
+from densray.explorer.widgets import Hint, NotYet, bound, choice, plain, settings, show_step, table
+from densray.figures import cut_text
+from densray.report import Column, show_count
+from densray.rotations import METHODS
+
+GLOSSARY = """
+- **Axis**: a direction among the vectors, found from the documents of two classes, or from numbers. The coordinate of
+  a document on it is its *score*.
+- **± and bars**: how far the score would move with other labelled documents of the same kind: one standard error after
+  ±, two in bars.
+- **Pairs ranked correctly** (held-out AUC): of two documents with different labels that the axis has not seen, how
+  often the one with the higher label scores higher; 50% is guessing.
+- **Reliability**: the share of the differences between documents that another set of
+  labelled documents would give again.
+- **p-value** (permutation test): how often shuffled labels do as well; above 0.05 the axis may be chance.
+- **Probe**: a model that tries to find the labels again, in documents that the erasure has not seen. AUC 0.5 is
+  guessing, 1 is perfect.
+"""
+
+#: Groups of one document each.
+ALONE = "(alone)"
+_MOST_FOUND = 100
+_LETTERS_IN_LIST, _LETTERS_IN_CARD = 90, 3_000
+_FIGURE_WIDTH, _TEXT_WIDTH = 85, 930  # pixels, of a figure, and of a text where there is none
+
+
+def show_table() -> None:
+    """Show which documents are on show."""
+    bench = opened()
+    with st.sidebar:
+        st.markdown(f"**densray** · {plain(bench.name)}")
+        st.caption(f"{show_count(len(bench.table))} documents × {show_count(bench.table.width)} dimensions")
+        if bench.is_sampled:
+            st.caption(
+                f"{show_count(len(bench.sample))} of them, spread evenly over the table, are searched and "
+                "ranked here. Downloads have all."
+            )
+        if bench.n_skipped:
+            st.caption(f"{show_count(bench.n_skipped)} documents have no usable vector and are left out.")
+
+
+def choose_labels(bench: TableBench, *, for_axis: bool = True) -> LabelChoice | None:
+    """Show the widgets of the axis; return the choice, or None where no label column is chosen."""
+    with st.sidebar:
+        st.divider()
+        column = _choose_column(bench)
+        if not column:
+            return None
+        numbers = _choose_kind(bench, column)
+        wanted = LabelChoice(column, as_classes=numbers == "classes")
+        class_name = ""
+        classes = bench.class_names(wanted) if for_axis else ()
+        if classes:
+            class_name = choice("Class", "class", classes, help="The axis runs from all other classes to this one.")
+        groups = _choose_groups(bench, column)
+        method = "auto"
+        if for_axis:
+            method = choice("Method", "method", list(METHODS), help="How the axis is found from the documents.")
+            st.caption(plain(METHODS[method].summary))
+    return LabelChoice(column, class_name, wanted.as_classes, groups, method)
+
+
+def _choose_column(bench: TableBench) -> str:
+    """Return the label column: the one given at the start, or else none until one is chosen."""
+    known = bench.label_columns
+    if bench.label_column is None:
+        options = ["", *known]
+    else:
+        options = [bench.label_column, *(name for name in known if name != bench.label_column)]
+    return choice("Label column", "label", options, format_func=lambda name: name or "choose one",
+                  help="Texts are classes. Numbers are scores, such as a year or a rating.")  # fmt: skip
+
+
+def _choose_kind(bench: TableBench, column: str) -> str:
+    """Return how the labels are read; only numbers leave a choice."""
+    if not bench.column(column).is_number:
+        return "scores"
+    options = ["classes", "scores"] if bench.classes and column == bench.label_column else ["scores", "classes"]
+    return choice("Its numbers are", "numbers", options)
+
+
+def _choose_groups(bench: TableBench, column: str) -> str:
+    """Return the column of the documents to hold out together; empty: each is held out alone."""
+    first = [name for name in (bench.group_column, bench.text_column) if name is not None]
+    others = [name for name in bench.label_columns if name != column]
+    options = list(dict.fromkeys([*first, ALONE, *others]))
+
+    def label(name: str) -> str:
+        if name == ALONE:
+            return "nothing: each alone"
+        return "documents with the same text" if name == bench.text_column else f"documents with the same “{name}”"
+
+    chosen = choice("Held out together", "group", options, format_func=label,
+                    help="Tests on unseen documents leave out whole groups, such as an author.")  # fmt: skip
+    return "" if chosen == ALONE else chosen
+
+
+def ask_for_labels(bench: TableBench) -> Hint:
+    """Return what to do where no label column is chosen."""
+    if not bench.label_columns:
+        return Hint(
+            "This table has no column of labels: texts that several documents share, or numbers. Add one, such as the "
+            "source or the year, and open the table again. The map works without."
+        )
+    return Hint("Choose a “Label column” in the sidebar: an axis runs between its classes, or along its numbers.")
+
+
+def run(step: Any, label: str, **more: Any) -> Any:
+    """Return the result of a step that the rest of a page needs."""
+    found = show_step(step, label, **more)
+    if found is None:
+        raise NotYet
+    return found
+
+
+# -- documents ---------------------------------------------------------------------------------------------------------
+
+
+def find_documents(bench: TableBench) -> list[int]:
+    """Show a box to search the texts; return the places of the documents found."""
+    st.text_input("Find documents", placeholder="words of a text", **bound("find"),
+                  help="Upper and lower case count as the same.")  # fmt: skip
+    wanted = settings()["find"].strip()
+    found = bench.find(wanted, _MOST_FOUND + 1)
+    if wanted and not found:
+        st.caption(plain(f"No document on show has “{wanted[:60]}” in its text."))
+    elif len(found) > _MOST_FOUND:
+        st.caption(f"The first {_MOST_FOUND} documents found are marked.")
+    return found[:_MOST_FOUND]
+
+
+def choose_document(bench: TableBench, found: Sequence[int], *, label: str = "Look at a document") -> int | None:
+    """Show a list of documents: those found, or the first ones; return the place of the chosen one."""
+    places = list(found) or list(range(min(_MOST_FOUND, len(bench.sample))))
+    current = bench.place_of(settings()["document"])
+    places = places if current is None else list(dict.fromkeys([current, *places]))
+    options = {str(bench.numbers[place] + 1): place for place in places}
+    chosen = choice(label, "document", ["", *options], format_func=lambda number: _entry(bench, options, number),
+                    help="A click on the map chooses one too. “Find documents” narrows the list.")  # fmt: skip
+    return options.get(chosen)
+
+
+def _entry(bench: TableBench, options: dict[str, int], number: str) -> str:
+    return cut_text(bench.texts[options[number]], _LETTERS_IN_LIST) if number else "none"
+
+
+def show_document(bench: TableBench, place: int) -> None:
+    """Show the text of a document and the values of its other columns."""
+    text = bench.texts[place]
+    values = {name: bench.column(name).values[place] for name in bench.columns}
+    st.markdown(plain(cut_text(text, _LETTERS_IN_CARD)))
+    known = " · ".join(f"{name}: {_shown(value)}" for name, value in values.items())
+    st.caption(plain(f"row {bench.numbers[place] + 1:,}" + (f" · {known}" if known else "")))
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "–"
+    return f"{value:g}" if isinstance(value, float) else cut_text(str(value), 60)
+
+
+def document_table(
+    bench: TableBench,
+    rows: Sequence[dict[str, Any]],
+    columns: Sequence[Column | str],
+    after: Sequence[Column | str] = (),
+    **more: Any,
+) -> None:
+    """Show documents as a table: some figures, the beginning of the text, others after it. Each has its ``place``."""
+    shown = [{**row, "text": cut_text(bench.texts[row["place"]])} for row in rows]
+    width = _TEXT_WIDTH - _FIGURE_WIDTH * (len(columns) + len(after))
+    widths = {each if isinstance(each, str) else each.key: _FIGURE_WIDTH for each in (*columns, *after)}
+    table(shown, [*columns, "text", *after], widths={**widths, "text": width}, height="content", **more)

@@ -1,0 +1,256 @@
+"""Remove label columns from the vectors of a table: before and after, what probes still find, the erased table."""
+
+from __future__ import annotations
+
+import shlex
+from functools import partial
+
+import streamlit as st
+
+from densray.erasure import Erasure, Remains
+from densray.explorer.python_code import table_remove_code
+from densray.explorer.table_bench import Plane, RemovalChoice, TableBench, opened, spread_evenly
+from densray.explorer.table_sidebar import (
+    ask_for_labels,
+    choose_document,
+    choose_labels,
+    document_table,
+    find_documents,
+    run,
+    show_document,
+)
+from densray.explorer.views.table_map import component_title, map_rows
+from densray.explorer.widgets import (
+    Hint,
+    charts,
+    choice,
+    choose_several,
+    complain,
+    download,
+    heading,
+    plain,
+    show_code,
+    show_step,
+    table,
+    written,
+)
+from densray.explorer.words import file_stem
+from densray.figures import document_map
+from densray.probes import MODELS
+from densray.removers import DEFAULT_REMOVER, REMOVERS
+from densray.report import Column, show_count, show_number, show_share
+from densray.rows import Rows
+
+TITLE, ICON = "Remove", ":material/ink_eraser:"
+LEAD = "Take the labels of a column out of the vectors. See what changes, and what models still find."
+
+_DRAWN = 2_000  # points of either map
+_SIZE = (420, 380)
+_LARGEST = 200_000_000  # bytes of vectors up to which the browser gets the whole table
+_LINEAR = MODELS[:1]
+
+
+def show() -> None:
+    """Show the documents without the labels of some columns."""
+    bench = opened()
+    wanted = _choose(bench)
+    erasure: Erasure = run(
+        bench.erasure(wanted), f"Learning what to remove from {show_count(len(bench.sample))} documents"
+    )
+    if erasure.warning:
+        st.warning(plain(erasure.warning), icon=":material/warning:")
+    _show_labels(erasure, wanted)
+    _show_neighbors_alike(bench, wanted)
+    _show_maps(bench, wanted)
+    probes = st.container()  # filled last, since they take longest
+    heading("The neighbours of a document")
+    _show_document(bench, wanted)
+    heading("Do documents find their partners?")
+    with complain():
+        _show_retrieval(bench, wanted)
+    heading("Downloads")
+    _offer_downloads(bench, wanted, erasure)
+    show_code(table_remove_code(bench.source, wanted))
+    with probes:
+        heading("Is it gone?")
+        with complain():
+            _show_probes(bench, wanted)
+
+
+def _choose(bench: TableBench) -> RemovalChoice:
+    """Show the columns to remove and to keep, and the methods; return the choice."""
+    labels = choose_labels(bench, for_axis=False)
+    if labels is None:
+        raise ask_for_labels(bench)
+    left, middle, right = st.columns(3)
+    with left:
+        removed = choose_several("Columns to remove", "removed", bench.label_columns, default=[labels.column])
+    if not removed:
+        raise Hint("Choose one column or several under “Columns to remove”.")
+    with middle:
+        others = [name for name in bench.label_columns if name not in removed]
+        kept = choose_several("Columns to keep", "kept", others, default=[],
+                              help="Linear models can predict these as well as before (LEACE only).")  # fmt: skip
+    kept = [name for name in kept if name in others]
+    with right:
+        able = [
+            name
+            for name, remover in REMOVERS.items()
+            if not remover.needs_pairs and remover.takes_classes and (remover.can_keep or not kept)
+        ]
+        able.sort(key=lambda name: name != DEFAULT_REMOVER)
+        remover = choice("Method of removal", "removal", able)
+        summary = REMOVERS[remover].summary.removeprefix("erase the axes of: ")
+        st.caption(plain(f"{summary[:1].upper()}{summary[1:]}."))
+    groups = "" if labels.groups in (*removed, *kept) else labels.groups
+    return RemovalChoice(tuple(removed), tuple(kept), remover, groups)
+
+
+def _show_labels(erasure: Erasure, wanted: RemovalChoice) -> None:
+    """Say what the erasure was learned from."""
+    rows: Rows | None = erasure.rows
+    if rows is None:
+        return
+    axes = "1 direction" if erasure.rank == 1 else f"{erasure.rank} directions"
+    said = f"Learned from {show_count(len(rows))} documents; {axes} of {show_count(erasure.width)} removed."
+    without = len(rows.dropped.get("no label", ()))
+    if without:
+        said += f" {show_count(without)} documents have no label: nothing is learned from them, and they change too."
+    st.caption(plain(" ".join([said, *erasure.remarks])))
+
+
+def _show_neighbors_alike(bench: TableBench, wanted: RemovalChoice) -> None:
+    """Show how many of the nearest documents have the same label, before and after."""
+    shown = {name: shares for name in wanted.removed if (shares := bench.same_label(wanted, name)) is not None}
+    for container, (name, (before, after, chance)) in zip(st.columns(3), list(shown.items())[:3], strict=False):
+        container.metric(
+            plain(f"Neighbours with the same “{name}”"),
+            show_share(after),
+            f"from {show_share(before)}; {show_share(chance)} if it were chance",
+            delta_color="off",
+            delta_arrow="off",
+            help="Of the ten nearest documents by cosine, the share with the same label: after, before, and if labels "
+            "had nothing to do with the vectors.",
+        )
+
+
+def _show_maps(bench: TableBench, wanted: RemovalChoice) -> None:
+    """Show the documents before and after, each along their own principal components."""
+    options = list(dict.fromkeys([*wanted.removed, *bench.columns]))
+    with st.columns(3)[0]:
+        color = choice("Colour", "tint", options)
+    places = spread_evenly(len(bench.sample), _DRAWN).tolist()
+    panels = {}
+    for name, plane in {"Before": bench.plane(), "After": bench.erased_plane(wanted)}.items():
+        panels[name] = document_map(
+            map_rows(bench, places, (plane.at[:, 0], plane.at[:, 1]), color),
+            titles=_titles(plane),
+            color=color,
+            size=_SIZE,
+        ).properties(usermeta={"embedOptions": {"renderer": "canvas"}})
+    charts(panels, columns=2)
+    st.caption(
+        f"{show_count(len(places))} documents, each time along the two directions in which they differ most. "
+        "Point at one to read it."
+    )
+
+
+def _titles(plane: Plane) -> tuple[str, str]:
+    return component_title(1, plane.shares[0]), component_title(2, plane.shares[1])
+
+
+def _show_probes(bench: TableBench, wanted: RemovalChoice) -> None:
+    """Show what a linear model still finds at once, and nonlinear ones after a click."""
+    everything = bench.remains(wanted, MODELS)
+    found: Remains | None
+    if everything.is_known:
+        found = everything.run()
+    else:
+        found = show_step(bench.remains(wanted, _LINEAR), "Testing what a linear model finds in unseen documents")
+    if found is None:
+        return
+    st.markdown(plain(found.summary))
+    if not found.probes:
+        return
+    shown = found.table()
+    table(shown.rows, shown.columns)
+    for note in shown.notes:
+        st.caption(plain(note))
+    if everything.is_known:
+        return
+    more = show_step(
+        everything, "Testing nonlinear models", start="Test nonlinear models too: an RBF machine and a neural network"
+    )
+    if more is None:
+        st.caption(
+            "Labels that are gone for linear models may still be there for others: a support vector machine with an "
+            "RBF kernel, and a neural network. These tests take half a minute or more."
+        )
+    else:
+        st.rerun()
+
+
+def _show_document(bench: TableBench, wanted: RemovalChoice) -> None:
+    """Show the nearest documents of one, before and after, each with its label."""
+    left, right = st.columns([1, 2])
+    with left:
+        found = find_documents(bench)
+    with right:
+        place = choose_document(bench, found, label="Document")
+    if place is None:
+        st.caption("Choose a document: its ten nearest ones before and after are listed here.")
+        return
+    show_document(bench, place)
+    column = wanted.removed[0]
+    labels = bench.column(column).values
+    nearest = {"Before": bench.neighbors(place), "After": bench.neighbors(place, bench.erased(wanted))}
+    before = {other for other, _ in nearest["Before"]}
+    for title, neighbors in nearest.items():
+        alike = sum(labels[other] == labels[place] for other, _ in neighbors)
+        st.markdown(f"**{title}**: {alike} of {len(neighbors)} with the same {plain(f'“{column}”')}")
+        rows = [
+            {"place": other, "cosine": cosine, "label": labels[other], "new": "" if other in before else "new"}
+            for other, cosine in neighbors
+        ]
+        columns: list[Column | str] = [Column("cosine", decimals=3), Column("label", column)]
+        document_table(bench, rows, columns, ["new"] if title == "After" else [])
+
+
+def _show_retrieval(bench: TableBench, wanted: RemovalChoice) -> None:
+    """Show how often documents find their partner first and among ten, before and after."""
+    options = [name for name in bench.label_columns if name not in wanted.removed]
+    pairs = choice("Column of partners", "partner", ["", *options], format_func=lambda name: name or "choose one",
+                   help="Documents with the same value are partners: two reports of one case, a text and its "
+                   "translation.")  # fmt: skip
+    if not pairs:
+        st.caption("A column in which partners have the same value, and no two others, measures the search.")
+        return
+    found = show_step(bench.retrieval(wanted, pairs), "Searching for partners")
+    if found is None:
+        return
+    said = found.text()
+    st.markdown(plain(said[:1].upper() + said[1:]))
+    for shown in found.tables():
+        table(shown.rows, shown.columns)
+        for note in shown.notes:
+            st.caption(plain(note))
+
+
+def _offer_downloads(bench: TableBench, wanted: RemovalChoice, erasure: Erasure) -> None:
+    """Offer the erased table where the browser can carry it, and the erasure with a command for larger tables."""
+    stem = file_stem(" ".join(wanted.removed), otherwise="labels")
+    size, needed = 4 * len(bench.table) * bench.table.width, f"{stem}-erasure.safetensors"
+    with st.container(horizontal=True):
+        if size <= _LARGEST:
+            name = f"{stem}-erased.parquet"
+            label = f"Erased table .parquet ({show_number(size / 1e6, 0)} MB)"
+            download(label, name, partial(_erased_file, bench, erasure, name), help="All documents and columns.")
+        download("Erasure .safetensors", needed, lambda: written(erasure.save, needed), help="For the command below.")
+    if size > _LARGEST:
+        st.markdown(f"The vectors are {show_number(size / 1e6, 0)} MB, too large to go through the browser.")
+    st.caption("The same on the command line, for a table of any size; download the erasure first:")
+    st.code(f"densray erase {shlex.quote(bench.source)} {needed} -o {stem}-erased.parquet", language=None)
+
+
+def _erased_file(bench: TableBench, erasure: Erasure, name: str) -> bytes:
+    return written(lambda path: erasure.apply(bench.table, output=path), name)

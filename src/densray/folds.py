@@ -1,0 +1,150 @@
+"""Splits that keep groups together: test sets and cross-validation folds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray._vocabulary import check_seed
+from densray.errors import Argument, LexiconError, TaskError, TooFewRowsError
+from densray.groups import first_of_group, pairwise_rows, rows_of_groups
+from densray.rows import Rows
+from densray.spelling import spelling_key
+
+__all__ = ["count_folds", "draw_folds", "draw_test_words", "fold_numbers", "group_folds", "stratified_folds"]
+
+
+def draw_test_words(
+    words: Sequence[str],
+    labels: NDArray[np.float64],
+    test_size: float,
+    random_state: int | np.random.RandomState | None,
+    groups: NDArray[np.int64] | None = None,
+) -> NDArray[np.bool_]:
+    """Return which words are held out for testing; groups stay whole (see `Lexicon.split`)."""
+    if not 0 < test_size < 1:
+        raise LexiconError(Argument("test_size"), f" is {test_size}; it must lie between 0 and 1, for instance 0.2.")
+    check_seed(random_state)
+    spellings = [spelling_key(word, any_case=True) for word in words]
+    if groups is not None:  # the first spelling met of a group, or of another word spelled alike, stands for all
+        firsts = first_of_group([*pairwise_rows(spellings), *pairwise_rows(groups.tolist())], len(words))
+        spellings = [spellings[row] for row in firsts.tolist()]
+    together: dict[str, float] = {}
+    for key, label in zip(spellings, labels.tolist(), strict=True):
+        together.setdefault(key, label)
+    from sklearn.utils import check_random_state
+
+    random = check_random_state(random_state)
+    strata = np.array(list(together.values())) if len(np.unique(labels)) == 2 else np.zeros(len(together))
+    keys = np.array(list(together), dtype=object)
+    test: set[str] = set()
+    for stratum in np.unique(strata):
+        members = random.permutation(keys[strata == stratum])
+        test.update(members[: round(test_size * len(members))])
+    in_test = np.array([key in test for key in spellings])
+    if in_test.all() or not in_test.any():
+        raise LexiconError(
+            f"{len(words)} words cannot be split with ", Argument("test_size", test_size), ": one side would be empty."
+        )
+    return in_test
+
+
+def group_folds(
+    values: NDArray[np.float64], groups: NDArray[np.int64], n_folds: int, random_state: int | None
+) -> NDArray[np.int64]:
+    """Return the fold of each row, groups whole: classes in their shares, or groups spread by their mean score."""
+    folds = np.empty(len(values), dtype=np.int64)
+    if len(np.unique(values)) == 2:
+        from sklearn.model_selection import StratifiedGroupKFold
+
+        splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=random_state)
+        for number, (_, test) in enumerate(splitter.split(values, values, groups)):
+            folds[test] = number
+    else:
+        random, members = np.random.default_rng(random_state), rows_of_groups(groups)
+        shuffled = random.permutation(len(members))
+        order = shuffled[np.argsort([values[members[unit]].mean() for unit in shuffled.tolist()], kind="stable")]
+        draws = np.concatenate([random.permutation(n_folds) for _ in range(-(-len(order) // n_folds))])
+        for unit, number in zip(order.tolist(), draws.tolist(), strict=False):
+            folds[members[unit]] = number
+    for number in range(n_folds):
+        if np.ptp(values[folds != number], axis=0) == 0.0:
+            raise TaskError(
+                f"outside one of {n_folds} folds there is one class only: {len(np.unique(groups))} groups are too few, "
+                "or too large. Use fewer folds, or narrower groups."
+            )
+    return folds
+
+
+def count_folds(rows: Rows, wanted: int) -> int:
+    """Return the number of folds the rows allow: each needs a word of either class, or two scores."""
+    if wanted < 2:
+        raise TaskError(Argument("folds", wanted), " is given; cross-validation needs at least 2.")
+    if rows.groups is not None:
+        return _count_group_folds(rows, wanted)
+    smaller = int(min(np.sum(rows.sides > 0), np.sum(rows.sides < 0)))
+    if smaller < 2:
+        high, low = int(np.sum(rows.sides > 0)), int(np.sum(rows.sides < 0))
+        raise TooFewRowsError(
+            f"{len(rows)} rows were found, {high} of the higher label and {low} of the lower; holding some out takes "
+            "at least two of each. Add rows."
+        )
+    return min(wanted, smaller)
+
+
+def stratified_folds(rows: Rows, n_folds: int, random: np.random.Generator) -> NDArray[np.int64]:
+    """Return the fold of each seed: of every `n_folds` neighbours in label order, one goes to each fold.
+
+    Classes keep their shares in every fold, and scores their distribution. Groups stay whole.
+    """
+    if rows.groups is not None:
+        return group_folds(rows.targets, rows.groups, n_folds, int(random.integers(2**31)))
+    shuffled = random.permutation(len(rows))
+    order = shuffled[np.argsort(rows.y[shuffled], kind="stable")]
+    folds = np.empty(len(rows), dtype=np.int64)
+    if not rows.is_binary:
+        draws = [random.permutation(n_folds) for _ in range(-(-len(rows) // n_folds))]
+        folds[order] = np.concatenate(draws)[: len(rows)]
+        return folds
+    for label in np.unique(rows.y):
+        members = order[rows.y[order] == label]
+        folds[members] = np.arange(len(members)) % n_folds
+    return folds
+
+
+def _count_group_folds(rows: Rows, wanted: int) -> int:
+    assert rows.groups is not None
+    counts = [len(np.unique(rows.groups[rows.sides == side])) for side in (-1.0, 1.0)]
+    if min(counts) < 2:
+        raise TooFewRowsError(
+            f"{len(rows)} rows were found in {len(rows.members)} groups, {counts[1]} of them with a higher label "
+            f"and {counts[0]} with a lower; holding groups out takes at least two of each. Give narrower groups, or "
+            "add rows."
+        )
+    return min(wanted, *counts)
+
+
+def draw_folds(rows: Rows, wanted: int, random_state: int | np.random.Generator) -> NDArray[np.int64]:
+    """Return the fold of each row: `wanted` folds, or as many as the rows allow."""
+    return stratified_folds(rows, count_folds(rows, wanted), np.random.default_rng(random_state))
+
+
+def fold_numbers(
+    sides: NDArray[np.floating], groups: NDArray[np.int64] | None, n_folds: int, random_state: int | None
+) -> NDArray[np.int64]:
+    """Return the fold of each row of two classes, in their shares; rows of a group are in one fold.
+
+    >>> fold_numbers(np.array([1.0, -1.0, 1.0, -1.0]), None, 2, 0).tolist()
+    [1, 0, 0, 1]
+    """
+    if groups is not None:
+        return group_folds(np.asarray(sides, dtype=np.float64), groups, n_folds, random_state)
+    from sklearn.model_selection import StratifiedKFold
+
+    folds = np.empty(len(sides), dtype=np.int64)
+    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
+    for number, (_, test) in enumerate(splitter.split(sides, sides)):
+        folds[test] = number
+    return folds

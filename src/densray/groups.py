@@ -1,0 +1,298 @@
+"""Groups: rows that are held out together because one reveals the label of another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray._arrays import check_unmasked, is_missing, to_host
+from densray._vocabulary import spread_rows, unit_rows
+from densray.errors import Argument, LabelError, shorten
+from densray.spelling import possible_forms, spelling_key
+
+__all__ = [
+    "GroupProposal",
+    "WordForms",
+    "check_named_groups",
+    "find_forms",
+    "first_of_group",
+    "number_groups",
+    "pairwise_rows",
+    "propose_groups",
+    "rows_of_groups",
+]
+
+
+def check_named_groups(groups: str, allowed: Sequence[str] = ("forms", "proposed")) -> None:
+    """Raise unless a text in place of groups is one of the allowed names."""
+    if groups not in allowed:
+        names = " or ".join(f"'{name}'" for name in allowed)
+        raise LabelError(Argument("groups", groups), f" is given; use a group per row, None, or {names}.")
+
+
+def number_groups(names: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:
+    """Return the group number of each row, counted from 0 in the order of appearance.
+
+    A missing name (None, NaN, NaT or pandas.NA) is a group of its own. The number 1 and the text "1" are two groups.
+
+    >>> number_groups(["he", "she", None, "he", None]).tolist()
+    [0, 1, 2, 0, 3]
+    >>> number_groups([1, "1", 1.0]).tolist()
+    [0, 1, 0]
+    """
+    check_unmasked(names, "groups", LabelError)
+    keys = [("alone", place) if is_missing(name) else ("group", _key(name)) for place, name in enumerate(names)]
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    return np.array([numbers[key] for key in keys], dtype=np.int64)
+
+
+def _key(name: Any) -> Any:
+    """Return a name as a dictionary can hold it; equal numbers are one, whatever their type."""
+    try:
+        hash(name)
+    except TypeError:
+        return "unhashable", str(name)
+    return (str(name),) if isinstance(name, (str, bytes)) else name
+
+
+def rows_of_groups(groups: NDArray[Any]) -> list[NDArray[np.intp]]:
+    """Return the rows of each group, in the order of their numbers."""
+    order = np.argsort(groups, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(groups[order])) + 1) if len(order) else []
+
+
+@dataclass(frozen=True)
+class GroupProposal:
+    """Words or texts that should be held out together, because one of them reveals the label of the other.
+
+    Attributes
+    ----------
+    n_groups : int
+        Number of groups, including those of one row.
+    n_rows : int
+        Number of rows that share their group with another row.
+    reason : str
+        Their common feature.
+    example : tuple of str
+        Two rows of one group.
+    numbers : array of int
+        The group of each row.
+    """
+
+    n_groups: int
+    n_rows: int
+    reason: str
+    example: tuple[str, ...]
+    numbers: NDArray[np.int64] = field(repr=False, compare=False, metadata={"report": False})
+
+    @property
+    def line(self) -> str:
+        """The proposed groups and the advice, in one line."""
+        named = " and ".join(shorten(text, width=40) for text in self.example)
+        return (
+            f"{self.n_rows:,} of {len(self.numbers):,} rows {self.reason} ({named}): left out alone, one is read from "
+            f"the other, and figures and penalties are off. Held out together (groups: proposed) they make "
+            f"{self.n_groups:,} groups; groups of your own, such as what a text is about, may be wider."
+        )
+
+
+@dataclass(frozen=True)
+class WordForms:
+    """Words that are held out together because they are forms of one word, such as *cat* and *cats*.
+
+    Attributes
+    ----------
+    n_groups : int
+        Number of groups with several forms.
+    n_words : int
+        Number of words in these groups.
+    examples : tuple of tuples of str
+        The first groups.
+    numbers : array of int
+        The group of each word.
+    """
+
+    n_groups: int
+    n_words: int
+    examples: tuple[tuple[str, ...], ...]
+    numbers: NDArray[np.int64] = field(repr=False, compare=False, metadata={"report": False})
+
+    @property
+    def line(self) -> str:
+        """The words that are held out together, in one line."""
+        named = ", ".join("/".join(group) for group in self.examples)
+        more = ", …" if self.n_groups > len(self.examples) else ""
+        groups = "1 group" if self.n_groups == 1 else f"{self.n_groups:,} groups"
+        return f"{self.n_words:,} words in {groups} are held out together as forms of one word: {named}{more}."
+
+
+#: Rows of the background, at most, whose cosines show how alike two unrelated words are.
+CHANCE_ROWS = 400
+#: How far above the median of chance the cosine of two forms lies, in distances from that median to the 95% point.
+PLAIN_COSINE, CLEAR_COSINE, VAGUE_COSINE = 0.7, 1.4, 2.5
+#: Groups named in a line, and words of each.
+NAMED_GROUPS, NAMED_FORMS = 3, 4
+
+
+def find_forms(words: Sequence[str], X: NDArray[Any], background: Any = None) -> WordForms | None:
+    """Return the words that are forms of one word, by their letters and their vectors; None if there are none.
+
+    Two words are forms of one word if their spellings allow it (:func:`densray.spelling.possible_forms`) and their
+    cosine is clearly higher than that of two random words of the background. Let s be the distance from the median to
+    the 95% point of the cosines of random words. The cosine must exceed the median by 1.4 s; by 0.7 s if one word is
+    the other with one or two more letters; by 2.5 s if the spelling is only weak evidence. Cosines are measured from
+    the mean of the background. Labels are not used.
+
+    Parameters
+    ----------
+    words : sequence of str
+    X : array of shape (n, d)
+        Their vectors.
+    background : WordSpace or array, optional
+        Source of the random words (default: the words themselves).
+
+    Examples
+    --------
+    >>> random = np.random.default_rng(0)
+    >>> background, (cat, dog) = random.normal(size=(100, 50)), random.normal(size=(2, 50))
+    >>> find_forms(["cat", "dog", "cats"], np.stack([cat, dog, cat + 0.3 * dog]), background).line
+    '2 words in 1 group are held out together as forms of one word: cat/cats.'
+    """
+    pairs = possible_forms(words)
+    if not any(pairs):
+        return None
+    origin, median, step = _chance_cosines(X if background is None else background)
+    ends = np.array([pair for some in pairs for pair in some], dtype=np.intp)
+    least = median + step * np.repeat([PLAIN_COSINE, CLEAR_COSINE, VAGUE_COSINE], [len(some) for some in pairs])
+    rows, places = np.unique(ends, return_inverse=True)
+    unit = unit_rows(unit_rows(np.asarray(to_host(X[rows]), dtype=np.float32)) - origin)
+    places = places.reshape(ends.shape)
+    cosines = np.einsum("ij,ij->i", unit[places[:, 0]], unit[places[:, 1]])
+    links = [(left, right) for left, right in ends[cosines > least].tolist()]
+    if not links:
+        return None
+    numbers = number_groups(first_of_group(links, len(words)).tolist())
+    groups = [group for group in rows_of_groups(numbers) if len(group) > 1]
+    examples = tuple(tuple(words[row] for row in group[:NAMED_FORMS].tolist()) for group in groups[:NAMED_GROUPS])
+    return WordForms(len(groups), sum(map(len, groups)), examples, numbers)
+
+
+def _chance_cosines(background: Any) -> tuple[NDArray[np.float32], float, float]:
+    """Return the mean unit vector of a background, the median cosine of its rows, and the distance to the 95% point."""
+    places = spread_rows(len(background), CHANCE_ROWS)
+    rows = background.vectors_at(places) if hasattr(background, "vectors_at") else background[places]
+    unit = unit_rows(np.asarray(to_host(rows), dtype=np.float32))
+    origin = unit.mean(axis=0)
+    unit = unit_rows(unit - origin)
+    cosines = (unit @ unit.T)[np.triu_indices(len(unit), 1)]
+    if not len(cosines):
+        return origin, 1.0, 0.0
+    median, high = np.quantile(cosines, [0.5, 0.95])
+    return origin, float(median), float(high - median)
+
+
+#: Fewer rows that repeat others than this share of all make no difference worth a word.
+LEAST_SHARE = 0.02
+#: Words of a text, at least, of which one may differ in a twin.
+TWIN_WORDS = 3
+
+
+def propose_groups(
+    texts: Sequence[str],
+    labels: NDArray[Any] | None = None,
+    X: NDArray[Any] | None = None,
+    *,
+    pairs: Sequence[tuple[str, str]] = (),
+    forms: WordForms | None = None,
+) -> GroupProposal | None:
+    """Return which words or texts should be held out together; None if nearly every row is its own group.
+
+    A group joins the words of a given pair, texts that are equal except for case and blanks, rows with equal vectors,
+    and *twins*: two texts with different labels that differ in one word, if no third text has the same pattern.
+
+    Parameters
+    ----------
+    texts : sequence of str
+    labels : array of shape (n,), optional
+        Labels, which are needed to find twins.
+    X : array of shape (n, d), optional
+        Their vectors.
+    pairs : pairs of str
+        Words that were given as pairs.
+    forms : WordForms, optional
+        Forms of one word. They are added to the groups of a proposal, but do not cause one.
+
+    Examples
+    --------
+    >>> texts = ["The nurse said he left.", "The nurse said she left.", "The cook said it."]
+    >>> propose_groups(texts, np.array([1, -1, 1])).numbers.tolist()
+    [0, 0, 1]
+    """
+    places = {text: row for row, text in enumerate(texts)}
+    found = {
+        "come in pairs": [(places[a], places[b]) for a, b in pairs if a in places and b in places and a != b],
+        "are repeated": pairwise_rows([" ".join(spelling_key(text, any_case=True).split()) for text in texts]),
+        "have the vector of another": [] if X is None else pairwise_rows(_row_digests(X)),
+        "differ from another in one word": [] if labels is None else _twins(texts, labels),
+    }
+    links = [link for some in found.values() for link in some]
+    if not links or len(np.unique(links)) < LEAST_SHARE * len(texts):
+        return None
+    links += [] if forms is None else pairwise_rows(forms.numbers.tolist())
+    numbers = number_groups(first_of_group(links, len(texts)).tolist())
+    sizes = np.bincount(numbers, minlength=1)
+    n_rows = int(sizes[sizes > 1].sum())
+    reason = max(found, key=lambda name: len(found[name]))
+    example = tuple(texts[row] for row in found[reason][0])
+    return GroupProposal(len(sizes), n_rows, reason, example, numbers)
+
+
+def pairwise_rows(keys: Sequence[Any]) -> list[tuple[int, int]]:
+    """Return each row with an equal key before it, and the first of those.
+
+    >>> pairwise_rows(["a", "b", "a", "a"])
+    [(0, 2), (0, 3)]
+    """
+    first: dict[Any, int] = {}
+    return [(first[key], row) for row, key in enumerate(keys) if first.setdefault(key, row) != row]
+
+
+def _row_digests(X: NDArray[Any]) -> list[bytes]:
+    return [row.tobytes() for row in np.ascontiguousarray(X)]
+
+
+def _twins(texts: Sequence[str], labels: NDArray[Any]) -> list[tuple[int, int]]:
+    """Return the pairs of rows of unlike labels that alone share a text with one word struck out.
+
+    A text with a word struck out is known by a sum of the hashes of its other words with their places: a text of n
+    words has n such sums, where comparing the texts themselves would take n² words.
+    """
+    patterns: dict[tuple[int, int, int], list[int]] = {}
+    for row, text in enumerate(texts):
+        words = text.lower().split()
+        if len(words) >= TWIN_WORDS:
+            hashes = [hash((place, word)) for place, word in enumerate(words)]
+            whole = sum(hashes)
+            for place, value in enumerate(hashes):
+                patterns.setdefault((len(words), place, whole - value), []).append(row)
+    return [(rows[0], rows[1]) for rows in patterns.values() if len(rows) == 2 and labels[rows[0]] != labels[rows[1]]]
+
+
+def first_of_group(links: Sequence[tuple[int, int]], count: int) -> NDArray[np.int64]:
+    """Return for each of `count` rows the first row that links lead to, itself if there is none before it.
+
+    >>> first_of_group([(0, 2), (2, 3)], 5).tolist()
+    [0, 1, 0, 0, 4]
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    ends = np.array(links, dtype=np.intp).reshape(-1, 2)
+    graph = coo_array((np.ones(len(ends), dtype=bool), (ends[:, 0], ends[:, 1])), shape=(count, count))
+    _, numbers = connected_components(graph, directed=False)
+    _, first = np.unique(numbers, return_index=True)
+    return first[numbers].astype(np.int64)

@@ -1,0 +1,166 @@
+"""The methods by name. A line added here is used by the command line, the tasks, the docs and the checks.
+
+A line names the class and where it is defined; it is imported when a rotation is made, so that a list of the methods
+does not wait for scikit-learn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from densray.errors import DensRayError, suggest
+
+__all__ = ["METHODS", "Method", "make_rotation", "name_method"]
+
+if TYPE_CHECKING:
+    from densray.rotations import Rotation
+    from densray.rotations._linear import LinearModelName
+
+
+@dataclass(frozen=True)
+class Method:
+    """A named way to find an axis.
+
+    Attributes
+    ----------
+    name, summary : str
+    rotation : str
+        The module in ``densray.rotations`` and the class in it that find the axis, as ``"_densray.DensRay"``.
+    parameters : mapping
+        Further arguments of that class.
+    classes_only : bool
+        Whether it accepts only two classes, not scores.
+    stands_for : str
+        The method a recommendation is, empty for the others.
+    slow_from : int or None
+        Number of words from which a ten-fold cross-validation takes many seconds; None if it is always quick.
+    phrase : str
+        Its name in a sentence, such as "ridge regression" (default: `name`).
+    paper : str
+        Key of the paper to cite in `densray.axes`; empty if there is none.
+    """
+
+    name: str
+    summary: str
+    rotation: str
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    classes_only: bool = False
+    stands_for: str = ""
+    slow_from: int | None = None
+    phrase: str = ""
+    paper: str = ""
+
+    def make(self, n_components: int | None = 1) -> Rotation:
+        """Return the unfitted rotation of a number of axes."""
+        module, _, name = self.rotation.partition(".")
+        made: Rotation = getattr(import_module(f"densray.rotations.{module}"), name)(
+            n_components=n_components, **self.parameters
+        )
+        return made
+
+
+def _linear(
+    name: LinearModelName, model: str, details: str = "", *, classes_only: bool = False, slow_from: int | None = None
+) -> Method:
+    summary, parameters = f"unit normal of {model}{details}", {"estimator": name}
+    return Method(name, summary, "_linear.LinearRotation", parameters, classes_only, slow_from=slow_from, phrase=model)
+
+
+_ALL = (
+    Method(
+        "auto",
+        "the recommendation: ridge, for classes and scores, few words or many",
+        "_linear.LinearRotation",
+        {"estimator": "ridge"},
+        stands_for="ridge",
+        phrase="ridge regression",
+    ),
+    Method(
+        "densray",
+        "eigenvectors of the pair matrix, plain differences (eq. 2)",
+        "_densray.DensRay",
+        phrase="DensRay",
+        paper="dufter-2019",
+    ),
+    Method(
+        "densray-unit",
+        "eigenvectors of the pair matrix, unit-length differences (the paper's experiments)",
+        "_densray.DensRay",
+        {"normalize_differences": True},
+        slow_from=8_000,
+        phrase="DensRay with unit-length differences",
+        paper="dufter-2019",
+    ),
+    Method(
+        "densray-paper",
+        "densray-unit with the weights of the paper's tables: 0.5 per pair, like or unlike, not balanced",
+        "_densray.DensRay",
+        {"weights": (0.5, 0.5), "normalize_differences": True},
+        slow_from=8_000,
+        phrase="DensRay with unit-length differences and unbalanced weights",
+        paper="dufter-2019",
+    ),
+    Method(
+        "densifier",
+        "the Densifier objective, solved exactly by rank sums",
+        "_densifier.Densifier",
+        slow_from=500,
+        phrase="Densifier",
+        paper="rothe-2016",
+    ),
+    _linear(
+        "ridge", "ridge regression", " (the mean difference, whitened), penalty from left-out scores in closed form"
+    ),
+    _linear("svm", "a linear support vector machine", ", C = 1", classes_only=True, slow_from=8_000),
+    _linear("svr", "linear support vector regression", ", C = 1", slow_from=500),
+    _linear("logistic", "logistic regression", ", C = 1", classes_only=True, slow_from=20_000),
+    _linear("linear", "ordinary least squares"),
+    _linear("lda", "linear discriminant analysis", " with Ledoit–Wolf shrinkage", classes_only=True, slow_from=20_000),
+    _linear("cca", "canonical correlation analysis"),
+    Method(
+        "mean-difference",
+        "from one class mean to the other (SemAxis)",
+        "_differences.MeanDifference",
+        phrase="the difference of class means",
+        paper="an-2018",
+    ),
+    Method(
+        "pair-direction",
+        "first principal component of unlike pairs",
+        "_differences.PairDirection",
+        classes_only=True,
+        phrase="the first principal component of pair differences",
+        paper="bolukbasi-2016",
+    ),
+)
+
+#: Every method by its name; read-only.
+METHODS: Mapping[str, Method] = MappingProxyType({method.name: method for method in _ALL})
+
+
+def make_rotation(name: str, n_components: int | None = 1) -> Rotation:
+    """Return an unfitted rotation by the name of its method.
+
+    >>> make_rotation("ridge")
+    LinearRotation()
+    """
+    if name not in METHODS:
+        raise DensRayError(f"method '{name}' is unknown. {suggest(name, METHODS)}")
+    return METHODS[name].make(n_components)
+
+
+def name_method(method: str | Rotation) -> str:
+    """Return the name of a method in reports: "auto" as the method it stands for, a rotation as its class.
+
+    >>> from densray import DensRay
+    >>> name_method("auto"), name_method("svm"), name_method(DensRay())
+    ('ridge (auto)', 'svm', 'DensRay')
+    """
+    if not isinstance(method, str):
+        return type(method).__name__
+    meant = METHODS[method].stands_for if method in METHODS else ""
+    return f"{meant} ({method})" if meant else method

@@ -1,0 +1,502 @@
+"""Ratings of words or texts by people, and the agreement between raters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+
+from densray._conversions import columns_beside_dimensions
+from densray._lexicon_files import is_no_label, parse_label
+from densray._text_files import Line, TextFile, delimiter_of
+from densray.alignment import align_words
+from densray.errors import Advice, Argument, LabelError, LexiconError, name_some, shorten
+from densray.rows import Rows
+
+if TYPE_CHECKING:
+    from densray.space import WordSpace
+    from densray.tables import VectorTable
+
+__all__ = ["RatingColumns", "Ratings", "split_half_reliability"]
+
+Vector = NDArray[np.float64]
+
+_ITEM_NAMES = ("item", "word", "term", "row", "name", "text", "phrase", "occupation", "")
+_RATING_NAMES = ("rating", "mean", "score", "value", "label")
+#: Random halves of the raters that a split-half reliability is the mean over.
+N_SPLITS = 200
+
+
+@dataclass(frozen=True)
+class RatingColumns:
+    """The columns of a file of ratings: their names, and the default choice of :meth:`Ratings.read`.
+
+    Attributes
+    ----------
+    names : tuple of str
+        By place; empty if the file has no line of names.
+    count : int
+        Number of columns.
+    items : int
+        Place of the items, from 0.
+    ratings : tuple of int
+        Places of the ratings, one per rater; empty if the columns do not say which of them it is.
+    """
+
+    names: tuple[str, ...]
+    count: int
+    items: int
+    ratings: tuple[int, ...]
+
+    @classmethod
+    def read(cls, path: str | PathLike[str], *, encoding: str = "utf-8") -> RatingColumns:
+        """Return the columns of a file."""
+        table = _Table(TextFile(path, encoding=encoding, error=LexiconError))
+        items = table.item_place(None)
+        return cls(tuple(table.names or ()), table.width, items, tuple(table.likely_ratings((items,)) or ()))
+
+
+@dataclass(frozen=True, eq=False)
+class Ratings:
+    """Items with their mean rating, its standard error, and the ratings of each rater if they are known.
+
+    Make them with :meth:`Ratings.read` or :meth:`Ratings.of`.
+
+    Attributes
+    ----------
+    items : tuple of str
+        The rated items, each once.
+    values : array of shape (n,)
+        Mean rating of each item.
+    errors : array of shape (n,) or None
+        Standard error of each mean; NaN if it is not known.
+    raters : array of shape (n, n_raters) or None
+        One column per rater, NaN if a rater skipped an item; None if only means are known.
+    name : str
+    repeated : tuple of str
+        Items that were given more than once; their ratings were averaged.
+    unrated : tuple of str
+        Items without any rating, left out.
+
+    Examples
+    --------
+    >>> ratings = Ratings.of(["cat", "dog", "cow"], [[1.0, 3.0], [4.0, 4.0], [9.0, 7.0]])
+    >>> ratings.values.tolist(), ratings.n_raters
+    ([2.0, 4.0, 8.0], 2)
+    """
+
+    items: tuple[str, ...]
+    values: Vector
+    errors: Vector | None = None
+    raters: Vector | None = field(default=None, repr=False)
+    name: str = "ratings"
+    repeated: tuple[str, ...] = ()
+    unrated: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, items: Sequence[str], ratings: ArrayLike, *, errors: ArrayLike | None = None, name: str = "ratings"
+    ) -> Ratings:
+        """Return ratings from arrays.
+
+        Parameters
+        ----------
+        items : sequence of str
+            Repeated items are averaged.
+        ratings : array-like of shape (n,) or (n, n_raters)
+            Mean ratings, or one column per rater; NaN is no rating.
+        errors : array-like of shape (n,), optional
+            Standard errors of mean ratings.
+        name : str, default="ratings"
+        """
+        table = np.asarray(ratings, dtype=np.float64)
+        texts = [str(item) for item in items]
+        if table.ndim not in (1, 2) or len(table) != len(texts):
+            raise LabelError(f"{len(texts)} items and ratings of shape {table.shape} are given; one row per item.")
+        if table.ndim == 2 and errors is not None:
+            raise LabelError("errors are given beside the ratings of each rater, which have errors of their own.")
+        if np.isinf(table).any():
+            raise LabelError(f"'{name}' has infinite ratings; finite numbers are needed.")
+        members: dict[str, list[int]] = {}
+        for place, item in enumerate(texts):
+            members.setdefault(item, []).append(place)
+        columns = table[:, None] if table.ndim == 1 else table
+        merged = columns[[places[0] for places in members.values()]]
+        for row, places in enumerate(members.values()):
+            if len(places) > 1:
+                merged[row] = _mean(columns[places])
+        rated: NDArray[np.bool_] = np.asarray(np.isfinite(merged).any(axis=1))
+        if not rated.any():
+            raise LabelError(f"'{name}' has no rated item.")
+        kept = tuple(item for item, yes in zip(members, rated.tolist(), strict=True) if yes)
+        merged = merged[rated]
+        single = table.ndim == 1 or columns.shape[1] == 1
+        found_errors = None if single else _standard_errors(merged)
+        if errors is not None:
+            given = np.asarray(errors, dtype=np.float64)
+            if given.shape != (len(texts),) or (given < 0).any():
+                raise LabelError(
+                    f"errors of shape {given.shape} are given for {len(texts)} items; one number per item, none "
+                    "below 0, is needed."
+                )
+            # the error of a mean of k values is the root of the sum of their squares, over k
+            own = [np.sqrt(np.sum(given[places] ** 2)) / len(places) for places in members.values()]
+            found_errors = np.array(own)[rated]
+        return cls(
+            items=kept,
+            values=_mean(merged.T),
+            errors=found_errors,
+            raters=None if single else merged,
+            name=name,
+            repeated=tuple(item for item, places in members.items() if len(places) > 1),
+            unrated=tuple(item for item, yes in zip(members, rated.tolist(), strict=True) if not yes),
+        )
+
+    @classmethod
+    def read(
+        cls,
+        path: str | PathLike[str],
+        *,
+        item_column: str | int | None = None,
+        rating_column: str | int | Sequence[str | int] | None = None,
+        error_column: str | int | None = None,
+        rater_column: str | int | None = None,
+        encoding: str = "utf-8",
+        name: str | None = None,
+    ) -> Ratings:
+        """Return the ratings of a table: tabs, semicolons or commas between columns, with or without names.
+
+        Parameters
+        ----------
+        path : str or path
+        item_column : str or int, optional
+            Name or place (from 0) of the items; else one called ``item``, ``word``, …, or the first column of text.
+        rating_column : str, int or sequence of these, optional
+            The mean ratings; several columns are one rater each. By default the only column of numbers, one called
+            ``rating``, ``mean``, …, or numbered columns (``subj01``, ``subj02`` …), which are raters.
+        error_column : str or int, optional
+            Standard errors of the mean ratings.
+        rater_column : str or int, optional
+            Who gave the rating, in a table with one rating per line.
+        encoding : str, default="utf-8"
+        name : str, optional
+            Default: the name of the file.
+        """
+        table = _Table(TextFile(path, encoding=encoding, error=LexiconError))
+        item_at = table.item_place(item_column)
+        errors_at = None if error_column is None else table.place(error_column)
+        by_line = None if rater_column is None else table.place(rater_column)
+        rating_at = table.rating_places(rating_column, taken=(item_at, errors_at, by_line))
+        if len(rating_at) > 1 and (errors_at is not None or by_line is not None):
+            raise table.file.problem("several columns of ratings are one rater each; name one of them, or no others.")
+        if errors_at is not None and by_line is not None:
+            raise table.file.problem(
+                "single ratings by named raters give standard errors of their own; name no others."
+            )
+        items, values = table.column(item_at), np.column_stack([table.numbers(place) for place in rating_at])
+        called = name or table.file.path.stem
+        if by_line is not None:
+            return cls.of(*_by_rater(items, table.column(by_line), values[:, 0]), name=called)
+        errors = None if errors_at is None else table.numbers(errors_at)
+        return cls.of(items, values if len(rating_at) > 1 else values[:, 0], errors=errors, name=called)
+
+    @classmethod
+    def from_table(
+        cls,
+        table: Any,
+        ratings: str | Sequence[str],
+        *,
+        names: str | None = None,
+        errors: str | None = None,
+        raters: str | None = None,
+    ) -> Ratings:
+        """Return the ratings in the columns of a table of documents.
+
+        Parameters
+        ----------
+        table : path, frame or VectorTable
+            See :func:`densray.tables.open_table`.
+        ratings : str or sequence of str
+            Column of the mean ratings; several columns are one rater each.
+        names : str, optional
+            Column of the texts or names of the documents (default: row numbers). Documents with the same name are one
+            item.
+        errors : str, optional
+            Column of the standard errors of mean ratings.
+        raters : str, optional
+            Column of who gave the rating, in a table with one rating per row.
+
+        Examples
+        --------
+        >>> import polars
+        >>> frame = polars.DataFrame({"id": ["a", "b"], "stars": [2.0, 5.0], "vector": [[1.0, 0.0], [0.0, 1.0]]})
+        >>> Ratings.from_table(frame, "stars", names="id").items
+        ('a', 'b')
+        """
+        from densray.tables import open_table
+
+        found = open_table(table)
+        columns = [ratings] if isinstance(ratings, str) else list(ratings)
+        if len(columns) > 1 and (errors is not None or raters is not None):
+            raise LabelError("several columns of ratings are one rater each; name one of them, or no others.")
+        if errors is not None and raters is not None:
+            raise LabelError("single ratings by named raters give standard errors of their own; name no others.")
+        values = np.column_stack([_table_numbers(found, column) for column in columns])
+        items = row_names(found, names)
+        called = columns[0] if len(columns) == 1 else found.name
+        if raters is not None:
+            who = ["" if value is None else str(value) for value in found.column(raters).to_pylist()]
+            return cls.of(*_by_rater(items, who, values[:, 0]), name=called)
+        given = None if errors is None else _table_numbers(found, errors)
+        return cls.of(items, values if len(columns) > 1 else values[:, 0], errors=given, name=called)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @property
+    def n_raters(self) -> int | None:
+        """Number of raters; None if only means are known."""
+        return None if self.raters is None else int(self.raters.shape[1])
+
+    def take(self, places: NDArray[np.intp]) -> Ratings:
+        """Return some of the items, by number."""
+        return Ratings(
+            items=tuple(self.items[place] for place in places.tolist()),
+            values=self.values[places],
+            errors=None if self.errors is None else self.errors[places],
+            raters=None if self.raters is None else self.raters[places],
+            name=self.name,
+        )
+
+    def align(self, space: WordSpace, *, any_case: bool | None = None) -> Rows:
+        """Return the items that are in a space as Rows with their mean ratings; the others are in `rows.missing`."""
+        rows = align_words(self.items, self.values, space, any_case=any_case, limit=None, minimum=2)
+        return rows if rows.concept == self.name else _renamed(rows, self.name)
+
+    def reliability(self, *, n_splits: int = N_SPLITS, random_state: int = 0) -> float | None:
+        """Return the share of the variance of the mean ratings that other raters of the same kind would find again.
+
+        From raters, it is their split-half correlation with the correction of Spearman and Brown; from standard errors,
+        one minus their mean square over the variance of the ratings. None if neither is known.
+        """
+        if self.raters is not None:
+            return split_half_reliability(self.raters, n_splits=n_splits, random_state=random_state)
+        if self.errors is None or not np.isfinite(self.errors).any() or not np.ptp(self.values):
+            return None
+        noise = float(np.nanmean(self.errors**2))
+        return float(np.clip(1.0 - noise / float(self.values.var(ddof=1)), 0.0, 1.0))
+
+
+def row_names(table: VectorTable, names: str | None) -> list[str]:
+    """Return the names of the rows of a table: a column, or their numbers."""
+    if names is None:
+        return [str(row) for row in range(len(table))]
+    return ["" if value is None else str(value) for value in table.column(names).to_pylist()]
+
+
+def _table_numbers(table: VectorTable, name: str) -> Vector:
+    """Return a column of numbers, NaN if there is none."""
+    found = []
+    for row, value in enumerate(table.column(name).to_pylist()):
+        if value is None or (isinstance(value, str) and is_no_label(value)):
+            found.append(np.nan)
+            continue
+        number = parse_label(value) if isinstance(value, str) else _as_float(value)
+        if number is None:
+            raise LabelError(
+                f"{table.name}, row {row:,}: {shorten(str(value))} in the column '{name}' is not a number. Ratings are "
+                "numbers."
+            )
+        found.append(number)
+    return np.array(found, dtype=np.float64)
+
+
+def _as_float(value: Any) -> float | None:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def split_half_reliability(raters: ArrayLike, *, n_splits: int = N_SPLITS, random_state: int = 0) -> float | None:
+    r"""Return the reliability of a mean over raters: the correlation of two halves, corrected for their size.
+
+    .. math:: \rho = \frac{k r}{1 + (k - 1) r}
+
+    (Spearman 1910, Brown 1910), with r the mean correlation of the means of two random halves of the raters, and k = 2;
+    of an odd number of raters one is left out of both halves, and k is a little more. It is the
+    expected correlation of these means with the means of the same number of other raters. A correlation with any
+    noise-free score is at most its square root. None for fewer than two raters, or if the ratings of each half are
+    constant; 0 if halves do not agree at all.
+
+    Parameters
+    ----------
+    raters : array-like of shape (n_items, n_raters)
+        NaN if a rater skipped an item.
+    n_splits : int, default=200
+    random_state : int, default=0
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> ratings = rng.normal(size=(400, 1)) + rng.normal(size=(400, 10))
+    >>> bool(abs(split_half_reliability(ratings) - 10 / 11) < 0.02)
+    True
+    """
+    table = np.asarray(raters, dtype=np.float64)
+    if table.ndim != 2 or table.shape[1] < 2:
+        return None
+    random, count = check_random_state(random_state), table.shape[1]
+    known, filled = np.isfinite(table), np.nan_to_num(table)
+    half = count // 2
+    places = np.array([random.permutation(count) for _ in range(n_splits)]).T
+    sides = [((places >= start) & (places < start + half)).astype(np.float64) for start in (0, half)]
+    found = []
+    sums = [(filled @ side, known @ side) for side in sides]
+    for split in range(n_splits):
+        both = (sums[0][1][:, split] > 0) & (sums[1][1][:, split] > 0)
+        first, second = (total[both, split] / number[both, split] for total, number in sums)
+        if both.sum() >= 3 and np.ptp(first) > 0.0 and np.ptp(second) > 0.0:
+            found.append(float(np.corrcoef(first, second)[0, 1]))
+    if not found:
+        return None
+    times, r = count / half, max(float(np.mean(found)), 0.0)
+    return float(times * r / (1.0 + (times - 1.0) * r))
+
+
+def _mean(rows: Vector) -> Vector:
+    """Return the means of columns over the rows that are not NaN; NaN if all are."""
+    known = np.isfinite(rows)
+    counts = known.sum(axis=0)
+    return np.asarray(np.where(counts > 0, np.where(known, rows, 0.0).sum(axis=0) / np.maximum(counts, 1), np.nan))
+
+
+def _standard_errors(table: Vector) -> Vector:
+    known = np.isfinite(table)
+    counts, means = known.sum(axis=1), _mean(table.T)
+    squares = np.where(known, (table - means[:, None]) ** 2, 0.0).sum(axis=1)
+    spread = np.sqrt(squares / np.maximum(counts - 1, 1))
+    return np.asarray(np.where(counts > 1, spread / np.sqrt(np.maximum(counts, 1)), np.nan))
+
+
+def _by_rater(items: Sequence[str], raters: Sequence[str], values: Vector) -> tuple[list[str], Vector]:
+    """Return a table of items by raters from one rating per line; several by one rater are averaged."""
+    rows = {item: number for number, item in enumerate(dict.fromkeys(items))}
+    columns = {rater: number for number, rater in enumerate(dict.fromkeys(raters))}
+    sums, counts = np.zeros((len(rows), len(columns))), np.zeros((len(rows), len(columns)))
+    for item, rater, value in zip(items, raters, values.tolist(), strict=True):
+        if np.isfinite(value):
+            sums[rows[item], columns[rater]] += value
+            counts[rows[item], columns[rater]] += 1
+    return list(rows), np.asarray(np.where(counts > 0, sums / np.maximum(counts, 1), np.nan))
+
+
+def _renamed(rows: Rows, name: str) -> Rows:
+    from dataclasses import replace
+
+    return replace(rows, concept=name)
+
+
+class _Table:
+    """The columns of a file of ratings."""
+
+    def __init__(self, file: TextFile) -> None:
+        self.file = file
+        lines = list(file.lines())
+        delimiter = delimiter_of(lines[0].text)
+        rows = [file.split(line, delimiter) for line in lines]
+        width = len(rows[0])
+        for line, row in zip(lines, rows, strict=True):
+            if len(row) > width:
+                raise file.problem(
+                    f"{shorten(line.text)} has {len(row)} fields; the first line has {width}.", line=line.number
+                )
+            row.extend([""] * (width - len(row)))  # an item without a rating
+        if width < 2:
+            raise file.problem(f"{shorten(lines[0].text)} has no rating beside the item.", line=lines[0].number)
+        self.names: list[str] | None = None
+        if all(parse_label(name) is None for name in rows[0]):  # a line of ratings has a number
+            self.names, lines, rows = rows[0], lines[1:], rows[1:]
+            if not rows:
+                raise file.problem("there is a line of names and no item below it.")
+        self._lines: list[Line] = lines
+        self._columns = list(zip(*rows, strict=True))
+
+    def column(self, place: int) -> list[str]:
+        return list(self._columns[place])
+
+    def place(self, column: str | int) -> int:
+        """Return the place of a column by its name, or by its number from 0."""
+        names = self.names or []
+        if isinstance(column, str) and column in names:
+            return names.index(column)
+        number = int(column) if isinstance(column, int) or column.isdecimal() else -1
+        if 0 <= number < len(self._columns):
+            return number
+        known = f"the columns are {name_some(names, most=12)}" if names else f"there are {len(self._columns)} columns"
+        raise self.file.problem(f"there is no column '{column}': {known}.")
+
+    def item_place(self, column: str | int | None) -> int:
+        if column is not None:
+            return self.place(column)
+        lowered = [name.lower() for name in self.names or []]
+        usual = next((lowered.index(name) for name in _ITEM_NAMES if name in lowered), None)
+        text = (place for place, fields in enumerate(self._columns) if not _is_numeric(fields))
+        return next(text, 0) if usual is None else usual
+
+    @property
+    def width(self) -> int:
+        return len(self._columns)
+
+    def likely_ratings(self, taken: Sequence[int | None]) -> list[int] | None:
+        """Return the places of the ratings among the remaining columns; None if several columns could contain them."""
+        free = [place for place in range(self.width) if place not in taken]
+        numeric = self._numeric(taken)
+        if len(numeric) == 1 or not numeric:
+            return numeric or free[:1]
+        names = [self.names[place] for place in numeric] if self.names else []
+        lowered = [name.lower() for name in names]
+        for usual in _RATING_NAMES:
+            if usual in lowered:
+                return [numeric[lowered.index(usual)]]
+        return numeric if names and not columns_beside_dimensions(names) else None
+
+    def _numeric(self, taken: Sequence[int | None]) -> list[int]:
+        return [place for place in range(self.width) if place not in taken and _is_numeric(self._columns[place])]
+
+    def rating_places(self, column: str | int | Sequence[str | int] | None, taken: Sequence[int | None]) -> list[int]:
+        if column is not None:
+            given = [column] if isinstance(column, str | int) else list(column)
+            return [self.place(each) for each in given]
+        likely = self.likely_ratings(taken)
+        if likely is not None:
+            return likely
+        numeric = self._numeric(taken)
+        names = [self.names[place] for place in numeric] if self.names else []
+        listed = name_some(names, most=8) if names else f"{len(numeric)} columns of numbers"
+        raise self.file.problem(
+            f"the ratings may be in any of {listed}.",
+            Advice(
+                " Name the column of the mean ratings, or those of all raters: ", Argument("rating_column", ...), "."
+            ),
+        )
+
+    def numbers(self, place: int) -> Vector:
+        """Return the numbers of a column, NaN if a field is empty; any other text is an error with its line."""
+        found = []
+        for text, line in zip(self._columns[place], self._lines, strict=True):
+            number = np.nan if is_no_label(text) else parse_label(text)
+            if number is None:
+                raise self.file.problem(f"{shorten(text)} is not a number. Ratings are numbers.", line=line.number)
+            found.append(number)
+        return np.array(found, dtype=np.float64)
+
+
+def _is_numeric(fields: Sequence[str]) -> bool:
+    known = [field for field in fields if not is_no_label(field)]
+    return bool(known) and sum(parse_label(field) is not None for field in known) > len(known) / 2

@@ -1,0 +1,139 @@
+"""Leading eigenvectors of a symmetric matrix: by Lanczos steps for one, by a decomposition for several."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh, eigh_tridiagonal
+
+from densray._arrays import Array, array_on, is_foreign, namespace, symmetric_eigh, to_host
+from densray.errors import VectorError
+from densray.rotations._basis import complete_basis
+
+#: Width up to which a whole decomposition takes no longer than the steps of an iteration.
+NARROW = 64
+#: Most steps of the iteration (on a device, where starting an operation takes time, at most the width over 16), and
+#: steps between two looks at whether it is done.
+LANCZOS_STEPS, LANCZOS_ROUND = 144, 12
+#: Share of its size below which a matrix does not lead out of a subspace: steps beyond would be rounding.
+INVARIANT = 1e-11
+#: Added to a length that may be zero.
+TINY = float(np.finfo(np.float64).tiny)
+
+
+class Eigenvectors(NamedTuple):
+    """Eigenvectors of a symmetric matrix, by descending eigenvalue."""
+
+    eigenvalues: NDArray[np.float64]  # descending
+    vectors: NDArray[np.float64]  # as rows
+    n_signals: int  # how many eigenvalues are positive beyond rounding
+
+
+def leading_eigenvectors(
+    A: Array, n_components: int | None, rounding: float, *, toward: NDArray[np.float64] | None = None
+) -> Eigenvectors:
+    """Return the eigenvectors of the largest eigenvalues of a symmetric matrix.
+
+    Where eigenvalues vanish their eigenvectors are arbitrary: they are replaced by the completion of the others,
+    which is a function of the data and not of rounding.
+
+    Parameters
+    ----------
+    A : array of shape (d, d)
+    n_components : int or None
+        Number of eigenvectors; None: all. A single one is found by Lanczos steps, without the others.
+    rounding : float
+        Rounding unit of the products that A was made of. Eigenvalues within it are zero.
+    toward : array of shape (d,), optional
+        Where Lanczos steps start: a direction that the first eigenvector is expected near.
+    """
+    width = A.shape[0]
+    count = width if n_components is None else n_components
+    xp = namespace(A)
+    norm = float(xp.linalg.matrix_norm(A))
+    if not np.isfinite(norm):
+        raise VectorError("products of the rows of X overflow. Scale the vectors, e.g. to unit length.")
+    tolerance = 8.0 * rounding * np.sqrt(width) * norm
+    if count == 1 and width > NARROW:
+        found = lanczos(A, toward)
+        if found is not None and abs(found[0]) > tolerance:
+            return Eigenvectors(np.array([found[0]]), found[1][None, :], int(found[0] > tolerance))
+    if count <= width // 4 and xp is np:  # few axes: no need for the whole decomposition
+        values, vectors = eigh(A, subset_by_index=(width - count, width - 1))
+        if np.all(np.abs(values) > tolerance):
+            return Eigenvectors(values[::-1].copy(), vectors.T[::-1].copy(), int(np.sum(values > tolerance)))
+    values, vectors = (to_host(part) for part in symmetric_eigh(A))
+    values, axes = values[::-1].copy(), vectors.T[::-1].copy()
+    null = np.abs(values) <= tolerance
+    if null[:count].any() and not null.all():
+        axes[null] = complete_basis(axes[~null])[int(np.sum(~null)) :]
+    return Eigenvectors(values[:count], axes[:count], int(np.sum(values[:count] > tolerance)))
+
+
+def lanczos(A: Array, toward: NDArray[np.float64] | None = None) -> tuple[float, NDArray[np.float64]] | None:
+    """Return the largest eigenvalue of a symmetric matrix and its eigenvector.
+
+    By Lanczos steps where the matrix lies; None if more of them would be needed than the whole decomposition is
+    worth. The residual r bounds the angle to the eigenvector by r / gap; r ≤ 1e-11 gap, or rounding, ends the
+    iteration.
+
+    Parameters
+    ----------
+    A : array of shape (d, d)
+        In float64.
+    toward : array of shape (d,), optional
+        A direction that the eigenvector is expected near.
+    """
+    xp, width = namespace(A), int(A.shape[0])
+    start = _any_direction(width)
+    if toward is not None and np.linalg.norm(toward) > 0.0:
+        start = 0.5 * start + toward / np.linalg.norm(toward)
+    steps = min(LANCZOS_STEPS, width // 16) if is_foreign(A) else min(LANCZOS_STEPS, width - 1)
+    basis = xp.zeros((steps + 1, width), dtype=xp.float64, device=A.device)
+    basis[0, :] = array_on(start / np.linalg.norm(start), A, dtype=xp.float64)
+    known, diagonal, beside = basis[:1, :], [], []
+    for step in range(steps):
+        image, along = _less_along(A @ basis[step, :], known)
+        if not is_foreign(A):  # once more, where the image nearly lies in what is known
+            image, _ = _less_along(image, known)  # on a device every operation takes time: the residual tells there
+        length = xp.linalg.vector_norm(image) + TINY
+        diagonal.append(along[step])
+        beside.append(length)
+        basis[step + 1, :] = image / length
+        known = basis[: step + 2, :]
+        if (step + 1) % LANCZOS_ROUND and step + 1 < steps:
+            continue
+        on, off = to_host(xp.stack([*diagonal, *beside])).reshape(2, -1)  # a device is asked once
+        ends = np.flatnonzero(off <= INVARIANT * max(np.abs(on).max(), off.max()))
+        count = int(ends[0]) + 1 if ends.size else len(on)
+        values, vectors = eigh_tridiagonal(on[:count], off[: count - 1])
+        size, gap = float(np.abs(values).max()), float(values[-1] - values[-2]) if count > 1 else 0.0
+        residual = abs(float(off[count - 1] * vectors[-1, -1]))
+        if residual > max(1e-11 * gap, 4e-15 * size):
+            continue
+        found = array_on(vectors[:, -1].copy(), A, dtype=xp.float64) @ known[:count, :]
+        apart = float(xp.linalg.vector_norm(A @ found - float(values[-1]) * found))
+        axis = to_host(found)
+        length = float(np.linalg.norm(axis))
+        if abs(length - 1.0) < 1e-8 and apart <= max(1e-9 * gap, 1e-12 * size):
+            return float(values[-1]), axis / length
+    return None
+
+
+@cache
+def _any_direction(width: int) -> NDArray[np.float64]:
+    """Return a vector of about unit length, for all to read."""
+    direction = np.random.default_rng(0).normal(scale=1.0 / np.sqrt(width), size=width)
+    direction.flags.writeable = False
+    return direction
+
+
+def _less_along(vector: Array, basis: Array) -> tuple[Array, Array]:
+    """Return a vector less what of it lies along orthonormal rows, and its coordinates on them."""
+    along = basis @ vector
+    if hasattr(vector, "addmv_"):  # PyTorch's: one operation, in place
+        return vector.addmv_(basis.T, along, alpha=-1.0), along
+    return vector - along @ basis, along

@@ -1,0 +1,211 @@
+"""Labels as `fit` needs them: two classes as ±1, or scores; and which rows belong together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import column_or_1d
+
+from densray._arrays import (
+    Array,
+    check_unmasked,
+    distinct_labels,
+    float64_like,
+    is_foreign,
+    is_missing,
+    label_array,
+    namespace,
+    to_host,
+)
+from densray.errors import LabelError, name_some, shorten
+
+#: Labels beyond this overflow when squared and summed.
+LARGEST_LABEL = 1e100
+
+
+@dataclass(frozen=True)
+class Labels:
+    """One number per row: ±1 where there are two classes, else the score itself."""
+
+    values: Array  # (n,), float64
+    classes: NDArray[Any] | None  # the two labels, lower first; None for scores
+    groups: NDArray[np.int64] | None = None  # the number of each row's group; None where every row stands alone
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether there are two classes."""
+        return self.classes is not None
+
+    def on_device_of(self, rows: Array) -> Labels:
+        """Return the labels in the array library and on the device of the rows."""
+        return Labels(float64_like(self.values, rows), self.classes, self.groups)
+
+    @cached_property
+    def class_rows(self) -> list[Array]:
+        """The row numbers of the lower class and those of the higher class."""
+        xp = namespace(self.values)
+        return [xp.nonzero(self.values == sign)[0] for sign in (-1.0, 1.0)]
+
+
+def read_groups(groups: object, n_rows: int) -> NDArray[np.int64] | None:
+    """Return the number of each row's group, counted from 0; None if no groups are given."""
+    if groups is None:
+        return None
+    check_unmasked(groups, "groups", LabelError)
+    try:
+        members = to_host(groups) if is_foreign(groups) else np.asarray(groups)
+    except ValueError as error:
+        raise LabelError(f"groups is not a list of one group per row ({shorten(error)}).") from error
+    if members.shape != (n_rows,):
+        raise LabelError(f"groups has shape {members.shape}; one group per row is needed, shape ({n_rows},).")
+    if isinstance(groups, (list, tuple)) and members.dtype.kind in "US":
+        other = next((group for group in groups if not isinstance(group, (str, bytes))), None)
+        if other is not None:
+            raise LabelError(
+                f"groups holds text and {shorten(other)}, of another type. Use numbers or text, of one kind."
+            )
+    n_missing = sum(map(is_missing, members)) if members.dtype.kind in "fOmM" else 0
+    if n_missing:
+        raise LabelError(
+            f"groups holds no value in {n_missing} of {n_rows} rows (None or NaN); every row needs a group. Give a row "
+            "that stands alone a group of its own, or leave groups out."
+        )
+    try:
+        numbers = np.unique(members, return_inverse=True)[1]
+    except TypeError as error:
+        raise LabelError(
+            f"groups cannot be compared with each other ({shorten(error)}). Use numbers or text, of one kind."
+        ) from error
+    return np.asarray(numbers, dtype=np.int64)
+
+
+def read_labels(y: object, n_rows: int, *, classes_only: bool = False) -> Labels:
+    """Return checked labels: two distinct values are classes, the higher one positive; more are scores.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        Numbers, booleans, or two different strings.
+    n_rows : int
+        Rows of the vectors they belong to.
+    classes_only : bool, default=False
+        Refuse more than two distinct values.
+    """
+    labels = read_block_labels(y, n_rows)
+    xp = namespace(labels)
+    text = xp is np and labels.dtype.kind not in "fc"
+    distinct = distinct_labels(labels)
+    if classes_only and len(distinct) > 2:  # all of them, for the message
+        distinct = np.sort(to_host(xp.unique_values(labels)))
+    check_distinct(distinct, classes_only=classes_only or text)
+    if len(distinct) == 2:
+        return Labels(2.0 * xp.astype(labels == distinct.tolist()[1], xp.float64) - 1.0, distinct)
+    return Labels(labels, None)
+
+
+def read_block_labels(y: object, n_rows: int) -> Array:
+    """Return labels as they are, checked, float64 unless they are text; one block may hold a single label."""
+    if y is None:
+        raise LabelError(
+            "this estimator requires y to be passed, but the target y is None. Pass one label or score per row."
+        )
+    if is_foreign(y):
+        return _read_foreign(y, n_rows)
+    labels = label_array(y)
+    if labels.dtype.kind == "c":
+        raise LabelError("y holds complex numbers. Use one real label or score per row.")
+    try:
+        labels = column_or_1d(labels, warn=True)
+    except ValueError as error:
+        raise LabelError(f"{error} Pass one label or score per row.") from error
+    _check_length(labels.shape[0], n_rows)
+    numbers = _as_numbers(labels)
+    if numbers is not None and numbers.size and not np.abs(numbers).max() < LARGEST_LABEL:
+        raise LabelError(
+            f"y holds a label of {np.abs(numbers).max():.1e}; numbers below {LARGEST_LABEL:.0e} are needed, which can "
+            "be squared. Scale the scores."
+        )
+    return labels if numbers is None else numbers
+
+
+def read_signals(y: object, n_rows: int) -> list[tuple[NDArray[np.intp], Labels]]:
+    """Return, for each column of a 2-D `y`, the rows that carry a label (NaN means none) and their labels."""
+    try:
+        table = np.asarray(label_array(y), dtype=np.float64)
+    except (TypeError, ValueError):
+        raise LabelError("several signals must be numbers, NaN where a word has no label.") from None
+    table = table.reshape(len(table), -1)
+    _check_length(table.shape[0], n_rows)
+    signals = []
+    for column in range(table.shape[1]):
+        rows = np.flatnonzero(~np.isnan(table[:, column]))
+        try:
+            labels = read_labels(table[rows, column], rows.size)
+        except LabelError as error:
+            raise LabelError(f"signal {column} of y: ", *error.args) from error
+        signals.append((rows, labels))
+    return signals
+
+
+def _read_foreign(y: Array, n_rows: int) -> Array:
+    xp = namespace(y)
+    if y.ndim != 1:
+        raise LabelError(f"y has shape {tuple(y.shape)}; one label per row is needed: flatten it.")
+    _check_length(y.shape[0], n_rows)
+    if xp.isdtype(y.dtype, "complex floating"):
+        raise LabelError("y holds complex numbers. Use one real label or score per row.")
+    numbers = xp.astype(y, xp.float64, copy=False)
+    if not bool(xp.all(xp.isfinite(numbers))):
+        raise LabelError("y contains NaN or infinity; every row needs a finite label. Drop the unlabelled rows.")
+    return numbers
+
+
+def _as_numbers(labels: NDArray[Any]) -> NDArray[np.float64] | None:
+    """Return labels as float64, or None if they are text."""
+    if labels.dtype.kind == "O" and len({isinstance(label, str) for label in labels}) > 1:
+        raise LabelError("y mixes text with other objects. Use one label per row: numbers, or two different strings.")
+    try:
+        numbers = labels.astype(np.float64)
+    except OverflowError:
+        raise LabelError(f"y holds a number that float64 cannot hold; below {LARGEST_LABEL:.0e} is needed.") from None
+    except (TypeError, ValueError):
+        if labels.dtype.kind == "O" and any(not isinstance(label, str) for label in labels):
+            raise LabelError(
+                "y mixes text with other objects. Use one label per row: numbers, or two different strings."
+            ) from None
+        return None
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if bad.size:
+        raise LabelError(
+            f"Input y contains NaN or infinity in {bad.size} of {labels.size} rows (first: row {bad[0]}); "
+            "every row needs a finite label. Drop the unlabelled rows."
+        )
+    return numbers
+
+
+def _check_length(given: int, needed: int) -> None:
+    if given != needed:
+        raise LabelError(
+            f"Found input variables with inconsistent numbers of samples: {needed} rows of vectors, {given} labels. "
+            "Pass one label per row."
+        )
+
+
+def check_distinct(distinct: NDArray[Any], *, classes_only: bool) -> None:
+    """Raise unless the distinct labels make two classes, or scores."""
+    if len(distinct) == 0:
+        raise LabelError("y holds no label at all; at least two different ones are needed. Label some rows.")
+    if len(distinct) < 2:
+        raise LabelError(
+            f"y holds one label only, {name_some(distinct.tolist())}: one class, or constant scores, has no axis. "
+            "Add rows of another label."
+        )
+    if classes_only and len(distinct) > 2:
+        raise LabelError(
+            f"y holds {len(distinct)} different labels ({name_some(distinct.tolist(), most=3)}); this method needs "
+            "exactly two classes. Split scores at their median, or use a method for scores such as 'ridge'."
+        )

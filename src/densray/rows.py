@@ -1,0 +1,476 @@
+"""Rows: labelled vectors, ready to find an axis or to erase a concept.
+
+Every way into the library ends here: the words of a lexicon in a space, the documents of a table, the hidden states of
+a language model. Every method starts here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from densray._arrays import BLOCK_ROWS, float_rows, is_missing, label_array, to_host
+from densray._vocabulary import spread_rows, unit_rows
+from densray.errors import LabelError, VectorError, name_some, shorten
+from densray.groups import (
+    GroupProposal,
+    WordForms,
+    check_named_groups,
+    find_forms,
+    number_groups,
+    propose_groups,
+    rows_of_groups,
+)
+
+if TYPE_CHECKING:
+    from densray.tables import EncoderRecord
+
+__all__ = ["Rows", "sides_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Labelled vectors with their names, the groups to hold out together, and a record of the labels left out.
+
+    Make them with :meth:`densray.Lexicon.align`, :meth:`Rows.from_table`, :meth:`densray.states.States.rows` or
+    :meth:`Rows.from_arrays`.
+
+    Attributes
+    ----------
+    X : array of shape (n, d)
+        One vector per row: a NumPy array, a memory map, or an array of another supported library.
+    y : array of shape (n,), float64
+        Labels. Two distinct values are two classes, the higher one positive. More than two values are scores, unless
+        `class_names` is given; then they are class numbers.
+    names : tuple of str
+        The word or text of each row. Names may repeat.
+    groups : array of shape (n,) or None
+        Group number of each row. Rows of a group are held out together. None: every row is its own group.
+    class_names : tuple of str
+        Names of the classes, from the lowest label to the highest; empty for unnamed classes and for scores.
+    concept : str
+        Name of the concept, such as the name of the lexicon.
+    background : WordSpace, array or None
+        The space or array that the rows were taken from, used to estimate the average vector. If None, the rows
+        themselves are used.
+    locations : array of shape (n,)
+        Row numbers in the background, as :meth:`WordSpace.locate` gives them; empty without a background.
+    missing : tuple of str
+        Labelled names that are not in the background.
+    merged : tuple of str
+        Labelled names that were left out because another labelled name has the same vector.
+    other_case : dict
+        Labelled names that the background has only in another case, each with that spelling.
+    dropped : dict of tuples of str
+        Names left out before alignment, by reason.
+    proposal : GroupProposal or None
+        Rows that should be held out together but are not.
+    forms : WordForms or None
+        Words that are held out together as forms of one word.
+    clipped_labels : dict
+        Original values, by name, of outlying labels that were clipped to the range of the others.
+    encoder : EncoderRecord or None
+        The encoder of the vectors, if their table records it.
+
+    Examples
+    --------
+    >>> rows = Rows.from_arrays(np.eye(3), ["left", "right", "left"])
+    >>> rows.y.tolist(), rows.class_names
+    ([-1.0, 1.0, -1.0], ('left', 'right'))
+    """
+
+    X: Any
+    y: NDArray[np.float64]
+    names: tuple[str, ...]
+    groups: NDArray[np.int64] | None = None
+    class_names: tuple[str, ...] = ()
+    concept: str = "rows"
+    background: Any = field(default=None, repr=False)
+    locations: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False)
+    missing: tuple[str, ...] = ()
+    merged: tuple[str, ...] = ()
+    dropped: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    proposal: GroupProposal | None = None
+    forms: WordForms | None = None
+    clipped_labels: Mapping[str, float] = field(default_factory=dict)
+    other_case: Mapping[str, str] = field(default_factory=dict)
+    encoder: EncoderRecord | None = field(default=None, repr=False)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        X: Any,
+        y: ArrayLike,
+        *,
+        names: Sequence[str] | None = None,
+        groups: Sequence[Any] | str | None = None,
+        classes: bool = False,
+        concept: str = "rows",
+        background: Any = None,
+    ) -> Rows:
+        """Return rows from vectors and labels.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+        y : array-like of shape (n,)
+            Text labels are classes. Numbers with two distinct values are classes, other numbers are scores.
+        names : sequence of str, optional
+            Default: the row numbers.
+        groups : sequence, "proposed" or "forms", optional
+            One group per row (None: the row is its own group). "proposed" groups repeated texts, and texts of different
+            labels that differ in one word. "forms" groups words that are forms of one word.
+        classes : bool, default=False
+            Whether to treat numbers as class names, even if there are more than two.
+        concept : str, default="rows"
+        background : WordSpace or array, optional
+        """
+        array = float_rows(X)
+        if array.ndim != 2 or not len(array):
+            raise VectorError(f"X has shape {tuple(array.shape)}; a table with one vector per row is needed.")
+        labels, class_names = number_labels(y, classes=classes)
+        n = int(array.shape[0])
+        texts = tuple(str(row) for row in range(n)) if names is None else tuple(str(name) for name in names)
+        if names is not None and any(map(is_missing, names)):
+            row = next(row for row, name in enumerate(names) if is_missing(name))
+            raise LabelError(f"row {row} has no name. Give every row one, or leave names out.")
+        for count, what in ((len(labels), "labels"), (len(texts), "names")):
+            if count != n:
+                raise LabelError(f"{count:,} {what} are given for {n:,} rows; one per row is needed.")
+        rows = cls(array, labels, texts, class_names=class_names, concept=concept, background=background)
+        return rows.grouped(groups)
+
+    @classmethod
+    def from_table(
+        cls,
+        table: Any,
+        labels: str,
+        *,
+        vectors: str | Sequence[str] | None = None,
+        groups: str | None = None,
+        names: str | None = None,
+        classes: bool = False,
+        bad_rows: Literal["error", "skip"] = "error",
+    ) -> Rows:
+        """Return the labelled rows of a table: a file, a folder of shards, or a frame of another library.
+
+        Parameters
+        ----------
+        table : path, frame or VectorTable
+            See :func:`densray.tables.open_table`.
+        labels : str
+            Column of the labels. Texts are classes. Numbers with more than two values are scores. Rows without a label
+            are left out, and counted in `dropped`.
+        vectors : str or sequence of str, optional
+            Column of the vectors (default: the only one that could contain them).
+        groups, names, classes
+            See :meth:`densray.tables.VectorTable.rows`.
+        bad_rows : {"error", "skip"}, default="error"
+            How to treat a row without a usable vector: raise an error, or leave it out.
+
+        Examples
+        --------
+        >>> import polars
+        >>> frame = polars.DataFrame({"year": [1990, 2000, 2010], "vector": [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]})
+        >>> Rows.from_table(frame, "year").y.tolist()
+        [1990.0, 2000.0, 2010.0]
+        """
+        from densray.tables import open_table
+
+        found = open_table(table, vectors=vectors, bad_rows=bad_rows)
+        return found.rows(labels, groups=groups, names=names, classes=classes)
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def width(self) -> int:
+        """Number of columns of X."""
+        return int(self.X.shape[1])
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether there are two classes."""
+        return len(np.unique(self.y)) == 2
+
+    @property
+    def is_multiclass(self) -> bool:
+        """Whether there are more than two classes."""
+        return len(self.class_names) > 2
+
+    @property
+    def sides(self) -> NDArray[np.float64]:
+        """1 for the higher class or a score above the median, else -1."""
+        return sides_of(self.y)
+
+    @property
+    def targets(self) -> NDArray[np.float64]:
+        """-1 and 1 for two classes, the scores otherwise."""
+        return self.sides if self.is_binary else self.y
+
+    @property
+    def indicators(self) -> NDArray[np.float64]:
+        """Labels as columns: one column per class if there are more than two, else the labels themselves."""
+        return (self.y[:, None] == np.unique(self.y)).astype(np.float64) if self.is_multiclass else self.y[:, None]
+
+    @property
+    def contrasts(self) -> list[NDArray[np.float64]]:
+        """Targets of 1 and -1: one set for two classes, or one set per class against the rest."""
+        if not self.is_multiclass:
+            return [self.sides]
+        return [np.where(self.y == value, 1.0, -1.0) for value in np.unique(self.y)]
+
+    @property
+    def held_out_groups(self) -> NDArray[np.int64] | None:
+        """The proposed groups of the rows, or else their own groups; None if every row is its own group."""
+        return self.groups if self.proposal is None else self.proposal.numbers
+
+    @property
+    def members(self) -> list[NDArray[np.intp]]:
+        """Row numbers of each group."""
+        return rows_of_groups(np.arange(len(self)) if self.groups is None else self.groups)
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups; a row without a group counts as one."""
+        return len(self) if self.groups is None else len(np.unique(self.groups))
+
+    @property
+    def coverage(self) -> float:
+        """Share of the labelled names that have a vector."""
+        n_with_vector = len(self) + len(self.merged)
+        return n_with_vector / (n_with_vector + len(self.missing))
+
+    @property
+    def set_aside(self) -> dict[str, tuple[str, ...]]:
+        """Names left out or merged, by reason, as :class:`densray.report.Provenance` records them."""
+        reasons = {"same vector": self.merged, "in another case": tuple(self.other_case)}
+        return {**self.dropped, **{reason: names for reason, names in reasons.items() if names}}
+
+    @property
+    def case_note(self) -> str:
+        """A sentence with the names that were found in another case; empty if there are none."""
+        if not self.other_case:
+            return ""
+        named = name_some(f"{name} ({found})" for name, found in list(self.other_case.items())[:3])
+        more = ", …" if len(self.other_case) > 3 else ""
+        count = "1 word was" if len(self.other_case) == 1 else f"{len(self.other_case):,} words were"
+        return f"{count} found in another case: {named.replace(chr(39), '')}{more}."
+
+    def background_blocks(self) -> Iterator[NDArray[Any]]:
+        """Yield the vectors of the background in blocks; without a background, the vectors of the rows."""
+        if hasattr(self.background, "blocks"):
+            yield from (block for _, block in self.background.blocks())
+        else:
+            vectors = self.X if self.background is None else self.background
+            for start in range(0, len(vectors), BLOCK_ROWS):
+                yield np.asarray(vectors[start : start + BLOCK_ROWS])
+
+    def background_sample(self, n: int) -> NDArray[Any]:
+        """Return at most `n` vectors, evenly spread over the background."""
+        if hasattr(self.background, "vectors_at"):
+            return np.asarray(self.background.vectors_at(spread_rows(len(self.background), n)))
+        vectors = self.X if self.background is None else self.background
+        return np.asarray(vectors[spread_rows(len(vectors), n)])
+
+    def unit(self) -> Rows:
+        """Return the rows with vectors of unit length; vectors of zeros stay as they are."""
+        return replace(self, X=unit_rows(to_host(self.X)))
+
+    def take(self, places: NDArray[np.intp]) -> Rows:
+        """Return the rows at these places; the first row is at place 0."""
+        names = tuple(self.names[place] for place in places.tolist())
+        locations = self.locations[places] if self.locations.size else self.locations
+        groups = None if self.groups is None else self.groups[places]
+        taken = replace(
+            self, X=self.X[places], y=self.y[places], names=names, locations=locations, groups=groups,
+            proposal=None, forms=None,
+        )  # fmt: skip
+        if len(places) != len(self):
+            return taken  # what was found among all rows does not describe a part of them
+        # the same rows in another order: group numbers follow them
+        proposal = None if self.proposal is None else replace(self.proposal, numbers=self.proposal.numbers[places])
+        forms = None if self.forms is None else replace(self.forms, numbers=self.forms.numbers[places])
+        return replace(taken, proposal=proposal, forms=forms)
+
+    def relabelled(self, y: NDArray[np.float64]) -> Rows:
+        """Return the same rows with other labels."""
+        return replace(self, y=y, class_names=())
+
+    def binarized(self) -> Rows:
+        """Return the rows with the labels -1 and 1; scores are split at their median."""
+        return replace(self, y=self.sides)
+
+    def against_rest(self, class_name: str) -> Rows:
+        """Return the rows with one class against all others."""
+        if class_name not in self.class_names:
+            raise LabelError(f"'{class_name}' is not a class of these rows; they have {name_some(self.class_names)}.")
+        y = np.where(self.y == self.class_names.index(class_name), 1.0, -1.0)
+        return replace(self, y=y, class_names=("rest", class_name), concept=f"{self.concept}: {class_name}")
+
+    def grouped(self, groups: Sequence[Any] | NDArray[Any] | str | None) -> Rows:
+        """Return the rows with these groups: one per row, a name, or None to hold out every row alone.
+
+        "forms" groups forms of one word. "proposed" also groups pairs, repeated texts, and texts that differ in one
+        word.
+        """
+        if groups is None or isinstance(groups, str):
+            return self.with_named_groups(groups)
+        if not hasattr(groups, "__len__") or len(getattr(groups, "shape", (1,))) != 1:
+            found = f"of shape {groups.shape}" if hasattr(groups, "shape") else shorten(groups)
+            raise LabelError(f"groups {found} are given; one group per row is needed.")
+        if len(groups) != len(self):
+            raise LabelError(f"{len(groups):,} groups are given for {len(self):,} rows; one per row is needed.")
+        return replace(self, groups=number_groups(groups), proposal=None, forms=None)
+
+    def with_named_groups(
+        self, groups: str | None, *, pairs: Sequence[tuple[str, str]] = (), equal_vectors: bool = False
+    ) -> Rows:
+        """Return the rows with groups that the library finds: "forms", "proposed", or None for no groups.
+
+        With `equal_vectors`, rows with equal vectors are also grouped by "proposed". `pairs` are names given as pairs.
+        """
+        if groups is not None:
+            check_named_groups(groups)
+        forms = None if groups is None else find_forms(self.names, self.X, self.background)
+        X = self.X if equal_vectors else None
+        proposal = propose_groups(self.names, self.y, X, pairs=pairs, forms=forms)
+        if groups == "proposed" and proposal is not None:
+            return replace(self, groups=proposal.numbers, proposal=None, forms=None)
+        return replace(self, groups=None if forms is None else forms.numbers, proposal=proposal, forms=forms)
+
+    @property
+    def outlying_labels(self) -> NDArray[np.intp]:
+        """Row numbers of scores far outside the range of the others, such as 70 among scores from 1 to 9."""
+        low, high = (-np.inf, np.inf) if self.class_names else plausible_range(self.y)
+        return np.flatnonzero((self.y < low) | (self.y > high))
+
+    def clipped(self) -> Rows:
+        """Return the rows with outlying labels clipped to the range of the other labels."""
+        outlying = self.outlying_labels
+        if not outlying.size:
+            return self
+        given = {self.names[row]: float(self.y[row]) for row in outlying.tolist()}
+        return replace(self, y=np.clip(self.y, *plausible_range(self.y)), clipped_labels=given)
+
+    def mixed(self) -> Rows:
+        """Return the rows with the two classes alternating evenly, each in its own order; scores keep their order."""
+        if not self.is_binary:
+            return self
+        shares = np.empty(len(self.y))
+        for label in np.unique(self.y):
+            members = np.flatnonzero(self.y == label)
+            shares[members] = (np.arange(len(members)) + 0.5) / len(members)
+        return self.take(np.argsort(shares, kind="stable"))
+
+
+def number_labels(labels: ArrayLike, *, classes: bool = False) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+    """Return labels as numbers, and the class names if they are classes; see :class:`Rows`.
+
+    >>> number_labels(["b", "a", "c"])
+    (array([1., 0., 2.]), ('a', 'b', 'c'))
+    >>> number_labels([1990, 2001, 2015])
+    (array([1990., 2001., 2015.]), ())
+    """
+    values = _plain(np.asarray(to_host(label_array(labels))))
+    if values.dtype.kind in "fiub":
+        bad = np.flatnonzero(~np.isfinite(values))
+        if bad.size:
+            raise LabelError(f"row {bad[0]} has the label {values[bad[0]]}, not a finite number. Leave it out.")
+        if not classes:
+            return values.astype(np.float64), ()
+    found, codes = np.unique(values, return_inverse=True)
+    names = [str(name).removesuffix(".0") if values.dtype.kind == "f" else str(name) for name in found]
+    order = sorted(range(len(names)), key=_class_order(names, labels))
+    codes = np.argsort(order)[codes]
+    numbers = np.where(codes == 1, 1.0, -1.0) if len(names) == 2 else codes.astype(np.float64)
+    return numbers, tuple(names[place] for place in order)
+
+
+def _plain(values: NDArray[Any]) -> NDArray[Any]:
+    """Return labels as an array of numbers or text; raise if a label is missing or both kinds are mixed."""
+    if values.ndim != 1:
+        raise LabelError(f"labels of shape {values.shape} are given; one per row is needed.")
+    if values.dtype.kind == "c":
+        raise LabelError("labels are complex numbers. Use one real label or score per row.")
+    if values.dtype.kind == "S":
+        return np.array([value.decode("utf-8", "backslashreplace") for value in values.tolist()])
+    if values.dtype.kind == "U":
+        items: list[Any] = values.tolist()
+    elif values.dtype.kind == "O":
+        items = list(values)
+    else:
+        return values
+    for row, label in enumerate(items):
+        if is_missing(label) or label == "":
+            raise LabelError(f"row {row} has no label. Leave it out.")
+    if all(isinstance(label, str) for label in items):
+        return np.array([str(label) for label in items])
+    if all(isinstance(label, (bool, np.bool_)) for label in items):
+        return np.array(items, dtype=bool)
+    try:
+        if any(isinstance(label, (str, bool, np.bool_)) for label in items):
+            raise TypeError("some are text or truth values and others are not")
+        return np.array([float(label) for label in items])
+    except (TypeError, ValueError, OverflowError) as error:
+        raise LabelError(f"labels are neither all numbers nor all text ({shorten(error)}). Use one kind.") from error
+
+
+def _class_order(names: Sequence[str], labels: object) -> Callable[[int], tuple[float, str]]:
+    """Return the sort key of classes: the order of ordered categories, else numbers by value and text by alphabet."""
+    kind = getattr(labels, "dtype", None)
+    if getattr(kind, "ordered", False):
+        places = {str(name): place for place, name in enumerate(kind.categories)}  # type: ignore[union-attr]
+        return lambda place: (float(places.get(names[place], -1)), names[place])
+    try:
+        values = [float(name) for name in names]
+    except ValueError:
+        return lambda place: (0.0, names[place])
+    return lambda place: (values[place], names[place])
+
+
+#: Fewest scores in which one can be outlying, the most that can (a share, at either end), and how far off they lie, in
+#: ranges of the others.
+FEWEST_SCORES, OUTLYING_SHARE, OUTLYING_RANGES = 20, 0.1, 1.0
+
+
+def plausible_range(labels: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the range of the scores without outlying ones; the whole range if there are none.
+
+    The middle 80% of the scores are plausible. A score beyond them is plausible as well if its distance from the last
+    plausible score is at most the range of the plausible scores so far. Fewer than 20 scores, or labels of fewer than
+    three values, have no outlying ones.
+
+    >>> plausible_range(np.array([*np.linspace(1.0, 9.0, 40), 70.0]))
+    (1.0, 9.0)
+    """
+    ordered = np.sort(labels)
+    count, few = len(ordered), max(1, int(OUTLYING_SHARE * len(ordered)))
+    low, high = few, count - 1 - few
+    if count < FEWEST_SCORES or len(np.unique(ordered[low : high + 1])) < 3:
+        return float(ordered[0]), float(ordered[-1])
+    while True:
+        reach, before = OUTLYING_RANGES * (ordered[high] - ordered[low]), (low, high)
+        if high + 1 < count and ordered[high + 1] - ordered[high] <= reach:
+            high += 1
+        if low > 0 and ordered[low] - ordered[low - 1] <= reach:
+            low -= 1
+        if (low, high) == before:
+            return float(ordered[low]), float(ordered[high])
+
+
+def sides_of(labels: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return 1 for the higher of two labels or a score above the median, else -1.
+
+    If no score is above the median, the highest scores count as high.
+
+    >>> sides_of(np.array([0.0, 1.0, 1.0])), sides_of(np.array([1.0, 2.0, 5.0]))
+    (array([-1.,  1.,  1.]), array([-1., -1.,  1.]))
+    """
+    high = labels.max()
+    cut = labels.min() if len(np.unique(labels)) == 2 else np.median(labels)
+    return np.where(labels > cut if cut < high else labels == high, 1.0, -1.0)

@@ -1,0 +1,365 @@
+"""Removals learned in order: each layer from states that the layers before it have changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray._leace import leace, leace_beside
+from densray.affine import AffineMap
+from densray.errors import Argument, TaskError
+from densray.folds import fold_numbers
+from densray.groups import number_groups
+from densray.progress import Progress
+from densray.rotations import make_rotation
+from densray.states._blocks import find_blocks, resolve_layers
+from densray.states._evaluation import InterventionResult, evaluate_intervention
+from densray.states._intervention import Intervention, LayerChange
+from densray.states._measures import (
+    Continuations,
+    InterventionTests,
+    check_probed,
+    continuation_log_odds,
+    two_classes,
+    under,
+)
+from densray.states._models import model_name
+from densray.states._reading import read_states
+from densray.states._texts import LabelledTexts
+from densray.states._weights import model_checksum
+
+Matrix = NDArray[np.float64]
+
+#: One of so many parts is held out to report a removal.
+_PARTS = 4
+#: A level this close to zero, in nats, counts as balanced; so many runs of the model look for it.
+_BALANCED, _BALANCING_RUNS = 0.02, 6
+
+
+def remove_concept(
+    model: Any,
+    tokenizer: Any,
+    texts: LabelledTexts,
+    *,
+    ordinary: Sequence[str] = (),
+    layers: Sequence[int] | None = None,
+    method: str = "leace",
+    strength: float = 1.0,
+    tests: InterventionTests | None = None,
+    name: str = "",
+    random_state: int = 0,
+    progress: Progress | None = None,
+) -> tuple[Intervention, InterventionResult]:
+    """Learn to remove the concept that separates two classes of texts; return the removal and a report on held-out
+    texts.
+
+    It learns layer by layer, each layer from the model that the layers before it have changed. If every layer were
+    learned from the unchanged model, later blocks would restore the concept.
+
+    Parameters
+    ----------
+    model, tokenizer
+        A causal language model of Hugging Face and its tokenizer.
+    texts : LabelledTexts
+        Texts of two classes. The state of the last token is used. A quarter of the texts is held out for the report, by
+        whole groups.
+    ordinary : sequence of str
+        Ordinary text (a few hundred sentence beginnings) whose states should change as little as possible; ``"leace"``
+        only. Give it if you can. Without it a removal costs more: in the worst case that we measured the perplexity
+        rose to eleven times its value (:doc:`/language-models`).
+    layers : sequence of int, optional
+        Default: every layer of the last third.
+    method : str, default="leace"
+        ``"leace"``, or a method as for :func:`densray.fit_axis`, whose axis is projected out.
+    strength : float, default=1
+    tests : InterventionTests, optional
+        The measures of the report. If given, no text is held out, and all texts are used for learning. By default, on
+        the texts held out: linear and MLP probes fitted again after every changed layer and after the last, and the
+        perplexity.
+    name : str
+        Name of the concept.
+    random_state : int, default=0
+        Draws the held-out texts and the resamples of the report.
+    progress : callable, optional
+        Called with the number of layers done and their total.
+    """
+    count = len(find_blocks(model))
+    places = _checked_layers(range(2 * count // 3, count) if layers is None else layers, count, strength)
+    labels = np.asarray(two_classes(texts, "the concept").labels)
+    notes: list[str] = []
+    if method == "leace" and not len(ordinary):
+        notes.append("No ordinary text was given. With some hundred sentence beginnings a removal costs less.")
+    learned = texts
+    if tests is None:
+        learned, held_out = _split(texts, random_state)
+        try:
+            check_probed(held_out, "what is held out")
+            tests = InterventionTests(held_out.texts, probe=held_out, probe_layers=_probed(places, count))
+        except TaskError as error:
+            notes.append(f"Probes were not fitted: {error}")
+            tests = InterventionTests(held_out.texts)
+    sides = (np.asarray(learned.labels) == np.unique(labels)[-1]).astype(np.float64)
+    groups = None if learned.groups is None else number_groups(learned.groups)
+
+    def erasing(rows: Matrix, *others: Matrix) -> AffineMap:
+        if method == "leace":
+            return leace_beside(rows, sides, others[0]) if others else leace(rows, sides)
+        axis = make_rotation(method).fit(rows, 2.0 * sides - 1.0, groups=groups).components_[0]
+        middle = (rows[sides > 0].mean(axis=0) + rows[sides == 0].mean(axis=0)) / 2
+        return AffineMap(method, axis[:, None], axis[None], middle, np.zeros(len(axis)))
+
+    if len(ordinary) and method != "leace":
+        raise TaskError(
+            Argument("ordinary"),
+            " is given with ",
+            Argument("method", method),
+            "; only 'leace' spares it.",
+        )
+    text_sets = [learned.texts] + ([ordinary] if len(ordinary) else [])
+    changes = learn_changes(model, tokenizer, text_sets, places, erasing, progress=progress)
+    removal = _removal(model, changes, strength, name)
+    report = evaluate_intervention(model, tokenizer, removal, tests, random_state=random_state)
+    return removal, replace(report, notes=(*report.notes, *notes))
+
+
+def remove_preference(
+    model: Any,
+    tokenizer: Any,
+    preference: Continuations,
+    texts: Sequence[str],
+    *,
+    templates: Sequence[Any] | None = None,
+    preserve: LabelledTexts | None = None,
+    layers: Sequence[int] | None = None,
+    strength: float = 1.0,
+    tests: InterventionTests | None = None,
+    name: str = "",
+    random_state: int = 0,
+    progress: Progress | None = None,
+) -> tuple[Intervention, InterventionResult]:
+    """Learn to remove a preference for one continuation over another; return the removal and a report on held-out
+    prompts.
+
+    It learns from the model's own log odds by LEACE. Layers are learned in order, each from states that the earlier
+    layers have already changed. The covariance gives ordinary text as much weight as the prompts, so that ordinary text
+    changes as little as possible (:doc:`/language-models` reports the cost). Finally a constant shift at the last
+    changed layer brings the mean log odds to 0; with `preserve`, the mean over the two preserved classes.
+
+    Parameters
+    ----------
+    model, tokenizer
+        A causal language model of Hugging Face and its tokenizer.
+    preference : Continuations
+        Prompts and the two continuations. Their known numbers are not used. A quarter of the prompts is held out for
+        the report, by whole groups.
+    texts : sequence of str
+        Ordinary text, a few hundred sentence beginnings; the state of the last token of each is used.
+    templates : sequence, optional
+        The template of each prompt. The mean log odds of each template are subtracted.
+    preserve : LabelledTexts, optional
+        Prompts of two classes whose distance is left unchanged, so that the model keeps giving the correct answer (*The
+        king said that*, *The queen said that*). The higher label marks prompts for which the high continuation is
+        correct.
+    layers : sequence of int, optional
+        Default: every fourth layer of the upper half, without the last.
+    strength : float, default=1
+    tests : InterventionTests, optional
+        The measures of the report. If given, no prompt is held out, and all prompts are used for learning. Default, on
+        the held-out quarter: the odds compared with those of the unchanged model, correct answers to the preserved
+        prompts, newly fitted linear and MLP probes, and the perplexity.
+    name : str
+        Name of the concept.
+    random_state : int, default=0
+        Draws the held-out prompts and the resamples of the report.
+    progress : callable, optional
+        Called with the number of layers done and their total.
+    """
+    count = len(find_blocks(model))
+    default = range(count // 2 + 1, count - 1, 4) or [count - 1]
+    places = _checked_layers(default if layers is None else layers, count, strength)
+    if len(texts) < 2:
+        raise TaskError(f"{len(texts)} ordinary text is given; two or more are needed, and some hundreds do best.")
+    odds = _odds_within(templates, continuation_log_odds(model, tokenizer, preference))
+    if preserve is not None:
+        two_classes(preserve, "what is to be preserved")
+    notes: list[str] = []
+    learning = _Preference(preference, odds, tuple(texts), preserve)
+    if tests is None:
+        learning, tests, notes = learning.split(_probed(places, count), random_state)
+    asked, ordinary, preserved = learning.prompts, learning.texts, learning.preserve
+    preserved_sides = np.array([]) if preserved is None else _sides(preserved)
+    text_sets = [asked.prompts, ordinary] + ([preserved.texts] if preserved is not None else [])
+
+    def erasing(prompts: Matrix, beside: Matrix, *preserved_rows: Matrix) -> AffineMap:
+        return leace_beside(
+            prompts, learning.odds, beside, preserve=(preserved_rows[0], preserved_sides) if preserved_rows else None
+        )
+
+    changes = learn_changes(model, tokenizer, text_sets, places, erasing, progress=progress)
+    removal = _removal(model, changes, strength, name)
+    balanced = (
+        asked
+        if preserved is None
+        else replace(asked, prompts=preserved.texts, known=preserved_sides.tolist(), groups=None)
+    )
+
+    def level(change: Intervention) -> float:
+        found = continuation_log_odds(model, tokenizer, balanced, change)
+        if preserved is None:
+            return float(found.mean())
+        return float(np.mean([found[preserved_sides == side].mean() for side in (0.0, 1.0)]))
+
+    removal = replace(_without_level(replace(removal, checksum=""), level), checksum=removal.checksum)
+    report = evaluate_intervention(model, tokenizer, removal, tests, random_state=random_state)
+    return removal, replace(report, notes=(*report.notes, *notes))
+
+
+@dataclass(frozen=True)
+class _Preference:
+    """Data for learning or reporting the removal of a preference."""
+
+    prompts: Continuations
+    odds: Matrix
+    texts: tuple[str, ...]
+    preserve: LabelledTexts | None
+
+    def split(self, layers: Sequence[int], random_state: int) -> tuple[_Preference, InterventionTests, list[str]]:
+        """Return a part to learn from, tests made of the rest, and notes on measures that are missing."""
+        generator = np.random.default_rng(random_state)
+        numbers = self.prompts.group_numbers
+        drawn = generator.permutation(int(numbers.max()) + 1)[numbers] % _PARTS == 0
+        drawn = drawn if drawn.sum() >= 3 and (~drawn).sum() >= 3 else np.zeros(len(drawn), dtype=bool)
+        lines = generator.permutation(len(self.texts)) % _PARTS == 0
+        lines = lines if lines.any() and (~lines).sum() >= 2 else np.zeros(len(lines), dtype=bool)
+        unseen = [text for text, out in zip(self.texts, lines, strict=True) if out]
+        preserved, tested = self.preserve, None
+        if preserved is not None:
+            with_quarter, tested = _split(preserved, random_state)
+            preserved = with_quarter if len(set(with_quarter.labels or ())) == 2 else preserved
+        notes: list[str] = []
+        made: dict[str, Any] = {}
+        if drawn.any():
+            rows = np.flatnonzero(drawn)
+            odds = self.odds[rows]
+            asked = self.prompts.only(rows.tolist())
+            made["stereotypes"] = replace(asked, known=odds.tolist())
+            above = tuple((odds > np.median(odds)).astype(float).tolist())
+            groups = None if asked.groups is None else tuple(str(each) for each in asked.groups)
+            probe = LabelledTexts(tuple(asked.prompts), above, groups)
+            try:
+                made["probe"] = check_probed(probe, "what is held out")
+                made["probe_layers"] = layers
+            except TaskError as error:
+                notes.append(f"Probes were not fitted: {error}")
+            notes.append(
+                "Known of each prompt: the odds of the unchanged model. Probes look for those above the median."
+            )
+        else:
+            notes.append(f"{len(drawn)} prompts are too few to hold some out: the odds are not reported.")
+        if tested is not None and len(set(tested.labels or ())) == 2 and len(tested.texts) > 2:
+            asked = replace(self.prompts, prompts=tested.texts, known=_sides(tested).tolist(), groups=tested.groups)
+            made["definitions"] = asked
+        if not unseen:
+            notes.append("The perplexity is that of texts that were learned from: too few are given to hold some out.")
+        learned = np.flatnonzero(~drawn)
+        rest = tuple(text for text, out in zip(self.texts, lines, strict=True) if not out)
+        part = _Preference(self.prompts.only(learned.tolist()), self.odds[learned], rest, preserved)
+        return part, InterventionTests(unseen or list(self.texts), **made), notes
+
+
+def _checked_layers(layers: Sequence[int], count: int, strength: float) -> tuple[int, ...]:
+    if not np.isfinite(strength):
+        raise TaskError(Argument("strength", strength), " is given; a finite number is needed.")
+    return resolve_layers(layers, count)
+
+
+def _probed(places: Sequence[int], count: int) -> list[int]:
+    """Return where probes are fitted again: after every changed layer, and after the last of the model."""
+    return sorted({*places, count - 1})
+
+
+def _removal(model: Any, changes: dict[int, LayerChange], strength: float, name: str) -> Intervention:
+    checksum = model_checksum(model)
+    return Intervention("project", changes, strength, model=model_name(model), checksum=checksum, name=name)
+
+
+def _sides(texts: LabelledTexts) -> Matrix:
+    labels = np.asarray(texts.labels)
+    return np.asarray(labels == np.unique(labels)[-1], dtype=np.float64)
+
+
+def _split(texts: LabelledTexts, random_state: int) -> tuple[LabelledTexts, LabelledTexts]:
+    """Return labelled texts to learn from and the part that is held out, whole groups of them."""
+    sides = 2.0 * _sides(texts) - 1.0
+    groups = None if texts.groups is None else number_groups(texts.groups)
+    least = min(int((sides == side).sum()) for side in (-1.0, 1.0))
+    parts = min(_PARTS, least if groups is None else min(least, int(groups.max()) + 1))
+    if parts < 2:
+        raise TaskError(f"{len(texts.texts)} texts are given; two of each class, in two groups, are needed at least.")
+    held_out = fold_numbers(sides, groups, parts, random_state) == 0
+    return texts.only(np.flatnonzero(~held_out).tolist()), texts.only(np.flatnonzero(held_out).tolist())
+
+
+def _odds_within(templates: Sequence[Any] | None, odds: Matrix) -> Matrix:
+    """Return log odds about the mean of their template; raise if nothing is left to learn from."""
+    if templates is not None:
+        if len(templates) != len(odds):
+            raise TaskError(f"{len(templates)} templates are given for {len(odds)} prompts; one each is needed.")
+        _, numbers = np.unique([str(template) for template in templates], return_inverse=True)
+        odds = odds - (np.bincount(numbers, odds) / np.bincount(numbers))[numbers]
+    if not np.ptp(odds):
+        said = "" if templates is None else " of a template"
+        raise TaskError(f"the odds are the same after all prompts{said}: nothing can be learned. Give more prompts.")
+    return odds
+
+
+def learn_changes(
+    model: Any,
+    tokenizer: Any,
+    text_sets: Sequence[Sequence[str]],
+    layers: Sequence[int],
+    make: Callable[..., AffineMap],
+    *,
+    in_order: bool = True,
+    progress: Progress | None = None,
+) -> dict[int, LayerChange]:
+    """Return the change after each of some layers: what `make` makes of the states of each set of texts there.
+
+    With `in_order` a layer learns from states that the layers before it have changed; without, all of them learn from
+    the unchanged model. Each pass stops after the layer that is learned.
+    """
+    changes: dict[int, LayerChange] = {}
+    for together in [[layer] for layer in sorted(layers)] if in_order else [list(layers)]:
+        with under(model, Intervention("project", dict(changes)) if changes else None):
+            states = [read_states(model, tokenizer, texts, layers=together) for texts in text_sets]
+        for layer in together:
+            changes[layer] = LayerChange.of(make(*(np.asarray(each[layer], dtype=np.float64) for each in states)))
+        if progress is not None:
+            progress(len(changes), len(layers))
+    return changes
+
+
+def _without_level(removal: Intervention, level: Callable[[Intervention], float]) -> Intervention:
+    """Return a removal whose last layer is shifted until a level is 0, by the secant method; the best one seen."""
+    last = max(removal.layers)
+    change = removal.changes[last]
+    read = change.left[:, 0].astype(np.float64)
+
+    def shifted(step: float) -> Intervention:
+        # The origin moves so that every coordinate falls by `step`: states move by strength x step x right.
+        origin = (change.origin + step * read / (read @ read)).astype(np.float32)
+        return replace(removal, changes={**removal.changes, last: replace(change, origin=origin)})
+
+    steps, levels = [0.0, 1.0], [level(removal), level(shifted(1.0))]
+    while len(steps) < _BALANCING_RUNS and min(map(abs, levels)) > _BALANCED:
+        slope = (levels[-1] - levels[-2]) / (steps[-1] - steps[-2]) if steps[-1] != steps[-2] else 0.0
+        if slope == 0.0 or not np.isfinite(slope):
+            break
+        steps.append(steps[-1] - levels[-1] / slope)
+        levels.append(level(shifted(steps[-1])))
+    finite = [abs(each) if np.isfinite(each) else np.inf for each in levels]
+    return shifted(steps[int(np.argmin(finite))])

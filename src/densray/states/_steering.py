@@ -1,0 +1,533 @@
+"""Steering: method, layer and strength are chosen by scores of the generated text, and reported on other prompts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray._threads import ignored_warnings
+from densray.axes._evidence import OUTLYING_LENGTH, lengths_of
+from densray.errors import Argument, SignalWarning, TaskError
+from densray.groups import number_groups
+from densray.metrics import Interval
+from densray.progress import Progress
+from densray.report import Column, Input, Provenance, Result, Table, show_estimate, show_number, show_share
+from densray.rotations import METHODS, make_rotation
+from densray.states._blocks import find_blocks, resolve_layers
+from densray.states._chat import Text, as_texts, contrast
+from densray.states._intervention import Intervention, LayerChange
+from densray.states._measures import correct_facts, generate_tokens, generated_losses
+from densray.states._models import model_name
+from densray.states._reading import read_states
+from densray.states._texts import LabelledTexts
+from densray.states._weights import model_checksum
+
+Judge: TypeAlias = Callable[[Sequence[str]], Sequence[float]]
+Matrix: TypeAlias = NDArray[np.float64]
+
+#: Methods that are compared: ours, the mean difference (CAA), and the first component of centred differences (repeng).
+STEERING_METHODS = ("ridge", "caa", "repeng")
+#: Prompts with a right and a wrong continuation that have nothing to do with most concepts.
+FACTS: tuple[tuple[str, str, str], ...] = (
+    ("The capital of France is", " Paris", " London"),
+    ("The capital of Japan is", " Tokyo", " Berlin"),
+    ("The opposite of hot is", " cold", " green"),
+    ("The color of the sky is", " blue", " square"),
+    ("Two plus two equals", " four", " nine"),
+    ("The day after Monday is", " Tuesday", " Friday"),
+    ("Water freezes into", " ice", " gold"),
+    ("Dogs bark and cats", " me", " fly"),
+    ("A week has seven", " days", " years"),
+    ("The sun rises in the", " east", " oven"),
+    ("The first month of the year is", " January", " October"),
+    ("Fish live in the", " water", " sky"),
+)
+#: Generated text is broken if, against the unsteered text, it costs this many more nats per token under the unchanged
+#: model, repeats this much more of its word triples, or is empty more often than this.
+_NATS, _REPETITION, _EMPTY = 2.0, 0.3, 0.5
+#: Share of the correct answers to unrelated prompts that must stay correct.
+_PRESERVED = 0.9
+_MARKS = ("no visible effect", "clear", "breaks the text")
+
+
+def word_judge(high: Iterable[str], low: Iterable[str]) -> Judge:
+    """Return a judge that counts the words of one list minus the words of the other.
+
+    >>> word_judge(["good", "fine"], ["bad"])(["A good, fine day", "Bad."])
+    [2.0, -1.0]
+    """
+    sides = [{word.lower() for word in words} for words in (high, low)]
+    if not all(sides):
+        raise TaskError("a word list is empty; both need words.")
+    if sides[0] & sides[1]:
+        raise TaskError(f"{sorted(sides[0] & sides[1])[0]!r} is in both word lists. Leave it out of one.")
+
+    def judge(texts: Sequence[str]) -> list[float]:
+        words = [re.findall(r"[^\W\d_]+(?:['-][^\W\d_]+)*", text.lower()) for text in texts]
+        return [float(sum(word in sides[0] for word in row) - sum(word in sides[1] for word in row)) for row in words]
+
+    return judge
+
+
+def encoder_judge(encoder: Any, positive: Sequence[str], negative: Sequence[str]) -> Judge:
+    """Return a judge that scores texts along the ridge axis of a sentence encoder: 1 is positive, -1 negative.
+
+    The encoder should not be the model that is steered.
+
+    Parameters
+    ----------
+    encoder
+        Anything with an ``encode`` method that returns one vector per text.
+    positive, negative : sequences of str
+        Texts of the two kinds, at least two of each.
+    """
+    texts = [*positive, *negative]
+    y = np.array([1.0] * len(positive) + [-1.0] * len(negative))
+    if min(len(positive), len(negative)) < 2:
+        raise TaskError(
+            f"{len(positive)} positive and {len(negative)} negative texts are given; two of each are needed."
+        )
+    X = np.asarray(encoder.encode(list(texts)), dtype=np.float64)
+    with ignored_warnings(SignalWarning):
+        axis = make_rotation("ridge").fit(X, y).components_[0]
+    high, low = (float((X[y == side] @ axis).mean()) for side in (1.0, -1.0))
+
+    def judge(generated: Sequence[str]) -> list[float]:
+        scores = np.asarray(encoder.encode(list(generated)), dtype=np.float64) @ axis
+        return [float(score) for score in (2.0 * scores - high - low) / (high - low)]
+
+    return judge
+
+
+@dataclass(frozen=True)
+class SteeringPoint:
+    """One setting (method, layer and strength), and its effect on generated text.
+
+    Attributes
+    ----------
+    method : str
+    layer : int
+    strength : float
+        1 is the distance between the class means at that layer.
+    effect : float
+        Mean increase of the judge's score over the unsteered text.
+    interval : Interval
+        95% interval of the effect over prompts.
+    nats : float
+        Increase of the loss per generated token over the unsteered text, measured by the unchanged model.
+    repetition : float
+        Share of word triples that repeat an earlier one of the same text.
+    empty : float
+        Share of prompts after which nothing is generated.
+    preserved : float
+        Share of the unrelated prompts answered correctly before steering that are still answered correctly; NaN if not
+        measured.
+    mark : str
+        ``"no visible effect"``, ``"clear"`` or ``"breaks the text"``.
+    chosen : bool
+    """
+
+    method: str
+    layer: int
+    strength: float
+    effect: float
+    interval: Interval
+    nats: float
+    repetition: float
+    empty: float
+    preserved: float
+    mark: str
+    chosen: bool = False
+
+
+@dataclass(frozen=True)
+class SteeringResult(Result):
+    """The chosen steering, and its effect on prompts that were not used for the choice.
+
+    Attributes
+    ----------
+    intervention : Intervention, optional
+        The chosen steering; None if nothing was chosen.
+    points : tuple of SteeringPoint
+        All points that were tried, measured on the prompts used to choose.
+    reported : tuple of SteeringPoint
+        The best point of every method and a random direction of the same norm, measured on the other prompts.
+    examples : tuple of (str, str, str)
+        Prompt, unsteered text and steered text, for some of the other prompts.
+    reason : str
+        Reason why nothing was chosen; empty otherwise.
+    notes : tuple of str
+    """
+
+    title: ClassVar[str] = "Steering judged by generated text"
+
+    intervention: Intervention | None = field(metadata={"report": False})
+    points: tuple[SteeringPoint, ...]
+    reported: tuple[SteeringPoint, ...]
+    examples: tuple[tuple[str, str, str], ...]
+    reason: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def chosen(self) -> SteeringPoint | None:
+        """The chosen point, measured on the prompts used to report."""
+        return next((point for point in self.reported if point.chosen), None)
+
+    @property
+    def summary(self) -> str:
+        """The verdict in one sentence."""
+        point = self.chosen
+        if point is None:
+            return f"Nothing was chosen: {self.reason}"
+        preserved = (
+            ""
+            if np.isnan(point.preserved)
+            else f", {show_share(point.preserved)} of unrelated correct answers preserved"
+        )
+        return (
+            f"{point.method} after layer {point.layer} at strength {point.strength:g}: {point.mark} on unseen prompts "
+            f"(effect {show_estimate(point.effect, point.interval.low, point.interval.high, 2)}; "
+            f"{show_number(point.nats, 2, signed=True)} nats per token{preserved})."
+        )
+
+    def text(self) -> str:
+        """Return the verdict, which comes first."""
+        return self.summary
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every number in plain form, and the verdict."""
+        return {"summary": self.summary, **super().to_dict()}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one mapping per reported point."""
+        return [_row(point) for point in self.reported]
+
+    def tables(self) -> list[Table]:
+        """Return the methods on unseen prompts, and all points that were tried."""
+        numbers = [Column("effect", decimals=2), Column("low", decimals=2), Column("high", decimals=2)]
+        numbers += [Column("nats", "nats added", decimals=2), Column("repetition", decimals=2)]
+        numbers += [Column("empty", decimals=2), Column("preserved", "correct answers preserved", decimals=2)]
+        columns: list[Column | str] = ["method", "layer", "strength", *numbers, "mark", "chosen"]
+        units = "Strength 1 is the distance between the class means at that layer."
+        tried = Table(
+            "All points, on the prompts used to choose", columns, [_row(point) for point in self.points], [units]
+        )
+        if not self.reported:
+            return [tried]
+        title = "Each method at its best point, on unseen prompts"
+        return [Table(title, columns, self.rows(), [units, *self.notes]), tried]
+
+
+def _row(point: SteeringPoint) -> dict[str, Any]:
+    row = {name: getattr(point, name) for name in SteeringPoint.__dataclass_fields__ if name != "interval"}
+    chosen = {"low": point.interval.low, "high": point.interval.high, "chosen": "chosen" if point.chosen else ""}
+    return row | chosen
+
+
+def steer(
+    model: Any,
+    tokenizer: Any,
+    positive: Sequence[Text],
+    negative: Sequence[Text],
+    *,
+    prompts: Sequence[Text],
+    judge: Judge,
+    questions: Sequence[str] = (),
+    methods: Sequence[str] = STEERING_METHODS,
+    layers: Sequence[int] | None = None,
+    strengths: Sequence[float] = (1.0, 2.0, 4.0, 8.0),
+    facts: Sequence[tuple[str, str, str]] = FACTS,
+    max_new_tokens: int = 30,
+    name: str = "",
+    random_state: int = 0,
+    progress: Progress | None = None,
+) -> SteeringResult:
+    """Find the steering towards the positive texts whose effect a judge rates best; return it with a report.
+
+    Method, layer and strength are chosen on half of the prompts: the setting with the largest clear effect that does
+    not break the text and keeps 0.9 of the correct answers to unrelated prompts. The other half reports it, next to the
+    best point of every other method and to a random direction of equal length.
+
+    Parameters
+    ----------
+    model, tokenizer
+        A causal language model of Hugging Face and its tokenizer.
+    positive, negative : sequences of texts or message lists
+        Contrastive texts. If both lists have the same length, they are treated as pairs. With `questions`, they are
+        personas (:func:`contrast`). The state of the last token counts.
+    prompts : sequence of texts or message lists
+        At least four prompts for the model to continue. They should differ from the contrastive texts.
+    judge : callable
+        Returns a score for each text, higher for the positive side: :func:`word_judge`, :func:`encoder_judge`, or a
+        classifier of your own. It must not be made from the model that is steered.
+    questions : sequence of str
+        Questions that every persona answers.
+    methods : sequence of str
+        ``"caa"`` (the mean difference of last-token states), ``"repeng"`` (the first component of the centred
+        differences of pairs), or a method as for :func:`densray.fit_axis`.
+    layers : sequence of int, optional
+        Layers to try, one at a time. Default: those at a half, two thirds and five sixths of the depth of the model.
+    strengths : sequence of float
+        Strengths to try; 1 is the distance between the class means at a layer. If a strength breaks the text, larger
+        ones are not tried.
+    facts : sequence of (str, str, str)
+        Unrelated prompts, each with a correct and a wrong continuation.
+    max_new_tokens : int, default=30
+    name : str
+        Name of the concept.
+    random_state : int, default=0
+        Draws the halves of the prompts and the random direction.
+    progress : callable, optional
+        Called with the number of methods and layers done and their total.
+    """
+    began = Provenance.begin(seed=random_state)
+    texts = _contrast(positive, negative, questions)
+    asked = as_texts(tokenizer, prompts)
+    if len(asked) < 4:
+        raise TaskError(f"{len(asked)} prompts are given; at least four are needed, two to choose and two to report.")
+    amounts = _checked(methods, strengths)
+    generator = np.random.default_rng(random_state)
+    order = generator.permutation(len(asked))
+    halves = [[asked[place] for place in order[part::2]] for part in (0, 1)]
+    count = len(find_blocks(model))
+    default = sorted({count // 2, 2 * count // 3, 5 * count // 6})
+    places = resolve_layers(default if layers is None else layers, count)
+    states = read_states(model, tokenizer, texts.texts, layers=places)
+    y = np.asarray(texts.labels, dtype=np.float64)
+    groups = None if texts.groups is None else number_groups(texts.groups)
+    tested = _Tested(model, tokenizer, judge, facts, max_new_tokens)
+    notes = tested.notes
+    choosing = tested.on(halves[0])
+    changes: dict[tuple[str, int], LayerChange] = {}
+    points: list[SteeringPoint] = []
+    for layer in places:
+        X = np.asarray(states[layer], dtype=np.float64)
+        usual = _usual(X, y)
+        if not usual.all():
+            notes.append(
+                f"After layer {layer} the states of {len(X) - int(usual.sum())} of {len(X)} contrastive texts are more "
+                f"than {OUTLYING_LENGTH:g} times as long as the median. They were left out."
+            )
+        for method in methods:
+            direction = _direction(method, X[usual], y[usual], None if groups is None else groups[usual])
+            changes[method, layer] = LayerChange.along(direction)
+            points += choosing.climbed(method, layer, changes[method, layer], amounts)
+            if progress is not None:
+                progress(len(changes), len(places) * len(methods))
+    used = [Input("model", model_name(model), model_checksum(model)), Input("prompts", "given", size=len(asked))]
+    if not choosing.has_signal:
+        reason = "the judge gives all generated texts the same score, steered or not. Use another judge."
+        return SteeringResult(None, tuple(points), (), (), reason, tuple(notes), provenance=began.finish(inputs=used))
+    best = {method: _best([point for point in points if point.method == method]) for method in methods}
+    winner = _best([point for point in best.values() if point is not None])
+    if winner is None:
+        reason = "no method, layer and strength has a clear effect that spares text and correct answers."
+        return SteeringResult(None, tuple(points), (), (), reason, tuple(notes), provenance=began.finish(inputs=used))
+    reporting = tested.on(halves[1])
+    reported = [
+        replace(
+            reporting.measured(one.method, one.layer, changes[one.method, one.layer], one.strength),
+            chosen=one is winner,
+        )
+        for one in best.values()
+        if one is not None
+    ]
+    missing = [method for method, one in best.items() if one is None]
+    if missing:
+        notes.append(f"Without a clear effect that does not break the text: {', '.join(missing)}.")
+    length = float(np.linalg.norm(changes[winner.method, winner.layer].right))
+    drawn = generator.normal(size=states.width)
+    random = LayerChange.along(drawn / np.linalg.norm(drawn) * length)
+    reported.append(reporting.measured("random", winner.layer, random, winner.strength))
+    chosen = Intervention(
+        "add", {winner.layer: changes[winner.method, winner.layer]}, winner.strength,
+        model=model_name(model), checksum=model_checksum(model), name=name,
+    )  # fmt: skip
+    examples = reporting.examples(chosen)
+    points = [replace(point, chosen=point is winner) for point in points]
+    return SteeringResult(
+        chosen, tuple(points), tuple(reported), examples, "", tuple(notes), provenance=began.finish(inputs=used)
+    )
+
+
+def _checked(methods: Sequence[str], strengths: Sequence[float]) -> list[float]:
+    """Return the strengths in rising order; raise if they or the methods cannot be tried."""
+    amounts = sorted(float(strength) for strength in strengths)
+    if not amounts or not np.isfinite(amounts).all() or amounts[0] <= 0.0:
+        raise TaskError(Argument("strengths", tuple(strengths)), " is given; positive numbers are needed.")
+    if not methods:
+        raise TaskError("no method is given; at least one is needed.")
+    for method in methods:
+        if method not in ("caa", "repeng", *METHODS):
+            raise TaskError(f"method '{method}' is unknown; use caa, repeng, or one of {', '.join(METHODS)}.")
+    return amounts
+
+
+def _contrast(positive: Sequence[Text], negative: Sequence[Text], questions: Sequence[str]) -> LabelledTexts:
+    """Return the contrastive texts; without groups if they are not pairs."""
+    if len(questions) or len(positive) == len(negative) or not (len(positive) and len(negative)):
+        return contrast(positive, negative, questions)
+    labels = (1.0,) * len(positive) + (0.0,) * len(negative)
+    return LabelledTexts((*positive, *negative), labels)
+
+
+def _usual(X: Matrix, y: Matrix) -> NDArray[np.bool_]:
+    """Return which rows are of usual length, of each pair both or none; all of them if a class would be left empty."""
+    usual = lengths_of(X)[1] <= OUTLYING_LENGTH  # one outlying state alone can make the class distance
+    high, low = np.flatnonzero(y > 0), np.flatnonzero(y == 0)
+    if len(high) == len(low):
+        usual[high] &= usual[low]
+        usual[low] = usual[high]
+    return usual if usual[high].any() and usual[low].any() else np.ones(len(X), dtype=bool)
+
+
+def _direction(method: str, X: Matrix, y: Matrix, groups: NDArray[np.int64] | None) -> Matrix:
+    """Return the direction of a method towards the higher class; its norm is the distance between the class means."""
+    high, low = X[y > 0], X[y == 0]
+    difference = high.mean(axis=0) - low.mean(axis=0)
+    length = float(np.linalg.norm(difference))
+    if length == 0.0:
+        raise TaskError("the states of the positive and the negative texts have the same mean. Give other texts.")
+    if method == "caa":
+        return np.asarray(difference, dtype=np.float64)
+    if method == "repeng":
+        n_pairs = min(len(high), len(low))
+        differences = high[:n_pairs] - low[:n_pairs]
+        _, _, components = np.linalg.svd(differences - differences.mean(axis=0), full_matrices=False)
+        axis = components[0]
+        # the sign under which most pairs rise, as repeng has it
+        axis = axis if np.mean(differences @ axis > 0.0) >= 0.5 else -axis
+    else:
+        with ignored_warnings(SignalWarning):
+            axis = make_rotation(method).fit(X, np.where(y > 0, 1.0, -1.0), groups=groups).components_[0]
+        axis = axis if axis @ difference >= 0.0 else -axis
+    return np.asarray(axis / np.linalg.norm(axis) * length, dtype=np.float64)
+
+
+def _best(points: Sequence[SteeringPoint]) -> SteeringPoint | None:
+    """Return the point of the largest effect that is clear and preserves correct answers; None if there is none."""
+    usable = [point for point in points if point.mark == "clear" and not point.preserved < _PRESERVED]
+    return max(usable, key=lambda point: point.effect, default=None)
+
+
+class _Tested:
+    """A model, a judge and unrelated prompts."""
+
+    def __init__(
+        self, model: Any, tokenizer: Any, judge: Judge, facts: Sequence[tuple[str, str, str]], max_new_tokens: int
+    ) -> None:
+        self.model, self.tokenizer, self.judge, self.max_new_tokens = model, tokenizer, judge, max_new_tokens
+        self.notes: list[str] = []
+        self.facts, self.correct = tuple(facts), np.zeros(0, dtype=bool)
+        try:
+            self.correct = correct_facts(model, tokenizer, self.facts) if self.facts else self.correct
+        except TaskError as error:
+            self.notes.append(f"Correct answers to unrelated prompts were not counted: {error}")
+        if self.facts and len(self.correct) and not self.correct.any():
+            self.notes.append("Correct answers to unrelated prompts: the unchanged model has none.")
+
+    def on(self, prompts: Sequence[str]) -> _Prompts:
+        """Return the prompts with the unsteered text after each."""
+        return _Prompts(self, prompts)
+
+    def preserved(self, change: Intervention) -> float:
+        """Return the share of correct answers that stay correct; NaN if there are none."""
+        if not self.correct.any():
+            return float("nan")
+        return float(correct_facts(self.model, self.tokenizer, self.facts, change)[self.correct].mean())
+
+
+class _Prompts:
+    """Prompts, the unsteered text after each, and measures of steered text."""
+
+    def __init__(self, tested: _Tested, prompts: Sequence[str]) -> None:
+        self.tested, self.prompts = tested, prompts
+        self.texts, self.nats, self.repetition = self._generated(None)
+        self.scores = self._judged(self.texts)
+        self.has_signal = bool(np.ptp(self.scores[np.isfinite(self.scores)]) > 0) if self._any(self.scores) else False
+
+    @staticmethod
+    def _any(scores: Matrix) -> bool:
+        return bool(np.isfinite(scores).any())
+
+    def _generated(self, change: Intervention | None) -> tuple[list[str], float, float]:
+        """Return the text after each prompt, its loss per token under the unchanged model, and its repetition."""
+        tested = self.tested
+        rows = generate_tokens(
+            tested.model, tested.tokenizer, self.prompts, change, max_new_tokens=tested.max_new_tokens
+        )
+        texts = [str(tested.tokenizer.decode(new, skip_special_tokens=True)) for _, new in rows]
+        losses = generated_losses(tested.model, tested.tokenizer, rows)
+        nats = float(losses[:, 0].sum() / losses[:, 1].sum()) if losses[:, 1].any() else float("inf")
+        return texts, nats, float(np.mean([_repetition(text) for text in texts]))
+
+    def _judged(self, texts: Sequence[str]) -> Matrix:
+        """Return the score of each text; NaN for an empty text, which is not judged."""
+        scores = np.full(len(texts), np.nan)
+        spoken = [number for number, text in enumerate(texts) if text.strip()]
+        if spoken:
+            found = np.asarray(self.tested.judge([texts[number] for number in spoken]), dtype=np.float64)
+            if found.shape != (len(spoken),) or not np.isfinite(found).all():
+                raise TaskError(
+                    f"the judge returned an array of shape {found.shape} for {len(spoken)} texts; one finite number "
+                    f"for each is needed."
+                )
+            scores[spoken] = found
+        return scores
+
+    def measured(self, method: str, layer: int, change: LayerChange, strength: float) -> SteeringPoint:
+        """Return the effect of a direction at a strength."""
+        intervention = Intervention("add", {layer: change}, strength)
+        texts, nats, repetition = self._generated(intervention)
+        scores = self._judged(texts)
+        known = np.concatenate([self.scores, scores])
+        self.has_signal = self.has_signal or (self._any(known) and bool(np.ptp(known[np.isfinite(known)]) > 0))
+        rises = np.nan_to_num(scores - self.scores)  # an empty text counts as no rise
+        empty = float(np.mean([not text.strip() for text in texts]))
+        interval = _mean_interval(rises)
+        added = nats - self.nats
+        broken = not added <= _NATS or repetition - self.repetition > _REPETITION or empty > _EMPTY
+        mark = _MARKS[2] if broken else _MARKS[1] if interval.low > 0.0 else _MARKS[0]
+        preserved = float("nan") if broken else self.tested.preserved(intervention)
+        return SteeringPoint(
+            method, layer, strength, float(rises.mean()), interval, added, repetition, empty, preserved, mark
+        )
+
+    def climbed(
+        self, method: str, layer: int, change: LayerChange, strengths: Sequence[float]
+    ) -> Iterator[SteeringPoint]:
+        """Yield the points of rising strengths, up to the first that breaks the text."""
+        for strength in strengths:
+            point = self.measured(method, layer, change, strength)
+            yield point
+            if point.mark == _MARKS[2]:
+                return
+
+    def examples(self, change: Intervention) -> tuple[tuple[str, str, str], ...]:
+        """Return prompts with unsteered and steered text."""
+        steered, _, _ = self._generated(replace(change, checksum=""))
+        return tuple(zip(map(str, self.prompts), self.texts, steered, strict=True))
+
+
+def _repetition(text: str) -> float:
+    """Return the share of word triples that repeat an earlier one; 0 for a text of fewer than four words.
+
+    >>> _repetition("a b c a b c"), _repetition("a b c d")
+    (0.25, 0.0)
+    """
+    words = text.split()
+    triples = list(zip(words, words[1:], words[2:], strict=False))
+    return 1.0 - len(set(triples)) / len(triples) if len(triples) > 1 else 0.0
+
+
+def _mean_interval(values: Matrix) -> Interval:
+    """Return the 95% interval of a mean by Student's t."""
+    from scipy.stats import t
+
+    half = float(t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
+    return Interval(float(values.mean()) - half, float(values.mean()) + half)

@@ -1,0 +1,114 @@
+"""Texts and their labels, before a model reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from densray._lexicon_files import parse_label
+from densray._text_files import TextTable
+from densray.errors import TaskError
+
+Labels = tuple[str | float, ...]
+Groups = tuple[str | None, ...]
+
+
+@dataclass(frozen=True)
+class LabelledTexts:
+    """Texts with their labels, groups and words; None if there are none.
+
+    Texts have no vectors until a model reads them, so they cannot be :class:`densray.Rows` yet.
+    :func:`read_states` gives them vectors, and :meth:`States.rows` then returns rows. A text is a string, or a list of
+    messages (:func:`contrast`).
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "texts.csv"
+    ...     _ = path.write_text("text,label\\nA fine film.,1\\nA bad film.,0\\n", encoding="utf-8")
+    ...     LabelledTexts.read(path)
+    LabelledTexts(texts=('A fine film.', 'A bad film.'), labels=(1.0, 0.0), groups=None, words=None)
+    """
+
+    texts: tuple[Any, ...]
+    labels: Labels | None = None
+    groups: Groups | None = None
+    words: tuple[str, ...] | None = None
+
+    @classmethod
+    def read(
+        cls,
+        path: str | Path,
+        *,
+        text_column: str | None = None,
+        label_column: str | None = None,
+        group_column: str | None = None,
+        word_column: str | None = None,
+    ) -> LabelledTexts:
+        """Read texts: one per line (``.txt``), or the column ``text`` (``.csv``, ``.tsv``, ``.jsonl``).
+
+        Columns ``label``, ``group`` and ``word`` are read too if the file has them. `text_column`, `label_column`,
+        `group_column` and `word_column` name other columns.
+        """
+        table = TextTable(path, "text", error=TaskError)
+        texts = text_column_of(table, text_column)
+        words = table.column("word", word_column, needed="word_column" if word_column else "")
+        labels = label_column_of(table, label_column, needed=label_column is not None)
+        return cls(texts, labels, group_column_of(table, group_column), tuple(words) or None)
+
+    def only(self, rows: Sequence[int]) -> LabelledTexts:
+        """Return some of the texts, with their labels, groups and words."""
+        return LabelledTexts(
+            tuple(self.texts[row] for row in rows),
+            None if self.labels is None else tuple(self.labels[row] for row in rows),
+            None if self.groups is None else tuple(self.groups[row] for row in rows),
+            None if self.words is None else tuple(self.words[row] for row in rows),
+        )
+
+
+def text_column_of(table: TextTable, name: str | None) -> tuple[str, ...]:
+    """Return the texts of a table; an empty text is an error."""
+    texts = table.column("text", name, needed="text_column")
+    for line, text in zip(table.lines, texts, strict=True):
+        if not text.strip():
+            raise table.file.problem("the text is empty. Remove this line and its label.", line=line)
+    return tuple(texts)
+
+
+def label_column_of(table: TextTable, name: str | None, *, needed: bool) -> Labels | None:
+    """Return the labels of a table, as numbers if all of them are numbers; an empty label is an error."""
+    labels = table.column("label", name, needed="label_column" if needed else "")
+    for line, label in zip(table.lines, labels, strict=False):
+        if not label.strip():
+            raise table.file.problem("the label is empty. Remove this line, or add a label.", line=line)
+    numbers = [number for label in labels if (number := parse_label(label)) is not None]
+    return (tuple(numbers) if len(numbers) == len(labels) else tuple(labels)) or None
+
+
+def group_column_of(table: TextTable, name: str | None) -> Groups | None:
+    """Return the groups of a table, if it has any."""
+    return tuple(table.column("group", name, needed="group_column" if name else "")) or None
+
+
+def read_prompts(
+    path: str | Path,
+    *,
+    text_column: str | None = None,
+    template_column: str | None = None,
+    group_column: str | None = None,
+) -> tuple[tuple[str, ...], list[str] | None, Groups | None]:
+    """Return the prompts of a file with their templates and groups; None if the file has no such column.
+
+    Parameters
+    ----------
+    path : path
+        A table with a column of texts, or one text per line.
+    text_column, template_column, group_column : str, optional
+        The names of the columns (default: ``text``, ``template`` and ``group``).
+    """
+    table = TextTable(path, "text", error=TaskError)
+    templates = table.column("template", template_column, needed="template_column" if template_column else "")
+    return text_column_of(table, text_column), templates or None, group_column_of(table, group_column)

@@ -1,0 +1,148 @@
+"""A checksum of all weights of a model, which also recognises the same weights in another precision."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray.errors import TaskError, name_some
+from densray.states._blocks import find_stack, load_torch
+
+if TYPE_CHECKING:
+    import torch
+
+#: Weights are multiplied in lines of this length, this many at once.
+_LINE, _LINES = 4096, 512
+_GOLDEN = 0.6180339887498949
+#: Sums in one precision agree to this share of the norm of a tensor, and of the sum itself.
+_SAME_PRECISION = 2e-6, 1e-6
+#: Sums of rounded weights agree to this many rounding units of the norm: six standard deviations of random rounding.
+_OTHER_PRECISION = 6.0
+
+
+def model_checksum(model: Any, blocks: Sequence[Any] | None = None) -> str:
+    r"""Return a checksum of all weights of a model's text stack, without its head.
+
+    For every tensor :math:`w` it contains the norm, the rounding unit, and the sum :math:`\sum_i r_i w_i` with fixed
+    random factors :math:`r_i` between 0.5 and 3. See :func:`weight_differences` for the changes that it detects.
+    """
+    module = _weighed(model, blocks)
+    structure = _structure(module)
+    numbers = np.asarray([_numbers(values) for _, values in _tensors(module)], dtype="<f4").tobytes()
+    return ":".join([_digest(structure.encode() + numbers), structure, base64.b64encode(numbers).decode()])
+
+
+def weight_differences(model: Any, checksum: str, blocks: Sequence[Any] | None = None) -> str:
+    r"""Return a description of the differences between a model and a checksum; empty if the weights are the same.
+
+    In the same precision, one weight that changes by more than :math:`4 \cdot 10^{-6}` of the norm of its tensor is
+    detected (or by more than :math:`2 \cdot 10^{-6}` of its sum, if that is larger). In another precision the sums must
+    agree within rounding: a change is detected above 0.006 of the norm with float16, and above 0.05 with bfloat16.
+    """
+    module = _weighed(model, blocks)
+    structure, stored = _parse(checksum)
+    count = len(module.state_dict())
+    if _structure(module) != structure:
+        return f"its {count:,} tensors have other names or shapes"
+    pairs = zip(_tensors(module), stored, strict=True)
+    other = [name for (name, values), known in pairs if not _agree(_numbers(values), known)]
+    return f"{len(other):,} of its {count:,} tensors differ: {name_some(other)}" if other else ""
+
+
+def same_weights(one: str, other: str) -> bool:
+    """Return whether two checksums are of the same weights in the same precision; they may differ by rounding."""
+    if one == other or not (one and other):
+        return one == other
+    try:
+        (structure, numbers), (known, stored) = _parse(one), _parse(other)
+    except TaskError:
+        return False
+    if structure != known or not np.array_equal(numbers[:, 2], stored[:, 2]):
+        return False
+    return all(map(_agree, numbers.tolist(), stored))
+
+
+def _structure(module: Any) -> str:
+    """Return a digest of the names and shapes of all weights."""
+    shapes = sorted((name, tuple(values.shape)) for name, values in module.state_dict().items())
+    return _digest("\n".join(f"{name} {shape}" for name, shape in shapes).encode())
+
+
+def _weighed(model: Any, blocks: Sequence[Any] | None) -> Any:
+    """Return the module whose weights count: the text stack, or all of a model without blocks."""
+    try:
+        return find_stack(model, blocks).module
+    except TaskError:
+        return model
+
+
+def _tensors(module: Any) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield names and values of all weights, sorted by name; offloaded ones are loaded one at a time."""
+    offloaded = [(prefix, hook.weights_map) for prefix, each in module.named_modules() for hook in _hooks(each)]
+    for name, values in sorted(module.state_dict().items()):
+        if values.device.type == "meta":
+            for prefix, weights in offloaded:
+                key = name.removeprefix(f"{prefix}." if prefix else "")
+                if name.startswith(prefix) and key in weights:
+                    values = weights[key]  # noqa: PLW2901
+        yield name, values.detach()
+
+
+def _hooks(module: Any) -> Iterator[Any]:
+    hook = getattr(module, "_hf_hook", None)  # of accelerate
+    yield from (each for each in getattr(hook, "hooks", (hook,)) if getattr(each, "weights_map", None) is not None)
+
+
+@cache
+def _factors() -> NDArray[np.float32]:
+    return (np.random.Generator(np.random.PCG64(0)).random(_LINE) + 0.5).astype(np.float32)
+
+
+def _numbers(values: torch.Tensor) -> list[float]:
+    """Return the sum, the norm and the rounding unit of a tensor."""
+    torch = load_torch()
+    flat = values.reshape(-1)
+    factors = torch.from_numpy(_factors()).to(flat.device)
+    total = squares = 0.0
+    for number, chunk in enumerate(flat.split(_LINE * _LINES)):
+        chunk = chunk.float()  # noqa: PLW2901
+        whole = chunk[: len(chunk) // _LINE * _LINE].view(-1, _LINE) @ factors
+        rest = chunk[len(whole) * _LINE :]
+        lines = torch.cat([whole, (rest @ factors[: len(rest)]).reshape(1)]).cpu().numpy().astype(np.float64)
+        # every line has a factor of its own, so that lines cannot be exchanged unnoticed
+        total += float(lines @ (1.0 + (np.arange(len(lines)) + number * _LINES) * _GOLDEN % 1.0))
+        squares += float(torch.linalg.vector_norm(chunk)) ** 2
+    unit = torch.finfo(flat.dtype).eps / 2 if torch.is_floating_point(flat) else 0.0
+    return [total, np.sqrt(squares), unit]
+
+
+def _agree(numbers: Sequence[float], stored: NDArray[np.float64]) -> bool:
+    """Return whether two tensors are the same, or one is the other in a lower precision."""
+    total, norm, unit = numbers
+    coarser = max(unit, float(stored[2]))
+    by_norm, by_sum = _SAME_PRECISION
+    if abs(unit - stored[2]) > 1e-3 * coarser:
+        by_norm, by_sum = _OTHER_PRECISION * coarser, coarser
+    if not np.isfinite([total, *stored]).all():
+        return str(np.float32(total)) == str(np.float32(stored[0]))
+    return bool(abs(total - stored[0]) <= by_norm * max(norm, float(stored[1])) + by_sum * abs(total))
+
+
+def _parse(checksum: str) -> tuple[str, NDArray[np.float64]]:
+    try:
+        _, structure, content = checksum.split(":")
+        numbers = base64.b64decode(content, validate=True)
+        return structure, np.frombuffer(numbers, dtype="<f4").reshape(-1, 3).astype(np.float64)
+    except (ValueError, binascii.Error):
+        raise TaskError(f"'{checksum[:12]}…' is not a checksum of weights. Read the states again.") from None
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]

@@ -1,0 +1,97 @@
+"""Frames with columns added or replaced: each library gets back the kind of object it gave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray.errors import TableError, name_some
+from densray.tables._sources import Memory, library_of
+from densray.tables._table import VectorTable
+from densray.tables._vectors import arrow
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Columns: TypeAlias = Callable[[NDArray[Any], NDArray[np.bool_]], Mapping[str, Any]]
+"""From the vectors of some rows, and which rows have one, to new Arrow columns by name."""
+
+
+def is_table(target: Any) -> bool:
+    """Return whether an object is a table: a frame, a relation, a data set; no array and no series."""
+    if library_of(target) in ("polars", "pandas", "datasets"):
+        return type(target).__name__ in ("DataFrame", "LazyFrame", "Dataset")
+    streams = hasattr(target, "__arrow_c_stream__") or callable(getattr(target, "to_arrow", None))
+    return isinstance(target, VectorTable) or hasattr(target, "index_to_key") or streams
+
+
+def with_columns(table: VectorTable, columns: Columns) -> Any:
+    """Return the object that a table was made of, with new columns.
+
+    Polars gives polars, pandas pandas, datasets a Dataset. Files and every other library give a ``pyarrow.Table``.
+    """
+    pa = arrow()
+    parts = [pa.table(dict(columns(X, usable))) for _, X, usable in table.batches([])]
+    new = pa.concat_tables(parts)
+    given: Any = table.source.given if isinstance(table.source, Memory) else None
+    library = library_of(given)
+    if library == "polars":
+        import polars as pl
+
+        return given.with_columns(pl.DataFrame(pl.from_arrow(new)).get_columns())
+    if library == "pandas":
+        return _with_pandas_columns(given, new)
+    whole = replace_columns(_whole(table), new)
+    if library == "datasets":
+        return type(given)(whole.replace_schema_metadata(None))
+    return whole
+
+
+def check_new(table: VectorTable, names: list[str]) -> None:
+    """Raise if a table already has a column that is to be added."""
+    taken = [name for name in names if name in table.columns]
+    if taken:
+        verb = "columns" if len(taken) > 1 else "a column"
+        raise TableError(f"{table.name} already has {verb} {name_some(taken)}. Rename or drop it first.")
+
+
+def replace_columns(table: Any, new: Any) -> Any:
+    """Return an Arrow table or batch with columns added at the end, or in the place of those of the same name."""
+    pa = arrow()
+    fields, arrays = list(table.schema), list(table.columns)
+    for field, values in zip(new.schema, new.columns, strict=True):
+        names = [each.name for each in fields]
+        if field.name in names:
+            place = names.index(field.name)
+            fields[place], arrays[place] = fields[place].with_type(field.type), values
+        else:
+            fields.append(field)
+            arrays.append(values)
+    metadata = {key: value for key, value in (table.schema.metadata or {}).items() if key != b"huggingface"}
+    return type(table).from_arrays(arrays, schema=pa.schema(fields, metadata=metadata or None))
+
+
+def _whole(table: VectorTable) -> pa.Table:
+    if isinstance(table.source, Memory):
+        return table.source.table
+    return arrow().Table.from_batches(table.source.batches(), schema=table.schema)
+
+
+def _with_pandas_columns(frame: Any, new: Any) -> Any:
+    """Return a pandas frame with new columns; a replaced column keeps its type and its kind of cells."""
+    names = {str(name): name for name in frame.columns}
+    found = frame.copy()
+    for name in new.schema.names:
+        column, before = new.column(name), None if name not in names else found[names[name]]
+        if before is None or before.dtype != object:
+            series = column.to_pandas()
+            series.index = found.index
+            found[names.get(name, name)] = series if before is None else series.astype(before.dtype)
+        else:
+            as_list = any(isinstance(cell, list) for cell in before)
+            cells = column.to_pylist() if as_list else list(column.to_numpy())
+            found[names[name]] = type(before)(cells, index=found.index, dtype=object)
+    return found

@@ -1,0 +1,296 @@
+"""Tables rewritten on disk, batch by batch: the same rows and columns, with some added, replaced or left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from densray._files import atomic_write, check_writable
+from densray.errors import Argument, OutputError, TaskError, load_extra, shorten
+from densray.journal import Journal, Run
+from densray.tables._encoder import without_encoders
+from densray.tables._frames import Columns, replace_columns
+from densray.tables._sources import KINDS, Files
+from densray.tables._table import VectorTable
+from densray.tables._vectors import arrow
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from densray.progress import Progress
+
+Write = Callable[[Any], None]
+
+_GROUP_BYTES = 1 << 26
+_PARTS = ".densray-parts"
+
+
+@dataclass(frozen=True)
+class RewrittenTable:
+    """A written table: its path, rows, rows without a usable vector, files, and files that an earlier run finished."""
+
+    path: Path
+    rows: int
+    skipped: int
+    files: int = 1
+    reused: int = 0
+
+
+def check_table_output(table: VectorTable, output: str | Path, *, overwrite: bool = False) -> Path:
+    """Return the output path if a table may be written there, to be asked before any work is done.
+
+    A name that ends as a table does is one file. Any other name is a folder, for shards.
+    """
+    path = Path(output)
+    shards = table.source.shards if isinstance(table.source, Files) else ()
+    inputs = {shard.resolve() for shard in shards}
+    if path.resolve() in inputs | {shard.parent for shard in inputs if len(inputs) > 1 or path.is_dir()}:
+        raise OutputError(f"{path} is the input. Write to another file or folder.")
+    if path.suffix.lower() in KINDS:
+        return check_writable(path, overwrite=overwrite)
+    if len(shards) < 2:
+        raise OutputError(f"{path}: the ending names the kind of table: {', '.join(KINDS)}. Add one of them.")
+    if len({shard.name for shard in shards}) < len(shards):
+        raise OutputError(f"shards in different folders have the same name, and {path} is one folder. Name one file.")
+    if not path.parent.is_dir():
+        raise OutputError(f"{path}: the folder {path.parent} does not exist. Create it, or write elsewhere.")
+    if path.exists() and not path.is_dir():
+        raise OutputError(f"{path} is a file; shards are written to a folder. Choose another name.")
+    taken = path.is_dir() and any(path.iterdir())
+    if taken and not overwrite and not (path / _PARTS).is_dir():
+        replacing = Argument("overwrite", True)
+        raise OutputError(f"{path} exists already. Pass ", replacing, " to replace its files, or choose another name.")
+    return path
+
+
+def rewrite_table(
+    table: VectorTable,
+    output: str | Path,
+    columns: Columns,
+    *,
+    drop: Sequence[str] = (),
+    depends_on: Sequence[object] = (),
+    cluster: Any = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> RewrittenTable:
+    """Write a table with new columns, batch by batch in bounded memory.
+
+    Parameters
+    ----------
+    table : VectorTable
+    output : path
+        A file (parquet, Arrow, CSV, TSV, JSON lines, by its ending), written whole or not at all. Shards may also go to
+        a folder: each is written whole, finished ones stay, and an interrupted run resumes.
+    columns : callable
+        Gives new Arrow columns by name from the vectors of a batch, and from which of its rows have a usable one.
+    drop : sequence of str
+        Columns that are left out.
+    depends_on : sequence
+        Numbers, texts and arrays that the new columns depend on: a run resumes only where they are the same.
+    cluster : str or dask.distributed.Client, optional
+        Writes shards on the workers of a Dask cluster, which see the same files: the address of its scheduler, or
+        "local" for one process per core of this machine.
+    overwrite : bool, default=False
+    progress : callable, optional
+        Called with the number of rows done and their total.
+    """
+    path = check_table_output(table, output, overwrite=overwrite)
+    job = _Job(table, columns, tuple(drop), progress)
+    if path.suffix.lower() in KINDS:
+        if cluster is not None:
+            raise TaskError(f"a cluster writes shards, and {path} is one file. Name a folder.")
+        with atomic_write(path, overwrite=overwrite) as temporary:
+            job.write(temporary, KINDS[path.suffix.lower()], table.source.batches())
+        return RewrittenTable(path, job.done, job.skipped)
+    return _rewrite_shards(job, path, depends_on, cluster, overwrite=overwrite)
+
+
+def _rewrite_shards(
+    job: _Job, folder: Path, depends_on: Sequence[object], cluster: Any, *, overwrite: bool
+) -> RewrittenTable:
+    source = job.table.source
+    assert isinstance(source, Files)
+    overwrite = overwrite or (folder / _PARTS).is_dir()
+    folder.mkdir(exist_ok=True)
+    journal = Journal(folder / _PARTS)
+    open_shards: dict[Path, Run] = {}
+    for shard in source.shards:
+        target, state = folder / shard.name, shard.stat()
+        run = journal.run(
+            "table", shard.name, state.st_size, state.st_mtime_ns, str(source.schema), *job.drop, *depends_on
+        )
+        stored = run.stored("shard")
+        if stored and target.is_file() and target.stat().st_size == stored[0]["bytes"]:
+            job.count(stored[0]["rows"], stored[0]["skipped"])
+        else:
+            open_shards[shard] = run
+    for shard, written in _write_shards(job, list(open_shards), folder, cluster, overwrite=overwrite):
+        open_shards[shard].store("shard", written)
+    journal.clear()
+    return RewrittenTable(folder, job.done, job.skipped, len(source.shards), journal.n_reused)
+
+
+def _write_shards(
+    job: _Job, shards: Sequence[Path], folder: Path, cluster: Any, *, overwrite: bool
+) -> Iterator[tuple[Path, dict[str, int]]]:
+    """Write shards, here or on the workers of a cluster, and yield each as soon as it is written."""
+    if cluster is None:
+        for shard in shards:
+            yield shard, _write_shard(job, shard, folder / shard.name, overwrite)
+        return
+    with _connected(cluster) as client:
+        distributed = load_extra("distributed", "A cluster needs", extra="dask")
+        sent = _Job(job.table, job.columns, job.drop, None)
+        futures = [
+            client.submit(_write_shard, sent, shard, folder / shard.name, overwrite, pure=False) for shard in shards
+        ]
+        places = {future.key: shard for future, shard in zip(futures, shards, strict=True)}
+        for future, written in distributed.as_completed(futures, with_results=True):
+            job.count(written["rows"], written["skipped"])
+            yield places[future.key], written
+
+
+def _write_shard(job: _Job, shard: Path, target: Path, overwrite: bool) -> dict[str, int]:
+    """Write one shard and return its rows, its rows without a usable vector, and its bytes."""
+    source = job.table.source
+    assert isinstance(source, Files)
+    before = job.done, job.skipped
+    start = sum(source.lengths[: source.shards.index(shard)])
+    with atomic_write(target, overwrite=overwrite) as temporary:
+        job.write(temporary, source.kind, source.batches_of(shard), start)
+    return {"rows": job.done - before[0], "skipped": job.skipped - before[1], "bytes": target.stat().st_size}
+
+
+@contextmanager
+def _connected(cluster: Any) -> Iterator[Any]:
+    """Give a client of a Dask cluster: the one given, one at an address, or one on this machine (``"local"``)."""
+    if not isinstance(cluster, str):
+        yield cluster
+        return
+    distributed = load_extra("distributed", "A cluster needs", extra="dask")
+    if cluster != "local":
+        try:
+            client = distributed.Client(cluster, timeout=10)
+        except (OSError, ValueError) as error:
+            raise TaskError(f"no Dask scheduler answers at {cluster} ({shorten(error)}).") from error
+        with client:
+            yield client
+        return
+    with distributed.LocalCluster(dashboard_address=None) as local, distributed.Client(local) as client:
+        yield client
+
+
+class _Job:
+    """The state of one run: what to add and leave out, and the rows done."""
+
+    def __init__(self, table: VectorTable, columns: Columns, drop: tuple[str, ...], progress: Progress | None) -> None:
+        self.table, self.columns, self.drop, self.progress = table, columns, drop, progress
+        self.done = self.skipped = 0
+
+    def count(self, rows: int, skipped: int) -> None:
+        self.done, self.skipped = self.done + rows, self.skipped + skipped
+        if self.progress is not None:
+            self.progress(self.done, len(self.table))
+
+    def write(self, path: Path, kind: str, batches: Iterator[pa.RecordBatch], start: int = 0) -> None:
+        """Write changed batches to one file; their first row has the number `start` in the table."""
+        pa, vectors = arrow(), self.table.vector_columns.names
+        empty = pa.RecordBatch.from_pylist([], schema=self.table.schema)
+        nothing = np.empty((0, self.table.width), dtype=self.table.vector_columns.matrix_type)
+        schema = self._changed(empty, nothing, np.empty(0, dtype=bool)).schema
+        with _WRITERS[kind](path, schema, vectors) as write:
+            for batch, X, usable in self.table.batches(batches=batches, start=start):
+                write(self._changed(batch, X, usable))
+                self.count(len(X), int((~usable).sum()))
+
+    def _changed(self, batch: Any, X: Any, usable: Any) -> pa.RecordBatch:
+        new = arrow().RecordBatch.from_pydict(dict(self.columns(X, usable)))
+        changed = replace_columns(batch, new)
+        kept = changed.select([name for name in changed.schema.names if name not in self.drop])
+        return kept.replace_schema_metadata(without_encoders(kept.schema).metadata) if self.drop else kept
+
+
+@contextmanager
+def _write_parquet(path: Path, schema: pa.Schema, vectors: tuple[str, ...]) -> Iterator[Write]:
+    """Write groups of rows of bounded size; a dictionary of vectors would only take time."""
+    from pyarrow import parquet
+
+    pa = arrow()
+    others = [name for name in schema.names if name not in vectors]
+    waiting: list[Any] = []
+    with parquet.ParquetWriter(path, schema, use_dictionary=others, write_statistics=others) as writer:
+
+        def flush() -> None:
+            if waiting:
+                table = pa.Table.from_batches(waiting, schema=schema)
+                writer.write_table(table, row_group_size=table.num_rows)
+                waiting.clear()
+
+        def write(batch: Any) -> None:
+            waiting.append(batch)
+            if sum(each.nbytes for each in waiting) >= _GROUP_BYTES:
+                flush()
+
+        yield write
+        flush()
+
+
+@contextmanager
+def _write_arrow(path: Path, schema: pa.Schema, vectors: tuple[str, ...]) -> Iterator[Write]:
+    pa = arrow()
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
+        yield writer.write_batch
+
+
+def _text_writer(delimiter: str | None) -> Callable[..., Any]:
+    @contextmanager
+    def open_writer(path: Path, schema: pa.Schema, vectors: tuple[str, ...]) -> Iterator[Write]:
+        import polars as pl
+
+        first = True
+        with path.open("wb") as file:
+
+            def write(batch: Any) -> None:
+                nonlocal first
+                frame = pl.DataFrame(pl.from_arrow(arrow().Table.from_batches([batch])))
+                if delimiter is None:
+                    frame.write_ndjson(file)
+                else:
+                    frame.select(_as_text(pl, column) for column in frame.get_columns()).write_csv(
+                        file, separator=delimiter, include_header=first
+                    )
+                first = False
+
+            yield write
+
+    return open_writer
+
+
+def _as_text(pl: Any, column: Any) -> Any:
+    """Return a column of lists as texts such as ``[0.1,0.2]``, any other column as it is."""
+    if not isinstance(column.dtype, pl.List | pl.Array):
+        return column
+    lists = column.arr.to_list() if isinstance(column.dtype, pl.Array) else column
+    joined = lists.cast(pl.List(pl.String)).list.join(",")
+    return ("[" + joined + "]").alias(column.name)
+
+
+def open_writer(path: Path, kind: str, schema: pa.Schema, vectors: tuple[str, ...]) -> AbstractContextManager[Write]:
+    """Return a context that gives a function to write record batches of a schema to a file of that kind."""
+    writer: AbstractContextManager[Write] = _WRITERS[kind](path, schema, vectors)
+    return writer
+
+
+_WRITERS: dict[str, Any] = {
+    "parquet": _write_parquet,
+    "arrow": _write_arrow,
+    "csv": _text_writer(","),
+    "tsv": _text_writer("\t"),
+    "jsonl": _text_writer(None),
+}

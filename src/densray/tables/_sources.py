@@ -1,0 +1,465 @@
+"""Where tables come from: frames and other objects in memory, and files read batch by batch."""
+
+from __future__ import annotations
+
+import glob
+import io
+import json
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from densray.errors import DensRayError, TableError, name_some, shorten
+from densray.tables._encoder import check_same_encoders
+from densray.tables._vectors import arrow
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: Rows that are read and multiplied together.
+BATCH_ROWS = 8192
+_TEXT_BYTES, _READ_BYTES = 1 << 24, 1 << 20
+_INTEGER = r"^-?(0|[1-9][0-9]{0,17})$"
+_LIST = r"^\s*\[[-+0-9.eE,\s]*\]\s*$"
+KINDS = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+}
+
+
+class Source(Protocol):
+    """Rows with columns that can be read more than once."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def schema(self) -> pa.Schema: ...
+    def __len__(self) -> int: ...
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]: ...
+
+
+class Memory:
+    """A table in memory.
+
+    Parameters
+    ----------
+    given : object
+        The object of the user: a frame, a relation, a data set.
+    table : pyarrow.Table
+        The same rows in Arrow.
+    name : str
+    """
+
+    def __init__(self, given: Any, table: pa.Table, name: str) -> None:
+        self.given, self.table, self.name = given, table, name
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.table.schema
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        table = self.table if columns is None else self.table.select(list(columns))
+        yield from table.to_batches(max_chunksize=BATCH_ROWS)
+
+
+class Files:
+    """One file, or several shards of one kind and schema, in the order of their names.
+
+    Parameters
+    ----------
+    shards : sequence of paths
+    name : str
+        Name of the files in error messages.
+    """
+
+    def __init__(self, shards: Sequence[Path], name: str) -> None:
+        self.shards, self.name = tuple(shards), name
+        kinds = {kind_of_table(path) for path in self.shards}
+        if len(kinds) > 1:
+            raise TableError(
+                f"{name} holds files of several kinds ({name_some(sorted(kinds))}). Name those to read: '*.parquet'."
+            )
+        self.kind = kinds.pop()
+
+    @cached_property
+    def _text(self) -> _Text:
+        return (
+            _Lines(self.shards) if self.kind == "jsonl" else _Fields(self.shards, "," if self.kind == "csv" else "\t")
+        )
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        if self.kind not in ("parquet", "arrow"):
+            return self._text.schema
+        first = self._binary_schema(self.shards[0])
+        for shard in self.shards[1:]:
+            other = self._binary_schema(shard)
+            if not other.equals(first):
+                differing = [field.name for field in other if field not in first] or first.names
+                raise TableError(
+                    f"{shard} has other columns or types than {self.shards[0].name} (first difference: "
+                    f"'{differing[0]}'). Give shards with the same columns."
+                )
+            check_same_encoders(first, other, self.shards[0].name, shard)
+        return first
+
+    @cached_property
+    def lengths(self) -> tuple[int, ...]:
+        """Number of rows of each shard."""
+        if self.kind not in ("parquet", "arrow"):
+            return self._text.lengths
+        return tuple(self._binary_length(shard) for shard in self.shards)
+
+    def __len__(self) -> int:
+        return sum(self.lengths)
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        for shard in self.shards:
+            yield from self.batches_of(shard, columns)
+
+    def batches_of(self, shard: Path, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield the batches of one shard; the next one is read while the last one is in use."""
+        return _read_ahead(self._read(shard, columns))
+
+    def _read(self, shard: Path, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+        with reading(shard):
+            if self.kind == "parquet":
+                with _open_parquet(shard) as file:
+                    yield from file.iter_batches(BATCH_ROWS, columns=None if columns is None else list(columns))
+            elif self.kind == "arrow":
+                yield from _sliced(_open_arrow(shard), columns)
+            else:
+                yield from _sliced(self._text.batches_of(shard), columns)
+
+    def _binary_schema(self, shard: Path) -> pa.Schema:
+        with reading(shard):
+            if self.kind == "arrow":
+                return next(_open_arrow(shard))
+            with _open_parquet(shard) as file:
+                return file.schema_arrow
+
+    def _binary_length(self, shard: Path) -> int:
+        with reading(shard):
+            if self.kind == "arrow":
+                batches = _open_arrow(shard)
+                next(batches)
+                return sum(batch.num_rows for batch in batches)
+            with _open_parquet(shard) as file:
+                return int(file.metadata.num_rows)
+
+
+def _read_ahead(batches: Iterator[Any]) -> Iterator[Any]:
+    """Yield batches, each read by another thread while the one before is in use."""
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(next, batches, None)
+        while (batch := waiting.result()) is not None:
+            waiting = pool.submit(next, batches, None)
+            yield batch
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn errors of Arrow and polars about a damaged file into one that names the file."""
+    import polars as pl
+
+    pa = arrow()
+    try:
+        yield
+    except DensRayError:
+        raise
+    except (pa.ArrowException, pl.exceptions.PolarsError, OSError, ValueError, KeyError) as error:
+        raise TableError(
+            f"{path}: the file cannot be read ({shorten(error)}). Write it again, or leave it out."
+        ) from error
+
+
+def _open_parquet(path: Path) -> Any:
+    from pyarrow import parquet
+
+    # read piece by piece: one row group may be larger than the memory, and mapped pages count as memory too
+    return parquet.ParquetFile(path, pre_buffer=False, buffer_size=_READ_BYTES)
+
+
+def _open_arrow(path: Path) -> Iterator[Any]:
+    """Yield the schema of an Arrow file, then its batches, mapped; both the file and the stream format are read."""
+    pa = arrow()
+    with pa.memory_map(str(path)) as mapped:
+        try:
+            file = pa.ipc.open_file(mapped)
+        except pa.ArrowInvalid:
+            mapped.seek(0)
+            stream = pa.ipc.open_stream(mapped)
+            yield stream.schema
+            yield from stream
+        else:
+            yield file.schema
+            for number in range(file.num_record_batches):
+                yield file.get_batch(number)
+
+
+def _sliced(batches: Iterator[Any], columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+    """Yield batches of bounded size with some columns; the first item is the schema."""
+    next(batches)
+    for batch in batches:
+        chosen = batch if columns is None else batch.select(list(columns))
+        for start in range(0, batch.num_rows, BATCH_ROWS):
+            yield chosen.slice(start, BATCH_ROWS)
+
+
+class _Text(Protocol):
+    schema: pa.Schema
+    lengths: tuple[int, ...]
+
+    def batches_of(self, shard: Path) -> Iterator[Any]: ...
+
+
+class _Fields:
+    """CSV and TSV files. Types come from all rows: a column is integers, numbers, lists of numbers, or else text."""
+
+    def __init__(self, shards: Sequence[Path], delimiter: str) -> None:
+        self._delimiter = delimiter
+        types: dict[str, str] = {}
+        lengths = []
+        for shard in shards:
+            with reading(shard):
+                texts = self._texts(shard)
+                names = next(texts).names
+                if types and list(types) != names:
+                    raise TableError(
+                        f"{shard} has other columns than {shards[0].name}. Give shards with the same columns."
+                    )
+                types = types or dict.fromkeys(names, "unknown")
+                count = 0
+                for batch in texts:
+                    count += batch.num_rows
+                    types = {name: _narrowest(batch.column(name), types[name]) for name in names}
+                lengths.append(count)
+        self._types = types
+        self.lengths = tuple(lengths)
+        pa = arrow()
+        arrow_types = {"integer": pa.int64(), "number": pa.float64(), "list": pa.list_(pa.float64())}
+        self.schema = pa.schema([(name, arrow_types.get(kind, pa.string())) for name, kind in types.items()])
+
+    def _texts(self, shard: Path) -> Iterator[Any]:
+        """Yield the schema, then batches in which every column is text."""
+        from pyarrow import csv
+
+        parsing = csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True)
+        read = csv.ReadOptions(block_size=_TEXT_BYTES)
+        with csv.open_csv(shard, read_options=read, parse_options=parsing) as file:
+            names = file.schema.names
+        if len(set(names)) < len(names):
+            twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+            raise TableError(f"{shard}: {name_some(twice)} names several columns. Give each its own name.")
+        converting = csv.ConvertOptions(
+            column_types=dict.fromkeys(names, arrow().string()), null_values=[""], strings_can_be_null=True
+        )
+        with csv.open_csv(shard, read_options=read, parse_options=parsing, convert_options=converting) as file:
+            yield file.schema
+            yield from file
+
+    def batches_of(self, shard: Path) -> Iterator[Any]:
+        pa = arrow()
+        yield self.schema
+        texts = self._texts(shard)
+        next(texts)
+        for batch in texts:
+            columns = [
+                self._typed(batch.column(name), field.type)
+                for name, field in zip(self.schema.names, self.schema, strict=True)
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def _typed(self, column: Any, dtype: pa.DataType) -> Any:
+        types = arrow().types
+        return _parsed_lists(column) if types.is_list(dtype) else column.cast(dtype)
+
+
+def _narrowest(column: Any, so_far: str) -> str:
+    """Return the kind of the values of a text column, given the kind of those before it."""
+    compute, pa = arrow().compute, arrow()
+    values = column.drop_null()
+    if not len(values) or so_far == "text":
+        return so_far
+    if so_far in ("unknown", "list"):
+        if compute.all(compute.match_substring_regex(values, _LIST)).as_py():
+            return "list"
+        if so_far == "list":
+            return "text"
+    if so_far in ("unknown", "integer") and compute.all(compute.match_substring_regex(values, _INTEGER)).as_py():
+        return "integer"
+    zeros = compute.match_substring_regex(values, r"^[-+]?0[0-9]")  # an identifier, such as 007
+    try:
+        values.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return "text"
+    return "text" if compute.any(zeros).as_py() else "number"
+
+
+def _parsed_lists(column: Any) -> Any:
+    """Return lists of numbers from texts such as ``[0.1, 0.2]`` or ``[0.1 0.2]``."""
+    import polars as pl
+
+    texts = pl.Series(column.to_pylist(), dtype=pl.String).str.strip_chars("[], \t\r\n").str.replace_all(r"[\s,]+", " ")
+    empty = texts == ""
+    lists = texts.str.split(" ").cast(pl.List(pl.Float64))
+    filled = pl.select(pl.when(empty).then(pl.lit([], dtype=pl.List(pl.Float64))).otherwise(lists)).to_series()
+    return filled.to_arrow().cast(arrow().list_(arrow().float64()))
+
+
+class _Lines:
+    """JSON lines: one object per line. Types come from all lines."""
+
+    def __init__(self, shards: Sequence[Path]) -> None:
+        import polars as pl
+
+        empty, lengths = pl.DataFrame(), []
+        for shard in shards:
+            with reading(shard):
+                found = pl.DataFrame(schema=pl.scan_ndjson(shard, infer_schema_length=None).collect_schema())
+                empty = pl.concat([empty, found], how="diagonal_relaxed")
+                with shard.open("rb") as file:
+                    lengths.append(sum(1 for line in file if line.strip()))
+        self._schema, self.lengths = empty.schema, tuple(lengths)
+        self.schema = _plain_arrow(empty).schema
+
+    def batches_of(self, shard: Path) -> Iterator[Any]:
+        import polars as pl
+
+        yield self.schema
+        with shard.open("rb") as file:
+            while lines := file.readlines(_TEXT_BYTES):
+                text = b"".join(line for line in lines if line.strip())
+                if text:
+                    frame = pl.read_ndjson(io.BytesIO(text), schema=self._schema)
+                    yield from _plain_arrow(frame).cast(self.schema).to_batches()
+
+
+def _plain_arrow(frame: Any) -> pa.Table:
+    """Return a polars frame in the Arrow types that every version of pyarrow can work with."""
+    import polars as pl
+
+    return frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+
+
+def kind_of_table(path: Path) -> str:
+    """Return the kind of a table file, by its ending."""
+    kind = KINDS.get(path.suffix.lower())
+    if kind is None:
+        raise TableError(f"{path}: a table ends in {', '.join(KINDS)}. Convert the file to one of them.")
+    return kind
+
+
+def may_be_table(source: str | Path) -> bool:
+    """Return whether a path may name a table: by its ending, or because it is a folder or a pattern.
+
+    >>> may_be_table("docs.parquet"), may_be_table("docs/*.jsonl"), may_be_table("vectors.bin")
+    (True, True, False)
+    """
+    return Path(source).suffix.lower() in KINDS or Path(source).is_dir()
+
+
+def find_shards(source: str | Path) -> list[Path]:
+    """Return the files of a table: one file, those of a folder, or those that a pattern matches."""
+    path = Path(source)
+    if path.is_file():
+        return [path]
+    if path.is_dir():
+        return _folder(path)
+    found = sorted(Path(name) for name in glob.glob(str(source)) if Path(name).is_file())
+    if not found:
+        pattern = any(mark in str(source) for mark in "*?[")
+        raise TableError(
+            f"{source}: {'no file matches' if pattern else 'there is no such file or folder'}. Check the name."
+        )
+    return found
+
+
+def _folder(folder: Path) -> list[Path]:
+    """Return the tables in a folder; those of a Hugging Face folder in the order of its list."""
+    if (folder / "dataset_dict.json").is_file():
+        splits = sorted(path.name for path in folder.iterdir() if path.is_dir())
+        raise TableError(f"{folder} holds several data sets: {name_some(splits)}. Name one of these folders.")
+    state = folder / "state.json"
+    if state.is_file():
+        with reading(state):
+            return [
+                folder / entry["filename"] for entry in json.loads(state.read_text(encoding="utf-8"))["_data_files"]
+            ]
+    found = sorted(path for path in folder.iterdir() if path.suffix.lower() in KINDS and path.name[0] not in "._")
+    if not found:
+        raise TableError(f"{folder} has no table ({', '.join(KINDS)}). Name a folder of shards.")
+    return found
+
+
+def open_source(source: Any) -> Files | Memory:
+    """Return the rows of a file, of a folder of shards, or of an object of another library, vectors or not."""
+    if isinstance(source, str | Path):
+        arrow()
+        return Files(find_shards(source), Path(source).name or str(source))
+    return in_memory(source)
+
+
+def in_memory(given: Any) -> Memory:
+    """Return an object of another library as a table in Arrow, with the object itself."""
+    if library_of(given) == "polars" and hasattr(given, "collect"):
+        given = given.collect()
+    return Memory(given, _to_arrow(given), f"the {type(given).__name__}")
+
+
+def library_of(given: Any) -> str:
+    """Return the library that an object comes from, such as ``polars``."""
+    return type(given).__module__.partition(".")[0]
+
+
+def _to_arrow(given: Any) -> pa.Table:
+    pa, library = arrow(), library_of(given)
+    if library == "polars":
+        return _plain_arrow(given)
+    if library == "pandas":
+        return _from_pandas(given)
+    keyed = getattr(given, "wv", given)
+    if hasattr(keyed, "index_to_key") and hasattr(keyed, "vectors"):
+        vectors = pa.FixedSizeListArray.from_arrays(pa.array(keyed.vectors.reshape(-1)), keyed.vectors.shape[1])
+        return pa.table({"word": [str(key) for key in keyed.index_to_key], "vector": vectors})
+    try:
+        if library == "datasets":
+            given = given.with_format("arrow")[:]
+        elif not hasattr(given, "__arrow_c_stream__") and callable(getattr(given, "to_arrow", None)):
+            given = given.to_arrow()
+        if hasattr(given, "__arrow_c_stream__"):
+            return pa.table(given)
+    except (pa.ArrowException, TypeError) as error:
+        raise TableError(f"the {type(given).__name__} cannot be read as a table ({shorten(error)}).") from error
+    raise TableError(
+        f"a {type(given).__name__} is given; a table is a file, a folder, or an object with the Arrow C stream "
+        "interface (pyarrow, polars, pandas, DuckDB, LanceDB, datasets)."
+    )
+
+
+def _from_pandas(frame: Any) -> pa.Table:
+    """Return the columns of a pandas frame that Arrow can hold; the index is left to the frame."""
+    pa = arrow()
+    columns: dict[str, Any] = {}
+    for place, name in enumerate(frame.columns):
+        if str(name) in columns:
+            raise TableError(f"the DataFrame has several columns '{name}'. Give each its own name.")
+        try:
+            columns[str(name)] = pa.Array.from_pandas(frame.iloc[:, place])
+        except (pa.ArrowException, ValueError, TypeError):
+            columns[str(name)] = pa.nulls(len(frame))  # a mixture of objects, which no one can ask for
+    return pa.table(columns)

@@ -1,0 +1,324 @@
+"""VectorTable: rows with columns, one of them vectors, read block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from densray._vocabulary import spread_rows
+from densray.errors import Argument, LabelError, TableError, VectorError, name_some
+from densray.rows import Rows
+from densray.tables._encoder import EncoderRecord, encoder_of
+from densray.tables._sources import Memory, Source, open_source
+from densray.tables._vectors import BadRows, VectorColumns, arrow, bad_row_error, check_columns, find_vectors, is_number
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class VectorTable:
+    """Rows with columns, one of them vectors.
+
+    Make one with :func:`open_table`. A table in files is read again on each pass, block by block.
+
+    Attributes
+    ----------
+    name : str
+    schema : pyarrow.Schema
+        Columns and their types.
+    bad_rows : {"error", "skip"}
+        Whether a vector that is missing, of another length or not finite is an error, or a row without a vector.
+
+    Examples
+    --------
+    >>> import polars
+    >>> frame = polars.DataFrame({"text": ["a", "b"], "party": ["x", "y"], "vector": [[1.0, 0.0], [0.0, 1.0]]})
+    >>> table = open_table(frame)
+    >>> len(table), table.width, table.columns
+    (2, 2, ('text', 'party', 'vector'))
+    >>> table.vectors()
+    array([[1., 0.],
+           [0., 1.]])
+    """
+
+    def __init__(self, source: Source, columns: VectorColumns, bad_rows: BadRows) -> None:
+        self.source, self.vector_columns, self.bad_rows = source, columns, bad_rows
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.source.schema
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of all columns."""
+        return tuple(self.schema.names)
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def __repr__(self) -> str:
+        vectors = self.vector_columns.names
+        return f"VectorTable({self.name}: {len(self):,} rows, vectors {name_some(vectors, most=1)} × {self.width})"
+
+    @cached_property
+    def width(self) -> int:
+        """Length of the vectors; that of the first one where the type of the column does not say it."""
+        declared = self.vector_columns.declared_width
+        if declared is not None:
+            return declared
+        for batch in self.source.batches(self.vector_columns.names):
+            width = self.vector_columns.find_width(batch)
+            if width:
+                return width
+        raise VectorError(f"{self.name}: the column '{self.vector_columns.names[0]}' has no vector in any row.")
+
+    @cached_property
+    def encoder(self) -> EncoderRecord | None:
+        """The encoder of the vectors, where the table records it, as :func:`densray.embed_table` does."""
+        return encoder_of(self.schema, self.vector_columns.names[0])
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """Return one whole column."""
+        check_columns(self.schema, [name], self.name)
+        chunks = [batch.column(0) for batch in self.source.batches([name])]
+        return arrow().chunked_array(chunks, type=self.schema.field(name).type)
+
+    def batches(
+        self, columns: Sequence[str] | None = None, *, batches: Iterator[pa.RecordBatch] | None = None, start: int = 0
+    ) -> Iterator[tuple[pa.RecordBatch, NDArray[Any], NDArray[np.bool_]]]:
+        """Yield batches of rows with some columns, their vectors, and which of them have one that can be used.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            Columns of the batches, the vectors included or not; all by default.
+        batches : iterator, optional
+            Batches to take in place of all, such as those of one shard; their first row has the number `start`.
+        """
+        vectors = self.vector_columns
+        wanted = None if columns is None else list(dict.fromkeys([*columns, *vectors.names]))
+        for batch in self.source.batches(wanted) if batches is None else batches:
+            if not batch.num_rows:
+                continue
+            X, usable = vectors.matrix(batch, self.width)
+            if self.bad_rows == "error" and not usable.all():
+                row = int(np.flatnonzero(~usable)[0])
+                raise bad_row_error(vectors, batch, row, start + row, self.width, self.name)
+            yield batch if columns is None else batch.select(list(columns)), X, usable
+            start += batch.num_rows
+
+    def blocks(self) -> Iterator[tuple[int, NDArray[Any]]]:
+        """Yield the number of the first row of each block, and its vectors; skipped rows are NaN."""
+        start = 0
+        for _, X, _ in self.batches([]):
+            yield start, X
+            start += len(X)
+
+    def vectors(self) -> NDArray[Any]:
+        """Return all vectors as one matrix; skipped rows are NaN."""
+        X = np.empty((len(self), self.width), dtype=self.vector_columns.matrix_type)
+        for start, block in self.blocks():
+            X[start : start + len(block)] = block
+        return X
+
+    def sample(self, n: int) -> NDArray[Any]:
+        """Return at most `n` usable vectors, evenly spread over the table, in one pass over it."""
+        wanted = spread_rows(len(self), n)
+        parts = []
+        for start, X in self.blocks():
+            places = wanted[(wanted >= start) & (wanted < start + len(X))] - start
+            parts.append(X[places][np.isfinite(X[places, 0])])
+        return np.concatenate(parts)
+
+    def vectors_as_columns(self, X: NDArray[Any], usable: NDArray[np.bool_]) -> dict[str, Any]:
+        """Return changed vectors of some rows as Arrow columns of the names and types of the table.
+
+        Integers become float32. Rows that are not `usable` get no vector.
+        """
+        return self.vector_columns.to_columns(X, usable)
+
+    def with_rows(self, rows: pa.Table, *, name: str | None = None) -> VectorTable:
+        """Return a table in memory with the same columns and other rows, such as a sample of its own."""
+        return VectorTable(Memory(rows, rows, name or self.name), self.vector_columns, self.bad_rows)
+
+    def may_hold_labels(self, name: str) -> bool:
+        """Return whether a column can be labels: texts, truth values or numbers, and no dimension of the vectors."""
+        return name not in self.vector_columns.names and _kind_of_labels(self.schema.field(name).type) is not None
+
+    def labels(self, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """Return the labels of a column as numbers or texts, and which rows have one."""
+        return read_labels(self, name)
+
+    def rows(
+        self,
+        labels: str,
+        *,
+        groups: str | None = None,
+        names: str | None = None,
+        classes: bool = False,
+        concept: str | None = None,
+    ) -> Rows:
+        """Return the labelled rows.
+
+        Rows without a label are left out and counted in `Rows.dropped`.
+
+        Parameters
+        ----------
+        labels : str
+            Column of the labels. Texts are classes. Numbers with more than two values are scores.
+        groups : str, optional
+            Column of the groups to hold out together, or "proposed": repeated texts, and texts of different labels
+            that differ in one word.
+        names : str, optional
+            Column of the texts or names of the rows; row numbers by default.
+        classes : bool, default=False
+            Whether numbers are class names, however many values they have.
+        concept : str, optional
+            Name of the concept; that of the label column by default.
+
+        Examples
+        --------
+        >>> import polars
+        >>> frame = polars.DataFrame({"party": ["x", "y", None, "x"], "v0": [1.0, 2.0, 3.0, 4.0], "v1": [0.0] * 4})
+        >>> rows = open_table(frame).rows("party")
+        >>> rows.y.tolist(), rows.dropped
+        ([-1.0, 1.0, -1.0], {'no label': ('2',)})
+        """
+        return self.label_sets([labels], groups=groups, names=names, classes=classes, concept=concept)[0]
+
+    def label_sets(
+        self,
+        labels: Sequence[str],
+        *,
+        groups: str | None = None,
+        names: str | None = None,
+        classes: bool = False,
+        concept: str | None = None,
+    ) -> tuple[Rows, ...]:
+        """Return the rows that have a label in each of some columns, once per column, all with the same vectors.
+
+        Parameters are those of :meth:`rows`.
+        """
+        columns = [read_labels(self, name) for name in labels]
+        labelled = np.logical_and.reduce([has_label for _, has_label in columns])
+        X, usable = self._labelled_vectors(labelled)
+        places = np.flatnonzero(labelled & usable)
+        if not places.size:
+            raise LabelError(f"{self.name}: no row has both a label in {name_some(labels)} and a vector.")
+        texts = [str(row) for row in range(len(self))] if names is None else self._texts(names)
+        left_out = {"no label": ~labelled, "no usable vector": labelled & ~usable}
+        dropped = {why: tuple(texts[row] for row in np.flatnonzero(out)) for why, out in left_out.items() if out.any()}
+        grouping: Any = None if groups is None else "proposed"
+        if groups is not None and (groups in self.columns or groups != "proposed"):
+            column = self.column(groups).to_pylist()
+            grouping = [column[row] for row in places.tolist()]
+        sets = []
+        for name, (values, _) in zip(labels, columns, strict=True):
+            _check_labels(values[places], name, self.name, classes=classes)
+            rows = Rows.from_arrays(
+                X,
+                values[places],
+                names=[texts[row] for row in places.tolist()],
+                groups=grouping,
+                classes=classes,
+                concept=concept or name,
+            )
+            sets.append(replace(rows, dropped=dropped, encoder=self.encoder))
+        return tuple(sets)
+
+    def _labelled_vectors(self, labelled: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """Return the usable vectors of the labelled rows, and which rows of the table have a usable one."""
+        X = np.empty((int(labelled.sum()), self.width), dtype=self.vector_columns.matrix_type)
+        usable = np.ones(len(self), dtype=bool)
+        start = filled = 0
+        for _, block, good in self.batches([]):
+            stop = start + len(block)
+            usable[start:stop] = good
+            chosen = labelled[start:stop] & good
+            count = int(chosen.sum())
+            X[filled : filled + count] = block[chosen]
+            start, filled = stop, filled + count
+        return X[:filled], usable
+
+    def _texts(self, name: str) -> list[str]:
+        return ["" if value is None else str(value) for value in self.column(name).to_pylist()]
+
+
+def open_table(source: Any, *, vectors: str | Sequence[str] | None = None, bad_rows: BadRows = "error") -> VectorTable:
+    """Return the table of a file, of a folder of shards, or of an object of another library.
+
+    Parameters
+    ----------
+    source : str, path or object
+        A file: parquet, Arrow (``.arrow``, ``.feather``), CSV or TSV, JSON lines. In text files a vector is a list in a
+        cell, or one column per dimension (``v0``, ``v1`` …). A folder or a pattern such as ``"docs/*.parquet"`` gives
+        shards, in the order of their names; so does a folder written by ``save_to_disk`` of Hugging Face datasets.
+        An object: anything with the Arrow C stream interface (pyarrow, polars, pandas, DuckDB, LanceDB, datasets), a
+        polars LazyFrame, or gensim KeyedVectors.
+    vectors : str or sequence of str, optional
+        Column of the vectors, the beginning of the names of numbered columns, or those columns. Default: the only
+        column of lists of numbers, or else the numbered columns.
+    bad_rows : {"error", "skip"}, default="error"
+        Whether a vector that is missing, of another length or not finite is an error. Skipped rows stay in the table
+        and have no vector: they are not fitted, and get no score.
+
+    Returns
+    -------
+    VectorTable
+    """
+    if bad_rows not in ("error", "skip"):
+        raise TableError(Argument("bad_rows", bad_rows), " is given; 'error' or 'skip' is needed.")
+    if isinstance(source, VectorTable):
+        return source
+    found = open_source(source)
+    columns = find_vectors(found.schema, vectors, found.name)
+    if not len(found):
+        raise TableError(f"{found.name} has no rows.")
+    return VectorTable(found, columns, bad_rows)
+
+
+def read_labels(table: VectorTable, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Return the labels of a column as numbers or texts, and which rows have one."""
+    column = table.column(name)
+    kind = _kind_of_labels(column.type)
+    if kind == "numbers":
+        numbers = np.array([np.nan if value is None else float(value) for value in column.to_pylist()])
+        return numbers, np.isfinite(numbers)
+    if kind == "texts":
+        names = np.array(["" if value is None else str(value).strip() for value in column.to_pylist()], dtype=object)
+        return names, names != ""
+    raise LabelError(
+        f"{table.name}: the column '{name}' holds {column.type}; labels are texts or numbers. Make a column such as "
+        "the year."
+    )
+
+
+def _kind_of_labels(dtype: pa.DataType) -> str | None:
+    """Return whether a type gives labels that are "numbers" or "texts"; None for all others."""
+    types = arrow().types
+    dtype = dtype.value_type if types.is_dictionary(dtype) else dtype
+    if is_number(dtype) or types.is_decimal(dtype):
+        return "numbers"
+    texts = types.is_string, types.is_large_string, types.is_string_view, types.is_boolean, types.is_null
+    return "texts" if any(is_kind(dtype) for is_kind in texts) else None
+
+
+def _check_labels(labels: NDArray[Any], name: str, where: str, *, classes: bool) -> None:
+    distinct, first = len(set(labels.tolist())), labels[0]
+    if distinct == 1:
+        raise LabelError(f"{where}: all {len(labels):,} labelled rows have {name} = {first}. Another label is needed.")
+    are_classes = classes or labels.dtype == object
+    if are_classes and distinct == len(labels) > 2:
+        raise LabelError(
+            f"{where}: the column '{name}' has a different value in each of {len(labels):,} rows. Labels are shared by "
+            "rows; this may be a column of names."
+        )

@@ -1,0 +1,240 @@
+"""Tables at the command line: ``fit``, ``diagnose``, ``score`` and ``erase`` of documents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+pytest.importorskip("pyarrow", reason="tables need pyarrow")
+
+from commands import run_for_json
+from densray import Axis, Erasure
+from densray.cli.entry import run
+
+N, WIDTH = 120, 6
+QUICK = ["--method", "mean-difference", "--n-permutations", "19", "--quiet"]
+rng = np.random.default_rng(0)
+PARTY = np.arange(N) % 2
+SOURCE = rng.integers(0, 3, N)
+X = rng.normal(size=(N, WIDTH)) + 2.0 * np.outer(PARTY, np.eye(WIDTH)[0]) + 3.0 * np.eye(WIDTH)[3 + SOURCE]
+FRAME = pl.DataFrame(
+    {
+        "text": [f"document {row % 110}" for row in range(N)],
+        "party": np.array(["left", "right"])[PARTY],
+        "source": np.array(["blog", "news", "wire"])[SOURCE],
+        "year": 2000 + np.arange(N) // 10,
+        "author": np.arange(N) // 4,
+        "vector": pl.Series(X.astype(np.float32)),
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a table and an axis fitted on it."""
+    folder = tmp_path_factory.mktemp("tables")
+    FRAME.write_parquet(folder / "docs.parquet")
+    fitted = ["fit", str(folder / "docs.parquet"), "--label-column", "party", "-o", str(folder / "party"), *QUICK]
+    assert run(fitted) == 0
+    return folder
+
+
+def test_fit_saves_the_axis_of_a_label_column(folder, capsys) -> None:
+    axis = Axis.load(folder / "party.safetensors")
+    assert axis.label_names == ("left", "right")
+    assert axis.concept == "party"
+    found = run_for_json(capsys, "diagnose", folder / "docs.parquet", "--label-column", "party", *QUICK)
+    assert found["n_seeds"] == N
+    assert found["axes"][0]["auc"] > 0.8
+
+
+def test_diagnose_holds_out_groups_and_proposes_them_for_repeated_texts(folder, capsys) -> None:
+    asked = ["diagnose", folder / "docs.parquet", "--label-column", "party", *QUICK]
+    assert run_for_json(capsys, *asked, "--group-column", "author")["n_groups"] == N // 4
+    assert run_for_json(capsys, *asked, "--text-column", "text")["proposal"]["n_rows"] == 20
+    assert run_for_json(capsys, *asked, "--text-column", "text", "--groups", "proposed")["n_groups"] == 110
+
+
+def test_several_classes_give_one_axis_each_and_one_figure(folder, tmp_path, capsys) -> None:
+    target = tmp_path / "source.safetensors"
+    found = run_for_json(capsys, "fit", folder / "docs.parquet", "--label-column", "source", "-o", target, *QUICK)
+    assert found["interval"][0] > found["chance"]
+    assert [Path(path).name for path in found["paths"]] == [
+        f"source-{name}.safetensors" for name in ("blog", "news", "wire")
+    ]
+    assert Axis.load(tmp_path / "source-news.safetensors").label_names == ("rest", "news")
+
+
+def test_numbers_are_scores_unless_called_classes(folder, capsys) -> None:
+    asked = ["diagnose", folder / "docs.parquet", "--label-column", "year", *QUICK]
+    assert run_for_json(capsys, *asked)["labels"] == "scores"
+    assert len(run_for_json(capsys, *asked, "--classes", "--folds", "2")["classes"]) == 12
+
+
+def test_score_adds_columns_and_keeps_the_others(folder, tmp_path, capsys) -> None:
+    docs, axis = str(folder / "docs.parquet"), str(folder / "party.safetensors")
+    found = run_for_json(capsys, "score", docs, axis, "-o", tmp_path / "scored.parquet")
+    assert found["rows"] == N
+    scored = pl.read_parquet(tmp_path / "scored.parquet")
+    assert scored.columns == [*FRAME.columns[:-1], "score", "standard_error", "probability", "like_seeds"]
+    assert scored.select(FRAME.columns[:-1]).equals(FRAME.drop("vector"))
+    np.testing.assert_allclose(scored["score"], Axis.load(axis).score(X.astype(np.float32)).score, rtol=1e-5)
+    assert run(["score", docs, axis, "-o", str(tmp_path / "all.csv"), "--keep-vectors", "--quiet"]) == 0
+    assert "vector" in pl.read_csv(tmp_path / "all.csv").columns
+
+
+def test_mean_scores_have_intervals_that_are_wider_for_whole_authors(folder, tmp_path, capsys) -> None:
+    asked = ["score", folder / "docs.parquet", folder / "party.safetensors", "--by", "party,year"]
+    rows = run_for_json(capsys, *asked)["means"]["rows"]
+    assert [(row["party"], row["year"]) for row in rows[:2]] == [("left", 2000), ("left", 2001)]
+    assert all(row["low"] < row["mean"] < row["high"] for row in rows)
+    assert rows[0]["documents"] == 5
+    grouped = run_for_json(capsys, *asked, "--group-column", "author")["means"]["rows"]
+    assert grouped[0]["draws"] < rows[0]["draws"]
+    figure = tmp_path / "means.html"
+    assert run([*map(str, asked), "--figure", str(figure), "--quiet"]) == 0
+    assert "mean score" in figure.read_text()
+
+
+def test_erase_keeps_columns_and_types_and_says_what_remains(folder, tmp_path, capsys) -> None:
+    docs, target = str(folder / "docs.parquet"), tmp_path / "clean.parquet"
+    saved = tmp_path / "erasure.safetensors"
+    found = run_for_json(
+        capsys, "erase", docs, "--label-column", "party", "-o", target, "--save-erasure", saved, "--random-state", "1"
+    )
+    assert found["remains"]["probes"][0]["before"] > 0.8
+    assert found["remains"]["probes"][0]["after"] < 0.7
+    clean = pl.read_parquet(target)
+    assert clean.schema == FRAME.schema
+    assert clean.drop("vector").equals(FRAME.drop("vector"))
+    again = tmp_path / "again.parquet"
+    assert run(["erase", docs, str(saved), "-o", str(again), "--quiet"]) == 0
+    np.testing.assert_allclose(pl.read_parquet(again)["vector"].to_numpy(), clean["vector"].to_numpy(), atol=1e-6)
+    assert Erasure.load(saved).method == "leace"
+
+
+@pytest.mark.slow
+def test_several_columns_are_erased_at_once_and_one_is_kept(folder, tmp_path, capsys) -> None:
+    target = tmp_path / "clean.parquet"
+    asked = ["erase", folder / "docs.parquet", "-o", target, "--label-column", "party,source", "--keep-column", "year"]
+    assert run_for_json(capsys, *asked)["axes"] == 3
+    vectors = pl.read_parquet(target)["vector"].to_numpy()
+    for labels in (PARTY, SOURCE == 0, SOURCE == 1):
+        assert np.abs(np.corrcoef(labels, vectors.T)[0, 1:]).max() < 1e-3
+
+
+BAD = {
+    "neither": ([], "--label-column"),
+    "both": (["hu-liu", "--text-column", "text"], "Give one"),
+    "no label": (["--text-column", "text"], "--label-column"),
+    "word option": (["--label-column", "party", "--any-case"], "--any-case was given; it belongs to a space"),
+    "unknown column": (["--label-column", "partei"], "party (large_string)"),
+    "one value": (["--label-column", "same"], "same = 1"),
+    "identifiers": (["--label-column", "id"], "a different value"),
+}
+
+
+@pytest.mark.parametrize(("options", "message"), BAD.values(), ids=BAD.keys())
+def test_bad_input_is_refused_in_one_line(options, message, folder, tmp_path, capsys) -> None:
+    docs = tmp_path / "docs.parquet"
+    FRAME.with_columns(same=pl.lit(1), id=pl.Series([str(row) for row in range(N)])).write_parquet(docs)
+    assert run(["diagnose", str(docs), *options]) == 2
+    said = capsys.readouterr().err.strip()
+    assert message in said
+    assert len(said.splitlines()) == 1
+
+
+def test_a_score_over_the_input_or_with_another_width_is_refused(folder, tmp_path, capsys) -> None:
+    docs, axis = str(folder / "docs.parquet"), str(folder / "party.safetensors")
+    assert run(["score", docs, axis, "-o", docs, "--overwrite"]) == 2
+    assert "is the input" in capsys.readouterr().err
+    narrow = tmp_path / "narrow.parquet"
+    FRAME.with_columns(vector=pl.Series(X[:, :4])).write_parquet(narrow)
+    assert run(["score", str(narrow), axis, "-o", str(tmp_path / "scored.parquet")]) == 2
+    assert "width 6" in capsys.readouterr().err
+    assert not (tmp_path / "scored.parquet").exists()
+
+
+def test_bad_rows_are_named_or_skipped(folder, tmp_path, capsys) -> None:
+    cells = X.astype(np.float32).tolist()
+    cells[5] = None
+    docs = tmp_path / "holes.parquet"
+    FRAME.with_columns(vector=pl.Series(cells, dtype=pl.List(pl.Float32))).write_parquet(docs)
+    asked = ["score", str(docs), str(folder / "party.safetensors"), "-o", str(tmp_path / "scored.parquet")]
+    assert run(asked) == 2
+    assert "row 6" in (said := capsys.readouterr().err)
+    assert "--bad-rows skip" in said
+    assert run_for_json(capsys, *asked, "--bad-rows", "skip")["rows_skipped"] == 1
+
+
+def test_an_axis_of_a_space_is_refused_for_a_table(folder, tmp_path, capsys) -> None:
+    words = pl.DataFrame({"word": [f"w{row}" for row in range(N)], "vector": FRAME["vector"]})
+    words.write_parquet(tmp_path / "space.parquet")
+    lexicon = tmp_path / "lexicon.tsv"
+    lexicon.write_text("".join(f"w{row}\t{1 if row % 2 else -1}\n" for row in range(40)))
+    axis = tmp_path / "axis.safetensors"
+    assert run(["fit", str(tmp_path / "space.parquet"), str(lexicon), "-o", str(axis), *QUICK]) == 0
+    asked = ["score", str(folder / "docs.parquet"), str(axis), "-o", str(tmp_path / "scored.parquet")]
+    assert run(asked) == 2
+    assert "--any-space" in capsys.readouterr().err
+    assert run([*asked, "--any-space", "--quiet"]) == 0
+
+
+def test_long_texts_are_cut_to_one_line_in_tables(tmp_path, capsys) -> None:
+    docs = tmp_path / "docs.parquet"
+    FRAME.with_columns(text=pl.Series([f"title {row}\n" + "many words " * 200 for row in range(N)])).write_parquet(docs)
+    assert run(["diagnose", str(docs), "--label-column", "party", "--text-column", "text", *QUICK]) == 0
+    said = capsys.readouterr().out
+    assert "title" in said
+    assert len(said) < 20_000
+
+
+@pytest.fixture(scope="module")
+def saved(folder: Path) -> Path:
+    """An erasure of the sources, learned from the table."""
+    path = folder / "source.safetensors"
+    learned = [str(folder / "docs.parquet"), "--label-column", "source", "--save-erasure", str(path)]
+    assert run(["erase", *learned, "-o", str(folder / "erased.parquet"), "--quiet"]) == 0
+    return path
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--remover", "ridge"],
+        ["--keep-column", "party"],
+        ["--normalize"],
+        ["--save-erasure", "other"],
+        ["--limit", "5"],
+    ],
+)
+def test_a_saved_erasure_refuses_options_that_it_would_ignore(saved, folder, tmp_path, capsys, options) -> None:
+    table = [str(folder / "docs.parquet")]
+    assert run(["erase", *table, str(saved), "-o", str(tmp_path / "b.parquet"), *options]) != 0
+    assert options[0] in capsys.readouterr().err
+    assert not (tmp_path / "b.parquet").exists()
+
+
+def test_a_saved_erasure_reports_figures_of_its_full_strength_only(saved, folder, tmp_path, capsys) -> None:
+    table = folder / "docs.parquet"
+    whole = run_for_json(capsys, "erase", table, saved, "-o", tmp_path / "b.parquet")
+    part = run_for_json(capsys, "erase", table, saved, "-o", tmp_path / "c.parquet", "--strength", "0.1")
+    assert whole["remains"]["probes"]
+    assert part["remains"]["probes"] == []
+    assert "whole change" in part["remains"]["reason"]
+
+
+@pytest.mark.parametrize("option", ["--keep-column", "--cluster"])
+def test_a_space_refuses_options_of_tables(tmp_path, capsys, option) -> None:
+    assert run(["erase", "googlenews-26k", "gender", "-o", str(tmp_path / "n.bin"), option, "x"]) != 0
+    assert option in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("always::densray.errors.SignalWarning")
+def test_erasing_the_axis_that_predicts_a_column_warns(folder, tmp_path, capsys) -> None:
+    asked = ["erase", str(folder / "docs.parquet"), "--label-column", "party", "--remover", "ridge"]
+    assert run([*asked, "-o", str(tmp_path / "n.parquet"), "--quiet"]) == 0
+    assert "leaves most" in capsys.readouterr().err

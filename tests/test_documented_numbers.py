@@ -1,0 +1,215 @@
+"""The sentences of the pages on removal and analogies hold for their numbers."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from densray.analogy import compare_categories
+from densray.metrics import correlation_interval
+from densray.removers import REMOVERS
+
+ROOT = Path(__file__).parents[1]
+PAGE = " ".join((ROOT / "docs" / "debiasing.md").read_text("utf-8").split())
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads((ROOT / "docs" / "removal.json").read_text("utf-8"))
+    return found
+
+
+def test_every_rival_is_in_the_table_and_on_the_page(rows: list[dict[str, Any]]) -> None:
+    named = {row["name"].split(":")[0] for row in rows}
+    assert {"densray-unit", "svm", "ridge", "mean-difference", "hard", "double-hard", "inlp", "leace"} <= named
+    assert named - {"original"} <= REMOVERS.keys()
+    assert all(f"`{name}" in PAGE for name in ("inlp", "hard", "double-hard", "leace"))
+
+
+def found(rows: list[dict[str, Any]], words: str, measure: str, *removers: str) -> list[float]:
+    chosen = [row for row in rows if row["list"].startswith(words) and row["name"] in removers]
+    assert len(chosen) == len(removers)
+    return [row["measures"][measure]["mean"] for row in chosen]
+
+
+def test_the_word_list_decides_more_than_the_method(rows: list[dict[str, Any]]) -> None:
+    methods = ("mean-difference", "densray-unit", "leace")
+    family, biased = (found(rows, words, "clusters", *methods) for words in ("family", "half"))
+    assert min(family) - max(biased) > 0.35
+    assert max(family) - min(family) < 0.02
+    assert max(biased) - min(biased) < 0.02
+
+
+def test_the_axis_that_predicts_leaves_most_and_every_draw_says_so(rows: list[dict[str, Any]]) -> None:
+    assert min(found(rows, "half", "ridge AUC", "ridge", "svm")) > 0.95
+    assert max(found(rows, "half", "ridge AUC", "mean-difference", "densray-unit", "leace")) < 0.65
+    draws = [row["measures"]["ridge AUC"] for row in rows]
+    assert all(len(each["values"]) == 5 and each["low"] <= each["mean"] <= each["high"] for each in draws)
+
+
+def test_similarity_stays_inside_its_interval(rows: list[dict[str, Any]]) -> None:
+    low, high = correlation_interval(rows[0]["measures"]["MEN"]["mean"], 3000)
+    assert all(low < value < high for row in rows for value in row["measures"]["MEN"]["values"])
+
+
+def test_the_ranges_of_the_page_are_those_of_the_numbers(rows: list[dict[str, Any]]) -> None:
+    similarity = [row["measures"]["MEN"]["mean"] for row in rows]
+    best = found(rows, "half", "RBF", "mean-difference", "densray-unit", "leace", "ridge:30")
+    (overlap,) = found(rows, "half", "overlap", "ridge:30")
+    assert f"MEN stays within {min(similarity):.3f}–{max(similarity):.3f}" in PAGE
+    assert f"an RBF classifier reaches {min(best):.2f}–{max(best):.2f}" in " ".join(PAGE.split())
+    assert f"{overlap:.2f} after thirty" in PAGE
+
+
+# The sentences of the page on analogies are about its numbers.
+
+
+NUMBERS = ROOT / "docs" / "intrank.json"
+
+
+@pytest.fixture(scope="module")
+def every_space() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(NUMBERS.read_text("utf-8"))["categories"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def categories(every_space: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [one for one in every_space if one["space"] == "googlenews-26k"]
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT / "scripts"))
+        spec = importlib.util.spec_from_file_location("compare_intrank", ROOT / "scripts" / "compare_intrank.py")
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        sys.modules.pop("learn_intrank_prior", None)
+    return module
+
+
+def precision(one: dict[str, Any], solver: str) -> float:
+    return float(np.mean([int(hit) for hit in one["right"][solver]]))
+
+
+@pytest.mark.parametrize("solver", ["intrank", "intrank-space"])
+@pytest.mark.parametrize("name", ["bats", "msr"])
+def test_intrank_gains_over_intcos_on_categories_its_prior_has_not_seen(
+    script: ModuleType, categories: list[dict[str, Any]], name: str, solver: str
+) -> None:
+    held_out = [one for one in categories if one["set"] == name and one["held_out"]]
+    results = [script.result_of(held_out, each) for each in (solver, "intcos-original")]
+    found = compare_categories(*results)
+    assert found.low > 0.0
+    assert found.p_value < 0.05
+
+
+def test_spelling_is_level_with_intrank_on_inflection_and_behind_on_meaning(
+    script: ModuleType, categories: list[dict[str, Any]]
+) -> None:
+    held_out = [one for one in categories if one["set"] == "bats" and one["held_out"]]
+    parts = {letters: [one for one in held_out if one["category"][0] in letters] for letters in ("ID", "EL")}
+    results = {
+        (letters, solver): script.result_of(part, solver)
+        for letters, part in parts.items()
+        for solver in ("spelling", "intrank", "intrank-space")
+    }
+    inflection = compare_categories(results["ID", "intrank"], results["ID", "spelling"])
+    assert inflection.low < 0.0 < inflection.high
+    assert compare_categories(results["EL", "intrank-space"], results["EL", "spelling"]).low > 0.2
+    msr = [one for one in categories if one["set"] == "msr"]
+    results |= {("MSR", solver): script.result_of(msr, solver) for solver in ("spelling", "intrank")}
+    page = (ROOT / "docs" / "analogies.md").read_text("utf-8")
+    page = " ".join(page.split())
+    sentence = page[page.index("need vectors.*") : page.index("which uses no letters")]
+    said = [("ID", "spelling"), ("ID", "intrank"), ("MSR", "spelling"), ("MSR", "intrank"), ("EL", "spelling")]
+    assert re.findall(r"0\.\d{3}", sentence) == [f"{results[key].means()[0]:.3f}" for key in said]
+    assert f"which uses no letters, has {results['EL', 'intrank-space'].means()[0]:.3f}" in page
+
+
+def test_intrank_is_behind_the_better_of_intcos_and_spelling_in_no_group(
+    script: ModuleType, every_space: list[dict[str, Any]]
+) -> None:
+    page = (ROOT / "docs" / "analogies.md").read_text("utf-8")
+    for space in script.SPACES:
+        for kind in script.GROUPS:
+            groups = script.grouped(every_space, space, kind)
+            for name, part in groups.items():
+                found = script.against_the_better(part)
+                assert found.high >= 0.0, (space, name)
+                if "derivation" in name:
+                    assert f"{found.difference:+.3f} in {script.SPACES[space].split()[0]}".replace("-", "−") in page
+            whole = script.against_the_better(groups[kind])
+            assert whole.difference > (0.15 if kind == "semantics" else 0.0)
+            assert whole.low > (0.0 if kind == "semantics" else -0.01)
+
+
+def test_numbers_are_small_and_every_solver_was_asked_the_same_pairs(every_space: list[dict[str, Any]]) -> None:
+    assert NUMBERS.stat().st_size < 100_000
+    for one in every_space:
+        assert len({len(right) for right in one["right"].values()}) == 1
+        assert len(one["right"]["intrank"]) >= 15
+
+
+def test_halves_are_every_other_category(categories: list[dict[str, Any]]) -> None:
+    for name, groups in (("bats", "IDEL"), ("google", "")):
+        half = [one for one in categories if one["set"] == name]
+        for group in groups or [""]:
+            held_out = [one["held_out"] for one in half if one["category"].startswith(group)]
+            assert held_out == [place % 2 == 1 for place in range(len(held_out))]
+    assert all(one["held_out"] for one in categories if one["set"] == "msr")
+
+
+def test_what_the_page_says_of_single_categories_holds(script: ModuleType, categories: list[dict[str, Any]]) -> None:
+    held_out = {one["category"][:3]: one for one in categories if one["set"] == "bats" and one["held_out"]}
+    losers = [name for name, one in held_out.items() if precision(one, "intrank") < precision(one, "intcos-original")]
+    assert losers == ["L06"]
+    assert f"{precision(held_out['L02'], script.UNKNOWN):.2f}" == "0.51"
+    repeated = [one for one in categories if one["category"][:3] in ("E09", "L01", "L04")]
+    assert sum(len(one["right"]["intrank"]) for one in repeated) == 106
+
+
+def test_the_findings_on_language_models_are_those_of_the_run() -> None:
+    known = json.loads((ROOT / "docs" / "states_concepts.json").read_text("utf-8"))["remove"]
+    page = " ".join((ROOT / "docs" / "language-models.md").read_text("utf-8").split())
+
+    def point(model: str, concept: str, remover: str, where: str = "last third") -> dict[str, Any]:
+        return next(row for row in known[model][concept] if (row["remover"], row["where"]) == (remover, where))
+
+    beside, at_once = "LEACE beside text", "LEACE, not in order"
+    cases = [(model, concept) for model in known for concept in ("sentiment", "cities", "gender")]
+    ends = {remover: [point(*case, remover)["linear"][-1] for case in cases] for remover in ("LEACE", at_once)}
+    assert all(np.less(ends["LEACE"], ends[at_once]))
+    told = [f"{min(values):.2f} to {max(values):.2f}" for values in ends.values()]
+    assert f"({told[0]}, against {told[1]} if" in page
+    cheaper = [point(*case, beside)["cost"] < point(*case, "LEACE")["cost"] for case in cases]
+    assert (sum(cheaper), len(cheaper)) == (5, 6)
+    assert "in five of six cases" in page
+    costs = [point("SmolLM2", "cities", remover)["cost"] for remover in ("LEACE", beside)]
+    assert f"(perplexity +{100 * costs[0]:,.0f} % without it, +{100 * costs[1]:.0f} % with it)" in page
+    reached = [
+        case for case in cases if max(point(*case, beside)["linear"]) <= 0.6 and point(*case, beside)["cost"] <= 0.1
+    ]
+    assert reached == [("Gemma", "sentiment"), ("Gemma", "cities"), ("Gemma", "gender"), ("SmolLM2", "gender")]
+    assert "Four of six removals reach our target" in page
+    small, large = (point("Gemma", name, beside) for name in ("sentiment, 800 texts", "sentiment"))
+    assert f"stays at {max(small['linear']):.2f}, with 3,200 it goes to {max(large['linear']):.2f}" in page
+    network = [point(model, "cities", beside)["mlp"] for model in ("SmolLM2", "Gemma")]
+    assert f"reads cities at {network[0]:.2f} to {network[1]:.2f} after the last layer" in page
+    steered = json.loads((ROOT / "docs" / "states_concepts.json").read_text("utf-8"))["steer"]
+    for concept, said in (("topic", "9 of 11 splits for the topic"), ("sentiment", "8 of 13"), ("gender", "9 of 13")):
+        splits = [row["reported"] for model in steered for row in steered[model][concept]]
+        clear = sum(point["chosen"] and point["mark"] == "clear" for row in splits for point in row)
+        assert said.startswith(f"{clear} of {len(splits)}")
+        assert said in page

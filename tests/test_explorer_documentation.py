@@ -1,0 +1,110 @@
+"""The documentation that the explorer serves: its own pages, and no file outside their folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("streamlit", reason="the extra `explore` (streamlit) is not installed")
+testclient = pytest.importorskip("starlette.testclient", reason="starlette's test client needs httpx")
+
+from densray.explorer import documentation  # noqa: E402
+from densray.explorer.server import Guard  # noqa: E402
+
+ORIGIN = "http://127.0.0.1:8501"
+
+
+async def application(scope: Any, receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"a page of the explorer"})
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Any:
+    pages = tmp_path / "docs" / "_build"
+    (pages / "api").mkdir(parents=True)
+    (pages / "index.html").write_text("the first page")
+    (pages / "api" / "index.html").write_text("the reference")
+    (tmp_path / "secret.txt").write_text("secret")
+    (tmp_path / "docs" / "secret.txt").write_text("secret")
+    (pages / "link.txt").symlink_to(tmp_path / "secret.txt")
+    guard = Guard(application, port=8501, pages=["axis", "map"], documentation=documentation.serve_pages(pages))
+    return testclient.TestClient(guard, base_url=ORIGIN)
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("/docs/index.html", "the first page"),
+        ("/docs/", "the first page"),
+        ("/docs", "the first page"),
+        ("/docs/api/", "the reference"),
+        ("/map", "a page of the explorer"),
+    ],
+)
+def test_pages_of_the_documentation_and_of_the_explorer_are_served(client: Any, path: str, text: str) -> None:
+    answer = client.get(path)
+    assert (answer.status_code, answer.text) == (200, text)
+    assert "default-src 'self'" in answer.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/docs/../secret.txt",
+        "/docs/%2e%2e/secret.txt",
+        "/docs/%2e%2e/%2e%2e/secret.txt",
+        "/docs/..%2f..%2fsecret.txt",
+        "/docs/..%5c..%5csecret.txt",
+        "/docs/api/../../../secret.txt",
+        "/docs//etc/passwd",
+        "/docs/%2fetc%2fpasswd",
+        "/docs/link.txt",
+        "/docs/none.html",
+    ],
+)
+def test_no_path_leaves_the_folder(client: Any, path: str) -> None:
+    answer = client.get(path)
+    assert "secret" not in answer.text
+    assert "root:" not in answer.text
+    assert answer.status_code == 404 or answer.text == "a page of the explorer"
+
+
+def test_raw_paths_with_dots_are_refused(client: Any) -> None:
+    """Clients shorten dots before they send a path, so the paths go straight to the server."""
+    import asyncio
+
+    for path in ("/docs/../../secret.txt", "/docs/../secret.txt", "/docs/api/../../../secret.txt", "/docs/\0"):
+        sent: list[dict[str, Any]] = []
+
+        async def keep(message: Any, sent: list[dict[str, Any]] = sent) -> None:
+            sent.append(message)
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request"}
+
+        scope = {
+            "type": "http", "method": "GET", "path": path, "root_path": "", "query_string": b"",
+            "headers": [(b"host", b"127.0.0.1:8501")],
+        }  # fmt: skip
+        asyncio.run(client.app(scope, receive, keep))
+        assert sent[0]["status"] == 404, path
+        assert not any(b"secret" in message.get("body", b"") for message in sent)
+
+
+def test_nothing_but_reading_is_allowed_and_other_sites_are_refused(client: Any) -> None:
+    assert client.post("/docs/index.html").status_code == 405
+    assert client.get("/docs/index.html", headers={"origin": "https://evil.example"}).status_code == 403
+
+
+def test_the_sidebar_links_built_pages_and_says_how_to_build_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    from densray.explorer import sidebar
+    from explorer_page import open_page, texts
+
+    for folder, said in ((Path("docs"), "[Documentation](/docs/index.html)"), (None, "make docs")):
+        monkeypatch.setattr(sidebar, "find_pages", lambda folder=folder: folder)
+        sidebar.documentation_links.cache_clear()
+        assert said in texts(open_page("analogies").sidebar.caption)
+    sidebar.documentation_links.cache_clear()

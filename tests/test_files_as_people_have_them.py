@@ -1,0 +1,255 @@
+"""Files and lists as people have them: Excel exports, other encodings, other case, odd separators."""
+
+from __future__ import annotations
+
+import json
+import sys
+import unicodedata
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from densray import Lexicon, WordSpace, load_space
+from densray.cli.app import command
+from densray.cli.entry import run
+from densray.errors import FormatError
+from densray.formats import read_space, write_space
+
+HIGH = ["schön", "gut", "nett", "prächtig", "lieb", "gelungen", "froh", "süß"]
+LOW = ["böse", "übel", "mies", "fad", "hässlich", "schlecht", "schrecklich", "trüb"]
+WORDS = [*HIGH, *LOW, *(f"wort{number}" for number in range(20))]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a German space, ``space.densray``."""
+    write_space(german_space(), tmp_path / "space.densray")
+    return tmp_path
+
+
+def german_space() -> WordSpace:
+    vectors = np.random.default_rng(0).standard_normal((len(WORDS), 6))
+    vectors[:8, 0] += 3
+    vectors[8:16, 0] -= 3
+    return WordSpace(WORDS, vectors)
+
+
+def lexicon_text(delimiter: str = ";", header: str = "word;label") -> str:
+    entries = [*((word, 1) for word in HIGH), *((word, -1) for word in LOW)]
+    return "\n".join([header.replace(";", delimiter), *(f"{word}{delimiter}{label}" for word, label in entries)]) + "\n"
+
+
+def diagnosed(folder: Path, capsys: pytest.CaptureFixture[str], *source: str) -> tuple[dict[str, object], str]:
+    """Diagnose a lexicon at the command line, and return the result and the notes on stderr."""
+    arguments = ["diagnose", str(folder / "space.densray"), *source, "--json", "--n-permutations", "19"]
+    code = run(arguments)
+    printed = capsys.readouterr()
+    assert code == 0, printed.err
+    return json.loads(printed.out), printed.err
+
+
+@pytest.mark.filterwarnings("always::densray.errors.EncodingDetectedWarning")
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
+def test_an_excel_export_is_read_and_its_encoding_told(
+    encoding: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = folder / "excel.csv"
+    path.write_bytes(lexicon_text().replace("\n", "\r\n").encode(encoding))
+    found, notes = diagnosed(folder, capsys, str(path))
+    assert found["n_seeds"] == 16
+    assert f"excel.csv is not UTF-8. It was read as {encoding}. Check 'schön'" in notes
+
+
+def test_composed_and_decomposed_umlauts_are_the_same(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = folder / "mac.csv"
+    path.write_text(unicodedata.normalize("NFD", lexicon_text()), encoding="utf-8")
+    assert diagnosed(folder, capsys, str(path))[0]["n_seeds"] == 16
+    space = german_space()
+    decomposed = WordSpace([unicodedata.normalize("NFD", word) for word in space.words], space.vectors)
+    assert len(Lexicon.read(path).align(space)) == 16
+    assert len(Lexicon(dict.fromkeys(HIGH, 1)).align(decomposed, any_case=False)) == len(HIGH)
+    assert unicodedata.normalize("NFD", "schön") in space
+
+
+def test_case_is_ignored_where_one_word_can_be_meant_and_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = folder / "upper.csv"
+    path.write_text(lexicon_text().upper().replace("WORD;LABEL", "word;label"), encoding="utf-8")
+    arguments = ["diagnose", str(folder / "space.densray"), str(path), "--n-permutations", "19"]
+    assert run(arguments) == 0
+    assert "15 words were found in another case: SCHÖN (schön), GUT (gut), NETT (nett), …" in capsys.readouterr().out
+    assert run([*arguments, "--match-case"]) == 2
+    assert "--any-case" in capsys.readouterr().err
+
+
+def test_a_word_with_several_spellings_in_the_space_is_not_guessed() -> None:
+    space = WordSpace(["polish", "Polish", "Nail", "good"], np.eye(4))
+    lexicon = Lexicon({"POLISH": 1, "nail": -1, "good": 1})
+    rows = lexicon.align(space)
+    assert (set(rows.names), rows.missing, dict(rows.other_case)) == ({"good", "Nail"}, ("POLISH",), {"nail": "Nail"})
+    assert lexicon.align(space, any_case=False).names == ("good",)
+    assert set(lexicon.align(space, any_case=True).names) == {"polish", "Nail", "good"}
+    assert "nail (Nail)" in rows.case_note
+
+
+def write_workbook(path: Path, rows: list[list[str | float]]) -> None:
+    """Write an Excel file with one sheet."""
+    cells = "".join(
+        "<row>"
+        + "".join(
+            f'<c t="inlineStr"><is><t>{cell}</t></is></c>' if isinstance(cell, str) else f"<c><v>{cell}</v></c>"
+            for cell in row
+        )
+        + "</row>"
+        for row in rows
+    )
+    main, office = (
+        f"http://schemas.openxmlformats.org/{name}" for name in ("spreadsheetml/2006", "officeDocument/2006")
+    )
+    package = "http://schemas.openxmlformats.org/package/2006"
+    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+    parts = {
+        "[Content_Types].xml": f'<Types xmlns="{package}/content-types"><Default Extension="rels" '
+        'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+        f'<Override PartName="/xl/workbook.xml" ContentType="{kind}.sheet.main+xml"/>'
+        f'<Override PartName="/xl/worksheets/sheet1.xml" ContentType="{kind}.worksheet+xml"/></Types>',
+        "_rels/.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="r1" '
+        f'Type="{office}/relationships/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+        "xl/workbook.xml": f'<workbook xmlns="{main}/main" xmlns:r="{office}/relationships"><sheets>'
+        '<sheet name="Words" sheetId="1" r:id="r1"/></sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="r1" '
+        f'Type="{office}/relationships/worksheet" Target="worksheets/sheet1.xml"/></Relationships>',
+        "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{main}/main"><sheetData>{cells}</sheetData></worksheet>',
+    }
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, f'<?xml version="1.0" encoding="UTF-8"?>{content}')
+
+
+def test_an_excel_file_is_a_lexicon(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("fastexcel", reason="the extra `excel` (fastexcel) is not installed")
+    path = folder / "words.xlsx"
+    entries: list[list[str | float]] = [["Wort", "Wert"]]
+    entries += [[word, 1 if word in HIGH else -0.5] for word in WORDS[:16]]
+    write_workbook(path, entries)
+    assert dict(Lexicon.read(path).items())["schön"] == 1.0
+    assert diagnosed(folder, capsys, str(path))[0]["n_seeds"] == 16
+    assert run(["diagnose", str(path), str(path)]) == 2
+    assert "is not a space" in capsys.readouterr().err
+
+
+def test_an_excel_file_without_its_reader_says_how_to_get_it(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = folder / "words.xlsx"
+    write_workbook(path, [["gut", 1], ["mies", -1]])
+    monkeypatch.setitem(sys.modules, "fastexcel", None)
+    assert run(["diagnose", str(folder / "space.densray"), str(path)]) == 2
+    complaint = capsys.readouterr().err
+    assert "densray[excel]" in complaint
+    assert "save it as .csv" in complaint
+
+
+@pytest.mark.parametrize("joint", [",", ";", " ", "\n", "; "])
+def test_lists_of_words_have_any_usual_separator(joint: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found, _ = diagnosed(folder, capsys, "--high", joint.join(HIGH), "--low", joint.join(LOW))
+    assert found["n_seeds"] == 16
+
+
+def test_the_first_error_about_columns_lists_them(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = folder / "three.csv"
+    path.write_text("Nr,Begriff,Urteil\n1,gut,1\n2,mies,-1\n", encoding="utf-8")
+    assert run(["diagnose", str(folder / "space.densray"), str(path)]) == 2
+    complaint = capsys.readouterr().err
+    assert "3 columns: 'Nr', 'Begriff', 'Urteil'" in complaint
+    assert "--word-column" in complaint
+
+
+def test_a_file_that_is_not_there_is_told_with_one_full_stop(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    for arguments in (["space.densray", "none.csv"], ["none.vec", "none.csv"], ["space.densray", "--high", "none.txt"]):
+        assert run(["diagnose", *arguments]) == 2
+        assert ".." not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("compare", "evaluate methods"),
+        ("train", "fit"),
+        ("rank", "induce"),
+        ("debias", "erase"),
+        ("nearest", "neighbors"),
+        ("plot", "explore"),
+    ],
+)
+def test_a_command_of_another_name_is_suggested_by_its_meaning(
+    typed: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([typed]) == 2
+    assert f"Use densray {meant}." in capsys.readouterr().err
+
+
+def test_every_suggested_command_exists_and_no_command_is_hidden_by_a_suggestion() -> None:
+    from densray.cli.app import _MEANT
+
+    root = command()
+    for typed, meant in _MEANT.items():
+        assert typed not in root.commands
+        for one in meant.replace("densray ", "").split(" or "):
+            at = root
+            for name in one.split():
+                at = at.commands[name]
+
+
+def vector_tables() -> dict[str, Callable[[pl.DataFrame, pl.DataFrame, Path], object]]:
+    """Return how each kind of table of words and vectors is written: one column per number, or lists."""
+    return {
+        "comma.csv": lambda wide, _, path: wide.write_csv(path),
+        "german.csv": lambda wide, _, path: path.write_text(
+            wide.rename({"word": "Wort"}).write_csv(separator=";").replace(".", ",")
+        ),
+        "tab.tsv": lambda wide, _, path: wide.write_csv(path, separator="\t"),
+        "last.csv": lambda wide, _, path: wide.select(*wide.columns[1:], "word").write_csv(path),
+        "lists.jsonl": lambda _, lists, path: lists.write_ndjson(path),
+        "wide.feather": lambda wide, _, path: wide.write_ipc(path),
+        "lists.arrow": lambda _, lists, path: lists.write_ipc(path),
+    }
+
+
+@pytest.mark.parametrize("name", vector_tables())
+def test_vectors_in_a_table_are_read(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    space = german_space()
+    wide = pl.DataFrame({"word": WORDS, **{f"d{axis}": space.vectors[:, axis] for axis in range(space.width)}})
+    lists = pl.DataFrame({"word": WORDS, "vector": space.vectors.tolist()})
+    vector_tables()[name](wide, lists, folder / name)
+    read = load_space(folder / name)
+    assert list(read.words) == WORDS
+    np.testing.assert_allclose(read.vectors, space.vectors, rtol=1e-6)
+    assert list(load_space(folder / name, limit=3).words) == WORDS[:3]
+    (folder / "seeds.csv").write_text(lexicon_text(), encoding="utf-8")
+    assert run(["fit", str(folder / name), str(folder / "seeds.csv"), "-o", str(folder / "axis"), "--no-judge"]) == 0
+    assert "16 seeds" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("header", ["word,frequency,length\n", ""])
+def test_a_csv_file_without_numbered_columns_says_how_to_name_them(header: str, tmp_path: Path) -> None:
+    path = tmp_path / "counts.csv"
+    path.write_text(f"{header}good,10,4.5\nbad,8,3.5\n", encoding="utf-8")
+    with pytest.raises(FormatError, match=r"such as word,d0,d1,d2"):
+        read_space(path)
+
+
+def test_an_erasure_of_fifteen_words_measures_what_it_can(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    high, low = ",".join(HIGH), ",".join(LOW[:7])
+    target = str(folder / "clean.densray")
+    assert run(["erase", str(folder / "space.densray"), "--high", high, "--low", low, "-o", target, "--json"]) == 0
+    remains = json.loads(capsys.readouterr().out)["remains"]
+    assert remains["tested_on"] >= 6
+    assert remains["reason"] is None
+    assert all(probe["low"] < probe["after"] < probe["high"] for probe in remains["probes"])

@@ -1,0 +1,174 @@
+"""Accidents with groups, weights and unusual arrays: every fit ends in a result or in a named error."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from densray import Densifier, DensRay, SequentialRotation
+from densray.errors import DensRayError, LabelError, VectorError
+from densray.rotations import METHODS, make_rotation
+
+ROWS = 20
+X = np.random.default_rng(0).normal(size=(ROWS, 5))
+Y = np.where(np.arange(ROWS) % 2, 1, -1)
+MASK = np.arange(ROWS) < 3
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("groups", "said"),
+    [
+        ([None] * ROWS, "groups holds no value in 20 of 20 rows"),
+        ([None, *range(ROWS - 1)], "groups holds no value in 1 of 20 rows"),
+        (["a", None] * 10, "groups holds no value in 10 of 20 rows"),
+        (np.where(MASK, np.nan, 1.0), "groups holds no value in 3 of 20 rows"),
+        ([{}] * ROWS, "groups cannot be compared"),
+        ([[1], [2, 3]] * 10, "groups"),
+        (np.ma.masked_array(np.arange(ROWS), mask=MASK), "groups is a masked array"),
+    ],
+    ids=["none", "one none", "text and none", "nan", "dicts", "lists", "masked"],
+)
+def test_groups_that_name_no_group_are_refused(method: str, groups: Any, said: str) -> None:
+    with pytest.raises(LabelError, match=said):
+        make_rotation(method).fit(X, Y, groups=groups)
+    with pytest.raises(LabelError, match=said):
+        make_rotation(method).fit(X, Y).score(X, Y, groups=groups)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("n_rows", [2, 3, 8])
+def test_one_group_of_all_rows_gives_an_axis_or_says_what_is_missing(method: str, n_rows: int) -> None:
+    rotation = make_rotation(method)
+    if method in ("ridge", "auto"):
+        with pytest.raises(LabelError, match="all rows are in one group"):
+            rotation.fit(X[:n_rows], Y[:n_rows], groups=[0] * n_rows)
+    else:
+        fit_or_named_error(rotation, X[:n_rows], Y[:n_rows], groups=[0] * n_rows)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("groups", [None, [0] * ROWS, list(range(ROWS)), [0, 0, *range(1, ROWS - 1)]])
+@pytest.mark.parametrize("rest", [0.0, 1e-12, 1e-300])
+def test_weights_that_leave_one_pair_give_an_axis_or_a_named_error(method: str, groups: Any, rest: float) -> None:
+    weight = np.full(ROWS, rest)
+    weight[:2] = 1.0
+    fit_or_named_error(make_rotation(method), X, Y, weight, groups=groups)
+
+
+def fit_or_named_error(rotation: Any, *rows: Any, **options: Any) -> None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # models of scikit-learn warn of so few rows, each in its own words
+            axes = rotation.fit(*rows, **options).components_
+    except DensRayError:
+        return
+    np.testing.assert_allclose(axes @ axes.T, np.eye(len(axes)), atol=1e-8)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("precision", [None, "float32", "float64"])
+def test_masked_arrays_are_refused_everywhere(method: str, precision: str | None) -> None:
+    masked = np.ma.masked_array(X, mask=np.random.default_rng(1).random(X.shape) < 0.1)
+    rotation = make_rotation(method).set_params(precision=precision)
+    with pytest.raises(VectorError, match=r"X is a masked array.*filled\(\)"):
+        rotation.fit(masked, Y)
+    with pytest.raises(LabelError, match=r"y is a masked array.*filled\(\)"):
+        rotation.fit(X, np.ma.masked_array(Y, mask=MASK))
+    rotation.fit(X, Y)
+    for act in (rotation.transform, rotation.erase):
+        with pytest.raises(VectorError, match="X is a masked array"):
+            act(masked)
+    with pytest.raises(VectorError, match="X is a masked array"):
+        rotation.inverse_transform(masked[:, :1])
+    with pytest.raises(LabelError, match="y is a masked array"):
+        rotation.score(X, np.ma.masked_array(Y, mask=MASK))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_masked_labels_weights_and_signals_are_refused_too(weighted: bool) -> None:
+    weight = np.r_[0.0, np.ones(ROWS - 1)] if weighted else None
+    for method in ("densray", "ridge", "densifier"):
+        with pytest.raises(LabelError, match="y is a masked array"):
+            make_rotation(method).fit(X, np.ma.masked_array(Y, mask=MASK), weight)
+        with pytest.raises(VectorError, match="sample_weight is a masked array"):
+            make_rotation(method).fit(X, Y, np.ma.masked_array(np.ones(ROWS), mask=MASK))
+    table = np.ma.masked_array(np.column_stack([Y, X[:, 0]]), mask=np.column_stack([MASK, MASK]))
+    for rotation in (SequentialRotation(), make_rotation("densifier").set_params(max_iter=5)):
+        with pytest.raises(LabelError, match="y is a masked array"):
+            rotation.fit(X, table, weight)
+    with pytest.raises(LabelError, match="y is a masked array"):
+        make_rotation("densray").partial_fit(X, np.ma.masked_array(Y, mask=MASK))
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")  # making one warns
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("precision", [None, "float32", "float64"])
+def test_matrices_and_complex_numbers_are_refused_by_name(method: str, precision: str | None) -> None:
+    rotation = make_rotation(method).set_params(precision=precision)
+    with pytest.raises(DensRayError, match="matrix"):
+        rotation.fit(np.asmatrix(X), Y)
+    with pytest.raises(DensRayError, match="omplex"):
+        rotation.fit(X + 1j, Y)
+    with pytest.raises(LabelError, match="complex"):
+        rotation.fit(X, Y + 1j)
+    for labels in (np.array([1 + 1j, -1] * 10, dtype=object), [[1], [2, 3]] * 10):
+        with pytest.raises(LabelError):
+            rotation.fit(X, labels)
+        with pytest.raises(DensRayError):
+            rotation.fit(X, labels, np.r_[0.0, np.ones(ROWS - 1)])
+    rotation.fit(X, Y)
+    for act in (rotation.transform, rotation.erase):
+        with pytest.raises(DensRayError, match="matrix"):
+            act(np.asmatrix(X))
+    with pytest.raises(DensRayError, match="matrix"):
+        rotation.inverse_transform(np.asmatrix(X[:, :1]))
+
+
+def test_complex_tensors_are_refused_by_name() -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    rows, labels = torch.asarray(X), torch.asarray(Y)
+    with pytest.raises(LabelError, match="complex"):
+        make_rotation("densray").fit(rows, labels + 1j)
+    with pytest.raises(VectorError, match="complex"):
+        make_rotation("densray").fit(rows + 1j, labels)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("weight", [1e-101, 1e-170, 1e-300])
+def test_weights_too_small_to_multiply_are_refused(method: str, weight: float) -> None:
+    with pytest.raises(VectorError, match=r"sample_weight.*1e-100"):
+        make_rotation(method).fit(X, Y, sample_weight=np.full(ROWS, weight))
+
+
+@pytest.mark.parametrize("rotation", [DensRay(1), DensRay(1, normalize_differences=True), Densifier(1)])
+@pytest.mark.parametrize(("rows", "weight"), [(X, 1e-99), (X.astype(np.float32), 2e-15)], ids=["float64", "float32"])
+def test_the_smallest_weights_accepted_give_the_axis_of_equal_weights(rotation: Any, rows: Any, weight: float) -> None:
+    expected = clone(rotation).fit(rows, Y, sample_weight=np.ones(ROWS)).components_
+    fitted = clone(rotation).fit(rows, Y, sample_weight=np.full(ROWS, weight)).components_
+    np.testing.assert_allclose(fitted, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("weight", [np.ones(ROWS) + 1j, [1 + 1j] * ROWS], ids=["array", "list"])
+def test_complex_weights_are_refused(weight: Any) -> None:
+    with pytest.raises(VectorError, match="sample_weight is not made of numbers"):
+        DensRay(1).fit(X, Y, sample_weight=weight)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kind", ["datetime64[s]", "timedelta64[s]", "U8", "S8"])
+def test_rows_of_text_or_dates_are_refused(method: str, kind: str) -> None:
+    rows = (100 * X).astype(int).astype(kind)
+    with pytest.raises(VectorError, match=r"X is .*; numbers are needed"):
+        make_rotation(method).fit(rows, Y)
+    with pytest.raises(VectorError, match=r"X is .*; numbers are needed"):
+        make_rotation(method).fit(X, Y).transform(rows)
+
+
+def test_lists_of_text_are_refused() -> None:
+    with pytest.raises(VectorError, match=r"X is .*; numbers are needed"):
+        DensRay(1).fit(X.astype(str).tolist(), Y)

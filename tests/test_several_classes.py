@@ -1,0 +1,69 @@
+"""Several classes: one axis per class, and an accuracy that beats chance only where there is something to find."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from densray import Rows
+from densray.axes import diagnose_classes
+from densray.errors import LabelError
+from densray.metrics import balanced_accuracy, balanced_accuracy_interval
+
+N, WIDTH = 150, 8
+LABELS = np.array(["de", "en", "fr"])[np.arange(N) % 3]
+
+
+def make_rows(signal: float, *, groups=None, seed: int = 0) -> Rows:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(N, WIDTH)) + signal * np.eye(WIDTH)[np.arange(N) % 3]
+    return Rows.from_arrays(X, LABELS, groups=groups, concept="language")
+
+
+def test_classes_that_differ_are_told_apart_and_noise_is_not() -> None:
+    found = diagnose_classes(make_rows(4.0), "mean-difference")
+    assert found.interval.low > 0.8
+    assert [row["class"] for row in found.classes] == ["de", "en", "fr"]
+    assert "can be told apart" in found.text()
+    noise = diagnose_classes(make_rows(0.0), "mean-difference")
+    assert noise.interval.low < noise.chance < noise.interval.high
+    assert "cannot" in noise.text()
+
+
+def test_groups_are_held_out_together() -> None:
+    rng = np.random.default_rng(1)
+    X = np.repeat(rng.normal(size=(N // 5, 60)), 5, axis=0) + 0.01 * rng.normal(size=(N, 60))
+    labels = np.repeat(np.array(["a", "b", "c"])[rng.integers(0, 3, N // 5)], 5)
+    authors = np.repeat(np.arange(N // 5), 5)
+    alone = diagnose_classes(Rows.from_arrays(X, labels), "mean-difference")
+    together = diagnose_classes(Rows.from_arrays(X, labels, groups=authors), "mean-difference")
+    assert alone.accuracy > 0.8, "without groups, one copy gives the other away"
+    assert together.interval.low < together.chance
+    assert together.n_groups == N // 5
+
+
+def test_two_classes_and_scores_have_one_axis() -> None:
+    with pytest.raises(LabelError, match=r"Axis\.fit"):
+        diagnose_classes(Rows.from_arrays(np.eye(4), ["a", "b", "a", "b"]))
+
+
+def test_a_rare_class_counts_as_much_as_a_common_one() -> None:
+    classes = [0] * 98 + [1] * 2
+    assert balanced_accuracy(classes, [0] * 100) == 0.5
+
+
+def test_the_interval_covers_the_true_accuracy() -> None:
+    rng = np.random.default_rng(0)
+    classes, truth = np.arange(120) % 3, 0.7
+    covered = 0
+    for _ in range(400):
+        right = rng.random(120) < truth
+        low, high = balanced_accuracy_interval(classes, np.where(right, classes, (classes + 1) % 3))
+        covered += low <= truth <= high
+    assert 0.92 <= covered / 400 <= 0.98
+
+
+def test_the_interval_of_faultless_answers_ends_below_one() -> None:
+    low, high = balanced_accuracy_interval([0, 1, 2] * 10, [0, 1, 2] * 10)
+    assert 0.8 < low < 0.95
+    assert high == 1.0

@@ -1,0 +1,194 @@
+"""Conversations, contrasts, and which tokens are read and changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from densray.errors import TaskError
+from densray.states import Intervention, LayerChange, contrast, generate_texts, read_contrast, read_states, read_tokens
+from densray.states._chat import as_texts
+from densray.states._models import encode_texts
+from tiny_models import WIDTH, make_model, make_tokenizer, torch
+
+TEMPLATE = (
+    "{% for m in messages %}{% if m['role'] == 'system' and refuse is defined %}{{ raise_exception('no system') }}"
+    "{% endif %}{{ m['content'] }} {% endfor %}{% if add_generation_prompt %}said that{% endif %}"
+)
+ASKED = [{"role": "system", "content": "good film"}, {"role": "user", "content": "the nurse"}]
+TEXTS = ["the nurse said that she was tired", "the film is very good", "a doctor"]
+AXIS = np.random.default_rng(0).normal(size=WIDTH)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return make_model("llama")
+
+
+def chatting(template: str = TEMPLATE, **more: bool):
+    tokenizer = make_tokenizer(**more)
+    tokenizer.chat_template = template
+    return tokenizer
+
+
+def test_messages_are_written_by_the_template_of_the_tokenizer(model):
+    tokenizer = chatting()
+    (text,) = as_texts(tokenizer, [ASKED])
+    assert text == "good film the nurse said that"
+    assert as_texts(tokenizer, [ASKED], generation_prompt=False) == ["good film the nurse "]
+    assert as_texts(tokenizer, [[*ASKED, {"role": "assistant", "content": "bad"}]]) == ["good film the nurse bad "]
+    read = read_states(model, tokenizer, (each for each in (ASKED, "good film the nurse said that")))  # a generator
+    assert read.texts == (text, text)
+    assert np.array_equal(read[1][0], read[1][1])
+    assert generate_texts(model, tokenizer, [ASKED], max_new_tokens=3) == generate_texts(
+        model, tokenizer, [str(text)], max_new_tokens=3
+    )
+
+
+@pytest.mark.parametrize("written", [0, 1, 2])
+@pytest.mark.parametrize("usual", [True, False])
+def test_a_conversation_has_exactly_one_first_token(model, written, usual):
+    tokenizer = chatting("[BOS]" * written + TEMPLATE, first=True)
+    if usual:
+        from tokenizers.processors import TemplateProcessing
+
+        tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+            single="[BOS] $A", special_tokens=[("[BOS]", tokenizer.bos_token_id)]
+        )
+    encoded = encode_texts(model, tokenizer, [ASKED, "the film"], first_token=False, offsets=True)
+    row = encoded.tokens[0]
+    assert row.count(tokenizer.bos_token_id) == int(written > 0 or usual)
+    assert row[-6:] == tokenizer("good film the nurse said that", add_special_tokens=False)["input_ids"]
+    assert [len(each) for each in encoded.offsets] == [len(each) for each in encoded.tokens]
+    added = encode_texts(model, tokenizer, [ASKED, "the film"], first_token=True).tokens
+    assert [each.count(tokenizer.bos_token_id) for each in added] == [1, 1]
+
+
+def test_a_template_without_system_messages_gets_them_with_the_question():
+    tokenizer = chatting("{% set refuse = true %}" + TEMPLATE)
+    assert as_texts(tokenizer, [ASKED]) == ["good film\n\nthe nurse said that"]
+    with pytest.raises(TaskError, match="refuses these messages"):
+        as_texts(tokenizer, [ASKED[:1]])
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        ("the film", "a list of one or more texts"),
+        ([], "no text is given"),
+        ([3], "text 1 is int"),
+        (["the film", [{"role": "user"}]], "text 2: .* role and content are needed"),
+        ([[]], "text 1 is list"),
+        (["the film", " "], "text 2 is empty"),
+    ],
+)
+def test_texts_that_cannot_be_read_are_named(model, texts, said):
+    with pytest.raises(TaskError, match=said):
+        read_states(model, chatting(), texts)
+
+
+def test_a_tokenizer_without_a_chat_template_is_named(model):
+    with pytest.raises(TaskError, match="has no chat template"):
+        read_states(model, make_tokenizer(), [ASKED])
+
+
+def test_contrasts_are_pairs_or_personas_that_answer_questions(tmp_path: Path):
+    pairs = contrast(["good", "very good"], ["bad", "very bad"])
+    assert (pairs.texts, pairs.labels) == (("good", "bad", "very good", "very bad"), (1.0, 0.0) * 2)
+    assert pairs.groups == ("1", "1", "2", "2")
+    asked = contrast(["good", "very good"], ["bad"], ["the film", "the nurse"])
+    assert len(asked.texts) == 6
+    assert asked.texts[0] == [{"role": "system", "content": "good"}, {"role": "user", "content": "the film"}]
+    assert (asked.labels[:3], asked.groups[:4]) == ((1.0, 1.0, 0.0), ("the film",) * 3 + ("the nurse",))
+    (tmp_path / "pairs.csv").write_text("positive,negative\ngood,bad\nvery good,very bad\n")
+    assert read_contrast(tmp_path / "pairs.csv") == pairs
+    (tmp_path / "chat.csv").write_text("positive,negative,question\ngood,bad,the film\n")
+    assert read_contrast(tmp_path / "chat.csv").texts == (asked.texts[0], asked.texts[2])
+    (tmp_path / "labels.csv").write_text("text,label\ngood,1\nbad,0\n")
+    assert read_contrast(tmp_path / "labels.csv").labels == (1.0, 0.0)
+
+
+def test_contrasts_that_are_not_whole_are_named(tmp_path: Path):
+    with pytest.raises(TaskError, match="pairs are needed"):
+        contrast(["good", "very good"], ["bad"])
+    with pytest.raises(TaskError, match="0 negative"):
+        contrast(["good"], [])
+    with pytest.raises(TaskError, match="system message"):
+        contrast([ASKED], ["bad"], ["the film"])
+    for content, said in (
+        ("positive\ngood\n", "no column 'negative'"),
+        ("positive,negative\ngood,\n", "negative is empty"),
+        ("text\ngood\n", "needs columns positive and negative"),
+        ("text,label\ngood,1\nfine,1\n", "two labels"),
+    ):
+        (tmp_path / "bad.csv").write_text(content)
+        with pytest.raises(TaskError, match=said):
+            read_contrast(tmp_path / "bad.csv")
+
+
+def test_a_span_is_the_mean_of_its_tokens(model):
+    tokenizer = make_tokenizer()
+    spans = [(4, 14), (0, 8), (2, 8)]  # nurse said, the film, doctor
+    found = read_states(model, tokenizer, TEXTS, pool="span", spans=spans, layers=[1])[1]
+    for row, text, places in zip(found, TEXTS, ([1, 2], [0, 1], [1]), strict=True):
+        assert row == pytest.approx(read_tokens(model, tokenizer, text).rows[1][places].mean(axis=0), abs=1e-5)
+    assert found == pytest.approx(
+        np.asarray(
+            read_states(model, tokenizer, TEXTS, pool="word", words=["nurse said", "the film", "doctor"], layers=[1])[1]
+        )
+    )
+    for wrong in ([(0, 3), (0, 3), (5, 40)], [(0, 3), (0, 3), (4, 4)], [(0, 3), (0, 3), (-1, 2)]):
+        with pytest.raises(TaskError, match="text 3 has 8 letters; the span"):
+            read_states(model, tokenizer, TEXTS, pool="span", spans=wrong)
+    with pytest.raises(TaskError, match="one span per text"):
+        read_states(model, tokenizer, TEXTS, pool="span")
+
+
+def states_under(model, change: Intervention, **more) -> np.ndarray:
+    """The states of each token of two texts, padded, after the changed block."""
+    tokenizer, found = make_tokenizer(padding=True), []
+    ids = tokenizer(TEXTS[:2], return_tensors="pt", padding=True)
+    with change.applied(model, **more), torch.inference_mode():
+        handle = model.model.layers[1].register_forward_hook(lambda _m, _i, out: found.append(out))
+        model(input_ids=ids["input_ids"], attention_mask=ids["attention_mask"])
+        handle.remove()
+    return (found[0][0] if isinstance(found[0], tuple) else found[0]).numpy()
+
+
+def test_only_the_tokens_that_are_named_are_changed(model):
+    add = Intervention("add", {1: LayerChange.along(AXIS)})
+    plain = states_under(model, Intervention("add", {1: LayerChange.along(AXIS)}, 0.0))
+
+    def changed(intervention: Intervention, **more):
+        moved = np.abs(states_under(model, intervention, **more) - plain).max(axis=2) > 0.1
+        return [np.flatnonzero(row).tolist() for row in moved[:, :7]]
+
+    everywhere = changed(add)
+    assert everywhere[0] == [1, 2, 3, 4, 5, 6]  # all but the first
+    last = Intervention("add", {1: LayerChange.along(AXIS)}, positions="last")
+    assert changed(last) == [[6], [4]]
+    assert changed(Intervention("add", {1: LayerChange.along(AXIS)}, positions="generated")) == [[], []]
+    second = changed(add, positions=lambda seen, continued: torch.arange(seen.shape[1]).expand_as(seen) == 2)
+    assert second == [[2], [2]]
+    with pytest.raises(TaskError, match="positions returned a mask of shape"):
+        changed(add, positions=lambda seen, continued: seen[:, :2])
+    with pytest.raises(TaskError, match="one of all, last, generated"):
+        Intervention("add", {1: LayerChange.along(AXIS)}, positions="first")
+
+
+def test_generated_tokens_alone_are_changed_while_a_model_generates(model, tmp_path: Path):
+    tokenizer, prompt = make_tokenizer(), ["the nurse was very"]
+    strong = Intervention("add", {2: LayerChange.along(AXIS)}, 50.0)
+    later = Intervention("add", {2: LayerChange.along(AXIS)}, 50.0, positions="generated")
+    plain, everywhere, after = (
+        generate_texts(model, tokenizer, prompt, each, max_new_tokens=4)[0].split() for each in (None, strong, later)
+    )
+    assert everywhere[0] != plain[0]  # the control
+    assert after[0] == plain[0]  # the first token is predicted at the last token of the prompt
+    assert after[1:] != plain[1:]
+    later.save(tmp_path / "later.safetensors")
+    assert Intervention.load(tmp_path / "later.safetensors").positions == "generated"
+    with pytest.raises(TaskError, match="to every token"):
+        later.save(tmp_path / "later.gguf")

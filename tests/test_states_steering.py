@@ -1,0 +1,297 @@
+"""Steering is chosen on some prompts by the text that a model generates, and reported on others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from commands import run_for_json
+from densray.cli.entry import run
+from densray.errors import TaskError
+from densray.states import (
+    Intervention,
+    LayerChange,
+    encoder_judge,
+    generate_texts,
+    read_states,
+    steer,
+    word_judge,
+)
+from densray.states._steering import _direction, _mean_interval, _usual
+from tiny_models import N_BLOCKS, WIDTH, make_model, make_tokenizer, torch
+
+POSITIVE = ["the film is good", "a film was very good", "the nurse is good", "a doctor is very good"]
+NEGATIVE = ["the film is bad", "a film was very bad", "the nurse is bad", "a doctor is very bad"]
+PROMPTS = [f"{article} {who} {verb}" for article in ("the", "a") for who in ("nurse", "film") for verb in
+           ("is", "was", "said", "never")]  # fmt: skip
+FACTS = [(prompt, "good", "bad") for prompt in PROMPTS]
+QUICK = {"prompts": PROMPTS, "max_new_tokens": 2, "layers": [1], "strengths": [1.0, 8.0], "facts": FACTS}
+
+
+@pytest.fixture(scope="module")
+def model():
+    """A tiny model that says *good* when its last state points along one direction, and *bad* along the other."""
+    model = make_model("llama")
+    tokenizer = make_tokenizer()
+    with torch.no_grad():
+        good, bad = (tokenizer(word)["input_ids"][0] for word in ("good", "bad"))
+        step = torch.zeros(WIDTH)
+        step[3] = 1.0
+        model.lm_head.weight[good], model.lm_head.weight[bad] = step, -step
+        for token, sign in ((good, 1.0), (bad, -1.0)):
+            model.model.embed_tokens.weight[token] = sign * step / 2.0
+    return model
+
+
+def judge(texts):
+    """More *good* than *bad*."""
+    return [float(text.split().count("good") - text.split().count("bad")) for text in texts]
+
+
+def test_the_chosen_steering_raises_the_score_on_prompts_that_took_no_part(model):
+    tokenizer = make_tokenizer()
+    result = steer(model, tokenizer, POSITIVE, NEGATIVE, judge=judge, name="praise", **QUICK)
+    assert {point.method for point in result.points} == {"ridge", "caa", "repeng"}
+    assert {point.mark for point in result.points} <= {"no visible effect", "clear", "breaks the text"}
+    assert result.chosen is not None
+    assert result.chosen.effect > 0.5
+    assert result.summary.startswith(f"{result.chosen.method} after layer 1 at strength")
+    assert result.chosen.preserved == 1.0  # all of these facts are on the side it is steered to
+    random = next(point for point in result.reported if point.method == "random")
+    assert random.effect < result.chosen.effect  # the control
+    assert (random.layer, random.strength) == (result.chosen.layer, result.chosen.strength)
+    made = result.intervention
+    assert (made.operation, made.layers, made.strength) == ("add", (1,), result.chosen.strength)
+    tested = {prompt for prompt, _, _ in result.examples}
+    assert tested < set(PROMPTS)
+    assert len(tested) == 8
+    for prompt, before, after in result.examples:
+        assert [before] == generate_texts(model, tokenizer, [prompt], max_new_tokens=2)
+        assert [after] == generate_texts(model, tokenizer, [prompt], made, max_new_tokens=2)
+    rises = [judge([after])[0] - judge([before])[0] for _, before, after in result.examples]
+    assert result.chosen.effect == pytest.approx(np.mean(rises))
+    assert result.tables()[0].title.startswith("Each method at its best point")
+
+
+def test_a_strength_of_one_is_the_distance_between_the_classes(model):
+    states = read_states(model, make_tokenizer(), [*POSITIVE, *NEGATIVE], layers=[1])
+    X, y = np.asarray(states[1], dtype=np.float64), np.array([1.0] * 4 + [0.0] * 4)
+    difference = X[:4].mean(axis=0) - X[4:].mean(axis=0)
+    for method in ("caa", "repeng", "ridge"):
+        found = _direction(method, X, y, None)
+        assert np.linalg.norm(found) == pytest.approx(np.linalg.norm(difference))
+    assert _direction("caa", X, y, None) == pytest.approx(difference)
+    pairs = X[:4] - X[4:]
+    _, vectors = np.linalg.eigh(np.cov(pairs.T))  # the definition: the first component of centred differences
+    found = _direction("repeng", X, y, None)
+    assert abs(vectors[:, -1] @ found) == pytest.approx(np.linalg.norm(difference))
+    assert np.mean(pairs @ found > 0) >= 0.5
+    with pytest.raises(TaskError, match="the same mean"):
+        _direction("caa", np.ones((4, 3)), np.array([1.0, 0.0, 1.0, 0.0]), None)
+
+
+def test_a_judge_without_signal_chooses_nothing(model):
+    result = steer(model, make_tokenizer(), POSITIVE, NEGATIVE, judge=lambda texts: [1.0] * len(texts), **QUICK)
+    assert result.intervention is None
+    assert result.chosen is None
+    assert "the judge gives all generated texts the same score" in result.summary
+    assert result.points  # shown all the same
+
+
+def test_nothing_is_chosen_where_no_effect_is_clear(model):
+    drawn = np.random.default_rng(0)
+    noise = lambda texts: drawn.normal(size=len(texts)) * 1e6  # noqa: E731
+    result = steer(model, make_tokenizer(), POSITIVE, NEGATIVE, judge=noise, **{**QUICK, "strengths": [1e-9]})
+    assert result.intervention is None
+    assert "no method, layer and strength has a clear effect" in result.reason
+
+
+def test_empty_generations_break_the_text_and_reach_no_judge(model):
+    tokenizer = make_tokenizer()
+    silent = make_model("llama")
+    seen = []
+
+    def watching(texts):
+        seen.extend(texts)
+        return judge(texts)
+
+    tokenizer.decode = lambda tokens, **_: ""  # what a model that only ends its text gives
+    result = steer(silent, tokenizer, POSITIVE, NEGATIVE, judge=watching, **QUICK)
+    assert seen == []
+    assert {point.mark for point in result.points} == {"breaks the text"}
+    assert {point.empty for point in result.points} == {1.0}
+    assert result.intervention is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"prompts": PROMPTS[:3]}, "3 prompts are given; at least four"),
+        ({"strengths": []}, "positive numbers are needed"),
+        ({"strengths": [1.0, -1.0]}, "positive numbers are needed"),
+        ({"methods": []}, "no method is given"),
+        ({"methods": ["rigde"]}, "method 'rigde' is unknown"),
+        ({"layers": [N_BLOCKS]}, "the model has 3 layers"),
+        ({"judge": lambda texts: [0.0]}, "the judge returned an array of shape"),
+        ({"judge": lambda texts: [float("nan")] * len(texts)}, "one finite number"),
+        ({"negative": []}, "0 negative texts"),
+        ({"questions": ["the film"]}, "no chat template"),
+    ],
+)
+def test_steering_that_cannot_be_chosen_is_told(model, changed, said):
+    options = {"positive": POSITIVE, "negative": NEGATIVE, "judge": judge, **QUICK, **changed}
+    with pytest.raises(TaskError, match=said):
+        steer(model, make_tokenizer(), options.pop("positive"), options.pop("negative"), **options)
+
+
+def test_texts_need_no_pairs_and_unknown_facts_are_left_out(model):
+    few = {**QUICK, "strengths": [1.0], "facts": [("the film is", "Paris", "London")]}
+    result = steer(model, make_tokenizer(), POSITIVE, NEGATIVE[:3], judge=judge, methods=["ridge"], **few)
+    assert np.isnan(result.points[0].preserved)
+    steps: list[tuple[int, int]] = []
+    few["progress"] = lambda *done: steps.append(done)
+    steer(model, make_tokenizer(), POSITIVE, NEGATIVE, judge=judge, methods=["caa"], **few)
+    assert steps == [(1, 1)]
+
+
+def test_judges_of_words_and_of_an_encoder_tell_the_sides_apart():
+    class Encoder:
+        def encode(self, texts):
+            return np.array([[text.count("good"), text.count("bad"), 1.0] for text in texts])
+
+    read = encoder_judge(Encoder(), POSITIVE, NEGATIVE)
+    assert np.mean(read(POSITIVE)) == pytest.approx(1.0)
+    assert np.mean(read(NEGATIVE)) == pytest.approx(-1.0)
+    with pytest.raises(TaskError, match="two of each"):
+        encoder_judge(Encoder(), POSITIVE[:1], NEGATIVE)
+    with pytest.raises(TaskError, match="a word list is empty"):
+        word_judge(["good"], [])
+    with pytest.raises(TaskError, match="'good' is in both"):
+        word_judge(["good"], ["Good", "bad"])
+
+
+def test_the_interval_of_a_mean_is_students():
+    interval = _mean_interval(np.array([1.0, 2.0, 3.0]))
+    assert (interval.low, interval.high) == pytest.approx((2.0 - 2.484138, 2.0 + 2.484138), abs=1e-5)
+
+
+def test_two_interventions_that_add_are_one(model, tmp_path: Path):
+    axes = np.random.default_rng(1).normal(size=(2, WIDTH))
+    one = Intervention("add", {1: LayerChange.along(axes[0]), 2: LayerChange.along(axes[1])}, 2.0, name="one")
+    other = Intervention("add", {1: LayerChange.along(axes[1])}, -0.5, name="other")
+    both = one + other
+    assert (both.layers, both.strength, both.name) == ((1, 2), 1.0, "one + other")
+    tokenizer, texts = make_tokenizer(), PROMPTS[:3]
+    with both.applied(model):
+        joined = np.asarray(read_states(model, tokenizer, texts)[2])
+    with one.applied(model), other.applied(model):
+        nested = np.asarray(read_states(model, tokenizer, texts)[2])
+    assert joined == pytest.approx(nested, abs=1e-4)
+    with pytest.raises(TaskError, match="only interventions that add can"):
+        one + Intervention("project", {1: LayerChange.along(axes[0])})
+    with pytest.raises(TaskError, match="other tokens"):
+        one + Intervention("add", {1: LayerChange.along(axes[0])}, positions="last")
+    with pytest.raises(TaskError, match="other widths"):
+        one + Intervention("add", {1: LayerChange.along(axes[0][:5])})
+    with pytest.raises(TypeError):
+        one + 1
+
+
+@pytest.fixture(scope="module")
+def folder(model, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the model, contrastive pairs, personas, and prompts."""
+    place = tmp_path_factory.mktemp("steering")
+    model.save_pretrained(place / "model")
+    tokenizer = make_tokenizer()
+    tokenizer.chat_template = "{% for m in messages %}{{ m['content'] }} {% endfor %}"
+    tokenizer.save_pretrained(place / "model")
+    rows = [f"{high},{low}" for high, low in zip(POSITIVE, NEGATIVE, strict=True)]
+    (place / "pairs.csv").write_text("\n".join(["positive,negative", *rows]))
+    chat = [f"{high},{low},{prompt}" for high, low, prompt in zip(POSITIVE, NEGATIVE, PROMPTS, strict=False)]
+    (place / "chat.csv").write_text("\n".join(["positive,negative,question", *chat]))
+    labelled = [f"{text},{label}" for texts, label in ((POSITIVE, "up"), (NEGATIVE, "down")) for text in texts]
+    (place / "labelled.csv").write_text("\n".join(["text,label", *labelled]))
+    (place / "prompts.txt").write_text("\n".join(PROMPTS))
+    return place
+
+
+WORDS = ("--high", "good", "--low", "bad")
+FEW = ("--layers", "1", "--strengths", "1", "--max-new-tokens", "2")
+STEER = ("model", "steer", "model", "pairs.csv", "--prompts", "prompts.txt", *FEW)
+
+
+def test_the_command_chooses_shows_and_saves_a_steering(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    path = str(tmp_path / "praise.safetensors")
+    answer = run_for_json(capsys, *STEER, *WORDS, "-o", path)
+    assert answer["evaluation"]["summary"].startswith("ridge after layer 1 at strength 1: clear")
+    assert (answer["operation"], answer["layers"], answer["path"]) == ("add", [1], path)
+    assert Intervention.load(path).name == "pairs"
+    assert run([*STEER, *WORDS, "--methods", "caa"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.index("caa after layer 1 at strength 1: clear") < shown.index("Each method at its best point")
+    assert "before:" in shown
+    saved = ["model", "steer", "model", path, "--generate", "the nurse is", "--max-new-tokens", "2"]
+    (row,) = run_for_json(capsys, *saved)["generated"]
+    assert row["after"] == "good good"
+    (row,) = run_for_json(capsys, *saved, "--strength", "0")["generated"]
+    assert row["after"] == row["before"]
+    pytest.importorskip("gguf", reason="control vectors need gguf")
+    run_for_json(capsys, "model", "steer", "model", path, "-o", str(tmp_path / "praise.gguf"))
+    (row,) = run_for_json(capsys, *saved[:3], str(tmp_path / "praise.gguf"), *saved[4:])["generated"]
+    assert row["after"] == "good good"
+
+
+def test_personas_and_labelled_texts_steer_too(folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    answer = run_for_json(capsys, "model", "steer", "model", "chat.csv", *FEW, *WORDS)  # continues the questions
+    assert len(answer["evaluation"]["points"]) == 3
+    answer = run_for_json(capsys, "model", "steer", "model", "labelled.csv", *STEER[4:], *WORDS)
+    assert answer["evaluation"]["reported"][0]["effect"] > 0.5  # up comes after down: the higher label
+
+
+def test_a_judge_without_signal_writes_nothing(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    path = tmp_path / "none.safetensors"
+    answer = run_for_json(capsys, *STEER, "--high", "sunny", "--low", "rainy", "-o", path)
+    assert answer["evaluation"]["summary"].startswith("Nothing was chosen: the judge gives")
+    assert answer["path"] is None
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((*STEER,), "who judges the generated text?"),
+        ((*STEER, "--high", "good"), "who judges the generated text?"),
+        ((*STEER, *WORDS, "--encoder", "model"), "who judges the generated text?"),
+        ((*STEER, "--encoder", "model"), "is not a sentence encoder"),
+        ((*STEER, *WORDS, "--strength", "2"), "Give the strengths to try with --strengths"),
+        ((*STEER, *WORDS, "--strengths", "-1"), "positive numbers are needed"),
+        ((*STEER, *WORDS, "-o", "steering.npz"), ".safetensors or .gguf is needed"),
+        (("model", "steer", "model", "pairs.csv", *WORDS), "Give a file with one prompt per line: --prompts"),
+        (("model", "steer", "model", "prompts.txt", *WORDS), "needs columns positive and negative"),
+        (("model", "steer", "model", "absent.csv", *WORDS), "absent.csv: no such file"),
+        (("model", "steer", "model", "absent.gguf"), "nothing is asked for"),
+    ],
+)
+def test_bad_input_of_the_command_is_one_line(folder, capsys, monkeypatch, arguments, said):
+    monkeypatch.chdir(folder)
+    assert run(list(arguments)) == 2
+    shown = capsys.readouterr()
+    assert said in shown.err
+    assert (shown.err.count("\n"), shown.out) == (1, "")
+
+
+def test_a_text_with_a_huge_state_is_left_out_with_its_partner():
+    random = np.random.default_rng(0)
+    y = np.array([1.0, 0.0] * 10)
+    X = random.normal(size=(20, 6)) + y[:, None]
+    X[4] *= 100.0
+    usual = _usual(X, y)
+    assert np.flatnonzero(~usual).tolist() == [4, 5]
+    assert np.allclose(_direction("caa", X[usual], y[usual], None), _direction("caa", X[[*range(4), *range(6, 20)]],
+                       y[[*range(4), *range(6, 20)]], None))  # fmt: skip
+    assert _usual(X[:2] * [[1.0], [1e6]], y[:2]).all()

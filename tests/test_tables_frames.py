@@ -1,0 +1,156 @@
+"""An axis scores frames and an erasure cleans them: each library gets its own kind back, with all else unchanged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+pa = pytest.importorskip("pyarrow", reason="tables need pyarrow")
+
+from densray import Axis, Erasure, Rows  # noqa: E402
+from densray.errors import TableError, VectorError  # noqa: E402
+from densray.tables import open_table  # noqa: E402
+
+N, WIDTH = 60, 6
+rng = np.random.default_rng(0)
+SIDES = np.where(np.arange(N) % 2, 1.0, -1.0)
+X = (rng.normal(size=(N, WIDTH)) + SIDES[:, None] * np.eye(WIDTH)[0]).astype(np.float32)
+FRAME = pl.DataFrame(
+    {
+        "id": np.arange(N, dtype=np.int16),
+        "party": pl.Series(["left" if side < 0 else "right" for side in SIDES], dtype=pl.Categorical),
+        "vector": pl.Series(X),
+        "year": range(1990, 1990 + N),
+    }
+)
+ADDED = ["score", "standard_error", "probability", "like_seeds"]
+
+
+@pytest.fixture(scope="module")
+def axis() -> Axis:
+    return Axis.fit(Rows.from_table(FRAME, "party"), "mean-difference")
+
+
+@pytest.fixture(scope="module")
+def erasure() -> Erasure:
+    return Erasure.fit(Rows.from_table(FRAME, "party"), "leace", normalize=False)
+
+
+def from_pandas(_: Path) -> object:
+    frame = FRAME.to_pandas()
+    frame.index = [f"row {row}" for row in range(N)]
+    return frame
+
+
+def from_duckdb(_: Path) -> object:
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
+    return duckdb.connect().from_arrow(FRAME.to_arrow())
+
+
+def from_lancedb(folder: Path) -> object:
+    lancedb = pytest.importorskip("lancedb", reason="lancedb is not installed")
+    return lancedb.connect(str(folder / "lance")).create_table(
+        "docs", FRAME.with_columns(pl.col("party").cast(str)).to_arrow()
+    )
+
+
+def from_datasets(_: Path) -> object:
+    datasets = pytest.importorskip("datasets", reason="datasets is not installed")
+    return datasets.Dataset.from_dict({name: FRAME[name].to_list() for name in FRAME.columns})
+
+
+KINDS = {
+    "polars": (lambda _: FRAME, "polars.DataFrame"),
+    "polars lazy": (lambda _: FRAME.lazy(), "polars.DataFrame"),
+    "pyarrow": (lambda _: FRAME.to_arrow(), "pyarrow.Table"),
+    "pandas": (from_pandas, "pandas.DataFrame"),
+    "duckdb": (from_duckdb, "pyarrow.Table"),
+    "lancedb": pytest.param(from_lancedb, "pyarrow.Table", marks=pytest.mark.slow),
+    "datasets": (from_datasets, "datasets.Dataset"),
+    "VectorTable": (lambda _: open_table(FRAME, vectors="vector"), "polars.DataFrame"),
+}
+
+
+def kind_of(found: object) -> str:
+    return f"{type(found).__module__.partition('.')[0]}.{type(found).__name__}"
+
+
+@pytest.mark.parametrize(("make", "kind"), KINDS.values(), ids=KINDS.keys())
+def test_a_scored_frame_is_of_the_same_kind_with_columns_added(make, kind, tmp_path, axis) -> None:
+    scored = axis.score(make(tmp_path))
+    assert kind_of(scored) == kind
+    table, expected = open_table(scored), axis.score(X)
+    assert table.columns == (*FRAME.columns, *ADDED)
+    for name in ADDED:
+        np.testing.assert_allclose(table.column(name).to_numpy(), expected.columns()[name], rtol=1e-5)
+    assert table.column("party").to_pylist() == FRAME["party"].to_list()
+    np.testing.assert_allclose(table.vectors(), X, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("make", "kind"), KINDS.values(), ids=KINDS.keys())
+def test_an_erased_frame_is_of_the_same_kind_with_its_vectors_replaced(make, kind, tmp_path, erasure) -> None:
+    given = make(tmp_path)
+    erased = erasure.apply(given)
+    assert kind_of(erased) == kind
+    before, after = open_table(given), open_table(erased)
+    assert after.columns == before.columns
+    assert after.schema.types == before.schema.types
+    np.testing.assert_allclose(after.vectors(), erasure.apply(X), atol=1e-5)
+    assert after.column("year").to_pylist() == before.column("year").to_pylist()
+
+
+def test_polars_and_pandas_keep_every_type(axis, erasure) -> None:
+    assert erasure.apply(FRAME).schema == FRAME.schema
+    assert axis.score(FRAME).select(FRAME.columns).equals(FRAME)
+    frame = from_pandas(Path())
+    erased = erasure.apply(frame)
+    assert (erased.dtypes == frame.dtypes).all()
+    assert list(erased.index) == list(frame.index)
+    assert frame["vector"].iloc[0].tolist() == X[0].tolist(), "the frame given stays as it is"
+
+
+def test_numbered_columns_are_scored_and_replaced(axis, erasure) -> None:
+    frame = FRAME.drop("vector").with_columns(**{f"v{place}": pl.Series(X[:, place]) for place in range(WIDTH)})
+    np.testing.assert_allclose(axis.score(frame)["score"], axis.score(X).score, rtol=1e-5)
+    erased = erasure.apply(frame)
+    assert erased.schema == frame.schema
+    np.testing.assert_allclose(erased.select(pl.col("^v[0-9]$")).to_numpy(), erasure.apply(X), atol=1e-5)
+
+
+def test_labels_that_are_scores_give_an_expected_label() -> None:
+    axis = Axis.fit(Rows.from_table(FRAME, "year"), "mean-difference", normalize=False)
+    assert "expected_label" in axis.score(FRAME).columns
+
+
+def test_skipped_rows_get_no_score_and_no_vector(axis, erasure) -> None:
+    cells = X.tolist()
+    cells[3] = [1.0]
+    frame = FRAME.with_columns(vector=pl.Series(cells, dtype=pl.List(pl.Float32)))
+    with pytest.raises(VectorError, match="row 4"):
+        axis.score(frame)
+    scored = axis.score(open_table(frame, bad_rows="skip"))
+    assert scored["score"].null_count() == 1
+    assert scored["score"][3] is None
+    erased = erasure.apply(open_table(frame, bad_rows="skip"))
+    assert erased["vector"][3] is None
+    np.testing.assert_allclose(erased["vector"][4], erasure.apply(X)[4], atol=1e-5)
+
+
+def test_a_column_that_is_there_already_is_not_overwritten(axis) -> None:
+    with pytest.raises(TableError, match="already has a column 'score'"):
+        axis.score(FRAME.with_columns(score=1.0))
+
+
+def test_vectors_of_another_width_are_refused(axis, erasure) -> None:
+    frame = FRAME.with_columns(vector=pl.Series(X[:, :4]))
+    for use in (axis.score, erasure.apply):
+        with pytest.raises(VectorError, match=r"width 6|width 4"):
+            use(frame)
+
+
+def test_an_array_and_a_series_are_no_tables(axis) -> None:
+    assert len(axis.score(X).score) == N
+    assert len(axis.score(FRAME["vector"].to_numpy()).score) == N

@@ -1,0 +1,234 @@
+"""A rewritten table keeps its rows, columns and types, appears whole or not at all, and resumes shard by shard."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+
+pa = pytest.importorskip("pyarrow", reason="tables need pyarrow")
+
+from densray.errors import OutputError, TableError, TaskError, VectorError  # noqa: E402
+from densray.tables import open_table, rewrite_table  # noqa: E402
+
+N, WIDTH = 50, 4
+X = np.random.default_rng(0).normal(size=(N, WIDTH)).astype(np.float32)
+FRAME = pl.DataFrame({"id": range(N), "text": [f'a "{row}", b\nc' for row in range(N)], "vector": pl.Series(X)})
+
+
+def write(folder, ending: str):
+    path = folder / f"docs{ending}"
+    if ending == ".parquet":
+        FRAME.write_parquet(path)
+    elif ending == ".arrow":
+        FRAME.write_ipc(path, compat_level=pl.CompatLevel.oldest())
+    elif ending == ".jsonl":
+        FRAME.write_ndjson(path)
+    else:
+        lists = FRAME.with_columns(vector=pl.Series([str(row) for row in X.tolist()]))
+        lists.write_csv(path, separator="," if ending == ".csv" else "\t")
+    return path
+
+
+def doubled(table):
+    return lambda Y, usable: {**table.vectors_as_columns(2 * Y, usable), "sum": pa.array(Y.sum(axis=1, dtype=float))}
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".arrow", ".csv", ".tsv", ".jsonl"])
+def test_each_kind_of_file_keeps_its_columns_and_types(ending, tmp_path) -> None:
+    table = open_table(write(tmp_path, ending))
+    written = rewrite_table(table, tmp_path / f"new{ending}", doubled(table))
+    new = open_table(written.path)
+    assert (written.rows, written.skipped) == (N, 0)
+    assert new.columns == ("id", "text", "vector", "sum")
+    assert new.schema.types[:3] == table.schema.types
+    assert new.column("text").to_pylist() == FRAME["text"].to_list()
+    np.testing.assert_allclose(new.vectors(), 2 * X, rtol=1e-5)
+    np.testing.assert_allclose(new.column("sum").to_numpy(), X.sum(axis=1), atol=1e-5)
+
+
+@pytest.mark.parametrize("ending", [".arrow", ".csv", ".jsonl"])
+def test_another_ending_converts_the_table(ending, tmp_path) -> None:
+    table = open_table(write(tmp_path, ".parquet"))
+    new = open_table(rewrite_table(table, tmp_path / f"new{ending}", doubled(table), drop=["id"]).path)
+    assert new.columns == ("text", "vector", "sum")
+    np.testing.assert_allclose(new.vectors(), 2 * X, rtol=1e-5)
+
+
+def test_an_existing_file_the_input_and_a_name_without_ending_are_refused(tmp_path) -> None:
+    path = write(tmp_path, ".parquet")
+    table = open_table(path)
+    with pytest.raises(OutputError, match="is the input"):
+        rewrite_table(table, path, doubled(table), overwrite=True)
+    with pytest.raises(OutputError, match=r"\.parquet"):
+        rewrite_table(table, tmp_path / "new", doubled(table))
+    (tmp_path / "new.csv").write_text("mine")
+    with pytest.raises(OutputError, match="exists already"):
+        rewrite_table(table, tmp_path / "new.csv", doubled(table))
+    assert (tmp_path / "new.csv").read_text() == "mine"
+
+
+def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path) -> None:
+    cells = X.tolist()
+    cells[40] = None
+    FRAME.with_columns(vector=pl.Series(cells, dtype=pl.List(pl.Float32))).write_parquet(tmp_path / "docs.parquet")
+    (tmp_path / "new.parquet").write_text("old")
+    table = open_table(tmp_path / "docs.parquet")
+    with pytest.raises(VectorError, match="row 41"):
+        rewrite_table(table, tmp_path / "new.parquet", doubled(table), overwrite=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["docs.parquet", "new.parquet"]
+    assert (tmp_path / "new.parquet").read_text() == "old"
+
+
+def test_a_full_disk_is_said_and_leaves_nothing(tmp_path, monkeypatch) -> None:
+    import pyarrow.parquet
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    table = open_table(write(tmp_path, ".parquet"))
+    monkeypatch.setattr(pyarrow.parquet.ParquetWriter, "write_table", fail)
+    with pytest.raises(OutputError, match="No space left"):
+        rewrite_table(table, tmp_path / "new.parquet", doubled(table))
+    assert [path.name for path in tmp_path.iterdir()] == ["docs.parquet"]
+
+
+def make_shards(folder):
+    folder.mkdir()
+    for number in range(5):
+        FRAME[number * 10 : (number + 1) * 10].write_parquet(folder / f"part-{number}.parquet")
+    return open_table(folder)
+
+
+def test_shards_become_shards_or_one_file(tmp_path) -> None:
+    table = make_shards(tmp_path / "docs")
+    written = rewrite_table(table, tmp_path / "new", doubled(table))
+    assert written.files == 5
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == [
+        f"part-{number}.parquet" for number in range(5)
+    ]
+    np.testing.assert_allclose(open_table(tmp_path / "new").vectors(), 2 * X)
+    rewrite_table(table, tmp_path / "new.parquet", doubled(table))
+    np.testing.assert_allclose(open_table(tmp_path / "new.parquet").vectors(), 2 * X)
+
+
+def test_an_interrupted_run_keeps_finished_shards_and_resumes(tmp_path) -> None:
+    table = make_shards(tmp_path / "docs")
+    calls = 0
+
+    def stopping(Y, usable):
+        nonlocal calls
+        calls += len(Y) > 0
+        if calls == 4:
+            raise KeyboardInterrupt
+        return doubled(table)(Y, usable)
+
+    with pytest.raises(KeyboardInterrupt):
+        rewrite_table(table, tmp_path / "new", stopping, depends_on=["axis 1"])
+    tables = sorted(path.name for path in (tmp_path / "new").glob("*.parquet"))
+    assert tables == ["part-0.parquet", "part-1.parquet", "part-2.parquet"]
+    written = rewrite_table(table, tmp_path / "new", doubled(table), depends_on=["axis 1"])
+    assert (written.reused, written.rows) == (3, N)
+    np.testing.assert_allclose(open_table(tmp_path / "new").vectors(), 2 * X)
+    with pytest.raises(OutputError, match="exists already"):
+        rewrite_table(table, tmp_path / "new", doubled(table))
+
+
+def test_a_shard_that_is_damaged_inside_is_named_and_finished_ones_stay(tmp_path) -> None:
+    table = make_shards(tmp_path / "docs")
+    bad = tmp_path / "docs" / "part-3.parquet"
+    whole = bad.read_bytes()
+    bad.write_bytes(whole[:4] + bytes(200) + whole[204:])  # the footer is whole, the pages are not
+    with pytest.raises(TableError, match=r"part-3\.parquet: the file cannot be read"):
+        rewrite_table(table, tmp_path / "new", doubled(table))
+    assert sorted(path.name for path in (tmp_path / "new").glob("*.parquet")) == [
+        f"part-{number}.parquet" for number in range(3)
+    ]
+    bad.write_bytes(whole)
+    assert rewrite_table(table, tmp_path / "new", doubled(table)).reused == 3
+    np.testing.assert_allclose(open_table(tmp_path / "new").vectors(), 2 * X)
+
+
+_KILLED = """
+import os, sys
+from densray import Axis, open_table
+from densray.axes import _tables, write_scores
+
+folder, die = sys.argv[1], sys.argv[2] == "die"
+score, calls = _tables._Scorer.__call__, []
+
+def dying(self, X, usable):
+    calls.append(len(X))
+    if die and sum(calls) > 30:
+        os.kill(os.getpid(), 9)
+    return score(self, X, usable)
+
+_tables._Scorer.__call__ = dying
+axis = Axis.load(folder + "/axis.safetensors")
+print(write_scores(axis, open_table(folder + "/docs"), folder + "/new").reused)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signal")
+def test_a_killed_run_keeps_finished_shards_and_resumes(tmp_path) -> None:
+    from densray import Axis, Rows
+
+    table = make_shards(tmp_path / "docs")
+    axis = Axis.fit(Rows.from_arrays(X, np.sign(X[:, 0])), "mean-difference")
+    axis.save(tmp_path / "axis.safetensors")
+    program = [sys.executable, "-c", _KILLED, str(tmp_path)]
+    assert subprocess.run([*program, "die"], check=False, capture_output=True).returncode == -9
+    finished = sorted(path.name for path in (tmp_path / "new").glob("part-*.parquet"))
+    assert finished == ["part-0.parquet", "part-1.parquet", "part-2.parquet"]
+    again = subprocess.run([*program, "live"], check=True, capture_output=True, text=True)
+    assert again.stdout.strip() == "3"
+    scores = pl.concat([pl.read_parquet(path) for path in sorted((tmp_path / "new").glob("*.parquet"))])
+    np.testing.assert_allclose(scores["score"].to_numpy(), axis.coordinates(X), atol=1e-6)
+    assert scores["id"].to_list() == table.column("id").to_pylist()
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == [f"part-{row}.parquet" for row in range(5)]
+
+
+def test_finished_shards_of_another_run_are_written_again(tmp_path) -> None:
+    table = make_shards(tmp_path / "docs")
+
+    def stop_at_last(Y, usable):
+        if len(Y) and np.allclose(Y, X[40:]):
+            raise KeyboardInterrupt
+        return {"sum": pa.array(np.zeros(len(Y)))}
+
+    with pytest.raises(KeyboardInterrupt):
+        rewrite_table(table, tmp_path / "new", stop_at_last, depends_on=["axis 1"])
+    written = rewrite_table(table, tmp_path / "new", doubled(table), depends_on=["axis 2"])
+    assert written.reused == 0
+    np.testing.assert_allclose(open_table(tmp_path / "new").column("sum").to_numpy(), X.sum(axis=1), atol=1e-5)
+
+
+@pytest.mark.slow
+def test_a_cluster_writes_the_same_shards_and_resumes(tmp_path) -> None:
+    distributed = pytest.importorskip("distributed", reason="dask is not installed")
+    table = make_shards(tmp_path / "docs")
+    rewrite_table(table, tmp_path / "here", doubled(table))
+    with (
+        distributed.LocalCluster(n_workers=2, processes=False, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        written = rewrite_table(table, tmp_path / "there", doubled(table), cluster=client)
+        assert (written.rows, written.files) == (N, 5)
+        with pytest.raises(TaskError, match="Name a folder"):
+            rewrite_table(table, tmp_path / "one.parquet", doubled(table), cluster=client)
+    here, there = (open_table(tmp_path / name) for name in ("here", "there"))
+    np.testing.assert_allclose(there.vectors(), here.vectors(), atol=1e-6)
+    assert there.column("id").to_pylist() == here.column("id").to_pylist()
+
+
+def test_shards_of_one_name_go_to_one_file_only(tmp_path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        FRAME.write_parquet(tmp_path / name / "part.parquet")
+    table = open_table(str(tmp_path / "*" / "part.parquet"))
+    with pytest.raises(OutputError, match="same name"):
+        rewrite_table(table, tmp_path / "new", doubled(table))
