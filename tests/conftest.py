@@ -6,11 +6,17 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import numpy as np
 import pytest
 
 from densray import Lexicon, WordSpace, load_space
 from densray.datasets import load_lexicon
+
+# The same examples in every CI run, so that a failure is due to the change; new ones on every other machine.
+hypothesis.settings.register_profile("fixed-seeds", derandomize=True, database=None)
+if os.environ.get("CI"):
+    hypothesis.settings.load_profile("fixed-seeds")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -14,6 +14,8 @@ from densray.formats._bytes import DECODING_ADVICE, Source, check_encoding, deco
 
 _LONGEST_WORD = 1 << 16
 _BLOCK_BYTES = 1 << 20
+#: Distinct numbers needed to recognise the other byte order: a handful may be tiny on purpose.
+_ENOUGH_NUMBERS = 16
 
 
 def read_word2vec_binary(source: Source, options: ReadOptions) -> SpaceStream:
@@ -79,7 +81,10 @@ def _check_byte_order(source: Source, vectors: NDArray[np.float32]) -> None:
         size = np.abs(numbers[numbers != 0])
         return 1.0 - float(((size > 1e-20) & (size < 1e20)).mean()) if size.size else 0.0
 
-    if share_of_absurd(vectors) > 0.25 and share_of_absurd(vectors.byteswap()) < 0.01:
+    swapped = vectors.byteswap()
+    if share_of_absurd(vectors) <= 0.25 or share_of_absurd(swapped) >= 0.01:
+        return
+    if np.unique(swapped).size >= _ENOUGH_NUMBERS:
         raise FormatError(
             f"{source.path.name}: the numbers are big-endian, and word2vec binary is little-endian. Swap the four "
             "bytes of each number, or write the file as text."

@@ -206,7 +206,7 @@ def _check_recognized(path: Path, kind: str) -> None:
         recognized = False
     if not recognized:
         raise FormatError(
-            f"With these words, a {kind} file would be taken for one of another kind. Write native, .npz or .parquet."
+            f"A {kind} file of these rows would be taken for one of another kind. Write native, .npz or .parquet."
         )
 
 
