@@ -12,11 +12,11 @@ import pytest
 
 from densray import Erasure, Lexicon, Rows, WordSpace, load_lexicon, load_space
 from densray._leace import leace
-from densray.erasure import ProbeResult, Remains
 from densray.errors import LabelError, OutputError, PersistenceError, TaskError, VectorError
 from densray.formats import read_space, write_space
 from densray.metrics import Interval
 from densray.probes import Recovery, recovery
+from densray.remains import ProbeResult, Remains
 from densray.removers import REMOVERS, CurvePoint, DirectionChoice, choose_directions, covariance_difference
 from densray.states import States
 

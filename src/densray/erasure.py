@@ -1,11 +1,11 @@
-"""Erasure: the affine map that removes a concept, its training rows, and how much of the concept remains."""
+"""Erasure: the affine map that removes a concept, the rows it was learned from, and the data it is applied to."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,15 +15,23 @@ from densray._arrays import HALF_TYPES, to_host, type_name
 from densray._files import ArchiveKind, Contents
 from densray._leace import leace_of_moments
 from densray._threads import ignored_warnings
-from densray._vocabulary import unit_rows
 from densray.affine import AffineMap, HasAxes, check_leaves_something, equalized, erasing
 from densray.axes import SpaceRecord, inputs_of
 from densray.datasets import load_space
 from densray.errors import Advice, Argument, PersistenceError, SignalWarning, TaskError, VectorError, load_extra
 from densray.folds import fold_numbers
-from densray.metrics import Interval, auc, auc_interval
 from densray.persistence import format_of, read_tensors, write_tensors
-from densray.probes import MODELS, Model, Recovery, mean_recovery, recovery, transfer_scores
+from densray.probes import MODELS, Model
+from densray.remains import (
+    FEWEST_TESTED,
+    LabelSet,
+    Remains,
+    Trial,
+    explain_too_few,
+    measure_trials,
+    places_without,
+    read_remains,
+)
 from densray.removers import (
     DEFAULT_REMOVER,
     PREDICTIVE,
@@ -34,7 +42,7 @@ from densray.removers import (
     Request,
     parse_remover,
 )
-from densray.report import Column, Input, Provenance, Table, show_estimate, show_number
+from densray.report import Input, Provenance
 from densray.rotations import LinearRotation
 from densray.rows import Rows
 from densray.space import WordSpace
@@ -58,178 +66,14 @@ if TYPE_CHECKING:
 
     from densray.progress import Progress
 
-__all__ = ["Erasure", "ProbeResult", "Remains"]
+__all__ = ["Erasure"]
 
 Pairs: TypeAlias = Iterable[tuple[str, str]]
 
-_FOLDS = 5
-#: Rows of each class, at least, that are tested: with fewer, no interval says anything.
-_FEWEST_TESTED = 3
 #: How often rows are halved for the linear probe: more often if they are few, since the halves then matter more.
 _HALVINGS_OF_FEW, _HALVINGS_OF_MANY, _FEW_ROWS = 10, 5, 400
-#: Rows that a probe sees at most, and halves that a nonlinear probe sees at most: they take most of the time.
-_MOST_TESTED, _MOST_NONLINEAR_HALVES = 2000, 4
-#: AUC from which on the concept is plainly there, from which on some of it is, and up to which it counts as gone.
-_PLAIN, _SOME, _GONE = 0.8, 0.7, 0.55
-_MODEL_NAMES = {"linear": "a linear model", "rbf": "an RBF model", "mlp": "a neural network"}
-
 
 _KIND = ArchiveKind("densray-erasure", 1, "erasure", "Fit an erasure and save it.")
-
-
-@dataclass(frozen=True)
-class ProbeResult:
-    """How well a model recovers the concept before and after an erasure, on held-out rows.
-
-    Attributes
-    ----------
-    model : {"linear", "rbf", "mlp"}
-    before, after : Recovery
-        AUC with its interval; 0.5 is chance. With several classes: the mean AUC of one class against the rest.
-    concept : str
-        Name of the labels, if several sets of labels were removed or some were kept.
-    kept : bool
-        Whether these labels were to be kept.
-    after_learned : Recovery or None
-        For "rbf" only: AUC of a model fitted on the erased training rows of the erasure, which are often more, and
-        tested on the same rows. None if the erasure was not learned from such rows.
-    """
-
-    model: Model
-    before: Recovery
-    after: Recovery
-    concept: str = ""
-    kept: bool = False
-    after_learned: Recovery | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return every number in plain form."""
-        return {
-            "model": self.model,
-            "concept": self.concept,
-            "kept": self.kept,
-            "before": self.before.auc,
-            "before_low": self.before.interval.low,
-            "before_high": self.before.interval.high,
-            "after": self.after.auc,
-            "low": self.after.interval.low,
-            "high": self.after.interval.high,
-            "after_learned": None if self.after_learned is None else self.after_learned.auc,
-            "after_learned_low": None if self.after_learned is None else self.after_learned.interval.low,
-            "after_learned_high": None if self.after_learned is None else self.after_learned.interval.high,
-        }
-
-    @property
-    def strongest(self) -> tuple[str, Recovery]:
-        """The name of the model, and the higher of its two AUCs after the erasure."""
-        name = _MODEL_NAMES[self.model]
-        if self.after_learned is not None and self.after_learned.auc > self.after.auc:
-            return f"{name} fitted on the erased training rows", self.after_learned
-        return name, self.after
-
-
-@dataclass(frozen=True)
-class Remains:
-    """How much of a concept linear and nonlinear models recover after an erasure, on rows it was not learned from.
-
-    Attributes
-    ----------
-    probes : tuple of ProbeResult
-        One for each set of labels and model; empty if nothing could be measured.
-    learned_from, tested_on : int
-        Number of rows that the erasure was learned from (0: none of these rows), and number of rows that each probe was
-        cross-validated on.
-    reason : str
-        Reason why nothing could be measured; empty otherwise.
-    """
-
-    probes: tuple[ProbeResult, ...]
-    learned_from: int = 0
-    tested_on: int = 0
-    reason: str = ""
-
-    def __getitem__(self, key: str | tuple[str, str]) -> ProbeResult:
-        """Return the result of a model, or of labels and a model: ``remains["source", "linear"]``."""
-        concept, model = (None, key) if isinstance(key, str) else key
-        return next(probe for probe in self.probes if probe.model == model and concept in (None, probe.concept))
-
-    @property
-    def summary(self) -> str:
-        """One sentence: how much a linear model and the best nonlinear model still recover."""
-        if not self.probes:
-            return self.reason
-        concepts = dict.fromkeys(probe.concept for probe in self.probes)
-        return f"On rows the erasure has not seen: {'. '.join(self._sentence(concept) for concept in concepts)}."
-
-    def _sentence(self, concept: str) -> str:
-        """Return a sentence on how well models recover one set of labels."""
-        probes = [probe for probe in self.probes if probe.concept == concept]
-        linear = [probe for probe in probes if probe.model == "linear"]
-        curved = [probe for probe in probes if probe.model != "linear"]
-        parts = []
-        if linear:
-            after, before = linear[0].after, linear[0].before
-            estimate = f"AUC {_show(after)}; before: {show_number(before.auc, 2)}; chance: 0.50"
-            verdict = "for linear models" if linear[0].kept else _linear_verdict(after)
-            parts.append(f"{verdict} ({estimate})")
-        if curved:
-            parts.append(_curved_verdict(*max((probe.strongest for probe in curved), key=lambda found: found[1].auc)))
-        name = f"{concept} (kept)" if probes[0].kept else concept
-        return f"{name}: {'; '.join(parts)}" if concept else "; ".join(parts)
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one row per set of labels and model."""
-        return [{**probe.to_dict(), "if_gone": None if probe.kept else 0.5} for probe in self.probes]
-
-    def table(self) -> Table:
-        """Return the AUC of each model before and after."""
-        columns: list[Column | str] = ["concept", "model"] if any(probe.concept for probe in self.probes) else ["model"]
-        columns += [Column(key, decimals=3) for key in ("before", "after", "low", "high")]
-        note = (
-            f"AUC of models cross-validated on {self.tested_on:,} rows that the erasure was not learned from "
-            f"({self.learned_from:,} others), with the 95% interval of the AUC after it."
-        )
-        if any(probe.after_learned is not None for probe in self.probes):
-            columns.append(Column("after_learned", "fitted on the others", decimals=3))
-            note += " “Fitted on the others”: the AUC of a model that was fitted on those others, erased."
-        columns.append(Column("if_gone", "if gone", decimals=1))
-        notes = [note] if self.probes else [self.reason]
-        return Table("What remains in unseen rows", columns, self.rows(), notes)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return every number in plain form, and the sentence."""
-        return {
-            "summary": self.summary,
-            "probes": [probe.to_dict() for probe in self.probes],
-            "chance": 0.5,
-            "learned_from": self.learned_from,
-            "tested_on": self.tested_on,
-            "reason": self.reason or None,
-        }
-
-
-def _show(found: Recovery) -> str:
-    return show_estimate(found.auc, found.interval.low, found.interval.high, 2)
-
-
-def _linear_verdict(after: Recovery) -> str:
-    if after.auc >= _PLAIN and after.interval.low > 0.5:
-        return "still there for linear models"
-    if after.interval.high >= _PLAIN:
-        return "too few to say how much is left for linear models"
-    if after.auc >= _SOME:
-        return "partly left for linear models"
-    return "gone for linear models" if after.interval.low <= _GONE else "mostly gone for linear models"
-
-
-def _curved_verdict(name: str, after: Recovery) -> str:
-    if after.interval.low <= 0.5:
-        return f"the best nonlinear model, {name}, has AUC {_show(after)}"
-    if after.auc >= _PLAIN:
-        return f"{name} still recovers it with AUC {_show(after)}"
-    if after.auc >= _SOME:
-        return f"{name} still recovers part of it with AUC {_show(after)}"
-    return f"the best nonlinear model recovers little of it (AUC {_show(after)})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -525,8 +369,8 @@ class Erasure(AffineMap):
         """
         kept_names, chosen = frozenset(keep), tuple(models)
         if rows is not None:
-            trial = _Trial(self, _places_without(rows, kept_names))
-            return _cross_validate(self, [_LabelSet(rows)], [trial], strength, chosen, progress)
+            trial = Trial(self, places_without(rows, kept_names))
+            return self._measure_trials([LabelSet(rows)], [trial], strength, chosen, progress)
         key = kept_names, strength, chosen
         if key not in self._measured:
             self._measured[key] = self._measure(kept_names, strength, chosen, progress)
@@ -548,28 +392,47 @@ class Erasure(AffineMap):
         label_sets = self._label_sets(self.rows)
         if parse_remover(self.method)[0].needs_pairs:  # learned from the pairs alone: every other row is unseen
             words = {word for pair in self.pairs for word in pair}
-            trial = _Trial(self, _places_without(self.rows, keep | words))
-            return _cross_validate(self, label_sets, [trial], strength, models, progress)
+            trial = Trial(self, places_without(self.rows, keep | words))
+            return self._measure_trials(label_sets, [trial], strength, models, progress)
         for each in label_sets:
-            few = _too_few(each.rows, np.arange(len(each.rows)), 2 * _FEWEST_TESTED)
+            few = explain_too_few(each.rows, np.arange(len(each.rows)), 2 * FEWEST_TESTED)
             if few:
                 return Remains((), reason=few)
         try:
             trials = self._learn_from_halves(self.rows, keep)
         except TaskError as error:
             return Remains((), reason=f"What remains was not measured: {error}")
-        return _cross_validate(self, label_sets, trials, strength, models, progress)
+        return self._measure_trials(label_sets, trials, strength, models, progress)
 
-    def _label_sets(self, rows: Rows) -> list[_LabelSet]:
+    def _measure_trials(
+        self,
+        label_sets: Sequence[LabelSet],
+        trials: Sequence[Trial],
+        strength: float,
+        models: tuple[Model, ...],
+        progress: Progress | None,
+    ) -> Remains:
+        """Measure trials with the seed and the normalisation of this erasure."""
+        return measure_trials(
+            label_sets,
+            trials,
+            models,
+            strength=strength,
+            unit_length=self.unit_length,
+            seed=self.provenance.seed,
+            progress=progress,
+        )
+
+    def _label_sets(self, rows: Rows) -> list[LabelSet]:
         """Return the labels that were removed and those that were kept, with names if there are several."""
         sets = [(each, False) for each in (rows, *self.more)] + [(each, True) for each in self.kept]
-        return [_LabelSet(each, each.concept if len(sets) > 1 else "", kept) for each, kept in sets]
+        return [LabelSet(each, each.concept if len(sets) > 1 else "", kept) for each, kept in sets]
 
-    def _learn_from_halves(self, rows: Rows, keep: frozenset[str]) -> list[_Trial]:
+    def _learn_from_halves(self, rows: Rows, keep: frozenset[str]) -> list[Trial]:
         """Halve the rows several times, and learn an erasure from each half; the other half is unseen."""
         n_halvings = _HALVINGS_OF_FEW if len(rows) <= _FEW_ROWS else _HALVINGS_OF_MANY
         random_states = check_random_state(self.provenance.seed).randint(2**31 - 1, size=n_halvings)
-        tested = _places_without(rows, keep)
+        tested = places_without(rows, keep)
         trials = []
         for random_state in random_states.tolist():
             try:
@@ -584,7 +447,7 @@ class Erasure(AffineMap):
                 except ValueError as error:
                     raise TaskError(f"from half of the rows, {error}") from error
                 unseen = np.intersect1d(tested, np.flatnonzero(half_of == half))
-                trials.append(_Trial(erasure, unseen, np.flatnonzero(half_of != half)))
+                trials.append(Trial(erasure, unseen, np.flatnonzero(half_of != half)))
         return trials
 
     def _learn_again(self, rows: Rows, places: NDArray[np.intp]) -> Erasure:
@@ -709,7 +572,7 @@ X = X - t["shift"] - (X - t["origin"]) @ t["left"] @ t["right"]
             warning=contents.value("warning", str),
             choice=_read_choice(contents),
             provenance=_read_provenance(contents),
-            _stored=_read_remains(contents),
+            _stored=read_remains(contents),
             _space=record,
             _encoder=None if any_space else EncoderRecord.from_dict(contents.value("encoder", dict, type(None))),
         )
@@ -969,32 +832,6 @@ def _read_choice(contents: Contents) -> DirectionChoice | None:
     return choice
 
 
-def _read_remains(contents: Contents) -> Remains | None:
-    """Return the remaining AUCs stored in a file; None if they were not measured."""
-    if contents.value("remains", dict, type(None)) is None:
-        return None
-    part = contents.part("remains")
-    probes = []
-    for values in part.listed("probes", dict):
-        numbers = [
-            contents.checked("remains", values.get(key), float, int)
-            for key in ("before", "before_low", "before_high", "after", "low", "high")
-        ]
-        if values.get("model") not in MODELS:
-            raise contents.refusal("remains")
-        before, after = (Recovery(value, Interval(low, high)) for value, low, high in (numbers[:3], numbers[3:]))
-        concept = contents.checked("remains", values.get("concept"), str)
-        kept = contents.checked("remains", values.get("kept"), bool)
-        learned = [
-            contents.checked("remains", values.get(key), float, int, type(None))
-            for key in ("after_learned", "after_learned_low", "after_learned_high")
-        ]
-        transferred = None if None in learned else Recovery(learned[0], Interval(*learned[1:]))
-        probes.append(ProbeResult(values["model"], before, after, concept, kept, transferred))
-    learned, tested = (part.value(key, int, least=0) for key in ("learned_from", "tested_on"))
-    return Remains(tuple(probes), learned, tested, part.value("reason", str, type(None)) or "")
-
-
 def _remarks(remover: Remover, name: str, count: int | None, found: AffineMap, normalize: bool) -> list[str]:
     """Return remarks if a method found fewer axes than requested, or if it changes the norm of vectors."""
     remarks = []
@@ -1021,133 +858,3 @@ def _predictive_warning(method: str) -> str:
         f"'{method}' finds the axis that predicts the labels best, and erasing it leaves most of what goes with them. "
         "Erase with leace, mean-difference or densray."
     )
-
-
-def _places_without(rows: Rows, names: Iterable[str]) -> NDArray[np.intp]:
-    """Return the places of the rows without these names."""
-    excluded = set(names)
-    return np.array([place for place, name in enumerate(rows.names) if name not in excluded], dtype=np.intp)
-
-
-def _smaller_class(rows: Rows, places: NDArray[np.intp]) -> int:
-    """Return the size of the smallest class among some rows."""
-    return min(int(min(np.sum(sides[places] > 0), np.sum(sides[places] < 0))) for sides in rows.contrasts)
-
-
-def _too_few(rows: Rows, places: NDArray[np.intp], needed: int) -> str:
-    """Return why rows cannot be probed; empty if they can."""
-    smaller = _smaller_class(rows, places)
-    if smaller >= needed:
-        return ""
-    return (
-        f"What remains was not measured: that needs {needed} rows of each class that are not kept as they are, "
-        f"and {smaller} were found."
-    )
-
-
-class _LabelSet(NamedTuple):
-    """Labels that probes try to recover: those that an erasure removed, or those that it kept."""
-
-    rows: Rows
-    concept: str = ""  # empty where there is one set only
-    kept: bool = False
-
-
-class _Trial(NamedTuple):
-    """An erasure, and held-out rows to test it on."""
-
-    erasure: Erasure
-    unseen: NDArray[np.intp]  # places of those rows
-    learned: Sequence[int] | NDArray[np.intp] = ()  # places of the rows that it was learned from
-
-
-def _some_of(places: Sequence[int] | NDArray[np.intp], random: np.random.RandomState) -> NDArray[np.intp]:
-    """Return a random sample of places if there are too many for a probe."""
-    found = np.asarray(places, dtype=np.intp)
-    return found if len(found) <= _MOST_TESTED else np.sort(random.choice(found, _MOST_TESTED, replace=False))
-
-
-def _tested_models(models: tuple[Model, ...], numbered: tuple[int, _Trial]) -> list[Model]:
-    """Return the models to test on the unseen rows of a trial: nonlinear models only on the first trials."""
-    number, trial = numbered
-    n_tested = min(len(trial.unseen), _MOST_TESTED)
-    n_nonlinear = int(np.clip(_MOST_TESTED // max(n_tested, 1), 1, _MOST_NONLINEAR_HALVES))
-    return [model for model in models if model == "linear" or number < n_nonlinear]
-
-
-def _transferred(
-    X: NDArray[Any], sides: NDArray[np.float64], unseen: NDArray[Any], answers: NDArray[np.float64], groups: Any
-) -> Recovery:
-    """Return how well an RBF model, fitted on some rows, recovers the classes of others."""
-    scores = transfer_scores(X, sides, unseen, "rbf")
-    return Recovery(auc(answers, scores), auc_interval(answers, scores, groups=groups))
-
-
-def _cross_validate(
-    erasure: Erasure,
-    label_sets: Sequence[_LabelSet],
-    trials: Sequence[_Trial],
-    strength: float,
-    models: tuple[Model, ...],
-    progress: Progress | None,
-) -> Remains:
-    """Cross-validate each model on the unseen rows of each trial, before and after the erasure of the trial.
-
-    The label sets have the same vectors. `erasure` is the one to evaluate; its seed and normalisation are used.
-    """
-    rows = label_sets[0].rows
-    X = np.asarray(to_host(rows.X), dtype=np.float64)
-    X = unit_rows(X) if erasure.unit_length else X
-    groups, seed = rows.held_out_groups, erasure.provenance.seed
-    random = check_random_state(seed)
-    contrasts = [each.rows.contrasts for each in label_sets]
-    collected: dict[tuple[int, Model], tuple[list[Recovery], list[Recovery]]] = {
-        (number, model): ([], []) for number in range(len(label_sets)) for model in models
-    }
-    fitted_on_learned: dict[int, list[Recovery]] = {number: [] for number in range(len(label_sets))}
-    n_tested = 0
-    done, total = 0, len(label_sets) * sum(len(_tested_models(models, each)) for each in enumerate(trials))
-    for number, trial in enumerate(trials):
-        places = _some_of(trial.unseen, random)
-        few = next(filter(None, (_too_few(each.rows, places, _FEWEST_TESTED) for each in label_sets)), "")
-        if few:
-            return Remains((), reason=few)
-        n_tested = max(n_tested, len(places))
-        n_folds = min(_FOLDS, *(_smaller_class(each.rows, places) for each in label_sets))
-        tested_groups = None if groups is None else groups[places]
-        before_and_after = X[places], trial.erasure.apply(X[places], strength=strength)
-        tested_models = _tested_models(models, (number, trial))
-        for (labels, model), recoveries in collected.items():
-            if model not in tested_models:
-                continue
-            for vectors, found in zip(before_and_after, recoveries, strict=True):
-                parts = [
-                    recovery(vectors, sides[places], model, n_folds=n_folds, groups=tested_groups, random_state=seed)
-                    for sides in contrasts[labels]
-                ]
-                found.append(mean_recovery(parts))
-            if model == "rbf" and len(trial.learned):
-                learned = _some_of(trial.learned, check_random_state(seed))
-                rows_to_fit = trial.erasure.apply(X[learned], strength=strength)
-                parts = [
-                    _transferred(rows_to_fit, sides[learned], before_and_after[1], sides[places], tested_groups)
-                    for sides in contrasts[labels]
-                ]
-                fitted_on_learned[labels].append(mean_recovery(parts))
-            done += 1
-            if progress is not None:
-                progress(done, total)
-    probes = (
-        ProbeResult(
-            model,
-            before=mean_recovery(before),
-            after=mean_recovery(after),
-            concept=label_sets[labels].concept,
-            kept=label_sets[labels].kept,
-            after_learned=mean_recovery(fitted_on_learned[labels])
-            if model == "rbf" and fitted_on_learned[labels]
-            else None,
-        )
-        for (labels, model), (before, after) in collected.items()
-    )
-    return Remains(tuple(probes), learned_from=max(len(trial.learned) for trial in trials), tested_on=n_tested)

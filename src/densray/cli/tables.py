@@ -32,7 +32,8 @@ from densray.cli.terminal import (
 
 if TYPE_CHECKING:
     from densray.axes import Axis, ClassesDiagnosis, Diagnosis, MeanScores, RatingAgreement
-    from densray.erasure import Erasure, Remains
+    from densray.erasure import Erasure
+    from densray.remains import Remains
     from densray.rows import Rows
     from densray.tables import EncoderRecord, RewrittenTable, VectorTable
 

@@ -40,12 +40,13 @@ from densray.debiasing._recovery import (
     probe,
     recovery_test,
 )
-from densray.erasure import Erasure, ProbeResult, Remains
+from densray.erasure import Erasure
 from densray.errors import CoverageError, DensRayError
 from densray.journal import Journal, Run
 from densray.metrics import Interval
 from densray.probes import Recovery
 from densray.progress import Progress, part_of
+from densray.remains import ProbeResult, Remains
 from densray.removers import parse_remover
 from densray.report import Column, Input, Provenance, Result, Table, show_number, show_share, typeset
 from densray.rows import Rows

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray.axes import Axis, ClassesDiagnosis, Diagnosis, MeanScores, Scores, diagnose_classes, mean_scores
-from densray.erasure import Erasure, Remains
+from densray.erasure import Erasure
 from densray.errors import LabelError, TableError
 from densray.explorer.workbench import LEAST_KEPT, MOST_KEPT, Bench, Step
 from densray.probes import Model
 from densray.progress import Progress, part_of
+from densray.remains import Remains
 from densray.retrieval import Retrieval, evaluate_retrieval
 from densray.rows import Rows
 from densray.tables import VectorTable, check_columns

@@ -7,7 +7,7 @@ from functools import partial
 
 import streamlit as st
 
-from densray.erasure import Erasure, Remains
+from densray.erasure import Erasure
 from densray.explorer.python_code import table_remove_code
 from densray.explorer.table_bench import Plane, RemovalChoice, TableBench, opened, spread_evenly
 from densray.explorer.table_sidebar import (
@@ -37,6 +37,7 @@ from densray.explorer.widgets import (
 from densray.explorer.words import file_stem
 from densray.figures import document_map
 from densray.probes import MODELS
+from densray.remains import Remains
 from densray.removers import DEFAULT_REMOVER, REMOVERS
 from densray.report import Column, show_count, show_number, show_share
 from densray.rows import Rows
