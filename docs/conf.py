@@ -18,6 +18,7 @@ copyright = author
 version = release = __version__
 
 extensions = [
+    "dark_pictures",
     "initials",
     "mathml",
     "myst_parser",

@@ -1,9 +1,10 @@
 """Take the pictures that the documentation shows, and write what the tutorial prints.
 
-``python scripts/take_pictures.py`` needs chromium and the extras of development; the pictures are those of the embedded
-space. With ``figures``, ``tutorial`` or ``explorer`` as argument, that part alone; with the folder of hidden states
-(``densray model read``), the picture of their page; with ``cases.parquet``, the court cases that
-``measure_documents.py`` embeds, the pictures of a table of documents.
+``python scripts/take_pictures.py`` needs chromium and the extras of development. The pictures show the embedded space.
+With ``figures``, ``tutorial``, ``explorer`` or ``animation`` as argument, it takes that part only. With the folder of
+hidden states (``densray model read``), it takes the picture of their page. With ``cases.parquet``, the court cases that
+``measure_documents.py`` embeds, it takes the pictures of a table of documents. Every picture of the explorer is taken
+in light and in dark (``-dark.png``).
 """
 
 from __future__ import annotations
@@ -39,6 +40,17 @@ TABLE_VIEWS = {
     "documents-map": ("?label=source&find=copyright", 1098),
     "documents-remove": ("remove?label=source", 1118),
 }
+#: The views of the animation, with the milliseconds each one is shown.
+SCENES = (
+    ("", 2500),
+    ("?words=nurse,wonderful", 2500),
+    ("map?mark=nurse+engineer&color=us-occupation-shares", 2500),
+    ("map?shown=occupations&mark=nurse+engineer&color=us-occupation-shares", 3000),
+    ("remove?source=lexicon&lexicon=gender", 3000),
+)
+#: Size of the animation in pixels.
+SCENE_SIZE = (1000, 843)
+SCHEMES = {"light": "", "dark": "-dark"}
 #: A sentence on the page of hidden states.
 OWN_TEXT = "The nurse told the doctor that she would call her husband when he had paid."
 _BLOCK = re.compile(r"^```(python|console|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -48,12 +60,15 @@ def take_layers(folder: str) -> None:
     """Take the picture of hidden states, with a sentence coloured by token."""
     from browser import Visitor, browser, explorer
 
+    view = urlencode({"own_text": OWN_TEXT, "layer_methods": "ridge,mean-difference"})
     with explorer(folder) as address, browser() as chrome:
-        visitor = Visitor(chrome, address, pictures=IMAGES, height=1760)
-        visitor.page.goto(f"{address}/?{urlencode({'own_text': OWN_TEXT, 'layer_methods': 'ridge,mean-difference'})}")
-        visitor.page.get_by_role("button", name="Load the model").click(timeout=600_000)
-        visitor.page.wait_for_selector("text=All scores", timeout=600_000)
-        visitor.settle().picture("explorer-layers")
+        for scheme, suffix in SCHEMES.items():
+            visitor = Visitor(chrome, address, pictures=IMAGES, height=1760, scheme=scheme)
+            visitor.page.goto(f"{address}/?{view}")
+            visitor.page.get_by_role("button", name="Load the model").click(timeout=600_000)
+            visitor.page.wait_for_selector("text=All scores", timeout=600_000)
+            visitor.settle().picture(f"explorer-layers{suffix}")
+            visitor.context.close()
 
 
 def take_explorer(*opened: str, views: dict[str, tuple[str, int]] = VIEWS) -> None:
@@ -62,9 +77,34 @@ def take_explorer(*opened: str, views: dict[str, tuple[str, int]] = VIEWS) -> No
 
     with explorer(*opened) as address, browser() as chrome:
         for name, (view, height) in views.items():
-            visitor = Visitor(chrome, address, pictures=IMAGES, height=height)
-            visitor.go(view).picture(f"explorer-{name}")
+            for scheme, suffix in SCHEMES.items():
+                visitor = Visitor(chrome, address, pictures=IMAGES, height=height, scheme=scheme)
+                visitor.go(view).picture(f"explorer-{name}{suffix}")
+                visitor.context.close()
+
+
+def take_animation() -> None:
+    """Show some pages of the explorer one after another, as one animated picture."""
+    from PIL import Image
+
+    from browser import Visitor, browser, explorer
+
+    frames = []
+    with explorer() as address, browser() as chrome:
+        for view, _ in SCENES:
+            visitor = Visitor(chrome, address, height=1180)
+            picture = Image.open(io.BytesIO(visitor.go(view).page.screenshot()))
+            frames.append(picture.convert("RGB").resize(SCENE_SIZE, Image.Resampling.LANCZOS))
             visitor.context.close()
+    frames[0].save(
+        IMAGES / "explorer.webp",
+        save_all=True,
+        append_images=frames[1:],
+        duration=[shown for _, shown in SCENES],
+        loop=0,
+        quality=80,
+        method=6,
+    )
 
 
 def take_tutorial() -> None:
@@ -109,6 +149,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "figures": take_figures,
     "tutorial": take_tutorial,
     "explorer": take_explorer,
+    "animation": take_animation,
 }
 
 

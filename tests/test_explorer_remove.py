@@ -11,6 +11,7 @@ from densray.erasure import Erasure
 from densray.explorer.views import remove
 from densray.explorer.workbench import RemovalWords, Workbench, current
 from densray.formats import read_space
+from densray.removers import DEFAULT_REMOVER
 from explorer_page import open_page, texts
 
 GENDER = {"source": "lexicon", "lexicon": "gender"}
@@ -81,7 +82,7 @@ class TestThePage:
 
     def test_axes_beyond_the_signal_are_told_in_words_of_the_page(self):
         page = open_page("remove", n_axes="5", remover="densray-unit")
-        said = texts(page.warning)
+        said = "\n".join(info.value for info in page.info)
         assert said.startswith("5 axes were asked for, but only")
         assert "n_components" not in said
 
@@ -96,7 +97,7 @@ class TestThePage:
             ({"anchors": "man, qqzz"}, "“qqzz” is not in the space"),
             ({"neutral_from": "list", "neutral": "qqzz zzqq"}, "0 of 2 words are in"),
             ({"neutral_from": "list", "neutral": " ".join(map(chr, range(0x4E00, 0x5700)))}, "2,000 can be drawn"),
-            ({"n_axes": "50"}, "50 axes were asked for, and 40 labelled rows"),
+            ({"remover": "densray", "n_axes": "50"}, "50 axes were asked for, and 40 labelled rows"),
             ({"high": ""}, "“Words at the high end” is empty"),
             ({"high": "good nice", "low": "qqzz"}, "an axis needs another label"),
         ],
@@ -174,9 +175,15 @@ class TestWhatIsTaken:
         expected = remove._FILES[ending] * 4 * bench.space.vectors.size
         assert 0.8 * expected < path.stat().st_size < 1.2 * expected
 
+    def test_it_opens_with_the_default_of_the_library_and_ignores_a_number_of_axes_there(self):
+        page = open_page("remove", **GENDER, n_axes="3")
+        assert next(box.value for box in page.selectbox if box.label == "Method of removal") == DEFAULT_REMOVER
+        assert not [box for box in page.selectbox if box.label == "Axes"]
+        assert not page.error
+
     def test_a_space_too_large_for_the_browser_is_left_to_the_command_line(self, monkeypatch):
         monkeypatch.setattr(remove, "_LARGEST", 1000)
-        page = open_page("remove", **GENDER, n_axes="3", keep="queen")
+        page = open_page("remove", **GENDER, remover="densray", n_axes="3", keep="queen")
         assert "too large to go through the browser" in texts(page.markdown)
         expected = "densray erase googlenews-26k gender-erasure.safetensors --keep queen -o gender-erased.bin"
         assert page.code[0].value == expected

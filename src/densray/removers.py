@@ -272,6 +272,8 @@ class Remover:
         Whether it accepts several sets of labels at once.
     can_keep : bool, default=False
         Whether it can keep other labels linearly predictable.
+    fixed_axes : bool, default=False
+        Whether the labels or pairs determine the number of axes, so that none can be asked for.
     may_stop : bool, default=False
         Whether the number of axes is not bound to the rows: an upper limit, or random directions.
     choose : callable, optional
@@ -288,6 +290,7 @@ class Remover:
     takes_classes: bool = False
     takes_label_sets: bool = False
     can_keep: bool = False
+    fixed_axes: bool = False
     may_stop: bool = False
     choose: Choose | None = None
 
@@ -455,6 +458,7 @@ _ALL = (
         equalizes=True,
         needs_pairs=True,
         needs_background=True,
+        fixed_axes=True,
     ),
     Remover(
         "leace",
@@ -463,6 +467,7 @@ _ALL = (
         takes_classes=True,
         takes_label_sets=True,
         can_keep=True,
+        fixed_axes=True,
     ),
     Remover("random", "random directions: the control, which should remove nothing", _random, may_stop=True),
 )

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from urllib.parse import parse_qs, urlencode
 
+from densray.removers import DEFAULT_REMOVER
+
 #: The words of the first page: enough for a good verdict in the bundled space.
 _SENTIMENT = (
     "good great excellent wonderful superb happy pleasant delightful lovely beautiful kind friendly "
@@ -58,7 +60,7 @@ DEFAULTS: dict[str, str] = {
     "first_method": "",
     "second_method": "",
     # remove
-    "remover": "mean-difference",
+    "remover": DEFAULT_REMOVER,
     "n_axes": "1",
     "anchors": "",
     "neutral_from": "occupations",

@@ -238,7 +238,7 @@ def to_html(shown: Report | Section | Result | Table, *, title: str = "") -> str
             "<body>",
             f'<h1><span class="logo">{logo()}</span> {escape(title)}</h1>',
             lead,
-            to_html_fragment(shown),
+            "\n".join(_html_section(section, page_title=title) for section in sections_of(shown)),
             f"<footer>densray {escape(__version__)}</footer>",
             "</body>",
             "</html>",
@@ -280,9 +280,9 @@ def _title_of(shown: Report | Section | Result | Table) -> str:
     return shown.title or "densray"
 
 
-def _html_section(section: Section) -> str:
+def _html_section(section: Section, *, page_title: str = "") -> str:
     parts = ["<section>"]
-    parts += [f"<h2>{escape(section.title)}</h2>"] if section.title else []
+    parts += [f"<h2>{escape(section.title)}</h2>"] if section.title not in ("", page_title) else []
     parts += _paragraphs(section.text)
     parts += [_html_figure(figure) for figure in section.figures]
     parts += [_html_table(table) for table in section.tables if not table.folded]

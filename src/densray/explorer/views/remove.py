@@ -44,14 +44,14 @@ from densray.explorer.workbench import RemovalWords, Workbench, identity
 from densray.figures import difference_panels
 from densray.formats import write_space
 from densray.lexicon import Lexicon
-from densray.removers import PREDICTIVE, REMOVERS
+from densray.removers import DEFAULT_REMOVER, PREDICTIVE, REMOVERS
 from densray.report import Column, show_number
 
 TITLE, ICON = "Remove", ":material/ink_eraser:"
-LEAD = "Take the axis of the sidebar out of the space: what went, what is still there, and what it cost."
+LEAD = "Remove the concept in the sidebar from the space, and see what changed, what is left, and what it cost."
 
-#: What finds the direction along which the means differ comes first; what was made to predict, and the control, last.
-_FIRST = ("mean-difference", "leace", "densray-unit", "densray", "inlp")
+#: Recommended removers come first, predictive ones and the control last.
+_FIRST = (DEFAULT_REMOVER, "mean-difference", "densray-unit", "densray", "inlp")
 _REMOVERS = sorted(
     (name for name, remover in REMOVERS.items() if not remover.needs_pairs),
     key=lambda name: (
@@ -87,7 +87,7 @@ def show() -> None:
     if erasure is None:
         return
     for remark in erasure.remarks:
-        st.warning(plain(remark), icon=":material/warning:")
+        st.info(plain(remark), icon=":material/info:")
     ratings = bench.recall(("ratings", "men"), lambda: load_similarity("men"))
     pairs = bench.recall(("pairs", *identity(lexicon, "")), lambda: concept_of(lexicon, words.anchors, ()).pairs)
     preview = preview_removal(
@@ -106,13 +106,16 @@ def show() -> None:
 
 
 def _choose_remover() -> str:
-    """Return the chosen remover, with its number of axes."""
+    """Return the chosen remover, with its number of axes if there is a choice."""
     left, right = st.columns([3, 1])
     with left:
         name = choice("Method of removal", "remover", _REMOVERS, format_func=_describe)
-        st.caption(plain(f"Removes {_summary(name)}. It learns what to remove from the words of the sidebar."))
+        summary = _summary(name)
+        st.caption(plain(f"{summary[0].upper()}{summary[1:]}. It learns from the words in the sidebar."))
+    if REMOVERS[name].fixed_axes:
+        return name
     with right:
-        count = choice("Axes", "n_axes", _AXES, help="How many directions are taken out, the concept's own first.")
+        count = choice("Axes", "n_axes", _AXES, help="Number of directions to remove, beginning with the concept.")
     return f"{name}:{count}"
 
 
