@@ -149,14 +149,24 @@ def build_files(bias: zipfile.ZipFile, sentiment: zipfile.ZipFile) -> dict[str, 
     return files
 
 
+def write_sums(folder: Path) -> None:
+    """Write the list of the checksums of all files."""
+    paths = {
+        path.relative_to(folder).as_posix(): path
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != "SHA256SUMS" and path.suffix not in (".py", ".pyc")
+    }
+    sums = (f"{hashlib.sha256(paths[name].read_bytes()).hexdigest()}  {name}" for name in sorted(paths))
+    (folder / "SHA256SUMS").write_bytes(as_lines(sums))
+
+
 def write_files(files: dict[str, bytes], folder: Path) -> None:
     """Write the files and the list of their checksums."""
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-    sums = (f"{hashlib.sha256(files[name]).hexdigest()}  {name}" for name in sorted(files))
-    (folder / "SHA256SUMS").write_bytes(as_lines(sums))
+    write_sums(folder)
 
 
 def main() -> None:

@@ -115,7 +115,11 @@ def test_every_picture_is_taken_by_the_script() -> None:
     taken = {f"explorer-{name}.png" for name in (*script["VIEWS"], *script["TABLE_VIEWS"], "layers")} | {"figure2.png"}
     saved = re.findall(r'save\(chart, "([\w.]+)"', (DOCUMENTS / "tutorial.md").read_text("utf-8"))
     taken |= {f"tutorial-{name}" for name in saved}
-    assert {path.name for path in (DOCUMENTS / "images").glob("*.png")} == taken
+    pictures = {path.name for path in (DOCUMENTS / "images").glob("*.png")}
+    dark = {name for name in pictures if name.endswith("-dark.png")}
+    assert pictures - dark == taken
+    assert {f"explorer-{name}-dark.png" for name in script["VIEWS"]} <= dark
+    assert {name.replace("-dark", "") for name in dark} <= taken
 
 
 def test_every_page_is_in_a_table_of_contents() -> None:
@@ -301,6 +305,17 @@ def test_exactly_the_commands_that_resume_are_said_to(page: str, sentence: str) 
 
 
 # Formulas of the documentation are MathML: pages show them offline, without a script.
+
+
+@pytest.mark.slow
+def test_a_built_page_shows_one_picture_in_the_light_and_another_in_the_dark() -> None:
+    built = DOCUMENTS / "_build" / "explorer.html"
+    if not built.is_file():
+        pytest.skip("the pages are not built (make docs)")
+    shown = re.findall(
+        r'<img[^>]*class="([^"]*)"[^>]*src="_images/explorer-axis(-dark)?\.png"', built.read_text("utf-8")
+    )
+    assert {("only-light" in classes, suffix) for classes, suffix in shown} == {(True, ""), (False, "-dark")}
 
 
 EXTENSIONS = Path(__file__).parents[1] / "docs" / "_extensions"

@@ -11,8 +11,9 @@ import pytest
 pytest.importorskip("streamlit", reason="the extra `explore` (streamlit) is not installed")
 
 from densray.cli.data import _opened_states
+from densray.datasets import path_of
 from densray.explorer.views import first_page, layers
-from densray.states import States, model_checksum, read_states
+from densray.states import States, compare_layers, model_checksum, open_controls, read_states
 from explorer_page import open_page, texts
 
 QUICK = {"layer_methods": "mean-difference"}
@@ -52,11 +53,24 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_without_states_the_page_says_how_to_come_by_some():
+def test_without_states_the_page_shows_an_example_and_says_how_to_open_your_own():
     page = open_page("layers")
-    assert "No hidden states were given" in texts(page.info)
+    assert "This is an example" in texts(page.info)
     assert "densray explore states" in page.code[0].value
     assert first_page() == "axis"
+    assert "Read by ridge with AUROC 1.00" in texts(page.markdown)
+    assert "Controls that have learned nothing" in [expander.label for expander in page.expander]
+    assert not page.error
+    assert not page.text_area  # no text of one's own: the model is not part of the package
+
+
+def test_the_example_is_not_a_surface_feature():
+    folder = path_of("moods")
+    result = compare_layers(States.open(folder), methods=["ridge"], controls=open_controls(folder))
+    best = result.chosen[0]
+    assert best.auc > 0.98
+    assert best.layer in (15, 18, 21, 24)
+    assert {control.name: control.as_well for control in result.controls} == {"embeddings": False, "untrained": False}
 
 
 def test_the_layer_that_reads_the_concept_is_looked_at_first(planted):

@@ -59,7 +59,8 @@ class DataSet:
     Attributes
     ----------
     name, kind, title, source, licence, citation : str
-        `kind` is space, analogies, lexicon, words, pairs, weat, similarity or ratings; `source` is the home page.
+        `kind` is space, analogies, lexicon, words, pairs, weat, similarity, ratings or states; `source` is a
+        home page.
     path : str
         Result of :func:`path_of`, below the data folder: a file, or a folder of several files.
     files : tuple of DataFile
@@ -126,7 +127,7 @@ def list_datasets(kind: str | None = None) -> list[DataSet]:
     Parameters
     ----------
     kind : str, optional
-        Only this kind: space, analogies, lexicon, words, pairs, weat or similarity.
+        Only this kind: space, analogies, lexicon, words, pairs, weat, similarity, ratings or states.
 
     Examples
     --------

@@ -12,6 +12,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
+from densray.datasets import is_at_hand, path_of
 from densray.errors import DensRayError, TaskError
 from densray.explorer.python_code import layers_code
 from densray.explorer.widgets import (
@@ -42,6 +43,7 @@ from densray.states import (
     States,
     compare_layers,
     load_model,
+    open_controls,
     read_tokens,
     weight_differences,
 )
@@ -53,6 +55,8 @@ _SHOWN = 12  # texts of either end
 _FULL = 2.0  # the score, in half distances of the two means, from which on a token has the whole colour
 #: Blue for the high end and vermillion for the low one (Okabe and Ito), each with a line of its own.
 _COLORS = {True: ("0, 114, 178", "solid"), False: ("213, 94, 0", "dashed")}
+#: The bundled data set that is shown if the explorer was started without hidden states.
+_EXAMPLE = "moods"
 _opened: States | None = None
 
 
@@ -68,12 +72,13 @@ def is_open() -> bool:
 
 
 def show() -> None:
-    """Show the hidden states the explorer was started with."""
+    """Show the hidden states the explorer was started with, or else the bundled example."""
     if _opened is None:
-        st.info("No hidden states were given. Read those of a model, then start the explorer with their folder:")
+        st.info("This is an example. To see your own texts, read the hidden states of a model, and open their folder:")
         st.code("densray model read MODEL sentences.csv -o states\ndensray explore states", language="sh")
-        return
-    states, labels_file = _with_labels(_opened)
+        if not is_at_hand(_EXAMPLE):
+            return
+    states, labels_file = _with_labels(_opened or current().recall(("states", _EXAMPLE), _open_example))
     where = f"{len(states):,} texts · {len(states.layers)} layers × {states.width} dimensions · {states.pool}"
     st.markdown(f"**{plain(Path(states.model).name)}** · {plain(where)}")
     methods = choose_several("Methods", "layer_methods", list(METHODS), default=DEFAULT_METHODS)
@@ -83,15 +88,22 @@ def show() -> None:
     result = show_step(_comparison(states, methods), "Comparing layers")
     if result is None:
         raise NotYet
+    st.markdown(plain(result.summary))
     _show_curves(result, states)
     layer, method = _choose_layer(result, methods)
     with complain():
         _show_ends(result, states, layer, method)
-    heading("A text of your own, token by token")
-    with complain():
-        _show_own_text(result, states, layer, method)
-    text = "" if states.pool == "encoder" else settings()["own_text"].strip()
+    text = ""
+    if _opened is not None:  # the example comes without its model
+        heading("A text of your own, token by token")
+        with complain():
+            _show_own_text(result, states, layer, method)
+        text = "" if states.pool == "encoder" else settings()["own_text"].strip()
     show_code(layers_code(str(states.folder or "states"), labels_file, methods, layer, method, text))
+
+
+def _open_example() -> States:
+    return States.open(path_of(_EXAMPLE))
 
 
 def _with_labels(states: States) -> tuple[States, str]:
@@ -110,7 +122,8 @@ def _with_labels(states: States) -> tuple[States, str]:
 
 def _comparison(states: States, methods: Sequence[str]) -> Step[LayerComparison]:
     def find(progress: Progress | None) -> LayerComparison:
-        return compare_layers(states, methods=methods, progress=progress)
+        controls = {} if states.folder is None else open_controls(states.folder)
+        return compare_layers(states, methods=methods, controls=controls, progress=progress)
 
     key = ("layers", str(states.folder), states.checksum, states.labels, states.groups, tuple(methods))
     return Step(current(), key, find)
@@ -135,6 +148,12 @@ def _show_curves(result: LayerComparison, states: States) -> None:
         notes = {f"Layer {score.layer}, {score.method}: {score.note}" for score in result.scores if score.note}
         for note in sorted(notes)[:3]:
             st.caption(plain(note))
+        if result.controls:
+            controls = result.tables()[-1]
+            with st.expander(controls.title):
+                table(controls.rows, controls.columns)
+                for line in controls.notes:
+                    st.caption(plain(line))
         stem = file_stem(Path(states.model).stem, otherwise="model")
         download("Comparison .json", f"{stem}-layers.json", lambda: to_json(result).encode())
 
