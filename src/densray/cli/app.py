@@ -39,7 +39,7 @@ def _densray(
 
 Commands: TypeAlias = Mapping[str, tuple[Callable[..., None], str]]
 
-#: Every command with its line in the help, in groups, as they are listed.
+#: Every command with its line in the help, by group, in the order of the help.
 _COMMANDS: dict[str, Commands] = {
     "Start": {
         "demo": (data.demo, "Try everything on the bundled vectors, offline"),
@@ -47,9 +47,9 @@ _COMMANDS: dict[str, Commands] = {
     },
     "Axes": {
         "fit": (axes.fit, "Find and save an axis"),
-        "diagnose": (axes.diagnose, "Check how far an axis can be trusted"),
+        "diagnose": (axes.diagnose, "Check how reliable an axis is"),
         "induce": (axes.induce, "Score every word of a space"),
-        "score": (axes.score, "Score some words, or the documents of a table"),
+        "score": (axes.score, "Score words, or the documents of a table"),
         "methods": (axes.methods, "List the methods"),
     },
     "Spaces and tables": {
@@ -66,9 +66,9 @@ _MODEL: Commands = {
     "layers": (states.layers, "Find the layer and method that detect a concept best"),
     "remove": (interventions.remove, "Remove a concept in the forward pass"),
     "steer": (interventions.steer, "Steer the text that a model generates"),
-    "sweep": (interventions.sweep, "Measure strengths and layers of a removal"),
+    "sweep": (interventions.sweep, "Try layers and strengths of a removal"),
 }
-#: Names that people may type, and the commands they mean.
+#: Names that users may type by mistake, and the command to suggest.
 _MEANT = {
     "states": "model read",
     "layers": "model layers",
@@ -104,7 +104,7 @@ _MEANT = {
 _DATA: Commands = {
     "list": (data.list_all, "List the data sets"),
     "fetch": (data.fetch, "Download a data set"),
-    "path": (data.path, "Show where a data set is"),
+    "path": (data.path, "Print the path of a data set"),
 }
 _EVALUATE: Commands = {
     "lexicon": (evaluate.evaluate_lexicon, "Rank unseen words of a lexicon by each method"),
@@ -121,7 +121,7 @@ _ANALOGIES = {
         "table4 --space GoogleNews.bin",
     ),
     "table5": ("Analogies by category, with cosines after the axis is removed", "table5 --json"),
-    "table6": ("Analogies by category, cosines in the original space", "table6 --json"),
+    "table6": ("Analogies by category, with cosines in the original space", "table6 --json"),
 }
 _REPRODUCE: Commands = {  # as they come in the paper
     "table1": (reproduce.table1, "Lexicon induction"),
@@ -185,7 +185,7 @@ def renamed(arguments: Sequence[str]) -> str:
 
 
 def command() -> Any:
-    """Return the command line, ready to run; flags are shown without the type of value they do not take."""
+    """Return the command line, ready to run; the help shows flags without a value type."""
     built = get_command(app)
     _hide_types_of_flags(built)
     return built

@@ -80,17 +80,18 @@ def fit(
     lexicon: LexiconName = None,
     ratings: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Items that people rated on the scale between the two ends of the LEXICON."),
+        typer.Option(metavar="FILE", help="Items that people rated on the scale that LEXICON defines by its two ends."),
     ] = None,
     encoder: Encoder = None,
     method: Method = "auto",
     n_components: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Number of axes to keep. Default: all, a lossless rotation.")
+        int | None,
+        typer.Option(min=1, metavar="N", help="Number of axes to keep. Default: all of them (a lossless rotation)."),
     ] = None,
     judge: Annotated[
         bool,
         typer.Option(
-            "--judge/--no-judge", help="Check how far the axis can be trusted (--judge), or only save it (--no-judge)."
+            "--judge/--no-judge", help="Check how reliable the axis is (--judge), or only save it (--no-judge)."
         ),
     ] = True,
     pairs: Pairs = False,
@@ -98,12 +99,12 @@ def fit(
     card: Annotated[bool, typer.Option("--card", help="Also write a README.md that describes the axis.")] = False,
     overwrite: Overwrite = False,
 ) -> None:
-    """Find the axis of labelled words or documents, save it, and report how far it can be trusted.
+    """Find the axis of labelled words or documents, save it, and report how reliable it is.
 
-    For words, give a space and a LEXICON. For documents, give a table and --label-column; several classes give one axis
-    each. To score documents by an axis of words, give a table, a LEXICON and --encoder.
+    For words, give a space and a LEXICON. For documents, give a table and --label-column. With more than two classes,
+    each class gets its own axis. To score documents on an axis of words, give a table, a LEXICON and --encoder.
 
-    With --ratings, the words name the two ends of a scale, and the axis is adjusted to a few items that people rated.
+    With --ratings, the words define the two ends of a scale, and a few items rated by people adjust the axis.
 
     Example: densray fit googlenews-26k hu-liu -o sentiment.safetensors
     """
@@ -180,7 +181,7 @@ def diagnose(
     report: ReportFile = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Report how far the axis of labelled words or documents can be trusted, and which of them contradict it.
+    """Report how reliable the axis of labelled words or documents is, and which of them contradict it.
 
     For words, give a space and a LEXICON. For documents, give a table and --label-column. To check an axis of words
     that will score documents, give a table, a LEXICON and --encoder.
@@ -246,10 +247,10 @@ def induce(
 ) -> None:
     """Score every word of a space: rank, percentile, probability, standard error (.csv, .tsv, .parquet).
 
-    Given labelled words, it finds their axis first. An AXIS saved by densray fit already contains its standard errors,
-    so options that control the fit cannot be combined with it.
+    Given labelled words, the command fits their axis first. An AXIS saved by densray fit already contains its standard
+    errors, so options that control the fit cannot be combined with it.
 
-    A score is the coordinate on the axis. A score of 0 is not neutral: the output states the score at which a word is
+    A score is the coordinate on the axis. A score of 0 is not neutral. The output states the score at which a word is
     equally likely to belong to either end.
 
     Example: densray induce googlenews-26k hu-liu -o sentiment.tsv
@@ -311,7 +312,7 @@ def score(
     """Score words or documents on an axis: score, standard error, probability.
 
     For words, list them after AXIS. With --high and --low there is no AXIS, and every argument after SPACE is a word.
-    For a table of documents, -o writes the table with its scores, and --by reports mean scores with intervals.
+    For a table of documents, -o writes the table with scores, and --by reports mean scores with intervals.
 
     Example: densray score googlenews-26k hu-liu lawyer nurse
     """

@@ -36,7 +36,7 @@ def list_all(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """List the data sets with their kinds and sizes, those on this machine first.
+    """List the data sets with their kinds and sizes. Data sets on this machine come first.
 
     Example: densray data list --kind lexicon
     """
@@ -61,7 +61,7 @@ def list_all(
 def fetch(
     name: Name,
     trust_unchecked: Annotated[
-        bool, typer.Option("--trust-unchecked", help="Download it even if neither its checksum nor its size is known.")
+        bool, typer.Option("--trust-unchecked", help="Download even if neither the checksum nor the size is known.")
     ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -97,7 +97,7 @@ def path(name: Name, as_json: Json = False) -> None:
 
 
 def _size(count: int | None) -> str:
-    """Return a number of bytes in the unit that fits it."""
+    """Return a number of bytes in kB, MB or GB."""
     from densray.report import show_number
 
     if count is None:
@@ -122,7 +122,7 @@ def _row(entry: DataSet) -> dict[str, Any]:
     }
 
 
-#: Where a data set is, and the heading of such data sets in the list, in order.
+#: Location of a data set, and its heading in the list, in order.
 _PLACES = {
     "in the package": "at hand",
     "here": "at hand",
@@ -182,22 +182,24 @@ def explore(
         ),
     ] = None,
     label_column: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="For a table: the label column that each page shows first.")
+        str | None, typer.Option(metavar="COLUMN", help="For a table: the label column to show first on each page.")
     ] = None,
     group_column: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="For a table: the group column; rows of one group are held out together."),
+        typer.Option(
+            metavar="COLUMN", help="For a table: the group column. Rows with the same value are held out together."
+        ),
     ] = None,
     port: Annotated[int, typer.Option("--port", metavar="N", help="Port to listen on, on this machine only.")] = 8501,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Serve the page without opening a browser.")] = False,
     limit: Limit = None,
     quiet: Quiet = False,
 ) -> None:
-    """Explore spaces or a table in the browser, along axes you name.
+    """Explore spaces or a table in the browser, along axes that you define.
 
-    The page is served on 127.0.0.1 only, offline, until you press Ctrl-C. A file counts as a table of documents if its
-    texts repeat, or if you give --text-column or --label-column. A folder written by densray model read opens on the
-    Layers page, together with the bundled space.
+    The page is served on 127.0.0.1 only and works offline. Press Ctrl-C to stop it. A file counts as a table of
+    documents if its texts repeat, or if you give --text-column or --label-column. A folder written by densray model
+    read opens on the Layers page, together with the bundled space.
 
     Example: densray explore googlenews-26k --port 8600
     """

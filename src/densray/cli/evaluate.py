@@ -98,15 +98,17 @@ def evaluate_lexicon(
     groups: WordGroups = "none",
     repeats: Annotated[
         int,
-        typer.Option(min=1, metavar="N", help="Number of random splits; τ is reported as mean and spread over them."),
+        typer.Option(
+            min=1, metavar="N", help="Number of random splits. The mean and spread of τ over them are reported."
+        ),
     ] = 1,
     any_case: AnyCase = False,
     standardize: Standardize = False,
     random_state: RandomState = 0,
 ) -> None:
-    """Train every method on part of a lexicon, and measure how well it orders the other words.
+    """Train each method on part of a lexicon, and measure how well it ranks the other words.
 
-    With several lexicons, the macro mean is reported too. With several splits (--repeats), the mean and spread are
+    With several lexicons, the macro mean is also reported. With several splits (--repeats), the mean and spread are
     reported.
 
     Example: densray evaluate lexicon googlenews-26k hu-liu --methods densray-unit,svm,ridge
@@ -267,12 +269,14 @@ def evaluate_ratings(
     output: FigureFile = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Measure how far an axis agrees with ratings by people: correlations, intervals and the noise ceiling.
+    """Measure how well an axis agrees with ratings by people: correlations, intervals and the noise ceiling.
 
-    With one column per rater, it also reports how well the raters agree with each other, which limits the correlation.
+    With one column per rater, the command also reports how well the raters agree with each other. This agreement limits
+    the correlation.
 
-    For documents, give a table, a file of ratings whose items are row names or texts (--text-column), and a saved axis.
-    If the table itself contains the ratings: densray evaluate ratings docs.parquet AXIS --rating-column stars.
+    For documents, give a table, a file of ratings, and a saved axis. The items of the file are row names or texts
+    (--text-column). If the table itself contains the ratings, use
+    densray evaluate ratings docs.parquet AXIS --rating-column stars.
 
     Example: densray evaluate ratings googlenews-26k danger.csv --high dangerous,deadly --low safe,harmless
     """
@@ -339,9 +343,9 @@ def evaluate_analogy(
     ] = None,
     any_case: AnyCase = False,
     k: Annotated[int, typer.Option("--k", min=1, metavar="K", help="Number of answers to keep per question.")] = 10,
-    predictions: Annotated[bool, typer.Option("--predictions", help="Like --full, with every question.")] = False,
+    predictions: Annotated[bool, typer.Option("--predictions", help="Like --full, and list every question.")] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="Like --json, with all measures, skipped pairs and provenance.")
+        bool, typer.Option("--full", help="Like --json, and add all measures, skipped pairs and provenance.")
     ] = False,
 ) -> None:
     """Measure how many analogies a solver answers correctly. Each pair is left out of training while it is tested.
@@ -405,14 +409,14 @@ def evaluate_bias(
     lexicon: Annotated[
         str | None,
         typer.Option(
-            "--lexicon", metavar="LEXICON", help="Learn the removal from these words instead. Or give --high and --low."
+            "--lexicon",
+            metavar="LEXICON",
+            help="Labelled words to learn the removal from, instead of the words of CONCEPT. Or give --high and --low.",
         ),
     ] = None,
     strength: Annotated[
         float,
-        typer.Option(
-            "--strength", min=0.0, max=1.0, metavar="S", help="How much of the change to apply; 1 is all of it."
-        ),
+        typer.Option("--strength", min=0.0, max=1.0, metavar="S", help="Share of the change to apply (1: all of it)."),
     ] = 1.0,
     any_case: AnyCase = False,
     random_state: RandomState = 0,
@@ -420,7 +424,7 @@ def evaluate_bias(
     details: Details = False,
     overwrite: Overwrite = False,
 ) -> None:
-    """Show how much of a concept a space contains before and after each remover, and how well the rest is preserved.
+    """Measure how much of a concept is in a space before and after removal, and how well the rest is preserved.
 
     --details adds a description of each measure, its interval and its p-value.
 
@@ -506,13 +510,13 @@ def evaluate_retrieval(
         typer.Option(
             "--cluster-column",
             metavar="NAME",
-            help="Column of classes. Also reports how pure k-means clusters are with respect to them.",
+            help="Column of classes. Also report how well k-means clusters match them (purity).",
         ),
     ] = None,
     vector_column: Annotated[
         str | None,
         typer.Option(
-            "--vector-column", metavar="NAME", help="Column of the vectors, if more than one column could contain them."
+            "--vector-column", metavar="NAME", help="Vector column, if more than one column could contain vectors."
         ),
     ] = None,
     at: Annotated[

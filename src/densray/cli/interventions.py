@@ -34,9 +34,12 @@ CausalModel: TypeAlias = Annotated[
     typer.Argument(metavar="MODEL", help="A causal language model: a folder or name of Hugging Face, or a .gguf file."),
 ]
 Generate: TypeAlias = Annotated[
-    list[str] | None, typer.Option(metavar="PROMPT", help="Continue a prompt, before and after; repeatable.")
+    list[str] | None,
+    typer.Option(metavar="PROMPT", help="Prompt to continue with and without the change (repeatable)."),
 ]
-AnyModel: TypeAlias = Annotated[bool, typer.Option("--any-model", help="Allow a model for which it was not made.")]
+AnyModel: TypeAlias = Annotated[
+    bool, typer.Option("--any-model", help="Accept a model other than the one it was made for.")
+]
 
 
 @dataclass(frozen=True)
@@ -89,23 +92,21 @@ class Learned:
         str | None,
         typer.Option("--method", "-m", metavar="NAME", help="leace, or the method that finds the axis to remove."),
     ] = None
-    strength: Annotated[float | None, typer.Option(metavar="S", help="Share to remove; 1 is everything.")] = None
+    strength: Annotated[float | None, typer.Option(metavar="S", help="Share to remove (1: everything).")] = None
     ordinary: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Ordinary text whose states should change as little as possible: a few hundred "
-            "sentence beginnings, one "
-            "per line.",
+            help="Ordinary text whose states should change as little as possible: a few hundred sentence beginnings, "
+            "one per line.",
         ),
     ] = None
     preserve: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="With --high and --low: prompts of two classes whose distance must be preserved "
-            "(label 1: the --high word "
-            "is correct, 0: the --low word).",
+            help="With --high and --low: prompts of two classes whose distance must be preserved (label 1: the --high "
+            "word is correct, 0: the --low word).",
         ),
     ] = None
     template_column: Annotated[
@@ -189,17 +190,16 @@ class Judged(ContinuationWords):
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Prompts, each labelled with a known number to correlate with, such as the share of women in an "
-            "occupation.",
+            help="Prompts, each labelled with a known number, such as the share of women in an occupation. The odds "
+            "are correlated with it.",
         ),
     ] = None
     definitions: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Prompts with a correct answer (label 1: the --high word, 0: the --low word) that "
-            "the model should still "
-            "give.",
+            help="Prompts with a correct answer that the model should still give (label 1: the --high word, 0: the "
+            "--low word).",
         ),
     ] = None
     probe: Annotated[
@@ -279,7 +279,7 @@ def remove(
         Path,
         typer.Argument(
             metavar="TEXTS|FILE",
-            help="Texts labelled with two classes; or, with --high and --low, prompts; or a saved removal.",
+            help="Texts labelled with two classes, prompts (with --high and --low), or a saved removal.",
         ),
     ],
     learned: Learned,
@@ -298,9 +298,9 @@ def remove(
 ) -> None:
     """Remove a concept, or a preference for one word over another, from a model while it runs, and test the removal.
 
-    Layers are learned in order, each with the earlier ones already changed. A quarter of the texts is held out. On them
-    the command reports how well newly fitted probes still find the concept, and the perplexity. A saved removal is
-    tested on the files given (--texts, --prompts …).
+    The removal is learned layer by layer. Each layer is learned while the earlier layers are already changed. A quarter
+    of the texts is held out. On these texts, the command reports how well newly fitted probes still detect the concept,
+    and the perplexity. A saved removal is tested on the files that you give (--texts, --prompts …).
 
     Example: densray model remove SmolLM2-135M.gguf sentences.csv -o gender.safetensors
     """
@@ -360,8 +360,8 @@ def steer(
         Path,
         typer.Argument(
             metavar="PROMPTS|FILE",
-            help="A table of contrastive texts, with the columns positive and negative (and question, for personas) or "
-            "text and label; or a saved steering.",
+            help="A table of contrastive texts, or a saved steering. The table has the columns positive and negative "
+            "(and question, for personas), or text and label.",
         ),
     ],
     judged: SteeringJudge,
@@ -373,16 +373,16 @@ def steer(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Prompts to continue: half of them to choose the setting, half to report it. Default: the questions.",
+            help="Prompts to continue: half to choose the setting, half to report it. Default: the questions.",
         ),
     ] = None,
     methods: Methods = None,
     layers: Layers = None,
     strengths: Annotated[
-        str, typer.Option(metavar="NUMBERS", help="Strengths to try; 1 is the distance between the two class means.")
+        str, typer.Option(metavar="NUMBERS", help="Strengths to try (1: the distance between the two class means).")
     ] = "1,2,4,8",
     strength: Annotated[
-        float | None, typer.Option(metavar="S", help="Strength for a saved steering (default: as saved).")
+        float | None, typer.Option(metavar="S", help="Strength for a saved steering. Default: as saved.")
     ] = None,
     generate: Generate = None,
     max_new_tokens: Annotated[int, typer.Option(min=1, metavar="N", help="Number of tokens to generate.")] = 30,
@@ -393,10 +393,10 @@ def steer(
 ) -> None:
     """Steer a model towards one of two kinds of text.
 
-    Method, layer and strength are chosen by scoring the text that the model generates. The choice is made on half of
-    the prompts. The other half is used to report it, next to the other methods and a random direction. The judge counts
-    words (--high, --low) or is a sentence encoder (--encoder). A saved steering is applied to the prompts given by
-    --generate.
+    The command scores the text that the model generates, and chooses method, layer and strength on half of the prompts.
+    It reports the choice on the other half, and compares it with the other methods and a random direction. The judge
+    counts words (--high, --low) or is a sentence encoder (--encoder). A saved steering is applied to the prompts that
+    you give with --generate.
 
     Example: densray model steer SmolLM2-135M.gguf moods.csv --prompts openings.txt --encoder MiniLM -o mood.safetensors
     """
@@ -539,21 +539,21 @@ def show_example(row: Mapping[str, str]) -> None:
 @with_option_groups
 def sweep(
     model: CausalModel,
-    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Interventions that were saved.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Saved interventions.")],
     judged: Judged,
     columns: PromptColumns,
     answer: Answer,
     layers: Annotated[
-        list[str] | None, typer.Option(metavar="NUMBERS", help="A set of layers to try, comma-separated; repeatable.")
+        list[str] | None, typer.Option(metavar="NUMBERS", help="Set of layers to try, comma-separated (repeatable).")
     ] = None,
     strengths: Annotated[
         str, typer.Option(metavar="NUMBERS", help="Strengths to try, comma-separated.")
     ] = "0.25,0.5,0.75,1",
     at_most: Annotated[
-        float, typer.Option(metavar="R", help="Largest rank correlation with the numbers of --prompts that may remain.")
+        float, typer.Option(metavar="R", help="Maximum rank correlation that may remain with the numbers of --prompts.")
     ] = 0.05,
     preserve_at_least: Annotated[
-        float, typer.Option(metavar="SHARE", help="Smallest share of correct answers to --definitions to keep.")
+        float, typer.Option(metavar="SHARE", help="Minimum share of correct answers to --definitions to preserve.")
     ] = 0.9,
     output: FigureFile = None,
     save: Annotated[
@@ -564,11 +564,11 @@ def sweep(
     random_state: RandomState = 0,
     overwrite: Overwrite = False,
 ) -> None:
-    """Try layers and strengths of saved interventions, report how much of the concept each leaves and its cost, and
-    choose one.
+    """Try layers and strengths of saved interventions, and choose one setting.
 
-    The test data are split in half. The cheapest setting that meets --at-most and --preserve-at-least is chosen on one
-    half and reported on the other.
+    For each setting, the command reports how much of the concept is left, and the cost. The test data are split in
+    half. The cheapest setting that meets --at-most and --preserve-at-least is chosen on one half and reported on the
+    other.
 
     Example: densray model sweep SmolLM2-135M.gguf he.safetensors --high he --low she --prompts jobs.csv --texts t.txt
     """

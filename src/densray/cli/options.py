@@ -49,7 +49,7 @@ ReportFile: TypeAlias = Annotated[
     Path | None, typer.Option("--report", metavar="FILE", help="Write one HTML page with tables and figures.")
 ]
 Overwrite: TypeAlias = Annotated[bool, typer.Option("--overwrite", help="Replace the output file if it exists.")]
-Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the result as JSON, unrounded, and nothing else.")]
+Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print only the result, as unrounded JSON.")]
 Quiet: TypeAlias = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print only the result: no progress, no notes, no provenance.")
 ]
@@ -71,8 +71,8 @@ Case: TypeAlias = Annotated[
     bool | None,
     typer.Option(
         "--any-case/--match-case",
-        help="For a word that the space has only in other capitalisations: --any-case takes the first match, "
-        "--match-case none. Default: take it if there is exactly one match.",
+        help="If the space has a word only in other capitalisations: --any-case uses the first match, --match-case "
+        "uses none. Default: use the match if there is exactly one.",
         show_default=False,
     ),
 ]
@@ -80,14 +80,14 @@ AnySpace: TypeAlias = Annotated[
     bool, typer.Option("--any-space", help="Accept an axis or erasure that was fitted on another space.")
 ]
 Standardize: TypeAlias = Annotated[
-    bool, typer.Option("--standardize", help="Standardise: divide each column by its standard deviation first.")
+    bool, typer.Option("--standardize", help="First divide each column by its standard deviation.")
 ]
 Groups: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--groups",
         metavar="proposed",
-        help="Hold out together pairs, repeated texts, and texts that differ in one word.",
+        help="Texts to hold out together. proposed: pairs, repeated texts, and texts that differ in one word.",
     ),
 ]
 WordGroups: TypeAlias = Annotated[
@@ -234,17 +234,15 @@ class TableOptions:
 
     text_column: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN", help="Column of the texts. They serve as row names and are used to suggest groups."
-        ),
+        typer.Option(metavar="COLUMN", help="Text column. Texts serve as row names, and are used to suggest groups."),
     ] = None
     vector_column: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Column of the vectors, if more than one column could hold them."),
+        typer.Option(metavar="COLUMN", help="Vector column, if more than one column could contain vectors."),
     ] = None
-    classes: Annotated[
-        bool, typer.Option("--classes", help="Treat the numbers in the label column as names of classes.")
-    ] = False
+    classes: Annotated[bool, typer.Option("--classes", help="Treat numbers in the label column as class names.")] = (
+        False
+    )
     bad_rows: Annotated[str, typer.Option(metavar="error|skip", help="How to handle rows without a usable vector.")] = (
         "error"
     )
@@ -314,7 +312,7 @@ class AxisFlags:
         bool | None,
         typer.Option(
             "--clip-labels/--keep-labels",
-            help="Clip label scores that lie far outside the range of the others. Default: only with --method auto.",
+            help="Clip outliers among numeric labels. Default: only with --method auto.",
             show_default=False,
         ),
     ] = None

@@ -66,7 +66,7 @@ def analogy_command(table: str, summary: str, example: str) -> Callable[..., Non
     ) -> None:
         _reproduce_analogies(table, space, limit, embedding, answer, fresh=fresh)
 
-    reproduce.__doc__ = f"{summary}, next to the published values.\n\nExample: densray reproduce {example}"
+    reproduce.__doc__ = f"{summary}, compared with the published values.\n\nExample: densray reproduce {example}"
     return with_option_groups(reproduce)
 
 
@@ -100,7 +100,7 @@ def _reproduce_analogies(table: str, space: str, limit: int, embedding: str, ans
 
 @with_option_groups
 def table3(answer: Answer, space: GivenSpace = "googlenews-26k") -> None:
-    """List the occupations with the greatest gender bias, before and after removal, next to the published ones.
+    """List the occupations with the greatest gender bias before and after removal, next to the published list.
 
     Example: densray reproduce table3 --json
     """
@@ -116,7 +116,7 @@ def table3(answer: Answer, space: GivenSpace = "googlenews-26k") -> None:
 def figure2(
     answer: Answer, space: GivenSpace = "googlenews-26k", output: FigureFile = None, overwrite: Overwrite = False
 ) -> None:
-    """Cosines of 320 occupations to "man" and "woman", before and after removal: two scatter plots.
+    """Plot the cosines of 320 occupations to "man" and "woman", before and after removal (two scatter plots).
 
     Example: densray reproduce figure2 -o figure2.svg
     """
@@ -155,17 +155,15 @@ def table1(
     answer: LongAnswer,
     space: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME=SPACE", help="CZ, DE, ES, FR, EN or EN(t) with a file or data set; may be repeated."
-        ),
+        typer.Option(metavar="NAME=SPACE", help="CZ, DE, ES, FR, EN or EN(t), with a file or data set (repeatable)."),
     ] = None,
     methods: Methods = None,
     random_state: RandomState = 0,
 ) -> None:
     """Compare Kendall's τ of lexicon induction with the published values, line by line.
 
-    If you do not give the vectors of a line, the line says where to get them. EN uses the bundled part of GoogleNews by
-    default.
+    If the vectors of a line are missing, a note says where to get them. By default, EN uses the bundled part of
+    GoogleNews.
 
     Example: densray reproduce table1 --space FR=cc.fr.300.vec.gz
     """
@@ -199,7 +197,9 @@ def figure1(
     output: FigureFile = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Plot the mean and standard deviation of τ by the size of the training lexicon. The paper's figure has no numbers.
+    """Plot the mean and standard deviation of τ against the size of the training lexicon.
+
+    The paper prints no numbers for this figure, so there are none to compare with.
 
     Example: densray reproduce figure1 -o figure1.svg
     """

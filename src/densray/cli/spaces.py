@@ -157,15 +157,15 @@ def convert(
     errors: Annotated[
         str,
         typer.Option(
-            "--errors", metavar="strict|replace", help="What to do with words that are not valid in this encoding."
+            "--errors", metavar="strict|replace", help="How to handle words that are not valid in this encoding."
         ),
     ] = "strict",
     member: Annotated[
-        str | None, typer.Option("--member", metavar="NAME", help="Which file inside a zip archive to read.")
+        str | None, typer.Option("--member", metavar="NAME", help="File to read inside a zip archive.")
     ] = None,
     words_file: Annotated[
         Path | None,
-        typer.Option("--words-file", metavar="FILE", help="Words of the rows of a matrix (.npy), one per line."),
+        typer.Option("--words-file", metavar="FILE", help="For a matrix (.npy): the words of its rows, one per line."),
     ] = None,
     bad_rows: Annotated[
         str,
@@ -235,11 +235,12 @@ def erase(
             "-r",
             metavar="NAME[:AXES]",
             help="Method that learns the removal from labelled words: leace (default), mean-difference, densray, "
-            "inlp:30, covariance-difference (chooses its number of axes), hard, …; see docs/debiasing.",
+            "inlp:30, covariance-difference (chooses its number of axes), hard, … (see docs/debiasing).",
         ),
     ] = None,
     n_axes: Annotated[
-        int | None, typer.Option("--n-axes", min=1, metavar="N", help="How many axes of a saved axis file to remove.")
+        int | None,
+        typer.Option("--n-axes", min=1, metavar="N", help="Number of axes to remove, if a saved axis is given."),
     ] = None,
     keep: Annotated[
         str | None,
@@ -264,15 +265,15 @@ def erase(
     any_space: AnySpace = False,
     save_erasure: Annotated[
         Path | None,
-        typer.Option("--save-erasure", metavar="FILE", help="Also save the erasure, so that it can be applied again."),
+        typer.Option("--save-erasure", metavar="FILE", help="Also save the erasure, to apply it again later."),
     ] = None,
     cluster: Cluster = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Remove a concept from a space or a table, and measure how much of it models still recover.
+    """Remove a concept from a space or a table, and measure how much of it models can still recover.
 
-    For words, give a space and a LEXICON. For documents, give a table and --label-column (comma-separated if several),
-    or a table and a saved erasure. Only the vectors change; all other columns stay as they are.
+    For words, give a space and a LEXICON. For documents, give a table and one or more columns (--label-column,
+    comma-separated), or a table and a saved erasure. Only the vectors change. All other columns stay the same.
 
     Example: densray erase vectors.bin hu-liu -o neutral.bin
     """

@@ -54,10 +54,10 @@ Folder: TypeAlias = Annotated[
     Path, typer.Argument(metavar="FOLDER", help="A folder of hidden states, written by densray model read.")
 ]
 Layers: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="NUMBERS", help="Blocks, comma-separated, counted from 0; -1 is the last one.")
+    str | None, typer.Option(metavar="NUMBERS", help="Blocks, comma-separated and counted from 0 (-1: the last one).")
 ]
 Device: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Where the model runs: cpu, cuda, … Default: a GPU if there is one.")
+    str | None, typer.Option(metavar="NAME", help="Device for the model: cpu, cuda, … Default: a GPU if there is one.")
 ]
 
 
@@ -72,9 +72,8 @@ class LabelColumns:
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Group column: texts with the same value (the same city, the same pair) are held "
-            "out together. Default: "
-            "group.",
+            help="Group column: texts with the same value (the same city, the same pair) are held out together. "
+            "Default: group.",
         ),
     ] = None
 
@@ -125,10 +124,10 @@ def embed(
     fresh: Fresh = False,
     overwrite: Overwrite = False,
 ) -> None:
-    """Add a column of vectors to a table of texts. All other columns stay.
+    """Add a column of vectors to a table of texts. All other columns stay the same.
 
-    The encoder's own pooling and normalisation are used. Nothing is downloaded. An interrupted run resumes when the
-    same command is given again.
+    The encoder's own pooling and normalisation are used. Nothing is downloaded. To resume an interrupted run, give the
+    same command again.
 
     Example: densray embed all-MiniLM-L6-v2 texts.csv -o docs.parquet --text-column text
     """
@@ -181,7 +180,8 @@ def read(
         str | None,
         typer.Option(
             metavar="last|mean|word",
-            help="Token whose state is read: the last one, the mean of all but the first, or one word.",
+            help="State to read. last: last token; mean: mean over all tokens but the first; word: mean over the "
+            "tokens of one word.",
         ),
     ] = None,
     dtype: Annotated[
@@ -203,10 +203,10 @@ def read(
         bool, typer.Option("--truncate", help="Truncate texts that are longer than the context.")
     ] = False,
 ) -> None:
-    """Read the hidden states of texts after every block of a model, and write them to files that can be memory-mapped.
+    """Read the hidden states of texts after every block of a model, and write them to memory-mappable files.
 
-    Labels and groups of a table are stored with the states. An interrupted run resumes when the same command is given
-    again. A sentence encoder has one layer; with --layers or --pool, its inner blocks are read.
+    Labels and groups of a table are stored with the states. To resume an interrupted run, give the same command again.
+    A sentence encoder counts as one layer. With --layers or --pool, its inner blocks are read.
 
     Example: densray model read SmolLM2-135M.gguf sentences.csv -o states
     """
@@ -330,8 +330,9 @@ def layers(
 ) -> None:
     """Compare layers and methods by how well they detect a concept on held-out texts.
 
-    Whole groups are held out. The first table reports one layer, which is chosen within each fold from training texts
-    only. If FOLDER has controls (densray model read --controls), they show whether the concept is a surface feature.
+    Whole groups are held out. The first table reports one layer per method. The layer is chosen within each fold, from
+    training texts only. If FOLDER has controls (densray model read --controls), they show whether the concept is a
+    surface feature.
 
     Example: densray model layers states -o layers.html
     """
