@@ -10,10 +10,10 @@ the variance (Rao & Wu 1988), 10% too little for ten rows per class, and a fit o
 size.
 
 - *Mean difference* (and DensRay if its pair matrix has rank one) and *ridge*: closed form, `directions_without`.
-    Ridge keeps its penalty *per row*: at a constant penalty, leaving out one of three rows of a class would shrink the
-    axis by a third, and its error with it.
+  Ridge keeps its penalty *per row*: at a constant penalty, leaving out one of three rows of a class would shrink the
+  axis by a third, and its error with it.
 - *Other methods* are refitted without each row, or without each of about 50 sets of rows of one class (the
-    delete-a-group jackknife, Kott 2001).
+  delete-a-group jackknife, Kott 2001).
 
 Rows of a group are left out together. Then k is the number of groups of a class, or the number of all groups if groups
 contain both classes.
