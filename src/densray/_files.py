@@ -79,7 +79,7 @@ def atomic_write(path: Path, *, overwrite: bool, commit: Callable[[Path, Path], 
         reason = _reason(error)
         if reason is None:
             raise
-        raise OutputError(f"{path}: {reason}. What was there is unchanged; {_remedy(error)}.") from error
+        raise OutputError(f"{path}: {reason}. The old content is unchanged; {_remedy(error)}.") from error
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)

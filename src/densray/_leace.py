@@ -139,7 +139,7 @@ def _apart_from(basis: NDArray[np.float64], kept: NDArray[np.float64]) -> NDArra
     sines = np.linalg.svd(apart, compute_uv=False)
     if sines.size and sines[-1] < SMALLEST_SINE:
         raise LabelError(
-            "the labels to remove and the labels to keep vary together: what predicts one predicts the other (the "
+            "the labels to remove and the labels to keep are too similar: one predicts the other (the "
             f"sine of the angle between their directions is {sines[-1]:.2g}, at least {SMALLEST_SINE} is needed). Keep "
             "fewer labels, or give rows in which the two differ."
         )

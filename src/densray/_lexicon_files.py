@@ -263,7 +263,7 @@ class LexiconTable:
         label_names: tuple[str, str] | None = None,
     ) -> None:
         if delimiter == "":
-            raise LexiconError("delimiter is empty. Give a tab, semicolon, comma or blank, or leave it out.")
+            raise LexiconError("delimiter is empty. Give a tab, semicolon, comma or space, or leave it out.")
         self.unlabelled: list[str] = []
         self.groups: dict[str, str] = {}
         self._file = file

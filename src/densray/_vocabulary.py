@@ -185,7 +185,7 @@ class Vocabulary:
     def _hint(self, word: str) -> str:
         spellings = (word.replace(" ", "_"), word.replace("_", " "))
         row = int(self.locate(spellings, any_case=True).max())
-        return f" Did you mean '{self.words[row]}'?" if row >= 0 else " Words count as they are spelled in the space."
+        return f" Did you mean '{self.words[row]}'?" if row >= 0 else " Spell words as the space does."
 
 
 _QUERIES = 512

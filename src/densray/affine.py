@@ -264,7 +264,7 @@ def equalized(space: WordSpace, erasure: AffineMap, pairs: Iterable[tuple[str, s
         vectors.update(zip(pair, new.astype(np.float32), strict=True))
     if pairs and not vectors:
         raise CoverageError(
-            f"None of the {len(pairs)} pairs to equalise is wholly in the space (first: {name_some(pairs[0])}). "
+            f"None of the {len(pairs)} pairs to equalise has both words in the space (first: {name_some(pairs[0])}). "
             f"Check case and language, or leave them out."
         )
     return vectors

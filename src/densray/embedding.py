@@ -410,7 +410,7 @@ def _check_output(source: Any, path: Path, *, overwrite: bool) -> Path:
     if isinstance(source, str | Path) and Path(source).exists() and Path(source).resolve() == path.resolve():
         raise OutputError(f"{path} is the input. Write to another file.")
     if path.suffix.lower() not in KINDS:
-        raise OutputError(f"{path}: the ending names the kind of table: {', '.join(KINDS)}. Add one of them.")
+        raise OutputError(f"{path}: the extension gives the type of table: {', '.join(KINDS)}. Add one of them.")
     return check_writable(path, overwrite=overwrite)
 
 

@@ -94,9 +94,9 @@ class GroupProposal:
         """The proposed groups and the advice, in one line."""
         named = " and ".join(shorten(text, width=40) for text in self.example)
         return (
-            f"{self.n_rows:,} of {len(self.numbers):,} rows {self.reason} ({named}): left out alone, one is read from "
-            f"the other, and figures and penalties are off. Held out together (groups: proposed) they make "
-            f"{self.n_groups:,} groups; groups of your own, such as what a text is about, may be wider."
+            f"{self.n_rows:,} of {len(self.numbers):,} rows {self.reason} ({named}). Held out alone, one reveals the "
+            f"label of the other, and results and penalties are biased. Held out together (groups: proposed) they make "
+            f"{self.n_groups:,} groups; your own groups, such as the topics of texts, may be wider."
         )
 
 

@@ -136,8 +136,8 @@ def inlp(X: NDArray[np.floating], y: NDArray[np.floating], n_axes: int = 10) -> 
         rotation, found = _axes_above_chance(X, y, n_axes)
     if found < n_axes:
         warnings.warn(
-            f"inlp stopped after {found} of {n_axes} axes: in what is left a linear classifier tells unseen words "
-            f"apart no better than chance. Ask for {found}, or give more words.",
+            f"inlp stopped after {found} of {n_axes} axes: without them, a linear classifier separates unseen words "
+            f"no better than chance. Ask for {found}, or give more words.",
             SignalWarning,
             stacklevel=2,
         )
@@ -410,7 +410,8 @@ def _leace(request: Request) -> AffineMap:
 def _needed_pairs(pairs: PairRows, name: str) -> PairRows:
     if not pairs:
         raise TaskError(
-            f"'{name}' debiasing learns from pairs, and none is wholly in the space. Give pairs such as ('he', 'she')."
+            f"'{name}' debiasing learns from pairs, and none has both words in the space. Give pairs such as "
+            "('he', 'she')."
         )
     return pairs
 

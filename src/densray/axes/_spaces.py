@@ -305,7 +305,7 @@ def _seeds_of_both(
         raise LexiconError(
             f"{int(shared.sum())} of {len(lexicon)} lexicon words are in both '{first.name}' and '{second.name}'; at "
             "least two are needed. Are they of two languages?",
-            Advice(" Then give words of its own for the second space (", Argument("other_lexicon", ...), ")."),
+            Advice(" Then give seeds for the second space (", Argument("other_lexicon", ...), ")."),
         )
     missing = [word for word, both in zip(lexicon.words, shared.tolist(), strict=True) if not both]
     kept = lexicon.without(missing) if missing else lexicon

@@ -68,7 +68,7 @@ def score_histogram(
     nouns
         Names of the units counted above and below.
     title
-        Shown above.
+        Title above the chart.
     """
     if neutral is None:
         neutral = getattr(vocabulary, "even_odds", None)
@@ -188,7 +188,7 @@ def eigenvalue_spectrum(eigenvalues: Sequence[float], *, title: str = "") -> Any
     eigenvalues
         In any order; drawn in descending order.
     title
-        Shown above.
+        Title above the chart.
     """
     alt = altair()
     ordered = sorted((float(value) for value in eigenvalues), reverse=True)
@@ -233,7 +233,7 @@ def training_size(rows: Any, *, measure: str = "Kendall τ", title: str = "") ->
     measure
         Name of the measure, for the vertical axes.
     title
-        Shown above.
+        Title above the chart.
     """
     alt = altair()
     rows = checked_rows(rows, "method", "size", "mean", "std", attribute="rows")
@@ -278,7 +278,7 @@ def layer_curves(rows: Sequence[Record], *, title: str = "") -> Any:
     rows
         Mappings with ``layer``, ``method``, ``auc``, ``low`` and ``high``.
     title
-        Shown above.
+        Title above the chart.
     """
     alt = altair()
     rows = checked_rows(rows, "layer", "method", "auc", "low", "high")
@@ -315,7 +315,7 @@ def mean_scores(rows: Any, *, ordered: str | None = None, by: str | None = None,
     ordered, by
         The column with an order, such as the year, and the column shown by colour. Default: those of the result.
     title
-        Shown above.
+        Title above the chart.
     """
     alt = altair()
     ordered = ordered or getattr(rows, "ordered", None)

@@ -80,7 +80,7 @@ def document_map(
     size
         Width and height in pixels.
     title
-        Shown above.
+        Title above the chart.
     """
     alt = altair()
     keys = ("row", "text", ACROSS, UP, SHADE, "marked")

@@ -65,7 +65,7 @@ def heat_map(
     legend
         Whether to show a legend.
     title
-        Shown above.
+        Title above the chart.
     """
     alt = altair()
     rows = [{**row, "value": row[measure]} for row in checked_rows(rows, down, across, measure)]
@@ -102,7 +102,7 @@ def angle_heat_map(rows: Any, *, title: str = "") -> Any:
     rows
         The result of :func:`densray.compare_methods`, or mappings with ``first``, ``second`` and ``degrees``.
     title
-        Shown above.
+        Title above the chart.
     """
     cells: dict[str, Any] = {"down": "first", "across": "second", "measure": "degrees"}
     return heat_map(rows_of(rows, "angles"), **cells, domain=(0.0, 90.0), decimals=1, legend=False, title=title)
@@ -118,7 +118,7 @@ def analogy_heat_map(rows: Sequence[Record], *, measure: str = "precision", titl
     measure
         The key of the numbers, between 0 and 1.
     title
-        Shown above.
+        Title above the chart.
     """
     return heat_map(rows, down="category", across="method", measure=measure, title=title)
 
@@ -144,7 +144,7 @@ def anchor_scatter(
     n_labels
         Number of words to label: those furthest from the line in the first space, half on either side.
     title
-        Shown above.
+        Title above the chart.
     """
     first, second = anchors
     rows = checked_rows(rows, "word", "space", first, second)
@@ -263,7 +263,7 @@ def seed_influence(rows: Any, *, n_seeds: int = 30, measure: str = "influence on
     measure
         Title of the horizontal axis.
     title
-        Shown above.
+        Title above the chart.
     """
     alt = altair()
     rows = checked_rows(rows, "word", "label", "influence", attribute="influential")
@@ -312,7 +312,7 @@ def interval_plot(
     x
         Title of the horizontal axis.
     title
-        Shown above.
+        Title above the chart.
     """
     alt = altair()
     keys = ("value", "low", "high")
@@ -367,7 +367,7 @@ def rating_scatter(
     any_width
         Whether the chart may be drawn at any width.
     title
-        Shown above.
+        Title above the chart.
     """
     alt = altair()
     keys = ("item", "score", "rating", "expected", "difference")

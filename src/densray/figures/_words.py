@@ -50,7 +50,7 @@ def agreement_scatter(
     any_width
         Whether the chart may be drawn at any width.
     title
-        Shown above.
+        Title above the chart.
     """
     rows = checked_rows(rows, "word", "first", "second")
     domain = padded_domain([row[key] for row in rows for key in ("first", "second")])
@@ -108,7 +108,7 @@ def ranked_words(
         The score that belongs to neither end, where the lines of the words begin (default: the even odds of an
         induced lexicon). If it is not known, no lines are drawn: 0 is not neutral.
     title
-        Shown above.
+        Title above the chart.
     """
     if neutral is None:
         neutral = getattr(rows, "even_odds", None)
@@ -136,7 +136,7 @@ def moved_words(rows: Any, *, n_words: int = 12, own: Sequence[Record] = (), tit
     own
         Further words to show in between, in the form of `rows`.
     title
-        Shown above.
+        Title above the chart.
     """
     if hasattr(rows, "risen"):
         rows = [*rows.risen[:n_words], *rows.fallen[:n_words]]
@@ -263,7 +263,7 @@ def axis_scatter(
     size
         Width and height in pixels.
     title
-        Shown above.
+        Title above the chart.
     """
     meanings, known = ends or {}, neutral or {}
     points = _points(checked_rows(rows, "word", *axes, *([] if color is None else [color])), axes, color)

@@ -72,9 +72,9 @@ def undecodable(word: bytes, options: ReadOptions) -> str:
 
 #: Advice for a word that is not text.
 DECODING_ADVICE = Advice(
-    " Give the file's own encoding (",
+    " Give the encoding of the file (for example ",
     Argument("encoding", "latin-1"),
-    ", say), or ",
+    "), or ",
     Argument("errors", "replace"),
     ", or leave such rows out with ",
     Argument("bad_rows", "skip"),

@@ -170,7 +170,7 @@ class DensRay(AdditiveRotation):
                 SignalWarning(
                     Argument("n_components", n_components),
                     f" axes were asked for, but only {self.n_signal_axes_} carry signal (a positive eigenvalue); the "
-                    "others do not tell the labels apart.",
+                    "others do not separate the labels.",
                     Advice(
                         " Lower ",
                         Argument("n_components"),

@@ -72,7 +72,7 @@ def read_groups(groups: object, n_rows: int) -> NDArray[np.int64] | None:
     if n_missing:
         raise LabelError(
             f"groups holds no value in {n_missing} of {n_rows} rows (None or NaN); every row needs a group. Give a row "
-            "that stands alone a group of its own, or leave groups out."
+            "that belongs to no group its own value, or leave groups out."
         )
     try:
         numbers = np.unique(members, return_inverse=True)[1]

@@ -170,9 +170,9 @@ class LinearRotation(Rotation):
         warnings.warn(
             SignalWarning(
                 Argument("n_components", n_components),
-                f" axes were asked for, but after {len(axes)} a model of {self.estimator!r} is at chance: what it "
-                "would find is rounding.",
-                " The others complete the basis and tell nothing apart.",
+                f" axes were asked for, but after {len(axes)} a model of {self.estimator!r} is at chance, and "
+                "further axes would be rounding.",
+                " The others complete the basis and do not separate the labels.",
                 Advice(" Lower ", Argument("n_components"), ", or give more rows."),
             ),
             stacklevel=3,

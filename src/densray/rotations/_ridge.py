@@ -238,8 +238,8 @@ class _Rows:
                 errors = np.linalg.solve(left, residual[..., None])[..., 0] / root[:, None]
             except np.linalg.LinAlgError as error:
                 raise VectorError(
-                    "the rows outside one group weigh next to nothing beside it, so that they give no axis of their "
-                    "own. Raise their sample_weight, or leave groups out."
+                    "the weights of the rows outside one group are almost zero compared with it, so an axis cannot be "
+                    "fitted without it. Raise their sample_weight, or leave groups out."
                 ) from error
             # the prediction without the group, minus the mean of the other labels: w₋g (x - mean of the others)
             others = -np.sum(w * t, axis=1) / np.maximum(total - w.sum(axis=1), 1e-8)

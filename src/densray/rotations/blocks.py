@@ -262,7 +262,7 @@ def _column(values: Any, X: Any, name: str) -> Column:
     if values.numblocks[0] != X.numblocks[0]:
         raise LabelError(
             f"{name} comes in {values.numblocks[0]} blocks, X in {X.numblocks[0]}, and their lengths are not known. "
-            "Cut both alike, or call compute_chunk_sizes() on both."
+            "Use the same chunks for both, or call compute_chunk_sizes() on both."
         )
     return values
 

@@ -193,7 +193,7 @@ def _interval(values: Sequence[float], n_groups: int) -> Interval | None:
     if not values:
         return None
     low, high = percentile_interval(values)
-    missed = 1.0 - 0.025 ** (1.0 / n_groups) if n_groups else 0.0  # so many errors would go unseen in 2.5% of samples
+    missed = 1.0 - 0.025 ** (1.0 / n_groups) if n_groups else 0.0  # error rate at which 2.5% of samples show none
     if low == high == 1.0:
         return Interval(1.0 - missed, 1.0)
     return Interval(0.0, missed) if low == high == 0.0 and n_groups else Interval(low, high)

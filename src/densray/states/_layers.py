@@ -248,7 +248,7 @@ class LayerComparison(Result):
                 | {"low": each.interval.low, "high": each.interval.high, "as well": "yes" if each.as_well else "no"}
                 for each in self.controls
             ]
-            told = ["embeddings: the mean of the token embeddings. untrained: the same model with random weights."]
+            meanings = ["embeddings: the mean of the token embeddings. untrained: the same model with random weights."]
             columns: list[Column | str] = [
                 "control",
                 "method",
@@ -256,7 +256,7 @@ class LayerComparison(Result):
                 *numbers[:3],
                 Column("as well", "as well as in the model"),
             ]
-            tables.append(Table("Controls that have learned nothing", columns, rows, told))
+            tables.append(Table("Controls that have learned nothing", columns, rows, meanings))
         return tables
 
     def figure(self) -> Any:

@@ -97,7 +97,7 @@ def remove_concept(
     if tests is None:
         learned, held_out = _split(texts, random_state)
         try:
-            check_probed(held_out, "what is held out")
+            check_probed(held_out, "the held-out part")
             tests = InterventionTests(held_out.texts, probe=held_out, probe_layers=_probed(places, count))
         except TaskError as error:
             notes.append(f"Probes were not fitted: {error}")
@@ -251,7 +251,7 @@ class _Preference:
             groups = None if asked.groups is None else tuple(str(each) for each in asked.groups)
             probe = LabelledTexts(tuple(asked.prompts), above, groups)
             try:
-                made["probe"] = check_probed(probe, "what is held out")
+                made["probe"] = check_probed(probe, "the held-out part")
                 made["probe_layers"] = layers
             except TaskError as error:
                 notes.append(f"Probes were not fitted: {error}")

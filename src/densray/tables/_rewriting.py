@@ -54,7 +54,7 @@ def check_table_output(table: VectorTable, output: str | Path, *, overwrite: boo
     if path.suffix.lower() in KINDS:
         return check_writable(path, overwrite=overwrite)
     if len(shards) < 2:
-        raise OutputError(f"{path}: the ending names the kind of table: {', '.join(KINDS)}. Add one of them.")
+        raise OutputError(f"{path}: the extension gives the type of table: {', '.join(KINDS)}. Add one of them.")
     if len({shard.name for shard in shards}) < len(shards):
         raise OutputError(f"shards in different folders have the same name, and {path} is one folder. Name one file.")
     if not path.parent.is_dir():

@@ -146,7 +146,7 @@ def _show_verdict(diagnosis: Diagnosis) -> None:
         "Seeds": (
             show_count(diagnosis.n_seeds),
             f"{show_count(diagnosis.n_high)} high, {show_count(diagnosis.n_low)} low",
-            "The words of the lists or the lexicon that are in the space: what the axis is found from.",
+            "The words of the lists or the lexicon that are in the space, from which the axis is found.",
         ),
         "Pairs ranked correctly": (
             show_share(first.auc),
@@ -300,7 +300,7 @@ def _show_change(bench: Workbench, wanted: AxisChoice, axis: ShownAxis) -> None:
     heading("What changed")
     without = f"Without {', '.join(removed[:10])} the axis turned by {show_number(change.degrees, 1)}°; "
     st.markdown(
-        plain(f"{without}the order of the vocabulary correlates at {show_number(change.spearman)} with what it was.")
+        plain(f"{without}the order of the vocabulary correlates at {show_number(change.spearman)} with the old order.")
     )
     columns: list[Column | str] = ["word", Column("before", "rank before"), Column("after", "rank after"),
                Column("shift", "shift (sd)", decimals=2)]  # fmt: skip

@@ -300,7 +300,7 @@ def _show_moved(found: SpaceComparison, rows: list[dict[str, object]]) -> None:
     ]
     help = {
         "ratio": "The difference divided by its error.",
-        "difference": "The score in the second space less that in the first.",
+        "difference": "The score in the second space minus the score in the first.",
         "error": "One joint standard error: of seeds, and of words of similar frequency that did not move.",
         "moved": "Beyond chance, at a false discovery rate of 5%.",
         "first": "Score there, in standard deviations of the words compared.",

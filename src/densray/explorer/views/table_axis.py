@@ -148,7 +148,7 @@ def _show_verdict(diagnosis: Diagnosis) -> None:
         "Labelled documents": (
             show_count(diagnosis.n_seeds),
             f"{show_count(diagnosis.n_high)} high, {show_count(diagnosis.n_low)} low",
-            "The documents on show that have a label and a vector: what the axis is found from.",
+            "The documents on show that have a label and a vector, from which the axis is found.",
         ),
         "Pairs ranked correctly": (
             show_share(first.auc),
