@@ -300,7 +300,7 @@ def _with_files(name: str) -> DataSet:
     entry = find_dataset(name)
     if entry.parts:
         parts = " and ".join(f"'{part}'" for part in entry.parts)
-        raise DataError(f"'{name}' is the union of {parts} and has no file. Ask for those.")
+        raise DataError(f"'{name}' is the union of {parts} and has no file of its own. Use those instead.")
     return entry
 
 
