@@ -126,7 +126,7 @@ def list_datasets(kind: str | None = None) -> list[DataSet]:
     Parameters
     ----------
     kind : str, optional
-        Only this kind: space, analogies, lexicon, words, pairs, weat or similarity.
+        Only this kind: space, analogies, lexicon, words, pairs, weat, similarity or ratings.
 
     Examples
     --------
