@@ -92,7 +92,7 @@ def test_a_full_disk_is_named_and_leaves_the_old_file(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)  # what a disk that fills up late says
-    with pytest.raises(OutputError, match=r"No space left on device\. What was there is unchanged"):
+    with pytest.raises(OutputError, match=r"No space left on device\. The old content is unchanged"):
         write_space(WordSpace(["c"], [[1.0]]), path, overwrite=True)
     assert path.read_bytes() == before
     assert _parts(tmp_path) == []

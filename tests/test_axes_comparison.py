@@ -100,7 +100,7 @@ def test_a_pair_of_methods_names_the_words_the_second_places_higher():
     change = found.between("mean-difference", "linear")
     assert all(row["after"] < row["before"] for row in change.risen[:3])
     assert all(row["after"] > row["before"] for row in change.fallen[:3])
-    with pytest.raises(TaskError, match="'svr' is none of the methods"):
+    with pytest.raises(TaskError, match="'svr' is not one of the methods"):
         found.between("svr", "linear")
 
 

@@ -639,7 +639,7 @@ def test_definitions_that_cannot_be_halved_are_told(
         for seed in range(3):  # two groups of each answer are enough, whatever is drawn
             asked = [*SWEEP, *TESTS, "--definitions", str(path), "--strengths", "1", "--random-state", str(seed)]
             assert run(asked) == 0
-            assert ("Definitions: all of them chose" in capsys.readouterr().out) == told
+            assert ("Definitions: too few for both answers" in capsys.readouterr().out) == told
 
 
 def test_labels_of_prompts_are_not_looked_at_where_a_preference_is_removed(

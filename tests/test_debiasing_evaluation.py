@@ -212,7 +212,7 @@ def test_absent_anchors_and_neutral_words_are_named(space: WordSpace, concept_fi
     jobless = space.subset([word for word in space.words if word not in JOBS])
     with pytest.raises(TaskError, match="neutral words: 0 of 41"):
         evaluate_removal(jobless, load_concept(concept_file), ["svm"])
-    with pytest.raises(TaskError, match="neither a concept"):
+    with pytest.raises(TaskError, match="neither a known concept"):
         load_concept("colour")
 
 

@@ -272,7 +272,7 @@ def test_bad_input_is_named_before_the_encoder_runs(tmp_path: Path) -> None:
         embed_table(counting, frame, output, text_column="text")
     with pytest.raises(TableError, match="a column 'id' already"):
         embed_table(counting, frame, output, text_column="body", vector_column="id")
-    with pytest.raises(OutputError, match="the ending names the kind"):
+    with pytest.raises(OutputError, match="the extension gives the type"):
         embed_table(counting, frame, tmp_path / "docs.bin", text_column="body")
     output.write_text("taken", "utf-8")
     with pytest.raises(OutputError, match="exists"):

@@ -38,8 +38,8 @@ def npy(array: np.ndarray, **options: bool) -> bytes:
     ("content", "message"),
     [
         (b"", r"empty"),
-        (b" \n\n", r"empty but for blanks"),
-        (b"\x00\x01\x02\x03garbage", r"byte 0: .* begins no format"),
+        (b" \n\n", r"empty except for white space"),
+        (b"\x00\x01\x02\x03garbage", r"byte 0: .* is not a known format"),
         (b"3 2\na 1 2\nb 3 4\n", r"line 4: the header says 3 words, the file ends after 2"),
         (b"1 2\na 1 2\nb 3 4\n", r"line 3: the header says 1 words, and more lines follow"),
         (b"999999999999 300\na 1 2\n", r"line 1: .* at least 599,999,999,999,400 bytes; the file has"),
@@ -56,10 +56,10 @@ def npy(array: np.ndarray, **options: bool) -> bytes:
         (b"2 2\na 1 2\nb nan 4\n", r"line 3: the vector of 'b' has the number nan"),
         (b"2 2\na 1 2\nb 3 -inf\n", r"line 3: the vector of 'b' has the number -inf"),
         (b"2 2\na 1 2\nb 3 1e99\n", r"line 3: .*beyond float32"),
-        (b"2 2\na 1 2\na 3 4\n", r"line 3: the word 'a' comes a second time"),
+        (b"2 2\na 1 2\na 3 4\n", r"line 3: the word 'a' is repeated"),
         (BINARY[:-2], r"byte 30: the file ends within row 2 of 2"),
         (BINARY + b"c ", r"byte 32: the header says 2 words, and more bytes follow \(b'c '\)"),
-        (BINARY.replace(b"b ", b"a "), r"byte 18: the word 'a' comes a second time"),
+        (BINARY.replace(b"b ", b"a "), r"byte 18: the word 'a' is repeated"),
         (BINARY.replace(b"b ", b"\xff "), r"byte 18 \(row 2\): b'\\xff' is not UTF-8"),
         (BINARY[:6] + np.float32([1, np.nan, 3]).tobytes() + BINARY[18:], r"byte 4: the vector of 'a' .* nan"),
         (b"99999999999 3\n" + BINARY[4:], r"cut off, or the header is wrong"),
@@ -438,7 +438,7 @@ def test_a_matrix_behind_a_symbolic_link_finds_its_words(tmp_path: Path) -> None
 def test_a_file_that_would_be_taken_for_another_is_not_written(kind: str, word: str, tmp_path: Path) -> None:
     space = WordSpace([word, "b"], np.eye(2))
     if kind == "glove" and word != "x":
-        with pytest.raises(FormatError, match=r"would be taken for one of another kind\. Write native"):
+        with pytest.raises(FormatError, match=r"would be detected as another format\. Write native"):
             write_space(space, tmp_path / "s.txt", format=kind)
         assert not list(tmp_path.iterdir())
     else:
@@ -566,7 +566,7 @@ def test_phrases_with_numbers_in_them_are_words(tmp_path: Path) -> None:
 
 def test_a_word_with_a_vector_in_it_is_not_written_as_text(tmp_path: Path) -> None:
     space = WordSpace(["a", "b 1 2c"], np.eye(2))
-    with pytest.raises(FormatError, match=r"'b 1 2c' has 2 numbers in a row in it"):
+    with pytest.raises(FormatError, match=r"'b 1 2c' contains 2 numbers in a row"):
         write_space(space, tmp_path / "s.txt")
 
 

@@ -52,7 +52,7 @@ def _is_ambiguous(space: WordSpace, path: Path, kind: str) -> bool:
     try:
         write_space(space, path, format=kind, overwrite=True)
     except FormatError as error:
-        return "would be taken for one of another kind" in str(error)
+        return "would be detected as another format" in str(error)
     return False
 
 

@@ -377,7 +377,7 @@ def test_the_table_of_methods_cannot_be_changed():
 
 def test_partial_fit_says_what_it_takes():
     assert list(inspect.signature(DensRay().partial_fit).parameters) == ["X", "y", "sample_weight"]
-    assert "one more block" in DensRay.partial_fit.__doc__
+    assert "one block of rows" in DensRay.partial_fit.__doc__
 
 
 @pytest.mark.parametrize("estimator", [DensRay(1), MeanDifference(), LinearRotation("ridge")], ids=str)

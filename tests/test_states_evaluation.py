@@ -421,7 +421,7 @@ def test_a_concept_is_removed_in_order_and_reported_on_texts_it_has_not_seen(mod
     assert any("Probes were not fitted" in note for note in notes)
     assert any("No ordinary text was given" in note for note in notes)
     assert not any("No ordinary" in note for note in report.notes)
-    with pytest.raises(TaskError, match="only 'leace' spares it"):
+    with pytest.raises(TaskError, match="only 'leace' can use it"):
         remove_concept(model, tokenizer, texts, method="ridge", ordinary=TEXTS)
     with pytest.raises(TaskError, match="has 1 kinds of labels"):
         remove_concept(model, tokenizer, texts.only(range(0, 12, 2)))

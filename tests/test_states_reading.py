@@ -236,9 +236,7 @@ class WordsOf:
 
 def test_a_tokenizer_that_takes_its_own_words_apart_is_told():
     pytest.importorskip("transformers", reason="transformers is not installed")
-    with pytest.warns(
-        UserWarning, match=r"makes of tiny\.gguf takes 20 of 100 words of its own vocabulary apart \(aae, "
-    ):
+    with pytest.warns(UserWarning, match=r"makes of tiny\.gguf splits 20 of 100 words of its own vocabulary \(aae, "):
         _models._check_vocabulary(WordsOf(5), "tiny.gguf")
     with warnings.catch_warnings():
         warnings.simplefilter("error")

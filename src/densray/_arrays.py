@@ -29,37 +29,37 @@ FEWEST_BLOCK_ROWS = 1024
 #: Columns of the narrowest part of a symmetric product that a device computes at full speed.
 PART_COLUMNS = 256
 
-#: Rows that a processor adds one after the other without losing digits of float32.
+#: Rows that a processor can add up in float32 without losing precision.
 SUMMED_AT_ONCE = 2048
-#: Rows of which a GPU adds some multiples as fast as it reads them, if there are so many times more in all.
+#: Batch size for sums on a GPU, used when there are at least TIMES_MORE times as many rows.
 SUMMED_ON_DEVICE, TIMES_MORE = 2**16, 32
 
-#: Types of two bytes, kept but never multiplied in.
+#: Two-byte types: accepted as input, but products are computed in a wider type.
 HALF_TYPES = ("float16", "bfloat16")
 
 
 Part = TypeVar("Part")
-_NAMESPACES: dict[type, Any] = {}  # by kind of array: asked for many times in a fit
+_NAMESPACES: dict[type, Any] = {}  # cached by array type: looked up many times in a fit
 
 
 def type_name(array: object) -> str:
-    """Return the name of an array's type of number, the same for every library; empty if it has none."""
+    """Return the name of an array's dtype, the same for every library; empty if it has none."""
     return str(getattr(array, "dtype", "")).removeprefix("torch.")
 
 
 class ConvertedRows:
-    """Rows whose blocks are converted when they are read: of the whole only what was given is ever held.
+    """Rows that are converted block by block when they are read, so no converted copy of all rows is held.
 
     Attributes
     ----------
     source : array of shape (n, d)
-        The rows as they were given.
+        The original rows.
     dtype : type
-        What a block is converted to.
+        Type that a block is converted to.
     out : type
-        What rows made of these are returned in.
+        Type of the rows that are returned.
     change : callable, optional
-        What else is done to a block, such as scaling its columns.
+        Further change of a block, such as scaling its columns.
     """
 
     ndim = 2
@@ -84,7 +84,7 @@ class ConvertedRows:
         return self.change(convert(self.source[key[0], :], self.dtype))[:, key[1]]
 
     def take(self, index: Array) -> ConvertedRows:
-        """Return the rows at these places, not converted yet."""
+        """Return the rows at these positions, not converted yet."""
         return self._of(take_rows(self.source, index))
 
     def part(self, block: slice) -> ConvertedRows:
@@ -96,12 +96,12 @@ class ConvertedRows:
 
 
 def given_rows(X: Array) -> Array:
-    """Return rows as they were given, in the type they came in."""
+    """Return the original rows, in their original type."""
     return X.source if isinstance(X, ConvertedRows) else X
 
 
 def unconverted_rows(X: Array) -> Array:
-    """Return rows as given where nothing but their type was to change, else all of them changed."""
+    """Return the original rows if only their type was to change, otherwise all rows with the change applied."""
     return X.source if isinstance(X, ConvertedRows) and X.change is None else whole_rows(X)
 
 
@@ -111,14 +111,14 @@ def whole_rows(X: Array) -> Array:
 
 
 def take_rows(X: Array, index: Array) -> Array:
-    """Return the rows at these places; those that are converted by blocks still are."""
+    """Return the rows at these positions; rows that are converted block by block stay unconverted."""
     if isinstance(X, ConvertedRows):
         return X.take(index)
     return X.index_select(0, index) if _is_torch(X) else namespace(X).take(X, index, axis=0)
 
 
 def part_of_rows(X: Array, block: slice) -> Array:
-    """Return a block of rows; those that are converted when they are read still are."""
+    """Return a block of rows; rows that are converted block by block stay unconverted."""
     return X.part(block) if isinstance(X, ConvertedRows) else X[block, :]
 
 
@@ -141,7 +141,7 @@ def check_unmasked(array: object, name: str, error: type[DensRayError]) -> None:
 
 
 def float_rows(X: Any) -> Any:
-    """Return vectors as an array of floating-point numbers of at most 64 bits; what cannot be one is refused."""
+    """Return vectors as a floating-point array of at most 64 bits; raise an error if that is not possible."""
     check_unmasked(X, "X", VectorError)
     xp = namespace(X)
     if xp is not np:
@@ -158,9 +158,9 @@ def float_rows(X: Any) -> Any:
 
 
 def label_array(y: Any) -> Array:
-    """Return labels as an array, where they lie.
+    """Return labels as an array, on their own device.
 
-    Refused: lists of unequal length, masked arrays, text next to numbers, dates and records.
+    Refused: lists of unequal length, masked arrays, text mixed with numbers, dates and records.
     """
     check_unmasked(y, "y", LabelError)
     if is_foreign(y):
@@ -186,7 +186,7 @@ _NO_LABELS = {
 
 
 def is_missing(value: object) -> bool:
-    """Return whether a value stands for no value: None, NaN, NaT or pandas.NA.
+    """Return whether a value marks a missing value: None, NaN, NaT or pandas.NA.
 
     >>> [is_missing(value) for value in (None, float("nan"), np.datetime64("NaT"), 0, "", "nan")]
     [True, True, True, False, False, False]
@@ -204,7 +204,7 @@ def is_dask(array: object) -> bool:
 
 
 def namespace(*arrays: Array) -> Any:
-    """Return the array-API namespace the arrays share, NumPy itself for NumPy arrays and lists."""
+    """Return the array-API namespace that the arrays share; NumPy itself for NumPy arrays and lists."""
     foreign = [given_rows(array) for array in arrays if is_foreign(array)]
     if not foreign:
         return np
@@ -245,7 +245,7 @@ def float64_like(values: Array, rows: Array) -> Array:
 
 
 def assign(matrix: Array, rows: Array, columns: Array, value: float) -> None:
-    """Set the entries of a matrix at these rows and columns, in place: in every library, but not in the standard."""
+    """Set the entries of a matrix at these rows and columns, in place; the array API has no such indexing."""
     places = [array_on(place, matrix) for place in (rows, columns)]
     try:
         matrix[places[0], places[1]] = value
@@ -255,7 +255,7 @@ def assign(matrix: Array, rows: Array, columns: Array, value: float) -> None:
 
 
 def distinct_labels(labels: Array) -> NDArray[Any]:
-    """Return the distinct labels in order; of more than two numbers, three: nothing is sorted."""
+    """Return the distinct labels in order, without sorting; if there are more than two numbers, three of them."""
     if not is_foreign(labels) and labels.dtype.kind not in "fiu":
         return np.unique(labels)
     if labels.shape[0] == 0:
@@ -263,16 +263,16 @@ def distinct_labels(labels: Array) -> NDArray[Any]:
     xp = namespace(labels)
     low, high = xp.min(labels), xp.max(labels)
     next_to_highest = xp.max(xp.where(labels < high, labels, low))
-    return np.unique(to_host(xp.stack([low, high, next_to_highest])))  # a device is asked once
+    return np.unique(to_host(xp.stack([low, high, next_to_highest])))  # one transfer from the device
 
 
 def to_host(array: Array) -> NDArray[Any]:
-    """Return an array as a NumPy array; meant for d × d matrices, never for the rows."""
+    """Return an array as a NumPy array; meant for d × d matrices, not for the rows."""
     array = whole_rows(array)
     if isinstance(array, np.ndarray):
         return array
     if _is_torch(array):
-        array = array.float() if type_name(array) == "bfloat16" else array  # NumPy has no such type
+        array = array.float() if type_name(array) == "bfloat16" else array  # NumPy has no bfloat16
         host: NDArray[Any] = array.detach().cpu().numpy()
         return host
     if _is_cupy(array):
@@ -281,18 +281,18 @@ def to_host(array: Array) -> NDArray[Any]:
 
 
 def is_tensor(array: object) -> bool:
-    """Return whether rows are a PyTorch or CuPy array, which know more than the standard."""
+    """Return whether rows are a PyTorch or CuPy array, which offer more than the array API standard."""
     array = given_rows(array)
     return _is_torch(array) or _is_cupy(array)
 
 
 def summed_product(factors: Array, rows: Array) -> Array:
-    """Return factors times rows in float64; a processor adds some thousand products at most in the rows' precision."""
+    """Return factors times rows in float64; a CPU sums at most a few thousand products in the rows' own precision."""
     xp, count = namespace(rows), int(rows.shape[0])
     on_gpu = _is_cupy(rows) or getattr(rows, "is_cuda", False)
     if on_gpu and count >= TIMES_MORE * SUMMED_ON_DEVICE:
         return product_in_one_read(factors, rows, SUMMED_ON_DEVICE)
-    if on_gpu or count <= SUMMED_AT_ONCE:  # a GPU adds in a tree
+    if on_gpu or count <= SUMMED_AT_ONCE:  # a GPU sums pairwise, which keeps precision
         return xp.astype(factors @ rows, xp.float64)
     parts = (factors[:, block] @ rows[block, :] for block in blocks_of(count, SUMMED_AT_ONCE))
     return sum(xp.astype(part, xp.float64) for part in parts)
@@ -313,9 +313,9 @@ def column_sums(rows: Array) -> Array:
 
 
 def scatter_parts(rows: Array) -> list[Array]:
-    """Return XᵀX as parts of its rows, each from the diagonal on: what lies below is the same, and is not computed.
+    """Return XᵀX as blocks of its rows, each starting at the diagonal; the symmetric lower part is not computed.
 
-    Processors and CuPy make the whole product, in one part.
+    CPUs and CuPy compute the whole product as one block.
     """
     width = int(rows.shape[1])
     count = min(4, width // PART_COLUMNS) if is_foreign(rows) and not _is_cupy(rows) else 1  # CuPy copies columns
@@ -324,7 +324,7 @@ def scatter_parts(rows: Array) -> list[Array]:
 
 
 def joined_scatter(parts: list[Array]) -> Array:
-    """Return the symmetric matrix that `scatter_parts` are of."""
+    """Return the symmetric matrix from the blocks of :func:`scatter_parts`."""
     if len(parts) == 1:
         return parts[0]
     xp, width, begin = namespace(parts[0]), int(parts[0].shape[1]), 0
@@ -338,7 +338,7 @@ def joined_scatter(parts: list[Array]) -> Array:
 
 
 def symmetric_eigh(A: Array) -> tuple[Array, Array]:
-    """Return the eigenvalues of a symmetric matrix, ascending, and its eigenvectors as columns, where it lies."""
+    """Return the eigenvalues of a symmetric matrix, ascending, and its eigenvectors as columns, on its own device."""
     values, vectors = np.linalg.eigh(A) if isinstance(A, np.ndarray) else namespace(A).linalg.eigh(A)
     return values, vectors
 
@@ -365,18 +365,18 @@ def block_rows(X: Array) -> int:
 def in_blocks(
     X: Array, act: Callable[[slice], Part], *, n_rows: int | None = None, at_once: int | None = None
 ) -> Iterator[Part]:
-    """Yield what `act` returns for each block of rows; a device that runs out of memory gets smaller ones.
+    """Yield the result of `act` for each block of rows; if a device runs out of memory, the blocks get smaller.
 
     Parameters
     ----------
     X : array of shape (n, d)
-        The rows, whose width and place say how many to take at once.
+        The rows. Their width and device determine the size of a block.
     act : callable
-        Takes a slice.
+        Called with a slice.
     n_rows : int, optional
-        How many rows the slices cover; absent: all of `X`.
+        Number of rows that the slices cover (default: all of `X`).
     at_once : int, optional
-        Rows of a block while memory lasts; absent: :func:`block_rows`.
+        Rows per block while memory lasts (default: :func:`block_rows`).
     """
     total = int(X.shape[0]) if n_rows is None else n_rows
     size, start = at_once or block_rows(X), 0
@@ -385,18 +385,18 @@ def in_blocks(
         try:
             part = act(block)
         except Exception as error:
-            if type(error).__name__ != "OutOfMemoryError":  # PyTorch's and CuPy's
+            if type(error).__name__ != "OutOfMemoryError":  # raised by PyTorch and by CuPy
                 raise
             if size <= FEWEST_BLOCK_ROWS:
                 raise DeviceMemoryError(
                     f"the device of X has too little memory for {block.stop - block.start:,} rows of width "
-                    f"{X.shape[1]:,} at a time, beside what it holds. Free some of it, or pass fewer rows at a time "
+                    f"{X.shape[1]:,} at a time, in addition to its other data. Free some, or pass fewer rows at a time "
                     "(partial_fit, densray.scale.fit_blocks)."
                 ) from error
             size = max(FEWEST_BLOCK_ROWS, size // 4)
             continue
         yield part
-        if getattr(given_rows(X), "base", None) is not None:  # an array without one owns its memory: no file is mapped
+        if getattr(given_rows(X), "base", None) is not None:  # without a base it is not a memory map
             release_pages(given_rows(X))
         start = block.stop
 
@@ -404,10 +404,10 @@ def in_blocks(
 def map_rows(
     X: Array, act: Callable[[Array], Array], width: int, *, check: Callable[[Array, slice], None] | None = None
 ) -> Array:
-    """Return the rows that `act` makes of `X`, `width` numbers each, in the type that was given.
+    """Return the rows that `act` computes from `X`, `width` numbers each, in the type of the input.
 
-    Rows that are converted by blocks are made block by block; a number that does not fit into float16 again is an
-    error. `check` sees what was made of each block before.
+    Rows that are converted when read are computed block by block; a result too large for float16 is an error. `check`
+    is called with the result of each block before it is stored.
     """
     if not isinstance(X, ConvertedRows):
         made = act(X)
@@ -438,7 +438,7 @@ def map_rows(
 
 
 def product(X: Array, matrix: Array) -> Array:
-    """Return the rows times a matrix; of rows that are converted by blocks, in the type they are converted to."""
+    """Return the rows times a matrix; rows that are converted block by block give a product in the converted type."""
     if not isinstance(X, ConvertedRows):
         return X @ matrix
     parts = list(in_blocks(X, lambda block: X[block, :] @ matrix))

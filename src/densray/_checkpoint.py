@@ -37,7 +37,7 @@ class Checkpoint:
 
     @classmethod
     def begin(cls, rotation: Rotation) -> Checkpoint:
-        """Return the state of a fit that has seen no block yet."""
+        """Return the state of a fit before its first block."""
         return cls(type(rotation).__name__, json.loads(json.dumps(encode_parameters(rotation))))
 
     def write(self, path: Path) -> None:
@@ -46,7 +46,7 @@ class Checkpoint:
 
     @classmethod
     def read(cls, path: Path) -> Checkpoint:
-        """Return the state in a file; a file that is not a checkpoint is a named error."""
+        """Return the state stored in a file; raise a PersistenceError if it is not a checkpoint."""
         state = read_part(path, "checkpoint", cls, *_PARTS, kind=_KIND)
         problem = next(_problems(state), None)
         if problem is not None:
@@ -82,7 +82,7 @@ def block_digest(X: Array, y: Array, weight: Array | None) -> str:
 
 
 def _problems(state: Any) -> Iterator[str]:
-    """Yield what cannot have come from a fit: the checksum finds damage, this finds files made by something else."""
+    """Yield entries that no fit can have written: the checksum detects damage, this detects files of other programs."""
     if not isinstance(state, Checkpoint):
         yield "content"
         return
@@ -152,7 +152,7 @@ def _is_label(value: Any) -> bool:
 
 
 def _is_array(value: Any, *shape: int | None, kinds: str = "f") -> bool:
-    """Return whether a value is an array of a shape (None: any length) and a kind of dtype, with finite numbers."""
+    """Return whether a value is an array with this shape (None: any length), this kind of dtype and finite numbers."""
     if not isinstance(value, np.ndarray) or value.dtype.kind not in kinds or value.ndim != len(shape):
         return False
     array: NDArray[Any] = value

@@ -1,6 +1,6 @@
-"""Words and vectors from and to the objects of other libraries, each imported only when it is used.
+"""Convert words and vectors from and to the objects of other libraries, each imported only when it is used.
 
-What :class:`densray.WordSpace` offers under the same names.
+:class:`densray.WordSpace` has methods of the same names.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NUMBERED = re.compile(r"(.*?)(\d+)")
 
 
 def columns_beside_dimensions(names: Sequence[str]) -> list[str]:
-    """Return the column names that do not count dimensions (0, 1, 2 … or dim_1, dim_2 …); all, where none do so.
+    """Return the column names that do not number dimensions (0, 1, 2 … or dim_1, dim_2 …); all if no column does.
 
     >>> columns_beside_dimensions(["id", "0", "1", "2"]), columns_beside_dimensions(["x1", "x2"])
     (['id'], [])
@@ -57,7 +57,7 @@ def from_frame(frame: Any, *, word_column: str, vector_column: str | None) -> Wo
     if len(columns) < len(frame.columns):
         twice = [name for name, count in Counter(map(str, frame.columns)).items() if count > 1]
         raise SpaceError(f"Columns of the frame occur more than once: {name_some(twice)}. Give each its own name.")
-    unnamed = word_column == "word" and word_column not in columns  # the default, and not there
+    unnamed = word_column == "word" and word_column not in columns  # the default name, and no such column
     by_index = unnamed and hasattr(frame, "index") and not _counts_rows(frame.index)
     if word_column not in columns and not by_index:
         texts = [name for name, column in columns.items() if unnamed and _holds_text(frame[column])]
@@ -86,7 +86,7 @@ def from_frame(frame: Any, *, word_column: str, vector_column: str | None) -> Wo
 
 
 def _counts_rows(index: Any) -> bool:
-    """Return whether an index is 0, 1, 2 …: pandas numbers rows so where it was given no index."""
+    """Return whether an index is 0, 1, 2 …: the index that pandas creates by default."""
     return all(isinstance(value, int | np.integer) and value == row for row, value in enumerate(index))
 
 
@@ -95,7 +95,7 @@ def _holds_text(column: Any) -> bool:
 
 
 def _texts(words: Iterable[Any]) -> list[str]:
-    """Return words as text; a missing one (None, NaN, NA) is named by its row."""
+    """Return words as text; the error for a missing word (None, NaN, NA) names its row."""
     texts = []
     for row, word in enumerate(words):
         missing = type(word).__name__ in ("NoneType", "NAType", "NaTType")
@@ -106,13 +106,13 @@ def _texts(words: Iterable[Any]) -> list[str]:
 
 
 def _check_dimensions(names: list[str]) -> None:
-    """Raise for a column beside those that count the dimensions: an identifier or a frequency, perhaps."""
+    """Raise for a column that is not one of the numbered dimensions: perhaps an identifier or a frequency."""
     odd = columns_beside_dimensions(names)
     if odd and len(odd) < len(names):
         raise SpaceError(
-            f"The frame has {name_some(odd)} beside {len(names) - len(odd)} numbered columns.",
+            f"The frame has {name_some(odd)} in addition to {len(names) - len(odd)} numbered columns.",
             Advice(
-                " Give a frame of the words and the columns of the vectors alone, or name a column of lists: ",
+                " Give a frame with the words and the columns of the vectors only, or name a column of lists: ",
                 Argument("vector_column", ...),
                 ".",
             ),
@@ -128,7 +128,7 @@ def _holds_lists(column: Any) -> bool:
 
 
 def _stacked(column: NDArray[Any], words: Sequence[str]) -> NDArray[Any]:
-    """Return a column of lists as a matrix; a list that is missing or of another length is named by its word."""
+    """Return a column of lists as a matrix; the error for a missing list or another length names its word."""
     if column.ndim == 2:
         return column
     rows = [np.ravel(row) if isinstance(row, list | tuple | np.ndarray) else np.empty(0) for row in column]
@@ -178,7 +178,7 @@ def to_gensim(space: WordSpace) -> Any:
 
 
 def from_spacy(vocab: Any) -> WordsAndVectors:
-    """Return the words and vectors of a spaCy pipeline or ``Vocab``: one word per row, the one that owns it."""
+    """Return the words and vectors of a spaCy pipeline or ``Vocab``: for each row, the word that it belongs to."""
     vocab = getattr(vocab, "vocab", vocab)
     vectors = getattr(vocab, "vectors", None)
     if vectors is None or not hasattr(vocab, "strings"):
@@ -188,10 +188,10 @@ def from_spacy(vocab: Any) -> WordsAndVectors:
             "These spaCy vectors are made of hashed pieces: no row belongs to one word. "
             "Use WordSpace.encode(words, lambda words: [nlp.vocab[word].vector for word in words])."
         )
-    # Pruned vectors give the row of the nearest word that is left to those that are not, after the words that are.
+    # In pruned vectors, a removed word shares the row of its nearest remaining word; remaining words come first.
     probabilities = vocab.lookups.get_table("lexeme_prob", {})
     keys = [key for key, row in vectors.key2row.items() if row >= 0]
-    keys.sort(key=lambda key: -probabilities.get(key, -np.inf))  # stable: without probabilities the first stays first
+    keys.sort(key=lambda key: -probabilities.get(key, -np.inf))  # stable: keeps the order if there are no probabilities
     owners: dict[int, int] = {}
     for key in keys:
         owners.setdefault(int(vectors.key2row[key]), key)
@@ -233,7 +233,7 @@ def to_html(space: WordSpace) -> str:
 
 
 def encode(words: Iterable[str], encoder: Any, *, batch_size: int) -> WordsAndVectors:
-    """Return words, each once, and the vectors an encoder gives them, called batch by batch."""
+    """Return distinct words and their vectors from an encoder, which is called batch by batch."""
     function: Callable[[list[str]], Any] = getattr(encoder, "encode", encoder)
     if not callable(function):
         raise SpaceError(f"{type(encoder).__name__} does not encode. Give a function of a list of words.")
@@ -251,7 +251,7 @@ def encode(words: Iterable[str], encoder: Any, *, batch_size: int) -> WordsAndVe
 
 
 def _encoded(encode: Callable[[list[str]], Any], words: list[str]) -> NDArray[np.float32]:
-    """Return one vector per word, or say what the encoder gave instead."""
+    """Return one vector per word; raise an error that describes any other output of the encoder."""
     given = encode(words)
     if hasattr(given, "detach"):  # a torch tensor, perhaps on a device
         given = given.detach().cpu()

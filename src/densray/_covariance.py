@@ -23,9 +23,9 @@ __all__ = ["CurvePoint", "DirectionChoice", "choose_directions", "covariance_dif
 
 Matrix: TypeAlias = NDArray[np.float64]
 
-#: Nearest neighbours that are counted, and the share of them that rows keep at least.
+#: Number of nearest neighbours to compare, and the smallest share of them that may be kept.
 N_NEIGHBORS, LEAST_NEIGHBORS = 10, 0.5
-#: Rows of a half that probes and neighbours see at most.
+#: Largest number of rows per half for probes and neighbours.
 _MOST_ROWS = 1000
 _FOLDS = 5
 #: AUC up to which a concept counts as gone.
@@ -69,7 +69,7 @@ def covariance_difference(X: NDArray[np.floating], y: NDArray[np.floating], n_ax
 
 
 class _Directions(NamedTuple):
-    """Orthonormal rows: the differences of means first, then the directions by how much covariances differ there."""
+    """Orthonormal rows: first the differences of means, then directions ordered by how much covariances differ."""
 
     axes: Matrix  # (d, d)
     n_means: int
@@ -100,7 +100,7 @@ class _Directions(NamedTuple):
         return cls(np.ascontiguousarray(axes), n_means)
 
     def remove(self, n_axes: int) -> AffineMap:
-        """Return the map without the differences of means and the first covariance directions."""
+        """Return the map that removes the differences of means and the first `n_axes` covariance directions."""
         return AffineMap.along(self.axes[: self.n_means + n_axes], method="covariance-difference")
 
 
@@ -111,7 +111,7 @@ class CurvePoint:
     Attributes
     ----------
     n_axes : int
-        Covariance directions; 0: the differences of means alone.
+        Number of covariance directions; 0 removes the differences of means only.
     strongest : Recovery
         AUC of the strongest of three nonlinear probes, with its interval.
     neighbors : float
@@ -126,7 +126,7 @@ class CurvePoint:
     error: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Return every number in plain form."""
+        """Return all numbers as plain Python values."""
         return {
             "n_axes": self.n_axes,
             "auc": self.strongest.auc,
@@ -138,7 +138,7 @@ class CurvePoint:
 
     @classmethod
     def from_dict(cls, found: dict[str, Any]) -> CurvePoint:
-        """Return a point from its plain form."""
+        """Return a point from the output of `to_dict`."""
         strongest = Recovery(float(found["auc"]), Interval(float(found["low"]), float(found["high"])))
         return cls(int(found["n_axes"]), strongest, float(found["neighbors"]), float(found["error"]))
 
@@ -159,7 +159,7 @@ class DirectionChoice:
     curve: tuple[CurvePoint, ...]
 
     def __getitem__(self, n_axes: int) -> CurvePoint:
-        """Return the point of the curve with this number of directions."""
+        """Return the point of the curve for this number of directions."""
         return next(point for point in self.curve if point.n_axes == n_axes)
 
     @property
@@ -191,7 +191,7 @@ class DirectionChoice:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return every number in plain form, and the sentence."""
+        """Return all numbers as plain Python values, and the summary."""
         return {
             "n_axes": self.n_axes,
             "least_neighbors": LEAST_NEIGHBORS,
@@ -201,7 +201,7 @@ class DirectionChoice:
 
     @classmethod
     def of(cls, curve: tuple[CurvePoint, ...]) -> DirectionChoice:
-        """Return the choice that a curve leads to; see :func:`choose_directions`."""
+        """Return the number of directions chosen from a curve; see :func:`choose_directions`."""
         allowed = _allowed(curve)
         lowest = min(point.strongest.auc for point in allowed)
         enough = next(point for point in allowed if point.strongest.auc <= lowest + point.error)
@@ -209,7 +209,7 @@ class DirectionChoice:
 
 
 def _allowed(curve: Sequence[CurvePoint]) -> list[CurvePoint]:
-    """Return the points that keep enough neighbours; where none does, that of one direction."""
+    """Return the points that keep enough neighbours; if there are none, the point of one direction."""
     numbered = [point for point in curve if point.n_axes > 0]
     return [point for point in numbered if point.neighbors >= LEAST_NEIGHBORS] or numbered[:1]
 
@@ -221,15 +221,15 @@ def _count(n_axes: int) -> str:
 def choose_directions(rows: Rows, *, random_state: int | None = 0) -> DirectionChoice:
     """Choose how many covariance directions to remove, on rows that the directions were not learned from.
 
-    The rule: of the numbers with which rows keep at least half of their ten nearest neighbours, take the smallest whose
-    strongest probe is within one standard error of the lowest. Tried are 1, 2, 4, 8, … up to half of the dimensions.
-    The standard error is that of the difference of the two AUCs, which are measured on the same rows (DeLong, DeLong &
-    Clarke-Pearson 1988).
+    The rule: consider the numbers for which rows keep at least half of their ten nearest neighbours, and take the
+    smallest whose strongest probe is within one standard error of the lowest. The numbers tried are 1, 2, 4, 8, … up to
+    half of the dimensions. The standard error is that of the difference of the two AUCs, which are measured on the same
+    rows (DeLong, DeLong & Clarke-Pearson 1988).
 
-    The rows are halved by groups. Directions are learned from one half, and tested on the other; then the halves change
-    places. The strongest probe is the best of three: an RBF machine cross-validated on the unseen half, and an RBF and
-    a quadratic machine fitted on the half that the directions were learned from. A probe sees at most 1,000 rows of a
-    half. With several classes, its AUC is the mean of one class against the rest.
+    The rows are split in half by groups. Directions are learned from one half and tested on the other; then the halves
+    are swapped. The strongest probe is the best of three: an RBF machine cross-validated on the unseen half, and an RBF
+    and a quadratic machine fitted on the half that the directions were learned from. A probe sees at most 1,000 rows of
+    a half. With several classes, its AUC is the mean of one class against the rest.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ def choose_directions(rows: Rows, *, random_state: int | None = 0) -> DirectionC
         )
     try:
         halves = list(_halves(rows, random_state))
-    except ValueError as error:  # also of scikit-learn, for a single group
+    except ValueError as error:  # scikit-learn also raises it for a single group
         raise TaskError(
             "the number of covariance directions cannot be chosen: the rows cannot be halved so that groups stay whole "
             "and both halves have every class. Give a number, such as covariance-difference:5."
@@ -279,13 +279,13 @@ class _Half(NamedTuple):
 
     @property
     def most(self) -> int:
-        """The largest number of directions to try: half of the dimensions, and fewer than rows."""
+        """The largest number of directions to try: half of the dimensions, and less than the number of rows."""
         width = len(self.directions.axes)
         return min(width // 2, width - self.directions.n_means, len(self.seen) - 1)
 
 
 def _halves(rows: Rows, random_state: int | None) -> Iterator[_Half]:
-    """Yield both halves of the rows, each once as the rows that directions are learned from."""
+    """Yield each half of the rows once as the training half."""
     X, groups, contrasts = np.asarray(to_host(rows.X), dtype=np.float64), rows.held_out_groups, rows.contrasts
     half_of = fold_numbers(rows.y if rows.is_multiclass else rows.sides, groups, 2, random_state)
     random = np.random.default_rng(random_state)
@@ -305,21 +305,21 @@ def _halves(rows: Rows, random_state: int | None) -> Iterator[_Half]:
 
 
 class _Measured(NamedTuple):
-    """A point of the curve, and what each group of rows contributes to the error of its AUC."""
+    """A point of the curve, and the contribution of each group of rows to the error of its AUC."""
 
     point: CurvePoint
     deviations: NDArray[np.float64]
 
 
 class _Probe(NamedTuple):
-    """The recoveries of one probe, and the deviations of its AUC: one array per half."""
+    """The AUCs of one probe and their deviations, one array per half."""
 
     recoveries: list[Recovery]
     deviations: list[NDArray[np.float64]]
 
 
 def _measure(halves: list[_Half], n_axes: int, random_state: int | None) -> _Measured:
-    """Return the strongest probe and the neighbours kept, means over halves and contrasts."""
+    """Return the strongest probe and the share of neighbours kept, averaged over halves and class contrasts."""
     probes = {name: _Probe([], []) for name in ("rbf", "transferred rbf", "transferred quadratic")}
     kept = []
     for half in halves:

@@ -16,7 +16,7 @@ from densray.errors import Argument, TaskError
 
 try:
     import torch
-except ImportError:  # the methods of Erasure say what to install
+except ImportError:  # the methods of Erasure name the package to install
     torch = None
 _Module: Any = object if torch is None else torch.nn.Module
 
@@ -99,7 +99,7 @@ def into_sentence_transformer(erasure: AffineMap, model: Any, *, strength: float
     with torch.no_grad():
         layer.linear.weight.copy_(torch.from_numpy(np.ascontiguousarray(M.T)))
         layer.linear.bias.copy_(torch.from_numpy(offset))
-    # an encoder that normalises gave the map vectors of unit length, and so must the one with the map inside
+    # if the encoder normalises, the map was fitted on vectors of unit length, so it needs them here too
     first = [normalize()] if erasure.needs_unit_length or (at_end and not erasure.is_linear) else []
     new = [*modules[:-1], *first, layer, modules[-1]] if at_end else [*modules, *first, layer]
     options = {
@@ -111,9 +111,9 @@ def into_sentence_transformer(erasure: AffineMap, model: Any, *, strength: float
 
 
 def into_static_model(erasure: AffineMap, model: Any, *, strength: float = 1.0) -> Any:
-    """Return a model2vec model with another matrix, so that its vectors lack the concept.
+    """Return a model2vec model with a new matrix, so that its vectors lack the concept.
 
-    A text is the mean of its tokens, so a map that needs no scaling goes into the rows of the matrix exactly.
+    A text is the mean of its tokens, so a map without scaling can be applied exactly to the rows of the matrix.
     """
     _check_width(erasure, int(model.dim))
     if not erasure.is_linear and (erasure.unit_length or model.normalize):

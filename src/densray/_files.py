@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, archives of arrays with a JSON header, kinds recognised by the first bytes."""
+"""Files: atomic writes, archives of arrays with a JSON header, and file types recognised by the first bytes."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from densray.errors import Advice, Argument, DensRayError, OutputError, Persiste
 
 
 def put_in_place(temporary: Path, path: Path) -> None:
-    """Rename a file that is whole, once its content has reached the disk."""
+    """Rename a finished file to its final name, once its content has reached the disk."""
     flush_to_disk(temporary)
     os.replace(temporary, path)
 
 
 def check_writable(path: Path, *, overwrite: bool) -> Path:
-    """Return `path` if a file may be written there, to be asked before any work is done.
+    """Return `path` if a file may be written there; call this before any work is done.
 
     Refused: a folder or a device in place of a file, a missing folder, an existing file without `overwrite`, and a
-    folder that takes no new file.
+    folder in which no file can be created.
     """
     folder = path.parent
     if path.is_dir():
@@ -63,10 +63,10 @@ def check_writable(path: Path, *, overwrite: bool) -> Path:
 
 @contextmanager
 def atomic_write(path: Path, *, overwrite: bool, commit: Callable[[Path, Path], None] = put_in_place) -> Iterator[Path]:
-    """Give a temporary path in the folder of `path`, and rename it to `path` when the block ends without an error.
+    """Give a temporary path in the folder of `path`, and rename it to `path` if the block ends without an error.
 
     Until then the old file stays as it is, also after an error, a full disk or a kill. A symbolic link stays a link:
-    the file it points to is replaced. `commit` may put the temporary file in place in another way.
+    its target is replaced. `commit` may put the temporary file in place in another way.
     """
     path = link_target(path)
     check_writable(path, overwrite=overwrite)
@@ -79,7 +79,7 @@ def atomic_write(path: Path, *, overwrite: bool, commit: Callable[[Path, Path], 
         reason = _reason(error)
         if reason is None:
             raise
-        raise OutputError(f"{path}: {reason}. What was there is unchanged; {_remedy(error)}.") from error
+        raise OutputError(f"{path}: {reason}. The old content is unchanged; {_remedy(error)}.") from error
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -92,7 +92,7 @@ def flush_to_disk(path: Path) -> None:
 
 
 def link_target(path: Path) -> Path:
-    """Return the file a symbolic link points to, or the path itself; a link that goes in circles is refused."""
+    """Return the target of a symbolic link, or the path itself; a circular link is refused."""
     if not path.is_symlink():
         return path
     target = Path(os.path.realpath(path))
@@ -102,11 +102,12 @@ def link_target(path: Path) -> Path:
 
 
 def try_lock(handle: int, *, wait: bool = False) -> bool:
-    """Lock an open file or folder against other writers that call this; return whether no other process holds it.
+    """Lock an open file or folder against other callers; return False if another process holds the lock.
 
     The system releases the lock when the handle is closed and when the process ends, however it ends. With `wait`, the
-    call returns once the lock is free. Some network disks have no locks: there every caller gets True. So it is on
-    Windows, whose locks also stop reading, and a download is read again while its writer holds it.
+    call returns once the lock is free. Some network disks have no locks: there every caller gets True. Windows too
+    always gives True, because its locks also stop reading, and a download is read again while its writer holds the
+    lock.
     """
     try:
         import fcntl
@@ -123,7 +124,7 @@ def try_lock(handle: int, *, wait: bool = False) -> bool:
 
 @contextmanager
 def folder_lock(folder: Path, *, wait: bool = True) -> Iterator[Callable[[], None]]:
-    """Keep other writers that lock the same folder out; gives a function that waits until its names are on the disk.
+    """Lock a folder against other writers; gives a function that waits until its file names are on disk.
 
     Without `wait`, a folder that another writer has locked raises BlockingIOError. Where folders cannot be opened
     (Windows) or locked (see :func:`try_lock`), nothing is locked.
@@ -171,17 +172,17 @@ def unreadable_kind(path: Path) -> str | None:
     return "a pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
 
 
-#: A few letters that tell machines apart which share a folder.
+#: A few letters that distinguish machines that share a folder.
 _HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:6]
 
 
 def temporary_path(path: Path) -> Path:
-    """Return where to write what will be renamed to `path`; the name tells the machine and the process."""
+    """Return a temporary path for a file that will be renamed to `path`; it contains the machine and the process."""
     return path.with_name(f".{path.name[:64]}.{_HOST}-{os.getpid()}-{secrets.token_hex(4)}.part")
 
 
 def remove_abandoned(path: Path) -> None:
-    """Remove what a process of this machine that was killed left of an earlier write to the same place."""
+    """Remove temporary files that a killed process of this machine left when writing to the same path."""
     for part in path.parent.glob(f".{glob.escape(path.name[:64])}.{_HOST}-*-*.part"):
         process = part.name.rsplit("-", 2)[1]
         if process.isdigit() and not _is_running(int(process)):
@@ -194,7 +195,7 @@ def remove_abandoned(path: Path) -> None:
 
 def _is_running(process: int) -> bool:
     if os.name != "posix":
-        return True  # there is no asking without ending it
+        return True  # Windows: checking the process would end it
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -205,9 +206,9 @@ def _is_running(process: int) -> bool:
 
 
 def _reason(error: Exception) -> str | None:
-    """Return why the system refused to write; None for an error of another kind.
+    """Return why the system refused to write; None if the error has another cause.
 
-    Polars wraps the message of the system in errors of its own: ``… (os error 28)``.
+    Polars wraps the system's message in its own errors: ``… (os error 28)``.
     """
     if isinstance(error, DensRayError):
         return None
@@ -228,9 +229,9 @@ class ArchiveKind:
     version : int
         The only format version that is read.
     noun : str
-        What an error calls the content: “is not a readable rotation”.
+        Name of the content in errors: “is not a readable rotation”.
     remedy : str
-        The last sentence of every error: what to do about a file that cannot be used.
+        The last sentence of every error: what to do about an unusable file.
     """
 
     format: str
@@ -242,7 +243,7 @@ class ArchiveKind:
 Arrays = dict[str, NDArray[Any]]
 
 _HEADER_MEMBER = "header"
-#: What reading a damaged or foreign archive may raise.
+#: Exceptions that reading a damaged or foreign archive may raise.
 _UNREADABLE = (ValueError, OSError, EOFError, LookupError, zipfile.BadZipFile, zlib.error, MemoryError, OverflowError,
                RuntimeError)  # fmt: skip
 
@@ -250,7 +251,7 @@ _UNREADABLE = (ValueError, OSError, EOFError, LookupError, zipfile.BadZipFile, z
 def write_archive(
     path: Path, kind: ArchiveKind, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], *, overwrite: bool
 ) -> None:
-    """Write arrays and a JSON header to one ``.npz``, atomically; format, versions and a digest join the header."""
+    """Write arrays and a JSON header to one ``.npz``, atomically; the format, versions and a digest are added."""
     whole: dict[str, Any] = {
         "format": kind.format,
         "format_version": kind.version,
@@ -269,8 +270,8 @@ def read_archive(
 ) -> tuple[dict[str, Any], Arrays]:
     """Return header and arrays of an archive that :func:`write_archive` wrote; any other file is a PersistenceError.
 
-    `check_header` may raise its own errors about the header. It is called before the digest is compared, so that a
-    header that lacks something is named for that. A `hasher` of `hashlib` gets the bytes of the file, opened once.
+    `check_header` may raise its own errors about the header. It is called before the digest is compared, so that an
+    incomplete header gets its own error. A `hasher` of `hashlib` is updated with the bytes of the file, opened once.
     """
     arrays = _read_arrays(path, kind, hasher)
     header = _read_header(path, kind, arrays.pop(_HEADER_MEMBER, None))
@@ -283,9 +284,9 @@ def read_archive(
 
 @dataclass(frozen=True)
 class Contents:
-    """Values and arrays of an archive, each asked for with its type: another one is a :class:`PersistenceError`.
+    """Values and arrays of an archive, read with a type check: a wrong type is a :class:`PersistenceError`.
 
-    The digest tells a file that was damaged; this tells one that was written by something else.
+    The digest detects damaged files; this detects files that another program wrote.
     """
 
     path: Path
@@ -294,11 +295,11 @@ class Contents:
     arrays: Arrays
 
     def value(self, name: str, *types: type, least: float | None = None) -> Any:
-        """Return a value of one of some types, `least` or more; a number must be finite, and a truth value is none."""
+        """Return a value of one of these types, at least `least`; numbers must be finite, and bool is not a number."""
         return self.checked(name, self.values.get(name), *types, least=least)
 
     def checked(self, name: str, found: object, *types: type, least: float | None = None) -> Any:
-        """Return a value that stands below `name`, as :meth:`value` would."""
+        """Return `found`, checked like :meth:`value`; `name` is used in the error."""
         wanted = isinstance(found, types) and (bool in types or not isinstance(found, bool))
         if isinstance(found, float | int) and wanted:
             wanted = math.isfinite(found) and (least is None or found >= least)
@@ -307,18 +308,18 @@ class Contents:
         return found
 
     def listed(self, name: str, *types: type, length: int | None = None) -> list[Any]:
-        """Return a list of `length` items of some types."""
+        """Return a list of `length` items of these types."""
         found = self.value(name, list)
         if not all(isinstance(item, types) for item in found) or length not in (None, len(found)):
             raise self.refusal(name)
         return list(found)
 
     def part(self, name: str) -> Contents:
-        """Return a table inside the values, with the same arrays."""
+        """Return a nested object of the values, with the same arrays."""
         return Contents(self.path, self.kind, self.value(name, dict), self.arrays)
 
     def array(self, name: str, *shape: int | None, kinds: str = "f") -> NDArray[Any]:
-        """Return an array of a shape (None: any length) and a kind of dtype; its numbers must be finite."""
+        """Return an array with this shape (None: any length) and kind of dtype; its numbers must be finite."""
         found = self.arrays.get(name)
         fits = found is not None and found.dtype.kind in kinds and found.ndim == len(shape)
         if found is None or not fits or any(n not in (None, m) for n, m in zip(shape, found.shape, strict=True)):
@@ -328,7 +329,7 @@ class Contents:
         return found
 
     def refusal(self, name: str) -> PersistenceError:
-        """Return the error that names what cannot be used."""
+        """Return the error for an unusable entry."""
         return PersistenceError(f"{self.path}: its '{name}' is missing or cannot be read. {self.kind.remedy}")
 
 
@@ -373,7 +374,7 @@ _ZIP_END, _ZIP_END_BYTES = b"PK\x05\x06", 22
 
 
 def has_other_data(archive: zipfile.ZipFile) -> bool:
-    """Return whether bytes precede or follow a zip archive in its file, as where two files were joined into one.
+    """Return whether bytes precede or follow a zip archive in its file, for example if two files were joined.
 
     `zipfile` reads the last archive of a file and ignores bytes around it.
     """
@@ -411,14 +412,14 @@ def _read_header(path: Path, kind: ArchiveKind, text: NDArray[Any] | None) -> di
 NUMBER = re.compile(rb"[+-]?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|nan|inf(?:inity)?)", re.IGNORECASE)
 #: The first line of a word2vec file, text or binary: rows and width.
 WORD2VEC_HEADER = re.compile(rb"(?:\xef\xbb\xbf)?\s*(\d+)[ \t]+(\d+)[ \t]*(?:\r?\n|\Z)")
-#: The first bytes of files that begin with a mark.
+#: Files with a fixed signature, by their first bytes.
 NPY_MAGIC, ZIP_MAGIC, PARQUET_MAGIC = b"\x93NUMPY", b"PK\x03\x04", b"PAR1"
 
 _HEAD_BYTES = 1 << 15
 _LONGEST_TENSOR_HEADER_BYTES = 1 << 27
-#: From so many numbers after a word on, a line is a vector and not an entry of a table.
+#: With at least this many numbers after a word, a line is a vector and not an entry of a table.
 _VECTOR_NUMBERS = 8
-#: Files of other programs by how they begin: what they are, and what to do with one that holds words all the same.
+#: Files of other programs, by their first bytes: the type, and how to convert files that may hold words.
 _FOREIGN = {
     b"%PDF": "a PDF",
     b"{\\rtf": "a document (RTF); save it as text",
@@ -428,7 +429,7 @@ _FOREIGN = {
     b"GIF8": "a picture (GIF)",
     b"SQLite format 3": "a database (SQLite)",
 }
-#: Documents that are zip archives: by what all of them hold, and by their folders.
+#: Office documents are zip archives: a name that all of them contain, and their folders.
 _DOCUMENT = (b"[Content_Types].xml", b"docProps/", b"application/vnd.oasis.opendocument")
 _FOLDERS = {
     b"xl/": "an Excel file (.xlsx); save it as .csv",
@@ -436,7 +437,7 @@ _FOLDERS = {
     b"ppt/": "a presentation (.pptx)",
     b"": "a document of an office program; save it as .csv or as text",
 }
-#: The kind of a file whose first sheet can be read as a text table.
+#: Description of a workbook, whose first sheet can be read as a text table.
 WORKBOOK = _FOLDERS[b"xl/"]
 _PACKED = {ZIP_MAGIC: "zip", b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz"}
 _TAR = slice(257, 262)
@@ -444,9 +445,9 @@ _PAGES = (b"<!doctype html", b"<html", b"<?xml")
 
 
 def foreign_kind(head: bytes, *, packed: bool = False) -> str | None:
-    """Return what a file of another program seems to be, by its beginning; None if nothing says so.
+    """Return the likely type of another program's file from its first bytes; None if it is not recognised.
 
-    With `packed`, archives and compressed files count too: where vectors are read they are read through.
+    With `packed`, archives and compressed files are reported too; vectors can be read from them directly.
 
     >>> foreign_kind(b"%PDF-1.7"), foreign_kind(b"good 1"), foreign_kind(b"\\x1f\\x8b", packed=True)
     ('a PDF', None, 'a file packed with gzip; unpack it first')
@@ -478,7 +479,7 @@ _ADVICE = {
 
 
 def kind_of(path: str | PathLike[str]) -> str | None:
-    """Return the kind of a file if it shows it.
+    """Return the type of a file if it can be recognised.
 
     "axis", "old axis", "erasure", "space", "lexicon", "workbook", "parquet" or "foreign".
     """
@@ -492,7 +493,7 @@ def kind_of(path: str | PathLike[str]) -> str | None:
             if head.startswith(b"PK") and foreign_kind(head) is None:
                 return _kind_of_archive(stream)
     except (OSError, ValueError, IndexError, zipfile.BadZipFile, NotImplementedError):
-        return None  # damaged, or a zip of a version that is not read: whoever opens it says so
+        return None  # damaged, or an unsupported zip: opening it gives a specific error
     return _kind_of_head(head)
 
 
@@ -506,12 +507,12 @@ def _kind_of_head(head: bytes) -> str | None:
 
 
 def is_safetensors(head: bytes) -> bool:
-    """Return whether a file that begins so is a safetensors file: the length of a JSON header, then the header."""
+    """Return whether a file begins like a safetensors file: the length of a JSON header, then the header."""
     return head[8:9] == b"{" and int.from_bytes(head[:8], "little") < _LONGEST_TENSOR_HEADER_BYTES
 
 
 def say_kind(path: str | PathLike[str]) -> str:
-    """Return a sentence that says what a file is and where it belongs; nothing if that is not known."""
+    """Return a sentence that names the type of a file and its use; empty if the type is not known."""
     kind = kind_of(path)
     if kind == "foreign":
         with Path(path).open("rb") as stream:
@@ -520,7 +521,7 @@ def say_kind(path: str | PathLike[str]) -> str:
 
 
 def _kind_of_tensors(stream: IO[bytes], head: bytes) -> str:
-    """Return "axis" or "erasure" where the metadata of a safetensors file says so, else "space"."""
+    """Return "axis" or "erasure" if the metadata of a safetensors file contain it, else "space"."""
     stream.seek(0)
     header = stream.read(8 + int.from_bytes(head[:8], "little"))
     return next((kind for kind in ("axis", "erasure") if b"densray-" + kind.encode() in header), "space")
@@ -534,7 +535,7 @@ def _kind_of_archive(stream: IO[bytes]) -> str | None:
     return "space" if {"words.npy", "vectors.npy"} <= names else None
 
 
-#: Names of columns that count dimensions, such as d0,d1.
+#: Column names that number dimensions, such as d0,d1.
 _COUNTED = re.compile(rb'(?:^|[,;\t])"?([A-Za-z_ -]*)[01]"?[,;\t]"?\1[12]"?(?:$|[,;\t\r])')
 
 
@@ -557,21 +558,21 @@ def _kind_of_lines(head: bytes) -> str | None:
 
 
 def _is_vector(fields: list[bytes]) -> bool:
-    """Return whether the fields of a line are a word and so many numbers that they are a vector."""
+    """Return whether the fields of a line are a word and enough numbers to be a vector."""
     return len(fields) > _VECTOR_NUMBERS and all(map(NUMBER.fullmatch, fields[1:_VECTOR_NUMBERS]))
 
 
 def is_memory_mapped(array: object) -> bool:
-    """Return whether an array, or what it is a view of, is mapped from a file."""
+    """Return whether an array, or the array it is a view of, is mapped from a file."""
     return _mapped(array) is not None
 
 
 def release_pages(array: object) -> None:
-    """Let go of the pages of a memory-mapped array that were read so far; others are left as they are.
+    """Release the pages of a memory-mapped array that were read so far; other arrays are left alone.
 
-    The operating system counts pages of a mapped file as memory of the process until something presses; a pass over
-    a file larger than memory releases them itself. Whoever looks again reads them again. Private copies of pages
-    (mode ``"c"``) hold what the caller wrote, and are never released.
+    The operating system counts pages of a mapped file as memory of the process until memory runs short; a pass over
+    a file larger than memory therefore releases them itself. Later accesses read them again. Private copies of pages
+    (mode ``"c"``) hold changes by the caller, and are never released.
     """
     mapped = _mapped(array)
     if mapped is None or mapped.mode == "c" or not hasattr(mmap, "MADV_DONTNEED"):

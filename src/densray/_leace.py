@@ -20,11 +20,11 @@ from densray.affine import AffineMap
 from densray.errors import LabelError, VectorError
 from densray.moments import Moments
 
-#: Correlations of a label with the whitened vectors below this are taken for rounding, as in concept-erasure.
+#: Correlations of a label with the whitened vectors below this are treated as rounding errors, as in concept-erasure.
 SMALLEST_CORRELATION = 0.01
-#: Variances below this share of the largest are taken for it where rows are whitened beside others.
+#: Variances below this share of the largest are treated as rounding errors if rows are whitened with others.
 SMALLEST_VARIANCE = 1e-10
-#: Least sine of the angle between directions to remove and directions to keep: below it the change would be huge.
+#: Smallest sine of the angle between directions to remove and directions to keep: below it the change would be huge.
 SMALLEST_SINE = 0.01
 
 
@@ -37,31 +37,32 @@ def leace(X: Array, y: ArrayLike, *, keep: ArrayLike | None = None, shrinkage: b
     .. math::
         x \mapsto x - W^{+} U U^\top W (x - \bar{x}),
 
-    which leaves the mean where it is and no covariance with the labels. What it takes from :math:`\Sigma_{xx}`,
-    :math:`\Sigma_{xx}^{1/2} U U^\top \Sigma_{xx}^{1/2}`, is never negative: but for shrinkage no variance is added.
+    which keeps the mean and leaves no covariance with the labels. The matrix it subtracts from :math:`\Sigma_{xx}`,
+    :math:`\Sigma_{xx}^{1/2} U U^\top \Sigma_{xx}^{1/2}`, is positive semi-definite: except for shrinkage, no variance
+    is added.
 
-    With other labels :math:`t` to keep (SPLINCE [3]_), the map also leaves :math:`\Sigma_{xt}` as it was. With an
-    orthonormal basis :math:`V` of the columns of :math:`W \Sigma_{xt}`, it reads the part :math:`L = U - V V^\top U` of
-    :math:`U` that is orthogonal to :math:`V`:
+    With other labels :math:`t` to keep (SPLINCE [3]_), the map also preserves :math:`\Sigma_{xt}`. With an
+    orthonormal basis :math:`V` of the columns of :math:`W \Sigma_{xt}`, it measures vectors along the part
+    :math:`L = U - V V^\top U` of :math:`U` that is orthogonal to :math:`V`:
 
     .. math::
         x \mapsto x - W^{+} U (L^\top L)^{-1} L^\top W (x - \bar{x}).
 
     The projection :math:`U (L^\top L)^{-1} L^\top` keeps :math:`U`, since :math:`L^\top U = L^\top L`, and takes
-    :math:`V` to zero. It is the projection of least norm that does both, so the change is the least as well.
+    :math:`V` to zero. It is the projection of least norm that does both, so the change is minimal as well.
 
     Parameters
     ----------
     X : array of shape (n, d)
-        NumPy, PyTorch or CuPy; sums are taken and the eigenproblem is solved where it lies, in float64.
+        NumPy, PyTorch or CuPy. Sums and the eigenproblem are computed on its device, in float64.
     y : array of shape (n,) or (n, k)
-        Two classes or scores; more classes where the labels are strings; or one column per class or score.
+        Two classes or scores; string labels for more classes; or one column per class or score.
     keep : array of shape (n,) or (n, k), optional
         Labels whose covariance with the vectors stays as it is, written like `y`.
     shrinkage : bool, default=True
-        Whether the covariance of the vectors is shrunk towards a multiple of the identity by the rule of Bodnar,
-        Gupta and Parolya (2014), as the authors' library does by default: with fewer rows than dimensions it has no
-        inverse otherwise. The change is then slightly larger than the least.
+        Whether to shrink the covariance of the vectors towards a multiple of the identity by the rule of Bodnar,
+        Gupta and Parolya (2014), the default of the authors' library. Without it, the covariance has no inverse if
+        there are fewer rows than dimensions. With it, the change is slightly larger than the minimum.
 
     References
     ----------
@@ -99,7 +100,7 @@ def leace_of_moments(
     *,
     shrinkage: bool = True,
 ) -> AffineMap:
-    """Return the map of :func:`leace` from sums over rows, however those were gathered.
+    """Return the map of :func:`leace` from sums over rows.
 
     Parameters
     ----------
@@ -131,14 +132,14 @@ def leace_of_moments(
 
 
 def _apart_from(basis: NDArray[np.float64], kept: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the directions to read so that `basis` is removed and the columns of `kept` stay: L (L'L)^-1."""
+    """Return the directions L (L'L)^-1 along which to measure, so that `basis` is removed and `kept` is preserved."""
     others, sizes, _ = np.linalg.svd(kept, full_matrices=False)
     others = others[:, sizes > sizes[0] * SMALLEST_VARIANCE]
     apart = basis - others @ (others.T @ basis)
     sines = np.linalg.svd(apart, compute_uv=False)
     if sines.size and sines[-1] < SMALLEST_SINE:
         raise LabelError(
-            "the labels to remove and the labels to keep vary together: what predicts one predicts the other (the "
+            "the labels to remove and the labels to keep are too similar: one predicts the other (the "
             f"sine of the angle between their directions is {sines[-1]:.2g}, at least {SMALLEST_SINE} is needed). Keep "
             "fewer labels, or give rows in which the two differ."
         )
@@ -152,12 +153,12 @@ def leace_beside(
     *,
     preserve: tuple[NDArray[np.float64], ArrayLike] | None = None,
 ) -> AffineMap:
-    r"""Return the change after which no covariance of `X` with one column of labels is left, and other rows move least.
+    r"""Return the map that removes the covariance of `X` with one column of labels and moves other rows least.
 
-    It is LEACE with a covariance that counts `others` as much as `X`: vectors that have nothing to do with the labels
-    (the states of ordinary text) are moved as little as may be. With rows and labels to preserve, their covariance
-    stays as it was: where the whitened covariances of the two are the directions :math:`u` and :math:`v`, the part
-    :math:`l` of :math:`u` orthogonal to :math:`v` is what is read, and :math:`u` is what is taken away [1]_.
+    It is LEACE with a covariance in which `others` count as much as `X`: vectors unrelated to the labels (the states of
+    ordinary text) move as little as possible. With rows and labels to preserve, their covariance does not change: if
+    the whitened covariances of the two are the directions :math:`u` and :math:`v`, coordinates are measured along the
+    part :math:`l` of :math:`u` orthogonal to :math:`v`, and :math:`u` is removed [1]_.
 
     References
     ----------
@@ -186,7 +187,7 @@ def leace_beside(
 
 
 def _label_columns(y: ArrayLike, n_rows: int) -> Array:
-    """Return labels as centred columns of unit variance, where they lie; strings are classes, one column each."""
+    """Return labels as centred columns of unit variance, on their device; strings are classes, one column each."""
     values: Array = y if is_foreign(y) else np.asarray(y)
     xp = namespace(values)
     if xp is np and values.dtype.kind not in "fiub":
@@ -203,7 +204,7 @@ def _label_columns(y: ArrayLike, n_rows: int) -> Array:
 
 
 def _label_moments(X: Array, labels: Array) -> tuple[NDArray[np.float64], Array, NDArray[np.float64]]:
-    """Return the mean, the scatter, where the rows lie, and the sum of centred rows times labels, over blocks."""
+    """Return the mean, the scatter (on the device of the rows) and the sum of centred rows times labels, by blocks."""
     if not is_foreign(X):
         X, labels = np.asarray(X), to_host(labels)
         X = X if X.dtype in (np.float32, np.float64) or type_name(X) in HALF_TYPES else X.astype(np.float64)
@@ -224,7 +225,7 @@ def _shrunk(covariance: Array, count: int) -> Array:
     rounding = float(np.finfo(np.float64).eps)
     top = trace * trace * target_square / count + rounding
     bottom = float(xp.sum(covariance * covariance)) * target_square - product * product + rounding
-    share = min(max(1.0 - top / bottom, 0.0), 1.0)  # rounding can leave this range where the covariance is the target
+    share = min(max(1.0 - top / bottom, 0.0), 1.0)  # rounding can leave [0, 1] if the covariance equals the target
     rest = (1.0 - share) * (product + rounding) / (target_square + rounding)
     eye = xp.eye(width, dtype=xp.float64, device=covariance.device)
     return share * covariance + rest * (trace / width) * eye

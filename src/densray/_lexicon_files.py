@@ -24,7 +24,7 @@ _NAMED = {
     "neu": 0.0,
 }
 
-#: The end of a message about a label that stands for no number.
+#: The end of a message about a label that is not a number.
 _LABELS_NEEDED = (
     " is not a number. Use 1/-1 or a score.",
     Advice(
@@ -36,9 +36,9 @@ _LABELS_NEEDED = (
 
 
 def parse_label(label: object, names: tuple[str, str] | None = None) -> float | None:
-    """Return the number a label stands for, None if it is none; NaN and infinity are none.
+    """Return the number that a label stands for; None if there is none, and for NaN and infinity.
 
-    `names` are what a lower and a higher label are called, beside the usual words.
+    `names` are further names of the lower and the higher label, in addition to the usual words.
 
     >>> parse_label("POS"), parse_label("-0,5"), parse_label("2.5"), parse_label("postive")
     (1.0, None, 2.5, None)
@@ -62,7 +62,7 @@ def parse_label(label: object, names: tuple[str, str] | None = None) -> float | 
 
 
 def is_no_label(label: object) -> bool:
-    """Return whether a field says that there is no label: empty, NA, NaN, null or None.
+    """Return whether a field marks a missing label: empty, NA, NaN, null or None.
 
     >>> [is_no_label(label) for label in (" ", "NA", float("nan"), None, "0", "unknown")]
     [True, True, True, True, False, False]
@@ -73,7 +73,7 @@ def is_no_label(label: object) -> bool:
 
 
 def is_neutral_label(labels: Collection[float]) -> bool:
-    """Return whether 0 means neutral among these labels: where the others are -1 and 1, both of them."""
+    """Return whether 0 means neutral among these labels: if the other labels are exactly -1 and 1."""
     return set(labels) == {-1.0, 0.0, 1.0}
 
 
@@ -84,7 +84,7 @@ Label = float | str
 
 @dataclass(frozen=True)
 class Dropped:
-    """Entries that a lexicon left out.
+    """Entries that a lexicon left out or merged.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Dropped:
     neutral : tuple of str
         Words labelled neutral only, left out.
     duplicates : tuple of str
-        Words given more than once with one label, kept once.
+        Words given more than once with the same label, kept once.
     averaged : tuple of str
         Words with several labels, kept with their mean.
     unlabelled : tuple of str
@@ -107,7 +107,7 @@ class Dropped:
     unlabelled: tuple[str, ...] = ()
 
     def by_reason(self) -> dict[str, tuple[str, ...]]:
-        """Return the words by why they were set aside, the reasons that were met alone.
+        """Return the words by the reason they were left out or merged; only reasons that occurred.
 
         >>> Dropped(conflicts=("odd",)).by_reason()
         {'conflicting': ('odd',)}
@@ -125,7 +125,7 @@ class Dropped:
 def merge_entries(
     entries: Iterable[tuple[str, Label]], *, conflicts: Conflicts, neutral: Neutral
 ) -> tuple[dict[str, float], Dropped]:
-    """Return one label per word, and what was dropped; see `Lexicon` for the choices."""
+    """Return one label per word, and the entries that were dropped; see `Lexicon` for the options."""
     for name, value, known in (("conflicts", conflicts, get_args(Conflicts)), ("neutral", neutral, get_args(Neutral))):
         if value not in known:
             raise LexiconError(Argument(name, value), f" is given. {suggest(str(value), known)}")
@@ -153,7 +153,7 @@ def merge_entries(
 
 
 def _mean(labels: Sequence[float]) -> float:
-    """Return the mean of finite labels, which is finite also where their sum is not."""
+    """Return the mean of finite labels, finite even if their sum overflows."""
     mean = sum(labels) / len(labels)
     if math.isfinite(mean):
         return mean
@@ -174,7 +174,7 @@ def _checked_entry(entry: tuple[str, Label]) -> tuple[str, float]:
 
 
 def _is_text(word: str) -> bool:
-    """Return whether a word can be written: half a surrogate pair, which JSON can hold, cannot."""
+    """Return whether a word can be written to a file: JSON can hold half a surrogate pair, which cannot."""
     try:
         word.encode()
     except UnicodeEncodeError:
@@ -185,7 +185,7 @@ def _is_text(word: str) -> bool:
 def _without_neutral(
     entries: list[tuple[str, float]],
 ) -> tuple[list[tuple[str, float]], tuple[str, ...]]:
-    """Return the entries that are not neutral, and the words that were neutral only."""
+    """Return the entries that are not neutral, and the words that have only neutral labels."""
     labels = {label for _, label in entries}
     if not is_neutral_label(labels):
         return entries, ()
@@ -195,14 +195,14 @@ def _without_neutral(
     return kept, tuple(neutral)
 
 
-#: The word for groups that the library finds itself.
+#: Value of `groups` for groups that the library finds itself.
 PROPOSED = "proposed"
 
 
 def groups_of(groups: Mapping[str, Any] | Sequence[Any], words: Sequence[str], name: str) -> dict[str, str]:
-    """Return the groups of words of a lexicon as text, given by word or one per word; None or NaN is no group.
+    """Return the groups of words of a lexicon as text, given by word or one per word; None and NaN mean no group.
 
-    Groups that differ and have one text, such as 1 and "1", are refused.
+    Groups that differ but have the same text, such as 1 and "1", are refused.
     """
     if not isinstance(groups, Mapping):
         if len(groups) != len(words):
@@ -230,26 +230,26 @@ def groups_of(groups: Mapping[str, Any] | Sequence[Any], words: Sequence[str], n
 
 _WORD_NAMES = ("word", "words", "term", "token", "lemma", "entry", "mot", "wort", "palabra", "slovo")
 _DECIMAL_COMMA = re.compile(r"[+−-]?\d+,\d+")
-#: Names of columns that number the rows; "" is what pandas calls its index.
+#: Names of columns that number the rows; "" is the index column that pandas writes.
 _ROW_NUMBERS = ("", "id", "ids", "idx", "index", "key", "nr", "no", "number", "row", "row_id", "rowid", "uid",
                 "unnamed: 0", "word_id")  # fmt: skip
 _LABEL_NAMES = ("label", "score", "polarity", "valence", "rating", "value", "sentiment", "class", "conc.m")
 
 
-#: A column given by its place has fewer digits; longer ones are names.
+#: A column given by its position has fewer digits than this; longer ones are names.
 _LONGEST_PLACE = 10
 
 
 class LexiconTable:
-    """The lines of a file as fields.
+    """The lines of a file, split into fields.
 
     Parameters
     ----------
     file : TextFile
     delimiter : str, optional
-        Found from the first line: a tab, else a semicolon, else a comma, else white space before the label.
+        Detected from the first line: a tab, else a semicolon, else a comma, else white space before the label.
     header : bool, optional
-        Found: the first line is a header where it has the usual names of both columns, or of one and no label.
+        Detected: the first line is a header if it has the usual names of both columns, or one of them and no label.
     label_names : pair of str, optional
         Names of the lower and the higher label.
     """
@@ -263,7 +263,7 @@ class LexiconTable:
         label_names: tuple[str, str] | None = None,
     ) -> None:
         if delimiter == "":
-            raise LexiconError("delimiter is empty. Give a tab, semicolon, comma or blank, or leave it out.")
+            raise LexiconError("delimiter is empty. Give a tab, semicolon, comma or space, or leave it out.")
         self.unlabelled: list[str] = []
         self.groups: dict[str, str] = {}
         self._file = file
@@ -287,9 +287,9 @@ class LexiconTable:
         label_column: str | int | None = None,
         group_column: str | int | None = None,
     ) -> Iterator[tuple[str, float]]:
-        """Yield each word with its label; a line that has neither a label nor none is an error with its number.
+        """Yield each word with its label; a line whose label is neither valid nor missing is an error with its number.
 
-        Words without a label (an empty field, NA) are gathered in `unlabelled`, groups in `groups`.
+        Words without a label (an empty field, NA) are collected in `unlabelled`, groups in `groups`.
         """
         self._split_all = any(column is not None for column in (word_column, label_column, group_column))
         word_at, label_at = self._columns(word_column, label_column)
@@ -311,7 +311,7 @@ class LexiconTable:
                 yield entry
 
     def _note_group(self, word: str, fields: list[str], group_at: int, line: Line) -> None:
-        """Keep the group of a word; an empty field, or none, leaves it alone."""
+        """Store the group of a word; without a group column or with an empty field, nothing is stored."""
         group = fields[group_at] if group_at < len(fields) else ""
         if group and self.groups.setdefault(word, group) != group:
             raise self._file.problem(
@@ -329,7 +329,7 @@ class LexiconTable:
         return bool(labels[0]) and self._number(labels[0]) is None and self._number(labels[1]) is not None
 
     def _number(self, label: str) -> float | None:
-        """Return the number a label stands for; between semicolons, a comma may be the decimal point."""
+        """Return the number of a label; if semicolons separate fields, a comma may be the decimal point."""
         if self._delimiter == ";" and _DECIMAL_COMMA.fullmatch(label.strip()):
             label = label.replace(",", ".")
         return parse_label(label, self._label_names)
@@ -345,7 +345,7 @@ class LexiconTable:
         return word, number
 
     def _fields(self, line: Line, *, label_last: bool) -> list[str]:
-        """Return the fields; without delimiter and columns all but the label is the word, with its blanks.
+        """Return the fields; without delimiter and columns, everything before the label is the word, including spaces.
 
         A line with more fields than the first line of the file is an error; empty fields at its end do not count.
         """
@@ -363,7 +363,7 @@ class LexiconTable:
         return [unquoted(field) for field in fields]
 
     def _columns(self, word_column: str | int | None, label_column: str | int | None) -> tuple[int, int]:
-        """Return the places of words and labels, from what was named or from what the first entry shows."""
+        """Return the positions of words and labels, as named by the caller or detected from the first entry."""
         first = self._lines[0]
         fields = self._fields(first, label_last=True)
         word_at = self._place(word_column, _WORD_NAMES)
@@ -404,7 +404,7 @@ class LexiconTable:
         return word_at, label_at
 
     def _refuse_row_numbers(self, word_at: int | None, label_at: int | None) -> None:
-        """Refuse a table whose header names words or labels, and in place of the other an identifier."""
+        """Refuse a table whose header names words or labels, and an identifier instead of the other."""
         known = label_at if word_at is None else word_at
         other = 1 - (known or 0)
         if known not in (0, 1) or self._names is None or self._names[other].strip().lower() not in _ROW_NUMBERS:
@@ -417,7 +417,7 @@ class LexiconTable:
         )
 
     def _place(self, column: str | int | None, usual: tuple[str, ...]) -> int | None:
-        """Return the place of a column that was named, or that a header names as usual."""
+        """Return the position of a column that was named, or that has one of its usual names."""
         names = self._names or []
         if isinstance(column, str) and column not in names and column.isdecimal() and len(column) < _LONGEST_PLACE:
             column = int(column)
@@ -435,7 +435,7 @@ class LexiconTable:
 
 
 def _is_header(names: list[str]) -> bool:
-    """Return whether a line names columns: both of the usual names, or one and nothing that is a label."""
+    """Return whether a line is a header: both of the usual names, or one of them and no label."""
     lowered = {name.lower() for name in names}
     named = [bool(lowered & set(usual)) for usual in (_WORD_NAMES, _LABEL_NAMES)]
     return all(named) or (any(named) and all(parse_label(name) is None for name in names))
@@ -479,7 +479,7 @@ def read_entries(
 
 
 def column_names(path: FilePath, *, encoding: str = "utf-8") -> list[str]:
-    """Return the fields of the first line of a table: its headers, if it has some; none of JSON."""
+    """Return the fields of the first line of a table: its header, if it has one; empty for JSON."""
     file = TextFile(path, encoding=encoding, error=LexiconError)
     if file.is_json:
         return []

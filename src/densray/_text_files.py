@@ -1,4 +1,4 @@
-"""Words, pairs, fields and JSON of small text files, with errors that carry file, line and the text found."""
+"""Words, pairs, fields and JSON of small text files; errors name the file, the line and the offending text."""
 
 from __future__ import annotations
 
@@ -39,18 +39,19 @@ class Line(NamedTuple):
 
 
 class TextFile:
-    """A text file read whole, and the errors that point into it.
+    """A text file read into memory; its errors name the file and the line.
 
     Parameters
     ----------
     path : str or path
-        The file. A byte-order mark and Windows line ends are understood. Of an Excel file (``.xlsx``), the first sheet
+        The file. A byte-order mark and Windows line ends are accepted. In an Excel file (``.xlsx``), the first sheet
         is read (extra ``excel``).
     encoding : str
-        Its encoding. A file that is not UTF-8, and should be, is read as UTF-16 or cp1252 if it plainly is one of
-        them, with an `EncodingDetectedWarning`.
+        Its encoding. A file that should be UTF-8 but is not is read as UTF-16 or cp1252 if it is clearly one of them,
+        with an
+        `EncodingDetectedWarning`.
     error : class of error
-        What is raised on bad input.
+        Exception class for bad input.
     """
 
     def __init__(self, path: FilePath, *, encoding: str, error: type[DensRayError]) -> None:
@@ -61,7 +62,7 @@ class TextFile:
             raise self.problem("the file is empty. One entry per line is needed.")
 
     def _bytes(self) -> bytes:
-        """Return the content of a regular file of a bounded size; devices and pipes may have no end."""
+        """Return the content of a regular file of limited size; devices and pipes may have no end."""
         kind = unreadable_kind(self.path)
         if kind not in (None, "a folder"):
             raise self.problem(f"this is {kind}, not a file. Write its content to a file first.")
@@ -112,7 +113,7 @@ class TextFile:
             frame = polars.read_excel(
                 io.BytesIO(content), engine="calamine", has_header=False, read_options={"dtypes": "string"}
             )
-        except Exception as error:  # fastexcel and polars have errors of their own
+        except Exception as error:  # fastexcel and polars raise their own exceptions
             raise self.problem(
                 f"this seems to be an Excel file (.xlsx) that cannot be read ({shorten(error)}). Save it as .csv."
             ) from error
@@ -142,7 +143,7 @@ class TextFile:
         )
 
     def problem(self, *message: Part | Advice, line: int | None = None) -> DensRayError:
-        """Return the error that says what is wrong, where."""
+        """Return the error with this message, prefixed by the file and the line."""
         name = self.path.name or str(self.path)  # the root of a disk has no name
         where = f"{name}, line {line}" if line else name
         return self._error(f"{where}: ", *message)
@@ -156,7 +157,7 @@ class TextFile:
                 yield Line(number, line)
 
     def split(self, line: Line, delimiter: str | None) -> list[str]:
-        """Return the fields of a line; a quote that is never closed is an error."""
+        """Return the fields of a line; an unclosed quote is an error."""
         try:
             return split_fields(line.text, delimiter)
         except csv.Error as error:
@@ -164,14 +165,14 @@ class TextFile:
             raise self.problem(problem, line=line.number) from error
 
     def words(self, *, comment: str | None = None) -> list[str]:
-        """Return the words of the file, one per line; lines that begin with `comment` are none."""
+        """Return the words of the file, one per line; lines that begin with `comment` are skipped."""
         words = [line.text.strip() for line in self.lines(comment=comment)]
         if not words:
             raise self.problem(f"there are only comments ('{comment}'). One word per line is needed.")
         return words
 
     def pairs(self, needed: str = "a pair. Two words") -> Iterator[tuple[Line, str, str]]:
-        """Yield the pairs of the file, each with its line: a tab, semicolon or comma between the words, else blanks."""
+        """Yield the pairs of the file with their lines; a tab, semicolon, comma or white space separates the words."""
         for line in self.lines():
             fields = self.split(line, delimiter_of(line.text))
             if len(fields) != 2 or not all(fields):
@@ -182,7 +183,7 @@ class TextFile:
 
     @property
     def is_json(self) -> bool:
-        """Whether the file is JSON, by its name, or by beginning as only JSON does."""
+        """Whether the file is JSON, by its extension or its first characters."""
         if self.path.suffix.lower() == ".json":
             return True
         start = self.text.lstrip()[:400]
@@ -199,12 +200,12 @@ class TextFile:
 
 
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-#: More of the letters of a text in a Western language are ASCII than not; in a Cyrillic or Greek code page few are.
+#: In Western languages most letters are ASCII; in a Cyrillic or Greek code page few are.
 _LARGEST_SHARE = 0.5
 
 
 def encoding_of(content: bytes) -> str | None:
-    """Return the encoding that a text has instead of UTF-8: UTF-16 or cp1252, or None if it is neither.
+    """Return the encoding of a text that is not UTF-8: UTF-16 or cp1252; None if it is neither.
 
     >>> encoding_of("schön;1".encode("cp1252")), encoding_of("schön;1".encode("utf-16"))
     ('cp1252', 'utf-16')
@@ -224,15 +225,16 @@ def encoding_of(content: bytes) -> str | None:
 
 
 class TextTable:
-    """The columns of a small file: ``.csv``, ``.tsv`` and ``.jsonl`` name them, of any other file each line is a row.
+    """The columns of a small file. ``.csv``, ``.tsv`` and ``.jsonl`` files name them; in other files, each line is a
+    row.
 
     Parameters
     ----------
     path : str or path
     only : str
-        What the column of a file without names is called.
+        Name of the only column of a file without column names.
     error : class of error
-        What is raised on bad input.
+        Exception class for bad input.
 
     Attributes
     ----------
@@ -283,7 +285,7 @@ class TextTable:
         return rows
 
     def column(self, usual: str, name: str | None, *, needed: str = "") -> list[str]:
-        """Return a column by its name, or the usual one; empty if that is not there and not needed."""
+        """Return a column by its name, or the usual one; empty if that is missing and not needed."""
         if (name or usual) in self.columns:
             return self.columns[name or usual]
         if name is None and not needed:
@@ -307,7 +309,7 @@ def read_words(source: FilePath | Iterable[str], *, comment: str | None = None, 
 
 
 def read_pairs(source: FilePath | Iterable[Sequence[str]], *, encoding: str = "utf-8") -> list[tuple[str, str]]:
-    """Return the pairs of a list, of a file with one per line (tab, comma or blank between), or of JSON."""
+    """Return the pairs of a list, of a file with one per line (separated by tab, comma or space), or of JSON."""
     if not isinstance(source, str | PathLike):
         return [_checked_pair(pair) for pair in source]
     file = TextFile(source, encoding=encoding, error=LexiconError)
@@ -329,7 +331,7 @@ def _checked_pair(pair: object, file: TextFile | None = None) -> tuple[str, str]
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of a typed list: separated by line ends, commas, semicolons or tabs, or else by blanks.
+    """Return the words of a typed list, separated by line ends, commas, semicolons or tabs, or else by spaces.
 
     >>> split_words("good, New York"), split_words("good;nice"), split_words("good New_York")
     (['good', 'New York'], ['good', 'nice'], ['good', 'New_York'])
@@ -339,14 +341,14 @@ def split_words(text: str) -> list[str]:
 
 
 def delimiter_of(text: str) -> str | None:
-    """Return what stands between the fields of a line: a tab, else a semicolon, else a comma; None for white space."""
+    """Return the delimiter of the fields of a line: a tab, else a semicolon, else a comma; None for white space."""
     return next((mark for mark in ("\t", ";", ",") if mark in text), None)
 
 
 def split_fields(text: str, delimiter: str | None) -> list[str]:
-    """Return the fields of a line without surrounding blanks; None splits at any white space.
+    """Return the fields of a line without surrounding white space; None splits at any white space.
 
-    Commas and semicolons follow the rules of CSV, where a quoted field may contain them. Between tabs and blanks a
+    Commas and semicolons follow the rules of CSV, where a quoted field may contain them. With tabs and spaces, a
     field that is quoted as a whole loses its quotes; any other quote is part of the word.
 
     >>> split_fields('"well, well",1', ",")
@@ -365,6 +367,6 @@ _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 
 
 def unquoted(field: str) -> str:
-    """Return a field without the quotes around it, and with its doubled quotes as single ones."""
+    """Return a field without its surrounding quotes, and with doubled quotes as single ones."""
     match = _QUOTED.fullmatch(field)
     return field if match is None else match[1].replace('""', '"')

@@ -25,9 +25,9 @@ _blas_limits: threadpool_limits | None = None
 def single_threaded_blas() -> Iterator[None]:
     """Limit BLAS to one thread inside the block.
 
-    Small products shared out over cores mostly wait for each other, tenfold longer on a busy machine. The limit is
-    process-wide and reference-counted: the first block entered sets it, the last one left restores what was there,
-    whatever threads they are in. The limit of OpenMP (k-means, say) belongs to each thread.
+    Small products that are split over cores mostly wait for each other, tenfold longer on a busy machine. The limit is
+    process-wide and reference-counted: the first block entered sets it, the last one left restores the old value,
+    whatever their threads. The limit of OpenMP (used by k-means) is per thread.
     """
     global _blas_holders, _blas_limits  # noqa: PLW0603
     with _blas_lock:
@@ -52,22 +52,22 @@ def count_cores() -> int:
 
 _filter_lock = threading.Lock()
 _filter_holders: Counter[tuple[str, type[Warning]]] = Counter()
-_MODULE = "(?#ignored by densray)"  # matches every module, and tells our filters from those of others
+_MODULE = "(?#ignored by densray)"  # matches every module, and identifies our filters
 
 
 @contextmanager
 def ignored_warnings(category: type[Warning], message: str = "") -> Iterator[None]:
-    """Ignore warnings of a category inside the block: a `warnings.catch_warnings` that threads can share.
+    """Ignore warnings of a category inside the block: a thread-safe `warnings.catch_warnings`.
 
-    Filters are process-wide, and two threads inside `warnings.catch_warnings` restore them in the wrong order. Here
-    they are reference-counted: the first block entered adds the filter, the last one left removes it, whatever threads
-    they are in.
+    Filters are process-wide, and two threads inside `warnings.catch_warnings` may restore them in the wrong order. Here
+    they are reference-counted: the first block entered adds the filter, the last one left removes it, whatever their
+    threads.
 
     Parameters
     ----------
     category : type of warning
     message : str
-        How the warnings begin, a regular expression; empty: all of the category.
+        Regular expression for the beginning of the warning; empty: all of the category.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def ignored_warnings(category: type[Warning], message: str = "") -> Iterator[Non
     key = message, category
     with _filter_lock:
         _filter_holders[key] += 1
-        warnings.filterwarnings("ignore", message, category, module=_MODULE)  # one entry, however often it is added
+        warnings.filterwarnings("ignore", message, category, module=_MODULE)  # adding it again leaves one entry
     try:
         yield
     finally:
@@ -87,7 +87,7 @@ def ignored_warnings(category: type[Warning], message: str = "") -> Iterator[Non
                 del _filter_holders[key]
                 pattern = re.compile(message, re.IGNORECASE) if message else None
                 filters = cast(list[object], warnings.filters)
-                with suppress(ValueError):  # not there where other code has put back filters of its own meanwhile
+                with suppress(ValueError):  # missing if other code has restored its own filters in the meantime
                     filters.remove(("ignore", pattern, category, re.compile(_MODULE), 0))
 
 
@@ -104,9 +104,9 @@ def map_parallel(
 ) -> list[Found]:
     """Return ``function(item)`` for every item, in order.
 
-    Matrix products of one fit are small: shared out over cores they mostly wait for each other (tenfold slower on a
-    busy machine). Here each runs on one core, and as many run side by side as there are cores, or `threads`. An
-    interruption or an error ends it at once; what has not begun then never does.
+    The matrix products of one fit are small, and mostly wait for each other when split over cores (tenfold slower on a
+    busy machine). So each function runs on one core, with as many in parallel as there are cores, or `threads`. An
+    interruption or an error ends the map at once; items that have not started are never run.
     """
     found: list[Found] = []
     with single_threaded_blas(), _threads(threads or count_cores()) as pool:
@@ -117,14 +117,14 @@ def map_parallel(
     return found
 
 
-#: Most items that `map_ahead` works on at a time: each is held in memory.
+#: Largest number of items that `map_ahead` processes at a time: each is held in memory.
 MOST_AHEAD = 4
 
 
 def map_ahead(function: Callable[[Item], Found], items: Iterator[Item]) -> Iterator[tuple[Item, Found]]:
-    """Yield every item with ``function(item)``, in order; some of the next items are taken and worked on meanwhile.
+    """Yield every item with ``function(item)``, in order, while the next items are computed in other threads.
 
-    It pays where the function leaves Python to other threads, as compiled code does. An error in getting an item is
+    This helps if the function releases the GIL, as compiled code does. An error in getting an item is
     raised after all items before it were yielded.
     """
     waiting: deque[tuple[Item, Future[Found]]] = deque()
@@ -148,14 +148,14 @@ def map_ahead(function: Callable[[Item], Found], items: Iterator[Item]) -> Itera
 
 
 def run_in_thread(function: Callable[[], Found]) -> Found:
-    """Return ``function()``, run in another thread: an interruption need not wait until compiled code returns."""
+    """Return ``function()``, run in another thread, so that an interruption need not wait for compiled code."""
     with _threads(1) as pool:
         return pool.submit(function).result()
 
 
 @contextmanager
 def _threads(count: int) -> Iterator[ThreadPoolExecutor]:
-    """Give a pool that is not waited for when the block is left by an interruption or an error."""
+    """Give a pool that is not joined if the block is left by an interruption or an error."""
     pool = ThreadPoolExecutor(count)
     try:
         yield pool

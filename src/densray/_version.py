@@ -1,4 +1,4 @@
-"""The version of densray, which the build reads from here, and those of the libraries below it."""
+"""The version of densray, which the build reads from here, and the versions of its dependencies."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 import threading
 
 __version__ = "0.3.0"
-#: The day of the release, as CITATION.cff has it.
+#: Release date, as in CITATION.cff.
 RELEASED = "2026-11-16"
 
 _LIBRARIES = ("numpy", "scipy", "scikit-learn")
@@ -17,8 +17,8 @@ _versions: dict[str, str] = {}
 def library_versions() -> dict[str, str]:
     """Return the installed versions of NumPy, SciPy and scikit-learn.
 
-    They are looked up once, on a copy of ``sys.path``: another thread may edit that list meanwhile, as Streamlit does,
-    and a lookup that walks over it would then miss a library that is installed.
+    They are looked up once, on a copy of ``sys.path``: another thread, such as Streamlit's, may change the list during
+    the lookup, which would then miss installed libraries.
     """
     from importlib import metadata
 

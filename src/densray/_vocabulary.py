@@ -1,4 +1,4 @@
-"""What every vocabulary needs: words to rows, rows at unit length, nearest rows, checks."""
+"""Shared parts of vocabularies: look-up of words, rows at unit length, nearest rows, checks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Number = TypeVar("Number", bound=np.floating[Any])
 
 
 def checked_words(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the words as a tuple; anything but distinct text is a named error."""
+    """Return the words as a tuple; raise an error unless they are distinct text."""
     if isinstance(words, str):
         raise SpaceError(f"words is the text {words[:40]!r}; give a list of words.")
     checked = tuple(words)
@@ -36,12 +36,12 @@ def checked_words(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def checked_vectors(vectors: ArrayLike, words: Sequence[str]) -> NDArray[np.float32]:
-    """Return the vectors as a float32 matrix with one finite row per word, or say what is wrong."""
+    """Return the vectors as a float32 matrix with one finite row per word; raise an error if that is not possible."""
     try:
         given = vectors if isinstance(vectors, np.memmap) else np.asarray(vectors)
         if given.dtype.kind not in "fiubO":
             raise TypeError(f"their type is {given.dtype}")
-        with np.errstate(over="ignore"):  # a float64 beyond float32 becomes infinite and is refused below
+        with np.errstate(over="ignore"):  # a float64 too large for float32 becomes infinite and is refused below
             matrix = given.astype(np.float32, copy=False)
     except (TypeError, ValueError) as error:
         raise VectorError(f"The vectors are not a table of real numbers ({shorten(error)}).") from error
@@ -65,7 +65,7 @@ def checked_vectors(vectors: ArrayLike, words: Sequence[str]) -> NDArray[np.floa
 
 
 def checked_queries(queries: Any, width: int, name: str) -> NDArray[np.float32]:
-    """Return vectors asked about as a float32 matrix of a given width, or say what is wrong; `name` is the space's."""
+    """Return query vectors as a float32 matrix of this width, or raise an error; `name` is that of the space."""
     try:
         points = np.asarray(queries, dtype=np.float32)
     except (TypeError, ValueError) as error:
@@ -81,13 +81,13 @@ def checked_queries(queries: Any, width: int, name: str) -> NDArray[np.float32]:
 
 
 def check_seed(seed: object, *, name: str = "random_state") -> None:
-    """Raise if a whole number is none that a random generator takes; anything else is left to the generator."""
+    """Raise if an integer is out of range for a random generator; other types are left to the generator."""
     if isinstance(seed, int) and not 0 <= seed < 2**32:
         raise DensRayError(Argument(name), f" is {seed}; a whole number from 0 to {2**32 - 1:,} is needed.")
 
 
 def case_key(word: str) -> str:
-    """Return a word in lower case with composed letters: the same for spellings that differ in case only.
+    """Return a word in lower case with composed letters: equal for spellings that differ only in case.
 
     >>> case_key("SCHO\\u0308N") == case_key("sch\\u00f6n")
     True
@@ -102,7 +102,7 @@ class Vocabulary:
     Parameters
     ----------
     words : sequence of str
-        Distinct words. Any sequence that slices will do, also one that decodes its words when asked.
+        Distinct words: any sequence that supports slices, including one that decodes words on access.
     index : mapping from word to row, optional
         Built at the first look-up if it is not given.
     """
@@ -135,7 +135,7 @@ class Vocabulary:
                 lower = case_key(word)
                 if folded.setdefault(lower, row) != row:
                     repeated.setdefault(lower, []).append(row)
-            self._repeated, self._folded = repeated, folded  # whole at once: other threads may be looking
+            self._repeated, self._folded = repeated, folded  # set at once: other threads may be reading
         return self._folded
 
     def spellings(self, word: str) -> list[int]:
@@ -145,7 +145,7 @@ class Vocabulary:
         return [] if first is None else [first, *self._repeated.get(lower, ())]
 
     def row(self, word: str) -> int:
-        """Return the row of a word, -1 where it is missing; composed and decomposed letters are the same."""
+        """Return the row of a word, -1 if it is missing; composed and decomposed letters are the same."""
         row = self.index.get(word, -1)
         if row >= 0 or word.isascii():
             return row
@@ -153,7 +153,7 @@ class Vocabulary:
         return next((row for row in found if row >= 0), -1)
 
     def locate(self, words: Iterable[str], *, any_case: bool | None = False) -> NDArray[np.int64]:
-        """Return the row of each word, -1 where it is missing; see `WordSpace.locate`."""
+        """Return the row of each word, -1 if it is missing; see `WordSpace.locate`."""
         wanted = list(words)
         rows = [self.row(word) for word in wanted]
         if any_case is not False and -1 in rows:
@@ -163,7 +163,7 @@ class Vocabulary:
         return np.array(rows, dtype=np.int64)
 
     def _only_in_case(self, keys: Collection[str]) -> dict[str, int]:
-        """Return the row of each key that exactly one word has, without an index of the whole vocabulary."""
+        """Return the row of each key that matches exactly one word, without an index of the whole vocabulary."""
         found: dict[str, int] = {}
         for row, word in enumerate(self.words):
             key = case_key(word)
@@ -172,7 +172,7 @@ class Vocabulary:
         return found
 
     def find(self, words: Iterable[str], *, any_case: bool | None = False) -> NDArray[np.int64]:
-        """Return the rows of words that must all be known; the error names those that are not."""
+        """Return the rows of words that must all be in the space; the error names missing words."""
         wanted = list(words)
         rows = self.locate(wanted, any_case=any_case)
         missing = [word for word, row in zip(wanted, rows, strict=True) if row < 0]
@@ -185,7 +185,7 @@ class Vocabulary:
     def _hint(self, word: str) -> str:
         spellings = (word.replace(" ", "_"), word.replace("_", " "))
         row = int(self.locate(spellings, any_case=True).max())
-        return f" Did you mean '{self.words[row]}'?" if row >= 0 else " Words count as they are spelled in the space."
+        return f" Did you mean '{self.words[row]}'?" if row >= 0 else " Spell words as the space does."
 
 
 _QUERIES = 512
@@ -203,8 +203,8 @@ def row_lengths(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 def unit_rows(rows: NDArray[Number]) -> NDArray[Number]:
     """Return rows scaled to unit Euclidean length, in their own precision; rows of zeros stay zero.
 
-    Squares that a type cannot hold are avoided: integers become float64, half precision is squared in float32, and rows
-    of very large or small numbers are divided by their largest one first.
+    Overflow is avoided: integers become float64, half precision is squared in float32, and rows
+    of very large or small numbers are divided by their largest number first.
 
     >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]]))
     array([[0.6, 0.8],
@@ -228,12 +228,12 @@ def unit_rows(rows: NDArray[Number]) -> NDArray[Number]:
     return np.asarray(unit.astype(np.float16) if half else unit)
 
 
-#: Below this length, the squares of a row have lost digits; by the bytes of a number.
+#: Below this length, the squares of a row have lost precision; by the number of bytes per number.
 _SHORTEST_LENGTH = {4: 1e-16, 8: 1e-146, 12: 1e-146, 16: 1e-146}
 
 
 def spread_rows(n_rows: int, most: int) -> NDArray[np.int64]:
-    """Return at most `most` row numbers spread evenly over `n_rows` rows, the first and the last among them.
+    """Return at most `most` row numbers spread evenly over `n_rows` rows, including the first and the last.
 
     >>> spread_rows(100, 4).tolist(), spread_rows(3, 4).tolist()
     ([0, 33, 66, 99], [0, 1, 2])
@@ -241,14 +241,14 @@ def spread_rows(n_rows: int, most: int) -> NDArray[np.int64]:
     return np.unique(np.linspace(0, n_rows - 1, num=min(n_rows, most)).astype(np.int64))
 
 
-#: Rows that a fingerprint is made of, at most.
+#: Largest number of rows in a fingerprint.
 _SAMPLED_ROWS = 1_024
 
 
 class Fingerprint:
     """Digest of the shape, the words and the vectors of a space, from at most 1,024 rows spread evenly over it.
 
-    The space may come in one piece or block by block; the digest is the same.
+    The digest is the same whether the space comes in one piece or in blocks.
 
     Parameters
     ----------
@@ -272,7 +272,7 @@ class Fingerprint:
         self._vectors: list[NDArray[np.float32]] = []
 
     def add(self, words: Sequence[str], vectors: NDArray[Any]) -> None:
-        """Take the next rows of the space."""
+        """Add the next rows of the space."""
         rows = self._rows - self._n_seen
         rows = rows[(rows >= 0) & (rows < len(words))]
         self._words += [words[row] for row in rows.tolist()]
@@ -296,21 +296,21 @@ def nearest_rows(
     k: int,
     barred: Sequence[NDArray[np.int64]] | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return the rows of the k highest cosines of each query, and those cosines, best first.
+    """Return the rows with the k highest cosines to each query, and these cosines, best first.
 
     Parameters
     ----------
     vectors : array of shape (n, d)
         The rows searched; a memory map is read block by block.
     queries : array of shape (q, d)
-        Their length is divided out; a zero query has cosine 0 with everything.
+        Queries of any length; a zero query has cosine 0 with everything.
     lengths : array of shape (n,)
         The length of each row of `vectors`; rows of length zero have cosine 0.
     k : int
-        How many to return; fewer come back where fewer rows are left.
+        Number of rows to return; fewer if there are fewer rows.
     barred : list of q arrays, optional
-        The rows that may not answer each query. They take a place in the result only where nothing else is
-        left, and then with cosine ``-inf``.
+        Rows excluded as answers to each query. They appear in the result only if nothing else is
+        left, with cosine ``-inf``.
 
     Returns
     -------
@@ -339,8 +339,8 @@ def analogy_rows(
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Return the rows of the k best answers to “a is to b as c is to …” by 3CosAdd, and their cosines.
 
-    The highest cosines with b − a + c over unit vectors (Mikolov et al. 2013). The solver of the analogy benchmark has
-    an implementation of its own, since it scores all solvers from the same products.
+    They have the highest cosines with b − a + c over unit vectors (Mikolov et al. 2013). The analogy benchmark has its
+    own implementation, since it scores all solvers from the same products.
 
     Parameters
     ----------
@@ -364,7 +364,7 @@ def _nearest(
     k: int,
     barred: Sequence[NDArray[np.int64]] | None,
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return the best rows of a few unit queries: the best of each block join the best so far."""
+    """Return the best rows of a few unit queries, merging the best of each block with the best so far."""
     rows = np.zeros((len(unit), 0), dtype=np.int64)
     cosines = np.zeros((len(unit), 0), dtype=np.float32)
     for start in range(0, len(vectors), BLOCK_ROWS):
@@ -384,7 +384,7 @@ def _nearest(
 
 
 def _highest(values: NDArray[np.float32], k: int) -> NDArray[np.intp]:
-    """Return the places of the k highest values of each line, in no order."""
+    """Return the positions of the k highest values of each row, unordered."""
     width = values.shape[1]
     if width <= k:
         return np.broadcast_to(np.arange(width), values.shape)

@@ -61,7 +61,7 @@ class AffineMap:
         Whether the map was learned from vectors at unit length. Vectors are scaled to unit length before the map only
         if it is not linear; see `needs_unit_length`.
     n_signal_axes : int or None
-        Number of removed axes that carry signal, if the method can tell.
+        Number of removed axes that carry signal, if the method reports it.
 
     Examples
     --------
@@ -81,8 +81,9 @@ class AffineMap:
     n_signal_axes: int | None = None
 
     def __post_init__(self) -> None:
-        # An entry at the level of rounding is zero: it would write a tiny copy of the removed score into a column that
-        # is otherwise constant, and a model that standardises columns would find the whole concept there.
+        # Entries at the level of rounding are set to zero. Otherwise a tiny copy of the removed score would end up in a
+        # column that is constant otherwise, and a model that standardises columns would recover the whole concept
+        # there.
         largest = np.abs(self.right).max(axis=1, keepdims=True, initial=0.0)
         kept = np.abs(self.right) > _ROUNDING * largest
         object.__setattr__(self, "right", np.where(kept, self.right, 0.0))
@@ -162,7 +163,7 @@ class AffineMap:
 
     @cached_property
     def rank(self) -> int:
-        """Number of dimensions that are removed."""
+        """Number of dimensions that the map removes."""
         if not self.left.size:
             return 0
         # the singular values of left @ right, from factors that are as narrow as the map
@@ -230,7 +231,7 @@ def check_strength(strength: float) -> None:
 def equalized(space: WordSpace, erasure: AffineMap, pairs: Iterable[tuple[str, str]]) -> dict[str, NDArray[np.float32]]:
     r"""Return new vectors for the words of pairs, so that any word without the concept is equally near to both.
 
-    Pairs that are not wholly in the space are left out; if none is in it, that is an error.
+    Pairs with a word that is not in the space are left out; if no pair remains, an error is raised.
 
     With the mean :math:`\mu` of a pair at unit length, the part :math:`w_B` of a word inside the removed span, and
     :math:`\nu = \mu - \mu_B`, a word becomes
@@ -263,7 +264,7 @@ def equalized(space: WordSpace, erasure: AffineMap, pairs: Iterable[tuple[str, s
         vectors.update(zip(pair, new.astype(np.float32), strict=True))
     if pairs and not vectors:
         raise CoverageError(
-            f"None of the {len(pairs)} pairs to equalise is wholly in the space (first: {name_some(pairs[0])}). "
+            f"None of the {len(pairs)} pairs to equalise has both words in the space (first: {name_some(pairs[0])}). "
             f"Check case and language, or leave them out."
         )
     return vectors

@@ -51,11 +51,11 @@ def align_words(
     )
 
 
-_OTHER_CASE = 2  # how far a spelling was bent, at least, where the case differs
+_OTHER_CASE = 2  # from this spelling change on, the case differs
 
 
 def _one_per_vector(locations: NDArray[np.int64], bent: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the places of the words found, one per location: the least bent spelling, then the first."""
+    """Return the positions of the words found, one per location: the least changed spelling, then the first."""
     places = np.flatnonzero(locations >= 0)
     places = places[np.argsort(bent[places], kind="stable")]
     _, first = np.unique(locations[places], return_index=True)

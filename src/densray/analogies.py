@@ -25,7 +25,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class AnalogyPair:
-    """A query and its correct answers; solvers learn from the first."""
+    """A query and its correct answers; solvers learn from the first answer."""
 
     query: str
     answers: tuple[str, ...]
@@ -43,7 +43,7 @@ class AnalogyPair:
 
 @dataclass(frozen=True)
 class AnalogyCategory:
-    """Pairs in one relation, such as country and capital; `group` names the group it is in, or is empty."""
+    """Pairs of one relation, such as country and capital; `group` is the name of its group, or empty."""
 
     name: str
     pairs: tuple[AnalogyPair, ...]
@@ -87,7 +87,7 @@ class AnalogySet:
 
     @classmethod
     def read(cls, path: str | PathLike[str], *, encoding: str = "utf-8", name: str | None = None) -> AnalogySet:
-        """Return the analogies of a file or folder, whichever of the known shapes it has.
+        """Return the analogies of a file or folder; the format is detected.
 
         A folder of ``query TAB answer/answer`` files is read as BATS. A file with ``: section`` lines or four words per
         line is read as questions (Google; MSR if there are 8,000 in one section). Any other file is read as pairs.
@@ -132,7 +132,7 @@ class AnalogySet:
         wanted = list(names)
         for name in wanted:
             if name not in self.groups:
-                self[name]  # an unknown name is an error
+                self[name]  # raises an error if the name is unknown
         kept = (one for one in self.categories if one.name in wanted or one.group in wanted)
         return AnalogySet(kept, name=self.name)
 
@@ -169,7 +169,7 @@ def _checked_pair(pair: object) -> AnalogyPair:
 
 _BATS_GROUPS = {"I": "Inflectional", "D": "Derivational", "E": "Encyclopedia", "L": "Lexicography"}
 
-# MSR (Mikolov et al. 2013) asks its relations in turn, part of speech by part of speech
+# MSR (Mikolov et al. 2013) lists its relations one after the other, by part of speech
 _ADJECTIVES = ("JJ_JJR", "JJR_JJ", "JJ_JJS", "JJS_JJ", "JJS_JJR", "JJR_JJS")
 _VERBS = ("VB_VBD", "VBD_VB", "VB_VBZ", "VBZ_VB", "VBZ_VBD", "VBD_VBZ")
 _MSR_PARTS = (
@@ -184,7 +184,7 @@ FourWords = tuple[str, str, str, str]
 
 
 def read_analogies(path: FilePath, *, encoding: str = "utf-8", name: str | None = None) -> AnalogySet:
-    """Return the analogies of a file or folder, whichever shape it has; see `AnalogySet.read`."""
+    """Return the analogies of a file or folder, in any of the formats of `AnalogySet.read`."""
     if Path(path).is_dir():
         return read_bats(path, encoding=encoding, name=name)
     file = _open(path, encoding)
@@ -209,7 +209,7 @@ def read_google(path: FilePath, *, encoding: str = "utf-8", name: str | None = N
 def read_msr(path: FilePath, *, encoding: str = "utf-8", name: str | None = None) -> AnalogySet:
     """Return the syntactic analogies of MSR: 8,000 questions of four words, sixteen relations of 100 pairs.
 
-    The file names no relations; they follow from the order of the questions.
+    The file does not name the relations; they follow from the order of the questions.
     """
     file = _open(path, encoding)
     questions = [question for section in _sections(file).values() for question in section]
@@ -254,7 +254,7 @@ def read_pair_file(path: FilePath, *, encoding: str = "utf-8", name: str | None 
 
 
 def _are_labels(answers: Sequence[str]) -> bool:
-    """Return whether answers, but for a heading, are labels: numbers or their names, with a sign, a point or repeated.
+    """Return whether answers, except a heading, look like labels: signed, decimal or repeated numbers, or label names.
 
     >>> _are_labels(["label", "1", "-1"]), _are_labels(["positive", "negative"]), _are_labels(["1", "2", "3"])
     (True, True, False)
@@ -272,7 +272,7 @@ def _open(path: FilePath, encoding: str) -> TextFile:
 
 
 def _sections(file: TextFile) -> dict[str, list[FourWords]]:
-    """Return the questions under each section; those before the first are named after the file."""
+    """Return the questions of each section; questions before the first section get the name of the file."""
     sections: dict[str, list[FourWords]] = {}
     current = file.path.stem
     for line in file.lines():

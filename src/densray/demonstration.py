@@ -32,7 +32,7 @@ __all__ = ["SECTIONS", "demonstrate"]
 SECTIONS = ("family", "gram1-adjective-to-adverb", "gram3-comparative", "gram7-past-tense")
 
 Part: TypeAlias = tuple[Section, str]
-"""A section, and what it comes to."""
+"""A section, and its conclusion."""
 
 _METHODS = ("densray-unit", "densifier", "svm", "ridge")
 
@@ -59,12 +59,12 @@ def demonstrate(progress: Progress | None = None) -> Report:
 
 
 def _pictures(*drawings: tuple[Callable[[], Any], str]) -> list[Figure]:
-    """Return charts with their captions as figures; none if the library that draws them is not installed."""
+    """Return charts with their captions as figures; none if the chart library is not installed."""
     return [figure(draw(), caption) for draw, caption in drawings] if can_draw() else []
 
 
 def _sentiment(space: WordSpace) -> Part:
-    """A sentiment axis from labelled words: how well it orders unseen ones, and its two ends."""
+    """Return the section on a sentiment axis: how well it orders unseen words, and its two ends."""
     lexicon = load_lexicon("hu-liu")
     measured = evaluate_induction(space, lexicon, methods=_METHODS)
     induced = induce(space, lexicon, method="ridge")
@@ -87,7 +87,7 @@ def _sentiment(space: WordSpace) -> Part:
 
 
 def _gender(space: WordSpace) -> Part:
-    """Table 3 and figure 2 of the paper: occupations before and after gender is removed."""
+    """Return the section on table 3 and figure 2 of the paper: occupations before and after gender is removed."""
     gaps = occupation_gaps(space)
     compared = compare(table3(gaps), published("table3"))
     drawn = partial(anchor_scatter, figure2(gaps), anchors=ANCHORS)
@@ -107,7 +107,7 @@ def _gender(space: WordSpace) -> Part:
 
 
 def _two_axes(space: WordSpace) -> Part:
-    """Occupations in a plane whose two axes have names."""
+    """Return the section with occupations in a plane of two named axes."""
     sentiment, gender = (load_lexicon(name).align(space, order="lexicon") for name in ("hu-liu", "gender"))
     axes = {
         "sentiment": LinearRotation("ridge").fit(sentiment.X, sentiment.y),
@@ -129,7 +129,7 @@ def _two_axes(space: WordSpace) -> Part:
 
 
 def _analogies(space: WordSpace) -> Part:
-    """Four sections of the Google analogies, compared with tables 4 to 6 of the paper."""
+    """Return the section on four categories of the Google analogies, compared with tables 4 to 6 of the paper."""
     google = load_analogies("google")
     chosen = AnalogySet([category for category in google if category.name in SECTIONS], name="google")
     columns = {
@@ -168,7 +168,7 @@ def _analogies(space: WordSpace) -> Part:
 
 
 def _removal(space: WordSpace) -> Part:
-    """Gender removed: the remaining bias and the preserved quality."""
+    """Return the section on gender removal: the remaining bias and the preserved quality."""
     gender, occupations, men = (
         load_lexicon("gender").align(space, order="lexicon"),
         load_word_list("occupations"),
@@ -200,8 +200,8 @@ def _removal(space: WordSpace) -> Part:
     ]
     section = Section(
         "A concept removed",
-        "The mean difference of the cosines of occupations to “man” and “woman”, and what the space "
-        "still knows: agreement with people's ratings of similarity (MEN) and the share of nearest neighbours kept.",
+        "The mean difference of the cosines of occupations to “man” and “woman”, and the quality "
+        "of the space: agreement with people's ratings of similarity (MEN), and the share of nearest neighbours kept.",
         [Table("What went, and what stayed", columns, rows)],
     )
     before, after = rows[0], rows[1]

@@ -42,9 +42,9 @@ __all__ = ["EmbeddedTable", "embed", "embed_lexicon", "embed_table"]
 
 #: Texts that are sorted by length and stored in the journal together.
 _BLOCK = 1024
-#: Documents that show what an average vector looks like, beside embedded words.
+#: Number of documents used to estimate the average vector when words are embedded.
 _SAMPLED_DOCUMENTS = 10_000
-#: A text longer than most encoders read: its vector shows where an encoder cuts texts.
+#: A text longer than the limit of most encoders: its vector depends on where an encoder truncates texts.
 _LONG_TEXT = " ".join(f"word{number}" for number in range(1500))
 
 
@@ -128,7 +128,7 @@ class _Encoder:
         """Return the vectors of some fixed texts; None if the encoder cannot embed them."""
         try:
             return self.encode([*SAMPLED_TEXTS, *more])
-        except Exception:  # whatever a foreign encoder makes of a text that is not its own
+        except Exception:  # a foreign encoder may raise anything on texts it was not made for
             if self.source:
                 raise
             return None
@@ -170,7 +170,7 @@ class _Encoder:
         tokenizer, limit = getattr(self.model, "tokenizer", None), getattr(self.model, "max_seq_length", None)
         if not self.is_module or tokenizer is None or limit is None or not callable(tokenizer):
             return 0.0
-        long = [text for text in texts if len(text) > limit]  # a token has at least one letter
+        long = [text for text in texts if len(text) > limit]  # a token has at least one character
         if not long:
             return 0.0
         tokens = tokenizer(long, add_special_tokens=True, truncation=False, verbose=False)["input_ids"]
@@ -410,7 +410,7 @@ def _check_output(source: Any, path: Path, *, overwrite: bool) -> Path:
     if isinstance(source, str | Path) and Path(source).exists() and Path(source).resolve() == path.resolve():
         raise OutputError(f"{path} is the input. Write to another file.")
     if path.suffix.lower() not in KINDS:
-        raise OutputError(f"{path}: the ending names the kind of table: {', '.join(KINDS)}. Add one of them.")
+        raise OutputError(f"{path}: the extension gives the type of table: {', '.join(KINDS)}. Add one of them.")
     return check_writable(path, overwrite=overwrite)
 
 
@@ -454,7 +454,7 @@ def _pooling_of(model: Any) -> str:
 
 
 def _state_of(model: Any) -> list[tuple[str, Any]]:
-    """Return settings and arrays of an encoder by name; of other objects what they are written as, or their type."""
+    """Return settings and arrays of an encoder by name; for other objects their repr, or their type."""
     state = []
     for name, value in sorted(getattr(model, "__dict__", {}).items()):
         plain = value is None or isinstance(value, str | bool | int | float)

@@ -55,7 +55,7 @@ __all__ = [
 
 
 class _NoValue:
-    """Takes the place of a value where a message names an argument alone."""
+    """Placeholder if a message names an argument without a value."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Argument:
 class Advice:
     """A sentence of a message that says which arguments to use.
 
-    The explorer leaves it out if one of the arguments has no control. It begins with the blank that separates it
+    The explorer leaves it out if one of the arguments has no control. It begins with the space that separates it
     from the sentence before.
 
     >>> print("3 of 40 words are in the space.", Advice(" Use ", Argument("any_case", True), "."), sep="")
@@ -110,7 +110,7 @@ class Advice:
         return "".join(map(str, self.parts))
 
 
-#: A part of a sentence.
+#: A part of a message.
 Part: TypeAlias = str | Argument
 
 
@@ -133,7 +133,7 @@ class Message:
         return "".join(map(str, self.args))
 
     def written(self, argument: Callable[[Argument], str], *, offers: Callable[[Argument], bool] | None = None) -> str:
-        """Return the text with each argument written by a function.
+        """Return the text; `argument` writes each argument.
 
         Parameters
         ----------
@@ -156,7 +156,7 @@ class Message:
 
 
 class DensRayError(Message, ValueError):
-    """The root of every error densray raises on bad input."""
+    """Base class of every error that densray raises on bad input."""
 
 
 class VectorError(DensRayError):
@@ -182,7 +182,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    """Make the one class with a base in scikit-learn when it is asked for: lists and paths need no scikit-learn."""
+    """Create the one class with a scikit-learn base on first use: reading lists and files needs no scikit-learn."""
     if name == "RotationNotFittedError":
         return _not_fitted_error()
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
@@ -201,7 +201,7 @@ class NotAdditiveError(DensRayError, AttributeError):
 
 
 class PersistenceError(DensRayError):
-    """A saved rotation that cannot be trusted: wrong version, shape, digest or a matrix that does not rotate."""
+    """A saved rotation that cannot be trusted: wrong version, shape or digest, or a matrix that is not orthonormal."""
 
 
 class SpaceError(DensRayError):
@@ -213,7 +213,7 @@ class UnknownWordError(SpaceError, KeyError):
 
 
 class FormatError(DensRayError):
-    """An embedding file that cannot be read or written; carries file, line or byte offset, and the text found."""
+    """An embedding file that cannot be read or written; the message has the file, the line or byte, and the text."""
 
 
 class TableError(DensRayError):
@@ -221,7 +221,7 @@ class TableError(DensRayError):
 
 
 class LexiconError(DensRayError):
-    """A lexicon that cannot be read, or does not meet the space."""
+    """A lexicon that cannot be read, or that has no words in common with the space."""
 
 
 class AnalogyError(DensRayError):
@@ -229,11 +229,11 @@ class AnalogyError(DensRayError):
 
 
 class DataError(DensRayError):
-    """A data set that is unknown, not at hand, or does not match its checksum."""
+    """A data set that is unknown, not on this machine, or does not match its checksum."""
 
 
 class MissingExtraError(DensRayError, ImportError):
-    """A library that is not installed and not always needed; the message names the command to install it."""
+    """An optional library that is not installed; the message contains the command to install it."""
 
 
 class OutputError(DensRayError):
@@ -249,7 +249,7 @@ class TooFewRowsError(TaskError):
 
 
 class CoverageError(TaskError):
-    """A word list of which too little is in the space; the message names the first missing words."""
+    """Too few words of a list are in the space; the message names the first missing words."""
 
 
 class CoverageWarning(Message, UserWarning):
@@ -257,11 +257,11 @@ class CoverageWarning(Message, UserWarning):
 
 
 class EncodingDetectedWarning(Message, UserWarning):
-    """A text file was not UTF-8 and was read in an encoding that was detected."""
+    """A text file was not UTF-8 and was read in a detected encoding."""
 
 
 class NotConvergedWarning(Message, RuntimeWarning):
-    """A solver used up its steps: its axis is approximate."""
+    """A solver reached its maximum number of steps: its axis is approximate."""
 
 
 class SignalWarning(Message, RuntimeWarning):
@@ -276,9 +276,9 @@ def load_extra(module: str, need: str, *, extra: str | None = None) -> Any:
     module : str
         Its name, such as ``"dask.array"``.
     need : str
-        What needs it, as the beginning of a sentence: ``"Dask collections need"``.
+        The feature that needs it, as the beginning of a sentence: ``"Dask collections need"``.
     extra : str, optional
-        The extra of densray that brings it; absent: it is installed by its own name.
+        The extra of densray that installs it (default: it is installed by its own name).
     """
     try:
         return import_module(module)
@@ -288,7 +288,7 @@ def load_extra(module: str, need: str, *, extra: str | None = None) -> Any:
         raise MissingExtraError(f"{need} {package}, which is not installed. Run: pip install {target}") from error
 
 
-_LONGEST = 60  # letters of an item that are shown
+_LONGEST = 60  # characters shown of an item
 
 
 def name_some(items: Iterable[object], *, most: int = 5) -> str:
@@ -299,7 +299,7 @@ def name_some(items: Iterable[object], *, most: int = 5) -> str:
     >>> name_some(range(7), most=2)
     "'0', '1' and 5 more"
 
-    Long ones are cut.
+    Long items are cut.
     """
     listed = [f"'{text}'" if len(text) <= _LONGEST else f"'{text[: _LONGEST - 1]}…'" for text in map(str, items)]
     more = len(listed) - most
@@ -307,7 +307,7 @@ def name_some(items: Iterable[object], *, most: int = 5) -> str:
 
 
 def shorten(value: object, *, width: int = 60) -> str:
-    r"""Return text or bytes quoted, or the first line of an error as it is, cut to a number of letters.
+    r"""Return text or bytes quoted, or the first line of an error unquoted, cut to `width` characters.
 
     >>> shorten("good")
     "'good'"
@@ -322,7 +322,7 @@ def shorten(value: object, *, width: int = 60) -> str:
 
 
 def one_line(text: str, *, width: int = 80) -> str:
-    r"""Return a text without line ends, cut to a number of letters.
+    r"""Return a text without line ends, cut to `width` characters.
 
     >>> one_line("first\nsecond"), one_line("a long document", width=8)
     ('first second', 'a long …')
@@ -332,7 +332,7 @@ def one_line(text: str, *, width: int = 80) -> str:
 
 
 def suggest(given: str, known: Iterable[str]) -> str:
-    """Return a hint naming the known word nearest to the one given, then all of them.
+    """Return a hint with the most similar known name, then all known names.
 
     >>> suggest("densrai", ["densray", "svm"])
     "Did you mean 'densray'? Known: densray, svm."

@@ -28,7 +28,7 @@ def draw_test_words(
         raise LexiconError(Argument("test_size"), f" is {test_size}; it must lie between 0 and 1, for instance 0.2.")
     check_seed(random_state)
     spellings = [spelling_key(word, any_case=True) for word in words]
-    if groups is not None:  # the first spelling met of a group, or of another word spelled alike, stands for all
+    if groups is not None:  # a group, and words spelled alike, are represented by their first spelling
         firsts = first_of_group([*pairwise_rows(spellings), *pairwise_rows(groups.tolist())], len(words))
         spellings = [spellings[row] for row in firsts.tolist()]
     together: dict[str, float] = {}
@@ -54,7 +54,7 @@ def draw_test_words(
 def group_folds(
     values: NDArray[np.float64], groups: NDArray[np.int64], n_folds: int, random_state: int | None
 ) -> NDArray[np.int64]:
-    """Return the fold of each row, groups whole: classes in their shares, or groups spread by their mean score."""
+    """Return the fold of each row, groups whole: folds have equal class shares, or similar mean scores."""
     folds = np.empty(len(values), dtype=np.int64)
     if len(np.unique(values)) == 2:
         from sklearn.model_selection import StratifiedGroupKFold
@@ -127,14 +127,14 @@ def _count_group_folds(rows: Rows, wanted: int) -> int:
 
 
 def draw_folds(rows: Rows, wanted: int, random_state: int | np.random.Generator) -> NDArray[np.int64]:
-    """Return the fold of each row: `wanted` folds, or as many as the rows allow."""
+    """Return the fold of each row: `wanted` folds, or fewer if the rows do not allow as many."""
     return stratified_folds(rows, count_folds(rows, wanted), np.random.default_rng(random_state))
 
 
 def fold_numbers(
     sides: NDArray[np.floating], groups: NDArray[np.int64] | None, n_folds: int, random_state: int | None
 ) -> NDArray[np.int64]:
-    """Return the fold of each row of two classes, in their shares; rows of a group are in one fold.
+    """Return the fold of each row of two classes, with equal class shares; rows of a group share a fold.
 
     >>> fold_numbers(np.array([1.0, -1.0, 1.0, -1.0]), None, 2, 0).tolist()
     [1, 0, 0, 1]

@@ -28,7 +28,7 @@ __all__ = [
 
 
 def check_named_groups(groups: str, allowed: Sequence[str] = ("forms", "proposed")) -> None:
-    """Raise unless a text in place of groups is one of the allowed names."""
+    """Raise unless a text given as groups is one of the allowed names."""
     if groups not in allowed:
         names = " or ".join(f"'{name}'" for name in allowed)
         raise LabelError(Argument("groups", groups), f" is given; use a group per row, None, or {names}.")
@@ -51,7 +51,7 @@ def number_groups(names: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _key(name: Any) -> Any:
-    """Return a name as a dictionary can hold it; equal numbers are one, whatever their type."""
+    """Return a name as a dictionary key; equal numbers have the same key, whatever their type."""
     try:
         hash(name)
     except TypeError:
@@ -94,9 +94,9 @@ class GroupProposal:
         """The proposed groups and the advice, in one line."""
         named = " and ".join(shorten(text, width=40) for text in self.example)
         return (
-            f"{self.n_rows:,} of {len(self.numbers):,} rows {self.reason} ({named}): left out alone, one is read from "
-            f"the other, and figures and penalties are off. Held out together (groups: proposed) they make "
-            f"{self.n_groups:,} groups; groups of your own, such as what a text is about, may be wider."
+            f"{self.n_rows:,} of {len(self.numbers):,} rows {self.reason} ({named}). Held out alone, one reveals the "
+            f"label of the other, and results and penalties are biased. Held out together (groups: proposed) they make "
+            f"{self.n_groups:,} groups; your own groups, such as the topics of texts, may be wider."
         )
 
 
@@ -130,11 +130,11 @@ class WordForms:
         return f"{self.n_words:,} words in {groups} are held out together as forms of one word: {named}{more}."
 
 
-#: Rows of the background, at most, whose cosines show how alike two unrelated words are.
+#: Largest number of background rows used for the cosines of unrelated words.
 CHANCE_ROWS = 400
-#: How far above the median of chance the cosine of two forms lies, in distances from that median to the 95% point.
+#: Threshold for the cosine of two forms: above the median of random words, in units of median to 95% point.
 PLAIN_COSINE, CLEAR_COSINE, VAGUE_COSINE = 0.7, 1.4, 2.5
-#: Groups named in a line, and words of each.
+#: Number of groups shown in a line, and of words shown per group.
 NAMED_GROUPS, NAMED_FORMS = 3, 4
 
 
@@ -195,9 +195,9 @@ def _chance_cosines(background: Any) -> tuple[NDArray[np.float32], float, float]
     return origin, float(median), float(high - median)
 
 
-#: Fewer rows that repeat others than this share of all make no difference worth a word.
+#: If fewer rows than this share repeat others, no groups are proposed.
 LEAST_SHARE = 0.02
-#: Words of a text, at least, of which one may differ in a twin.
+#: Least number of words of a text that can have a twin, which differs in one word.
 TWIN_WORDS = 3
 
 
@@ -211,7 +211,7 @@ def propose_groups(
 ) -> GroupProposal | None:
     """Return which words or texts should be held out together; None if nearly every row is its own group.
 
-    A group joins the words of a given pair, texts that are equal except for case and blanks, rows with equal vectors,
+    A group joins the words of a given pair, texts that are equal except for case and spaces, rows with equal vectors,
     and *twins*: two texts with different labels that differ in one word, if no third text has the same pattern.
 
     Parameters
@@ -252,7 +252,7 @@ def propose_groups(
 
 
 def pairwise_rows(keys: Sequence[Any]) -> list[tuple[int, int]]:
-    """Return each row with an equal key before it, and the first of those.
+    """Return each row that repeats an earlier key, as a pair with the first row of that key.
 
     >>> pairwise_rows(["a", "b", "a", "a"])
     [(0, 2), (0, 3)]
@@ -266,10 +266,10 @@ def _row_digests(X: NDArray[Any]) -> list[bytes]:
 
 
 def _twins(texts: Sequence[str], labels: NDArray[Any]) -> list[tuple[int, int]]:
-    """Return the pairs of rows of unlike labels that alone share a text with one word struck out.
+    """Return the pairs of rows with different labels whose texts become equal, and unique, without one word.
 
-    A text with a word struck out is known by a sum of the hashes of its other words with their places: a text of n
-    words has n such sums, where comparing the texts themselves would take n² words.
+    A text without one word is identified by a sum of the hashes of its other words and their positions: a text of n
+    words has n such sums, while comparing the texts themselves would take n² words.
     """
     patterns: dict[tuple[int, int, int], list[int]] = {}
     for row, text in enumerate(texts):
@@ -283,7 +283,7 @@ def _twins(texts: Sequence[str], labels: NDArray[Any]) -> list[tuple[int, int]]:
 
 
 def first_of_group(links: Sequence[tuple[int, int]], count: int) -> NDArray[np.int64]:
-    """Return for each of `count` rows the first row that links lead to, itself if there is none before it.
+    """Return for each of `count` rows the first row that is linked to it; the row itself if no earlier row is.
 
     >>> first_of_group([(0, 2), (2, 3)], 5).tolist()
     [0, 1, 0, 0, 4]

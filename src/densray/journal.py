@@ -1,6 +1,6 @@
 """The finished parts of a long run, stored on disk so that an interrupted run resumes.
 
-One file per part, written whole or not at all, with a checksum. Tasks (`Journal`), streamed fits (`densray.scale`) and
+One file per part, written atomically and with a checksum. Tasks (`Journal`), streamed fits (`densray.scale`) and
 the reading of hidden states all store their parts here.
 """
 
@@ -25,10 +25,10 @@ from densray.errors import DensRayError, PersistenceError, shorten
 
 __all__ = ["Journal", "Run", "add_to_hash", "decode", "digest", "encode", "read_part", "write_part"]
 
-_PRESENTATION = {"cli", "explorer", "figures", "report"}  # packages that decide how a result looks, not what it is
+_PRESENTATION = {"cli", "explorer", "figures", "report"}  # packages that only affect how results look
 _BLOCK_ROWS = 16_384
 _PART = ArchiveKind("densray-part", 1, "finished part", "Delete it: it will be computed again.")
-#: What decoding a value of another shape may raise.
+#: Exceptions that decoding a value of another shape may raise.
 _UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, RecursionError)
 Value = TypeVar("Value")
 log = logging.getLogger(__name__)
@@ -37,8 +37,8 @@ log = logging.getLogger(__name__)
 def digest(*inputs: object) -> str:
     """Return a digest of values, of densray's code and of the libraries below it.
 
-    All numbers count: of an array every row, of a space every word and vector. A function, for example, has no digest
-    and is a TypeError.
+    All numbers count: every row of an array, every word and vector of a space. Values without a digest, such as
+    functions, raise a TypeError.
     """
     add_to_hash(hasher := hashlib.sha256(_program().encode()), inputs)
     return hasher.hexdigest()
@@ -46,7 +46,7 @@ def digest(*inputs: object) -> str:
 
 @cache
 def _program() -> str:
-    """Return the versions and the digest of the source: a resumed run must not mix two states of the code."""
+    """Return the versions and the digest of the source code: a resumed run must not mix two versions of the code."""
     source, package = hashlib.sha256(), Path(__file__).parent
     for path in sorted(package.rglob("*.py")):
         if path.relative_to(package).parts[0] not in _PRESENTATION:
@@ -55,7 +55,7 @@ def _program() -> str:
 
 
 def add_to_hash(hasher: Any, value: Any) -> None:
-    """Add a value to a hash of `hashlib`; each piece starts with its length, so that other values give other bytes."""
+    """Add a value to a hash of `hashlib`; each piece starts with its length, so different values differ in bytes."""
     value = value.item() if isinstance(value, np.generic) else value
     kind, package = type(value).__qualname__, type(value).__module__.partition(".")[0]
     if value is None or isinstance(value, (str, bool, int, float)):
@@ -66,8 +66,8 @@ def add_to_hash(hasher: Any, value: Any) -> None:
         rows = value.reshape(1) if value.ndim == 0 else value
         for start in range(0, len(rows), _BLOCK_ROWS):
             block = np.ascontiguousarray(rows[start : start + _BLOCK_ROWS])
-            hasher.update(block.reshape(-1).view(np.uint8))  # no copy, and other threads run meanwhile
-    elif isinstance(value, Set):  # words and numbers have no order among themselves
+            hasher.update(block.reshape(-1).view(np.uint8))  # no copy, and it releases the GIL
+    elif isinstance(value, Set):  # sets have no order
         add_to_hash(hasher, ["set", *sorted(value, key=repr)])
     elif isinstance(value, (list, tuple)):
         hasher.update(f"sequence {len(value)}:".encode())
@@ -85,9 +85,9 @@ def add_to_hash(hasher: Any, value: Any) -> None:
 
 
 def encode(value: Any, arrays: Arrays, name: str = "value") -> Any:
-    """Return a value as JSON can hold it; its arrays are added to `arrays`, by where they are in the value.
+    """Return a value that JSON can hold; its arrays are added to `arrays`, keyed by their position in the value.
 
-    Numbers, texts, lists, tuples, mappings, arrays and dataclasses can be stored, and come back to the bit.
+    Numbers, texts, lists, tuples, mappings, arrays and dataclasses can be stored, and are restored bit for bit.
     """
     value, kind = (value.item() if isinstance(value, np.generic) else value), type(value).__name__
     if value is None or isinstance(value, (str, bool, int, float)):
@@ -110,7 +110,7 @@ def encode(value: Any, arrays: Arrays, name: str = "value") -> Any:
 
 
 def decode(plain: Any, arrays: Arrays, kinds: Mapping[str, type]) -> Any:
-    """Return the value that `encode` stored; only the classes in `kinds` are built, and nothing is ever imported."""
+    """Return the value that `encode` stored; only the classes in `kinds` are built, and nothing is imported."""
     if isinstance(plain, list):
         return [decode(item, arrays, kinds) for item in plain]
     if not isinstance(plain, dict):
@@ -127,7 +127,7 @@ def decode(plain: Any, arrays: Arrays, kinds: Mapping[str, type]) -> Any:
 
 
 def write_part(path: Path, key: str, value: Any, *, kind: ArchiveKind = _PART) -> None:
-    """Write a finished part: whole or not at all, with its key and a checksum."""
+    """Write a finished part atomically, with its key and a checksum."""
     arrays: Arrays = {}
     write_archive(path, kind, {"key": key, "value": encode(value, arrays)}, arrays, overwrite=True)
 
@@ -144,7 +144,7 @@ def read_part(path: Path, key: str, *kinds: type, kind: ArchiveKind = _PART) -> 
 
 
 class Journal:
-    """Finished parts of long runs in a folder, which the first part creates; without a folder nothing is stored.
+    """Finished parts of long runs in a folder, created with the first part; without a folder nothing is stored.
 
     A part is reused only if everything it depends on is the same: data, options, seed, the code of densray and the
     versions of the libraries below it. `n_reused` counts these parts. With `fresh`, none is reused. A damaged file, or
@@ -179,12 +179,12 @@ class Journal:
             self.folder = None
 
     def clear(self) -> None:
-        """Delete the parts of this run, once its answer is out."""
+        """Delete the parts of this run; call it once the result has been returned."""
         with self._lock, suppress(OSError):
             for path in self._paths:
                 path.unlink(missing_ok=True)
             if self.folder is not None:
-                self.folder.rmdir()  # fails where another run has parts in it, as it should
+                self.folder.rmdir()  # fails, as intended, if another run has parts in it
 
 
 class Run:

@@ -126,12 +126,12 @@ class Lexicon:
         ----------
         path : str or path
         word_column, label_column : str or int, optional
-            Names (in the header) or places (from 0). They are needed if a table has more than two columns and no header
-            with known names.
+            Names (in the header) or positions (from 0). They are needed if a table has more than two columns and no
+            header with known names.
         group_column : str or int, optional
             Column of the groups, if any. Words of one group are held out together. An empty field is no group.
         delimiter : str, optional
-            Tab, semicolon, comma or blank (default: detected from the first line).
+            Tab, semicolon, comma or space (default: detected from the first line).
         header : bool, optional
             Whether the first line names the columns (default: detected).
         encoding : str
@@ -301,7 +301,7 @@ class Lexicon:
         return self._with(self.words, sides_of(self.labels))
 
     def without(self, words: Iterable[str], *, any_case: bool | None = False) -> Lexicon:
-        """Return the lexicon without these words, however their parts are joined (blank or underscore)."""
+        """Return the lexicon without these words, whether their parts are joined by a space or an underscore."""
         barred = {spelling_key(word, any_case=any_case) for word in words}
         return self._where(np.array([spelling_key(word, any_case=any_case) not in barred for word in self.words]))
 
@@ -452,5 +452,5 @@ class Lexicon:
         return f"Lexicon '{self.name}': {len(self)} words, {labels}{tail}"
 
 
-#: Which words are held out together: by word, one per word, or as the library proposes.
+#: Words to hold out together: a mapping, one group per word, or groups that the library proposes.
 Groups: TypeAlias = Mapping[str, Any] | Sequence[Any] | None

@@ -25,7 +25,7 @@ __all__ = [
     "read_sublex",
 ]
 
-# "both" is a word with either polarity: it conflicts with itself
+# "both" means a word with either polarity: it conflicts with itself
 _MPQA = {
     "positive": (1.0,),
     "negative": (-1.0,),
@@ -70,7 +70,7 @@ def _mpqa_entries(file: TextFile) -> Iterator[tuple[str, float]]:
 def read_nrc(path: FilePath) -> Lexicon:
     """Return the polarities of the NRC emotion lexicon (Mohammad & Turney 2013): word, emotion, 0 or 1.
 
-    A word with neither polarity is neutral, one with both is in conflict.
+    A word with neither polarity is neutral; a word with both is conflicting.
     """
     file = TextFile(path, encoding="utf-8", error=LexiconError)
     return Lexicon(_nrc_entries(file), name="NRC")
@@ -103,7 +103,7 @@ def read_concreteness(path: FilePath) -> Lexicon:
     except UnicodeDecodeError:
         encoding = "latin-1"
     except OSError:
-        encoding = "utf-8"  # `read` says what is wrong
+        encoding = "utf-8"  # `read` reports the error
     return Lexicon.read(
         path,
         word_column="Word",
@@ -115,14 +115,14 @@ def read_concreteness(path: FilePath) -> Lexicon:
     )
 
 
-# a Prague lemma: the word, the number of its homonym (-1), then remarks behind "_" or a reference behind "`"
+# a Prague lemma: the word, the number of its homonym (-1), then remarks after "_" or a reference after "`"
 _TECHNICAL_SUFFIX = re.compile(r"(?<=.)(-\d+)?([_`].*)?$", re.DOTALL)
 
 
 def read_sublex(path: FilePath) -> Lexicon:
     """Return the Czech SubLex 1.0 (Veselovská & Bojar 2013): the lemmas without their technical suffixes.
 
-    Homonyms that differ only in the suffix become one word; where their labels differ it is in conflict.
+    Homonyms that differ only in the suffix become one word; if their labels differ, it is conflicting.
     """
     file = TextFile(path, encoding="utf-8", error=LexiconError)
     return Lexicon(_sublex_entries(file), name="SubLex")
@@ -157,7 +157,7 @@ def _german_entries(file: TextFile) -> Iterator[tuple[str, float]]:
 def read_fullstrength(path: FilePath) -> Lexicon:
     """Return the Spanish full- or medium-strength lexicon (Pérez-Rosas et al. 2012).
 
-    The polarity is the last column: lines that were checked by hand have two, the second by hand.
+    The polarity is the last column: lines that were checked by hand have two polarities, the second by hand.
     """
     file = TextFile(path, encoding="utf-8", error=LexiconError)
     return Lexicon(_spanish_entries(file), name="fullstrength")
@@ -169,7 +169,7 @@ def _spanish_entries(file: TextFile) -> Iterator[tuple[str, float]]:
 
 
 def read_feel(path: FilePath) -> Lexicon:
-    """Return the French FEEL (Abdaoui et al. 2017); alternatives become entries of their own."""
+    """Return the French FEEL (Abdaoui et al. 2017); each alternative becomes an entry."""
     file = TextFile(path, encoding="utf-8", error=LexiconError)
     return Lexicon(_french_entries(file), name="FEEL")
 

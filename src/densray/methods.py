@@ -1,7 +1,7 @@
-"""The methods by name. A line added here is used by the command line, the tasks, the docs and the checks.
+"""The methods by name. The command line, the tasks, the docs and the checks all use this table.
 
-A line names the class and where it is defined; it is imported when a rotation is made, so that a list of the methods
-does not wait for scikit-learn.
+An entry names the class and its module. The class is imported when a rotation is created, so that listing the methods
+does not import scikit-learn.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Method:
     classes_only : bool
         Whether it accepts only two classes, not scores.
     stands_for : str
-        The method a recommendation is, empty for the others.
+        The method that a recommendation such as "auto" stands for; empty for the others.
     slow_from : int or None
         Number of words from which a ten-fold cross-validation takes many seconds; None if it is always quick.
     phrase : str
@@ -55,7 +55,7 @@ class Method:
     paper: str = ""
 
     def make(self, n_components: int | None = 1) -> Rotation:
-        """Return the unfitted rotation of a number of axes."""
+        """Return the unfitted rotation with this number of axes."""
         module, _, name = self.rotation.partition(".")
         made: Rotation = getattr(import_module(f"densray.rotations.{module}"), name)(
             n_components=n_components, **self.parameters

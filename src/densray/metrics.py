@@ -42,7 +42,7 @@ __all__ = [
 
 Vector = NDArray[np.float64]
 
-#: Rows of the n × n matrix of signs made at once.
+#: Rows of the n × n sign matrix computed at once.
 BLOCK_ROWS = 1024
 
 
@@ -71,7 +71,7 @@ def balanced_accuracy_interval(
     inflation: float = 1.0,
     groups: ArrayLike | None = None,
 ) -> Interval:
-    """Return the interval of the balanced accuracy over rows, or over groups of rows that go together.
+    """Return the interval of the balanced accuracy over rows, or over groups of rows.
 
     The interval is computed on the scale of log-odds, with a t quantile, so that it stays within 0 and 1. If all
     answers are correct, or all are wrong, it ends at the accuracy for which this happens with probability (1 − `level`)
@@ -82,7 +82,7 @@ def balanced_accuracy_interval(
     classes, answers : array-like of shape (n,)
     level : float, default=0.95
     inflation : float, default=1.0
-        By how much the standard error exceeds that of fixed answers; 1.2 for held-out ones (docs/trust-details.md).
+        Ratio of the standard error to that of fixed answers; 1.2 for held-out ones (docs/trust-details.md).
     groups : array-like of shape (n,), optional
 
     Examples
@@ -126,8 +126,8 @@ def kendall_tau(gold: ArrayLike, scores: ArrayLike) -> float:
 def tau_ceiling(gold: ArrayLike) -> float:
     r"""Return the highest τ-b that scores without ties can reach: that of a perfect order.
 
-    Labels that are equal cannot be ordered, and τ-b counts them half: with :math:`U` pairs of unlike labels among
-    :math:`n` words the ceiling is :math:`\sqrt{U / \binom{n}{2}}`, for two classes of the same size about 0.71.
+    Equal labels cannot be ordered, and τ-b counts them half: with :math:`U` pairs of unlike labels among
+    :math:`n` words the ceiling is :math:`\sqrt{U / \binom{n}{2}}`, about 0.71 for two classes of the same size.
 
     >>> tau_ceiling([1, 1, 1, 1, -1, -1, -1, -1]).__round__(3), tau_ceiling([1, 2, 3])
     (0.756, 1.0)
@@ -169,7 +169,7 @@ def pearson(gold: ArrayLike, scores: ArrayLike) -> float:
 
 
 def auc(gold: ArrayLike, scores: ArrayLike) -> float:
-    """Return the chance that a word of the higher class scores above one of the lower, ties counting half.
+    """Return the probability that a word of the higher class scores above one of the lower; ties count half.
 
     >>> auc([1, 1, -1, -1], [0.9, 0.2, 0.2, 0.1])
     0.875
@@ -179,7 +179,7 @@ def auc(gold: ArrayLike, scores: ArrayLike) -> float:
     gold, scores = _checked(gold, scores)
     high = _higher_class(gold)
     positives, negatives = int(high.sum()), int((~high).sum())
-    # Mann and Whitney 1947; scikit-learn's roc_auc_score gives the same bits in ten times the time
+    # Mann and Whitney 1947; bit-identical to scikit-learn's roc_auc_score, and ten times faster
     above = rankdata(scores)[high].sum() - positives * (positives + 1) / 2
     return float(above / (positives * negatives))
 
@@ -206,7 +206,7 @@ def accuracy(gold: ArrayLike, scores: ArrayLike, *, threshold: float) -> float:
 
 
 def midpoint(gold: ArrayLike, scores: ArrayLike) -> float:
-    """Return the score half-way between the means of the two classes: a threshold learned in training.
+    """Return the score half-way between the means of the two classes, to be used as a threshold.
 
     >>> midpoint([1, 1, -1], [2.0, 4.0, 0.0])
     1.5
@@ -217,7 +217,7 @@ def midpoint(gold: ArrayLike, scores: ArrayLike) -> float:
 
 
 def macro_mean(values: Iterable[float]) -> float:
-    """Return the mean over lexicons, each counting the same whatever its size."""
+    """Return the mean over lexicons, with equal weights whatever their sizes."""
     collected = np.array(list(values), dtype=np.float64)
     if not collected.size:
         raise LabelError("the macro mean of no values was asked for; at least one is needed.")
@@ -232,10 +232,10 @@ def tau_interval(
     inflation: float = 1.0,
     groups: ArrayLike | None = None,
 ) -> Interval:
-    """Return the interval of Kendall's τ-b over words, in closed form: which τ other samples of words would give.
+    """Return the interval of Kendall's τ-b over samples of words, in closed form.
 
-    Between two classes τ-b is the AUC on another scale, and so is its interval. Else the standard error is that of the
-    jackknife over words, on the scale of the inverse hyperbolic tangent, with a t quantile.
+    For two classes, τ-b is the AUC on another scale, and so is its interval. Otherwise the standard error is that of
+    the jackknife over words, on the scale of the inverse hyperbolic tangent, with a t quantile.
 
     Parameters
     ----------
@@ -243,9 +243,9 @@ def tau_interval(
     level : float, default=0.95
         The share of intervals that cover the true τ.
     inflation : float, default=1.0
-        By how much the standard error exceeds that of fixed scores; 1.2 for held-out ones (docs/trust-details.md).
+        Ratio of the standard error to that of fixed scores; 1.2 for held-out ones (docs/trust-details.md).
     groups : array-like of shape (n,), optional
-        Words that go together: the jackknife leaves out whole groups.
+        Words that belong together: the jackknife leaves out whole groups.
     """
     from scipy.stats import t as t_distribution
 
@@ -258,7 +258,7 @@ def tau_interval(
         return Interval(*(float((2.0 * end - 1.0) * scale) for end in interval))
     own = np.array(_pair_counts(gold, scores))
     total, size = own.sum(axis=1, keepdims=True) / 2.0, gold.size
-    if groups is not None:  # the pairs of a group with all words, those within it once
+    if groups is not None:  # pairs of a group with all words; pairs within it count once
         numbers = np.unique(np.asarray(groups), return_inverse=True)[1]
         size = int(numbers.max()) + 1
         members = [np.flatnonzero(numbers == number) for number in range(size)]
@@ -267,7 +267,7 @@ def tau_interval(
     with np.errstate(invalid="ignore", divide="ignore"):
         net, untied_gold, untied_scores = total - own
         without = net / np.sqrt(untied_gold * untied_scores)
-    without = without[np.isfinite(without)]  # a word without which all labels are equal
+    without = without[np.isfinite(without)]  # skip words without which all labels are equal
     error = float(np.sqrt((size - 1) / size * np.sum((without - without.mean()) ** 2)))
     if abs(tau) > 1.0 - 1e-12:
         bound = 2.0 * _faultless(size // 2, size - size // 2, chance=(1.0 - level) / 2.0) - 1.0
@@ -278,13 +278,13 @@ def tau_interval(
 
 
 def _unequal_pairs(values: Vector) -> float:
-    """Return how many pairs of words have different values."""
+    """Return the number of pairs of words with different values."""
     counts = np.unique(values, return_counts=True)[1].astype(np.float64)
     return float((values.size**2 - counts @ counts) / 2.0)
 
 
 def _pair_counts(gold: Vector, scores: Vector) -> tuple[Vector, Vector, Vector]:
-    """Return per word its concordant less its discordant pairs, and its pairs untied in gold and in scores."""
+    """Return for each word its concordant minus its discordant pairs, and its pairs untied in gold and in scores."""
     counts = np.zeros((3, gold.size))
     for start in range(0, gold.size, BLOCK_ROWS):
         rows = slice(start, min(start + BLOCK_ROWS, gold.size))
@@ -314,9 +314,9 @@ def auc_interval(
     level : float, default=0.95
         The share of intervals that cover the true AUC.
     inflation : float, default=1.0
-        By how much the standard error exceeds that of fixed scores; 1.2 for held-out ones (docs/trust-details.md).
+        Ratio of the standard error to that of fixed scores; 1.2 for held-out ones (docs/trust-details.md).
     groups : array-like of shape (n,), optional
-        Words that go together, such as the two of a pair: their deviations are added up first (Obuchowski 1997).
+        Words that belong together, such as a pair: their deviations are added up first (Obuchowski 1997).
 
     Examples
     --------
@@ -355,8 +355,8 @@ def auc_interval(
 def auc_deviations(gold: ArrayLike, scores: ArrayLike, groups: ArrayLike | None = None) -> Vector:
     """Return the contribution of each row, or of each group of rows, to the deviation of the AUC from its expectation.
 
-    The root of the sum of their squares is the standard error of the AUC (DeLong, DeLong & Clarke-Pearson 1988). That
-    of their differences is the standard error of the difference of two AUCs of the same rows.
+    The root of the sum of their squares is the standard error of the AUC (DeLong, DeLong & Clarke-Pearson 1988). With
+    the differences between two sets of scores of the same rows, it is the standard error of the difference of the AUCs.
 
     >>> first = auc_deviations([1, 1, 1, -1, -1, -1], [6, 5, 2, 3, 1, 0])
     >>> second = auc_deviations([1, 1, 1, -1, -1, -1], [5, 6, 2, 3, 1, 0])  # the order within a class does not matter
@@ -379,10 +379,10 @@ def auc_deviations(gold: ArrayLike, scores: ArrayLike, groups: ArrayLike | None 
 
 
 def _faultless(positives: int, negatives: int, *, chance: float) -> float:
-    """Return the AUC of classes that are separated without a fault with this chance.
+    """Return the AUC at which classes of these sizes are separated perfectly with this probability.
 
-    For Lehmann alternatives, F₊ = F₋^θ, the AUC is θ / (1 + θ) and all words of the higher class lie above the other
-    with the chance Γ(x+1) Γ(m+1) / Γ(x+m+1), where x = n₋/θ and m = n₊.
+    For Lehmann alternatives, F₊ = F₋^θ, the AUC is θ / (1 + θ), and all words of the higher class lie above the lower
+    class with probability Γ(x+1) Γ(m+1) / Γ(x+m+1), where x = n₋/θ and m = n₊.
     """
     from scipy.optimize import brentq
     from scipy.special import betaln
@@ -396,7 +396,7 @@ def _faultless(positives: int, negatives: int, *, chance: float) -> float:
 
 
 def percentile_interval(values: ArrayLike, level: float = 0.95) -> Interval:
-    """Return the interval that leaves out equal shares of the values below and above.
+    """Return the interval that cuts off equal shares of the values at both ends.
 
     >>> percentile_interval(range(101), 0.5)
     Interval(low=25.0, high=75.0)
@@ -452,9 +452,9 @@ def correlation_interval(correlation: float, size: int) -> Interval:
 
 
 def pearson_interval(gold: ArrayLike, scores: ArrayLike, *, level: float = 0.95) -> Interval:
-    """Return the interval of Pearson's correlation over words: the jackknife, on Fisher's scale, with a t quantile.
+    """Return the jackknife interval of Pearson's correlation over words, on Fisher's scale, with a t quantile.
 
-    Fisher's own interval holds for normal numbers only. Over skewed or heavy-tailed ones of correlation 0.8 it covers
+    Fisher's own interval holds only for normal data. With skewed or heavy-tailed data of correlation 0.8, it covers
     the truth in 80 to 92% of samples of 10 to 50 words instead of 95%, and the percentile bootstrap in 85 to 93%; the
     jackknife stays between 91 and 98% (tests/test_ratings.py measures all three).
 
@@ -467,7 +467,7 @@ def pearson_interval(gold: ArrayLike, scores: ArrayLike, *, level: float = 0.95)
 
 
 def spearman_interval(gold: ArrayLike, scores: ArrayLike, *, level: float = 0.95) -> Interval:
-    """Return the interval of Spearman's correlation over words, as :func:`pearson_interval` does on their ranks."""
+    """Return the interval of Spearman's correlation over words: :func:`pearson_interval` of the ranks."""
     from scipy.stats import rankdata
 
     gold, scores = _checked(gold, scores)
@@ -483,13 +483,13 @@ def _jackknife_interval(gold: Vector, scores: Vector, correlation: float, level:
         return Interval(-1.0, 1.0)
     if abs(correlation) > 1.0 - 1e-12:
         bound = 2.0 * _faultless(size // 2, size - size // 2, chance=(1.0 - level) / 2.0) - 1.0
-        end = float(np.sin(np.pi / 2.0 * bound))  # Greiner: the correlation of normal numbers of that τ
+        end = float(np.sin(np.pi / 2.0 * bound))  # Greiner: the correlation of normal variables with this τ
         return Interval(end, 1.0) if correlation > 0 else Interval(-1.0, -end)
     g, s = gold - gold.mean(), scores - scores.mean()
-    # sums of products about the mean of the others: Σ - n / (n - 1) of one's own
+    # leave-one-out sums of products about the mean of the others: Σ - n / (n - 1) of one's own
     own = size / (size - 1.0)
     products, squares = g @ s - own * g * s, (g @ g - own * g * g) * (s @ s - own * s * s)
-    kept = squares > 1e-24 * (g @ g) * (s @ s)  # a word without which all are equal
+    kept = squares > 1e-24 * (g @ g) * (s @ s)  # skip words without which all others are equal
     without = np.arctanh(np.clip(products[kept] / np.sqrt(squares[kept]), -1.0 + 1e-12, 1.0 - 1e-12))
     error = float(np.sqrt((size - 1) / size * np.sum((without - without.mean()) ** 2)))
     half = float(stdtrit(size - 2, (1.0 + level) / 2.0)) * error
@@ -507,8 +507,8 @@ def resampled_tau(
 ) -> Vector:
     r"""Return Kendall's τ-b of resamples of the words, drawn with replacement.
 
-    The same `random_state` draws the same words whatever the scores: the difference of two methods' values is a
-    paired bootstrap of their difference. Words of one group are drawn together.
+    The same `random_state` draws the same words whatever the scores, so the difference between the values of two
+    methods is a paired bootstrap. Words of one group are drawn together.
 
     Notes
     -----
@@ -552,7 +552,7 @@ def _untied_pairs(order: NDArray[np.intp] | None, values: Vector, counts: NDArra
         values, counts = values[order], counts[:, order]
     starts = np.flatnonzero(np.concatenate([[True], np.diff(values) != 0]))
     ties = np.add.reduceat(counts, starts, axis=1).astype(np.float64)
-    total = counts.sum(axis=1).astype(np.float64)  # groups are not all of one size
+    total = counts.sum(axis=1).astype(np.float64)  # groups differ in size
     untied: Vector = (total * total - np.sum(ties * ties, axis=1)) / 2.0
     return untied
 
@@ -561,7 +561,7 @@ def _checked(gold: ArrayLike, scores: ArrayLike) -> tuple[Vector, Vector]:
     gold, scores = np.asarray(gold, dtype=np.float64), np.asarray(scores, dtype=np.float64)
     if gold.ndim != 1 or gold.shape != scores.shape:
         raise LabelError(
-            f"gold labels of shape {gold.shape} and scores of shape {scores.shape} are given; one of each a word is "
+            f"gold labels of shape {gold.shape} and scores of shape {scores.shape} are given; one of each per word is "
             "needed."
         )
     if not (np.isfinite(gold).all() and np.isfinite(scores).all()):

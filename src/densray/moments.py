@@ -1,7 +1,7 @@
-"""Weighted moments of rows: O(d²) statistics that additive methods need, merged block by block.
+"""Weighted moments of rows: the O(d²) statistics of additive methods, merged block by block.
 
 Two kinds: :class:`ClassMoments` for labels of two classes, :class:`ScoreMoments` for real scores. Both are sums over
-rows, so blocks of a file, workers of a cluster and calls of ``partial_fit`` can each make their own and merge.
+rows, so blocks of a file, workers of a cluster and calls of ``partial_fit`` can compute their own and merge them.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ __all__ = [
     "on_host",
 ]
 
-#: Rows whose mean is near enough to that of a block to count from.
+#: Number of rows whose mean is close enough to that of a block to serve as reference point.
 REFERENCE_ROWS = 512
-#: Rows that are summed at once where only means are needed; :func:`_is_exact` knows how much that rounds.
+#: Rows that are summed at once if only means are needed; :func:`_is_exact` accounts for the rounding.
 SUMMED_ROWS = 2**18
-#: How much larger than the rounding unit the error of a mean difference may be before rows are centred first.
+#: Largest error of a mean difference, in rounding units, before rows are centred first.
 LARGEST_AMPLIFICATION = 400.0
 
 
@@ -63,11 +63,11 @@ class Moments:
 
     weight: float
     mean: Array  # (d,)
-    scatter: Array  # (d, d): sum of weight * (x - mean)(x - mean)ᵀ; None where only the mean is wanted
+    scatter: Array  # (d, d): sum of weight * (x - mean)(x - mean)ᵀ; None if only the mean is needed
 
     @classmethod
     def of(cls, X: Array, weight: Array | None = None, *, members: Array | None = None) -> Moments:
-        """Return the moments of rows, those at `members` or all; products run in their precision, sums in float64."""
+        """Return the moments of the rows at `members`, or of all; products keep their precision, sums are float64."""
         return cls.with_sums(X, weight, None, members=members)[0]
 
     @classmethod
@@ -76,7 +76,7 @@ class Moments:
     ) -> tuple[Moments, Array]:
         """Return the moments, and the sum of each row of `factors` times the rows, from one centred copy of a block.
 
-        A block is counted from a point near its mean, on a device all of them from one: fewer small operations.
+        Each block has a reference point near its mean; on a device, all blocks share one, which saves small operations.
         """
         common = reference_point(X, members) if is_foreign(X) else None
         n_rows = int((X if members is None else members).shape[0])
@@ -119,7 +119,7 @@ class ClassMoments:
             means = _class_means(X, y, classes, weight, centred=False)
             return means if _is_exact(means, X) else _class_means(X, y, classes, weight, centred=True)
         total = cls({})
-        for block in blocks_of(X.shape[0], X.shape[0] if is_foreign(X) else BLOCK_ROWS):  # in the order of a file
+        for block in blocks_of(X.shape[0], X.shape[0] if is_foreign(X) else BLOCK_ROWS):  # in file order
             members = {value: namespace(X).nonzero(y[block] == value)[0] + block.start for value in classes}
             moments = {value: Moments.of(X, weight, members=at) for value, at in members.items() if at.shape[0]}
             total = total.merge(cls(moments))
@@ -132,11 +132,11 @@ class ClassMoments:
 
 
 class _Sums(NamedTuple):
-    """Sums over rows that were counted from a reference point."""
+    """Sums over rows relative to a reference point r."""
 
     reference: Array
     weight: Array  # Σ w
-    factors: Array  # Σ f of each factor, in a column; 0 where there is none
+    factors: Array  # Σ f of each factor, in a column; 0 if there is none
     rows: Array  # Σ w (x - r), and Σ f (x - r) of each factor
     squares: list[Array]  # Σ w (x - r)(x - r)ᵀ, see scatter_parts
 
@@ -158,7 +158,7 @@ class _Sums(NamedTuple):
         centred = minus(part, reference, scratch=members is not None)
         total: Array = part.shape[0]
         sums: Array = 0.0
-        del part  # hold one copy of a block at a time
+        del part  # keep only one copy of a block in memory
         if weight is None and factors is None:
             rows = column_sums(centred)[None, :]
         else:
@@ -171,12 +171,12 @@ class _Sums(NamedTuple):
         return cls(reference, total, sums, rows, scatter_parts(centred))
 
     def in_float64(self) -> _Sums:
-        """Return the same sums with float64 squares, to which `add` can add."""
+        """Return the same sums with float64 squares, so that `add` can accumulate in them."""
         xp = namespace(self.rows)
         return self._replace(squares=[xp.astype(part, xp.float64, copy=False) for part in self.squares])
 
     def add(self, other: _Sums) -> _Sums:
-        """Return the sums of both sets of rows, counted from the same point; the squares are added to these."""
+        """Return the sums of both sets of rows with the same reference point; accumulates the squares in place."""
         for number, squares in enumerate(other.squares):
             self.squares[number] += squares
         return self._replace(
@@ -185,18 +185,18 @@ class _Sums(NamedTuple):
 
     def finish(self) -> tuple[Moments, Array]:
         """Return the moments, and the sums of factors times rows."""
-        # Any reference point gives the exact scatter once the leftover mean is taken off again:
-        # S = Σ w (x-r)(x-r)ᵀ - W δδᵀ with δ = mean - r; r ≈ mean, of some rows, keeps float32 from cancelling.
+        # The scatter is exact for any reference point r once the remaining mean is subtracted:
+        # S = Σ w (x-r)(x-r)ᵀ - W δδᵀ with δ = mean - r; r near the mean avoids cancellation in float32.
         xp = namespace(self.rows)
         origin, total = xp.astype(self.reference, xp.float64), float(self.weight)
-        rest = self.rows[0, :] / (total or 1.0)  # rows that weigh nothing have no mean
+        rest = self.rows[0, :] / (total or 1.0)  # rows of zero weight have no mean
         squares = xp.astype(joined_scatter(self.squares), xp.float64, copy=False)
         moments = Moments(total, origin + rest, squares - total * rest[:, None] * rest[None, :])
         return moments, self.rows[1:, :] + self.factors * origin[None, :]
 
 
 def _class_means(X: Array, y: Array, classes: Any, weight: Array | None, *, centred: bool) -> ClassMoments:
-    """Return weight and mean of each class, from sums of the rows as they are, or of rows that are centred first."""
+    """Return weight and mean of each class, from sums of the raw rows or of rows that are centred first."""
     xp = namespace(X)
     shares = [xp.astype(y == value, X.dtype) for value in classes]
     shares = shares if weight is None else [share * weight for share in shares]
@@ -209,7 +209,7 @@ def _class_means(X: Array, y: Array, classes: Any, weight: Array | None, *, cent
             return [share[block] @ rows for share in shares]
         return list(summed_product(both[:, block], rows))
 
-    # rows that are used as they are need no copy, and so no blocks
+    # rows used unchanged need no copy, hence no blocks
     at_once = int(X.shape[0]) if reference is None and both is not None else min(block_rows(X), SUMMED_ROWS)
     parts = list(in_blocks(X, of_block, at_once=at_once))
     origin = 0.0 if reference is None else xp.astype(reference, xp.float64)
@@ -223,9 +223,9 @@ def _class_means(X: Array, y: Array, classes: Any, weight: Array | None, *, cent
 
 
 def _is_exact(moments: ClassMoments, X: Array) -> bool:
-    """Return whether plain sums give the difference of means to the last digits: not where a common mean cancels.
+    """Return whether plain sums give the difference of means to the last digits, without cancellation of a common mean.
 
-    The sum of K rows is rounded by about √K units of its own size, and the difference may be much smaller.
+    The sum of K rows has a rounding error of about √K units in the last place; the difference may be much smaller.
     """
     means = [to_host(one.mean) for one in moments.by_class.values()]
     if len(means) != 2:
@@ -236,14 +236,14 @@ def _is_exact(moments: ClassMoments, X: Array) -> bool:
 
 
 def reference_point(X: Array, members: Array | None = None) -> Array:
-    """Return the mean of some rows, evenly spread: a point to count from, so that float32 does not cancel."""
+    """Return the mean of some evenly spread rows: a reference point that avoids cancellation in float32."""
     step = max(1, int((X if members is None else members).shape[0]) // REFERENCE_ROWS)
     some = X[::step, :] if members is None else whole_rows(take_rows(X, members[::step]))
     return namespace(X).mean(some, axis=0)
 
 
 def minus(X: Array, reference: Array, *, scratch: bool) -> Array:
-    """Return a copy of rows less a point, widened, or the rows themselves where they are `scratch`."""
+    """Return a widened copy of rows minus a point; rows marked `scratch` are changed in place."""
     if isinstance(X, ConvertedRows):
         return X.source - reference if type_name(X.source) in HALF_TYPES and X.change is None else X[:, :] - reference
     if scratch:
@@ -260,13 +260,13 @@ class ScoreMoments:
     reference: Array  # r, (d,)
     rows: Array  # Σ w (x - r)
     scored_rows: Array  # Σ w (l - o) (x - r)
-    scored_squares: Array | None  # Σ w l (x - r)(x - r)ᵀ; only the uncentred form needs it, and there o = 0
+    scored_squares: Array | None  # Σ w l (x - r)(x - r)ᵀ; only for the uncentred form, where o = 0
     origin: float = 0.0  # o, near the mean score: scores may be far from zero
-    squared_rows: Array | None = None  # Σ w (x - r)², column by column; only scaled columns need it
+    squared_rows: Array | None = None  # Σ w (x - r)² per column; only for scaled columns
 
     @property
     def classes(self) -> NDArray[Any] | None:
-        """None: scores are no classes."""
+        """None: scores are not classes."""
         return None
 
     @classmethod
@@ -297,7 +297,7 @@ class ScoreMoments:
         reference = xp.mean(X, axis=0)
         centred = X - reference
         weighted_scores = weights * scores
-        sums = xp.astype(xp.stack([weights, weighted_scores]) @ centred, xp.float64)  # one product for both
+        sums = xp.astype(xp.stack([weights, weighted_scores]) @ centred, xp.float64)  # both sums in one product
         scored_squares = xp.astype((centred * weighted_scores[:, None]).T @ centred, xp.float64) if squares else None
         return cls(
             weight=float(xp.sum(weights, dtype=xp.float64)),
@@ -312,7 +312,7 @@ class ScoreMoments:
 
     @classmethod
     def from_classes(cls, moments: ClassMoments, *, squares: bool) -> ScoreMoments:
-        """Return the same sums from the moments of classes, each label being its class's score."""
+        """Return the same sums from the moments of classes; the score of a row is the label of its class."""
         total: ScoreMoments | None = None
         for value, one in moments.by_class.items():
             score = float(value)
@@ -347,7 +347,7 @@ class ScoreMoments:
         )
 
     def counted_from(self, origin: float) -> ScoreMoments:
-        """Return the same sums with scores counted from another number."""
+        """Return the same sums with scores measured from another origin."""
         shift = self.origin - origin
         if shift == 0.0:
             return self
@@ -380,7 +380,7 @@ LabelMoments = ClassMoments | ScoreMoments
 
 
 def on_host(moments: LabelMoments) -> LabelMoments:
-    """Return moments as NumPy arrays, on whatever device their rows were: d × d numbers to store, send and merge."""
+    """Return moments as NumPy arrays, whatever the device of their rows: d × d numbers to store, send and merge."""
     if isinstance(moments, ClassMoments):
         return ClassMoments({value: replace(one, **_host_arrays(one)) for value, one in moments.by_class.items()})
     return replace(moments, **_host_arrays(moments))
@@ -403,11 +403,11 @@ def on_common_device(first: LabelMoments, second: LabelMoments) -> tuple[LabelMo
 
 
 class MomentParts(NamedTuple):
-    """Which second moments a method needs; the means it always has."""
+    """Which second moments a method needs, in addition to the means."""
 
     scatter: bool  # of the rows of each class
     squares: bool  # of the rows, times their scores
-    spread: bool = False  # of each column, for classes from their scatter
+    spread: bool = False  # of each column; for classes, from their scatter
 
 
 def moments_of_labels(X: Array, labels: Array, weight: Array | None, parts: MomentParts) -> LabelMoments:

@@ -31,12 +31,12 @@ __all__ = [
     "unlike_pair_matrix",
 ]
 
-#: Rows per block of the n × n matrix of distances: products of this size run at full speed, and of the blocks on the
-#: diagonal, which are computed whole, the smaller the less.
+#: Rows per block of the n × n matrix of distances: large enough for fast products; blocks on the diagonal are computed
+#: in full, so smaller blocks waste less.
 DISTANCE_BLOCK_ROWS = 512
 #: The same on a device.
 DEVICE_BLOCK_ROWS = 8192
-#: Rows of a product that a device computes together.
+#: Rows that a device multiplies together.
 TILE_ROWS = 128
 #: Share of near pairs above which a pair of blocks is computed in double precision, about its own mean.
 NEAR_PAIR_SHARE = 0.01
@@ -50,12 +50,12 @@ class PairWeights(NamedTuple):
 
     @classmethod
     def balanced(cls, high: float, low: float) -> PairWeights:
-        """Return the inverse numbers of ordered unlike and like pairs of classes of these sizes (section 2.4)."""
+        """Return the inverse numbers of ordered unlike and like pairs for classes of these sizes (section 2.4)."""
         return cls(1.0 / (2.0 * high * low), 1.0 / (high * high + low * low))
 
     @classmethod
     def resolve(cls, weights: object, high: float, low: float) -> PairWeights:
-        """Return the weights that "balanced", or a pair (unlike, like), stands for with classes of these sizes."""
+        """Return the weights for "balanced" or a pair (unlike, like), with classes of these sizes."""
         if isinstance(weights, str) and weights == "balanced":
             return cls.balanced(high, low)
         try:
@@ -72,10 +72,10 @@ class PairWeights(NamedTuple):
         return cls(unlike, like)
 
     def scatter_factor(self, weight: Any, total: float) -> Any:
-        """Return what the scatter of a class of this weight counts in A, among rows of a total weight.
+        """Return the coefficient in A of the scatter of a class of this weight, among rows of this total weight.
 
-        Σ_same = 2 Σ_c n_c S_c and Σ_different = 2 (n S - Σ_c n_c S_c), with S = Σ_c S_c + (n₊n₋/n) δδᵀ, collected by
-        S_c: equal classes under equal weights cancel exactly, and leave 2 α n₊n₋ δδᵀ.
+        Σ_same = 2 Σ_c n_c S_c and Σ_different = 2 (n S - Σ_c n_c S_c), with S = Σ_c S_c + (n₊n₋/n) δδᵀ. Collecting the
+        terms in S_c makes equal classes with equal weights cancel exactly, which leaves 2 α n₊n₋ δδᵀ.
         """
         return 2.0 * (self.unlike * (total - weight) - self.like * weight)
 
@@ -87,9 +87,9 @@ def pair_matrix(moments: LabelMoments, weights: object, *, center: bool) -> Arra
     ----------
     moments : ClassMoments or ScoreMoments
     weights : "balanced" or (float, float)
-        Weight of an unlike and of a like pair; without effect for scores.
+        Weight of an unlike and of a like pair; ignored for scores.
     center : bool
-        Subtract the mean of the scores first; without effect for classes.
+        Subtract the mean of the scores first; ignored for classes.
     """
     if isinstance(moments, ScoreMoments):
         return score_pair_matrix(moments, center=center)
@@ -142,17 +142,17 @@ def score_pair_matrix(moments: ScoreMoments, *, center: bool) -> NDArray[np.floa
 
 
 def score_covariance(moments: ScoreMoments, *, center: bool = True) -> NDArray[np.float64]:
-    """Return m = Σ l (x - r), the scores' (unnormalised) covariance with each coordinate when centred."""
+    """Return m = Σ l (x - r): if centred, the (unnormalised) covariance of the scores with each coordinate."""
     mean = moments.score / moments.weight if center else 0.0
     return to_host(moments.scored_rows - mean * moments.rows)
 
 
 @dataclass(frozen=True)
 class _Block:
-    """Rows of one class that are handled together."""
+    """Rows of one class that are processed together."""
 
     label: int  # number of its class
-    index: Array  # which rows of the whole
+    index: Array  # row numbers
     rows: Array  # x
     row_weight: Array  # u, a column
     weighted_rows: Array  # u x, with a further column u
@@ -163,7 +163,7 @@ class _Block:
 
     @classmethod
     def of(cls, label: int, index: Array, rows: Array, row_weight: Array) -> _Block:
-        """Return rows with what the products need of them."""
+        """Return a block with the factors of its distance products."""
         xp = namespace(rows)
         square = xp.sum(rows * rows, axis=1, keepdims=True)
         one = xp.ones_like(square)
@@ -180,7 +180,7 @@ class _Block:
         )
 
     def about(self, reference: Array) -> _Block:
-        """Return the rows counted from another point, in double precision."""
+        """Return the block about another reference point, in double precision."""
         xp = namespace(self.rows)
         rows, row_weight = (xp.astype(part, xp.float64) for part in (self.rows, self.row_weight))
         return _Block.of(self.label, self.index, rows - reference, row_weight)
@@ -201,23 +201,23 @@ def unit_pair_matrix(
     row_weight : array of shape (n,)
         u, one number per row: its weight (classes), or weight times score.
     classes : sequence of index arrays, optional
-        The rows of each class; all rows are one class if absent.
+        The rows of each class (default: all rows are one class).
     couplings : array of shape (n_classes, n_classes), optional
-        c, one number for each pair of classes; -1 if absent.
+        c, one number for each pair of classes (default: -1).
 
     Notes
     -----
     With :math:`W_{vw} = c\, u_v u_w / \|d_{vw}\|^2` the sum is the graph Laplacian
-    :math:`2 X^\top (\mathrm{diag}(W 1) - W) X`. W is symmetric, so only blocks on and above its diagonal are made:
-    half of two n × n × d products. Distances come from one product of rows widened by two columns. Where they are
-    small against the lengths, :math:`2 - 2\cos` would cancel: those pairs are left out of W and their unit
-    :math:`d d^\top` is added directly; pairs at distance zero weigh nothing. Blocks with many such pairs (tight
+    :math:`2 X^\top (\mathrm{diag}(W 1) - W) X`. W is symmetric, so only blocks on and above its diagonal are computed:
+    half of two n × n × d products. Distances come from one product of rows widened by two columns. For distances that
+    are small relative to the lengths, :math:`2 - 2\cos` would cancel: such pairs are left out of W, and their unit
+    :math:`d d^\top` is added directly. Pairs at distance zero have no weight. Blocks with many such pairs (tight
     clusters) are computed in double precision, about their own mean.
     """
     xp = namespace(X)
-    rows = X - xp.mean(X, axis=0)  # differences do not change; float32 loses fewer digits
+    rows = X - xp.mean(X, axis=0)  # leaves differences unchanged; float32 loses fewer digits
     largest = float(xp.max(xp.abs(rows)))
-    rows = rows / largest if largest > 0 else rows  # nor do unit differences change with the unit of the rows
+    rows = rows / largest if largest > 0 else rows  # unit differences do not depend on the scale
     row_weight = xp.astype(row_weight, X.dtype)
     if classes is None:
         classes = [xp.arange(X.shape[0], device=X.device)]
@@ -237,7 +237,7 @@ def unit_pair_matrix(
 
 
 def _padded(columns: list[Array]) -> Array:
-    """Return columns side by side; on a device with zeros up to a multiple of eight, for the speed of its products."""
+    """Return columns side by side; on a device, padded with zeros to a multiple of eight for fast products."""
     xp, width = namespace(columns[0]), sum(int(part.shape[1]) for part in columns)
     if is_foreign(columns[0]) and width % 8:
         columns = [*columns, xp.zeros_like(columns[0][:, : 8 - width % 8])]
@@ -245,7 +245,7 @@ def _padded(columns: list[Array]) -> Array:
 
 
 def _parts(rows: Array) -> list[slice]:
-    """Return blocks of rows; on a device of one size, so that none of its products is a small one."""
+    """Return blocks of rows; on a device, of equal size, so that no product is small."""
     count = int(rows.shape[0])
     if not is_foreign(rows):
         return list(blocks_of(count, DISTANCE_BLOCK_ROWS))
@@ -263,7 +263,7 @@ class _Laplacian:
         self.degree = [self._zeros(size) for size in sizes]  # Σ_w c u_w / |d|², for each row v
         self.half = self._zeros((width, width))  # the symmetric part of this is Xᵀ (diag(W1) - W) X
         self.near_pairs_sum = self._zeros((width, width))  # over near pairs, which are not in W; each counted once
-        self.row_sum: Array = 0.0  # Σ_j c W_ij X_j of the current row of blocks, twice where j ≠ i
+        self.row_sum: Array = 0.0  # Σ_j c W_ij X_j of the current row of blocks, twice for j ≠ i
 
     def _zeros(self, shape: int | tuple[int, int]) -> Array:
         return self.xp.zeros(shape, dtype=self.xp.float64, device=self.whole.device)
@@ -290,14 +290,14 @@ class _Laplacian:
         self.row_sum = self.row_sum + (coupling if i == j else 2.0 * coupling) * product[:, :width]
 
     def finish_row(self, i: int, left: _Block) -> None:
-        """Add one row of blocks: all its pairs were seen, those with earlier rows too."""
+        """Add one row of blocks, once all of its pairs, including those with earlier rows, are known."""
         xp, width = self.xp, int(self.half.shape[0])
         rest = left.rows * xp.astype(self.degree[i], left.rows.dtype)[:, None] - self.row_sum
         self.half += xp.astype(left.weighted_rows[:, :width].T @ rest, xp.float64)
         self.row_sum = 0.0
 
     def _near_in_double(self, left: _Block, right: _Block, *, same: bool) -> Array:
-        """Return the sum over the pairs of two blocks of near rows, in double precision and about their own mean."""
+        """Return the sum over the pairs of two blocks of close rows, in double precision and about their own mean."""
         xp, width = self.xp, int(self.half.shape[0])
         reference = xp.mean(xp.astype(left.rows, xp.float64), axis=0)
         left, right = left.about(reference), right.about(reference)
@@ -313,10 +313,10 @@ class _Laplacian:
         of_right = left.weighted_rows[:, width] @ inverse
         for block, degree in ((left, product[:, width : width + 1]), (right, of_right[:, None])):
             pairs += (block.rows * (degree * block.row_weight)).T @ block.rows
-        return total + (0.5 * pairs if same else pairs)  # within one block every pair was counted twice
+        return total + (0.5 * pairs if same else pairs)  # within one block every pair is counted twice
 
     def _near_one_by_one(self, near: Array, left: _Block, right: _Block, *, same: bool) -> Array:
-        """Return the sum of unit d dᵀ over the pairs marked, from the rows as they were given."""
+        """Return the sum of unit d dᵀ over the marked pairs, from the rows themselves."""
         xp = self.xp
         total = self._zeros(self.near_pairs_sum.shape)
         v, w = xp.nonzero(near)
@@ -329,7 +329,7 @@ class _Laplacian:
                 ends.append((xp.astype(rows, xp.float64), xp.take(block.row_weight[:, 0], place, axis=0)))
             d = ends[0][0] - ends[1][0]
             square = xp.sum(d * d, axis=1)
-            safe = xp.where(square > 0, square, xp.ones_like(square))  # pairs at distance zero weigh nothing
+            safe = xp.where(square > 0, square, xp.ones_like(square))  # pairs at distance zero have no weight
             weight = xp.astype(ends[0][1], xp.float64) * xp.astype(ends[1][1], xp.float64) / safe
             total += (d * weight[:, None]).T @ d
         return total
@@ -340,10 +340,10 @@ class _Laplacian:
 
 
 def _distances(left: _Block, right: _Block, *, same: bool) -> tuple[Array, Array | None]:
-    """Return squared distances, and which are too small for their error; None if none is.
+    """Return squared distances, and a mask of those too small to be accurate; None if there are none.
 
-    2 - 2 cos has an error of about eps, so that pairs below a share of their squared lengths are
-    computed from their difference.
+    2 - 2 cos has an error of about eps, so pairs below a share of their squared lengths are computed from their
+    difference.
     """
     xp = namespace(left.rows)
     distances = left.left_factor @ right.right_factor.T
@@ -357,7 +357,7 @@ def _distances(left: _Block, right: _Block, *, same: bool) -> tuple[Array, Array
 
 
 def _closeness(block: _Block) -> float:
-    """Return the share of the squared lengths below which a squared distance has too few digits."""
+    """Return the share of the squared lengths below which a squared distance is inaccurate."""
     return 1e-2 if block.rows.dtype == namespace(block.rows).float32 else 1e-6
 
 
@@ -375,7 +375,7 @@ def _inverse(distances: Array) -> Array:
 
 
 def _without_diagonal(square: Array) -> Array:
-    """Return the matrix with an infinite diagonal: a word makes no pair with itself."""
+    """Return the matrix with an infinite diagonal, because a word forms no pair with itself."""
     xp = namespace(square)
     if hasattr(square, "fill_diagonal_"):  # PyTorch
         square.fill_diagonal_(xp.inf)

@@ -1,6 +1,6 @@
 """The file format of axes and erasures: safetensors, with a JSON description and a digest as metadata.
 
-Any safetensors reader opens the files. Nothing in them is ever unpickled.
+Any safetensors reader opens the files. Nothing in them is unpickled.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = [
     "write_tensors",
 ]
 
-#: The ending of saved axes and erasures.
+#: Extension of saved axes and erasures.
 ENDING = ".safetensors"
 
 
@@ -56,7 +56,7 @@ def write_tensors(
     overwrite: bool = False,
     card: Callable[[str], str] | None = None,
 ) -> Path:
-    """Write arrays and their description to one safetensors file; an interrupted write leaves the old file whole.
+    """Write arrays and their description to one safetensors file, atomically.
 
     Parameters
     ----------
@@ -69,8 +69,8 @@ def write_tensors(
     arrays : mapping of str to array
     overwrite : bool, default=False
     card : callable, optional
-        Returns the text of a ``README.md`` next to the file, given the name of the file. Both are whole before one is
-        replaced. The card ends with the digest of the file, so that a card of another file is noticed.
+        Takes the name of the file, and returns the text of a ``README.md`` next to it. Both files are complete before
+        either is replaced. The card ends with the digest of the file, which reveals a card of another file.
     """
     from safetensors.numpy import save
 
@@ -78,7 +78,7 @@ def write_tensors(
     path = path if path.suffix else path.with_suffix(ENDING)
     if path.suffix != ENDING:
         raise OutputError(f"{path}: {kind.noun}s are saved as {ENDING} files. Use {path.with_suffix(ENDING).name}.")
-    # safetensors writes the memory of an array as it lies: Fortran order would be read back as another matrix
+    # safetensors writes memory as it is laid out: an array in Fortran order would be read back as another matrix
     tensors = {name: np.array(array, order="C") for name, array in arrays.items()}
     whole = {"format": kind.format, "format_version": kind.version, "densray_version": __version__, **description}
     whole["digest"] = archive_digest(whole, tensors)
@@ -132,7 +132,7 @@ def read_tensors(path: str | Path, kind: ArchiveKind) -> Contents:
 
 
 def format_of(path: str | Path) -> str | None:
-    """Return the format that a saved axis, erasure or intervention names; None for any other file."""
+    """Return the format recorded in a saved axis, erasure or intervention; None for any other file."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -167,7 +167,7 @@ def encode_parameters(estimator: BaseEstimator) -> dict[str, Any]:
 
 
 def decode_parameters(encoded: dict[str, Any]) -> dict[str, Any]:
-    """Return parameters from what :func:`encode_parameters` returned."""
+    """Return parameters from the output of :func:`encode_parameters`."""
     return {name: _decode(value) for name, value in encoded.items()}
 
 
@@ -181,7 +181,7 @@ def _encode(value: object) -> object:
     if isinstance(value, BaseEstimator):
         return {"class": type(value).__name__, "parameters": encode_parameters(value)}
     if isinstance(value, np.random.RandomState | np.random.Generator):
-        return None  # its state was used up by the fit
+        return None  # its state was consumed by the fit
     raise PersistenceError(
         f"the parameter value {value!r} cannot be saved. Use numbers, text, or scikit-learn estimators."
     )
@@ -208,17 +208,17 @@ def _scikit_learn_estimators() -> dict[str, type]:
     return dict(all_estimators())
 
 
-#: Learned attributes that stay in memory: additive statistics and the parts of a sequence.
+#: Learned attributes that are not saved: additive statistics and the parts of a sequence.
 _NOT_SAVED = frozenset({"moments_", "rotations_"})
 #: Learned arrays of a known length: one entry per axis, or per coordinate.
 _PER_AXIS, _PER_COORDINATE = frozenset({"eigenvalues_"}), frozenset({"feature_names_in_", "scale_"})
 
-#: Learned arrays of text, which safetensors cannot hold: they are lists in the description.
+#: Learned arrays of text, which safetensors cannot hold: stored as lists in the description.
 _TEXT_ARRAYS = frozenset({"classes_", "feature_names_in_"})
 
 
 def rotation_parts(rotation: Rotation) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return a fitted rotation as a description and arrays that :func:`read_rotation` makes it from again."""
+    """Return a fitted rotation as a description and arrays, from which :func:`read_rotation` restores it."""
     arrays: dict[str, NDArray[Any]] = {}
     learned: dict[str, Any] = {}
     for name, value in vars(rotation).items():

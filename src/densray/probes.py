@@ -62,7 +62,7 @@ def recovery(
     n_folds : int, default=5
         Folds of the cross-validation.
     groups : array of shape (n,), optional
-        Rows of a group are held out together.
+        Groups of rows to hold out together.
     random_state : int or None
         For the folds and the start of the network.
 
@@ -172,7 +172,7 @@ def small_network(random_state: int | None) -> Any:
 
 
 def ignored_convergence() -> Any:
-    """Ignore that the network stops after its last iteration: that is early stopping."""
+    """Ignore the warning that the network reached its last iteration: this is intended early stopping."""
     from sklearn.exceptions import ConvergenceWarning
 
     return ignored_warnings(ConvergenceWarning)
@@ -181,7 +181,7 @@ def ignored_convergence() -> Any:
 def mean_recovery(parts: Sequence[Recovery]) -> Recovery:
     """Return the mean of recoveries on samples of the same rows.
 
-    The ends of the intervals are averaged too: the samples share their rows, so that averaging does not narrow them.
+    The ends of the intervals are averaged too: the samples share rows, so averaging does not narrow the interval.
 
     >>> mean_recovery([Recovery(0.5, Interval(0.4, 0.6)), Recovery(0.7, Interval(0.6, 0.8))])
     Recovery(auc=0.6, interval=Interval(low=0.5, high=0.7))

@@ -12,11 +12,11 @@ __all__ = ["Progress", "part_of", "parts_of"]
 #: the computation.
 Progress: TypeAlias = Callable[[int, int | None], None]
 
-_STEPS = 1000  # of a progress in parts: fine enough that each fold of ten moves a bar
+_STEPS = 1000  # resolution of a progress in parts: each of ten folds moves a bar
 
 
 def part_of(progress: Progress | None, start: int, stop: int, total: int) -> Progress | None:
-    """Return the progress of a part of a computation: the part is the steps `start` to `stop` of `total`.
+    """Return the progress of a part of a computation, which makes up the steps `start` to `stop` of `total`.
 
     >>> part_of(lambda done, total: print(f"{done} of {total}"), 4, 8, 12)(1, 2)
     6 of 12

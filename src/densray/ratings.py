@@ -28,7 +28,7 @@ Vector = NDArray[np.float64]
 
 _ITEM_NAMES = ("item", "word", "term", "row", "name", "text", "phrase", "occupation", "")
 _RATING_NAMES = ("rating", "mean", "score", "value", "label")
-#: Random halves of the raters that a split-half reliability is the mean over.
+#: Number of random splits of the raters for the split-half reliability.
 N_SPLITS = 200
 
 
@@ -39,13 +39,13 @@ class RatingColumns:
     Attributes
     ----------
     names : tuple of str
-        By place; empty if the file has no line of names.
+        In order; empty if the file has no header.
     count : int
         Number of columns.
     items : int
-        Place of the items, from 0.
+        Position of the items, from 0.
     ratings : tuple of int
-        Places of the ratings, one per rater; empty if the columns do not say which of them it is.
+        Positions of the ratings, one per rater; empty if they cannot be told from the columns.
     """
 
     names: tuple[str, ...]
@@ -76,7 +76,7 @@ class Ratings:
     errors : array of shape (n,) or None
         Standard error of each mean; NaN if it is not known.
     raters : array of shape (n, n_raters) or None
-        One column per rater, NaN if a rater skipped an item; None if only means are known.
+        One column per rater, NaN where a rater skipped an item; None if only means are known.
     name : str
     repeated : tuple of str
         Items that were given more than once; their ratings were averaged.
@@ -109,7 +109,7 @@ class Ratings:
         items : sequence of str
             Repeated items are averaged.
         ratings : array-like of shape (n,) or (n, n_raters)
-            Mean ratings, or one column per rater; NaN is no rating.
+            Mean ratings, or one column per rater; NaN means no rating.
         errors : array-like of shape (n,), optional
             Standard errors of mean ratings.
         name : str, default="ratings"
@@ -119,7 +119,7 @@ class Ratings:
         if table.ndim not in (1, 2) or len(table) != len(texts):
             raise LabelError(f"{len(texts)} items and ratings of shape {table.shape} are given; one row per item.")
         if table.ndim == 2 and errors is not None:
-            raise LabelError("errors are given beside the ratings of each rater, which have errors of their own.")
+            raise LabelError("errors are given with the ratings of each rater, which have errors of their own.")
         if np.isinf(table).any():
             raise LabelError(f"'{name}' has infinite ratings; finite numbers are needed.")
         members: dict[str, list[int]] = {}
@@ -169,20 +169,21 @@ class Ratings:
         encoding: str = "utf-8",
         name: str | None = None,
     ) -> Ratings:
-        """Return the ratings of a table: tabs, semicolons or commas between columns, with or without names.
+        """Return the ratings of a table: columns separated by tabs, semicolons or commas, with or without a header.
 
         Parameters
         ----------
         path : str or path
         item_column : str or int, optional
-            Name or place (from 0) of the items; else one called ``item``, ``word``, …, or the first column of text.
+            Name or position (from 0) of the items (default: a column ``item``, ``word``, …, or the first column of
+            text).
         rating_column : str, int or sequence of these, optional
-            The mean ratings; several columns are one rater each. By default the only column of numbers, one called
-            ``rating``, ``mean``, …, or numbered columns (``subj01``, ``subj02`` …), which are raters.
+            The mean ratings, or several columns, one per rater (default: the only column of numbers, a column
+            ``rating``, ``mean``, …, or numbered columns (``subj01``, ``subj02`` …), one per rater).
         error_column : str or int, optional
             Standard errors of the mean ratings.
         rater_column : str or int, optional
-            Who gave the rating, in a table with one rating per line.
+            Column of the rater, in a table with one rating per line.
         encoding : str, default="utf-8"
         name : str, optional
             Default: the name of the file.
@@ -229,7 +230,7 @@ class Ratings:
         errors : str, optional
             Column of the standard errors of mean ratings.
         raters : str, optional
-            Column of who gave the rating, in a table with one rating per row.
+            Column of the rater, in a table with one rating per row.
 
         Examples
         --------
@@ -264,7 +265,7 @@ class Ratings:
         return None if self.raters is None else int(self.raters.shape[1])
 
     def take(self, places: NDArray[np.intp]) -> Ratings:
-        """Return some of the items, by number."""
+        """Return the items at these positions."""
         return Ratings(
             items=tuple(self.items[place] for place in places.tolist()),
             values=self.values[places],
@@ -279,10 +280,10 @@ class Ratings:
         return rows if rows.concept == self.name else _renamed(rows, self.name)
 
     def reliability(self, *, n_splits: int = N_SPLITS, random_state: int = 0) -> float | None:
-        """Return the share of the variance of the mean ratings that other raters of the same kind would find again.
+        """Return the share of the variance of the mean ratings that other raters of the same kind would reproduce.
 
-        From raters, it is their split-half correlation with the correction of Spearman and Brown; from standard errors,
-        one minus their mean square over the variance of the ratings. None if neither is known.
+        With raters, it is their split-half correlation with the correction of Spearman and Brown. With standard errors,
+        it is one minus their mean square divided by the variance of the ratings. None if neither is known.
         """
         if self.raters is not None:
             return split_half_reliability(self.raters, n_splits=n_splits, random_state=random_state)
@@ -300,7 +301,7 @@ def row_names(table: VectorTable, names: str | None) -> list[str]:
 
 
 def _table_numbers(table: VectorTable, name: str) -> Vector:
-    """Return a column of numbers, NaN if there is none."""
+    """Return a column of numbers; NaN where a value is missing."""
     found = []
     for row, value in enumerate(table.column(name).to_pylist()):
         if value is None or (isinstance(value, str) and is_no_label(value)):
@@ -328,8 +329,8 @@ def split_half_reliability(raters: ArrayLike, *, n_splits: int = N_SPLITS, rando
 
     .. math:: \rho = \frac{k r}{1 + (k - 1) r}
 
-    (Spearman 1910, Brown 1910), with r the mean correlation of the means of two random halves of the raters, and k = 2;
-    of an odd number of raters one is left out of both halves, and k is a little more. It is the
+    (Spearman 1910, Brown 1910), with r the mean correlation of the means of two random halves of the raters, and k = 2.
+    If the number of raters is odd, one of them is left out of both halves, and k is slightly larger. It is the
     expected correlation of these means with the means of the same number of other raters. A correlation with any
     noise-free score is at most its square root. None for fewer than two raters, or if the ratings of each half are
     constant; 0 if halves do not agree at all.
@@ -337,7 +338,7 @@ def split_half_reliability(raters: ArrayLike, *, n_splits: int = N_SPLITS, rando
     Parameters
     ----------
     raters : array-like of shape (n_items, n_raters)
-        NaN if a rater skipped an item.
+        NaN where a rater skipped an item.
     n_splits : int, default=200
     random_state : int, default=0
 
@@ -385,7 +386,7 @@ def _standard_errors(table: Vector) -> Vector:
 
 
 def _by_rater(items: Sequence[str], raters: Sequence[str], values: Vector) -> tuple[list[str], Vector]:
-    """Return a table of items by raters from one rating per line; several by one rater are averaged."""
+    """Return a table of items by raters from one rating per line; repeated ratings by one rater are averaged."""
     rows = {item: number for number, item in enumerate(dict.fromkeys(items))}
     columns = {rater: number for number, rater in enumerate(dict.fromkeys(raters))}
     sums, counts = np.zeros((len(rows), len(columns))), np.zeros((len(rows), len(columns)))
@@ -420,7 +421,7 @@ class _Table:
         if width < 2:
             raise file.problem(f"{shorten(lines[0].text)} has no rating beside the item.", line=lines[0].number)
         self.names: list[str] | None = None
-        if all(parse_label(name) is None for name in rows[0]):  # a line of ratings has a number
+        if all(parse_label(name) is None for name in rows[0]):  # a line with ratings contains a number
             self.names, lines, rows = rows[0], lines[1:], rows[1:]
             if not rows:
                 raise file.problem("there is a line of names and no item below it.")
@@ -431,7 +432,7 @@ class _Table:
         return list(self._columns[place])
 
     def place(self, column: str | int) -> int:
-        """Return the place of a column by its name, or by its number from 0."""
+        """Return the position of a column by its name, or by its number from 0."""
         names = self.names or []
         if isinstance(column, str) and column in names:
             return names.index(column)
@@ -454,7 +455,7 @@ class _Table:
         return len(self._columns)
 
     def likely_ratings(self, taken: Sequence[int | None]) -> list[int] | None:
-        """Return the places of the ratings among the remaining columns; None if several columns could contain them."""
+        """Return the positions of the ratings among the remaining columns; None if it is ambiguous."""
         free = [place for place in range(self.width) if place not in taken]
         numeric = self._numeric(taken)
         if len(numeric) == 1 or not numeric:

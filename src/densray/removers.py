@@ -38,7 +38,7 @@ __all__ = [
 
 Matrix = NDArray[np.float64]
 
-#: The default: the least change after which no linear model sees the labels, for any number of classes.
+#: The default: the smallest change that hides the labels from every linear model, for any number of classes.
 DEFAULT_REMOVER = "leace"
 
 
@@ -62,9 +62,9 @@ def double_hard(
     pair_rows : sequence of pairs of int
         The rows of the pairs that define the concept, higher label first.
     n_candidates : int, default=20
-        Principal components tried.
+        Number of principal components to try.
     n_words : int, default=500
-        Most biased words of either side that are clustered.
+        Number of most biased words per side to cluster.
     random_state : int or None, default=0
         For the clustering.
 
@@ -90,7 +90,7 @@ def double_hard(
 
 
 def _most_biased(vectors: NDArray[np.float32], direction: Matrix, count: int) -> tuple[Matrix, NDArray[np.bool_]]:
-    """Return the vectors furthest along a direction, of either side, and which side they are on."""
+    """Return the vectors furthest along a direction on either side, and their sides."""
     lengths = np.maximum(np.linalg.norm(vectors, axis=1), np.finfo(np.float32).tiny)
     order = np.argsort((vectors @ direction) / lengths, kind="stable")
     count = min(count, len(order) // 2)
@@ -105,19 +105,19 @@ def _principal_components(vectors: NDArray[np.float32], mean: Matrix, count: int
 
 
 def _pair_axis(firsts: Matrix, seconds: Matrix, component: Matrix) -> Matrix:
-    """Return the direction of the pairs once a component is gone."""
+    """Return the direction of the pairs after a component is removed."""
     sides = [side - np.outer(side @ component, component) for side in (firsts, seconds)]
     labels, groups = np.repeat([1.0, -1.0], len(firsts)), np.tile(np.arange(len(firsts)), 2)
     return np.asarray(PairDirection().fit(np.vstack(sides), labels, groups=groups).components_[0])
 
 
 def inlp(X: NDArray[np.floating], y: NDArray[np.floating], n_axes: int = 10) -> AffineMap:
-    """Return the map that removes repeated SVM axes, as many as separate unseen rows (at most `n_axes`).
+    """Return the map that removes repeated SVM axes, as long as they separate unseen rows (at most `n_axes`).
 
-    Each axis is found in the complement of those before. The search stops when a support vector machine is at chance
-    there: its accuracy on unseen rows (five folds; from 1,000 rows on, one held-out fifth) is not above the share of
-    the larger class by a one-sided binomial test at 5%. Axes beyond that are rounding noise. One axis is always
-    removed.
+    Each axis is found in the complement of the earlier ones. The search stops when a support vector machine is at
+    chance there: its accuracy on unseen rows (five folds; from 1,000 rows on, one held-out fifth) is not above the
+    share of the larger class by a one-sided binomial test at 5%. Axes beyond that are rounding noise. One axis is
+    always removed.
 
     Parameters
     ----------
@@ -125,19 +125,19 @@ def inlp(X: NDArray[np.floating], y: NDArray[np.floating], n_axes: int = 10) -> 
     y : array of shape (n,)
         Two classes.
     n_axes : int, default=10
-        Largest number of axes; fewer are a :class:`densray.errors.SignalWarning`.
+        Largest number of axes; if fewer are found, a :class:`densray.errors.SignalWarning` is issued.
 
     References
     ----------
     .. [1] S. Ravfogel, Y. Elazar, H. Gonen, M. Twiton and Y. Goldberg. Null It Out: Guarding Protected Attributes by
        Iterative Nullspace Projection. ACL 2020.
     """
-    with ignored_warnings(SignalWarning):  # said below
+    with ignored_warnings(SignalWarning):  # issued below
         rotation, found = _axes_above_chance(X, y, n_axes)
     if found < n_axes:
         warnings.warn(
-            f"inlp stopped after {found} of {n_axes} axes: in what is left a linear classifier tells unseen words "
-            f"apart no better than chance. Ask for {found}, or give more words.",
+            f"inlp stopped after {found} of {n_axes} axes: without them, a linear classifier separates unseen words "
+            f"no better than chance. Ask for {found}, or give more words.",
             SignalWarning,
             stacklevel=2,
         )
@@ -145,7 +145,7 @@ def inlp(X: NDArray[np.floating], y: NDArray[np.floating], n_axes: int = 10) -> 
 
 
 def _axes_above_chance(X: NDArray[np.floating], y: NDArray[np.floating], n_axes: int) -> tuple[LinearRotation, int]:
-    """Return SVM axes up to the first after which rows cannot be told apart, and how many they are."""
+    """Return SVM axes until rows cannot be separated any more, and their number."""
     tried = 0
     while True:
         rotation = LinearRotation("svm", n_components=min(max(2 * tried, 2), n_axes)).fit(X, y)
@@ -160,7 +160,7 @@ def _axes_above_chance(X: NDArray[np.floating], y: NDArray[np.floating], n_axes:
 
 
 def _is_above_chance(X: NDArray[np.floating], y: NDArray[np.floating]) -> bool:
-    """Return whether a linear classifier tells unseen rows apart better than naming the larger class would."""
+    """Return whether a linear classifier separates unseen rows better than always predicting the larger class."""
     from scipy.stats import binomtest
     from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
     from sklearn.svm import SVC
@@ -212,7 +212,7 @@ def class_means(X: NDArray[np.floating], labels: Sequence[NDArray[np.float64]], 
 
 
 _FOLDS = 5
-_MANY_WORDS = 1000  # from here on one held-out fifth is enough
+_MANY_WORDS = 1000  # from this number on, one held-out fifth is enough
 _CHANCE = 0.05
 
 PairRows = Sequence[tuple[int, int]]
@@ -265,7 +265,7 @@ class Remover:
     needs_pairs : bool, default=False
         Whether it learns from pairs of words instead of labelled words.
     needs_background : bool, default=False
-        Whether it looks at all vectors of the background.
+        Whether it uses all vectors of the background.
     takes_classes : bool, default=False
         Whether it accepts more than two classes.
     takes_label_sets : bool, default=False
@@ -275,7 +275,7 @@ class Remover:
     fixed_axes : bool, default=False
         Whether the labels or pairs determine the number of axes, so that none can be asked for.
     may_stop : bool, default=False
-        Whether the number of axes is not bound to the rows: an upper limit, or random directions.
+        Whether the number of axes does not depend on the rows: an upper limit, or random directions.
     choose : callable, optional
         Function from a :class:`Request` to the number of axes, if this number is chosen on held-out rows.
     """
@@ -371,7 +371,7 @@ def _choose_directions(request: Request) -> DirectionChoice:
 
 
 def _classes_only(rows: Rows) -> Rows:
-    """Return the rows unless they have scores, which have no covariances to compare."""
+    """Return the rows; raise if they have scores, which have no class covariances to compare."""
     if not rows.is_binary and not rows.is_multiclass:
         raise LabelError("'covariance-difference' needs classes; the rows have scores. Use Rows.binarized first.")
     return rows
@@ -413,7 +413,8 @@ def _leace(request: Request) -> AffineMap:
 def _needed_pairs(pairs: PairRows, name: str) -> PairRows:
     if not pairs:
         raise TaskError(
-            f"'{name}' debiasing learns from pairs, and none is wholly in the space. Give pairs such as ('he', 'she')."
+            f"'{name}' debiasing learns from pairs, and none has both words in the space. Give pairs such as "
+            "('he', 'she')."
         )
     return pairs
 

@@ -20,9 +20,9 @@ from densray.tables import VectorTable, open_table
 
 __all__ = ["Estimate", "Purity", "Recall", "Retrieval", "evaluate_retrieval", "partner_ranks", "recall_at"]
 
-#: Queries that are compared with the pool at a time.
+#: Queries that are compared with the pool at once.
 _BLOCK = 512
-#: Resamples or sign flips that are drawn at a time.
+#: Resamples or sign flips that are drawn at once.
 _DRAWS = 256
 #: Steps of the progress bar for each table.
 _STEPS = 100
@@ -60,7 +60,7 @@ class Recall:
 
 @dataclass(frozen=True)
 class Purity:
-    """How far clusters consist of one class: the share of documents in the class that leads their cluster.
+    """How pure clusters are: the share of documents in the leading class of their cluster.
 
     Attributes
     ----------
@@ -407,7 +407,7 @@ def recall_at(
 def _purity(
     table: VectorTable, column: str, spaces: list[NDArray[Any]], n_clusters: int | None, random_state: int | None
 ) -> Purity:
-    """Cluster the documents that have a class, and return how far clusters consist of one class."""
+    """Cluster the documents that have a class, and return the purity of the clusters."""
     from sklearn.cluster import KMeans
 
     values = table.column(column).to_pylist()

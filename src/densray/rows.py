@@ -1,7 +1,7 @@
 """Rows: labelled vectors, ready to find an axis or to erase a concept.
 
-Every way into the library ends here: the words of a lexicon in a space, the documents of a table, the hidden states of
-a language model. Every method starts here.
+All inputs become Rows: the words of a lexicon in a space, the documents of a table, the hidden states of a language
+model. All methods start from them.
 """
 
 from __future__ import annotations
@@ -282,7 +282,7 @@ class Rows:
         return replace(self, X=unit_rows(to_host(self.X)))
 
     def take(self, places: NDArray[np.intp]) -> Rows:
-        """Return the rows at these places; the first row is at place 0."""
+        """Return the rows at these positions, counted from 0."""
         names = tuple(self.names[place] for place in places.tolist())
         locations = self.locations[places] if self.locations.size else self.locations
         groups = None if self.groups is None else self.groups[places]
@@ -291,8 +291,8 @@ class Rows:
             proposal=None, forms=None,
         )  # fmt: skip
         if len(places) != len(self):
-            return taken  # what was found among all rows does not describe a part of them
-        # the same rows in another order: group numbers follow them
+            return taken  # properties of all rows do not describe a subset
+        # the same rows in another order: group numbers follow that order
         proposal = None if self.proposal is None else replace(self.proposal, numbers=self.proposal.numbers[places])
         forms = None if self.forms is None else replace(self.forms, numbers=self.forms.numbers[places])
         return replace(taken, proposal=proposal, forms=forms)
@@ -433,8 +433,8 @@ def _class_order(names: Sequence[str], labels: object) -> Callable[[int], tuple[
     return lambda place: (values[place], names[place])
 
 
-#: Fewest scores in which one can be outlying, the most that can (a share, at either end), and how far off they lie, in
-#: ranges of the others.
+#: Least number of scores for outliers to be detected, largest share of them at either end, and their distance, in
+#: ranges of the other scores.
 FEWEST_SCORES, OUTLYING_SHARE, OUTLYING_RANGES = 20, 0.1, 1.0
 
 

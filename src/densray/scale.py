@@ -40,7 +40,7 @@ HostPair = tuple[NDArray[Any], NDArray[Any]]
 
 
 def _npz_blocks(path: Path, labels: Any, rows: int, vectors: str | None) -> Iterator[HostPair]:
-    """Return blocks of one matrix of an archive, compressed or not; labels may be another of its arrays."""
+    """Return blocks of one matrix of an archive, compressed or not; labels may be another array of the archive."""
     matrix = open_archive(path, vectors=vectors)
     targets = matrix.column(labels) if isinstance(labels, str) and labels in matrix.columns else _labels_of(labels)
     _check_same_length(matrix.rows, len(targets))
@@ -48,7 +48,7 @@ def _npz_blocks(path: Path, labels: Any, rows: int, vectors: str | None) -> Iter
 
 
 def _parquet_blocks(path: Path, labels: Any, rows: int, vectors: str | Sequence[str] | None) -> ArrayBlocks:
-    """Return blocks of a table: vectors as a column of lists or as columns of numbers, labels as a column or beside."""
+    """Return blocks of a table: vectors as a column of lists or columns of numbers, labels as a column or an array."""
     column = labels if isinstance(labels, str) and not labels.endswith(".npy") else None
     table = open_parquet(path, vectors=[vectors] if isinstance(vectors, str) else vectors, without=column)
     if column is not None and column not in table.columns:
@@ -58,7 +58,7 @@ def _parquet_blocks(path: Path, labels: Any, rows: int, vectors: str | Sequence[
 
 
 def _safetensors_blocks(path: Path, labels: Any, rows: int, vectors: str | None) -> ArrayBlocks:
-    """Return blocks of a matrix of any precision, mapped; labels may be another tensor of the file."""
+    """Return blocks of a memory-mapped matrix of any precision; labels may be another tensor of the file."""
     matrix = MatrixFile.open(path, vectors)
     named = isinstance(labels, str) and labels in matrix.columns
     return ArrayBlocks(matrix.read, matrix.columns[labels] if named else _labels_of(labels), matrix.rows, rows)
@@ -124,7 +124,7 @@ def labelled_blocks(
         Rows per block.
     vectors : str or list of str, optional
         The array of the ``.npz`` or ``.safetensors``; the column of lists, or the columns of numbers, of the
-        ``.parquet``. By default the only one that can be meant.
+        ``.parquet`` (default: the only possible one).
     """
     if rows < 1:
         raise DensRayError(Argument("rows", rows), " is given; blocks need at least one row.")
@@ -186,7 +186,7 @@ def _space_blocks(space: WordSpace, by_word: Mapping[str, float], rows: int) -> 
 
 
 def _with_labels(blocks: Iterable[Array], labels: Any) -> Iterator[Pair]:
-    """Yield blocks of vectors with their labels, which must last exactly as long."""
+    """Yield blocks of vectors with their labels; the numbers of rows and labels must be equal."""
     remaining = _labels_of(labels)
     start = 0
     for number, X in enumerate(blocks):
@@ -224,7 +224,7 @@ def _words_to_labels(labels: Any) -> Mapping[str, float] | None:
 
 
 def _labels_of(labels: Any) -> Array:
-    """Return labels as an array that can be sliced; a ``.npy`` file of them is mapped."""
+    """Return labels as an array that can be sliced; a ``.npy`` file is memory-mapped."""
     if isinstance(labels, str | Path):
         path = Path(labels)
         if path.suffix != ".npy" or not path.exists():
@@ -261,12 +261,12 @@ def fit_blocks(
 ) -> AnyRotation:
     """Return the rotation fitted on all blocks, as `fit` would on their rows together.
 
-    One block is held at a time, and statistics of d × d numbers.
+    Only one block and d × d statistics are in memory at a time.
 
     Parameters
     ----------
     rotation : DensRay or MeanDifference
-        With plain differences.
+        A rotation of plain differences.
     blocks : iterable of (X, y) or (X, y, sample_weight)
         See :func:`labelled_blocks` for arrays, files and spaces.
     checkpoint : path, optional
@@ -307,7 +307,7 @@ def fit_blocks(
                     written = time.monotonic()
                 if progress is not None:
                     progress(merged.n_rows if merged else 0, total)
-    except Exception:  # a bad block: what was good so far need not be done again
+    except Exception:  # a bad block: keep the blocks before it
         if path is not None and len(state.digests) > n_resumed:
             state.write(path)
         raise
@@ -335,10 +335,10 @@ def _resume(rotation: Rotation, checkpoint: str | Path | None) -> tuple[Checkpoi
 def _new_blocks(
     blocks: Iterable[Any], state: Checkpoint, path: Path | None, hashing: Executor
 ) -> Iterator[tuple[int, tuple[Array, Array, Array | None], Future[str] | None]]:
-    """Yield the blocks that the checkpoint has not seen, after comparing the others with it.
+    """Yield the blocks that the checkpoint does not contain, after comparing the earlier ones with it.
 
-    Each one comes with its number and its digest, which another thread computes while its sums are taken; without a
-    checkpoint there is none.
+    Each block comes with its number and its digest, which another thread computes while the block is summed; without a
+    checkpoint there is no digest.
     """
     n_seen, number = len(state.digests), -1
     for number, raw in enumerate(blocks):

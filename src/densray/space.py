@@ -43,7 +43,7 @@ class FittedRotation(Protocol):
 
 
 def _is_vector(given: Any) -> bool:
-    """Return whether something is one vector, not a list of words or of vectors."""
+    """Return whether the argument is one vector, not a list of words or vectors."""
     return len(given) > 0 and isinstance(given[0], int | float | np.number)
 
 
@@ -116,11 +116,11 @@ class WordSpace:
         index: Mapping[str, int] | None = None,
         finite: bool = True,
     ) -> WordSpace:
-        """Return a space without looking at its parts, in constant time: for readers that have checked them.
+        """Return a space without checking its parts, in constant time: for readers that have checked them.
 
-        `words` may be any sequence that slices (decoded lazily, say); `index` maps each word to its row and
-        is built at the first look-up if it is not given. With ``finite=False``, vectors are checked for NaN and
-        infinite numbers only when `blocks`, look-ups, `lengths`, `subset` and `rotated` read them.
+        `words` may be any sequence that supports slices, such as one that decodes words lazily; `index` maps each word
+        to its row, and is built at the first look-up if it is not given. With ``finite=False``, vectors are checked for
+        NaN and infinite numbers only when `blocks`, look-ups, `lengths`, `subset` and `rotated` read them.
         """
         space = cls.__new__(cls)
         vocabulary = words if isinstance(words, Vocabulary) else Vocabulary(words, index)
@@ -137,7 +137,7 @@ class WordSpace:
         object.__setattr__(self, "_finite", finite)
 
     def _checked(self, vectors: NDArray[np.float32], rows: Sequence[int] | NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the vectors of some rows; the first that has NaN or an infinite number is named by its word."""
+        """Return the vectors of some rows; the error for NaN or an infinite number names the word."""
         if not self._finite and not np.isfinite(vectors).all():
             bad = rows[int((~np.isfinite(vectors).all(axis=-1)).argmax()) if vectors.ndim > 1 else 0]
             raise VectorError(
@@ -185,7 +185,7 @@ class WordSpace:
         if lengths is None:
             lengths = row_lengths(self._vectors)
             if not self._finite:
-                for row in np.flatnonzero(~np.isfinite(lengths)).tolist():  # a long row may have an infinite length
+                for row in np.flatnonzero(~np.isfinite(lengths)).tolist():  # the length of a finite row may overflow
                     self._checked(self._vectors[row], [row])
                 object.__setattr__(self, "_finite", True)
             object.__setattr__(self, "_lengths", lengths)
@@ -252,9 +252,9 @@ class WordSpace:
     def subset(
         self, words: Iterable[str], *, any_case: bool | None = False, missing: Literal["error", "drop"] = "error"
     ) -> WordSpace:
-        """Return the space of these words alone, in the order given, each once.
+        """Return the space of these words only, in the given order, each once.
 
-        Words that are not in the space are an error, or left out with ``missing="drop"``.
+        A word that is not in the space raises an error, or is left out with ``missing="drop"``.
         """
         wanted = list(words)
         if missing == "drop":
@@ -270,7 +270,7 @@ class WordSpace:
         return self._take(np.array(list(dict.fromkeys(rows.tolist())), dtype=np.int64))
 
     def limit(self, n: int) -> WordSpace:
-        """Return the space of the first n words (most files are ordered by frequency), or all of it."""
+        """Return the space of the first n words (most files are ordered by frequency), or all if there are fewer."""
         if n < 1:
             raise SpaceError(Argument("limit"), f" is {n}; it must be at least 1, the number of words to keep.")
         return WordSpace.unchecked(self.words[:n], self._vectors[:n], name=self.name, finite=self._finite)
@@ -287,8 +287,8 @@ class WordSpace:
     def normalized(self, *, zeros: Literal["error", "keep", "drop"] = "error") -> WordSpace:
         """Return the space with every vector at unit Euclidean length.
 
-        A vector of zeros has no direction: it is an error that names the word, or it stays zero (``"keep"``),
-        or the word is left out (``"drop"``).
+        A vector of zeros has no direction. It raises an error that names the word, stays zero (``"keep"``), or its word
+        is left out (``"drop"``).
         """
         empty = np.flatnonzero(self.lengths == 0)
         if len(empty) and zeros == "error":

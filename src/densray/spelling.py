@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 __all__ = ["locate_spellings", "possible_forms", "spelling_key"]
 
-#: Letters that two forms of a word share at the beginning: at least so many, and at least half of either form.
+#: Letters that two forms of a word share at the beginning: at least this many, and at least half of either form.
 STEM_LETTERS = 4
 #: With fewer common letters, down to two, one form has at most one letter more (city, cities; sky, skies).
 SHORT_WORD, SHORT_STEM, SHORT_ENDING = 6, 2, 1
-#: A word with so many letters more is plainly a form of it (cat, cats), or may be one (win, winning).
+#: A word with this many more letters is clearly a form of it (cat, cats), or may be one (win, winning).
 PLAIN_ENDING, LONG_ENDING = 2, 4
-#: Texts of more words are not forms of a word.
+#: Texts with more words than this have no forms.
 PHRASE_WORDS = 4
 _VOWELS = frozenset("aeiouy")
 
 
 def spelling_key(word: str, *, any_case: bool | None) -> str:
-    """Return a key that spellings of one word share: blanks for underscores, lower case unless `any_case` is False."""
+    """Return a key that spellings of one word share: spaces for underscores, lower case unless `any_case` is False."""
     joined = unicodedata.normalize("NFC", word.replace("_", " "))
     return joined if any_case is False else joined.lower()
 
@@ -37,7 +37,7 @@ def locate_spellings(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the row of each word, -1 if it is missing, and how much its spelling was changed to find it.
 
-    0: as it stands; 1: blanks for underscores or the reverse; 2, 3: the same in another case. `any_case` as for
+    0: unchanged; 1: spaces for underscores or the reverse; 2, 3: the same in another case. `any_case` as for
     :meth:`densray.WordSpace.locate`.
     """
     spellings = (("", ""), (" ", "_"), ("_", " "))
@@ -74,7 +74,7 @@ def possible_forms(words: Sequence[str]) -> tuple[list[tuple[int, int]], ...]:
         if length <= SHORT_STEM or not last.isalpha() or len(head) >= PHRASE_WORDS:
             continue
         lasts[row] = tuple(head), last
-        # two words share at least half of either if and only if one of these beginnings is common to both
+        # two words share at least half of either if and only if they have one of these prefixes in common
         for end in range(max(STEM_LETTERS, -(-length // 2)), length + 1):
             clear.setdefault((*head, last[:end]), []).append(row)
         if length <= SHORT_WORD:
@@ -100,7 +100,7 @@ def _pairs_of(rows_by_key: dict[tuple[str, ...], list[int]]) -> set[tuple[int, i
 
 
 def _differ_in_ending(one: str, other: str) -> bool:
-    """Return whether two short words share half of either, and one of them all but a letter."""
+    """Return whether two short words share at least half of either, and all but one letter of one of them."""
     shorter, longer = sorted((one, other), key=len)
     stem = len(shorter) - SHORT_ENDING
     return shorter[:stem] == longer[:stem] and 2 * max(stem, SHORT_STEM) >= len(longer) - SHORT_ENDING

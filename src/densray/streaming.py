@@ -1,6 +1,6 @@
 """Convert, rotate or erase a space on disk, block by block in bounded memory.
 
-The bundled space is small and is changed as a whole.
+The bundled space is small and is changed in memory.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ __all__ = ["Rewritten", "rewrite_space", "rotating"]
 
 @dataclass(frozen=True)
 class Rewritten:
-    """A written file: its words, the width of their vectors, expected words it lacks, and words left unchanged.
+    """Summary of a written file: its words, the vector width, expected words it lacks, and words left unchanged.
 
-    `fingerprint` is that of the space it was made from, as far as it was read; see :meth:`WordSpace.fingerprint`.
+    `fingerprint` is that of the source space, for the rows that were read; see :meth:`WordSpace.fingerprint`.
     """
 
     path: Path
@@ -65,7 +65,7 @@ def rewrite_space(
     source
         A file of vectors, or the name of a data set.
     target
-        The file to write; it appears whole or not at all.
+        The file to write, atomically.
     change
         Change of each block: :func:`rotating`, a function of :func:`densray.affine.erasing`, or nothing.
     normalize
@@ -110,7 +110,7 @@ def rotating(rotation: Rotation) -> Change:
 
 
 class _Steps:
-    """A change that also scales, counts and digests the rows it gets, and looks for the words expected."""
+    """A change that also scales, counts and hashes its rows, and looks for expected words."""
 
     fingerprint: Fingerprint
 
@@ -121,7 +121,7 @@ class _Steps:
         self.missing = set(expected)
 
     def expect_rows(self, n_rows: int) -> None:
-        """Take the number of rows of the whole space, which has to be known before the first of them."""
+        """Set the number of rows of the whole space, which must be known before the first block."""
         self.fingerprint = Fingerprint(n_rows)
 
     def __call__(self, words: Sequence[str], vectors: NDArray[np.float32]) -> NDArray[Any]:
@@ -148,5 +148,5 @@ def _file_of(source: str | Path) -> Path:
     if _is_dataset(source):
         return path_of(str(source))
     if not str(source).strip() or not Path(source).exists() or kind_of(source) in ("axis", "old axis", "erasure"):
-        load_space(source)  # names the nearest data set, or what the file is
+        load_space(source)  # its error names the nearest data set, or the type of the file
     return Path(source)

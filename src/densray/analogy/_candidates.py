@@ -1,8 +1,8 @@
 """IntRank's candidates for a query, and the features that describe them.
 
 A category is learned many times, each time without some of its examples: once for each question of the evaluation, and
-for each of these once more for every example that is asked in turn. Each time is a *model*; all models are fitted at
-once. Arrays have a line for each of B models, and a column for each of m examples or for each word.
+for each of these again for every example that is asked in turn. Each time is a *model*; all models are fitted at
+once. Arrays have a row for each of B models, and a column for each of m examples or for each word.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ from densray.rotations import Rotation
 Matrix = NDArray[np.float64]
 Vectors = NDArray[np.float32]
 
-#: Features that rest on the vectors, on their order (by frequency) and on the words of the examples; the first is
-#: IntCos itself. An offset is right minus left of an example, or candidate minus query; offsets agree by their cosine.
+#: Features from the vectors, their order (by frequency) and the words of the examples; the first is
+#: IntCos itself. An offset is right minus left of an example, or candidate minus query; agreement of offsets is a
+#: cosine.
 SPACE_FEATURES = (
     "log IntCos",
     "unusual class score",
@@ -46,17 +47,17 @@ SPACE_FEATURES = (
     "known answer of similar queries",
 )
 
-#: All features; those of `SPELLING_FEATURES` rest on the letters of the words.
+#: All features; `SPELLING_FEATURES` depend on the letters of the words.
 FEATURES = SPACE_FEATURES + SPELLING_FEATURES
 
-#: Candidates taken by IntCos, by cosine to the query, by cosine to the predicted answer, as known answers, and, where
-#: spelling counts, as words that rules of spelling make of the query or that share letters with it.
+#: Number of candidates by IntCos, by cosine to the query, by cosine to the predicted answer, as known answers, and,
+#: with spelling, as words that spelling rules derive from the query or that share letters with it.
 _TAKEN = (80, 40, 40, 20, 20)
-_FLOOR = 1e-3  # class scores and cosines below count as this much, so that they have a logarithm
-_MORE_THAN_LETTERS = 100.0  # words that rules make come before words with letters in common
-_NEAREST = 3  # right and left words that count as the nearest
+_FLOOR = 1e-3  # lower bound of class scores and cosines, so that their logarithm exists
+_MORE_THAN_LETTERS = 100.0  # ranks words derived by rules before words that share letters
+_NEAREST = 3  # number of right and left words that count as the nearest
 _PENALTY = 1.0  # of the kernel ridge regression that predicts offsets
-_SHARPNESS = 10.0  # examples count by exp(sharpness × cosine of their query) among similar queries
+_SHARPNESS = 10.0  # weight of an example: exp(sharpness × cosine of its query)
 
 
 @dataclass(frozen=True)
@@ -68,21 +69,21 @@ class Candidates:
 
 
 class RelationModels:
-    """What the examples say about their relation: one model for each choice of the examples it may see.
+    """Models of a relation: one for each choice of visible examples.
 
     Parameters
     ----------
     examples : Examples
     visible : bool array of shape (B, 2 m)
-        The example words each model may see.
+        The example words visible to each model.
     rotation : str or Rotation
-        The method that finds the axis.
+        The method for the axis.
     spelling : bool
-        Whether `SPELLING_FEATURES` describe the candidates too.
+        Whether to use `SPELLING_FEATURES` too.
     """
 
     def __init__(self, examples: Examples, visible: Mask, rotation: str | Rotation, *, spelling: bool) -> None:
-        # Arrays only, not the examples themselves: they hold this object, and a cycle would hold its memory.
+        # Arrays only, not the examples: they hold this object, and a reference cycle would keep its memory.
         self.unit = examples.unit
         self.left, self.right, self.offsets = examples.left, examples.right, examples.offsets
         self.first_answers = examples.category.answers
@@ -99,16 +100,16 @@ class RelationModels:
 
     @cached_property
     def common(self) -> Matrix:
-        """The direction of the mean of the vocabulary: frequent, unspecific words lie along it."""
+        """The direction of the mean of the vocabulary, along which frequent, unspecific words lie."""
         return mean_direction(self.unit)
 
     @cached_property
     def similarity(self) -> Matrix:
-        """The cosines of the examples' queries with one another."""
+        """The cosines between the queries of the examples."""
         return self.left @ self.left.T
 
     def are_answers(self, rows: RowNumbers) -> Matrix:
-        """Return one where a row is a listed answer of an example, else zero: shape (m, rows); rows ascend."""
+        """Return 1 if a row is a listed answer of an example, else 0: shape (m, rows); rows ascend."""
         example, answer = self.listed_answers
         place = np.minimum(np.searchsorted(rows, answer), len(rows) - 1)
         there = rows[place] == answer
@@ -117,7 +118,7 @@ class RelationModels:
         return known
 
     def _formed_rows(self, query: str) -> RowNumbers:
-        """Return the rows of the words that rules of spelling make of a query; none if spelling does not count."""
+        """Return the rows of words that spelling rules derive from a query; none if spelling is not used."""
         forms = self.spellings.forms(query) if self.spellings is not None else {}
         return np.array([row for form in forms for row in self.unit.space.spellings(form)], dtype=np.int64)
 
@@ -126,8 +127,8 @@ class RelationModels:
     ) -> Candidates:
         """Return the candidates for a query by some of the models, and their features.
 
-        Candidates come from the words near the query, from the answers of the examples a model has seen, and, where
-        spelling counts, from the words that rules of these examples make of the query.
+        Candidates are words near the query, answers of the examples visible to a model, and, with
+        spelling, words that the rules of these examples derive from the query.
 
         Parameters
         ----------
@@ -137,7 +138,7 @@ class RelationModels:
         row : int
             The row of the query.
         excluded : sequence of int
-            Rows that may not answer.
+            Rows excluded as answers.
         near : int array
             The rows nearest to the query.
         """
@@ -148,18 +149,18 @@ class RelationModels:
         vectors = unit_rows(np.asarray(to_host(self.unit.take(pool)), dtype=np.float32))
         known = view.seen @ self.are_answers(pool)
         log_intcos, cosine, predicted = view.log_intcos(vectors), view.cosines(vectors), view.predicted(vectors)
-        # known answers by how often they are one, and by cosine among those that are one as often
+        # known answers by frequency among the examples, then by cosine
         scores = [log_intcos, cosine, predicted, known + cosine]
         allowed = np.isin(pool, near) | (known > 0)
         if self.spellings is not None:
             texts = [words[other] for other in pool.tolist()]
             votes = self.spellings.votes(words[row], texts, view.seen)
-            # the words that rules make, by their votes; then those with the most letters in common with the query
+            # words derived by rules, by their votes; then words that share the most letters with the query
             letters = self.spellings.letters_in_common(words[row], texts)
             scores.append(np.where(votes > 0, _MORE_THAN_LETTERS + votes, letters) + cosine)
             allowed = allowed | (votes > 0)
         chosen = _choose(allowed, scores)
-        # the features are computed once for all words that any model chose
+        # features are computed once for all words that any model chose
         union, places = np.unique(chosen, return_inverse=True)
         rows = pool[union]
         features = view.features(rows, vectors[union], log_intcos[:, union], cosine[:, union], predicted[:, union])
@@ -173,7 +174,7 @@ class RelationModels:
 
 
 def _listed_answers(category: LocatedCategory) -> tuple[RowNumbers, RowNumbers]:
-    """Return all listed answers of a category: the place of the pair, and the row of the answer."""
+    """Return all listed answers of a category: the index of the pair, and the row of the answer."""
     rows = [
         np.union1d(correct, [answer]).astype(np.int64)
         for correct, answer in zip(category.correct, category.answers, strict=True)
@@ -182,7 +183,7 @@ def _listed_answers(category: LocatedCategory) -> tuple[RowNumbers, RowNumbers]:
 
 
 class _QueryView:
-    """One query as B models see it; words are rows of unit vectors, and their measures have shape (B, words)."""
+    """One query as seen by B models; words are rows of unit vectors, and their measures have shape (B, words)."""
 
     def __init__(self, relation: RelationModels, models: RowNumbers, query: Matrix) -> None:
         self.relation, self.models, self.query = relation, models, query
@@ -201,10 +202,10 @@ class _QueryView:
         return np.broadcast_to(_products(self.query[None, :], vectors), (len(self.models), len(vectors)))
 
     def predicted(self, vectors: Vectors) -> Matrix:
-        """Return the cosines to the answer that kernel ridge regression on the queries of the examples predicts.
+        """Return the cosines to the answer predicted by kernel ridge regression on the queries of the examples.
 
-        Its kernel is the cosine, its intercept the mean offset. Examples a model has not seen have zeros in the kernel,
-        so their coefficients vanish.
+        Its kernel is the cosine, its intercept the mean offset. Examples not visible to a model have zeros in the
+        kernel, so their coefficients vanish.
         """
         seen = self.seen
         kernel = self.relation.similarity * (seen[:, :, None] * seen[:, None, :]) + _PENALTY * np.eye(seen.shape[1])
@@ -259,14 +260,14 @@ class _QueryView:
         return np.asarray(np.abs(_products(self.axes, vectors) - mean) / deviation)
 
     def _similar_examples(self) -> Matrix:
-        """Return the share of each example by how similar its query is, shape (B, m)."""
+        """Return the weight of each example by the similarity of its query, shape (B, m)."""
         cosine = self.relation.left @ self.query
         weight = self.seen * np.exp(_SHARPNESS * (cosine - cosine.max()))
         return np.asarray(weight / np.maximum(weight.sum(axis=1, keepdims=True), 1e-12))
 
     def _mean_of_best(self, values: Matrix, count: int) -> Matrix:
-        """Return the mean of the highest of `values` (m, words) over the examples each model has seen."""
-        # A model lacks few of the examples, so that the best it has seen are mostly among the first few of all.
+        """Return the mean of the highest `values` (m, words) over the examples visible to each model."""
+        # A model lacks few of the examples, so the best visible ones are mostly among the first few of all.
         best = np.full((count, len(self.seen), values.shape[1]), -1.0)
         order = np.argsort(-values, axis=0, kind="stable")
         taken = np.zeros((len(self.seen), values.shape[1]), dtype=np.int64)
@@ -285,7 +286,7 @@ def _products(factors: Matrix, vectors: Vectors) -> Matrix:
 
 
 def _choose(allowed: NDArray[np.bool_], scores: Sequence[Matrix]) -> RowNumbers:
-    """Return, for each model, the columns that are best by each score and not yet chosen by an earlier score."""
+    """Return, for each model, the best columns by each score that no earlier score has chosen."""
     models, size = allowed.shape
     counts = _TAKEN[: len(scores)]
     if size <= sum(counts):

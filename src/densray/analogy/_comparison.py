@@ -20,11 +20,12 @@ class PairedTest:
     Attributes
     ----------
     gained, lost
-        Pairs that only the first, and only the second, answers correctly.
+        Number of pairs that only the first, and only the second, answers correctly.
     difference, low, high
-        Micro precision of the first less that of the second, with the 95% interval of a bootstrap over pairs.
+        Micro precision of the first minus that of the second, with the 95% interval of a bootstrap over pairs.
     p_value
-        McNemar's exact test: how probable so uneven a split of the pairs they differ on is, if both are equally good.
+        McNemar's exact test: the probability of such an uneven split of the pairs they differ on, if both are equally
+        good.
     """
 
     pairs: int
@@ -39,9 +40,9 @@ class PairedTest:
 def compare_paired(
     first: AnalogyResult, second: AnalogyResult, *, n_resamples: int = 10_000, random_state: int = 0
 ) -> PairedTest:
-    """Return how two results on the same set differ, pair by pair.
+    """Return the differences between two results on the same set, pair by pair.
 
-    Where a pair was asked several times (methods of one example), the side with more correct answers wins.
+    If a pair was asked several times (methods of one example), the side with more correct answers wins.
     """
     ours, theirs = first.hits, second.hits
     if first.analogies != second.analogies or len(ours) != len(theirs) or len(ours) == 0:
@@ -60,17 +61,17 @@ def compare_paired(
 
 @dataclass(frozen=True)
 class CategoryTest:
-    """Two solvers on the same categories, each of which is one observation.
+    """Two solvers on the same categories, with each category as one observation.
 
-    Pairs of one category succeed and fail together, so tests over pairs (`PairedTest`) overstate how certain a
-    difference is.
+    Pairs of one category succeed and fail together, so tests over pairs (`PairedTest`) overstate the certainty of a
+    difference.
 
     Attributes
     ----------
     up, down
-        Categories in which the first, and the second, has the higher precision.
+        Number of categories in which the first, and the second, has the higher precision.
     difference, low, high
-        Micro precision of the first less that of the second, with the 95% interval of a bootstrap over categories.
+        Micro precision of the first minus that of the second, with the 95% interval of a bootstrap over categories.
     p_value
         Wilcoxon's signed-rank test of the differences in precision; 1 if no category differs.
     """
@@ -94,17 +95,17 @@ def compare_categories(
     n_resamples: int = 10_000,
     random_state: int = 0,
 ) -> CategoryTest:
-    """Return how two results on the same set differ, category by category.
+    """Return the differences between two results on the same set, category by category.
 
     Parameters
     ----------
     first, second : AnalogyResult
     at_least : int
-        Usable pairs a category needs to count.
+        Least number of usable pairs for a category to count.
     names : collection of str, optional
-        The categories that count; all by default.
+        The categories to compare (default: all).
     n_resamples, random_state : int
-        Of the bootstrap.
+        Options of the bootstrap.
     """
     ours, theirs = (_asked_categories(one, at_least, names) for one in (first, second))
     sizes = [one.pairs for one in ours]

@@ -1,4 +1,4 @@
-"""The conditional logit that IntRank learns its weights with: correct candidates should score above wrong ones."""
+"""The conditional logit for the weights of IntRank: correct candidates should score above wrong ones."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def fit_conditional_logit(features: Matrix, correct: NDArray[np.bool_], *, cente
     features : array of shape (S, C, K)
         Features of the C candidates of each of S questions.
     correct : bool array of shape (S, C)
-        Questions without a correct candidate teach nothing and are left out.
+        Questions without a correct candidate are ignored.
     center, precision : arrays of shape (K,)
         Mean and inverse variance of the Gaussian prior.
 
     Notes
     -----
-    Newton's method with halved steps. ``scipy.optimize.minimize(method="trust-exact")`` on the same loss takes twice
+    Newton's method with step halving. ``scipy.optimize.minimize(method="trust-exact")`` on the same loss takes twice
     the time and ends 1e-7 away from the minimum.
     """
     taught = correct.any(axis=1)
@@ -86,7 +86,7 @@ def _slopes(features: Matrix, correct: NDArray[np.bool_], share: Matrix, sums: _
     own = share * sums.powers / total
     chance = np.where(correct, own, sums.powers * (share / total).sum(axis=1, keepdims=True))
     gradient = (chance - share).ravel() @ flat
-    # For a correct c the mean feature over c and the wrong candidates; the Hessian is E[x xᵀ] less their products.
+    # For a correct c, the mean feature over c and the wrong candidates; the Hessian is E[x xᵀ] minus their products.
     wrong_mean = np.einsum("sc,sck->sk", np.where(correct, 0.0, sums.powers), features)
     question, candidate = np.nonzero(correct)
     mean = wrong_mean[question] + sums.powers[question, candidate, None] * features[question, candidate]

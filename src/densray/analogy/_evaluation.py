@@ -1,10 +1,10 @@
-"""The evaluation of solvers on an analogy set: each pair is asked while it is left out.
+"""Evaluate solvers on an analogy set: each pair is asked while it is left out.
 
 1. The categories of the set are located in the space (`locate_categories`).
-2. For each category, an array says which examples may be seen while each pair is asked (`leave_one_out`).
+2. For each category, an array marks the examples visible while each pair is asked (`leave_one_out`).
 3. Each solver learns from these examples, for all pairs of the category at once (`Solver.learn`).
 4. One pass over the vocabulary ranks its words for every question of every solver (`search`).
-5. The rankings become the precision of each category, and the categories the result (`AnalogyResult`).
+5. The rankings give the precision of each category, and the categories give the result (`AnalogyResult`).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def evaluate_analogies(
     progress: Progress | None = None,
     journal: Journal | None = None,
 ) -> AnalogyResult:
-    """Return how many analogies a solver answers correctly when each pair is left out in turn.
+    """Return the share of analogies that a solver answers correctly when each pair is left out in turn.
 
     Parameters
     ----------
@@ -69,32 +69,32 @@ def evaluate_analogies(
     solver : str or Solver
         A name of `SOLVERS`, or a solver of this space.
     protocol : "user" or "paper"
-        What a solver learns from while a pair is asked: all other pairs (``"user"``), or the other pairs without any
+        Training data while a pair is asked: all other pairs (``"user"``), or the other pairs without any
         word of the pair (``"paper"``); see the notes.
     k : int
-        How many answers are kept for each question, and the k of precision@k.
+        Number of answers to keep for each question, and the k of precision@k.
     any_case : bool, optional
-        Whether a word that is not in the space takes the first that equals it in lower case. By default True for
-        sets in lower case throughout (BATS, MSR) and False for others (Google).
+        If a word is not in the space, whether to take the first word that is equal in lower case (default: True for
+        sets that are all lower case, such as BATS and MSR, and False for others, such as Google).
     predictions : bool
-        Whether the result carries every question with its answers.
+        Whether the result contains every question with its answers.
     vectors : array of shape (n_words, d), optional
-        Used in place of the space's own, in the order of its words: for example a PyTorch or CuPy array, on whose
-        device everything of the size of the vocabulary is then computed. float32 or float64.
+        Used instead of the vectors of the space, in the order of its words: for example a PyTorch or CuPy array, on
+        whose device everything of the size of the vocabulary is computed. float32 or float64.
     progress : callable, optional
-        Called with the number of categories done and the number of all categories.
+        Called with the number of categories done and their total.
     journal : Journal, optional
-        Keeps each solved category until the run is done; see `densray.journal`.
+        Stores each solved category until the run is done; see `densray.journal`.
 
     Notes
     -----
-    Both protocols: a pair counts if its query and first answer are in the vocabulary; only the query itself (in any
-    case) may not answer; any listed answer is correct.
+    In both protocols, a pair counts if its query and first answer are in the vocabulary; only the query itself (in any
+    case) is excluded as an answer; any listed answer is correct.
 
-    ``"user"`` gives what ``solver.fit(all other pairs).predict(query)`` gives. ``"paper"`` is the protocol of Dufter &
+    ``"user"`` is equivalent to ``solver.fit(all other pairs).predict(query)``. ``"paper"`` is the protocol of Dufter &
     Schütze (2019), section 4: solvers learn from the first answers of all other pairs, without any word of the pair
-    asked. Where answers repeat, this takes the correct answer, and no other, out of the examples, so a solver can
-    recognise it by its absence: do not use it to compare solvers that count the words of the examples, such as
+    asked. If answers repeat, this removes exactly the correct answer from the examples, so that a solver can
+    recognise it by its absence. Do not use it to compare solvers that count the words of the examples, such as
     `IntRank`.
     """
     return compare_solvers(
@@ -124,9 +124,9 @@ def compare_solvers(
     progress: Progress | None = None,
     journal: Journal | None = None,
 ) -> list[AnalogyResult]:
-    """Return the result of each solver on the same set; axes and cosines that they share are computed once.
+    """Return the result of each solver on the same set; shared axes and cosines are computed once.
 
-    All parameters but `solvers`, names or solvers of this space, are those of :func:`evaluate_analogies`.
+    `solvers` are names or solvers of this space; all other parameters are those of :func:`evaluate_analogies`.
     """
     provenance = Provenance.begin()
     protocol = checked_protocol(protocol)
@@ -176,7 +176,7 @@ def _solve_category(
     k: int,
     predictions: bool,
 ) -> list[tuple[CategoryResult, list[Prediction]]]:
-    """Ask every pair of a category while it is left out; return each solver's result and, if requested, its answers."""
+    """Ask every pair of a category while it is left out; return the results of all solvers and, on request, answers."""
     examples = Examples(unit, category)
     visible = leave_one_out(examples, protocol)
     answerable = visible_pairs(visible).any(axis=1)  # at least one example pair is left
@@ -196,7 +196,7 @@ def _solve_category(
 
 
 def _unanswered(category: LocatedCategory, asked: LocatedCategory, cosines: MeanCosines) -> CategoryResult:
-    """Return the result of a category of which no pair could be asked."""
+    """Return the result of a category if no pair could be asked."""
     return CategoryResult(
         category=category.name,
         group=category.group,
@@ -287,7 +287,7 @@ def _check_any_usable(space: WordSpace, analogies: AnalogySet, categories: Seque
 
 
 def _settings(solver: Solver) -> object:
-    """Return everything besides the space that determines a solver's answers; a foreign solver is returned as it is."""
+    """Return everything besides the space that determines the answers; a foreign solver is returned unchanged."""
     kind = type(solver)
     if not kind.__module__.startswith("densray."):
         return solver

@@ -1,4 +1,4 @@
-"""Solvers of “a is to a' as b is to ?” that take one example (a, a') at a time: 3CosAdd, 3CosMul, PairDistance."""
+"""Solvers of “a is to a' as b is to ?” that use one example (a, a') at a time: 3CosAdd, 3CosMul, PairDistance."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ Matrix = NDArray[np.float64]
 class ExampleSolver(Solver):
     """Base of the solvers with one example (a, a').
 
-    In the benchmark every other pair is the example once, and a, a' and b may not answer, as those methods were
-    published; the precision of a pair is the share of its questions answered correctly. A user who fits several pairs
-    gets the mean of the scores over them.
+    In the benchmark every other pair is the example once, and a, a' and b are excluded as answers, as published. The
+    precision of a pair is the share of its questions answered correctly. If a user fits several pairs,
+    scores are averaged over them.
     """
 
     one_example_per_question = True
 
     def combine(self, left: Scores, right: Scores, cosine: Scores, shifts: Matrix) -> Scores:
-        """Return scores from the cosines of the words with a, a' (a row for each example) and b (one row).
+        """Return scores from the cosines of the words with a, a' (one row per example) and b (one row).
 
-        `shifts` holds, for each example, (a' - a)·b and \\|a' - a\\|.
+        `shifts` contains (a' - a)·b and \\|a' - a\\| for each example.
         """
         raise NotImplementedError
 
     def learn(self, examples: Examples, visible: Mask, asked: LocatedCategory) -> Scorer:
-        """Ask a question for each pair asked and each example it may see."""
+        """Ask one question for each pair asked and each example visible to it."""
         return _OneExampleScorer(self, examples, visible, asked)
 
     def learn_together(self, examples: Examples, visible: Mask, asked: LocatedCategory) -> Scorer:
@@ -44,7 +44,7 @@ class ExampleSolver(Solver):
 
 
 class _OneExampleScorer(Scorer):
-    """A question for each pair asked and each example it may see."""
+    """One question for each pair asked and each example visible to it."""
 
     def __init__(self, solver: ExampleSolver, examples: Examples, visible: Mask, asked: LocatedCategory) -> None:
         queries = examples.queries_of(asked)
@@ -52,7 +52,7 @@ class _OneExampleScorer(Scorer):
         self.solver = solver
         lengths = np.linalg.norm(examples.offsets, axis=1)
         self.shifts = np.stack([queries @ examples.offsets.T, np.broadcast_to(lengths, (len(queries), len(examples)))])
-        #: Every pair asked with every example it may see, as two columns of places.
+        #: Every pair asked with every example visible to it, as two columns of positions.
         self.asked_pair, self.example_pair = np.nonzero(visible_pairs(visible))
         self._set_questions(examples, asked)
 
@@ -69,7 +69,7 @@ class _OneExampleScorer(Scorer):
         ]
 
     def chunks(self) -> Iterator[slice]:
-        """Yield the questions about one pair after the other."""
+        """Yield the questions, pair by pair."""
         ends = np.searchsorted(self.pair, np.arange(self.pair[-1] + 2) if len(self.pair) else [0])
         for start, stop in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
             if stop > start:
@@ -79,7 +79,7 @@ class _OneExampleScorer(Scorer):
         return self._combined(block, int(self.asked_pair[questions.start]), self.example_pair[questions])
 
     def _combined(self, block: ProductBlock, pair: int, examples: RowNumbers) -> dict[str, Scores]:
-        """Return the scores for one pair asked with some examples, a row each."""
+        """Return the scores for one pair asked with some examples, one row each."""
         words = block.products["examples"]
         xp, m = namespace(words), self.shifts.shape[2]
         left, right = (xp.take(words, array_on(rows, words), axis=0) for rows in (examples, examples + m))
@@ -100,7 +100,7 @@ class _MeanScorer(_OneExampleScorer):
         self.excluded = excluded
 
     def chunks(self) -> Iterator[slice]:
-        """Yield one question after the other."""
+        """Yield the questions one by one."""
         for question in range(len(self)):
             yield slice(question, question + 1)
 
@@ -153,7 +153,7 @@ class ThreeCosMul(ExampleSolver):
     name = "3cosmul"
 
     def combine(self, left: Scores, right: Scores, cosine: Scores, shifts: Matrix) -> Scores:
-        """Return the product of two shifted cosines over the third."""
+        """Return the product of two shifted cosines divided by the third."""
         score = right + 1.0
         score *= (cosine + 1.0) / 2.0
         score /= left + (1.0 + 2.0 * _EPSILON)

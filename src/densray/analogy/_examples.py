@@ -1,6 +1,6 @@
-"""Example pairs as unit vectors, the axes and regressions fitted on them, and which examples each question may see.
+"""Example pairs as unit vectors, the axes and regressions fitted on them, and the examples visible to each question.
 
-What a question may see is a plain array: ``visible``, of booleans, with a line for each of F questions and a column for
+Visibility is a boolean array ``visible`` with a row for each of F questions and a column for
 each of the 2 m example words (m left words, then their m right words).
 """
 
@@ -23,26 +23,26 @@ Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Value = TypeVar("Value")
 
-#: What is left out while a pair is asked: "user" the pair, "paper" every example word that is a word of the pair.
+#: Words left out while a pair is asked: "user" the pair, "paper" every example word that is a word of the pair.
 BenchmarkProtocol = Literal["user", "paper"]
 
 
 def checked_protocol(name: str) -> BenchmarkProtocol:
-    """Return the name if it is the name of a protocol; else raise an error."""
+    """Return the name if it is a known protocol; otherwise raise an error."""
     if name not in get_args(BenchmarkProtocol):
         raise TaskError(f"protocol '{name}' is unknown. {suggest(name, get_args(BenchmarkProtocol))}")
     return cast("BenchmarkProtocol", name)
 
 
-#: Methods whose axis depends on the width of the vectors, not on their inner products alone.
+#: Methods whose axis depends on the width of the vectors, not only on their inner products.
 _NEED_FULL_WIDTH = frozenset({"lda"})
 
 
 class MeanCosines(NamedTuple):
     """Mean cosines of a category; None if it has no pair."""
 
-    inter: float | None  # of the two words of a pair
-    intra_left: float | None  # of each two left words, a word with itself included
+    inter: float | None  # between the two words of a pair
+    intra_left: float | None  # between all left words, including each word with itself
     intra_right: float | None
 
 
@@ -50,8 +50,8 @@ class Examples:
     """The pairs of a category to learn from: m left words, then their m right words, as unit vectors.
 
     Every method is fitted on `coordinates`: the vectors in an orthonormal `basis` of their span. A category has about a
-    hundred words, so these are at most a hundred dimensions, whatever the width of the vectors. Inner products stay
-    the same, and so does every axis in the span.
+    hundred words, so there are at most about a hundred dimensions, whatever the width of the vectors. This preserves
+    inner products, and every axis in the span.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Examples:
 
     @property
     def words(self) -> list[str]:
-        """The left words, then the right words, as the space spells them."""
+        """The left words, then the right words, in the spelling of the space."""
         return [self.unit.space.words[row] for row in self.rows.tolist()]
 
     @property
@@ -94,7 +94,7 @@ class Examples:
 
     @cached_property
     def basis(self) -> Matrix:
-        """Orthonormal rows that span the examples, shape (r, d); repeated examples leave some unused."""
+        """Orthonormal rows that span the examples, shape (r, d); with repeated examples, some are unused."""
         return np.ascontiguousarray(np.linalg.qr(self.vectors.T)[0].T)
 
     @cached_property
@@ -103,7 +103,7 @@ class Examples:
         return self.vectors @ self.basis.T
 
     def mean_cosines(self) -> MeanCosines:
-        """Return how near the words of the category are."""
+        """Return the mean cosines between the words of the category."""
         if len(self) == 0:
             return MeanCosines(None, None, None)
         # The mean of a full matrix of cosines is the squared length of the mean vector.
@@ -118,7 +118,7 @@ class Examples:
         return self.once(("queries", asked.queries.tobytes()), lambda: self.unit.at(asked.queries))
 
     def once(self, key: Hashable, compute: Callable[[], Value]) -> Value:
-        """Return the value stored under a key, computed at the first call; solvers share fits this way."""
+        """Return the value stored under a key, computed at the first call; in this way solvers share fits."""
         if key not in self._fits:
             self._fits[key] = compute()
         value: Value = self._fits[key]
@@ -154,16 +154,16 @@ class Examples:
         return self.once(("logistic", visible.tobytes()), fit)
 
     def mean_offsets(self, visible: Mask) -> Matrix:
-        """Return the mean of right minus left over the pairs a question may see, shape (F, d)."""
+        """Return the mean of right minus left over the pairs visible to a question, shape (F, d)."""
         pairs = visible_pairs(visible)
         return np.asarray(pairs / np.maximum(pairs.sum(axis=1, keepdims=True), 1) @ self.offsets)
 
 
 def leave_one_out(examples: Examples, protocol: BenchmarkProtocol = "user") -> Mask:
-    """Return what may be seen while each of the m pairs is asked, shape (m, 2 m).
+    """Return the words visible while each of the m pairs is asked, shape (m, 2 m).
 
-    Under ``"user"`` all other pairs, whatever words they share with this one: what a user gives to `Solver.fit`. Under
-    ``"paper"`` every example word that is not a word of the pair, in upper or lower case.
+    Under ``"user"``, all other pairs, even if they share words with this one: the input of `Solver.fit`. Under
+    ``"paper"``, every example word that is not a word of the pair, in upper or lower case.
     """
     m = len(examples)
     if protocol == "user":
@@ -174,11 +174,11 @@ def leave_one_out(examples: Examples, protocol: BenchmarkProtocol = "user") -> M
 
 
 def all_visible(examples: Examples) -> Mask:
-    """Return the line of one question that may see every example, shape (1, 2 m)."""
+    """Return the mask of one question to which every example is visible, shape (1, 2 m)."""
     return np.ones((1, 2 * len(examples)), dtype=bool)
 
 
 def visible_pairs(visible: Mask) -> Mask:
-    """Return the pairs of which a question may see both words, shape (F, m)."""
+    """Return the pairs of which both words are visible to a question, shape (F, m)."""
     m = visible.shape[1] // 2
     return np.asarray(visible[:, :m] & visible[:, m:])

@@ -1,7 +1,7 @@
 """One model fitted to many folds of the same rows at once: DensRay, SVM, logistic regression, any rotation.
 
-A fold is what one question may learn from. Throughout, `rows` has shape (p, r), `labels` holds -1 and 1, and `visible`,
-of shape (F, p), says which rows each of F folds may see; both classes must be among them.
+A fold is the training data of one question. Throughout, `rows` has shape (p, r), `labels` holds -1 and 1, and
+`visible`, of shape (F, p), marks the rows visible to each of F folds, which must contain both classes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 _FOLDS_AT_ONCE = 2**22  # entries of the matrices in memory at once
-_SQUARINGS = 32  # tells eigenvalues apart that differ by 1e-8 of the largest
+_SQUARINGS = 32  # enough to separate eigenvalues that differ by 1e-8 of the largest
 
 
 def fold_densray(rows: Matrix, labels: Matrix, visible: Mask, *, like: Array) -> Matrix:
@@ -48,13 +48,13 @@ def _placed(values: NDArray[np.float64 | np.bool_], like: Array) -> Array:
 
 
 def _class_sizes(labels: Matrix, visible: Mask) -> list[tuple[float, float]]:
-    """Return how many rows of the higher and of the lower class each fold may see."""
+    """Return the numbers of rows of the higher and of the lower class visible to each fold."""
     sizes = [visible[:, side].sum(axis=1).astype(float).tolist() for side in (labels > 0, labels < 0)]
     return list(zip(*sizes, strict=True))
 
 
 def _inverse_square_distances(rows: Matrix) -> Matrix:
-    """Return 1 / |e_v - e_w|², zero for rows at distance zero, from the differences themselves."""
+    """Return 1 / |e_v - e_w|², zero for rows at distance zero, computed from the differences."""
     squares = np.empty((len(rows), len(rows)))
     for v, row in enumerate(rows):
         difference = rows - row
@@ -70,8 +70,8 @@ def _leading_vectors(A: Array) -> Matrix:
         last = A.shape[1] - 1
         return np.array([eigh(one, subset_by_index=(last, last), check_finite=False)[1][:, 0] for one in A])
     # Devices multiply many small matrices far faster than they decompose them. Shifted to have no negative eigenvalue
-    # and squared again and again, a matrix turns into the projection on its leading vector: powers of two of the power
-    # method. Any of its columns is that vector; the one with the largest diagonal is the longest.
+    # and squared repeatedly, a matrix converges to the projection on its leading vector (the power method with powers
+    # of two). Any column is proportional to that vector; the one with the largest diagonal entry is the longest.
     xp = namespace(A)
     norm = xp.linalg.vector_norm(A, axis=(1, 2), keepdims=True)
     M = A / xp.where(norm > 0, norm, xp.ones_like(norm)) + xp.eye(A.shape[1], dtype=A.dtype, device=A.device)
@@ -84,7 +84,7 @@ def _leading_vectors(A: Array) -> Matrix:
 
 _SVM_STEPS = 20
 _SVM_TOLERANCE = 1e-6
-_RIDGE = 1e-10  # examples may repeat, and their rows of Q with them
+_RIDGE = 1e-10  # regularises Q, whose rows repeat if examples repeat
 _SLACK = 1e-9
 _SVM_FOLDS_AT_ONCE = 2**23  # entries of the linear systems solved at once
 
@@ -139,7 +139,7 @@ def _settle(kernel: Matrix, labels: Matrix, visible: Mask, start: Matrix, C: flo
 def _solve_active(Q: Matrix, labels: Matrix, free: Mask, bounded: Matrix) -> tuple[Matrix, Matrix]:
     """Return the coefficients where the free rows have no slope and yᵀα = 0, and the slope of every row.
 
-    The system of the free rows is [Q y; yᵀ 0] [α; b] = [1 - Q α_bounded; -yᵀ α_bounded]; other rows are struck out.
+    The system of the free rows is [Q y; yᵀ 0] [α; b] = [1 - Q α_bounded; -yᵀ α_bounded]; other rows are removed.
     """
     size = len(labels)
     border = free * labels
@@ -148,7 +148,7 @@ def _solve_active(Q: Matrix, labels: Matrix, free: Mask, bounded: Matrix) -> tup
     diagonal = np.arange(size)
     system[:, diagonal, diagonal] += ~free
     system[:, :size, size] = system[:, size, :size] = border
-    system[:, size, size] = -1e-12  # solvable even where no row is free
+    system[:, size, size] = -1e-12  # solvable even if no row is free
     wanted = np.hstack([free * (1.0 - bounded @ Q), -(bounded @ labels)[:, None]])
     solved = np.linalg.solve(system, wanted[:, :, None])[:, :, 0]
     alpha = solved[:, :size] * free + bounded
@@ -197,7 +197,7 @@ class _Loss:
         return (self.rows.T[None, :, :] * curvature[:, None, :]) @ self.rows + np.diag(self.ridge + 1e-12)
 
     def newton(self, start: Matrix) -> Matrix:
-        """Return the minimum of each fold by steps of their own curvature."""
+        """Return the minimum of each fold by Newton steps with its own Hessian."""
         solution = start.copy()
         for _ in range(_LOGISTIC_STEPS):
             gradient = self.gradient(solution, self.probability(solution))
@@ -211,7 +211,7 @@ class _Loss:
         return solution
 
     def follow(self, start: Matrix, inverse: Matrix) -> tuple[Matrix, Mask]:
-        """Return where steps of one curvature for all lead, and which folds are still moving."""
+        """Return the result of steps with a common Hessian, and which folds have not converged."""
         solution = start.copy()
         for _ in range(_LOGISTIC_STEPS):
             step = self.gradient(solution, self.probability(solution)) @ inverse
@@ -223,7 +223,7 @@ class _Loss:
 
 
 def _balanced(labels: Matrix, visible: Mask) -> Matrix:
-    """Return n / (2 n_class) for each row a fold may see, 0 for the others."""
+    """Return n / (2 n_class) for each row visible to a fold, 0 for the others."""
     high, low = visible & (labels > 0), visible & (labels < 0)
     total = visible.sum(axis=1, keepdims=True)
     shares = [total / (2.0 * one.sum(axis=1, keepdims=True)) for one in (low, high)]
@@ -240,7 +240,7 @@ def fold_rotation(rows: Matrix, labels: Matrix, visible: Mask, rotation: str | R
 
 
 def orient_axes(axes: Matrix, rows: Matrix, labels: Matrix, visible: Mask) -> Matrix:
-    """Return the axes at unit length, from the mean of the left class to that of the right."""
+    """Return the axes at unit length, oriented from the mean of the left class to that of the right."""
     high, low = visible & (labels > 0), visible & (labels < 0)
     toward = high @ rows / high.sum(axis=1, keepdims=True) - low @ rows / low.sum(axis=1, keepdims=True)
     signs = np.where(np.einsum("ij,ij->i", axes, toward) < 0, -1.0, 1.0)

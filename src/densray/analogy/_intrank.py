@@ -24,10 +24,10 @@ from densray.space import WordSpace
 
 Matrix = NDArray[np.float64]
 
-#: Mean and standard deviation of each weight over other relations: what is believed before any example is seen.
+#: Prior of the weights: mean and standard deviation of each weight over other relations.
 #: ``scripts/learn_intrank_prior.py`` learned them, on `googlenews-26k`, from 16 categories of BATS and 5 of Google:
-#: every other one of those with at least 15 usable pairs. The other half, which figures are reported for, was not used.
-#: The first table was learned before words that rules of spelling make were candidates, which changes it little.
+#: every other one of those with at least 15 usable pairs. The other half, for which results are reported, was not used.
+#: The first table was learned before words derived by spelling rules were candidates, which changes it little.
 _WITHOUT_SPELLING: Mapping[str, tuple[float, float]] = {
     "log IntCos": (0.998, 0.841),
     "unusual class score": (-0.413, 0.24),
@@ -91,29 +91,28 @@ class IntRank(Solver):
     and about 200 candidates for its query are described by `SPACE_FEATURES` (IntCos; how near a candidate is to the
     predicted answer, to the right and to the left words; how well its offset from the query agrees with those of the
     examples; frequency; whether it is an answer of other examples) and by `SPELLING_FEATURES` (endings and beginnings
-    of the right words, letters shared with the query, and how many examples have a rule of spelling that makes the
+    of the right words, letters shared with the query, and the number of examples with a spelling rule that derives the
     candidate, as in `Spelling`). The weights that rank the known answers first then rank the
-    candidates of the query. A Gaussian prior, learned once from other relations (`prior_of`), says what the weights
-    are until the examples say otherwise.
+    candidates of the query. The weights have a Gaussian prior, learned once from other relations (`prior_of`).
 
     Parameters
     ----------
     space : WordSpace
-        In order of frequency, as files of vectors are.
+        Words in order of frequency, as in most files of vectors.
     rotation : str or Rotation, default="densray-unit"
-        The method that finds the axis.
+        The method for the axis.
     features : sequence of str, optional
-        Names out of `FEATURES`; "log IntCos" is always used. All by default; with `SPACE_FEATURES`, which is
-        ``make_solver("intrank-space", space)``, the letters of the words do not count.
+        Names from `FEATURES` (default: all); "log IntCos" is always used. With `SPACE_FEATURES`, which is
+        ``make_solver("intrank-space", space)``, the letters of the words are not used.
 
     Notes
     -----
-    Convex and deterministic. In the benchmark the folds are strictly nested: nothing that is learned for a pair,
-    features of the examples included, has seen that pair. Under the protocol "user" a fold gives what ``fit`` on all
-    other pairs and ``predict`` give.
+    The method is convex and deterministic. In the benchmark the folds are strictly nested: nothing that is learned for
+    a pair, including features of the examples, uses that pair. Under the protocol "user", a fold is equivalent to
+    ``fit`` on all other pairs and ``predict``.
 
-    The prior was learned on `googlenews-26k` and is stated in its cosines; on other spaces it is a guess that the
-    examples correct.
+    The prior was learned on `googlenews-26k` and is expressed in its cosines; on other spaces it is an initial guess
+    that the examples correct.
     """
 
     name = "intrank"
@@ -136,11 +135,11 @@ class IntRank(Solver):
 
     @property
     def spelling(self) -> bool:
-        """Whether the spelling of the words counts."""
+        """Whether the spelling of the words is used."""
         return any(name in SPELLING_FEATURES for name in self.features)
 
     def learn(self, examples: Examples, visible: Mask, asked: LocatedCategory) -> Scorer:
-        """Return the rankers; they learn when they are asked to rank the words."""
+        """Return the rankers; they learn on the first call of `rank_words`."""
         return _RankScorer(self, examples, visible, asked)
 
 
@@ -173,10 +172,10 @@ class _RankScorer(Scorer):
         return self._ranking(unit, k)
 
     def _learn_weights(self, training: Sequence[TrainingQuestion]) -> Matrix:
-        """Return the weights of one pair asked, for features as they are."""
+        """Return the weights of one pair asked, for unscaled features."""
         center, precision = prior_of([FEATURES[place] for place in self.used])
         size = max((len(correct) for _, correct in training), default=0)
-        # in tiny vocabularies the numbers of candidates may differ by a word: use the questions with the most
+        # in tiny vocabularies the numbers of candidates may differ by one: use the questions with the most
         whole = [(features, correct) for features, correct in training if len(correct) == size]
         if not whole:
             return center
@@ -188,7 +187,7 @@ class _RankScorer(Scorer):
         rows = np.full((len(self), k), -1, dtype=np.int64)
         scores = np.full((len(self), k), -np.inf)
         ranks = np.zeros(len(self), dtype=np.int64)
-        # words that are not candidates come after all candidates, in the order of IntCos
+        # words that are not candidates come after all candidates, ordered by IntCos
         plain = IntCos(unit.space, rotation=self.solver.rotation).learn(self.examples, self.visible, self.asked)
         plain_ranks = search(unit, [plain])[0].ranks
         for number, candidates in enumerate(self.candidates):
@@ -203,7 +202,7 @@ class _RankScorer(Scorer):
         return Ranking(rows, scores, ranks, {})
 
     def explain(self, unit: UnitVectors, ranking: Ranking, rows: RowNumbers) -> dict[str, Scores]:
-        """Return what each feature adds to the scores of some words; NaN for words that are not candidates."""
+        """Return the contribution of each feature to the scores of words; NaN for words that are not candidates."""
         candidates = self.candidates[0]
         place = {row: number for number, row in enumerate(candidates.rows[0].tolist())}
         shares = np.full((len(rows), len(self.used)), np.nan)

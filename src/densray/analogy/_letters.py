@@ -1,4 +1,4 @@
-"""Words as arrays of letters, and what the letters of a candidate say about it."""
+"""Words as arrays of letters, and spelling features of candidates."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from densray.analogy._rules import forms_of, rules_of
 Matrix = NDArray[np.float64]
 Letters = NDArray[np.uint32]
 
-_LONGEST = 32  # letters compared from either end
+_LONGEST = 32  # number of letters compared from either end
 
 
 class SpelledWords:
-    """Words in lower case as arrays of letters: from the first letter on, and from the last letter back.
+    """Words in lower case as arrays of letters, read forwards and backwards.
 
-    Letters are numbers, with zeros after the end of a word; only 32 letters from either end count.
+    Letters are numbers, with zeros after the end of a word; only 32 letters from either end are used.
 
     Attributes
     ----------
@@ -34,17 +34,17 @@ class SpelledWords:
 
 
 def _letters(words: Sequence[str]) -> Letters:
-    # NumPy keeps strings of a fixed length as four bytes per letter.
+    # NumPy stores fixed-length strings as four bytes per letter.
     return np.array(words, dtype=f"U{_LONGEST}").view(np.uint32).reshape(len(words), _LONGEST)
 
 
 def shared_letters(first: SpelledWords, second: SpelledWords) -> tuple[Matrix, Matrix]:
-    """Return how many letters words share at the beginning and at the end; one of both may be a single word."""
+    """Return the numbers of letters that words share at the beginning and at the end; either may be a single word."""
     return _run(first.forward, second.forward), _run(first.backward, second.backward)
 
 
 def _run(first: Letters, second: Letters) -> Matrix:
-    """Return how many letters are the same before the first that differs."""
+    """Return the number of equal letters before the first difference."""
     count = np.zeros(max(len(first), len(second)))
     same = np.ones(len(count), dtype=bool)
     for letter in range(_LONGEST):
@@ -55,7 +55,7 @@ def _run(first: Letters, second: Letters) -> Matrix:
     return count
 
 
-#: IntRank's features of the spelling of a candidate; those that compare with the right words are means over them.
+#: IntRank's spelling features of a candidate; comparisons with the right words are means over them.
 SPELLING_FEATURES = (
     "right words with the same last letter",
     "right words with the same last 2 letters",
@@ -94,7 +94,7 @@ class ExampleSpellings:
         return np.maximum(*shared_letters(SpelledWords([query]), SpelledWords(words)))
 
     def forms(self, query: str) -> dict[str, list[int]]:
-        """Return the words that rules of the examples make of a query, with the places of the examples."""
+        """Return the words that rules of the examples derive from a query, with the indices of the examples."""
         found: dict[str, list[int]] = {}
         for place, rules in enumerate(self.rules):
             for form in forms_of(rules, query.lower()):
@@ -102,7 +102,7 @@ class ExampleSpellings:
         return found
 
     def votes(self, query: str, words: Sequence[str], seen: Matrix) -> Matrix:
-        """Return the share of the examples each model knows whose rules make a word of the query: (B, words)."""
+        """Return the share of the examples known to each model whose rules derive a word from the query: (B, words)."""
         forms = self.forms(query)
         made = np.zeros((seen.shape[1], len(words)))
         for column, word in enumerate(words):
@@ -117,7 +117,7 @@ class ExampleSpellings:
         query : str
         words : sequence of str
         seen : array of shape (B, m)
-            One where a model knows the example, else zero.
+            1 if a model knows the example, else 0.
         """
         share = seen / np.maximum(seen.sum(axis=1, keepdims=True), 1.0)
         asked, candidates = SpelledWords([query]), SpelledWords(words)
@@ -138,7 +138,7 @@ class ExampleSpellings:
 
 
 def _equal(first: Letters, second: Letters, count: int) -> Matrix:
-    """Return whether the first so many letters are the same, for every pair of words: shape (first, second)."""
+    """Return whether the first `count` letters are equal, for every pair of words: shape (first, second)."""
     same = np.ones((len(first), len(second)), dtype=bool)
     for letter in range(count):
         same &= first[:, letter, None] == second[:, letter]

@@ -34,11 +34,11 @@ class LocatedCategory:
     pairs : tuple of AnalogyPair
         The usable pairs.
     queries, answers : int arrays of shape (m,)
-        Rows of the queries and of their first answers, the ones to learn from.
+        Rows of the queries and of their first answers, which solvers learn from.
     correct : tuple of m tuples of int
         Rows that count as correct: every listed answer in the space, except the query.
     excluded : tuple of m tuples of int
-        Rows that may not answer: the query, in upper or lower case.
+        Rows excluded as answers: the query, in upper or lower case.
     total : int
         Number of pairs in the set, usable or not.
     skipped : tuple of SkippedPair
@@ -58,7 +58,7 @@ class LocatedCategory:
         return len(self.pairs)
 
     def take(self, places: RowNumbers) -> LocatedCategory:
-        """Return the category with the pairs at these places."""
+        """Return the category with the pairs at these positions."""
         chosen = places.tolist()
         return replace(
             self,
@@ -70,7 +70,7 @@ class LocatedCategory:
         )
 
     def skip(self, places: RowNumbers, reason: str) -> LocatedCategory:
-        """Return the category without the pairs at these places, which are listed as skipped."""
+        """Return the category without the pairs at these positions, which are listed as skipped."""
         skipped = tuple(
             SkippedPair(pair.query, pair.answer, reason) for pair in (self.pairs[place] for place in places.tolist())
         )
@@ -83,7 +83,7 @@ def locate_categories(
 ) -> list[LocatedCategory]:
     """Return the categories with the rows of their words.
 
-    With `any_case` a word that is not in the space takes the first word that equals it in lower case.
+    With `any_case`, a missing word is replaced by the first word of the space that is equal in lower case.
     """
     return [_locate(space, category, any_case) for category in categories]
 

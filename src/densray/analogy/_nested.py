@@ -1,4 +1,4 @@
-"""The questions IntRank learns from: each example, asked as if its answer were unknown."""
+"""Training questions of IntRank: each example, asked as if its answer were unknown."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from densray.analogy._search import search
 from densray.analogy._set_solvers import SimilarToB
 from densray.rotations import Rotation
 
-_NEIGHBOURS = 3000  # nearest words of a query, among which its candidates are
-_MOST_EXAMPLES = 100  # examples asked in the inner folds
+_NEIGHBOURS = 3000  # number of nearest words of a query among which candidates are chosen
+_MOST_EXAMPLES = 100  # largest number of examples asked in the inner folds
 
 #: The features of the candidates of one question, shape (C, K), and which candidates are correct, shape (C,).
 TrainingQuestion = tuple[NDArray[np.float32], NDArray[np.bool_]]
 
 
 class NestedQuestions:
-    """The training questions of each pair asked: a nested leave-one-out.
+    """The training questions for each pair asked: a nested leave-one-out.
 
-    The model that asks an example has seen neither this example nor the pair asked. Only the example itself is left out
-    of what may be seen, whatever the protocol: words that other pairs share with it stay known, as they are for a user.
+    The model that asks an example has seen neither this example nor the pair asked. Only the example itself is left
+    out, whatever the protocol: words that other pairs share with it stay known, as they are for a user.
 
     Parameters
     ----------
@@ -44,11 +44,11 @@ class NestedQuestions:
     models : int array of shape (F,)
         The model of each pair asked.
     training : list of F lists of TrainingQuestion
-        What the weights of each pair asked are learned from.
+        The training questions for the weights of each pair asked.
     """
 
     def __init__(self, examples: Examples, visible: Mask, rotation: str | Rotation, *, spelling: bool) -> None:
-        # chosen from what may be seen, as `fit` on all other pairs chooses them
+        # chosen from the visible examples, as in a `fit` on all other pairs
         fold, example = np.nonzero(_spread(visible_pairs(visible), _MOST_EXAMPLES))
         masks = np.concatenate([visible, visible[fold] & leave_one_out(examples)[example]])
         has_both = _have_both_classes(masks)
@@ -62,7 +62,7 @@ class NestedQuestions:
         self.training = self._ask_examples(examples, inner)
 
     def _ask_examples(self, examples: Examples, models: RowNumbers) -> list[list[TrainingQuestion]]:
-        """Return the training questions of each pair; `models` (F, m) says which model asks which example, or -1."""
+        """Return the training questions of each pair; `models` (F, m) has the model that asks each example, or -1."""
         places = np.flatnonzero((models >= 0).any(axis=0))
         asked = examples.category.take(places)
         near = nearest_words(examples, asked)
@@ -83,7 +83,7 @@ class NestedQuestions:
 
 
 def nearest_words(examples: Examples, asked: LocatedCategory) -> list[RowNumbers]:
-    """Return the rows nearest to each query, from which its candidates come."""
+    """Return the rows nearest to each query, from which candidates are chosen."""
     if len(asked) == 0:
         return []
     scorer = SimilarToB(examples.unit.space).learn(examples, np.ones((len(asked), 0), dtype=bool), asked)
@@ -96,7 +96,7 @@ def _have_both_classes(masks: Mask) -> Mask:
 
 
 def _spread(allowed: Mask, most: int) -> Mask:
-    """Return up to so many of the places each row allows, evenly spread."""
+    """Return up to `most` of the allowed positions of each row, evenly spread."""
     taken = np.zeros_like(allowed)
     for row, places in enumerate(map(np.flatnonzero, allowed)):
         taken[row, places[spread_rows(len(places), most)]] = True

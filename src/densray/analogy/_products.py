@@ -1,8 +1,8 @@
 """The unit vectors of a vocabulary, and their products with factors, block by block.
 
 A factor is a vector that every word is multiplied with: a query, an axis, an example. Nothing of the size of the
-vocabulary is kept, except the products themselves where they are small. The products of an array on a device are
-computed there and stay there.
+vocabulary is kept, except the products if they are small. The products of an array on a device are
+computed and kept there.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class UnitVectors:
     ----------
     space : WordSpace
     vectors : array of shape (n_words, d), optional
-        Used in place of the space's own: for example a PyTorch or CuPy array, on whose device all products are then
+        Used instead of the vectors of the space: for example a PyTorch or CuPy array, on whose device all products are
         computed.
     """
 
@@ -64,17 +64,17 @@ class UnitVectors:
         return namespace(self.vectors).take(self.vectors, array_on(rows, self.vectors), axis=0)
 
     def block_rows(self, factors: int) -> int:
-        """Return how many words to multiply with so many factors at once."""
+        """Return the number of words to multiply at once with this many factors."""
         return max(1, _DEVICE_PRODUCTS // max(factors, 1)) if is_foreign(self.vectors) else _BLOCK
 
     def can_cache_products(self, factors: int) -> bool:
-        """Return whether the products with so many factors are small enough to be cached."""
+        """Return whether the products with this many factors are small enough to be cached."""
         entries = factors * len(self)
         return entries <= _DEVICE_PRODUCTS if is_foreign(self.vectors) else 4 * entries <= _CACHED_BYTES
 
 
 def _checked_lengths(space: WordSpace, vectors: Array) -> Array:
-    """Return the lengths of vectors given in place of those of a space, or raise if they cannot be used."""
+    """Return the lengths of vectors that replace those of a space; raise if they are invalid."""
     xp = namespace(vectors)
     if getattr(vectors, "ndim", 0) != 2 or vectors.shape[0] != len(space):
         raise VectorError(
@@ -107,7 +107,7 @@ class ProductBlock:
         The rows of the words.
     products : mapping
     ranges : mapping
-        For the factors whose ranges were measured.
+        Ranges of the factors for which they were measured.
     """
 
     rows: RowNumbers
@@ -116,16 +116,16 @@ class ProductBlock:
 
 
 class Blocks:
-    """The vocabulary, one block of words after the other.
+    """The vocabulary in blocks of words.
 
     Parameters
     ----------
     unit : UnitVectors
     factors : mapping from a name to an array of shape (any, d)
     cache : bool
-        Whether products are cached for the next pass, where they are small enough.
+        Whether products are cached for the next pass if they are small enough.
     ranges : mapping, optional
-        The ranges of the factors, where they are known; `measure_ranges` finds them.
+        The known ranges of factors; `measure_ranges` computes others.
     """
 
     def __init__(
@@ -178,7 +178,7 @@ class Blocks:
 
 
 def coordinate_ranges(unit: UnitVectors, axes: Matrix, basis: Matrix) -> tuple[Matrix, Matrix]:
-    """Return the lowest and highest coordinate of the vocabulary along axes given in an orthonormal basis."""
+    """Return the lowest and highest coordinate of the vocabulary along axes in an orthonormal basis."""
     low, high = np.full(len(axes), np.inf), np.full(len(axes), -np.inf)
     xp, axes = namespace(unit.vectors), move(axes, unit.vectors)
     for block in Blocks(unit, {"basis": basis}, cache=False):

@@ -19,15 +19,15 @@ from densray.space import WordSpace
 
 @dataclass(frozen=True)
 class NamedSolver:
-    """A solver and the name it has on the command line.
+    """A solver and its name on the command line.
 
     Attributes
     ----------
     name, summary : str
     make : callable
-        Returns the solver of a space.
+        Returns the solver for a space.
     rotation : str
-        The default method that finds its axis; empty if it has none.
+        The default method for its axis; empty if it has none.
     slow_from : int
         Number of pairs from which learning takes more than a second.
     """
@@ -72,7 +72,7 @@ def make_solver(name: str, space: WordSpace, *, rotation: str | Rotation | None 
     name : str
     space : WordSpace
     rotation : str or Rotation, optional
-        The method that finds the axis, for solvers that have one; by default DensRay with unit-length differences.
+        The method for the axis, for solvers that have one (default: DensRay with unit-length differences).
     """
     if name not in SOLVERS:
         raise TaskError(f"solver '{name}' is unknown. {suggest(name, SOLVERS)}")

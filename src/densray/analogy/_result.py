@@ -1,4 +1,4 @@
-"""The result of an evaluation: each question, each category, each group, the whole set."""
+"""The result of an evaluation: for each question, each category, each group, and the whole set."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from densray.report import Column, Provenance, Result, Table, show_number
 
 @dataclass(frozen=True)
 class Prediction:
-    """One question and the words a solver answers it with.
+    """One question and the answers of a solver.
 
     Attributes
     ----------
     example
-        The only example pair, for methods that take one at a time; else None.
+        The only example pair, for methods that use one at a time; otherwise None.
     words, scores
         The best answers, best first.
     correct
@@ -43,7 +43,7 @@ class Prediction:
     rank: int | None
 
     def examples_of(self, category: AnalogyCategory, *, protocol: BenchmarkProtocol = "user") -> list[AnalogyPair]:
-        """Return the pairs that the solver learned from: the one example, or all that the protocol leaves."""
+        """Return the pairs that the solver learned from: the one example, or all that the protocol allows."""
         if self.example is not None:
             return [AnalogyPair(self.example[0], (self.example[1],))]
         if protocol == "user":
@@ -54,12 +54,12 @@ class Prediction:
 
 @dataclass(frozen=True)
 class CategoryResult:
-    """One category: how much of it the space covers, how near its words are, how many queries were answered correctly.
+    """One category: its coverage, the mean cosines of its words, and its precision.
 
     Attributes
     ----------
     pairs, pairs_total
-        Pairs asked, and pairs in the set.
+        Number of pairs asked, and of pairs in the set.
     precision
         Share of queries whose best answer is correct; None if no pair could be asked.
     precision_at_k
@@ -67,11 +67,12 @@ class CategoryResult:
     reciprocal_rank
         Mean of one over the rank of the best correct answer.
     inter, intra_left, intra_right
-        Mean cosine of the pairs, of the left words and of the right words among themselves (with themselves, too).
+        Mean cosine of the pairs, of the left words and of the right words (including each word with itself).
     skipped
         Pairs that could not be asked, with the reason.
     hits
-        For each pair asked, 1 if it was answered correctly, else 0; the share of its questions if there are several.
+        For each pair asked, 1 if it was answered correctly, else 0; with several questions, the share answered
+        correctly.
     """
 
     category: str
@@ -91,7 +92,7 @@ class CategoryResult:
 
 @dataclass(frozen=True)
 class GroupResult:
-    """The categories of one group as one line: means over pairs."""
+    """Means over the pairs of all categories of one group."""
 
     group: str
     pairs: int
@@ -104,7 +105,7 @@ class GroupResult:
 
     @classmethod
     def of_categories(cls, group: str, categories: Sequence[CategoryResult]) -> GroupResult:
-        """Return the line of the categories of one group."""
+        """Return the result of a group from its categories."""
         members = [one for one in categories if one.group == group]
         measures = ("precision", "reciprocal_rank", "inter", "intra_left", "intra_right")
         return cls(
@@ -117,12 +118,12 @@ class GroupResult:
 
 @dataclass(frozen=True)
 class AnalogyResult(Result):
-    """How well one solver does on an analogy set, each pair left out while it is asked.
+    """Precision of one solver on an analogy set, with each pair left out while it is asked.
 
     Attributes
     ----------
     protocol
-        What is left out while a pair is asked: "user" or "paper", see `evaluate_analogies`.
+        "user" or "paper": the words left out while a pair is asked; see `evaluate_analogies`.
     micro, macro, macro_std
         Precision over pairs; mean and population standard deviation over categories. Categories with fewer than two
         usable pairs do not count.
@@ -181,11 +182,11 @@ class AnalogyResult(Result):
         )
 
     def asked(self, *, at_least: int = 2) -> list[CategoryResult]:
-        """Return the categories with at least so many usable pairs."""
+        """Return the categories with at least this many usable pairs."""
         return [one for one in self.categories if one.precision is not None and one.pairs >= at_least]
 
     def means(self, *, at_least: int = 2) -> tuple[float, float]:
-        """Return the micro and macro mean of the precision over categories with at least so many usable pairs."""
+        """Return the micro and macro mean of the precision over categories with at least this many usable pairs."""
         kept = self.asked(at_least=at_least)
         micro = weighted_mean(kept, lambda one: one.precision)
         macro = weighted_mean(kept, lambda one: one.precision, weight=lambda one: 1)
@@ -197,11 +198,11 @@ class AnalogyResult(Result):
 
     @property
     def hits(self) -> NDArray[np.float64]:
-        """`CategoryResult.hits` of all categories in one array: what paired tests compare."""
+        """`CategoryResult.hits` of all categories in one array, as input for paired tests."""
         return np.concatenate([one.hits for one in self.categories] or [np.zeros(0)])
 
     def summary(self) -> dict[str, Any]:
-        """Return the solver, its means, and pairs and precision of each category."""
+        """Return the solver, its means, and the pairs and precision of each category."""
         return {
             "solver": self.solver,
             "protocol": self.protocol,
@@ -246,7 +247,7 @@ class AnalogyResult(Result):
         return [*notes, *([f"Pairs left out: {listed}."] if listed else []), columns]
 
     def _coverage_notes(self) -> list[str]:
-        """Say what the means leave out, where they leave out anything."""
+        """Return a note on pairs and categories that the means leave out, if there are any."""
         asked = sum(one.pairs for one in self.categories if one.precision is not None)
         total = sum(one.pairs_total for one in self.categories)
         if asked == total:
@@ -262,7 +263,7 @@ class AnalogyResult(Result):
 def weighted_mean(
     items: Sequence[Any], value: Callable[[Any], float | None], weight: Callable[[Any], float] = lambda one: one.pairs
 ) -> float | None:
-    """Return the mean of the values that are numbers, by default weighted by pairs; None if no value is."""
+    """Return the mean of the values that are not None, by default weighted by pairs; None if there are none."""
     pairs = [(number, weight(one)) for one in items if (number := value(one)) is not None]
     total = sum(weights for _, weights in pairs)
     return sum(number * weights for number, weights in pairs) / total if total else None

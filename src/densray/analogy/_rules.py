@@ -1,4 +1,4 @@
-"""Rules of spelling: which letters change between the query and the answer of an example."""
+"""Spelling rules: which letters change between the query and the answer of an example."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 
 class Rule(NamedTuple):
-    """Replace letters at the start of a word, at its end, or inside it (where they occur last)."""
+    """Replace letters at the start of a word, at its end, or inside it (their last occurrence)."""
 
     place: Literal["start", "end", "inside"]
     old: str
@@ -55,7 +55,7 @@ def _common_beginning(first: str, second: str) -> str:
 
 
 def forms_of(rules: Sequence[Rule], query: str) -> list[str]:
-    """Return the words that the rules of one example make of a query, each once.
+    """Return the distinct words that the rules of one example derive from a query.
 
     >>> forms_of(rules_of("grandfather", "grandmother"), "stepfather")
     ['stepmother']
@@ -64,7 +64,7 @@ def forms_of(rules: Sequence[Rule], query: str) -> list[str]:
 
 
 def count_votes(rules: Sequence[Sequence[Rule]], query: str) -> dict[str, float]:
-    """Return the forms that the rules of some examples make of a query, with the share of examples that make each.
+    """Return the forms that the rules of examples derive from a query, with the share of examples for each.
 
     >>> examples = [rules_of("walk", "walked"), rules_of("jump", "jumped"), rules_of("dance", "danced")]
     >>> {form: round(share, 2) for form, share in count_votes(examples, "bake").items()}

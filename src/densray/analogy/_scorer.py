@@ -1,4 +1,4 @@
-"""The scorer, which holds what a solver has learned about one category, and the ranking of words it leads to."""
+"""The scorer: the state that a solver has learned about one category, and the resulting ranking of words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Matrix = NDArray[np.float64]
 #: One number for each question and word, on the device of the vectors.
 Scores = Array
 
-#: Returns the scores of a block of words for a slice of the questions under "score", and the parts they are made of.
+#: Function that returns scores of a block of words for a slice of the questions under "score", and their parts.
 Score = Callable[[ProductBlock, slice], dict[str, Scores]]
 
 
@@ -34,7 +34,7 @@ class Ranking:
     ranks : int array of shape (questions,)
         The rank of the best correct answer, from 1; 0 if no correct answer is in the vocabulary.
     ranges : mapping
-        The ranges of the factors that the scores rest on: what `Scorer.explain` needs to compute them again.
+        The ranges of the factors used by the scores, needed by `Scorer.explain` to compute them again.
     """
 
     rows: RowNumbers
@@ -44,20 +44,20 @@ class Ranking:
 
 
 class Scorer:
-    """Factors, and how their products with the words become scores.
+    """Factors, and a function that turns their products with the words into scores.
 
     Parameters
     ----------
     asked : LocatedCategory
-        The pairs asked. There is one question for each, unless a subclass says otherwise.
+        The pairs asked. There is one question per pair, unless a subclass defines it otherwise.
     factors : mapping from a name to an array of shape (any, d)
         Solvers that use the same name share the products.
     score : callable, optional
         See `Score`; a subclass may override `parts` instead.
     ranged : sequence of str
-        Factors whose lowest and highest product over the vocabulary the score needs.
+        Factors whose lowest and highest product over the vocabulary are needed for the score.
     shown : mapping from a name to an array, optional
-        Factors whose products `explain` shows, though no score uses them.
+        Factors whose products are shown by `explain`, but not used by the score.
 
     Attributes
     ----------
@@ -66,10 +66,10 @@ class Scorer:
     example : list
         The only example of each question, or None if there are several.
     correct, excluded : sequences of sequences of int
-        Rows that are correct, and rows that may not answer.
+        Rows that are correct, and rows excluded as answers.
     """
 
-    #: Whether equal scores are real ties, which the order of the words breaks; sums of floats are rarely equal.
+    #: Whether equal scores are real ties, broken by the order of the words; sums of floats are rarely equal.
     has_ties: ClassVar[bool] = False
 
     def __init__(
@@ -98,17 +98,17 @@ class Scorer:
         yield slice(0, len(self))
 
     def parts(self, block: ProductBlock, questions: slice) -> dict[str, Scores]:
-        """Return the score of every word of a block for some questions, and the parts it is made of."""
+        """Return the score of every word of a block for some questions, and the parts of the score."""
         if self._score is None:
             raise NotImplementedError
         return self._score(block, questions)
 
     def rank_words(self, unit: UnitVectors, k: int) -> Ranking | None:
-        """Return the best words of a solver that ranks them its own way; None leaves it to `search`."""
+        """Return the best words if the solver ranks them in its own way; None leaves it to `search`."""
         return None
 
     def explain(self, unit: UnitVectors, ranking: Ranking, rows: RowNumbers) -> dict[str, Scores]:
-        """Return the scores of a few words and the parts of them: arrays of shape (questions, words)."""
+        """Return the scores of a few words and their parts: arrays of shape (questions, words)."""
         block = Blocks(unit, {**self.factors, **self.shown}, ranges=ranking.ranges).at(rows)
         parts = self.parts(block, slice(0, len(self)))
         return {**parts, **{name: block.products[name] for name in self.shown}}

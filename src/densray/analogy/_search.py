@@ -1,4 +1,4 @@
-"""The search of the whole vocabulary for the best answers to the questions of a category."""
+"""Search the whole vocabulary for the best answers to the questions of a category."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from densray.analogy._located import RowNumbers
 from densray.analogy._products import Blocks, ProductBlock, UnitVectors
 from densray.analogy._scorer import Ranking, Scorer, Scores
 
-_GATHERED_PER_K = 4  # answers per question, in multiples of k, above which the gathered ones are thinned out
-_MAXIMA = 16  # up to this k, k maxima one after the other are faster than sorting
+_GATHERED_PER_K = 4  # gathered answers are pruned if there are more than this multiple of k per question
+_MAXIMA = 16  # up to this k, taking k maxima in turn is faster than sorting
 
 
 def search(unit: UnitVectors, scorers: Sequence[Scorer], *, k: int = 10) -> list[Ranking]:
@@ -38,7 +38,7 @@ def _search_together(unit: UnitVectors, scorers: Sequence[Scorer], k: int) -> li
 
 
 class _Tally:
-    """The best words so far for each question of a scorer, and how many are better than the best correct answer."""
+    """The best words so far for each question of a scorer, and the number of words better than the best correct one."""
 
     def __init__(self, scorer: Scorer, k: int, blocks: Blocks) -> None:
         self.scorer = scorer
@@ -66,11 +66,11 @@ class _Tally:
                 reached = scores[question - chunk.start, places[inside]]
                 np.maximum.at(target, question, reached)
                 best = reached == target[question]
-                target_row[question[best][::-1]] = row[best][::-1]  # rows ascend: the first row is written last
+                target_row[question[best][::-1]] = row[best][::-1]  # written in reverse, so that the first row wins
         return np.where(np.isneginf(target), np.inf, target), target_row
 
     def add(self, block: ProductBlock) -> None:
-        """Take in the words of a block."""
+        """Add the words of a block."""
         start = int(block.rows[0])
         for chunk in self.scorer.chunks():
             scores = self.scorer.parts(block, chunk)["score"]
@@ -93,7 +93,7 @@ class _Tally:
 
 
 class _BestOnHost:
-    """The k best words of each question: those at least as good as the k-th best so far are gathered."""
+    """The k best words of each question; words at least as good as the k-th best so far are collected."""
 
     def __init__(self, questions: int, k: int) -> None:
         self.k = k
@@ -101,9 +101,9 @@ class _BestOnHost:
         self.gathered: list[tuple[RowNumbers, RowNumbers, Scores]] = []
 
     def add(self, scores: Scores, start: int, chunk: slice) -> None:
-        """Keep what may be among the k best."""
+        """Keep words that may be among the k best."""
         width = scores.shape[1]
-        if self.floor.dtype != scores.dtype:  # a floor of lower precision may lie above the k-th best score itself
+        if self.floor.dtype != scores.dtype:  # a lower precision could round the floor above the k-th best score
             self.floor = self.floor.astype(scores.dtype)
         if start == 0 and width > self.k:
             self.floor[chunk] = np.partition(scores, width - self.k, axis=1)[:, width - self.k]
@@ -113,7 +113,7 @@ class _BestOnHost:
             self._thin()
 
     def _thin(self) -> tuple[RowNumbers, RowNumbers, Scores, RowNumbers]:
-        """Drop what is not among the k best so far; return the rest in order, and the place of each."""
+        """Drop words that are not among the k best so far; return the rest in order, and the rank of each."""
         question, row, score = (np.concatenate(part) for part in zip(*self.gathered, strict=True))
         order = np.lexsort((row, -score, question))
         question, row, score = question[order], row[order], score[order]
@@ -137,7 +137,7 @@ class _BestOnHost:
 
 
 class _BestOnDevice:
-    """The k best words of each question: those of each block are found on its device, and only these are merged."""
+    """The k best words of each question, found on the device for each block and then merged."""
 
     def __init__(self, questions: int, k: int) -> None:
         self.k = k
@@ -161,7 +161,7 @@ class _BestOnDevice:
 
 
 def _highest(scores: Scores, k: int) -> tuple[Array, Array]:
-    """Return the columns of the k highest scores of each line, and those scores, best first."""
+    """Return the columns of the k highest scores of each row, and these scores, best first."""
     xp = namespace(scores)
     if k > _MAXIMA:
         order = xp.argsort(scores, axis=1, descending=True, stable=True)[:, :k]
@@ -177,7 +177,7 @@ def _highest(scores: Scores, k: int) -> tuple[Array, Array]:
 
 
 def _by_row(groups: Sequence[Sequence[int]]) -> tuple[RowNumbers, RowNumbers]:
-    """Return questions and rows as two flat arrays, in order of the rows."""
+    """Return questions and rows as two flat arrays, ordered by row."""
     question = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
     row = np.array([row for group in groups for row in group], dtype=np.int64)
     order = np.argsort(row, kind="stable")
@@ -185,7 +185,7 @@ def _by_row(groups: Sequence[Sequence[int]]) -> tuple[RowNumbers, RowNumbers]:
 
 
 def _exclude(scores: Scores, places: tuple[RowNumbers, RowNumbers], start: int, chunk: slice) -> None:
-    """Set the scores of these places to -inf, where they lie in the block and the chunk."""
+    """Set the scores at these positions to -inf if they are in the block and the chunk."""
     question, row = places
     first, last = np.searchsorted(row, [start, start + scores.shape[1]])
     question, row = question[first:last], row[first:last]

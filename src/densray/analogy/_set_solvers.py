@@ -23,19 +23,19 @@ Matrix = NDArray[np.float64]
 
 
 class IntCos(Solver):
-    r"""The answer is the word of the right words' class that is nearest to the query.
+    r"""The answer is the word nearest to the query among words of the right words' class.
 
     .. math::
         \hat a = \mathrm{arg}\max_v\; \mathrm{norm}(e_v^\top q)\, \cos(e_a, e_v),
 
-    with q the axis from the left to the right words, and norm the min–max scaling over the vocabulary. With
-    ``cosine="complement"`` the cosine is that of the vectors without their share along q.
+    where q is the axis from the left to the right words, and norm is min–max scaling over the vocabulary. With
+    ``cosine="complement"``, the cosine is computed without the component along q.
 
     Parameters
     ----------
     space : WordSpace
     rotation : str or Rotation, default="densray-unit"
-        The method that finds the axis: its name, or an unfitted rotation.
+        The method for the axis: its name, or an unfitted rotation.
     cosine : "original" or "complement", default="original"
 
     References
@@ -85,7 +85,7 @@ class IntCos(Solver):
 
 
 def _class_scores(coordinate: Scores, extremes: tuple[Scores, Scores]) -> Scores:
-    """Return coordinates scaled so that the vocabulary lies between 0 and 1."""
+    """Return coordinates scaled so that the vocabulary ranges from 0 to 1."""
     low, high = extremes
     xp = namespace(coordinate)
     width = xp.where(high > low, high - low, xp.ones_like(low))
@@ -95,9 +95,9 @@ def _class_scores(coordinate: Scores, extremes: tuple[Scores, Scores]) -> Scores
 
 
 def _complement_cosines(cosine: Scores, coordinate: Scores, along: Matrix) -> Scores:
-    """Return the cosines without one axis, from the plain ones by a rank-one correction.
+    """Return the cosines without one axis, computed from the plain cosines by a rank-one correction.
 
-    For unit v and a with shares s = q·v and t = q·a along a unit axis: (v·a - s t) / (√(1 - s²) √(1 - t²)).
+    For unit v and a with components s = q·v and t = q·a along a unit axis: (v·a - s t) / (√(1 - s²) √(1 - t²)).
     """
     xp = namespace(cosine)
     corrected = coordinate * -move(along, cosine)[:, None]
@@ -112,12 +112,12 @@ def _complement_cosines(cosine: Scores, coordinate: Scores, along: Matrix) -> Sc
 
 
 class LRCos(Solver):
-    r"""The answer is the word a logistic regression takes for one of the right words' class, near the query.
+    r"""The answer is a word near the query that a logistic regression assigns to the right words' class.
 
     .. math:: \hat a = \mathrm{arg}\max_v\; P(\text{right} \mid v)\, \cos(e_a, e_v)
 
-    The regression is balanced between the classes, with C = 1, and knows the left and right words of the examples only,
-    as in [1]_. That of [2]_ has more negatives: random words, and the left words several times.
+    The regression is balanced between the classes, with C = 1, and is trained only on the left and right words of the
+    examples, as in [1]_. In [2]_ there are more negatives: random words, and the left words several times.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ class ThreeCosAvg(Solver):
 
 
 class SimilarToB(Solver):
-    r"""The answer maximises :math:`\cos(v, b)`: what a category owes to neighbourhood alone.
+    r"""The answer maximises :math:`\cos(v, b)`: a baseline that uses only the neighbourhood of the query.
 
     References
     ----------

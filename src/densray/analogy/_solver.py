@@ -22,7 +22,7 @@ Pairs = Iterable[tuple[str, str | Sequence[str]] | AnalogyPair] | AnalogyCategor
 
 @dataclass(frozen=True)
 class RankedWord:
-    """A word as the answer to a query: its score, the parts the score is made of, and its rank (the best has 1)."""
+    """A word as the answer to a query: its score, the parts of the score, and its rank (1 is the best)."""
 
     word: str
     score: float
@@ -50,7 +50,7 @@ class Solver:
     #: The name of the solver in results.
     name: str
 
-    #: Whether the method takes one example at a time; the benchmark then asks each query once for every other pair.
+    #: Whether the method uses one example at a time; the benchmark then asks each query once for every other pair.
     one_example_per_question: ClassVar[bool] = False
 
     def __init__(self, space: WordSpace) -> None:
@@ -66,20 +66,20 @@ class Solver:
         examples : Examples
             m pairs.
         visible : bool array of shape (F, 2 m)
-            The example words that may be seen while each pair is asked.
+            The example words visible while each pair is asked.
         asked : LocatedCategory
-            F pairs. Their answers are used to judge a ranking, never to learn.
+            F pairs. Their answers are used for evaluation only, never for learning.
         """
         raise NotImplementedError
 
     def learn_together(self, examples: Examples, visible: Mask, asked: LocatedCategory) -> Scorer:
-        """Learn with all examples behind one question; differs from `learn` only for methods of one example."""
+        """Learn with all examples for one question; differs from `learn` only for methods of one example."""
         return self.learn(examples, visible, asked)
 
     def fit(self, pairs: Pairs) -> Self:
-        """Learn the relation from example pairs: a query and its answer each.
+        """Learn the relation from example pairs, each a query and its answer.
 
-        Pairs with a word outside the vocabulary are left out; at least two must remain (one, where the method takes
+        Pairs with a word outside the vocabulary are left out; at least two must remain (one, if the method uses
         one example at a time).
         """
         analogies = AnalogySet([_as_category(pairs)])
@@ -97,7 +97,7 @@ class Solver:
         return self
 
     def predict(self, query: str, k: int = 10) -> list[RankedWord]:
-        """Return the k best answers to a query, best first, with their scores and the parts of them."""
+        """Return the k best answers to a query, best first, with their scores and the parts of the scores."""
         if k < 1:
             raise TaskError(Argument("k"), f" is {k}; it must be at least 1, the number of answers.")
         scorer, ranking = self._ask(query, (), k=k)
@@ -108,7 +108,7 @@ class Solver:
         ]
 
     def explain(self, query: str, answer: str) -> RankedWord:
-        """Return any word as an answer to a query: its rank, its score and the parts of it."""
+        """Return the rank and score of any word as an answer to a query, with the parts of the score."""
         row = int(self.space.locate([answer])[0])
         if row < 0:
             raise AnalogyError(f"'{answer}' is not among the {len(self.space):,} words of '{self.space.name}'.")
@@ -118,7 +118,7 @@ class Solver:
         return replace(self._explained(scorer, ranking, np.array([row]))[0], rank=int(ranking.ranks[0]))
 
     def rank(self, query: str, answer: str) -> int:
-        """Return the rank of a word among the answers to a query; the best has 1."""
+        """Return the rank of a word among the answers to a query; 1 is the best."""
         return self.explain(query, answer).rank
 
     def _ask(self, query: str, correct: tuple[int, ...], *, k: int) -> tuple[Scorer, Ranking]:

@@ -1,4 +1,4 @@
-"""A baseline that sees no vectors: rules of spelling, learned from the examples and applied to the query."""
+"""A baseline without vectors: spelling rules, learned from the examples and applied to the query."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from densray.analogy._solver import Solver
 
 Matrix = NDArray[np.float64]
 
-_CLOSENESS = 1e-3  # weight of the closeness to the best form: it decides only where no rule does
+_CLOSENESS = 1e-3  # weight of the closeness to the best form: it decides only if no rule does
 
 
 class Spelling(Solver):
-    """The answer is the word that rules of spelling make of the query; a baseline that never sees a vector.
+    """The answer is the word that spelling rules derive from the query: a baseline that uses no vectors.
 
-    Every example says how its query becomes its answer: which letters change at the start, at the end or inside the
-    word. These rules are applied to the query, and the score of a word is the share of the examples whose rules make
-    it. Where no rule makes a word of the vocabulary, words that resemble the form with the most votes come first. Upper
-    and lower case count as the same.
+    Every example gives rules for how its query becomes its answer: which letters change at the start, at the end or
+    inside the word. These rules are applied to the query, and the score of a word is the share of the examples whose
+    rules derive it. If no rule gives a word of the vocabulary, words that resemble the form with the most votes come
+    first. Case is ignored.
 
-    What this solver answers correctly needs spelling alone: compare other solvers with it on inflection and derivation.
+    Correct answers of this solver need only spelling: compare other solvers with it on inflection and derivation.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Spelling(Solver):
     name = "spelling"
 
     def learn(self, examples: Examples, visible: Mask, asked: LocatedCategory) -> Scorer:
-        """Apply the rules of the examples each question may see to its query."""
+        """Apply the rules of the examples visible to each question to its query."""
         words = [word.lower() for word in examples.words]
         m = len(examples)
         rules = [rules_of(query, answer) for query, answer in zip(words[:m], words[m:], strict=True)]

@@ -144,7 +144,7 @@ class Axis:
         rows : Rows
             Two classes, or scores.
         method : str or rotation, default="auto"
-            Name of a method, or an estimator. A fitted estimator is used as it is.
+            Name of a method, or an estimator. A fitted estimator is used without refitting.
         seeds : Rows, optional
             Words of two classes that name the ends of the scale on which `rows` were rated. The axis is then
             fitted on both by :class:`densray.rotations.SeededRidge`, and `method` must be "auto".
@@ -164,9 +164,7 @@ class Axis:
                 given = (
                     Argument("standardize", True) if options.standardize else Argument("method", name_method(method))
                 )
-                raise TaskError(
-                    given, " is given beside seeds and rated rows, which one method combines. Leave it out."
-                )
+                raise TaskError(given, " is given with seeds and rated rows, which one method combines. Leave it out.")
             difference = end_difference(check_rows(seeds), normalize=options.normalize)
             method = SeededRidge(ends=difference, n_components=n_components)
         rotation = fit_rotation(method, rows, n_components=n_components, standardize=options.standardize)
@@ -190,7 +188,7 @@ class Axis:
 
     @property
     def noun(self) -> str:
-        """The name of a row in reports: "word" if the rows come from a space of words, else "row"."""
+        """The word for a row in reports: "word" if the rows come from a space of words, else "row"."""
         return "word" if self.rows is not None and isinstance(self.rows.background, WordSpace) else "row"
 
     @property
@@ -285,7 +283,7 @@ class Axis:
     def permutation_test(self, *, progress: Progress | None = None) -> PermutationTest:
         """Return the permutation test: how often shuffled labels give held-out scores as good as these."""
         rows, random = self.known_rows, np.random.default_rng(self.options.random_state)
-        draw_folds(rows, self.options.folds, random)  # the test continues where the draw of the folds ended
+        draw_folds(rows, self.options.folds, random)  # keeps the random stream of the folds
         return permutation_test(
             self.rotation, rows, n_permutations=self.options.n_permutations, random=random, progress=progress
         )
@@ -383,7 +381,7 @@ class Axis:
         """
         if isinstance(target, WordSpace):
             if self.rows is not None and target is self.rows.background:
-                return replace(self._background.scores, names=tuple(target.words))  # the verdict needs these too
+                return replace(self._background.scores, names=tuple(target.words))  # shared with the verdict
             self.check_width(target.width, f"'{target.name}'")
             blocks = [self._score_vectors(block) for _, block in target.blocks()]
             return Scores.joined(blocks, tuple(target.words))
@@ -536,12 +534,12 @@ class Axis:
         return self.rows
 
     def _prepared(self, vectors: Any) -> NDArray[Any]:
-        """Return vectors ready to score: on the host, of the right width, at unit length if the axis was fitted so."""
+        """Return vectors ready to score: on the host, of the right width, at unit length if the axis needs it."""
         X = float_rows(to_host(vectors) if namespace(vectors) is not np else vectors)
         if X.ndim != 2:
             raise VectorError(f"vectors of shape {X.shape} are given; a table with one vector per row is needed.")
         self.check_width(X.shape[1], "the vectors")
-        X = X.astype(np.float32) if type_name(X) in HALF_TYPES else X  # the squares of half precision overflow
+        X = X.astype(np.float32) if type_name(X) in HALF_TYPES else X  # squares overflow in half precision
         return unit_rows(X) if self.options.normalize else X
 
     def check_width(self, width: int, what: str, path: str | Path | None = None) -> None:
@@ -558,7 +556,7 @@ class Axis:
 def fit_rotation(
     method: str | Rotation, rows: Rows, *, n_components: int | None = 1, standardize: bool = False
 ) -> Rotation:
-    """Return a rotation fitted on rows, by name or as an estimator; a fitted one is returned as it is.
+    """Return a rotation fitted on rows, by name or as an estimator; a fitted one is returned unchanged.
 
     `standardize` applies to a method given by name, and to an unfitted estimator.
     """
@@ -582,7 +580,7 @@ def measure_agreement(rows: Rows, scores: NDArray[np.float64], number: int = 0) 
 
 
 def check_rows(rows: Rows) -> Rows:
-    """Return the rows, on the host; raise if no axis can be fitted: several classes, one label, vectors of zeros."""
+    """Return the rows on the host; raise if no axis can be fitted: several classes, one label, vectors of zeros."""
     where = f" in '{rows.background.name}'" if isinstance(rows.background, WordSpace) else ""
     if rows.is_multiclass:
         raise LabelError(

@@ -1,4 +1,4 @@
-"""The card of a saved axis: a README.md that can be published with the file as it is."""
+"""The card of a saved axis: a README.md to publish with the file."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ score = X @ direction
 
 {citation.sentence}
 
-An axis follows its labelled rows. Whether it follows what people mean by the name is a separate question.
+An axis follows its labelled rows. Whether it matches what people mean by its name is a separate question.
 """
 
 

@@ -27,7 +27,7 @@ class Paper:
 
 #: The paper whose methods densray implements.
 DENSRAY_PAPER = "dufter-2019"
-#: Papers by the key that `densray.methods` names.
+#: Papers by their key in `densray.methods`.
 PAPERS = {
     DENSRAY_PAPER: Paper(
         "Dufter and Schütze, 2019",
@@ -83,15 +83,15 @@ def _software() -> str:
 
 
 def cite_axis(axis: Axis, verdict: Verdict | None, p_value: float | None = None) -> Citation:
-    """Return a sentence that says how an axis was found and how good it is, with its references.
+    """Return a sentence on how an axis was fitted and how good it is, with its references.
 
     Parameters
     ----------
     axis : Axis
     verdict : Verdict or None
-        None: the axis was not judged.
+        None if the axis was not judged.
     p_value : float, optional
-        p-value of the permutation test; without one, the sentence says that there was no test.
+        p-value of the permutation test; without one, the sentence states that there was no test.
     """
     concept = f"“{axis.concept}” axis" if axis.concept else "axis"
     quality = "Its quality was not measured." if verdict is None else _quality(axis, verdict, p_value)
@@ -111,11 +111,11 @@ def cite_classes(
 
 
 def _cited(fitted: str, method_name: str, quality: str) -> Citation:
-    """Return the sentence with the method, the version and the references, and the entries of these."""
+    """Return the sentence with the method, the version and the references, and their BibTeX entries."""
     method = _method_of(method_name)
     found_by = method_name if method is None else method.phrase or method.name
     keys = dict.fromkeys([DENSRAY_PAPER, *([method.paper] if method is not None and method.paper else [])])
-    references = "; ".join(PAPERS[key].short for key in keys)  # the customary mark between references
+    references = "; ".join(PAPERS[key].short for key in keys)  # the usual separator of references
     sentence = f"{fitted} by {found_by} with densray {__version__} ({references}). {quality}"
     return Citation(sentence, "\n\n".join([_software(), *(PAPERS[key].bibtex for key in keys)]))
 

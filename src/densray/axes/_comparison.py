@@ -1,4 +1,4 @@
-"""Methods side by side on held-out words of one lexicon."""
+"""Compare methods on held-out words of one lexicon."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from densray.rows import Rows
 from densray.space import WordSpace
 from densray.statistics import HELD_OUT_INFLATION
 
-#: Every method that is not another one's second name, the slow ones last.
+#: All methods except aliases, slow ones last.
 COMPARABLE = tuple(
     sorted(
         (name for name, method in METHODS.items() if not method.stands_for),
@@ -58,7 +58,7 @@ class FailedMethod:
 
 @dataclass(frozen=True, kw_only=True)
 class MethodTrial(HeldOutTau):
-    """One method on one concept: its axis, and how well it orders seeds that it was not fitted on.
+    """One method on one concept: its axis, and how well it orders held-out seeds.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class MethodTrial(HeldOutTau):
 
     @cached_property
     def ranking(self) -> Induction:
-        """The vocabulary in its order along the axis."""
+        """The vocabulary ranked along the axis."""
         return rank_words(self.axis, self.axis.known_rows.background)
 
 
@@ -102,14 +102,14 @@ def try_method(
     folds : int, default=10
         Number of cross-validation folds. Fewer are used if there are few rows.
     random_state : int, default=0
-        Draws the folds and the resamples of the interval.
+        Seed for the folds and the resamples of the interval.
     standardize : bool, default=False
         Whether columns are standardised.
     progress : callable, optional
         Called with the folds done and their number.
     """
     check_methods([method])
-    # the folds are those of the scores, the same for all methods; too few rows are an error, whatever the method
+    # all methods share the folds; too few rows are an error, whatever the method
     numbers = draw_folds(rows, folds, random_state)
     return run_in_thread(lambda: _try_method(rows, method, folds, numbers, random_state, standardize, progress))
 
@@ -148,13 +148,13 @@ def _try_method(
 
 
 def found_trials(trials: Sequence[MethodTrial | FailedMethod]) -> tuple[MethodTrial, ...]:
-    """Return the trials that gave an axis, the highest τ first."""
+    """Return the trials that found an axis, the highest τ first."""
     worked = (trial for trial in trials if isinstance(trial, MethodTrial))
     return tuple(sorted(worked, key=lambda trial: -trial.tau))
 
 
 def trial_rows(trials: Sequence[MethodTrial | FailedMethod]) -> list[dict[str, Any]]:
-    """Return one row per trial: AUC and τ with intervals, by how much τ is behind the best, seconds, remarks."""
+    """Return one row per trial: AUC and τ with intervals, the lag of τ behind the best, seconds, remarks."""
     best = found_trials(trials)[:1]
     return [
         _row(trial, best[0]) if isinstance(trial, MethodTrial) else {"method": trial.method, "remark": trial.problem}
@@ -163,10 +163,10 @@ def trial_rows(trials: Sequence[MethodTrial | FailedMethod]) -> list[dict[str, A
 
 
 def method_verdict(trials: Sequence[MethodTrial | FailedMethod]) -> str:
-    """Return which method to use, which one ranks held-out words best, and whether its lead is beyond chance.
+    """Return a recommendation: which method to use, which one is best, and whether its lead is beyond chance.
 
-    A lead is beyond chance where the 95% interval of the paired difference of τ lies above 0. Methods within chance of
-    the best are equals; the recommended one is preferred among them.
+    A lead is beyond chance if the 95% interval of the paired difference of τ lies above 0. Methods within chance of
+    the best count as equal; among them, the recommended one is preferred.
     """
     worked = found_trials(trials)
     if not worked:
@@ -184,7 +184,7 @@ def method_verdict(trials: Sequence[MethodTrial | FailedMethod]) -> str:
 
 
 def _advised(best: MethodTrial, others: Sequence[MethodTrial], figure: str) -> str:
-    """Return the method to use, and why."""
+    """Return the recommended method with the reason."""
     level = [trial.method for trial in others if best.ahead_of(trial)[1] <= 0]
     usual = METHODS["auto"].stands_for
     advised = f"{usual}, the default" if usual in (best.method, *level) else best.method
@@ -201,7 +201,7 @@ def _advised(best: MethodTrial, others: Sequence[MethodTrial], figure: str) -> s
 
 
 def _best_figure(worked: Sequence[MethodTrial]) -> str:
-    """Return the AUC of the best trial with its interval, or its τ where another trial has the higher AUC."""
+    """Return the AUC of the best trial with its interval, or its τ if another trial has a higher AUC."""
     best = worked[0]
     if best.auc == max(trial.auc for trial in worked):
         return f"AUC {show_estimate(best.auc, best.auc_low, best.auc_high)}"
@@ -228,7 +228,7 @@ class MethodComparison(Result):
     lexicon : str
     n_seeds : int
     trials : tuple of MethodTrial and FailedMethod
-        In the order they were tried.
+        In the order of the trials.
     angles : list of dict
         `first`, `second` and the `degrees` between their axes, for all pairs of methods that worked (both orders, and
         each method with itself).
@@ -238,7 +238,7 @@ class MethodComparison(Result):
     n_groups : int or None
         Number of groups; None if every seed is its own group.
     proposal : GroupProposal or None
-        Seeds that should be held out together and were not.
+        Seeds that should be held out together but were not.
     """
 
     title: ClassVar[str] = "Methods compared"
@@ -254,22 +254,22 @@ class MethodComparison(Result):
 
     @property
     def found(self) -> tuple[MethodTrial, ...]:
-        """The trials that gave an axis, the highest τ first."""
+        """The trials that found an axis, the highest τ first."""
         return found_trials(self.trials)
 
     def text(self) -> str:
-        """Return the verdict on the methods, as :func:`method_verdict` gives it."""
+        """Return the recommendation of :func:`method_verdict`."""
         return method_verdict(self.trials)
 
     def trial(self, method: str) -> MethodTrial:
-        """Return the trial of a method that worked."""
+        """Return the trial of a method that found an axis."""
         names = {trial.method: trial for trial in self.found}
         if method not in names:
-            raise TaskError(f"'{method}' is none of the methods that found an axis. {suggest(method, list(names))}")
+            raise TaskError(f"'{method}' is not one of the methods that found an axis. {suggest(method, list(names))}")
         return names[method]
 
     def between(self, first: str, second: str, *, n_words: int = 10) -> AxisChange:
-        """Return the change of the order from the first method to the second."""
+        """Return how the order changes from the first method to the second."""
         one, other = self.trial(first), self.trial(second)
         return axis_change(one.ranking, other.ranking, n_words=n_words)
 
@@ -287,7 +287,7 @@ class MethodComparison(Result):
         return [{"word": words[row], "first": float(scores[0][row]), "second": float(scores[1][row])} for row in shown]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row per method: AUC and τ with intervals, by how much τ is behind the best, seconds, remarks."""
+        """Return one row per method: AUC and τ with intervals, the lag of τ behind the best, seconds, remarks."""
         return trial_rows(self.trials)
 
     def tables(self) -> list[Table]:
@@ -386,7 +386,7 @@ def compare_methods(
 def compare_trials(
     rows: Rows, trials: Sequence[MethodTrial | FailedMethod], *, random_state: int = 0, n_words: int = 20
 ) -> MethodComparison:
-    """Return a comparison of trials of one concept. Its time is that of the trials.
+    """Return a comparison of trials on one concept. Its time is the total time of the trials.
 
     Parameters
     ----------
@@ -395,9 +395,9 @@ def compare_trials(
     trials : sequence of MethodTrial and FailedMethod
         Results of :func:`densray.axes.try_method` on these rows.
     random_state : int, default=0
-        The seed they were made with.
+        The random seed of the trials.
     n_words : int, default=20
-        How many of the words that methods disagree on to list.
+        Number of words to list that methods disagree on.
     """
     started = Provenance.begin(seed=random_state)
     worked = found_trials(trials)
@@ -434,7 +434,7 @@ def _disagreements(trials: Sequence[MethodTrial], n_words: int) -> list[dict[str
     if len(trials) < 2:
         return []
     total, squares = np.zeros((2, len(trials[0].ranking.words)))
-    # one column at a time: a large vocabulary by a dozen methods need not lie side by side
+    # one column at a time, to save memory for a large vocabulary and many methods
     for trial in trials:
         centred = trial.ranking.percentile - 50.0
         total += centred

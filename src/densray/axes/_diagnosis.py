@@ -59,9 +59,9 @@ from densray.statistics._permutation import FOLDS_REFIT, PERMUTATIONS_REFIT, SAM
 if TYPE_CHECKING:
     from densray.axes._axis import Axis
 
-#: What no figure of a diagnosis says; docs/people.md has the evidence.
+#: A limitation of every diagnosis; see docs/people.md for the evidence.
 _ABOUT_LISTS = "The verdict is about the word lists. Whether people would agree is another question: rate some words."
-#: Axes whose held-out agreement is measured, where each is cheap.
+#: Number of axes whose held-out agreement is measured, if they are cheap to fit.
 MEASURED_AXES = 3
 #: Up to this many seeds, the rows of a fold may not span several axes.
 ROWS_THAT_MAY_NOT_SPAN = 100
@@ -79,7 +79,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Diagnosis(Result):
-    """How far an axis can be trusted.
+    """All statistics on how far an axis can be trusted.
 
     Attributes
     ----------
@@ -423,7 +423,7 @@ def inputs_of(rows: Rows) -> list[Input]:
 
 
 def _count_axes(axis: Axis) -> int:
-    """Return how many axes to measure: several if they are cheap, one if each takes long to fit."""
+    """Return how many axes to measure: several if they are cheap to fit, otherwise one."""
     rows = axis.known_rows
     if not isinstance(axis.rotation, DensRay | PairDirection) and not is_closed_form(axis.rotation, rows):
         return 1
@@ -436,7 +436,7 @@ def _count_axes(axis: Axis) -> int:
 
 
 def _seed_figures(axis: Axis, progress: Progress | None) -> tuple[list[dict[str, Any]], str]:
-    """Return the statistics of each seed, the most influential first, and how its influence was computed.
+    """Return the statistics of each seed, the most influential first, and how influence was computed.
 
     The score of a seed is its score along the leave-one-out axis if all of these are known, else along the axis fitted
     without its fold.

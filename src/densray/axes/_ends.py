@@ -1,4 +1,4 @@
-"""The two ends of a scale, from seed words and the words of the space next to them."""
+"""The two ends of a scale, from seed words and their nearest words in the space."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from densray.errors import LabelError
 from densray.rows import Rows
 from densray.space import WordSpace
 
-#: Words next to the seeds of an end that count as much as the seeds themselves.
+#: Number of words nearest to an end; together they weigh as much as its seeds.
 N_NEIGHBORS = 20
-#: How much similarity to the other end counts against a word.
+#: Weight of the similarity to the other end, which is subtracted.
 CONTRAST = 0.5
 
 

@@ -44,7 +44,7 @@ class VocabularySpread:
         1/d.
     reliability : float
         1 - (mean squared standard error) / (variance of the scores): the share of the variation between words that
-        other seeds of the same kind would show again.
+        other seeds of the same kind would reproduce.
     reliability_interval : Interval
         95% interval of the average reliability of seed sets of this size and kind.
     standard_error : float
@@ -70,13 +70,13 @@ class VocabularySpread:
 
 
 def reliability(scores: NDArray[np.float64], errors: NDArray[np.float64]) -> float:
-    """Return one minus the mean squared standard error over the variance of the scores, no less than 0."""
+    """Return one minus the mean squared standard error over the variance of the scores, at least 0."""
     variance = float(scores.var())
     return max(1.0 - float(np.mean(errors**2)) / variance, 0.0) if variance > 0 else 0.0
 
 
 def eigenvalues_of(rotation: Rotation, seeds: Rows) -> NDArray[np.float64] | None:
-    """Return all eigenvalues of a method that has them, descending, else None."""
+    """Return all eigenvalues, descending; None if the method has none."""
     if not isinstance(rotation, DensRay | PairDirection):
         return None
     full: Any = clone(rotation).set_params(n_components=None).fit(seeds.X, seeds.y, groups=seeds.groups)
@@ -111,7 +111,7 @@ class PairConsistency:
 def pair_consistency(
     pairs: Iterable[Sequence[str]], space: WordSpace, axis: NDArray[np.float64], options: AxisOptions
 ) -> PairConsistency:
-    """Return how consistent pairs (higher word first) are."""
+    """Return the consistency of pairs (higher word first)."""
     listed = [(str(left), str(right)) for left, right in pairs]
     left, right = (space.locate([pair[side] for pair in listed], any_case=options.any_case) for side in (0, 1))
     usable = np.flatnonzero((left >= 0) & (right >= 0) & (left != right))
@@ -137,7 +137,7 @@ def pair_consistency(
     )
 
 
-#: How many times the median length makes a vector an outlying one.
+#: A vector is outlying if it is longer than this multiple of the median length.
 OUTLYING_LENGTH = 5.0
 
 
@@ -180,9 +180,9 @@ def outlying_rows(seeds: Rows) -> list[OutlyingRow]:
     ]
 
 
-#: Shorter words have too many neighbours to mean one of them; longer ones are slips of another kind, and costly.
+#: Range of word lengths to look up: shorter words have too many near spellings; longer ones are too costly.
 SHORTEST_LETTERS, LONGEST_LETTERS = 6, 60
-#: Letters tried, besides those from a to z: the commonest of the missing words. Some scripts have thousands.
+#: Number of letters to try in addition to a to z: the most common ones in the missing words.
 _MOST_LETTERS = 100
 
 
@@ -196,12 +196,12 @@ class NearMiss:
 
 
 def near_misses(missing: Sequence[str], space: WordSpace, *, most: int = 1000) -> list[NearMiss]:
-    """Return the nearest spelling in the space for each missing word that has one.
+    """Return a near spelling from the space for each missing word that has one.
 
     All spellings one edit away are looked up, so the cost does not depend on the size of the vocabulary (Damerau 1964:
-    four in five slips are one letter added, lost, changed or swapped, and hardly ever the first letter). If several are
+    four in five typos are one letter added, lost, changed or swapped, and hardly ever the first letter). If several are
     in the space, the first, usually the most frequent, is returned. For words of up to five or of more than sixty
-    letters, only case, joint and accents may differ.
+    letters, only case, accents and the joint of their parts may differ.
 
     Parameters
     ----------
@@ -228,13 +228,13 @@ def near_misses(missing: Sequence[str], space: WordSpace, *, most: int = 1000) -
 
 
 def _letters(words: Sequence[str]) -> list[str]:
-    """Return the letters that may be missing from words, or wrong in them."""
+    """Return the letters to try when a letter is missing or wrong."""
     counts = Counter(letter for word in words if len(word) <= LONGEST_LETTERS for letter in word.lower())
     return sorted({letter for letter, _ in counts.most_common(_MOST_LETTERS)} | set("abcdefghijklmnopqrstuvwxyz"))
 
 
 def _spellings(word: str, letters: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield other spellings, the likeliest kind first."""
+    """Yield other spellings with their kind of difference, the likeliest kind first."""
     joined = {word.replace(old, new) for old in "-_ '" for new in ("", "_", "-", " ")}
     yield "joint", sorted(joined - {word})
     decomposed = unicodedata.normalize("NFD", word)

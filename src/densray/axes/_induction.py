@@ -26,7 +26,7 @@ from densray.space import WordSpace
 if TYPE_CHECKING:
     import polars
 
-#: The files an induced lexicon can be written to, by ending.
+#: Functions that write an induced lexicon, by file extension.
 WRITERS = (".csv", ".tsv", ".parquet")
 
 
@@ -188,7 +188,7 @@ class Induction(Result):
         return replace(self, highest=self.entries(order[:n_words]), lowest=self.entries(order[::-1][:n_words]))
 
     def write(self, path: str | Path, *, overwrite: bool = False) -> Path:
-        """Write the lexicon as .csv, .tsv or .parquet; the file appears whole or not at all."""
+        """Write the lexicon as .csv, .tsv or .parquet, atomically; return the path."""
         path = Path(path)
         check_ending(path)
         frame = self.to_polars()
@@ -246,7 +246,7 @@ def induce_by(axis: Axis, space: WordSpace, *, n_ends: int = 10) -> Induction:
 
 
 def rank_words(axis: Axis, space: WordSpace) -> Induction:
-    """Return every word of a space in its order along an axis, without errors: quick for a space of any size."""
+    """Return every word of a space ranked along an axis, without errors: fast for a space of any size."""
     coordinates = np.concatenate([axis.coordinates(block) for _, block in space.blocks()])
     return _ranked(axis, space, Scores(coordinates.astype(np.float64)), Provenance.begin()).with_ends(10)
 

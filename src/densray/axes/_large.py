@@ -1,4 +1,4 @@
-"""Axes of tables whose vectors do not fit into memory: fitted on sums over all rows, judged on a sample of them."""
+"""Axes of tables that do not fit into memory: fitted on sums over all rows, evaluated on a sample of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Methods evaluated on lexicons: each is trained on labelled words and tested on held-out words."""
+"""Evaluate methods on lexicons: each is trained on labelled words and tested on held-out words."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from densray.report import Column, Input, Provenance, Result, Table, best_cells,
 from densray.rotations import METHODS
 from densray.space import WordSpace
 
-#: The paper's four, and those beyond it.
+#: The four methods of the paper, and further ones.
 DEFAULT_METHODS = (*PAPER_METHODS, "mean-difference", "ridge")
 
 Vector = NDArray[np.float64]
@@ -77,11 +77,11 @@ class LexiconInduction(Result):
     lexicon, test, space : str
         Names of the training lexicon, the test lexicon and the space.
     n_training, n_test : int
-        Words used.
+        Number of words used.
     coverage : float
         Share of the words of both lexicons that are in the space; the provenance lists the others.
     overlap : tuple of str
-        Test words that were in the training lexicon too.
+        Test words that were also in the training lexicon.
     dropped_conflicts, dropped_neutral : int
         Words left out of the lexicons because their entries conflict, or are neutral.
     continuous : bool
@@ -156,7 +156,7 @@ class LexiconInduction(Result):
         beyond = len(self.provenance.words_set_aside.get(BEYOND_LIMIT, ()))
         if beyond:
             limit = f"the first {self.protocol.training_limit:,} words of the space"
-            notes.append(f"Training words come from {limit}; {beyond:,} that are further on were left out.")
+            notes.append(f"Training words come from {limit}; {beyond:,} later words were left out.")
         if self.n_groups is not None:
             notes.append(f"Words of one group stay together: {self.n_groups:,} groups.")
         return [*notes, *([] if self.proposal is None else [self.proposal.line])]
@@ -172,7 +172,7 @@ class InductionSurvey(Result):
     results: tuple[LexiconInduction, ...]
 
     def tables(self) -> list[Table]:
-        """Return τ by lexicon and method, then each lexicon's own table."""
+        """Return τ by lexicon and method, then the table of each lexicon."""
         methods = list(self.macro_means)
         rows: list[dict[str, Any]] = [
             {"lexicon": result.lexicon, **{score.method: score.tau for score in result.scores}}

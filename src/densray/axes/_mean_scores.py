@@ -1,10 +1,10 @@
-r"""Mean scores of groups of documents, with intervals for which documents were drawn and for the error of the axis.
+r"""Mean scores of groups of documents, with intervals that cover the choice of documents and the error of the axis.
 
 The mean score of a group is :math:`\bar x^\top w`. Two things make it uncertain, and their variances add:
 
 - *the documents*: other documents of the same kind would have another mean. Documents that belong together (an author,
-  a speech) count as one draw. The variance is that of resampling them whole, in closed form:
-  :math:`\frac{k}{k-1} \sum_c \left(\sum_{i \in c} (s_i - \bar s)/n\right)^2` for k such sets;
+  a speech) count as one draw. The variance is that of resampling whole sets of documents, in closed form:
+  :math:`\frac{k}{k-1} \sum_c \left(\sum_{i \in c} (s_i - \bar s)/n\right)^2` for k sets;
 - *the axis*: other seeds would give another axis, :math:`w + \delta` with the covariance of the jackknife, and the mean
   would move by :math:`(\bar x - c)^\top \delta`, measured from the average row c as all errors are.
 """
@@ -27,7 +27,7 @@ from densray.progress import Progress
 from densray.report import Column, Input, Provenance, Result, Table, show_count
 from densray.tables import VectorTable
 
-#: Groups of documents that are worth a mean of their own, at most.
+#: Largest number of groups of documents.
 MOST_GROUPS = 10_000
 
 
@@ -39,9 +39,9 @@ class MeanScores(Result):
     ----------
     concept : str
     by : tuple of str
-        The columns whose values make the groups.
+        Columns whose values define the groups.
     ordered : str or None
-        The column among them that has an order, such as the year.
+        A column among them that has an order, such as the year.
     rows : list of dict
         Each group: the values of the columns, ``documents``, ``draws`` (documents, or sets of them that belong
         together), ``mean``, ``low``, ``high``, and the standard errors ``from_documents`` and ``from_axis``.
@@ -64,7 +64,7 @@ class MeanScores(Result):
         columns += [Column("from_documents", "± documents", decimals=4), Column("from_axis", "± axis", decimals=4)]
         notes = ["95% intervals cover which documents were drawn and the error of the axis; ± are standard errors."]
         if any(row["low"] is None for row in self.rows):
-            notes.append("A single draw says nothing of others: no interval.")
+            notes.append("A group with a single draw has no interval.")
         if self.n_skipped:
             notes.append(f"{show_count(self.n_skipped)} documents have no value or no vector and are left out.")
         return [Table(f"{self.concept} by {', '.join(self.by)}", columns, self.rows, notes)]
@@ -83,10 +83,10 @@ def mean_scores(
     Parameters
     ----------
     axis : Axis
-        The axis with its errors: fitted on rows, or saved with errors.
+        An axis with errors: fitted on rows, or saved with errors.
     table : VectorTable
     by : sequence of str
-        Columns whose values make the groups.
+        Columns whose values define the groups.
     groups : str, optional
         Column of the documents that belong together, such as the author, and count as one draw.
     progress : callable, optional
@@ -149,7 +149,7 @@ def _interval(scores: NDArray[np.float64], together: NDArray[np.int64], axis_var
     deviations = np.bincount(numbers, scores - mean) / len(scores)
     variance = float(deviations @ deviations) * k / (k - 1)
     total = variance + axis_variance
-    # the degrees of freedom of Welch and Satterthwaite; those of the axis are many
+    # the degrees of freedom of Welch and Satterthwaite; those of the axis are large
     freedom = (k - 1) * (total / variance) ** 2 if variance > 0 else np.inf
     half = float(stdtrit(min(freedom, 1e9), 0.975) * np.sqrt(total))
     return {
@@ -162,7 +162,7 @@ def _interval(scores: NDArray[np.float64], together: NDArray[np.int64], axis_var
 
 
 def _keys(table: VectorTable, by: Sequence[str]) -> tuple[list[tuple[Any, ...]], NDArray[np.int64], str | None]:
-    """Return the distinct values of some columns in order, the number of each row (-1: none), and an ordered column."""
+    """Return the distinct values of columns, the number of each row (-1: none), and a column that has an order."""
     if not by:
         raise TaskError("no column is named. Name the columns whose values make the groups.")
     columns = [table.column(name).to_pylist() for name in by]

@@ -10,7 +10,7 @@ from densray.lexicon import Groups
 
 
 class AxisChoices(TypedDict, total=False):
-    """The keyword arguments that stand for fields of :class:`AxisOptions`."""
+    """Keyword arguments that correspond to the fields of :class:`AxisOptions`."""
 
     normalize: bool
     any_case: bool | None
@@ -90,5 +90,5 @@ class AxisOptions:
         return replace(self, **choices)
 
 
-#: What counts where nothing is chosen.
+#: Default options.
 DEFAULTS = AxisOptions()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from densray.report import show_number
 
-#: Median correlation with people over Grand's scales, of axes from three words per end and so many rated items: the
-#: lowest and the highest of GoogleNews, GloVe 6B and MiniLM. docs/people.json has them; a test compares.
+#: Median correlation with people over Grand's scales, for axes from three words per end and this many rated items: the
+#: lowest and the highest of GoogleNews, GloVe 6B and MiniLM. The numbers are in docs/people.json; a test compares them.
 AGREEMENT = {0: (0.28, 0.39), 5: (0.36, 0.43), 10: (0.43, 0.50), 20: (0.55, 0.59)}
-#: The fewest and the most scales of a space, and the number of spaces.
+#: Smallest and largest number of scales of a space, and the number of spaces.
 N_SCALES, N_SPACES = (25, 54), 3
-#: Fewer seeds than this are too few to tell; nearly all published lists have fewer.
+#: With fewer seeds, the verdict is "too few to tell"; nearly all published lists have fewer.
 FEW_SEEDS = 50
 _WHERE = f"published scales ({N_SCALES[0]} to {N_SCALES[1]} in each of {N_SPACES} spaces)"
 

@@ -1,4 +1,4 @@
-"""The protocol of lexicon induction: all its choices, and the training and test rows that they give."""
+"""The protocol of lexicon induction: all its options, and the resulting training and test rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from densray.spelling import spelling_key
 
 Vector = NDArray[np.float64]
 
-#: Why a training word that is in the space was left out.
+#: Reason why a training word in the space was left out.
 BEYOND_LIMIT = "beyond the training limit"
 #: The columns of the paper's table 1.
 PAPER_METHODS = ("densifier", "densray-unit", "svr", "svm")
@@ -32,18 +32,20 @@ PAPER_METHODS = ("densifier", "densray-unit", "svr", "svm")
 
 @dataclass(frozen=True)
 class Protocol:
-    """How a lexicon is induced and measured. All but the pair weights are as in Dufter & Schütze 2019, section 3.
+    """Options for inducing and evaluating a lexicon. All but the pair weights are as in Dufter & Schütze 2019, section
+    3.
 
     `Protocol.paper` has the pair weights of the paper as well.
 
-    Words with conflicting entries and neutral words are left out when a `Lexicon` is made; its ``dropped`` lists them.
+    Words with conflicting entries and neutral words are left out when a `Lexicon` is created; its ``dropped`` lists
+    them.
 
     Attributes
     ----------
     test_size : float, default=0.25
         Share of the words to hold out if there is no test lexicon.
     random_state : int, default=0
-        Draws that split, and the resamples of the interval.
+        Seed for that split, and for the resamples of the interval.
     normalize : bool, default=True
         Whether vectors are scaled to unit length.
     any_case : bool, default=False
@@ -66,7 +68,7 @@ class Protocol:
     level : float, default=0.95
         Level of the bootstrap interval of τ.
     n_resamples : int, default=1000
-        Resamples of the test words for that interval.
+        Number of resamples of the test words for that interval.
 
     Examples
     --------
@@ -93,17 +95,17 @@ class Protocol:
 
     @classmethod
     def paper(cls, **choices: Any) -> Protocol:
-        """Return the protocol of the published tables: like and unlike pairs weigh 0.5, whatever their number."""
+        """Return the protocol of the published tables: like and unlike pairs have weight 0.5, whatever their number."""
         return cls(**{"pair_weights": (0.5, 0.5), **choices})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the choices by their names in reports: `seed` for `random_state`, `match_case` for not `any_case`."""
+        """Return the options by their names in reports: `seed` for `random_state`, `match_case` for not `any_case`."""
         plain = asdict(self)
         plain["seed"], plain["match_case"] = plain.pop("random_state"), not plain.pop("any_case")
         return plain
 
     def rotation(self, method: str) -> Rotation:
-        """Return an unfitted rotation of one axis, with the choices of the protocol that apply to the method."""
+        """Return an unfitted rotation of one axis, with the options of the protocol that apply to the method."""
         rotation = make_rotation(method)
         chosen = {"weights": self.pair_weights, "solver": self.densifier_solver, "random_state": self.random_state,
                   "standardize": self.standardize}  # fmt: skip
@@ -193,7 +195,7 @@ class TrainTest:
     ----------
     training, test : Rows
     overlap : tuple of str
-        Test words that were in the training lexicon too.
+        Test words that were also in the training lexicon.
     coverage : float
         Share of the words of both lexicons that are in the space.
     beyond : tuple of str
@@ -239,7 +241,7 @@ class TrainTest:
 
     @classmethod
     def _split(cls, space: WordSpace, lexicon: Lexicon, protocol: Protocol, groups: Groups) -> TrainTest:
-        # the words that are in the space are split, so that the share held out is the share asked for
+        # only words in the space are split, so that the held-out share is exact
         found = lexicon.align(space, any_case=protocol.any_case, order="lexicon", groups=groups)
         _check_labels(found, lexicon.name, "usable")
         if len(found) < 4:
@@ -286,7 +288,7 @@ class TrainTest:
 
 
 def fit_method(method: str, data: TrainTest, protocol: Protocol) -> tuple[Vector, Vector, float]:
-    """Return the scores of the training and of the test words on the axis of a method, and the seconds it took."""
+    """Return the scores of the training and test words on the axis of a method, and the seconds it took."""
     labels = protocol.labels(method, data.training)
     start = time.perf_counter()
     axis = protocol.rotation(method).fit(data.training.X, labels, groups=data.training.groups).components_[0]
@@ -297,7 +299,7 @@ def fit_method(method: str, data: TrainTest, protocol: Protocol) -> tuple[Vector
 def _within_limit(
     found: Rows, in_test: NDArray[np.bool_], name: str, protocol: Protocol, space: WordSpace
 ) -> tuple[Rows, tuple[str, ...]]:
-    """Return the training words within the limit of the protocol, and those beyond it."""
+    """Return the training words within the limit of the protocol, and the words beyond it."""
     near = found.locations < (len(space) if protocol.training_limit is None else protocol.training_limit)
     beyond = tuple(found.names[place] for place in np.flatnonzero(~in_test & ~near).tolist())
     if not (~in_test & near).any():

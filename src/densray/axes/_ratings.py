@@ -24,9 +24,9 @@ from densray.space import WordSpace
 from densray.spelling import locate_spellings, spelling_key
 from densray.tables import VectorTable, is_table, open_table
 
-#: Fewer items than this have a wide interval, which the result points out; fewer than four have none.
+#: With fewer items than this, the result warns of a wide interval; with fewer than four there is none.
 FEW_ITEMS, FEWEST_ITEMS = 10, 4
-#: Items listed as those that agree least.
+#: Number of items to list that agree least.
 N_WORST = 10
 
 Phrases = Literal["missing", "mean"]
@@ -34,7 +34,7 @@ Phrases = Literal["missing", "mean"]
 
 @dataclass(frozen=True)
 class RatingAgreement(Result):
-    """How far the scores of an axis agree with ratings by people.
+    """How well the scores of an axis agree with ratings by people.
 
     Attributes
     ----------
@@ -117,11 +117,11 @@ class RatingAgreement(Result):
         elif self.held_out is None:
             said.append("The seeds of this axis are not known: if items are among them, the agreement is too high.")
         if self.n_items < FEW_ITEMS:
-            said.append(f"Only {self.n_items} items were found: the interval says how little that shows.")
+            said.append(f"Only {self.n_items} items were found: note the width of the interval.")
         if self.ceiling is None:
             one = self.n_raters == 1 or self.ceiling_from is None
             said.append(
-                "There is no noise ceiling: that takes the ratings of at least two raters, or standard errors."
+                "There is no noise ceiling: it needs the ratings of at least two raters, or standard errors."
                 if one
                 else ""
             )
@@ -241,7 +241,7 @@ def evaluate_ratings(
         name, trained = found.concept or found.method, found.seed_names
     else:
         if axis is not None:
-            raise TaskError("scores are given beside an axis. Give a space or a table and an axis, or scores alone.")
+            raise TaskError("scores are given with an axis. Give a space or a table and an axis, or scores only.")
         located = _in_scores(cast("Scores | Mapping[str, float]", source), ratings, any_case=options.any_case)
         name, trained = "scores", None
     keys = {spelling_key(word, any_case=options.any_case) for word in trained or ()}
@@ -363,7 +363,7 @@ def _phrase_vectors(
 def _in_table(
     table: VectorTable, ratings: Ratings, axis: Axis, names: str | None, *, any_case: bool | None
 ) -> _Located:
-    """Return the scores of the documents that are rated; those of one name are averaged."""
+    """Return the scores of the rated documents; documents of the same name are averaged."""
     axis.check_width(table.width, table.name)
     places = {item: place for place, item in enumerate(ratings.items)}
     by_key: dict[str, int] = {}
@@ -389,7 +389,7 @@ def _in_table(
     vectors = np.concatenate([X for X, _ in blocks])
     scores = axis.score(vectors)
     found, inverse, counts = np.unique(rows, return_inverse=True, return_counts=True)
-    # the error of a mean score is at most the mean of the errors: all come from the same seeds
+    # the error of a mean score is at most the mean of the errors, since all come from the same seeds
     means = [
         None if values is None else np.bincount(inverse, weights=values) / counts
         for values in (scores.score, scores.standard_error)
@@ -427,7 +427,7 @@ def _in_scores(source: Scores | Mapping[str, float], ratings: Ratings, *, any_ca
     for place, item in enumerate(ratings.items):
         alike = by_key.get(spelling_key(item, any_case=any_case), [])
         if len(alike) > 1 and any_case is None and item not in exact:
-            alike = []  # several differ in case only
+            alike = []  # ambiguous: several names differ only in case
         if len(alike) > 1 and source.names.count(item) != 1:
             raise TaskError(f"'{item}' is the name of {len(alike)} scores; a rated name has one. Rename the others.")
         row = exact.get(item, alike[0] if alike else -1)
@@ -452,7 +452,7 @@ def _explained_interval(interval: Interval, reliability: float | None) -> Interv
 
 
 def _compared(rated: Ratings, scores: NDArray[np.float64], errors: NDArray[np.float64] | None) -> list[dict[str, Any]]:
-    """Return the items with the rating expected from their score, by the line of least squares; the worst first."""
+    """Return the items with the rating predicted from their score by least squares, the worst first."""
     slope = float(np.cov(scores, rated.values)[0, 1] / np.var(scores, ddof=1))
     expected = rated.values.mean() + slope * (scores - scores.mean())
     difference = rated.values - expected

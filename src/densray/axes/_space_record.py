@@ -1,4 +1,4 @@
-"""The space an axis was fitted on: recorded in its file, and recognised again."""
+"""A record of the space an axis was fitted on, stored in its file, to recognise the space later."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from densray.errors import Advice, Argument, PersistenceError, SpaceError
 if TYPE_CHECKING:
     from densray.space import WordSpace
 
-#: Words whose vectors are stored with an axis, and how many coordinates of each.
+#: Number of words whose vectors are stored with an axis, and number of coordinates of each.
 SAMPLED_WORDS, SAMPLED_COORDINATES = 1_024, 8
-#: By how much a coordinate of a unit vector may differ: half precision and rounded text files stay below it.
+#: Tolerance for a coordinate of a unit vector: half precision and rounded text files stay below it.
 SAMPLE_TOLERANCE = 2e-3
-#: By what share of itself the length of a vector may differ.
+#: Relative tolerance for the length of a vector.
 LENGTH_TOLERANCE = 1e-2
 
 
@@ -54,7 +54,7 @@ class SpaceRecord:
 
     @classmethod
     def of(cls, space: WordSpace, *, lengths: bool = False) -> SpaceRecord:
-        """Return the record of a space, with the `lengths` of vectors if an axis depends on them."""
+        """Return the record of a space, including `lengths` of vectors if an axis depends on them."""
         rows = [row for row in spread_rows(len(space), SAMPLED_WORDS).tolist() if _is_text(space.words[row])]
         words = tuple(space.words[row] for row in rows)
         vectors = space.vectors_at(rows)
@@ -103,7 +103,7 @@ class SpaceRecord:
             )
 
     def open_part(self, source: str | Path) -> WordSpace:
-        """Return those words of a space file that the sample names, without reading all of a large file.
+        """Return the words of a space file that are in the sample, without reading all of a large file.
 
         Most axes are fitted on a whole space or on its beginning, so the first rows are tried first.
         """

@@ -22,11 +22,11 @@ from densray.space import WordSpace
 from densray.spelling import locate_spellings
 from densray.statistics import closed_form_deviations, is_closed_form, with_fewer_rows
 
-#: Words that are compared, at most: the first that both spaces have.
+#: Largest number of words to compare: the first ones that are in both spaces.
 MOST_COMPARED = 100_000
-#: Words of about one frequency whose differences say how far words that did not move lie apart.
+#: Number of words of similar frequency used to estimate the noise of words that did not move.
 WORDS_PER_GROUP = 500
-#: A normal distribution's standard deviation, in median distances from its median.
+#: Standard deviations per median distance from the median, for a normal distribution.
 _NORMAL = 1.4826
 
 
@@ -101,7 +101,7 @@ class SpaceComparison(Result):
         return np.asarray(np.divide(self.difference, error, out=np.zeros_like(error), where=error > 0.0))
 
     def entries(self, rows: Sequence[int]) -> list[dict[str, Any]]:
-        """Return scores and errors of the compared words at these places."""
+        """Return scores and errors of the compared words at these positions."""
         difference, error, ratio = self.difference, self.error, self.ratio
         return [
             {
@@ -127,10 +127,10 @@ class SpaceComparison(Result):
         return self.entries(list(dict.fromkeys(places[word] for word in words if word in places)))
 
     def text(self) -> str:
-        """Return how alike the two orders are, and how many words moved."""
+        """Return how well the two orders agree, and how many words moved."""
         first, second = self.spaces
         parted = (
-            "\nThe two orders hardly agree: it is not one axis in both spaces, and single words cannot be compared."
+            "\nThe two orders hardly agree: the axes differ between the spaces, and single words cannot be compared."
             if self.correlation < _ONE_AXIS
             else ""
         )
@@ -139,7 +139,7 @@ class SpaceComparison(Result):
             f"{show_count(self.n_words)} words of “{first}” and “{second}” correlate at "
             f"{show_number(self.correlation, 2)} along this axis; "
             f"{show_count(self.n_moved)} of them moved (false discovery rate 5%).\n"
-            f"Errors are those of the seeds ({errors}) and of words as frequent that did not move.{parted}"
+            f"Errors are those of the seeds ({errors}) and of words of similar frequency that did not move.{parted}"
         )
 
     def tables(self) -> list[Table]:
@@ -153,9 +153,9 @@ class SpaceComparison(Result):
             Column("ratio", "in errors", decimals=1),
         ]
         note = (
-            "Scores are standardised over the words compared. A difference beyond 2 errors is no finding by itself: of "
+            "Scores are standardised over the compared words. A difference beyond 2 errors is not a finding by itself: "
+            "of 20 words that did not move, one lies there."
         )
-        note += "20 words that did not move, one lies there."
         return [Table("Risen most", columns, self.risen, [note]), Table("Fallen most", columns, self.fallen)]
 
 
@@ -173,8 +173,8 @@ def compare_spaces(
 ) -> SpaceComparison:
     r"""Find the words that moved along an axis from one space to another: decades, domains, models, languages.
 
-    With the axes :math:`w, w'` of the two spaces a word x, x' has the standardised scores z, z' (over the words
-    compared). To first order the seeds change z by
+    With the axes :math:`w, w'` of the two spaces, a word x, x' has the standardised scores z, z' (over the compared
+    words). To first order, the seeds change z by
 
     .. math:: (x - c)^\top(\delta - (b^\top\delta) w) / s
 
@@ -188,7 +188,7 @@ def compare_spaces(
     first, second : WordSpace
         The two spaces may have different widths.
     lexicon : Lexicon
-        The seeds. Without `other_lexicon`, those that are in both spaces.
+        The seeds. Without `other_lexicon`, only seeds that are in both spaces are used.
     other_lexicon : Lexicon, optional
         The seeds of the second space, for example in another language.
     pairs : pairs of str, optional
@@ -252,7 +252,7 @@ def compare_spaces(
 
 
 _FALSE_DISCOVERIES = 0.05
-#: Two orders of words that correlate less are not those of one axis.
+#: If two orders correlate less than this, they do not belong to the same axis.
 _ONE_AXIS = 0.5
 _FEWEST_COMPARED = 10
 
@@ -261,8 +261,8 @@ _FEWEST_COMPARED = 10
 class _StandardScores:
     """Words of one space along its axis: standardised scores, their errors, and the parts of these errors.
 
-    `deviations` of the axis are per unit of the standard deviation of scores; `by_seed` says whether there is one row
-    per seed, or group of seeds.
+    `deviations` of the axis are per unit of the standard deviation of scores; `by_seed` tells whether there is one row
+    per seed or group of seeds.
     """
 
     scores: NDArray[np.float64]
@@ -287,7 +287,7 @@ class _StandardScores:
         by_seed = is_closed_form(fitted.rotation, seeds)
         deviations = closed_form_deviations(fitted.rotation, seeds) if by_seed else fitted.errors.deviations
         slope = (along @ centred).astype(np.float64) / float(along @ along)
-        # an axis has no scale: what changes all scores by one factor is not an error
+        # an axis has no scale: a change of all scores by one factor is not an error
         free = (deviations - np.outer(deviations @ slope, axis)) / spread
         return cls(along / spread, _lengths([centred], free), centred, free, by_seed)
 
@@ -295,7 +295,7 @@ class _StandardScores:
 def _seeds_of_both(
     spaces: tuple[WordSpace, WordSpace], lexicon: Lexicon, other: Lexicon | None, options: AxisOptions
 ) -> tuple[Rows, Rows]:
-    """Return the seeds of either space: its own, or those of one lexicon that both spaces have, in one order."""
+    """Return the seeds of each space: its own, or the seeds of one lexicon that are in both, in the same order."""
     first, second = spaces
     if other is not None:
         return find_rows(first, lexicon, options), find_rows(second, other, options)
@@ -305,7 +305,7 @@ def _seeds_of_both(
         raise LexiconError(
             f"{int(shared.sum())} of {len(lexicon)} lexicon words are in both '{first.name}' and '{second.name}'; at "
             "least two are needed. Are they of two languages?",
-            Advice(" Then give words of its own for the second space (", Argument("other_lexicon", ...), ")."),
+            Advice(" Then give seeds for the second space (", Argument("other_lexicon", ...), ")."),
         )
     missing = [word for word, both in zip(lexicon.words, shared.tolist(), strict=True) if not both]
     kept = lexicon.without(missing) if missing else lexicon
@@ -321,7 +321,7 @@ def _seeds_of_both(
 def _compared_rows(
     first: WordSpace, second: WordSpace, pairs: Iterable[tuple[str, str]] | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows of the words compared, in the first space and in the second."""
+    """Return the rows of the compared words, in the first space and in the second."""
     if pairs is None:
         found = second.locate(first.words[: 4 * MOST_COMPARED])
         rows = np.flatnonzero(found >= 0)[:MOST_COMPARED], found[found >= 0][:MOST_COMPARED]
@@ -342,7 +342,7 @@ def _compared_rows(
 def _joint_deviations(
     parts: Sequence[_StandardScores], *, is_paired: bool, random: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Return a root of the covariance of the two axes, the first with its sign turned: rows over both widths."""
+    """Return a root of the joint covariance of the two axes, the first negated: rows over both widths."""
     first, second = (part.deviations for part in parts)
     if is_paired:
         return with_fewer_rows(np.hstack([-first, second]), random)
@@ -352,7 +352,7 @@ def _joint_deviations(
 
 
 def _lengths(parts: Sequence[NDArray[np.float32]], roots: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the lengths of roots times the rows of some matrices side by side."""
+    """Return the lengths of the roots times the rows of matrices side by side."""
     lengths = np.empty(len(parts[0]))
     for start in range(0, len(lengths), _BLOCK):
         rows = np.hstack([part[start : start + _BLOCK] for part in parts])
@@ -362,13 +362,13 @@ def _lengths(parts: Sequence[NDArray[np.float32]], roots: NDArray[np.float64]) -
 
 
 _BLOCK = 4096
-_ROUNDING = 1e-5  # of a standardised score in single precision, and more
+_ROUNDING = 1e-5  # upper bound for the rounding of a standardised score in single precision
 
 
 def _noise(
     difference: NDArray[np.float64], seed_error: NDArray[np.float64], rank: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Return how far words of about one rank lie apart beyond the errors of seeds, from the middle half of them."""
+    """Return the spread of words of similar rank beyond the errors of the seeds, from the middle half of them."""
     noise = np.empty_like(difference)
     order = np.argsort(rank, kind="stable")
     for group in np.array_split(order, max(len(order) // WORDS_PER_GROUP, 1)):

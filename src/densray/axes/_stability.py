@@ -143,7 +143,7 @@ def evaluate_stability(
     progress : callable, optional
         Called with the number of samples done and their total.
     journal : Journal, optional
-        Keeps the results of each sample until the run is done; see `densray.journal`.
+        Stores the results of each sample until the run is done; see `densray.journal`.
     """
     protocol, methods = protocol or Protocol(), check_methods(methods)
     provenance = Provenance.begin(seed=protocol.random_state)
@@ -151,7 +151,7 @@ def evaluate_stability(
     sizes = possible_sizes(len(data.training)) if sizes is None else sizes
     _check_sizes(sizes, n_samples, data.training)
     random = np.random.default_rng(protocol.random_state)
-    # the largest first: the last thread to finish then has little left to do
+    # the largest first, so that no thread is left with a long task at the end
     samples = [
         _draw(data.training, size, random) for size in sorted(set(sizes), reverse=True) for _ in range(n_samples)
     ]

@@ -15,9 +15,9 @@ from densray.rotations import Rotation
 from densray.rows import Rows, plausible_range
 from densray.statistics import held_out_scores, is_linear_in_labels
 
-#: Residuals of labels, in robust standard deviations, beyond which a label contradicts its held-out score.
+#: A label contradicts its held-out score if its residual exceeds this many robust standard deviations.
 CONTRADICTING = 3.5
-#: Fewest rows for which residuals say anything about single labels.
+#: Fewest rows for which residuals are informative about single labels.
 FEWEST_ROWS = 30
 _NORMAL = 1.4826  # standard deviations per median absolute deviation, for normal residuals
 _NAMED = 5
@@ -31,7 +31,7 @@ class SuspectLabel:
     ----------
     word : str
     label : float
-        The label as given.
+        The original label.
     expected : float
         Expected label, from the regression of labels on held-out scores.
     reason : str
@@ -51,14 +51,14 @@ class SuspectLabels:
     Attributes
     ----------
     labels : tuple of SuspectLabel
-        Outlying labels first, then by how far they are from the expected label.
+        Outlying labels first, then by distance from the expected label.
     low, high : float
         The range of the other labels.
     clipped : bool
         Whether outlying labels were clipped to that range.
     tau_with, tau_without : float or None
-        Held-out τ of the other rows along an axis fitted with the suspect labels as given, and along one fitted without
-        those rows; None for methods without a closed form.
+        Held-out τ of the other rows along an axis fitted with the suspect labels unchanged, and along one fitted
+        without those rows; None for methods without a closed form.
     """
 
     labels: tuple[SuspectLabel, ...]
@@ -70,7 +70,7 @@ class SuspectLabels:
 
     @property
     def cost(self) -> float | None:
-        """By how much the suspect labels lower the held-out τ of the other rows."""
+        """Loss in held-out τ of the other rows that the suspect labels cause."""
         return None if self.tau_with is None or self.tau_without is None else self.tau_without - self.tau_with
 
     @property
@@ -148,7 +148,7 @@ def find_suspects(
 def _contradictions(
     targets: NDArray[np.float64], held_out: NDArray[np.float64], outlying: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return the label expected of each held-out score, and which labels contradict it."""
+    """Return the expected label for each held-out score, and which labels contradict it."""
     plausible = ~outlying
     slope = 0.0
     if np.ptp(held_out[plausible]) > 0.0:
@@ -170,7 +170,7 @@ def _taus(
     kept: NDArray[np.bool_],
     progress: Progress | None,
 ) -> tuple[float | None, float | None]:
-    """Return the held-out τ of the kept rows: axes fitted on all rows, and on the kept rows alone."""
+    """Return the held-out τ of the kept rows, for axes fitted on all rows and on the kept rows only."""
     places = np.flatnonzero(kept)
     others = rows.take(places)
     sides = [others.targets[folds[places] != number] for number in np.unique(folds)]

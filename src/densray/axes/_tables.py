@@ -64,14 +64,14 @@ def write_scores(
 
 
 def check_table(axis: Axis, table: VectorTable) -> None:
-    """Raise if the vectors of a table have another encoder or another width than those the axis was fitted on."""
+    """Raise if the vectors of a table differ from those of the axis in encoder or width."""
     if axis.encoder is not None:
         axis.encoder.check_matches(table.encoder, "the axis", table.name)
     axis.check_width(table.width, table.name)
 
 
 class _Scorer:
-    """Computes the new columns of a block of a table: those of `SCORE_COLUMNS` that are known for the axis.
+    """Computes the score columns of a block of a table: those of `SCORE_COLUMNS` that are known for the axis.
 
     Parameters
     ----------

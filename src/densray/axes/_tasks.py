@@ -1,4 +1,4 @@
-"""From a space and a lexicon to an axis, its diagnosis, or a scored vocabulary: each a few lines around Axis."""
+"""Short functions from a space and a lexicon to an axis, its diagnosis, or a scored vocabulary."""
 
 from __future__ import annotations
 
@@ -150,9 +150,9 @@ def induce(
     source : Lexicon or Axis
         The labelled words, or an axis.
     method : str or rotation, default="auto"
-        For a lexicon: name of a method, or an estimator. A fitted estimator is used as it is.
+        For a lexicon: name of a method, or an estimator. A fitted estimator is used without refitting.
     n_ends : int, default=10
-        How many words to list in `highest` and in `lowest`.
+        Number of words to list in `highest` and in `lowest`.
     options : AxisOptions, optional
     progress : callable, optional
         Called with the refits done and their total.

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 Vector = NDArray[np.float64]
 
-#: Background rows whose mean is the average row, and whose scores show in which direction scores vary.
+#: Number of background rows used for the average row, and for the direction in which scores vary.
 SAMPLED_ROWS = 16_384
-#: Rows of the triangle of the errors that are multiplied together.
+#: Rows of the triangular error matrix that are multiplied together.
 TRIANGLE_ROWS = 96
-#: Likeness to the seeds from which on a row gets a probability; docs/trust.md has the measurement.
+#: Smallest likeness to the seeds for which a row gets a probability; measured in docs/trust.md.
 ENOUGH_LIKE_SEEDS = 0.5
 
 
@@ -50,7 +50,7 @@ class Scores:
     expected_label : array or None
         Expected label in the units of the labels, if labels are scores; NaN if the probability is.
     like_seeds : array or None
-        How far a row resembles the seeds, from 0 to 1; see :class:`SeedLikeness`.
+        How much a row resembles the seeds, from 0 to 1; see :class:`SeedLikeness`.
     names : tuple of str
         The word or text of each row; empty for plain arrays.
     """
@@ -66,7 +66,7 @@ class Scores:
         return len(self.score)
 
     def columns(self) -> dict[str, Vector]:
-        """Return the columns that are known, by name."""
+        """Return the known columns by name."""
         listed = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "names"}
         return {name: values for name, values in listed.items() if values is not None}
 
@@ -169,7 +169,7 @@ class Uncertainty:
         triangle = self._triangle
         offset = (triangle @ self.average_row).astype(X.dtype)
         squares = np.zeros(len(X))
-        for start in range(0, len(triangle), TRIANGLE_ROWS):  # left of its diagonal a triangle is zero
+        for start in range(0, len(triangle), TRIANGLE_ROWS):  # the lower triangle is zero
             part = triangle[start : start + TRIANGLE_ROWS, start:]
             along = X[:, start:] @ part.T.astype(X.dtype)
             along -= offset[start : start + TRIANGLE_ROWS]
@@ -246,10 +246,10 @@ class Calibration:
         """
         high = sides > 0
         positives, negatives = int(high.sum()), int((~high).sum())
-        # Platt's targets: one more word of either class, so that separable seeds give a finite slope
+        # Platt's targets: one more word per class, so that separable seeds give a finite slope
         targets = np.where(high, (positives + 1.0) / (positives + 2.0), 1.0 / (negatives + 2.0))
         lowest, highest = float(labels.min()), float(labels.max())
-        # ratings stop at the ends of their scale: a sigmoid between them (Papke & Wooldridge 1996)
+        # ratings end at the limits of their scale: a sigmoid between them (Papke & Wooldridge 1996)
         relative_labels = (labels - lowest) / (highest - lowest)
         slope, intercept = _fit_sigmoid(scores, targets)
         label_slope, label_intercept = _fit_sigmoid(scores, relative_labels)
@@ -274,9 +274,9 @@ class Calibration:
 
 @dataclass(frozen=True)
 class SeedLikeness:
-    r"""How like the seeds a word is: 0 for the average word, 1 from the 5th percentile of the seeds on.
+    r"""How much a word resembles the seeds: 0 for the average word, 1 from the 5th percentile of the seeds on.
 
-    The coordinate of a word on the way from the average word c to the mean of the seeds,
+    The coordinate of a word on the line from the average word c to the mean of the seeds,
     :math:`t = (x - c)^\top m / |m|^2` with :math:`m = \bar x - c`, is 0 for the average word and 1 on average for
     words drawn like the seeds. The likeness is :math:`t / t_{0.05}`, clipped to the range from 0 to 1, where
     :math:`t_{0.05}` is the 5th percentile of the seeds (leave-one-out). If the seeds are as varied as the vocabulary,
@@ -342,8 +342,8 @@ def _fit_sigmoid(scores: Vector, targets: Vector) -> tuple[float, float]:
         curvature = (design * (chance * (1.0 - chance))[:, None]).T @ design
         step = np.linalg.solve(curvature + 1e-9 * np.eye(2), gradient)
         now = loss(weights)
-        bound = now + 1e-9 * (1.0 + abs(now))  # what rounding may add
-        while loss(weights + step) > bound and np.abs(step).max() >= 1e-10:  # beyond the lowest place
+        bound = now + 1e-9 * (1.0 + abs(now))  # tolerance for rounding
+        while loss(weights + step) > bound and np.abs(step).max() >= 1e-10:  # the step overshoots the minimum
             step = step / 2.0
         weights = weights + step
         if np.abs(step).max() < 1e-10:

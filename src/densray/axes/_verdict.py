@@ -18,29 +18,29 @@ GRADES = ("none", "unclear", "weak", "fair", "good")
 
 SIGNIFICANT_P = 0.05
 GOOD_SHARE, FAIR_SHARE = 0.8, 0.7
-#: An AUC and a reliability are shown with enough decimals to tell their grade; an AUC of 0.5 is chance.
+#: An AUC and a reliability are shown with enough decimals to distinguish grades; an AUC of 0.5 is chance.
 AUC_MARKS = (math.nextafter(0.5, 1.0), FAIR_SHARE, GOOD_SHARE)
 RELIABILITY_MARKS = (FAIR_SHARE, GOOD_SHARE)
 
 
 _PERCENTS = tuple(100 * mark for mark in AUC_MARKS)
 
-#: Where more seeds than so many times those there are would be needed, the advice is to choose others.
+#: If more than this multiple of the current seeds would be needed, the advice is to choose other seeds.
 MOST_TIMES = 10.0
-#: With fewer seeds, a p-value above 0.05 is no evidence against a concept, since the AUC may still be fair. For a real
-#: concept, one in four sets of fifty seeds looks like chance, and one in 25 of seventy (docs/trust-details.md).
+#: With fewer seeds, a p-value above 0.05 is not evidence against a concept, since the AUC may still be fair. For a real
+#: concept, one in four sets of fifty seeds looks like chance, and one in 25 sets of seventy (docs/trust-details.md).
 UNCLEAR_SEEDS = 70
 #: Signal of a typical seed: reliability / (1 - reliability) of scores, over the number of seeds. The advice adds ten
 #: typical seeds to the given ones. These and the next three numbers were chosen on seven lexicons;
 #: docs/trust-details.md tests them on others.
 TYPICAL_SIGNAL, TYPICAL_SEEDS = 0.018, 10
-#: A typical AUC, which counts like that of so many seeds.
+#: A typical AUC, weighted like that of this many seeds.
 TYPICAL_AUC, TYPICAL_AUC_SEEDS = 0.9, 50
-#: So many times the seeds that the formulas give suffice in four cases of five.
+#: In four of five cases, this multiple of the seeds from the formulas is enough.
 SAFE_FACTOR = 1.75
-#: Seeds that do not suffice need at least so many times their number.
+#: If the present seeds are not enough, advise at least this multiple of their number.
 LEAST_TIMES = 1.1
-#: The numbers of seeds that advice is given in; larger ones are ten times the last six.
+#: Round numbers of seeds for the advice; larger numbers are ten times the last six.
 ROUND_NUMBERS = (10, 20, 30, 40, 50, 70, 100, 150, 200, 300, 500, 700)
 
 
@@ -48,7 +48,7 @@ ROUND_NUMBERS = (10, 20, 30, 40, 50, 70, 100, 150, 200, 300, 500, 700)
 class Verdict:
     """The grade of an axis, its reasons, all statistics in one line, and a sentence with advice.
 
-    The grade says how well the axis fits the labelled words. It does not say whether people would agree;
+    The grade measures how well the axis fits the labelled words. It does not tell whether people would agree;
     :func:`densray.evaluate_ratings` measures that. On the scales of docs/people.md, the grade did not predict it.
 
     Attributes
@@ -86,9 +86,9 @@ def judge(
 ) -> Verdict:
     """Return the verdict on an axis from its held-out AUC, permutation p, reliability and seed angle (degrees).
 
-    Without a permutation test (``p_value=None``), the grade follows from AUC and reliability, and the line says so. The
-    advice depends on the number of seeds of each side and on the seeds that score on the wrong side when they are left
-    out. `noun` is the name of a row.
+    Without a permutation test (``p_value=None``), the grade follows from AUC and reliability, and the line mentions it.
+    The advice depends on the number of seeds on each side, and on seeds that score on the wrong side when they are left
+    out. `noun` is the word for a row.
 
     >>> seeds = {"n_high": 7, "n_low": 7, "seed_angle": 12.3, "p_value": 0.004}
     >>> steady = {"reliability": 0.9, "reliability_low": 0.84, "reliability_high": 0.94}
@@ -137,7 +137,7 @@ more seeds. “correct” contradicts the other seeds.'
     said, shown = list(limits), "too few to tell" if grade == "unclear" else grade
     if grade == GRADES[-1]:
         said.append(f"it orders {show_number(100 * auc, 0)} of 100 pairs of unseen {noun}s correctly")
-    elif not turned:  # no words to add, and none to blame
+    elif not turned:  # neither words to add nor words to blame
         wanted = GOOD_SHARE if grade == "fair" else FAIR_SHARE
         if grade == "unclear":
             more = f"add about {seeds_to_tell(n_seeds)} more seeds to tell{_say_where(n_high, n_low)}"
@@ -151,7 +151,7 @@ more seeds. “correct” contradicts the other seeds.'
 
 
 def show_reliability(value: float, low: float, high: float, decimals: int = 3) -> str:
-    """Return a reliability with its interval, and with enough decimals to tell its grade.
+    """Return a reliability with its interval, with enough decimals to distinguish grades.
 
     >>> show_reliability(0.7996, 0.7, 0.9), show_reliability(0.62, float("nan"), float("nan"), 2)
     ('0.7996 [0.700, 0.900]', '0.62')
@@ -163,7 +163,7 @@ def show_reliability(value: float, low: float, high: float, decimals: int = 3) -
 
 
 def seeds_to_tell(n_seeds: int) -> int:
-    """Return how many more seeds are enough to tell whether there is a concept.
+    """Return how many more seeds are needed to decide whether there is a concept.
 
     >>> seeds_to_tell(14), seeds_to_tell(42)
     (70, 30)
@@ -172,14 +172,15 @@ def seeds_to_tell(n_seeds: int) -> int:
 
 
 def seeds_wanted(n_seeds: int, auc: float, reliability: float, wanted: float) -> tuple[float, float] | None:
-    r"""Return how many seeds may bring AUC and reliability to a target, and how many do so in four of five cases.
+    r"""Return the number of seeds that may bring AUC and reliability to a target, and one that does in 4 of 5 cases.
 
     The error variance of scores falls with the number of seeds, so :math:`\lambda = r / (1 - r)` grows with it
-    (Spearman 1910, Brown 1910). Few seeds tell little about the signal per seed, :math:`\lambda / n`, so ten seeds of a
-    typical signal are added as a prior. For the AUC, the lower end of the interval must reach the target; the number of
-    seeds is that at which the interval is narrow enough (Hanley & McNeil 1982). The AUC rises with the reliability,
-    since the same error is part of the spread of each class; 50 seeds of a typical AUC are added as a prior. The larger
-    of the two numbers, and 1.75 times that number, are returned; None if it is more than ten times the present number.
+    (Spearman 1910, Brown 1910). A few seeds give a poor estimate of the signal per seed, :math:`\lambda / n`, so ten
+    seeds of a typical signal are added as a prior. For the AUC, the lower end of the interval must reach the target;
+    the number of seeds is that at which the interval is narrow enough (Hanley & McNeil 1982). The AUC rises with the
+    reliability, since the same error is part of the spread of each class; 50 seeds of a typical AUC are added as a
+    prior. The larger of the two numbers, and 1.75 times that number, are returned; None if it is more than ten times
+    the present number.
 
     >>> likely, safe = seeds_wanted(40, 0.9, 0.5, 0.7)
     >>> round(likely), round(safe)
@@ -194,7 +195,7 @@ def seeds_wanted(n_seeds: int, auc: float, reliability: float, wanted: float) ->
     distance = ndtri(min(max(auc, 0.001), 0.999)) * math.sqrt(max(wanted / max(reliability, 0.2), 1.0))
     typical = TYPICAL_AUC_SEEDS * ndtri(TYPICAL_AUC)
     expected = float(ndtr((n_seeds * distance + typical) / (n_seeds + TYPICAL_AUC_SEEDS)))
-    most = MOST_TIMES * max(n_seeds, UNCLEAR_SEEDS)  # fewer seeds do not say that more would not do
+    most = MOST_TIMES * max(n_seeds, UNCLEAR_SEEDS)  # few seeds are not evidence that more would not help
     totals = np.geomspace(4.0, most, 500)
     enough = _lower_end(expected, totals) >= wanted
     by_auc = float(totals[np.argmax(enough)]) if enough.any() else math.inf
@@ -214,7 +215,7 @@ def _lower_end(auc: float, n_seeds: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _say_more(n_high: int, n_low: int, totals: tuple[float, float] | None, noun: str) -> str:
-    """Return how many seeds to add: a number that may be enough, and one that should be."""
+    """Return the advice to add seeds: a number that may be enough, and one that should be."""
     if totals is None:
         return f"it would take more than ten times as many {noun}s like these: {_say_others(noun)}"
     low, high = (round_number(total - n_high - n_low) for total in totals)
@@ -223,7 +224,7 @@ def _say_more(n_high: int, n_low: int, totals: tuple[float, float] | None, noun:
 
 
 def round_number(number: float) -> int:
-    """Return the nearest round number of seeds, by its ratio.
+    """Return the nearest round number of seeds, on a logarithmic scale.
 
     >>> [round_number(number) for number in (-3, 14, 15, 65, 130, 880, 2600)]
     [10, 10, 20, 70, 150, 1000, 3000]
@@ -233,7 +234,7 @@ def round_number(number: float) -> int:
 
 
 def _say_where(n_high: int, n_low: int) -> str:
-    """Return the end to add seeds at, if it has less than half as many as the other."""
+    """Return at which end to add seeds, if it has less than half as many as the other."""
     fewer = "high" if 2 * n_high < n_low else "low" if 2 * n_low < n_high else None
     return f", first at the {fewer} end" if fewer else ""
 

@@ -141,7 +141,7 @@ def axis_relation(first: Induction, second: Induction, rows: Sequence[int]) -> A
     return AxisRelation(float(degrees_between(first.axis.direction, second.axis.direction)), correlation)
 
 
-#: Of seeds with scores, the share at either end that may say what it means.
+#: For scores, the share of seeds at either end that may describe the end.
 _OUTER = 0.1
 
 
@@ -168,7 +168,7 @@ def axis_ends(seeds: Rows, *, n_words: int = 2) -> tuple[list[str], list[str]]:
     return ends[0], ends[1]
 
 
-#: Words near a list of seeds that are looked through for those of its side.
+#: Number of words near the seeds that are searched for words of the same side.
 _NEAR = 60
 
 

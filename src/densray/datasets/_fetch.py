@@ -1,4 +1,4 @@
-"""Downloads that resume, and the archives they bring."""
+"""Resumable downloads, and unpacking of archives."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 
 def unpack(archive: Path, folder: Path, *, strip: str = "") -> Path:
-    """Unpack a zip archive into `folder`, all or nothing, and return `folder`.
+    """Unpack a zip archive into `folder`, atomically, and return `folder`.
 
     Parameters
     ----------
     archive : Path
     folder : Path
-        Appears when the whole archive is unpacked.
+        Created once the whole archive is unpacked.
     strip : str
-        The leading folder inside the archive that is left out; members outside it are skipped.
+        The leading folder inside the archive, which is removed; members outside it are skipped.
     """
     with _opened(archive) as opened:
         for info in opened.infolist():
@@ -49,7 +49,7 @@ def unpack(archive: Path, folder: Path, *, strip: str = "") -> Path:
             opened.extractall(unpacked)
             if not (unpacked / strip).is_dir():
                 raise DataError(f"{archive}: holds no file in the folder '{strip}'. Is it another archive?")
-            if not any(folder.glob("*")):  # another process may have unpacked it meanwhile
+            if not any(folder.glob("*")):  # another process may have unpacked it in the meantime
                 (unpacked / strip).rename(folder)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -77,11 +77,11 @@ def _opened(archive: Path) -> Iterator[zipfile.ZipFile]:
         problem = f"is not a sound zip archive ({shorten(error)}). Remove it and fetch it again."
         raise DataError(f"{archive}: {problem}") from error
     except OSError as error:
-        raise DataError(f"{archive}: cannot be unpacked ({error.strerror}). Make room beside it.") from error
+        raise DataError(f"{archive}: cannot be unpacked ({error.strerror}). Free some space next to it.") from error
 
 
 def _check_inside(info: zipfile.ZipInfo, archive: Path) -> None:
-    """Refuse an archive with a member whose path leaves its folder, or a link: neither is in one that is well meant."""
+    """Refuse an archive with a link, or with a member outside its folder: both are signs of an attack."""
     path = PurePosixPath(info.filename.replace("\\", "/"))
     link = (info.external_attr >> 16) & 0o170000 == 0o120000
     if path.is_absolute() or ".." in path.parts or ":" in "".join(path.parts[:1]) or link:
@@ -89,20 +89,20 @@ def _check_inside(info: zipfile.ZipInfo, archive: Path) -> None:
 
 
 def _check_ratio(unpacked: int, archive: Path) -> None:
-    """Refuse an archive that would become absurdly large: it was made to fill the disk."""
+    """Refuse an archive that would become absurdly large (a zip bomb)."""
     if unpacked > _LARGEST_RATIO * archive.stat().st_size + _CHUNK:
-        raise DataError(f"{archive}: would unpack to {unpacked:,} bytes. That is no data set; nothing was unpacked.")
+        raise DataError(f"{archive}: would unpack to {unpacked:,} bytes. This is not a data set; nothing was unpacked.")
 
 
 log = logging.getLogger(__name__)
 
 _CHUNK = 1 << 16
-#: Seconds without a byte, and in all, after which a download gives up; what has arrived is kept.
+#: Timeouts in seconds: without any data, and in total; data received so far are kept.
 _TIMEOUT = 30.0
 _LONGEST = 6 * 3600.0
-#: Bytes of a download whose size is not known.
+#: Largest download whose size is not known, in bytes.
 _LARGEST = 1 << 35
-#: How much larger than itself an archive may become: text packs to a tenth, zeros to a thousandth.
+#: Largest expansion ratio of an archive: text is packed to a tenth, zeros to a thousandth.
 _LARGEST_RATIO = 200
 _WHOLE, _PARTIAL, _RANGE_BEYOND_END = 200, 206, 416
 _BEGINNINGS = {".zip": b"PK", ".gz": b"\x1f\x8b"}
@@ -124,11 +124,11 @@ def download(
     ----------
     url : str
     target : Path
-        Appears only when it is whole and checked; until then ``target.part`` grows next to it.
+        Created only when it is complete and verified; until then ``target.part`` grows next to it.
     size : int, optional
-        Its bytes. A file of another size is refused.
+        Expected size in bytes. A file of another size is refused.
     checksum : str, optional
-        ``algorithm:hexdigest``. A file that does not match it is removed, and a :class:`DataError` raised.
+        ``algorithm:hexdigest``. If it does not match, the file is removed and a :class:`DataError` is raised.
     advice : str
         Added to the error if the network or the server fails: how to get the file by hand.
     progress : Progress, optional
@@ -147,9 +147,9 @@ def download(
             file.flush()
             os.fsync(file.fileno())
             transfer.check()
-            if os.name == "posix":  # while nobody else can write to it
+            if os.name == "posix":  # rename while the lock is held
                 os.replace(transfer.partial, target)
-        if os.name != "posix":  # an open file cannot be renamed there
+        if os.name != "posix":  # Windows cannot rename an open file
             os.replace(transfer.partial, target)
         transfer.origin.unlink(missing_ok=True)
     except requests.HTTPError as error:
@@ -170,12 +170,12 @@ def download(
 
 
 class _WrongFileError(Exception):
-    """The server sends something else than the file; what has arrived is removed."""
+    """The server sends something else than the file; data received so far are removed."""
 
 
 @dataclass
 class _Transfer:
-    """One download: where it comes from, what is known of it, and what has arrived so far."""
+    """One download: its source, its known properties, and the data received so far."""
 
     url: str
     target: Path
@@ -184,7 +184,7 @@ class _Transfer:
     progress: Progress | None
     deadline: float
     partial: Path = field(init=False)
-    origin: Path = field(init=False)  # which version of the file the partial one is a part of
+    origin: Path = field(init=False)  # records the version of the file that the partial one belongs to
 
     def __post_init__(self) -> None:
         self.partial = self.target.with_name(self.target.name + ".part")
@@ -194,12 +194,12 @@ class _Transfer:
         """Download the missing part of the file; start over if the server cannot resume."""
         start, version = file.seek(0, os.SEEK_END), self._version()
         if (version is None and self.checksum is None) or (self.size is not None and start > self.size):
-            start = 0  # nothing would tell whether the rest is of the same file
+            start = 0  # without a version, the rest might be of another file
         if not self._continue(file, start, version):
             self._continue(file, 0, None)
 
     def _continue(self, file: BinaryIO, start: int, version: str | None) -> bool:
-        """Download from `start` on; return False if the answer does not continue what has arrived."""
+        """Download from `start` on; return False if the response does not continue the partial file."""
         import requests
 
         headers = {"Accept-Encoding": "identity"}
@@ -222,9 +222,9 @@ class _Transfer:
         return True
 
     def _continues(self, response: Response, version: str | None) -> bool:
-        """Return whether a part is of the version that has arrived; a server may ignore ``If-Range``.
+        """Return whether a response continues the same version of the file; a server may ignore ``If-Range``.
 
-        A part names its version (RFC 9110, section 15.3.7). One without a name is taken only if a checksum follows.
+        A part names its version (RFC 9110, section 15.3.7). A part without a version is accepted only with a checksum.
         """
         named = _version_of(response)
         return named == version or (self.checksum is not None and None in (named, version))
@@ -234,7 +234,7 @@ class _Transfer:
         total = start + int(length) if length.isdecimal() else None if stated is None else stated[1]
         self._check_answer(response, total, stated)
         file.truncate(start)
-        if not start:  # after the old bytes are gone, so that a version never names bytes of another one
+        if not start:  # after the old bytes are removed, so that a version never refers to other bytes
             self._note_version(response)
         done, most = start, next(n for n in (self.size, total, _LARGEST) if n is not None)
         read = getattr(response.raw, "read1", response.raw.read)  # urllib3 1 has no read1: it waits for a whole chunk
@@ -251,7 +251,7 @@ class _Transfer:
             raise ConnectionError(f"{done:,} of {total:,} bytes arrived")
 
     def _check_answer(self, response: Response, total: int | None, stated: tuple[int | None, int] | None) -> None:
-        """Refuse an answer that is not the file, before any of it is stored."""
+        """Refuse a response that is not the file, before any of it is stored."""
         coding = response.headers.get("Content-Encoding", "identity").lower()
         if coding != "identity" and not (coding in ("gzip", "x-gzip") and self.target.suffix == ".gz"):
             raise _WrongFileError(f"the server sends it packed ({shorten(coding)}), which was not asked for.")
@@ -261,10 +261,10 @@ class _Transfer:
         if len(sizes) > 1:
             raise _WrongFileError(f"it has {total or 0:,} bytes at its source, not {self.size or 0:,}: it has changed.")
         if not sizes and self.checksum is None:
-            raise _WrongFileError("the server does not say how long it is, so that a cut could not be told.")
+            raise _WrongFileError("the server does not say how long it is, so a truncated file could not be detected.")
 
     def check(self) -> None:
-        """Raise unless the partial file is the whole one, as far as that is known."""
+        """Raise unless the partial file is complete and matches all known checks."""
         n_bytes = self.partial.stat().st_size
         if self.size not in (None, n_bytes):
             raise _WrongFileError(f"{n_bytes:,} bytes arrived, not {self.size:,}. They were removed.")
@@ -281,7 +281,7 @@ class _Transfer:
             raise _WrongFileError(f"what arrived is {kind}, and was removed.")
 
     def _version(self) -> str | None:
-        """Return the version that the partial file is a part of, as the server named it."""
+        """Return the version of the partial file, as named by the server."""
         with suppress(OSError, ValueError, LookupError, TypeError):
             noted = json.loads(self.origin.read_text(encoding="utf-8"))
             if noted["url"] == self.url and isinstance(noted["version"], str):
@@ -295,13 +295,13 @@ class _Transfer:
 
 
 def _version_of(response: Response) -> str | None:
-    """Return what a server calls this version of a file; a weak tag (``W/"…"``) does not promise the same bytes."""
+    """Return the server's name for this version of a file; a weak tag (``W/"…"``) does not guarantee the same bytes."""
     tag = response.headers.get("ETag", "")
     return tag if tag.startswith('"') else response.headers.get("Last-Modified")
 
 
 def _content_range(response: Response) -> tuple[int | None, int] | None:
-    """Return where a part starts and how long the whole is (``Content-Range: bytes 5-9/10``, or ``bytes */10``)."""
+    """Return the start of a part and the total length (``Content-Range: bytes 5-9/10``, or ``bytes */10``)."""
     stated = re.fullmatch(r"bytes (?:(\d{1,18})-\d{1,18}|\*)/(\d{1,18})", response.headers.get("Content-Range", ""))
     return None if stated is None else (int(stated[1]) if stated[1] else None, int(stated[2]))
 
@@ -309,7 +309,7 @@ def _content_range(response: Response) -> tuple[int | None, int] | None:
 @contextmanager
 def _only_downloader(partial: Path) -> Iterator[BinaryIO]:
     """Open a partial file that no other process is writing; the lock ends with the process."""
-    with open(partial, "ab") as file:  # never cuts what another process has written
+    with open(partial, "ab") as file:  # appending never truncates data of another process
         if not try_lock(file.fileno()):
             raise DataError(f"another process is downloading {partial.stem}. Wait for it.")
         if not partial.exists() or not os.path.samestat(os.fstat(file.fileno()), partial.stat()):
@@ -318,7 +318,7 @@ def _only_downloader(partial: Path) -> Iterator[BinaryIO]:
 
 
 def matches(path: Path, checksum: str | None) -> bool:
-    """Return whether a file has a checksum (``algorithm:hexdigest``); without one, any does."""
+    """Return whether a file matches a checksum (``algorithm:hexdigest``); True without a checksum."""
     if checksum is None:
         return True
     algorithm, _, digest = checksum.partition(":")
@@ -327,7 +327,7 @@ def matches(path: Path, checksum: str | None) -> bool:
 
 
 def _reason(error: Exception) -> str:
-    """Return one line for a network error: requests nests them deeply."""
+    """Return one line for a network error, which requests nests deeply."""
     innermost: BaseException = error
     while innermost.__cause__ or innermost.__context__:
         innermost = innermost.__cause__ or innermost.__context__  # type: ignore[assignment]

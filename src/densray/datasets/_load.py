@@ -24,7 +24,7 @@ from densray.space import WordSpace, as_space
 
 @dataclass(frozen=True)
 class SimilaritySet:
-    """Word pairs and how similar people find them.
+    """Word pairs with human similarity ratings.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class SimilaritySet:
 
 @dataclass(frozen=True)
 class WordGroup:
-    """A named list of words, and the words its authors left out as too rare."""
+    """A named list of words, and the words that its authors left out as too rare."""
 
     name: str
     words: tuple[str, ...]
@@ -103,8 +103,8 @@ def load_similarity(name_or_path: str | PathLike[str]) -> SimilaritySet:
     ----------
     name_or_path : str or path
         ``"men"``, ``"rg-65"`` or ``"wordsim-353"``, which come with densray; ``"mturk-771"``, ``"rare-words"`` or
-        ``"simlex-999"``, which `fetch` downloads; or a file with two words and a score per line, separated by blanks or
-        tabs. A heading and lines that begin with ``#`` are skipped.
+        ``"simlex-999"``, which `fetch` downloads; or a file with two words and a score per line, separated by spaces or
+        tabs. A header and lines that begin with ``#`` are skipped.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def load_similarity(name_or_path: str | PathLike[str]) -> SimilaritySet:
         except ValueError:
             if line.number > 1:
                 raise file.problem(f"{shorten(line.text)} is not two words and a score.", line=line.number) from None
-            continue  # a heading
+            continue  # a header
         pairs.append((first, second))
     values = np.array(scores)
     values.flags.writeable = False
@@ -222,7 +222,7 @@ def load_lexicon(
         The name of a data set, such as ``"hu-liu"`` or ``"gender"``; ``"whm"`` for the union of MPQA,
         Hu & Liu and NRC that the paper trains on; or a file that :meth:`densray.Lexicon.read` reads.
     word_column, label_column : str or int, optional
-        For a file: columns of the words and labels, as names in the first line or places from 0.
+        For a file: columns of the words and labels, as names in the first line or positions from 0.
     group_column : str or int, optional
         For a file: column of the groups. Words of one group are held out together.
     label_names : pair of str, optional
@@ -320,7 +320,7 @@ def _load_dataset(name: str, limit: int | None, words: Iterable[str] | None) -> 
         return _load_embedded(name, limit, words)
     from densray.formats import read_space
 
-    # published files are as they are: a repeated word or a broken row is left out, with a warning
+    # published files are used unchanged: a repeated word or a broken row is left out, with a warning
     return read_space(path_of(name), limit=limit, words=words, name=name, bad_rows="skip")
 
 

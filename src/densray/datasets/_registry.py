@@ -1,4 +1,4 @@
-"""The known data sets, and the places of their files."""
+"""The known data sets and the locations of their files."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class DataFile:
     path : str
         Path of the file below the data folder.
     url : str or None
-        Its direct address; None if its owner gives it out by hand.
+        Its direct address; None if it is available only from its owner.
     size : int or None
         Size in bytes, if known.
     checksum : str or None
         ``algorithm:hexdigest`` of the file, if known.
     also : tuple of str
-        Other paths under which the file is found when it was placed by hand.
+        Alternative paths of the file, if it was placed by hand.
     member : str or None
-        The file's name inside the zip archive that `url` names.
+        Name of the file inside the zip archive at `url`.
     """
 
     path: str
@@ -54,7 +54,7 @@ class DataFile:
 
 @dataclass(frozen=True)
 class DataSet:
-    """One data set and where it comes from.
+    """One data set and its source.
 
     Attributes
     ----------
@@ -64,9 +64,9 @@ class DataSet:
     path : str
         Result of :func:`path_of`, below the data folder: a file, or a folder of several files.
     files : tuple of DataFile
-        Its files; for a set that comes as an archive, the archive; none for a union.
+        Its files; for a set that comes as an archive, the archive; empty for a union.
     embedded : bool
-        Whether the package ``densray-data``, which is installed with this one, carries it.
+        Whether it is part of the package ``densray-data``, which is installed with this one.
     unpacked : bool
         Whether its one file is a zip archive that is unpacked into the folder `path`.
     strip : str
@@ -90,7 +90,7 @@ class DataSet:
 
     @property
     def size(self) -> int | None:
-        """Bytes of all its files together; None if one of them is not known, and for a union."""
+        """Total size of its files in bytes; None if one of them is not known, and for a union."""
         sizes = [file.size for file in self.files]
         return None if None in sizes or self.parts else sum(size for size in sizes if size is not None)
 
@@ -116,7 +116,7 @@ class DataSet:
 
     @property
     def downloadable(self) -> bool:
-        """Whether every file has a direct address; of a union, those of its parts that the package lacks."""
+        """Whether every file has a direct address; for a union, every part that is not bundled."""
         parts = [find_dataset(part) for part in self.parts]
         return all(file.url is not None for file in self.files) and all(p.embedded or p.downloadable for p in parts)
 
@@ -143,7 +143,7 @@ def list_datasets(kind: str | None = None) -> list[DataSet]:
 
 
 def find_dataset(name: str, kind: str | None = None) -> DataSet:
-    """Return the data set called `name`; an error names the nearest, or the kind it really is."""
+    """Return the data set called `name`; the error suggests a similar name, or gives the actual kind."""
     known = _registry()
     if name not in known:
         names = [entry.name for entry in list_datasets(kind)]
@@ -194,7 +194,7 @@ def embedded_folder() -> Path | None:
 
 @cache
 def embedded_checksums() -> dict[str, str]:
-    """Return the sha256 of each bundled file, as the build wrote it down."""
+    """Return the sha256 of each bundled file, as recorded by the build."""
     folder = embedded_folder()
     lines = [] if folder is None else (folder / "SHA256SUMS").read_text("utf-8").splitlines()
     return {path: digest for digest, path in (line.split("  ", 1) for line in lines)}
@@ -217,12 +217,12 @@ def path_of(name: str) -> Path:
     -------
     Path
         A file, or a folder if the set has several files. A set placed by hand is found in
-        ``DENSRAY_DATA``, with or without its folder (``lexicons/bwk/…``), packed or not.
+        ``DENSRAY_DATA``, with or without its folder (``lexicons/bwk/…``), zipped or not.
 
     Raises
     ------
     DataError
-        The set is unknown, or not on this machine; the message says how to get it.
+        The set is unknown, or not on this machine; the message explains how to get it.
 
     Examples
     --------
@@ -255,8 +255,8 @@ def fetch(name: str, *, trust_unchecked: bool = False, progress: Progress | None
     Raises
     ------
     DataError
-        No network, an answer other than the file, a wrong checksum or size, nothing to check the file with, or a set
-        its owner gives out only by hand; the message says which file to place where. The next call resumes an
+        No network, a response other than the file, a wrong checksum or size, nothing to check the file with, or a set
+        that is available only from its owner; the message names the file and its place. The next call resumes an
         interrupted download.
     """
     entry = _with_files(name)
@@ -273,7 +273,7 @@ def fetch(name: str, *, trust_unchecked: bool = False, progress: Progress | None
 
 
 def existing_path(given: str | PathLike[str], kind: str) -> Path:
-    """Return `given` as a path; if there is none, the error names the nearest set of this kind."""
+    """Return `given` as a path; if it does not exist, the error suggests a similar set of this kind."""
     path = Path(given)
     if not str(given).strip() or not path.exists():
         names = [entry.name for entry in list_datasets(kind)]
@@ -282,11 +282,11 @@ def existing_path(given: str | PathLike[str], kind: str) -> Path:
 
 
 def is_at_hand(name: str) -> bool:
-    """Return whether a data set is on this machine; of a union, whether all its parts are."""
+    """Return whether a data set is on this machine; for a union, whether all its parts are."""
     entry = find_dataset(name)
     try:
         return all(map(is_at_hand, entry.parts)) if entry.parts else bool(_find(entry))
-    except DataError:  # a file of another size
+    except DataError:  # a file of the wrong size
         return False
 
 
@@ -297,16 +297,16 @@ def files_of(name: str) -> list[Path]:
 
 
 def _with_files(name: str) -> DataSet:
-    """Return a data set that has files of its own."""
+    """Return a data set that has its own files; raise for a union."""
     entry = find_dataset(name)
     if entry.parts:
         parts = " and ".join(f"'{part}'" for part in entry.parts)
-        raise DataError(f"'{name}' is the union of {parts} and has no file of its own. Ask for those.")
+        raise DataError(f"'{name}' is the union of {parts} and has no file of its own. Use those instead.")
     return entry
 
 
 def _check_trusted(entry: DataSet, file: DataFile, trust_unchecked: bool) -> None:
-    """Raise if nothing would tell a wrong file from the right one, and the caller has not said that this is fine."""
+    """Raise if a wrong file could not be detected, unless the caller accepts this."""
     if file.url is not None and file.is_unchecked and not trust_unchecked:
         raise DataError(
             f"Neither checksum nor size of '{entry.name}' is known, so that a wrong file would not be noticed.",
@@ -335,7 +335,7 @@ def _fetch_file(entry: DataSet, file: DataFile, folder: Path, progress: Progress
 
 
 def _find(entry: DataSet) -> list[Path]:
-    """Return the files of the set (the folder of an unpacked one) in the first place that has all of them."""
+    """Return the files of the set (or the folder of an unpacked one) from the first place that has all of them."""
     carried = embedded_folder()
     if entry.embedded and carried is not None:
         return [carried / file.path for file in entry.files]
@@ -356,7 +356,7 @@ def _find_unpacked(entry: DataSet, folder: Path) -> list[Path]:
 
 
 def _find_file(file: DataFile, folder: Path) -> Path | None:
-    """Return the file in its folder or at the top, under any of its names; one of another size is an error."""
+    """Return the file in its folder or at the top, under any of its names; a wrong size is an error."""
     names = (file.path, *file.also)
     for name in (*names, *(PurePosixPath(name).name for name in names)):
         path = folder / name
@@ -379,7 +379,7 @@ def _how_to_get(entry: DataSet) -> str:
 
 
 def _by_hand(entry: DataSet) -> str:
-    """Say which files to place where."""
+    """Return instructions on which files to place where."""
     urls = [file.url for file in entry.files if file.url and not file.member]
     address = urls[0] if len(urls) == len(entry.files) == 1 else entry.source
     paths = [entry.path] if entry.unpacked else [file.path for file in entry.files]

@@ -1,7 +1,7 @@
-"""Remove a concept from a space, and measure how much of it and of everything else is left.
+"""Remove a concept from a space, and measure how much of it remains and how well everything else is preserved.
 
-Measures take a space and word lists and return a :class:`Measurement`; :func:`evaluate_removal` compares removers. What
-removes a concept is a :class:`densray.erasure.Erasure`.
+Measures take a space and word lists and return a :class:`Measurement`; :func:`evaluate_removal` compares removers.
+A :class:`densray.erasure.Erasure` removes a concept.
 """
 
 from __future__ import annotations

@@ -27,17 +27,17 @@ from densray.space import WordSpace
 
 Vector = NDArray[np.float64]
 
-_MOST_SPLITS = 20_000  # up to here every split is tried
+_MOST_SPLITS = 20_000  # up to this number, all splits are tried
 
 
 @dataclass(frozen=True)
 class Association(Measurement):
-    """A WEAT result: the value is the effect size d; `statistic` is the sum the permutation test is about.
+    """A WEAT result: the value is the effect size d; `statistic` is the sum used by the permutation test.
 
     Attributes
     ----------
     statistic : float
-        Σ s(x) over the first targets less Σ s(y) over the second.
+        Σ s(x) over the first targets minus Σ s(y) over the second.
     exact : bool
         Whether the p-value comes from all splits of the targets, or from a sample of them.
     """
@@ -57,7 +57,8 @@ def association(
     n_permutations: int = 10_000,
     random_state: int | None = 0,
 ) -> Association:
-    r"""Return how much more the first targets go with the first attributes than the second targets do.
+    r"""Return how much more strongly the first targets are associated with the first attributes than the second
+    targets.
 
     With :math:`s(w) = \overline{\cos}(w, A) - \overline{\cos}(w, B)` the effect size is
 
@@ -65,14 +66,14 @@ def association(
         d = \frac{\overline{s}(X) - \overline{s}(Y)}{\operatorname{std}_{w \in X \cup Y} s(w)}
 
     (population standard deviation, as in WEFE). The p-value is one-sided: the share of splits of the targets into
-    parts of the same sizes whose statistic is at least as large; all splits are tried if there are at most 20,000,
-    else `n_permutations` random ones, the given split among them. The interval is a bootstrap over target words.
+    parts of the same sizes whose statistic is at least as large. All splits are tried if there are at most 20,000,
+    otherwise `n_permutations` random ones, including the given split. The interval is a bootstrap over target words.
 
     Parameters
     ----------
     space : WordSpace
     first_target, second_target, first_attribute, second_attribute : iterables of str
-        Words not in the space are left out and reported; at least two of each list must be there.
+        Words that are not in the space are left out and reported; at least two of each list are needed.
     name : str
         Name of the test.
     n_permutations : int
@@ -116,13 +117,13 @@ weat = association
 def association_test(
     space: WordSpace, test: AssociationTest, *, n_permutations: int = 10_000, random_state: int | None = 0
 ) -> Association:
-    """Return one of the ten published tests, or one of your own, on a space.
+    """Return the result of one of the ten published tests, or of your own test, on a space.
 
     Parameters
     ----------
     space : WordSpace
     test : AssociationTest
-        Such as :func:`densray.datasets.load_weat` returns ten of.
+        For example one of the ten tests of :func:`densray.datasets.load_weat`.
     n_permutations, random_state
         As for :func:`association`.
 
@@ -155,7 +156,7 @@ def _effect_size(scores: Vector, size: int) -> float:
 
 
 def _permutation_p(scores: Vector, size: int, n_permutations: int, random_state: int | None) -> tuple[float, bool]:
-    """Return the share of splits at least as far apart as the given one, and whether all were tried."""
+    """Return the share of splits that are at least as far apart as the given one, and whether all were tried."""
     from scipy.stats import permutation_test
 
     def difference(first: Vector, second: Vector, axis: int = -1) -> Vector:
@@ -175,7 +176,7 @@ def _permutation_p(scores: Vector, size: int, n_permutations: int, random_state:
 
 
 def _resampled(scores: Vector, size: int, random_state: int | None, n_resamples: int = 1000) -> Vector:
-    """Return effect sizes of targets drawn with replacement, each side by itself."""
+    """Return effect sizes of targets drawn with replacement, separately for each side."""
     random = check_random_state(random_state)
     first = scores[:size][random.randint(size, size=(n_resamples, size))]
     rest = len(scores) - size
@@ -187,7 +188,7 @@ def _resampled(scores: Vector, size: int, random_state: int | None, n_resamples:
 
 @dataclass(frozen=True)
 class SentimentBias(Measurement):
-    """An RNSB result: the value is the divergence; `shares` is the share of negative sentiment each word gets."""
+    """An RNSB result: the value is the divergence; `shares` are the shares of negative sentiment of the words."""
 
     shares: tuple[tuple[str, float], ...] = ()
 
@@ -201,7 +202,7 @@ def sentiment_bias(
     n_resamples: int = 50,
     random_state: int | None = 0,
 ) -> SentimentBias:
-    """Return how unevenly negative sentiment falls on words that should be treated alike.
+    """Return how unevenly negative sentiment is distributed over words that should be treated alike.
 
     A logistic model learns negative against positive words; its probabilities for the identity words, scaled to sum
     to one, are compared with equal shares by the Kullback–Leibler divergence. The p-value is the share of
@@ -212,11 +213,11 @@ def sentiment_bias(
     ----------
     space : WordSpace
     identities : iterable of str
-        Such as nationalities or words for men and women; at least two must be in the space.
+        For example nationalities, or words for men and women; at least two must be in the space.
     positive, negative : iterables of str
         Sentiment words.
     n_resamples : int
-        Models fitted for each of p-value and interval.
+        Number of models for the p-value, and again for the interval.
     random_state : int or None
 
     References
@@ -256,7 +257,7 @@ rnsb = sentiment_bias
 def _repeated(
     X: Vector, y: NDArray[np.intp], Z: Vector, count: int, random_state: int | None
 ) -> tuple[list[float], list[float]]:
-    """Return the divergences of models of resampled words, and of models of shuffled labels."""
+    """Return the divergences of models with resampled words, and with shuffled labels."""
     random = check_random_state(random_state)
     resampled, shuffled = [], []
     for _ in range(count):
@@ -281,7 +282,7 @@ def _divergence(shares: Vector) -> float:
 
 @dataclass(frozen=True)
 class SemBiasQuestion:
-    """Four pairs: one that defines the concept, one stereotype, two that have nothing to do with it."""
+    """Four pairs: one that defines the concept, one stereotype, and two unrelated ones."""
 
     definition: tuple[str, str]
     stereotype: tuple[str, str]
@@ -300,7 +301,7 @@ class PairChoice(Measurement):
     Attributes
     ----------
     definition, stereotype, other : float
-        The shares of questions answered by each kind of pair.
+        Shares of questions answered by each kind of pair.
     """
 
     definition: float = 0.0
@@ -309,7 +310,7 @@ class PairChoice(Measurement):
 
 
 def read_sembias(path: str | Path) -> list[SemBiasQuestion]:
-    """Return the questions of a SemBias file: four tab-separated ``first:second`` pairs a line.
+    """Return the questions of a SemBias file: four tab-separated ``first:second`` pairs per line.
 
     In the published file the definition comes first and the stereotype last.
     """
@@ -319,18 +320,18 @@ def read_sembias(path: str | Path) -> list[SemBiasQuestion]:
             continue
         pairs = [tuple(part.split(":")) for part in line.split("\t") if part]
         if len(pairs) < 3 or any(len(pair) != 2 or not all(pair) for pair in pairs):
-            raise TaskError(f"{path}, line {number}: {line!r} is not a list of pairs such as 'he:she', tabs between.")
+            raise TaskError(f"{path}, line {number}: {line!r} is not a tab-separated list of pairs such as 'he:she'.")
         first, *middle, last = [(pair[0], pair[1]) for pair in pairs]
         questions.append(SemBiasQuestion(first, last, tuple(middle)))
     if not questions:
-        raise TaskError(f"{path} holds no question. Give four tab-separated pairs a line.")
+        raise TaskError(f"{path} holds no question. Give four tab-separated pairs per line.")
     return questions
 
 
 def pair_choice(
     space: WordSpace, questions: Iterable[SemBiasQuestion], poles: tuple[str, str] = ("he", "she")
 ) -> PairChoice:
-    """Return which kind of pair is most like the pair of poles, by the cosine of their differences.
+    """Return which kind of pair is most similar to the pair of poles, by the cosine of their differences.
 
     Questions with a word that is not in the space are left out; their words are reported.
 

@@ -34,7 +34,7 @@ _NEEDED = ("lexicon", "anchors", "neutral")
 
 
 class _Lists:
-    """The values of one file; those that are strings name other files, beside it, or data sets."""
+    """The values of one file; strings are names of other files, next to it, or of data sets."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -90,7 +90,7 @@ class _Lists:
 
 
 def read_concept(path: str | Path) -> Concept:
-    """Return the concept of a TOML file; lists stand in it, or in files that it names.
+    """Return the concept of a TOML file, with lists in the file or in files that it names.
 
     Parameters
     ----------
@@ -158,23 +158,23 @@ _GENDER_TESTS = (6, 7, 8)
 
 @dataclass(frozen=True)
 class Concept:
-    """The word lists of a concept. Labelled words are enough to erase it; measures need the lists they name.
+    """The word lists of a concept. Labelled words are enough to erase it; some measures need further lists.
 
     Attributes
     ----------
     name : str
     lexicon : Lexicon
-        Labelled words the removers learn from.
+        Labelled words that the removers learn from.
     anchors : pair of str
-        Two words that stand for the ends of the concept, the one of the higher label first.
+        Two words that represent the ends of the concept, the word with the higher label first.
     neutral : tuple of str
         Words that should be free of it, such as occupations.
     poles : pair of str, optional
-        The pair whose difference tells which words are biased; absent: the anchors.
+        The pair whose difference determines which words are biased (default: the anchors).
     pairs : tuple of pairs
-        Words that differ in the concept alone, higher label first.
+        Words that differ only in the concept, higher label first.
     keep : tuple of str
-        Words that carry the concept by right.
+        Words that belong to the concept by definition.
     equalize : tuple of pairs
         Pairs that hard debiasing equalises.
     associations : tuple of AssociationTest
@@ -187,7 +187,7 @@ class Concept:
     analogies : AnalogySet, optional
         Analogies that removal should not hurt.
     probed : Lexicon, optional
-        Labelled words for the probes; absent: those the removers learn from.
+        Labelled words for the probes (default: the words that the removers learn from).
     """
 
     name: str
@@ -208,15 +208,15 @@ class Concept:
     probed: Lexicon | None = None
 
     def exceptions(self, method: str) -> tuple[tuple[str, ...], Pairs]:
-        """Return the words to keep and the pairs to equalise: none, unless the published method has some."""
+        """Return the words to keep and the pairs to equalise; empty unless the published method has them."""
         return (self.keep, self.equalize) if parse_remover(method)[0].equalizes else ((), ())
 
     def with_lexicon(self, lexicon: Lexicon) -> Concept:
-        """Return the concept with other words for the removers to learn from."""
+        """Return the concept with other labelled words."""
         return replace(self, lexicon=lexicon, probed=self.probed or self.lexicon)
 
     def spelled_as(self, space: WordSpace) -> Concept:
-        """Return the concept with every word that a space lacks as the space spells it, where only case differs."""
+        """Return the concept in the spelling of a space, for words that it lacks if only the case differs."""
         changed: dict[str, Any] = {
             name: _respelled(value, space)
             for name, value in vars(self).items()
@@ -229,7 +229,7 @@ class Concept:
         return replace(self, **changed)
 
 
-#: The fields that hold words, of what lists are made of.
+#: Fields that contain words, by the type of their elements.
 _WORDS_OF: dict[type, tuple[str, ...]] = {
     AssociationTest: _PARTS,
     WordGroup: ("words",),
@@ -241,7 +241,7 @@ _WORDS_OF: dict[type, tuple[str, ...]] = {
 
 
 def _respelled(value: Any, space: WordSpace) -> Any:
-    """Return words, or what is made of words, as a space spells them."""
+    """Return words, or structures of words, in the spelling of a space."""
     if isinstance(value, str):
         row = int(space.locate([value], any_case=True)[0])
         return value if row < 0 else str(space.words[row])
@@ -253,7 +253,7 @@ def _respelled(value: Any, space: WordSpace) -> Any:
 
 
 def is_concept(name: str) -> bool:
-    """Return whether a name is that of a concept, or of a TOML file, not of a lexicon.
+    """Return whether a name is the name of a concept or of a TOML file, not of a lexicon.
 
     >>> is_concept("gender"), is_concept("age.toml"), is_concept("hu-liu")
     (True, True, False)
@@ -280,7 +280,7 @@ def load_concept(name_or_path: str | Path) -> Concept:
     path = Path(name_or_path)
     if not path.is_file():
         raise TaskError(
-            f"'{name_or_path}' is neither a concept densray knows nor a file. {suggest(str(name_or_path), CONCEPTS)} "
+            f"'{name_or_path}' is neither a known concept nor a file. {suggest(str(name_or_path), CONCEPTS)} "
             f"Others are TOML files of word lists."
         )
 
@@ -290,19 +290,19 @@ def load_concept(name_or_path: str | Path) -> Concept:
 def concept_of(
     lexicon: Lexicon, anchors: tuple[str, str], neutral: Iterable[str], *, keep: Iterable[str] = ()
 ) -> Concept:
-    """Return a concept of one's own words, to be measured with the bundled ratings and analogies.
+    """Return a concept from your own words, to be measured with the bundled ratings and analogies.
 
-    The words of the lexicon count as carrying the concept by right. Where it is the lexicon of a concept known by name,
-    the other lists of that one come along.
+    The words of the lexicon count as part of the concept by definition. If it is the lexicon of a concept with a name,
+    the other lists of that concept are included.
 
     Parameters
     ----------
     lexicon : Lexicon
     anchors : pair of str
-        Two words that stand for the ends of the concept; their difference tells which words are biased.
+        Two words that represent the ends of the concept; their difference determines which words are biased.
     neutral : iterable of str
     keep : iterable of str
-        Further words that carry the concept by right.
+        Further words that belong to the concept by definition.
     """
     kept = (*lexicon.words, *keep)
     for make in CONCEPTS.values():
@@ -317,7 +317,7 @@ def concept_of(
 
 
 def _ratings_at_hand() -> tuple[SimilaritySet, ...]:
-    """Return the similarity sets of this machine: those that come with densray, and those fetched."""
+    """Return the similarity sets on this machine, bundled or downloaded."""
     return tuple(load_similarity(name) for name in _SIMILARITIES if is_at_hand(name))
 
 
@@ -354,16 +354,16 @@ def _names(words: tuple[str, ...]) -> list[str]:
 
 
 def _cased(pairs: Pairs) -> Pairs:
-    """Return pairs in lower case, with capitals and in upper case, as Bolukbasi et al. equalise them."""
+    """Return pairs in lower case, capitalised and in upper case, as equalised by Bolukbasi et al."""
     forms = (str.lower, str.title, str.upper)
     return tuple(dict.fromkeys((form(first), form(second)) for first, second in pairs for form in forms))
 
 
 def _published_questions() -> tuple[SemBiasQuestion, ...]:
-    """Return the SemBias questions where they were placed in the data folder, none elsewhere."""
+    """Return the SemBias questions if they are in the data folder, otherwise none."""
     file = data_folder() / "bias" / "sembias" / "SemBias"
     return tuple(read_sembias(file)) if file.is_file() else ()
 
 
 CONCEPTS = {"gender": _gender}
-"""The concepts known by name."""
+"""Concepts by name."""

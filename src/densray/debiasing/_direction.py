@@ -1,4 +1,4 @@
-"""Measures along a direction: anchors, direct and indirect bias."""
+"""Bias along a direction: anchor gap, direct and indirect bias."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from densray.space import WordSpace
 
 @dataclass(frozen=True)
 class AnchorGap(Measurement):
-    """Cosines of words to two anchors; the value is the mean distance between the two.
+    """Cosines of words to two anchors; the value is the mean absolute difference of the two.
 
     Attributes
     ----------
     anchors : pair of str
     words : tuple of str
-        The words found.
+        The words that are in the space.
     cosines : array of shape (n, 2)
-        To the first and to the second anchor.
+        Cosines to the first and to the second anchor.
     """
 
     anchors: tuple[str, str] = ("", "")
@@ -41,7 +41,7 @@ class AnchorGap(Measurement):
 
     @property
     def gaps(self) -> NDArray[np.float64]:
-        """Cosine to the first anchor less cosine to the second."""
+        """Cosine to the first anchor minus cosine to the second."""
         return np.asarray(self.cosines[:, 0] - self.cosines[:, 1])
 
     def extremes(self, count: int = 5) -> list[str]:
@@ -58,9 +58,9 @@ def anchor_gap(space: WordSpace, words: Iterable[str], anchors: tuple[str, str])
     ----------
     space : WordSpace
     words : iterable of str
-        Words that should be neutral, such as occupations; those not in the space are reported.
+        Words that should be neutral, such as occupations; missing words are reported.
     anchors : pair of str
-        Such as ("man", "woman"); both must be in the space.
+        Two words of the space, such as ("man", "woman").
 
     References
     ----------
@@ -94,7 +94,7 @@ Vector = NDArray[np.float64]
 
 
 def pair_direction(space: WordSpace, pairs: Iterable[tuple[str, str]]) -> Vector:
-    """Return the first principal component of the differences of pairs, at unit length, over unit vectors.
+    """Return the first principal component of the differences of pairs, at unit length, from unit vectors.
 
     References
     ----------
@@ -121,7 +121,7 @@ def direct_bias(
     space : WordSpace
     words : iterable of str
     direction : array of shape (d,)
-        The direction :math:`g`, such as :func:`pair_direction` finds in the original space.
+        The direction :math:`g`, such as the :func:`pair_direction` of the original space.
     strictness : float, default=1.0
         The exponent :math:`c`.
     """
@@ -134,13 +134,13 @@ def direct_bias(
 
 
 def indirect_bias(space: WordSpace, pairs: Iterable[tuple[str, str]], direction: ArrayLike) -> Measurement:
-    r"""Return the share of the similarity of words that comes from a direction, in the mean over pairs.
+    r"""Return the share of the similarity of words that comes from a direction, averaged over pairs.
 
     .. math::
         \beta(w, v) = \Big( w \cdot v - \frac{w_\perp \cdot v_\perp}{\|w_\perp\| \|v_\perp\|} \Big) \Big/ w \cdot v
 
-    over unit vectors, with :math:`w_\perp` the part of a word across the direction. Pairs with a similarity
-    below 0.05 are left out: a share of nearly nothing says nothing.
+    over unit vectors, where :math:`w_\perp` is the part of a word orthogonal to the direction. Pairs with a similarity
+    below 0.05 are left out, since their shares are not meaningful.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Compare removers: how much of the concept is left, and what else the space keeps."""
+"""Compare removers: how much of the concept remains, and how well everything else is preserved."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ from densray.report import Column, Input, Provenance, Result, Table, show_number
 from densray.rows import Rows
 from densray.space import WordSpace
 
-MOST_BIASED = 2500  # of either side, as in Gonen & Goldberg (2019)
+MOST_BIASED = 2500  # per side, as in Gonen & Goldberg (2019)
 _CLUSTERED = 500
-_TRAINED_ON = 0.2  # their 1,000 of 5,000 words
+_TRAINED_ON = 0.2  # 1,000 of 5,000 words in that paper
 _SENTIMENT_MODELS = 20
 _FOLDS = 5
-_QUESTIONS = 100  # of each category of analogies
+_QUESTIONS = 100  # per category of analogies
 _OVERLAPPED = 500
 
 Measure: TypeAlias = Callable[[], Measurement]
@@ -73,11 +73,11 @@ class Reference:
         The original space.
     biased : BiasedWords
     direction : array of shape (d,)
-        The direction of the pairs (of the anchors if there are none).
+        The direction of the pairs (of the anchors if there are no pairs).
     alike : tuple of pairs
-        Each neutral word and the neutral word nearest to it.
+        Each neutral word with its nearest neutral word.
     count : int
-        How many words of either side count as biased: at most a quarter of the space.
+        Number of words per side that count as biased: at most a quarter of the space.
     """
 
     space: WordSpace
@@ -88,7 +88,7 @@ class Reference:
 
     @classmethod
     def of(cls, space: WordSpace, concept: Concept, *, n_biased: int = MOST_BIASED) -> Reference:
-        """Return the reference of an original space."""
+        """Return the reference from an original space."""
         neutral, _ = find_words(space, concept.neutral, what="neutral words", minimum=3)
         X = unit_vectors(space, neutral)
         cosines = X @ X.T
@@ -113,19 +113,19 @@ def measure_space(
     random_state: int | None = 0,
     progress: Progress | None = None,
 ) -> tuple[tuple[Measurement, ...], tuple[Measurement, ...]]:
-    """Measure how much of a concept a space holds, and how good it is for other tasks.
+    """Measure how much of a concept a space contains, and its quality for other tasks.
 
     Parameters
     ----------
     space : WordSpace
-        The original, or what a remover made of it.
+        The original space, or the result of a remover.
     concept : Concept
     reference : Reference
         Measures of the original space.
     random_state : int or None
         For permutations, resampling, folds, clusters and drawn questions.
     progress : callable, optional
-        Called with the measures done, and of how many.
+        Called with the number of measures done and their total.
     """
     lists = (space, concept, reference, random_state)
     removing = [*_gaps(*lists), *_recoveries(*lists), *_models(*lists)]
@@ -139,7 +139,7 @@ def measure_space(
 
 
 def measure_topics(concept: Concept) -> list[str]:
-    """Return what each measure of a concept is about, in the order in which :func:`measure_space` takes them."""
+    """Return the topic of each measure of a concept, in the order of :func:`measure_space`."""
     return [
         *["distances"] * 3,
         *["word association tests"] * len(concept.associations),
@@ -203,7 +203,7 @@ def _kept(space: WordSpace, concept: Concept, reference: Reference, seed: int | 
 
 
 def _covered(name: str, measure: Measure, words: Iterable[str], space: WordSpace) -> Measure:
-    """Wrap a measure: where its words are missing, return NaN with the reason instead of an error."""
+    """Wrap a measure so that missing words give NaN with the reason instead of an error."""
 
     def measured() -> Measurement:
         try:
@@ -233,7 +233,7 @@ class RemovalResult(Result):
     removed_spaces: tuple[WordSpace, ...] = field(default=(), repr=False, metadata={"report": False})
 
     def text(self) -> str:
-        """Return how much of the concept is left after the best remover, and how well the rest is preserved."""
+        """Return how much of the concept remains after the best remover, and how well the rest is preserved."""
         if len(self.spaces) < 2:
             return ""
         return "\n".join([summarize_recovery(self), *self._kept_line(), *self._remains_line()])
@@ -262,7 +262,7 @@ class RemovalResult(Result):
         numbers = [Column(key, decimals=3) for key in ("before", "after", "low", "high")]
         notes = [f"{name}: {left.reason}" for name, left in self.remains.items() if left.reason]
         notes.append(
-            "AUC of models that are cross-validated on labelled words which the erasure was not learned from, and the "
+            "AUC of models cross-validated on labelled words that the erasure was not learned from, and the "
             "95% interval of the AUC after it."
         )
         columns: list[Column | str] = ["model", *numbers, Column("if_gone", "if gone", decimals=1)]
@@ -334,7 +334,7 @@ class RemovalResult(Result):
         return Table("Intervals (95%), p-values and coverage", columns, rows, [note], group="space", folded=True)
 
     def interval_rows(self) -> list[dict[str, Any]]:
-        """Return one row per space and measure, with its interval: what `densray.figures.interval_plot` draws."""
+        """Return one row per space and measure with its interval, as input for `densray.figures.interval_plot`."""
         kinds = {row["measure"]: row for row in self.rows()}
         return [
             {"space": space.name, "measure": each.name, **plain_measure(each)}
@@ -344,7 +344,7 @@ class RemovalResult(Result):
         ]
 
     def gap_rows(self) -> list[dict[str, Any]]:
-        """Return one row per neutral word and space, with its cosine to each anchor: what `anchor_scatter` draws."""
+        """Return one row per neutral word and space with its cosine to each anchor, as input for `anchor_scatter`."""
         return [
             {"space": space.name, "word": word, gap.anchors[0]: float(first), gap.anchors[1]: float(second)}
             for space in self.spaces
@@ -371,33 +371,33 @@ def evaluate_removal(
     """Compare removers: how much of a concept each removes, and how well the rest of the space is preserved.
 
     Vectors are scaled to unit length first. Removers that equalise keep the words of the concept, as published; the
-    others change every word except those of `keep`. A remover that fails is left out with a remark that says why; if
-    all fail, that is an error.
+    others change every word except those of `keep`. A remover that fails is left out, and a remark gives the reason; if
+    all fail, an error is raised.
 
     Parameters
     ----------
     space : WordSpace
     concept : Concept
-        Its word lists: :func:`load_concept`.
+        Its word lists; see :func:`load_concept`.
     removers : iterable of str
         Such as ``"densray-unit"`` or ``"inlp:30"``; see ``densray.removers.REMOVERS``.
     keep : iterable of str
-        Words that every remover leaves as they are.
+        Words that every remover leaves unchanged.
     strength : float
         How much of the change to apply.
     any_case : bool
-        Whether a word the space lacks takes the first word that differs in case only.
+        If a word is not in the space, whether to take the first word that differs only in case.
     random_state : int or None
-        For all that is drawn at random.
+        Seed for all random draws.
     n_biased : int
-        How many words of either side count as biased in the tests of Gonen & Goldberg (2019).
+        Number of words per side that count as biased in the tests of Gonen & Goldberg (2019).
     original : MeasuredSpace, optional
         The result of :func:`measure_original` for the same space, concept and `n_biased`, so that it is not measured
         again.
     progress : callable, optional
-        Called with the steps done and of how many: a hundred for each space.
+        Called with the number of steps done and their total: a hundred for each space.
     journal : Journal, optional
-        Keeps the measures of each space until the run is done; see `densray.journal`.
+        Stores the measures of each space until the run is done; see `densray.journal`.
     """
     started = Provenance.begin(seed=random_state)
     always = tuple(keep)
@@ -431,7 +431,7 @@ def evaluate_removal(
 def _fit_erasures(
     rows: Rows, concept: Concept, removers: Iterable[str], random_state: int | None
 ) -> tuple[list[Erasure], tuple[str, ...]]:
-    """Return the erasures of the removers that can run, and remarks on those and on the others."""
+    """Return the erasures of the removers that work, and remarks on all removers."""
     erasures: list[Erasure] = []
     remarks: list[str] = []
     failed: list[DensRayError] = []
@@ -458,7 +458,7 @@ def measure_original(
     random_state: int | None = 0,
     progress: Progress | None = None,
 ) -> MeasuredSpace:
-    """Return the measures of a space from which nothing is removed: the first column of :func:`evaluate_removal`."""
+    """Return the measures of the original space: the first column of :func:`evaluate_removal`."""
     unit = space.normalized(zeros="keep")
     return _measured(
         None, ORIGINAL, unit, concept, Reference.of(unit, concept, n_biased=n_biased), progress, random_state
@@ -482,24 +482,24 @@ def _measured(
     return aside() if run is None else run.part(name, aside, MeasuredSpace, *_MEASURES)
 
 
-#: Accuracies, where 0.5 is chance, from which on the concept is plainly there, and from which on some of it is.
+#: Accuracies (chance: 0.5) above which the concept is clearly there, and above which some of it is.
 _PLAIN, _SOME = 0.75, 0.6
 _TESTS = ("recovery (linear)", "recovery (rbf)", "cluster accuracy")
 
 
-#: The measures that lie between 0 and 1 and are drawn together, beside similarity, analogies and neighbours kept.
+#: Measures between 0 and 1 that are drawn together with similarity, analogies and neighbours kept.
 DRAWN = (*_TESTS, "linear probe", "nonlinear probe", "neighbour correlation")
 
 
 def best_removed(result: RemovalResult) -> MeasuredSpace:
-    """Return the space after the remover that leaves least to the best of the three tests of recovery."""
+    """Return the space after the remover for which the best of the three recovery tests is lowest."""
     return min(result.spaces[1:], key=lambda space: max(space[test].value for test in _TESTS))
 
 
 def summarize_recovery(result: RemovalResult) -> str:
-    """Return how well the old bias of words can be recovered after the best remover of a result, and the others.
+    """Return a summary of how well the old bias of words can be recovered after the best remover, and after others.
 
-    By the best of three tests of Gonen & Goldberg (2019): a linear and an RBF classifier that has seen a fifth
+    It uses the best of three tests of Gonen & Goldberg (2019): a linear and an RBF classifier trained on a fifth
     of the most biased words, and two clusters.
     """
     original, erased = result.spaces[0], best_removed(result)
@@ -510,13 +510,13 @@ def summarize_recovery(result: RemovalResult) -> str:
         if value >= _PLAIN
         else "some of the concept is still there"
         if value >= _SOME
-        else "hardly any of the concept is left to these tests"
+        else "these tests find hardly any of the concept"
     )
     words = f"the {erased[test].used:,} words that leaned most to either end"
     how = (
         f"two clusters of {words} still match the side of {show_share(value)} of them"
         if test == _TESTS[-1]
-        else f"a classifier that has seen a fifth of {words} still tells the side of {show_share(value)} of the others"
+        else f"a classifier trained on a fifth of {words} still predicts the side of {show_share(value)} of the others"
     )
     rest = [space for space in result.spaces[1:] if space is not erased]
     shares = ", ".join(f"{each.name} {show_share(max(each[test].value for test in _TESTS))}" for each in rest)

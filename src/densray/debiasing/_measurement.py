@@ -1,4 +1,4 @@
-"""A measured number with its uncertainty, and the word lists it was taken from."""
+"""A measured number with its uncertainty and the words it was computed from."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class Measurement:
         Name of the measure.
     value : float
     interval : Interval or None
-        95% confidence interval, where the measure has one.
+        95% confidence interval, if the measure has one.
     p_value : float or None
-        The chance of a value at least as large if there were nothing to find, where the measure has a test.
+        Probability of a value at least as large by chance, if the measure has a test.
     used : int
-        Words (or pairs, or questions) the number rests on.
+        Number of words (or pairs, or questions) used.
     missing : tuple of str
         Words that are not in the space.
     reason : str
-        Why there is no number, if there is none.
+        Reason why there is no number; empty if there is one.
     """
 
     name: str
@@ -45,20 +45,20 @@ class Measurement:
     reason: str = ""
 
 
-#: The question of each measure, and its value if nothing of the concept is left. WEAT is listed by its first word.
+#: The meaning of each measure, and its value if nothing of the concept is left. WEAT is listed by its first word.
 _MEANINGS: dict[str, tuple[str, float | None]] = {
     "anchor gap": ("how much nearer neutral words are to one anchor than to the other", 0.0),
     "direct bias": ("how much of neutral words lies along the direction of the pairs", 0.0),
     "indirect bias": ("how much of the similarity of neutral words comes from that direction", 0.0),
-    "WEAT": ("how much more one group of words goes with one end than another group does (effect size)", 0.0),
+    "WEAT": ("how much more one group of words is associated with one end than another group (effect size)", 0.0),
     "SemBias stereotype": ("share of questions in which a stereotype is the pair most like the concept", 0.25),
-    "cluster accuracy": ("share of the most biased words whose cluster is that of their old side", 0.5),
-    "recovery (linear)": ("share of the most biased words whose old side a linear classifier tells", 0.5),
-    "recovery (rbf)": ("share of the most biased words whose old side a curved classifier (RBF) tells", 0.5),
+    "cluster accuracy": ("share of the most biased words whose cluster matches their old side", 0.5),
+    "recovery (linear)": ("share of the most biased words whose old side a linear classifier predicts", 0.5),
+    "recovery (rbf)": ("share of the most biased words whose old side a curved classifier (RBF) predicts", 0.5),
     "neighbour correlation": ("correlation of a word's old bias with that of its neighbours", 0.0),
-    "linear probe": ("share of unseen words of the concept that a linear model tells apart", 0.5),
-    "nonlinear probe": ("share of unseen words of the concept that a curved model tells apart", 0.5),
-    "RNSB": ("how unevenly negative sentiment falls on the words of the concept (divergence)", 0.0),
+    "linear probe": ("share of unseen words of the concept that a linear model classifies correctly", 0.5),
+    "nonlinear probe": ("share of unseen words of the concept that a curved model classifies correctly", 0.5),
+    "RNSB": ("how unevenly negative sentiment is distributed over the words of the concept (divergence)", 0.0),
     "analogies": ("share of analogies answered correctly", None),
     "neighbour overlap": ("share of the nearest neighbours that a word keeps", None),
 }
@@ -66,7 +66,7 @@ _RATINGS = ("agreement with people's ratings of similarity", None)
 
 
 def meaning_of(measure: str) -> tuple[str, float | None]:
-    """Return the question a measure answers, and its value if the concept were gone (None: it measures another task).
+    """Return the meaning of a measure, and its value if the concept were gone (None for measures of other tasks).
 
     >>> meaning_of("recovery (linear)")[1], meaning_of("WEAT 7")[1], meaning_of("men")
     (0.5, 0.0, ("agreement with people's ratings of similarity", None))
@@ -81,9 +81,9 @@ class MeasuredSpace:
     Attributes
     ----------
     name : str
-        "original", or the remover that made it.
+        "original", or the name of the remover.
     removed : tuple of Measurement
-        Measures of the concept: lower is less. For WEAT, which may change its sign, the size matters.
+        Measures of the concept: lower means less of it. For WEAT, which may change its sign, only the size matters.
     kept : tuple of Measurement
         Measures of quality: higher is better.
     """
@@ -97,7 +97,7 @@ class MeasuredSpace:
         return next(each for each in (*self.removed, *self.kept) if each.name == measure)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return every number in plain form."""
+        """Return all numbers as plain values."""
         return {
             "name": self.name,
             "removed": [plain_measure(each) for each in self.removed],
@@ -122,7 +122,7 @@ def plain_measure(measure: Measurement) -> dict[str, Any]:
 
 
 def _more(measure: Measurement) -> dict[str, Any]:
-    """Return the further plain numbers a measure carries, such as a probe's control."""
+    """Return further plain numbers of a measure, such as the control of a probe."""
     names: Sequence[str] = ("control", "selectivity", "definition", "stereotype", "other", "statistic", "exact")
     return {name: getattr(measure, name) for name in names if hasattr(measure, name)}
 
@@ -130,7 +130,7 @@ def _more(measure: Measurement) -> dict[str, Any]:
 def find_words(
     space: WordSpace, words: Iterable[str], *, what: str, minimum: int = 1
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the words of a list that are in the space, each once, and those that are not.
+    """Return the words of a list that are in the space, each once, and the missing ones.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def find_words(
     what : str
         Name of the list in the error message.
     minimum : int
-        Fewer words found than this are an error.
+        Least number of words that must be found.
     """
     listed = tuple(dict.fromkeys(words))
     missing = tuple(space.absent(listed))
@@ -157,7 +157,7 @@ def find_words(
 def find_pairs(
     space: WordSpace, pairs: Iterable[tuple[str, str]], *, what: str, minimum: int = 1
 ) -> tuple[list[tuple[str, str]], tuple[str, ...]]:
-    """Return the pairs with both words in the space, and the words that are not; too few are an error."""
+    """Return the pairs with both words in the space, and the missing words; raise if there are too few pairs."""
     listed = [(first, second) for first, second in pairs]
     found = [(first, second) for first, second in listed if first in space and second in space]
     missing = tuple(space.absent(word for pair in listed for word in pair))
@@ -171,7 +171,7 @@ def find_pairs(
 
 
 def require_words(space: WordSpace, words: Iterable[str], *, what: str) -> None:
-    """Raise if a word that cannot be done without is not in the space."""
+    """Raise if a required word is not in the space."""
     missing = space.absent(words)
     if missing:
         raise UnknownWordError(

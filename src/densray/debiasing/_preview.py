@@ -19,7 +19,7 @@ from densray.report import Column, Input, Provenance, Result, Table
 from densray.space import WordSpace
 
 BEFORE, AFTER = "original", "erased"
-_TAKEN = frozenset({"word", "space", "nearer"})  # names a row of the scatter has already
+_TAKEN = frozenset({"word", "space", "nearer"})  # other keys of a row of the scatter
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class RemovalPreview(Result):
     ----------
     remover : str
     anchors : pair of str
-        The two words that stand for the ends of the concept.
+        The two words that represent the ends of the concept.
     before, after : AnchorGap
-        Cosines of the neutral words to the anchors; the value is the mean distance between the two.
+        Cosines of the neutral words to the anchors; the value is the mean absolute difference of the two.
     measures : list of dict
         `measure`, `before`, `after`, `used` and `reason` (why there is no number): the anchor gap, direct bias along
         the direction of the pairs, and each set of similarity ratings.
@@ -48,12 +48,12 @@ class RemovalPreview(Result):
 
     @property
     def names(self) -> tuple[str, str]:
-        """The anchors as the rows of :meth:`scatter` name them: in quotes where a row has that name already."""
+        """The anchors as keys of the rows of :meth:`scatter`: in quotes if they coincide with another key."""
         first, second = (f"“{anchor}”" if anchor in _TAKEN else anchor for anchor in self.anchors)
         return first, second
 
     def scatter(self) -> list[dict[str, Any]]:
-        """Return one row a word and space, with its cosine to each anchor: what `anchor_scatter` draws."""
+        """Return one row per word and space, with its cosine to each anchor, as input for `anchor_scatter`."""
         first, second = self.names
         return [
             {"word": word, "space": name, first: float(one), second: float(other)}
@@ -62,7 +62,7 @@ class RemovalPreview(Result):
         ]
 
     def words(self) -> list[dict[str, Any]]:
-        """Return one row a word: how much nearer it is to the first anchor, before and after; most changed first."""
+        """Return one row per word: how much nearer it is to the first anchor, before and after; most changed first."""
         gaps = zip(self.before.words, self.before.gaps.tolist(), self.after.gaps.tolist(), strict=True)
         rows = [{"word": word, "before": before, "after": after} for word, before, after in gaps]
         return sorted(rows, key=lambda row: -abs(row["after"] - row["before"]))
@@ -94,16 +94,16 @@ def preview_removal(
     erasure : Erasure
         Learned at unit length, as :meth:`densray.Erasure.fit` does by default.
     neutral : iterable of str
-        Words that should be free of the concept; those not in the space are reported.
+        Words that should be free of the concept; missing words are reported.
     anchors : pair of str
-        Two different words of the space that stand for the ends of the concept.
+        Two different words of the space that represent the ends of the concept.
     keep : iterable of str
-        Words left as they are.
+        Words that are left unchanged.
     pairs : iterable of pairs of str, optional
-        Words that differ in the concept: direct bias is measured along their direction, as `evaluate_removal` does;
-        by default that of the anchors.
+        Words that differ in the concept: direct bias is measured along their direction, as in `evaluate_removal`
+        (default: along the direction of the anchors).
     ratings : sequence of SimilaritySet
-        Ratings that removal should not hurt; a set that is hardly in the space gives a reason in place of a number.
+        Ratings that removal should not hurt; a set with too few words in the space gives a reason instead of a number.
 
     Examples
     --------
@@ -136,10 +136,10 @@ def preview_removal(
 def typical_anchors(
     space: WordSpace, lexicon: Lexicon, *, preferred: tuple[str, str] = ("man", "woman")
 ) -> tuple[str, str]:
-    """Return two seeds that can stand for the ends of a concept, the one of the higher label first.
+    """Return two seeds that can represent the ends of a concept, the seed with the higher label first.
 
-    The preferred ones where they are seeds of different sides, else the most typical of either side: those nearest to
-    the mean of its seeds.
+    The preferred ones if they are seeds of different sides, otherwise the most typical seed of each side: the one
+    nearest to the mean of its side.
     """
     seeds = check_rows(find_rows(space, lexicon)).unit()
     side = dict(zip(seeds.names, seeds.sides.tolist(), strict=True))
@@ -151,7 +151,7 @@ def typical_anchors(
 
 
 def common_words(space: WordSpace, count: int, *, exclude: Iterable[str] = ()) -> list[str]:
-    """Return the first words of a space, usually the most frequent, but for those to exclude."""
+    """Return the first words of a space, usually the most frequent, except those to exclude."""
     barred = set(exclude)
     return list(islice((word for word in space.words if word not in barred), count))
 

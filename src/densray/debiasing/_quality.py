@@ -43,19 +43,19 @@ def similarity(space: WordSpace, ratings: SimilaritySet) -> Measurement:
 def analogy_accuracy(
     space: WordSpace, analogies: AnalogySet, *, most: int = 200, random_state: int | None = 0
 ) -> Measurement:
-    """Return the share of “a is to b as c is to …” questions that 3CosAdd answers right (Mikolov et al. 2013).
+    """Return the share of “a is to b as c is to …” questions that 3CosAdd answers correctly (Mikolov et al. 2013).
 
-    Of each category at most `most` questions are asked, drawn once and the same for every space.
+    At most `most` questions per category are used, drawn once and the same for every space.
 
     Parameters
     ----------
     space : WordSpace
     analogies : AnalogySet
-        Pairs with both words in the space are used: every ordered couple of pairs is a question.
+        Only pairs with both words in the space are used; every ordered pair of pairs is a question.
     most : int
-        Questions of each category.
+        Largest number of questions per category.
     random_state : int or None
-        For the draw.
+        Seed for the draw.
     """
     random = np.random.RandomState(random_state)
     questions = [question for category in analogies for question in _questions(space, category.pairs, most, random)]
@@ -83,14 +83,14 @@ def _questions(
 def neighbor_overlap(
     space: WordSpace, original: WordSpace, words: Iterable[str] | None = None, *, k: int = 10, most: int = 1000
 ) -> Measurement:
-    """Return the share of the k nearest neighbours that words have in both spaces, in the mean.
+    """Return the mean share of the k nearest neighbours that words have in common in both spaces.
 
     Parameters
     ----------
     space, original : WordSpace
-        Of the same words.
+        Two spaces with the same words.
     words : iterable of str, optional
-        Absent: `most` words spread evenly over the space.
+        Default: `most` words spread evenly over the space.
     k : int
     most : int
     """

@@ -1,4 +1,4 @@
-"""Tests that recover old bias after a removal: clusters, classifiers, neighbours."""
+"""Recover old bias after a removal, by clusters, classifiers and neighbours."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Probe(Measurement):
     Attributes
     ----------
     control : float
-        Mean accuracy of the same model on shuffled labels: what there is to be had without the concept.
+        Mean accuracy of the same model on shuffled labels: the accuracy without the concept.
     """
 
     control: float = 0.5
 
     @property
     def selectivity(self) -> float:
-        """Accuracy beyond the control task."""
+        """Accuracy minus the accuracy on the control task."""
         return self.value - self.control
 
 
@@ -51,22 +51,23 @@ def probe(
     most: int = 1000,
     random_state: int | None = 0,
 ) -> Probe:
-    """Return how well a model tells the two labels of a lexicon from the vectors of words it has not seen.
+    """Return how well a model predicts the two labels of a lexicon from the vectors of unseen words.
 
     Parameters
     ----------
     space : WordSpace
     lexicon : Lexicon
-        Two labels (scores are split at their median); both words of a pair, such as he and she, help each other.
+        Two labels (scores are split at their median); the words of a pair, such as he and she, reveal each other's
+        label.
     model : {"linear", "nonlinear"}
         Logistic regression, or a support vector machine with an RBF kernel.
     n_folds : int
         Cross-validation folds.
     n_controls : int
-        Control tasks: the same words with shuffled labels. Their mean accuracy is the `control`, and the p-value
-        compares the probe with it (one-sided binomial test).
+        Number of control tasks: the same words with shuffled labels. Their mean accuracy is the `control`, and the
+        p-value compares the probe with it (one-sided binomial test).
     most : int
-        Words used at most, drawn at random from larger lexicons.
+        Largest number of words; larger lexicons are sampled at random.
     random_state : int or None
 
     References
@@ -128,14 +129,14 @@ Kernel = Literal["linear", "rbf"]
 
 @dataclass(frozen=True)
 class BiasedWords:
-    """The bias of every neutral word of the original space, most negative first.
+    """The bias of every neutral word of the original space, in ascending order.
 
     Attributes
     ----------
     poles : pair of str
-        The bias is the cosine to the difference of these words; positive toward the first.
+        The bias is the cosine to the difference of these words; positive towards the first.
     words : tuple of str
-        All words but those that carry the concept by right, by ascending bias.
+        All words except those that belong to the concept by definition, by ascending bias.
     bias : array of shape (n,)
     """
 
@@ -144,7 +145,7 @@ class BiasedWords:
     bias: NDArray[np.float64]
 
     def top(self, count: int) -> tuple[list[str], NDArray[np.bool_]]:
-        """Return the `count` most biased words of either side, and whether each is on the side of the first pole."""
+        """Return the `count` most biased words per side, and whether each is on the side of the first pole."""
         if count < 1 or 2 * count > len(self.words):
             raise TaskError(f"{count} biased words of either side were asked for; there are {len(self.words)} words.")
         return [*self.words[:count], *self.words[-count:]], np.repeat([False, True], count)
@@ -160,7 +161,7 @@ def most_biased(space: WordSpace, poles: tuple[str, str], *, exclude: Iterable[s
     poles : pair of str
         Such as ("he", "she").
     exclude : iterable of str
-        Words that carry the concept by right, such as "queen": they are not bias.
+        Words that belong to the concept by definition, such as "queen", and are not biased.
     """
     require_words(space, poles, what="poles")
     first, second = (space[pole].astype(np.float64) for pole in poles)
@@ -181,7 +182,7 @@ def most_biased(space: WordSpace, poles: tuple[str, str], *, exclude: Iterable[s
 def cluster_test(
     space: WordSpace, biased: BiasedWords, *, count: int = 500, random_state: int | None = 0
 ) -> Measurement:
-    """Return how well two clusters of the most biased words agree with their old bias; 0.5 would be chance."""
+    """Return how well two clusters of the most biased words match their old bias; 0.5 is chance."""
     words, sides = biased.top(count)
     accuracy = cluster_accuracy(unit_vectors(space, words), sides, random_state=random_state)
     return Measurement("cluster accuracy", accuracy, proportion_interval(accuracy, len(words)), used=len(words))
@@ -196,7 +197,7 @@ def recovery_test(
     n_train: int = 1000,
     random_state: int | None = 0,
 ) -> Measurement:
-    """Return how well a support vector machine recovers the old bias of words it has not seen.
+    """Return how well a support vector machine recovers the old bias of unseen words.
 
     Parameters
     ----------
@@ -204,11 +205,11 @@ def recovery_test(
     biased : BiasedWords
     kernel : {"rbf", "linear"}
     count : int
-        Most biased words of either side.
+        Number of most biased words per side.
     n_train : int
-        Words it learns from, half of either side; it is tested on the others.
+        Number of training words, half from each side; it is tested on the others.
     random_state : int or None
-        For the choice of training words.
+        Seed for the choice of training words.
     """
     from sklearn.svm import SVC
 
@@ -227,9 +228,9 @@ def recovery_test(
 
 
 def neighbor_test(space: WordSpace, biased: BiasedWords, words: Iterable[str], *, k: int = 100) -> Measurement:
-    """Return how a word's old bias correlates with the share of its neighbours that were biased the same way.
+    """Return the correlation of the old bias of words with the share of neighbours that had the same bias.
 
-    Pearson's correlation over `words`, with its p-value; neighbours are looked for in the changed space.
+    It is Pearson's correlation over `words`, with its p-value; neighbours are those in the changed space.
 
     Parameters
     ----------
@@ -237,9 +238,9 @@ def neighbor_test(space: WordSpace, biased: BiasedWords, words: Iterable[str], *
     biased : BiasedWords
         From the original space.
     words : iterable of str
-        Such as occupations; those without a bias (absent, or excluded) are left out and reported.
+        For example occupations; words without a bias (missing or excluded) are left out and reported.
     k : int
-        Neighbours of each word.
+        Number of neighbours of each word.
     """
     from scipy.stats import pearsonr
 

@@ -1,4 +1,4 @@
-"""What Streamlit runs at every click: navigation, the page, its address."""
+"""The script that Streamlit runs at every click: navigation, the page, its address."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from densray.explorer.views import first_page, open_pages
 from densray.explorer.widgets import NotYet, chosen_bench, complain, follow_address, plain, settings, write_address
 from densray.report import logo
 
-#: Columns stack where they would be too narrow for a chart; captions can be read; what has the focus is seen. The
-#: sidebar does not slide: charts drawn for a width on the way would keep it.
+#: Columns stack if they would be too narrow for a chart; captions are readable; the focus is visible. The
+#: sidebar does not slide, because charts drawn at an intermediate width would keep it.
 _LOOK = """<style>
 [data-testid="stMainBlockContainer"] { padding-top: 3.5rem; padding-bottom: 4rem; }
 [data-testid="stHorizontalBlock"]:has([data-testid="stVegaLiteChart"], [data-testid="stTable"]) { flex-wrap: wrap; }
@@ -72,7 +72,7 @@ def run() -> None:
 
 
 def show_page(name: str, navigate: Callable[[], None] | None = None) -> None:
-    """Show one page under its title, and write what it shows into the address.
+    """Show one page under its title, and write its settings into the address.
 
     A page may return a badge for its title.
     """
@@ -95,7 +95,7 @@ def show_page(name: str, navigate: Callable[[], None] | None = None) -> None:
             if badge:
                 title.title(f"{page.TITLE} {badge}")
     except NotYet:
-        pass  # the page says what it waits for
+        pass  # the page shows what it waits for
     except Exception as error:  # last line of defence: show a defect as one line, log it in full
         logging.getLogger("densray.explorer").exception("a defect in the explorer")
         st.error(plain(f"A defect in densray: {type(error).__name__}: {error}"), icon=":material/bug_report:")

@@ -10,9 +10,9 @@ ADDRESS = "/docs"
 
 
 def find_pages() -> Path | None:
-    """Return the folder of the built documentation; None where there is none.
+    """Return the folder of the built documentation; None if there is none.
 
-    ``make docs`` in a checkout builds it. A wheel does not hold it.
+    ``make docs`` in a checkout builds it. A wheel does not contain it.
     """
     checkout = Path(__file__).resolve().parents[3]
     pages = checkout / "docs" / "_build"
@@ -26,7 +26,7 @@ def serve_pages(folder: Path) -> Any:
     from starlette.routing import Mount
     from starlette.staticfiles import StaticFiles
 
-    # StaticFiles resolves each path and refuses those that leave the folder, by dots or by links
+    # StaticFiles resolves each path and refuses paths outside the folder, by dots or by links
     return Starlette(routes=[Mount(ADDRESS, app=StaticFiles(directory=folder, html=True))])
 
 

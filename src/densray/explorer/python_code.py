@@ -1,4 +1,4 @@
-"""Each view as a Python script that gives the same answer."""
+"""Each view as a Python script that gives the same result."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from densray.lexicon import Lexicon
 if TYPE_CHECKING:
     from densray.explorer.ratings import RatingFile
 
-#: Columns of the Python that pages offer.
+#: Line width of the Python code on pages.
 _WIDTH = 100
-#: Words of a file that was uploaded which are written out; longer ones are read from it.
+#: Up to this many words of an uploaded file are written out; longer lists are read from the file.
 _MOST_WRITTEN = 400
 
 
@@ -29,7 +29,7 @@ def _literal(value: object, name: str) -> str:
 
 
 def _lexicon(lexicon: Lexicon, wanted: AxisChoice | None, *, name: str = "lexicon", space: str = "space") -> list[str]:
-    """Return the lines that make a lexicon: by its name, of two lists, or word by word."""
+    """Return the lines that create a lexicon: by its name, from two lists, or word by word."""
     if wanted is not None and wanted.source == "lexicon":
         without = list(dict.fromkeys(word for word in wanted.without.splitlines() if word.strip()))
         out = f".without({without!r})" if without else ""
@@ -334,7 +334,7 @@ def table_axis_code(source: str, text_column: str | None, wanted: LabelChoice, b
 
 
 def table_remove_code(source: str, wanted: RemovalChoice) -> str:
-    """Return the code of a removal from a table: what remains, and the erased table as a file."""
+    """Return the code of a removal from a table: the remaining concept, and the erased table as a file."""
     groups = f", groups={wanted.groups!r}" if wanted.groups else ""
     count = len(wanted.removed)
     return _script(

@@ -1,4 +1,4 @@
-"""Ratings on the page of the axis: a table of rated items, its columns, and how far the axis agrees with people."""
+"""Ratings on the page of the axis: a table of rated items, its columns, and their agreement with the axis."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _PHRASES = {"missing": "are missing", "mean": "have the mean vector of their wor
 
 @dataclass(frozen=True)
 class RatingFile:
-    """An uploaded table of ratings, and how it is read: columns by place."""
+    """An uploaded table of ratings, and its columns by position."""
 
     name: str
     content: bytes
@@ -59,7 +59,7 @@ class RatingFile:
 
     @property
     def key(self) -> tuple[Hashable, ...]:
-        """All that decides what is compared."""
+        """Cache key: everything the comparison depends on."""
         chosen = (self.items, self.ratings, self.error, self.rater, self.encoding, self.phrases)
         return sha256(self.content).hexdigest(), *chosen
 
@@ -76,13 +76,13 @@ class RatingFile:
         )
 
     def column(self, place: int) -> str | int:
-        """Return a column as Python code should call it: by its name where no other has the same."""
+        """Return the name of a column for Python code if it is unique, otherwise its position."""
         names = self.columns.names
         return names[place] if names and names[place] and names.count(names[place]) == 1 else place
 
 
 def show_ratings(bench: Workbench, shown: ShownAxis, name: str) -> RatingFile | None:
-    """Let the visitor upload ratings, and show how far the axis agrees with them; return the file that was compared."""
+    """Let the visitor upload ratings, and show their agreement with the axis; return the file that was compared."""
     with st.expander("Ratings by people: does the axis agree?", expanded="ratings" in st.session_state):
         st.caption(
             "The verdict is about the word lists. Whether people would order things alike is another question: upload "
@@ -108,7 +108,7 @@ def show_ratings(bench: Workbench, shown: ShownAxis, name: str) -> RatingFile | 
 
 
 def _keep_file() -> None:
-    """Keep what was uploaded, for this visitor; the columns are those of another file now."""
+    """Store the uploaded file for this visitor; forget the columns of the previous file."""
     file = st.session_state["ratings uploader"]
     st.session_state.pop("ratings", None)
     if file is not None:
@@ -123,11 +123,11 @@ def _forget_columns() -> None:
 
 
 def _choose_columns() -> RatingFile | None:
-    """Show the columns of the uploaded file; return how it is read, or None without a file."""
+    """Show the columns of the uploaded file; return how to read it, or None without a file."""
     if "ratings" not in st.session_state:
         return None
     file_name, content = st.session_state["ratings"]
-    if st.session_state.get("ratings uploader") is None:  # Streamlit empties it when the visitor changes pages
+    if st.session_state.get("ratings uploader") is None:  # Streamlit clears it when the visitor changes pages
         st.caption(plain(file_name))
     left, right = st.columns(2)
     with right:
@@ -138,7 +138,7 @@ def _choose_columns() -> RatingFile | None:
     places = [str(place) for place in range(columns.count)]
     kept = [settings()[name] for name in _COLUMNS]
     if not {part for value in kept for part in value.split(",") if part} <= set(places):
-        _forget_columns()  # they are those of another file, or of an address that somebody wrote
+        _forget_columns()  # they belong to another file, or to an edited address
     if settings()["rated_items"] not in places:
         write_setting("rated_items", str(columns.items))
 
@@ -187,7 +187,7 @@ def _compare(
 
 
 def _show_agreement(bench: Workbench, found: RatingAgreement) -> None:
-    """Show the correlation, its ceiling and the figure, and everything that limits them."""
+    """Show the correlation, its ceiling and the figure, and their limitations."""
     first, *limits = found.text().splitlines()
     st.markdown(f"**{plain(first)}**")
     for line in [*limits, *found.tables()[0].notes]:

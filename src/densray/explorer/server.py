@@ -1,4 +1,4 @@
-"""The server of the explorer; it accepts requests from its own pages only."""
+"""The server of the explorer; it accepts requests only from its own pages."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
-#: In an address, the page that was asked for and is not there.
+#: Address parameter with the name of a requested page that does not exist.
 MISSING_PAGE = "page"
 
 
 class Guard:
-    """Rejects requests that another site could have sent, and tells browsers to load nothing from outside.
+    """Rejects requests that another site could have sent, and forbids browsers to load anything from outside.
 
-    A page of another site cannot forge its ``Origin``, and a name that was pointed at this machine (DNS rebinding)
-    shows in ``Host``: both must be the address the explorer listens on. No page may frame it, and the policy sent with
-    every answer leaves the browser nothing to fetch elsewhere.
+    A page of another site cannot forge its ``Origin``, and a foreign host name for this machine (DNS rebinding)
+    shows in ``Host``: both must be the address of the explorer. No page may frame it, and the policy sent with
+    every response prevents the browser from loading anything from elsewhere.
 
     Parameters
     ----------
     app : ASGI application
     port : int
-        Where the explorer listens.
+        The port of the explorer.
     pages : sequence of str, optional
-        The pages by their names. The first has none in its address: asked for by its name, it is found there; so are
-        unknown names, which it receives as `MISSING_PAGE`.
+        The pages by name. The first has no name in its address: a request with its name is redirected there; so are
+        requests with unknown names, which it receives as `MISSING_PAGE`.
     documentation : ASGI application, optional
         Serves the built documentation under its own path.
     """
@@ -72,7 +72,7 @@ class Guard:
         self.headers = [(name.encode(), value.encode()) for name, value in headers.items()]
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it."""
+        """Pass a request on, or reject it."""
         if scope["type"] == "lifespan" or self._is_ours(scope):
             send = self._adding_headers(send)
             if self.documentation is not None and scope["type"] == "http" and is_documentation(scope["path"]):
@@ -94,7 +94,7 @@ class Guard:
             await send({"type": "http.response.body", "body": b"The explorer answers its own pages only.\n"})
 
     def _elsewhere(self, scope: Message) -> str | None:
-        """Return where to redirect a request for a page under another address; None to serve it."""
+        """Return the address to redirect a request for a page to; None to serve it."""
         name = scope["path"].strip("/")
         if not name or not self.pages or name in self.pages[1:]:
             return None
@@ -106,7 +106,7 @@ class Guard:
     def _is_ours(self, scope: Message) -> bool:
         found = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         origin = found.get("origin")
-        # browsers send an origin with every socket; a client without one is not a page
+        # browsers send an origin with every socket; a client without one is not a browser page
         origin_fits = origin in self.origins if scope["type"] == "websocket" else origin in (None, *self.origins)
         return found.get("host") in self.hosts and origin_fits
 
@@ -120,23 +120,23 @@ class Guard:
 
 
 def _is_page(path: str) -> bool:
-    """Return whether a path is that of a page, not of a file or of the server's own traffic.
+    """Return whether a path is that of a page, not of a file or of internal traffic.
 
-    From a page below the first, the client asks for the server's traffic below that page too.
+    On a page below the first, the client sends internal requests to paths below that page too.
     """
     own = {"_stcore", "static", "media", "component"}
     return own.isdisjoint(path.split("/")) and "." not in path.rsplit("/", 1)[-1]
 
 
 ADDRESS, PORT = "127.0.0.1", 8501
-#: Megabytes; a lexicon of a million words is smaller.
+#: Megabytes; larger than a lexicon of a million words.
 LARGEST_UPLOAD = 20
 _SCRIPT = Path(__file__).parent / "app.py"
 _SECONDS_TO_START = 20.0
 
 
 def check_ready(port: int = PORT) -> None:
-    """Check before a space is read that the explorer can start: extras installed, port free."""
+    """Check before a space is read that the explorer can start: extras are installed, and the port is free."""
     for module in ("altair", "cachetools", "streamlit"):
         load_extra(module, "The explorer needs", extra="explore")
     if not 1 <= port <= 65_535:
@@ -166,15 +166,15 @@ def launch(
     Parameters
     ----------
     *spaces : WordSpace
-        Shared by all pages and visitors, never copied; the first is shown first.
+        Shared by all pages and visitors without copies; the first is shown first.
     sources : sequence of str, optional
-        The files or data sets they were read from, for commands and code that pages show; by default their names.
+        The files or data sets they were read from, for commands and code on the pages (default: their names).
     port : int, default=8501
-        On 127.0.0.1; nothing outside this machine can reach it.
+        Port on 127.0.0.1, which is not reachable from other machines.
     browser : bool, default=True
         Whether to open the page.
     ready : callable, optional
-        Told the address once the explorer answers there.
+        Called with the address once the explorer responds.
     """
     check_ready(port)
     if not spaces:
@@ -196,7 +196,7 @@ def launch_table(
 
 
 def serve(*, port: int, browser: bool, ready: Callable[[str], None] | None) -> None:
-    """Serve the pages of what is on show, until interrupted; parameters are those of :func:`launch`."""
+    """Serve the pages until interrupted; parameters are those of :func:`launch`."""
     import streamlit
     from starlette.middleware import Middleware
 
@@ -216,11 +216,11 @@ def serve(*, port: int, browser: bool, ready: Callable[[str], None] | None) -> N
 
 
 def _configuration(port: int) -> dict[str, Any]:
-    """Return settings that override the user's own Streamlit files."""
+    """Return settings that override the Streamlit configuration of the user."""
     return {
         "server.address": ADDRESS,
         "server.port": port,
-        "server.headless": True,  # we open the browser ourselves
+        "server.headless": True,  # the explorer opens the browser itself
         "server.fileWatcherType": "none",
         "server.enableStaticServing": False,
         "server.enableCORS": True,
@@ -231,7 +231,7 @@ def _configuration(port: int) -> dict[str, Any]:
         "client.showErrorDetails": "none",
         "client.showSidebarNavigation": False,
         "logger.hideWelcomeMessage": True,
-        # no base theme: light or dark follows the visitor's system
+        # no base theme, so that light or dark follows the visitor's system
         "theme.light.primaryColor": "#0072B2",
         "theme.dark.primaryColor": "#1A78B8",
         "theme.light.linkColor": "#00629A",
@@ -240,7 +240,7 @@ def _configuration(port: int) -> dict[str, Any]:
 
 
 def _announce(port: int, address: str, browser: bool, ready: Callable[[str], None] | None) -> None:
-    """Wait until the explorer answers, then call `ready` and open the page."""
+    """Wait until the explorer responds, then call `ready` and open the page."""
     until = time.monotonic() + _SECONDS_TO_START
     while time.monotonic() < until:
         try:

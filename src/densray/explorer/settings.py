@@ -1,4 +1,4 @@
-"""The settings of all pages, and the address that holds them: a view can be shared and opened again."""
+"""The settings of all pages, and their form in the address, with which a view can be shared and opened again."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _SENTIMENT = (
     "greedy stupid flawed miserable failed rude shameful",
 )
 
-#: Every setting with its default; the address holds those that differ.
+#: Every setting with its default; the address contains those that differ.
 DEFAULTS: dict[str, str] = {
-    # the space, and the one it is compared with: by the names they have in the sidebar
+    # the space, and the space to compare with, by their names in the sidebar
     "space": "",
     "other": "",
     "other_high": "",
@@ -37,7 +37,7 @@ DEFAULTS: dict[str, str] = {
     "label_column": "",
     "label_names": "",
     "encoding": "utf-8",
-    # ratings on the page of the axis: columns by place
+    # ratings on the page of the axis: columns by position
     "rated_items": "",
     "rated_values": "",
     "rated_errors": "",
@@ -127,12 +127,12 @@ EXAMPLES: dict[str, tuple[str, str]] = {
         "possibility assumption principle reason faith notion",
     ),
 }
-#: Characters; browsers and servers differ in the longest address they accept.
+#: Largest length of an address in characters; browsers and servers have different limits.
 MAX_ADDRESS_LENGTH = 6_000
 
 
 class Settings(MutableMapping[str, str]):
-    """Settings by name, with defaults; unknown names are errors, but ignored in an address.
+    """Settings by name, with defaults; unknown names are errors, except in an address, where they are ignored.
 
     >>> settings = Settings.from_query({"method": "ridge", "evil": "x"})
     >>> settings["method"], settings["source"], settings.to_query()
@@ -201,7 +201,7 @@ class AxisChoice:
 
     @classmethod
     def from_text(cls, text: str) -> AxisChoice | None:
-        """Return the choice written in a line; None if the line is not one."""
+        """Return the choice encoded in a line; None if the line is not one."""
         found = {
             key: values[0]
             for key, values in parse_qs(text, keep_blank_values=True).items()

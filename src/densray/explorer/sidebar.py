@@ -36,7 +36,7 @@ from densray.report import show_count
 from densray.rotations import METHODS
 from densray.spelling import locate_spellings
 
-#: Pinned axes; with more, an address would be too long to share.
+#: Largest number of pinned axes; with more, an address would be too long to share.
 MAX_PINNED = 12
 
 
@@ -63,7 +63,7 @@ def select_axis(name: str) -> None:
     if found is None:
         return
     for setting in ("source", "high", "low", "lexicon", "method"):
-        if getattr(found, setting):  # lists stay as they are under a lexicon, and a lexicon under lists
+        if getattr(found, setting):  # keep the lists if it is a lexicon, and the lexicon if it is lists
             write_setting(setting, getattr(found, setting))
     write_setting("without", found.without)
     given = found.name not in (found.lexicon, name_of_lists(found.high, found.low))
@@ -124,7 +124,7 @@ def show_help(glossary: str = _GLOSSARY) -> None:
 
 @cache
 def documentation_links() -> dict[str, str]:
-    """Return the built documentation on this machine, if it is there, and links of the package metadata."""
+    """Return links to the documentation on this machine, if it was built, and links of the package metadata."""
     try:
         named = metadata("densray").get_all("Project-URL") or []
     except PackageNotFoundError:
@@ -148,14 +148,14 @@ def add_seed(word: str, end: str) -> None:
     text = settings()[end].rstrip()
     joint = "\n" if "\n" in text else ", " if re.search(r"[,;\t]", text) or " " in word else " "
     if joint == ", " and not re.search(r"[,;\t]", text):
-        text = ", ".join(text.split())  # once a word contains a space, all words need commas between them
+        text = ", ".join(text.split())  # if a word contains a space, all words must be separated by commas
     write_setting(end, f"{text}{joint}{word}" if text else word)
     if word in removed_seeds(settings()):
         write_setting("without", "\n".join(each for each in removed_seeds(settings()) if each != word))
 
 
 def choose_axis(*, with_method: bool = True) -> AxisChoice:
-    """Show the widgets of the current axis and return the choice; pages that compare all methods offer none."""
+    """Show the widgets of the current axis and return the choice; no method on pages that compare all."""
     with st.sidebar:
         st.divider()
         given = settings()
@@ -275,7 +275,7 @@ def removed_seeds(wanted: Mapping[str, str] | AxisChoice) -> list[str]:
 
 
 def current_axis(bench: Workbench) -> tuple[AxisChoice, ShownAxis]:
-    """Return the choice made in the sidebar, and the axis found for it."""
+    """Return the choice made in the sidebar, and its axis."""
     wanted = choose_axis()
     lexicon = lexicon_of(wanted)
     check_language(bench, lexicon)
@@ -295,7 +295,7 @@ def current_axis(bench: Workbench) -> tuple[AxisChoice, ShownAxis]:
 
 
 def check_language(bench: Workbench, lexicon: Lexicon) -> None:
-    """Ask for words if the space lacks the default ones, as spaces of other languages do."""
+    """Ask for words if the default ones are not in the space, as in other languages."""
     untouched = settings()["source"] == "lists" and all(settings()[end] == DEFAULTS[end] for end in ("high", "low"))
     if not untouched:
         return
@@ -329,7 +329,7 @@ def show_missing(bench: Workbench, missing: Sequence[str], n_found: int, *, what
 
 
 def tell_missing(bench: Workbench, missing: Sequence[str], n_found: int, *, what: str) -> None:
-    """Report typed words that the space lacks: a few one by one with suggestions, many in a table."""
+    """Report typed words that are missing: a few one by one with suggestions, many in a table."""
     if len(missing) > _FEW_MISSING:
         show_missing(bench, missing, n_found, what=what)
         return
@@ -338,7 +338,7 @@ def tell_missing(bench: Workbench, missing: Sequence[str], n_found: int, *, what
 
 
 def _choose_upload() -> None:
-    """Show the uploader; keep the lexicon of the file for this visitor."""
+    """Show the uploader; store the lexicon of the file for this visitor."""
     file = st.file_uploader(
         "Words and labels", type=["tsv", "csv", "txt", "json", "xlsx"], max_upload_size=LARGEST_UPLOAD, key="uploader",
         help="A word and its label (1/-1 or a score) on each line. A link to this view cannot carry the file.",
@@ -359,7 +359,7 @@ def _choose_upload() -> None:
 
 
 def _read_upload(file: Any) -> None:
-    """Read an uploaded file once; its error is shown wherever the lexicon is needed."""
+    """Read an uploaded file once; errors are shown wherever the lexicon is needed."""
     for key in ("upload", "upload problem"):
         st.session_state.pop(key, None)
     try:
@@ -379,7 +379,7 @@ def _read_upload(file: Any) -> None:
     st.session_state["upload id"] = _upload_id(file)
 
 
-_READING = ("word_column", "label_column", "label_names", "encoding")  # settings that say how an upload is read
+_READING = ("word_column", "label_column", "label_names", "encoding")  # settings for reading an upload
 
 
 def _upload_id(file: Any) -> str:

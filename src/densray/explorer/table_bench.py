@@ -25,23 +25,23 @@ from densray.tables import VectorTable, check_columns
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Documents on show at most: drawn, searched and ranked. Of a larger table they are spread evenly over it.
+#: Largest number of documents on show (drawn, searched and ranked), spread evenly over a larger table.
 MOST_DOCUMENTS = 20_000
-#: Labelled documents that an axis is found from at most; its tests would take minutes with more.
+#: Largest number of labelled documents for fitting an axis; with more, its tests would take minutes.
 MOST_FITTED = 5_000
-#: Documents that stay of a class that has so many, however rare it is.
+#: Least number of documents of a class to keep, if it has as many.
 _FEWEST_OF_CLASS = 100
-#: Documents whose neighbours are looked at for the share of neighbours with the same label.
+#: Number of documents whose neighbours are checked for the same label.
 _MOST_QUERIES = 1_000
 _N_COMPONENTS, _N_NEIGHBORS = 3, 10
-_LOOKED_AT = 200  # rows that show which column holds the texts
+_LOOKED_AT = 200  # number of rows inspected to find the text column
 _MOST_COLORS = 10
-_SHORTEST_TEXT = 20  # letters on average
+_SHORTEST_TEXT = 20  # characters on average
 
 
 @dataclass(frozen=True)
 class LabelChoice:
-    """The axis that a visitor asks for: its label column, one class of several, the held-out groups, the method."""
+    """The axis that a visitor requests: its label column, one class of several, the held-out groups, the method."""
 
     column: str
     class_name: str = ""
@@ -51,13 +51,13 @@ class LabelChoice:
 
     @property
     def name(self) -> str:
-        """What the axis is called."""
+        """Name of the axis."""
         return f"{self.column}: {self.class_name}" if self.class_name else self.column
 
 
 @dataclass(frozen=True)
 class RemovalChoice:
-    """The removal that a visitor asks for: the label columns to remove, those to keep, the method, the groups."""
+    """The removal that a visitor requests: the label columns to remove and to keep, the method, the groups."""
 
     removed: tuple[str, ...]
     kept: tuple[str, ...]
@@ -67,19 +67,19 @@ class RemovalChoice:
 
 @dataclass(frozen=True)
 class Plane:
-    """The documents along principal components, and the share of the variance that each has."""
+    """The documents along principal components, and the share of the variance of each component."""
 
     at: NDArray[np.float64]
     shares: tuple[float, ...]
 
     @classmethod
     def of(cls, X: NDArray[Any]) -> Plane:
-        """Return the plane of vectors, at unit length about their mean."""
+        """Return the plane of vectors, at unit length and centred."""
         from sklearn.decomposition import PCA
 
         count = min(_N_COMPONENTS, *X.shape)
         solver = PCA(count, svd_solver="randomized", random_state=0)
-        with np.errstate(invalid="ignore", divide="ignore"):  # equal vectors have no variance to share
+        with np.errstate(invalid="ignore", divide="ignore"):  # equal vectors have no variance
             at = solver.fit_transform(X)
         shares = np.nan_to_num(solver.explained_variance_ratio_).tolist()
         at = np.pad(at.astype(np.float64), ((0, 0), (0, max(0, 2 - count))))
@@ -87,7 +87,7 @@ class Plane:
 
 
 class Column(NamedTuple):
-    """Values of a column for the documents on show: numbers, or names of classes; None where there is none."""
+    """Values of a column for the documents on show: numbers, or names of classes; None if missing."""
 
     values: list[Any]
     is_number: bool
@@ -100,15 +100,15 @@ class TableBench(Bench):
     ----------
     table : VectorTable
     source : str
-        The file or folder, for the commands and code that pages show.
+        The file or folder, for commands and code on the pages.
     text_column : str, optional
-        By default a column called "text", or else the column of text with the longest texts.
+        Default: a column called "text", or else the column with the longest texts.
     label_column, group_column : str, optional
-        The columns that pages begin with.
+        Default columns of the pages.
     classes : bool, default=False
         Whether numbers in the label column are names of classes.
     progress : callable, optional
-        Called with the rows read and the rows in all.
+        Called with the number of rows read and their total.
     """
 
     def __init__(
@@ -134,12 +134,12 @@ class TableBench(Bench):
 
     @property
     def is_sampled(self) -> bool:
-        """Whether only a part of the documents is on show."""
+        """Whether only some of the documents are on show."""
         return len(self.sample) + self.n_skipped < len(self.table)
 
     @cached_property
     def texts(self) -> list[str]:
-        """The text of each document on show; its row number, from 1, where the table has no texts."""
+        """The text of each document on show; its row number, from 1, if the table has no texts."""
         if self.text_column is None:
             return [f"row {number + 1:,}" for number in self.numbers.tolist()]
         found = self.sample.column(self.text_column).to_pylist()
@@ -156,7 +156,7 @@ class TableBench(Bench):
 
     @cached_property
     def label_columns(self) -> list[str]:
-        """Columns that may hold labels: texts, truth values and numbers."""
+        """Columns that may contain labels: texts, booleans and numbers."""
         return [name for name in self.columns if self.table.may_hold_labels(name)]
 
     @cached_property
@@ -167,17 +167,17 @@ class TableBench(Bench):
         return [name for name, count in counts.items() if 2 <= count <= _MOST_COLORS]
 
     def column(self, name: str) -> Column:
-        """Return the values of a column: numbers as they are, dates as years, all else as names of classes."""
+        """Return the values of a column: numbers unchanged, dates as years, everything else as class names."""
         return self.recall(("column", name), lambda: _read_column(self.sample.column(name)))
 
     def find(self, text: str, most: int) -> list[int]:
-        """Return the places of the documents that contain a text, in any case."""
+        """Return the positions of the documents that contain a text, in any case."""
         wanted = " ".join(text.casefold().split())
         found = (place for place, each in enumerate(self.texts) if wanted in " ".join(each.casefold().split()))
         return [place for place, _ in zip(found, range(most), strict=False)] if wanted else []
 
     def place_of(self, number: str) -> int | None:
-        """Return the place on show of the document with a row number, from 1; None if it is not on show."""
+        """Return the position of the document with a row number, from 1; None if it is not on show."""
         if not number.isdigit():
             return None
         place = int(np.searchsorted(self.numbers, int(number) - 1))
@@ -188,7 +188,7 @@ class TableBench(Bench):
         return self.recall(("plane",), lambda: Plane.of(self.X))
 
     def neighbors(self, place: int, X: NDArray[Any] | None = None) -> list[tuple[int, float]]:
-        """Return the nearest documents of one by cosine: their places and cosines."""
+        """Return the nearest documents by cosine: their positions and cosines."""
         unit = self.X if X is None else X
         cosines = unit @ unit[place]
         cosines[place] = -np.inf
@@ -198,7 +198,7 @@ class TableBench(Bench):
     # -- an axis -------------------------------------------------------------------------------------------------------
 
     def class_names(self, wanted: LabelChoice) -> tuple[str, ...]:
-        """Return the classes of a label column where there are more than two; they need no vectors."""
+        """Return the classes of a label column if there are more than two; no vectors are needed."""
         labels, has_label = self.recall(("labels", wanted.column), lambda: self.sample.labels(wanted.column))
         if labels.dtype != object and not wanted.as_classes:
             return ()
@@ -215,7 +215,7 @@ class TableBench(Bench):
         return Step(self, ("labelled", wanted), find)
 
     def fitted(self, wanted: LabelChoice) -> Rows:
-        """Return the labelled documents that an axis is found from: all, or some spread evenly over each class."""
+        """Return the labelled documents to fit an axis on: all, or some spread evenly over each class."""
         rows = self.labelled(wanted).run()
         if len(rows) <= MOST_FITTED:
             return rows
@@ -239,7 +239,7 @@ class TableBench(Bench):
         return Step(self, ("diagnosis", wanted), lambda progress: self.axis(wanted).run().diagnose(progress=progress))
 
     def all_classes(self, wanted: LabelChoice) -> Step[ClassesDiagnosis]:
-        """Check how well all classes of a column can be told apart."""
+        """Check how well all classes of a column can be separated."""
         whole = LabelChoice(wanted.column, as_classes=wanted.as_classes, groups=wanted.groups, method=wanted.method)
 
         def find(progress: Progress | None) -> ClassesDiagnosis:
@@ -260,7 +260,7 @@ class TableBench(Bench):
     # -- a removal -----------------------------------------------------------------------------------------------------
 
     def erasure(self, wanted: RemovalChoice) -> Step[Erasure]:
-        """Learn from label columns what to remove."""
+        """Learn an erasure from label columns."""
 
         def find(_: Progress | None) -> Erasure:
             sets = self.sample.label_sets([*wanted.removed, *wanted.kept], groups=wanted.groups or None)
@@ -274,16 +274,16 @@ class TableBench(Bench):
         return self.recall(("erased", wanted), lambda: _at_unit_length(self.erasure(wanted).run().apply(self.X)))
 
     def erased_plane(self, wanted: RemovalChoice) -> Plane:
-        """Return the documents along the principal components that they have after the removal."""
+        """Return the documents along their principal components after the removal."""
         return self.recall(("erased plane", wanted), lambda: Plane.of(self.erased(wanted)))
 
     def remains(self, wanted: RemovalChoice, models: Sequence[Model]) -> Step[Remains]:
-        """Test what models still find, in documents that the erasure has not seen."""
+        """Test how well models recover the labels, in documents that the erasure has not seen."""
         chosen = tuple(models)
         return Step(self, ("remains", wanted, chosen), lambda _: self.erasure(wanted).run().remains(models=chosen))
 
     def same_label(self, wanted: RemovalChoice, column: str) -> tuple[float, float, float] | None:
-        """Return the share of the ten nearest documents with the same label, before, after, and if it were chance.
+        """Return the share of the ten nearest documents with the same label: before, after, and by chance.
 
         None for labels that are scores.
         """
@@ -339,7 +339,7 @@ class TableBench(Bench):
 def _take_sample(
     table: VectorTable, most: int, progress: Progress | None
 ) -> tuple[VectorTable, NDArray[np.int64], int]:
-    """Return documents spread evenly over a table, their row numbers, and how many rows of it have no usable vector."""
+    """Return documents spread evenly over a table, their row numbers, and the number of unusable rows."""
     import pyarrow as pa
 
     rows, parts, numbers = spread_evenly(len(table), most), [], []
@@ -361,12 +361,12 @@ def _take_sample(
 
 
 def spread_evenly(count: int, most: int) -> NDArray[np.int64]:
-    """Return at most `most` of the numbers from 0 to `count` - 1, spread evenly, the first and the last among them."""
+    """Return at most `most` of the numbers from 0 to `count` - 1, spread evenly, including the first and the last."""
     return np.unique(np.linspace(0, count - 1, num=min(count, most)).astype(np.int64))
 
 
 def _at_unit_length(X: NDArray[Any]) -> NDArray[Any]:
-    """Return vectors at unit length; vectors of zeros stay as they are."""
+    """Return vectors at unit length; vectors of zeros are unchanged."""
     lengths = np.linalg.norm(X, axis=1, keepdims=True)
     return X / np.where(lengths > 0, lengths, 1)
 
@@ -391,12 +391,12 @@ def _decimal_year(day: str) -> float:
     return float(day[:4]) + float((np.datetime64(day, "D") - year.astype("datetime64[D]")) / length)
 
 
-#: The table on show; the pages run as a script of their own, which nothing can be handed to.
+#: The table on show; global, because nothing can be passed to the script that runs the pages.
 _opened: TableBench | None = None
 
 
 def use(bench: TableBench | None) -> None:
-    """Show this table from now on; None: no table."""
+    """Set the table to show; None: no table."""
     global _opened  # noqa: PLW0603
     _opened = bench
 

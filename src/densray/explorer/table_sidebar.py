@@ -1,4 +1,4 @@
-"""The sidebar of a table of documents: what is on show, the label column of the axis, and documents to look at."""
+"""The sidebar of a table of documents: the documents on show, the label column of the axis, and documents to read."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ GLOSSARY = """
   guessing, 1 is perfect.
 """
 
-#: Groups of one document each.
+#: Value for groups of one document each.
 ALONE = "(alone)"
 _MOST_FOUND = 100
 _LETTERS_IN_LIST, _LETTERS_IN_CARD = 90, 3_000
-_FIGURE_WIDTH, _TEXT_WIDTH = 85, 930  # pixels, of a figure, and of a text where there is none
+_FIGURE_WIDTH, _TEXT_WIDTH = 85, 930  # pixels: of a figure column, and of a text column without figures
 
 
 def show_table() -> None:
-    """Show which documents are on show."""
+    """Show the number of documents on show."""
     bench = opened()
     with st.sidebar:
         st.markdown(f"**densray** · {plain(bench.name)}")
@@ -50,7 +50,7 @@ def show_table() -> None:
 
 
 def choose_labels(bench: TableBench, *, for_axis: bool = True) -> LabelChoice | None:
-    """Show the widgets of the axis; return the choice, or None where no label column is chosen."""
+    """Show the widgets of the axis; return the choice, or None if no label column is chosen."""
     with st.sidebar:
         st.divider()
         column = _choose_column(bench)
@@ -71,7 +71,7 @@ def choose_labels(bench: TableBench, *, for_axis: bool = True) -> LabelChoice | 
 
 
 def _choose_column(bench: TableBench) -> str:
-    """Return the label column: the one given at the start, or else none until one is chosen."""
+    """Return the label column: the one given at the start, else none until one is chosen."""
     known = bench.label_columns
     if bench.label_column is None:
         options = ["", *known]
@@ -82,7 +82,7 @@ def _choose_column(bench: TableBench) -> str:
 
 
 def _choose_kind(bench: TableBench, column: str) -> str:
-    """Return how the labels are read; only numbers leave a choice."""
+    """Return how the labels are interpreted; only numbers leave a choice."""
     if not bench.column(column).is_number:
         return "scores"
     options = ["classes", "scores"] if bench.classes and column == bench.label_column else ["scores", "classes"]
@@ -90,7 +90,7 @@ def _choose_kind(bench: TableBench, column: str) -> str:
 
 
 def _choose_groups(bench: TableBench, column: str) -> str:
-    """Return the column of the documents to hold out together; empty: each is held out alone."""
+    """Return the column of the documents to hold out together; empty if each is held out alone."""
     first = [name for name in (bench.group_column, bench.text_column) if name is not None]
     others = [name for name in bench.label_columns if name != column]
     options = list(dict.fromkeys([*first, ALONE, *others]))
@@ -106,7 +106,7 @@ def _choose_groups(bench: TableBench, column: str) -> str:
 
 
 def ask_for_labels(bench: TableBench) -> Hint:
-    """Return what to do where no label column is chosen."""
+    """Return a hint on choosing a label column."""
     if not bench.label_columns:
         return Hint(
             "This table has no column of labels: texts that several documents share, or numbers. Add one, such as the "
@@ -127,7 +127,7 @@ def run(step: Any, label: str, **more: Any) -> Any:
 
 
 def find_documents(bench: TableBench) -> list[int]:
-    """Show a box to search the texts; return the places of the documents found."""
+    """Show a search box for the texts; return the positions of the documents found."""
     st.text_input("Find documents", placeholder="words of a text", **bound("find"),
                   help="Upper and lower case count as the same.")  # fmt: skip
     wanted = settings()["find"].strip()
@@ -140,7 +140,7 @@ def find_documents(bench: TableBench) -> list[int]:
 
 
 def choose_document(bench: TableBench, found: Sequence[int], *, label: str = "Look at a document") -> int | None:
-    """Show a list of documents: those found, or the first ones; return the place of the chosen one."""
+    """Show a list of documents: those found, or the first ones; return the position of the chosen one."""
     places = list(found) or list(range(min(_MOST_FOUND, len(bench.sample))))
     current = bench.place_of(settings()["document"])
     places = places if current is None else list(dict.fromkeys([current, *places]))
@@ -176,7 +176,7 @@ def document_table(
     after: Sequence[Column | str] = (),
     **more: Any,
 ) -> None:
-    """Show documents as a table: some figures, the beginning of the text, others after it. Each has its ``place``."""
+    """Show documents as a table: some figures, the beginning of the text, further figures. Each has its ``place``."""
     shown = [{**row, "text": cut_text(bench.texts[row["place"]])} for row in rows]
     width = _TEXT_WIDTH - _FIGURE_WIDTH * (len(columns) + len(after))
     widths = {each if isinstance(each, str) else each.key: _FIGURE_WIDTH for each in (*columns, *after)}

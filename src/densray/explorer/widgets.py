@@ -1,7 +1,7 @@
-"""Widgets shared by the pages: settings behind widgets, long steps that can be cancelled, text without markup.
+"""Widgets shared by the pages: widgets bound to settings, long steps that can be cancelled, text without markup.
 
-Streamlit never frees the key and the arguments of a button. So keys name a place and not a word, and arguments hold no
-results; otherwise the memory of the server would grow with every view.
+Streamlit never frees the key and the arguments of a button. So keys name a position, not a word, and arguments contain
+no results; otherwise the memory of the server would grow with every view.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ Value = TypeVar("Value")
 
 _SECONDS_BEFORE_BAR, _SECONDS_BETWEEN_LOOKS = 0.4, 0.1
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~:$&])")
-#: Where Markdown would make a link, whatever is escaped; a word joiner there is not seen, and keeps it text.
+#: Places where Markdown would create a link even in escaped text; an invisible word joiner prevents it.
 _LINKS = re.compile(r"(?<=http)(?=s?://)|(?<=www)(?=\.)|(?<=[\w.+-])(?=@[\w-]+\.)", re.IGNORECASE)
 _JOINER = "\u2060"
-_BAR = "rgba(0, 114, 178, 0.25)"  # blue, behind letters of either theme
+_BAR = "rgba(0, 114, 178, 0.25)"  # blue, readable behind text in either theme
 
 
 def plain(text: str) -> str:
-    """Return a text that Markdown shows as it is: words and file names are never markup.
+    """Return a text that Markdown shows literally: words and file names are never markup.
 
     >>> plain("<b>*")
     '\\\\<b\\\\>\\\\*'
@@ -50,7 +50,7 @@ def settings() -> Settings:
 
 
 def chosen_bench() -> Workbench:
-    """Return the workbench of the space this visitor chose."""
+    """Return the workbench of the space that this visitor chose."""
     return current(settings()["space"])
 
 
@@ -60,7 +60,7 @@ def follow_address() -> None:
     if not state.get("clicked") and state.get("address", asked) != asked:
         state["settings"] = Settings.from_query(asked)
         for key in [key for key in state if str(key).startswith("setting ")]:
-            del state[key]  # widgets read their values again
+            del state[key]  # widgets then read their values again
 
 
 def write_address() -> None:
@@ -119,7 +119,7 @@ def write_several(name: str, values: Sequence[str]) -> None:
 
 
 class Hint(DensRayError):  # noqa: N818 - not an error
-    """Nothing is wrong: something is still to be typed or chosen, and the message says what."""
+    """Not an error: the visitor still has to type or choose something, which the message names."""
 
 
 @contextmanager
@@ -133,7 +133,7 @@ def complain() -> Iterator[None]:
         st.error(plain(typeset(in_controls(error))), icon=":material/error:")
 
 
-#: What the page calls arguments of the library.
+#: Names of library arguments on the page.
 _CONTROLS = {
     "word_column": "Column of words",
     "label_column": "Column of labels",
@@ -167,7 +167,7 @@ def in_controls(error: DensRayError) -> str:
 
 
 def _control(argument: Argument) -> str:
-    """Return the control that sets an argument, with its value; the argument where there is no control."""
+    """Return the name of the control that sets an argument, with its value; the argument itself if there is none."""
     if argument.name not in _CONTROLS:
         return str(argument)
     value = f": {argument.value}" if argument.has_value else ""
@@ -175,17 +175,17 @@ def _control(argument: Argument) -> str:
 
 
 def chart(figure: Any, container: Any = st, **more: Any) -> Any:
-    """Show a chart as wide as its column, in the colours of the page, with its name and its rows for a table.
+    """Show a chart as wide as its column, in the colours of the page, with its name and a table of its rows.
 
     All charts of the explorer go through here. `more` goes to Streamlit: `key`, `on_select`, `selection_mode`.
     """
     spec = for_page(figure)
-    name = spec.pop("description", None)  # given twice, Streamlit would complain
+    name = spec.pop("description", None)  # Streamlit does not accept it twice
     return container.vega_lite_chart(spec=spec, theme=None, width="stretch", alt=name, **more)
 
 
 def charts(figures: Mapping[str, Any], *, columns: int, titles: bool = True) -> None:
-    """Show charts side by side, `columns` in a row; fewer if they would be too narrow."""
+    """Show charts side by side, `columns` per row; fewer if they would be too narrow."""
     names = list(figures)
     for start in range(0, len(names), columns):
         for container, name in zip(st.columns(columns, gap="medium"), names[start : start + columns], strict=False):
@@ -221,9 +221,9 @@ def table(
     ----------
     rows : sequence of mappings
     columns : sequence of Column or str
-        In order; a string stands for ``Column(key)``, as in a table of a report.
+        In order; a string means ``Column(key)``, as in a table of a report.
     help, widths : mapping, optional
-        By the key of a column: what its heading says on hovering, and how wide it is.
+        By the key of a column: the tooltip of its heading, and its width.
     **more
         For Streamlit: `height`, `key`, `on_select`, `selection_mode`.
     """
@@ -250,7 +250,7 @@ def small_table(
     """Show a few records as a table that fits the width of the page: text wraps, and nothing scrolls sideways.
 
     Columns are those of :func:`table`. Cells of the columns `bars` (their keys) have a bar behind the number, which
-    begins at the lowest number of the column; all bars have one scale.
+    begins at the lowest number of the column; all bars have the same scale.
     """
     import pandas
 
@@ -271,7 +271,7 @@ def small_table(
 
 
 def _bar(share: float) -> str:
-    """Return the style of a cell with a bar of this share of the longest; none for a missing number."""
+    """Return the style of a cell with a bar of this share of the longest; empty for a missing number."""
     return "" if math.isnan(share) else f"background: linear-gradient(90deg, {_BAR} {4 * share:.2f}rem, transparent 0)"
 
 
@@ -307,20 +307,20 @@ class NotYet(BaseException):
 
 
 def show_step(step: Step[Value], label: str, *, start: str | None = None) -> Value | None:
-    """Return what takes a while to find, with a bar and a way out; None while it is not there.
+    """Return the result of a long step, with a progress bar and a cancel button; None while it is not available.
 
-    The step runs in a thread of its own and must show nothing: only the page can. A click elsewhere runs the page
-    again, which then looks at the same step; one that no page looks at ends. One that was cancelled stays so until it
-    is asked for again.
+    The step runs in its own thread and must not show anything: only the page can. A click elsewhere reruns the page,
+    which then checks the same step; a step that no page checks ends. A cancelled step stays cancelled until it
+    is requested again.
 
     Parameters
     ----------
     step : Step
-        Nothing is shown of one that was found before.
+        If its result is cached, nothing is shown.
     label : str
         Shown next to the bar.
     start : str, optional
-        The button that starts it; absent, it starts by itself.
+        Label of the button that starts it (default: it starts immediately).
     """
     if step.is_known:
         return step.run()
@@ -340,7 +340,7 @@ def show_step(step: Step[Value], label: str, *, start: str | None = None) -> Val
 
 
 def _watch(job: Job, step: Step[Any], label: str) -> None:
-    """Wait for a step; show how far it is, and the way out, if it takes longer than a moment."""
+    """Wait for a step; if it takes longer than a moment, show its progress and a cancel button."""
     if job.watch(_SECONDS_BEFORE_BAR):
         return
     container = st.empty()
@@ -350,7 +350,7 @@ def _watch(job: Job, step: Step[Any], label: str) -> None:
     while not job.watch(_SECONDS_BETWEEN_LOOKS):
         done, total = job.progress
         said = f"{label}: {named}" if (named := step.says(done, total)) else label
-        bar.progress(min(done / total, 1.0) if total else 0.0, text=said)  # also lets a click through
+        bar.progress(min(done / total, 1.0) if total else 0.0, text=said)  # also lets Streamlit handle a click
     container.empty()
 
 

@@ -1,6 +1,6 @@
-"""The map of a whole vocabulary: the bytes that the page receives, and the component that draws them by WebGL.
+"""The map of a whole vocabulary: the bytes sent to the page, and the component that draws them by WebGL.
 
-`word_map.js` reads the same layout. It draws the points, finds words, and selects them without asking the server.
+`word_map.js` reads the same layout. It draws the points, finds words, and selects them without the server.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from densray.errors import TaskError
 
 #: First bytes of the layout.
 MAGIC = b"DMAP"
-#: Percentiles at which the colours end, so that single words do not wash out the rest.
+#: Percentiles at which the colour scale ends, so that single words do not dominate it.
 _COLOR_ENDS = (2, 98)
 
 
@@ -28,7 +28,7 @@ _COLOR_ENDS = (2, 98)
 class MapAxis:
     """One axis of the map: its name, the meaning of its ends, and the score and the rank of every word.
 
-    The title is written along the axis. An axis that nobody named has an empty title.
+    The title is written along the axis. An axis without a name of its own has an empty title.
     """
 
     name: str
@@ -67,9 +67,9 @@ def pack_map(
     across, up : MapAxis
     color : MapAxis, optional
     marked : sequence of int
-        Locations of the words that stand out.
+        Locations of the words to highlight.
     can_add : bool, default=False
-        Whether selected words can join the two word lists of the current axis.
+        Whether selected words can be added to the two word lists of the current axis.
     """
     axes = [axis for axis in (across, up, color) if axis is not None]
     count = int(np.count_nonzero(words == ord("\n"))) + 1 if words.size else 0
@@ -107,7 +107,7 @@ def _check(axis: MapAxis, count: int) -> None:
 
 
 def known_locations(given: Any, count: int) -> list[int]:
-    """Return those of the values sent by a page that are locations of words.
+    """Return the values sent by a page that are valid locations of words.
 
     >>> known_locations([2, -1, "2", 7, True], 5), known_locations(None, 5)
     ([2], [])
@@ -136,8 +136,8 @@ def show_word_map(
 ) -> None:
     """Show a packed map.
 
-    Callbacks find the event in ``st.session_state[key]``: `picked` is the location of the word clicked, `added` has
-    the `end` of the axis and the `locations` of the words to add, `unsupported` says that the browser lacks WebGL.
+    Callbacks find the event in ``st.session_state[key]``: `picked` is the location of the clicked word, `added` has
+    the `end` of the axis and the `locations` of the words to add, `unsupported` means that the browser lacks WebGL.
     """
     _component()(
         key=key,

@@ -1,4 +1,4 @@
-"""Words from the page: pasted lists and uploaded files, with limits on their size."""
+"""Words from the page: pasted lists and uploaded files, with size limits."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from densray.ratings import RatingColumns, Ratings
 from densray.report import show_count
 from densray.space import WordSpace
 
-#: Words of a pasted list, and letters of a word: more is a slip of the clipboard.
+#: Largest number of words of a pasted list, and of letters of a word: more is a mistake.
 MOST_WORDS, LONGEST_WORD = 20_000, 200
-#: Most example pairs of one relation; every solver answers quickly with this many.
+#: Largest number of example pairs of one relation; all solvers are fast with this many.
 MOST_PAIRS = 500
-_LONGEST_NAME = 80  # letters
+_LONGEST_NAME = 80  # characters
 _FEW_WORDS = 50_000  # spaces with fewer words contain hardly any names
 _MOST_BYTES = 200  # bytes of a name: file systems allow 255, including extensions
 _JOINTS = re.compile(r"[\t,;:\s]")
@@ -56,7 +56,7 @@ def file_stem(name: str, *, otherwise: str) -> str:
 
 
 def _within_bytes(name: str) -> str:
-    """Return as much of a name as fits a file system."""
+    """Return the beginning of a name that fits a file system."""
     return name.encode("utf-8", "ignore")[:_MOST_BYTES].decode("utf-8", "ignore")
 
 
@@ -122,7 +122,7 @@ def lexicon_of_upload(
 
 
 def columns_of_upload(file_name: str, content: bytes, *, encoding: str = "utf-8") -> list[str]:
-    """Return the headers of an uploaded file; none where it cannot be read.
+    """Return the headers of an uploaded file; empty if it cannot be read.
 
     >>> columns_of_upload("my_words.csv", b"Nr,Begriff,Urteil\\n".replace(b"\\n", bytes([10])))
     ['Nr', 'Begriff', 'Urteil']
@@ -136,7 +136,7 @@ def columns_of_upload(file_name: str, content: bytes, *, encoding: str = "utf-8"
 
 @contextmanager
 def _on_disk(file_name: str, content: bytes) -> Iterator[Path]:
-    """Give the path of an upload, under a name that is safe, while it is read."""
+    """Give the path of a temporary copy of an upload, with a safe name."""
     name = re.sub(r"[^\w.-]", "_", re.split(r"[/\\]", file_name)[-1])[-_LONGEST_NAME:].lstrip(".")
     stem, ending = (Path(name).stem, Path(name).suffix) if Path(name).suffix.lower() in _ENDINGS else (name, ".txt")
     with TemporaryDirectory() as folder:
@@ -174,7 +174,7 @@ def ratings_of_upload(
     rater: int | None = None,
     encoding: str = "utf-8",
 ) -> Ratings:
-    """Return the ratings of an uploaded table, with its columns by place."""
+    """Return the ratings of an uploaded table, with its columns by position."""
     with _on_disk(file_name, content) as path:
         chosen = ratings[0] if len(ratings) == 1 else list(ratings)
         return Ratings.read(
@@ -220,7 +220,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-_FEWEST_NUMBERS = 4  # numbers on a line that make it a vector
+_FEWEST_NUMBERS = 4  # a line with at least this many numbers is a vector
 
 
 def pairs_of_text(text: str) -> AnalogySet:
@@ -249,7 +249,7 @@ def pairs_of_text(text: str) -> AnalogySet:
 
 
 def text_of_pairs(pairs: Iterable[tuple[str, ...]]) -> str:
-    """Return queries with their answers as a text that `pairs_of_text` reads.
+    """Return queries with their answers as text in the format of `pairs_of_text`.
 
     >>> text_of_pairs([("man", "woman"), ("New York", "USA", "America")])
     'man woman\\nNew York\\tUSA/America'

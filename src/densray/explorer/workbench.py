@@ -1,4 +1,4 @@
-"""Computation behind the pages: their steps, a cache of results, and running jobs."""
+"""Computation behind the pages: steps, a cache of results, and running jobs."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ from densray.space import WordSpace
 
 Value = TypeVar("Value")
 
-#: Bytes of results that are kept, over all visitors: of any space, and at most.
+#: Cache size in bytes over all visitors: the minimum for any space, and the maximum.
 LEAST_KEPT, MOST_KEPT = 64 * 2**20, 1024 * 2**20
-#: Bytes counted for a result in addition to its arrays: words and single numbers.
+#: Bytes counted for a result in addition to its arrays, for words and single numbers.
 RESULT_BYTES = 64 * 2**10
 
 
@@ -80,12 +80,12 @@ def bytes_to_keep(space: WordSpace) -> int:
     return min(max(8 * len(space) * space.width, LEAST_KEPT), MOST_KEPT)
 
 
-#: Seconds after which a step that no page looks at ends; a click runs the page again, which looks well before.
+#: Seconds after which a step ends if no page checks it; a click reruns the page, which checks it much earlier.
 SECONDS_UNWATCHED = 5.0
 
 
 class Abandoned(BaseException):
-    """Ends a step that no page waits for."""
+    """Raised to end a step that no page waits for."""
 
 
 class Job:
@@ -94,7 +94,7 @@ class Job:
     Parameters
     ----------
     find : callable
-        Given a function to call with the steps done and their number; it ends there when nobody waits for it.
+        Called with a progress function; reporting progress ends the step if no page waits for it.
     """
 
     def __init__(self, find: Callable[[Progress], Any]) -> None:
@@ -149,7 +149,7 @@ class Jobs:
         self._lock = threading.Lock()
 
     def start(self, name: str, find: Callable[[Progress], Any]) -> Job:
-        """Return the running step of that name; start it if there is none."""
+        """Return the running step of that name; start one if there is none."""
         with self._lock:
             self._running = {key: job for key, job in self._running.items() if job.is_running}
             if name not in self._running:
@@ -165,7 +165,7 @@ class Jobs:
 
 @dataclass(frozen=True)
 class ShownAxis:
-    """An axis on a page: its lexicon, the method asked for, and the vocabulary in its order."""
+    """An axis on a page: its lexicon, the requested method, and the ranked vocabulary."""
 
     lexicon: Lexicon
     method: str
@@ -174,13 +174,13 @@ class ShownAxis:
 
     @property
     def rows(self) -> Rows:
-        """The labelled words the axis was found from."""
+        """The labelled words the axis was fitted on."""
         return self.axis.known_rows
 
 
 @dataclass(frozen=True)
 class RemovalWords:
-    """The words to judge a removal by: its two ends, words that should be neutral, words to keep."""
+    """The words to evaluate a removal with: its two ends, words that should be neutral, words to keep."""
 
     anchors: tuple[str, str]
     neutral: tuple[str, ...]
@@ -189,20 +189,20 @@ class RemovalWords:
 
 @dataclass(frozen=True)
 class Step(Generic[Value]):
-    """Something a page needs: what decides it, how it is found, and how a kept one takes the names it is asked for by.
+    """A result that a page needs: its cache key, how to compute it, and how to rename a cached one.
 
     Attributes
     ----------
     bench : Bench
-        Keeps what is found.
+        Caches the result.
     key : tuple
-        All that decides the result; it begins with the kind of step.
+        Cache key: everything the result depends on; it begins with the kind of step.
     find : callable
-        Given a function to call with the steps done and their number, or None.
+        Called with a progress function, or None.
     renamed : callable, optional
-        What decides a result does not include names: puts them in.
+        Names are not part of the cache key: this function inserts them into a cached result.
     says : callable, optional
-        Names what is being done, given the steps done and their number.
+        Returns a description of the current work, from the number of steps done and their total.
     """
 
     bench: Bench
@@ -213,7 +213,7 @@ class Step(Generic[Value]):
 
     @property
     def name(self) -> str:
-        """Identifies this step while it runs."""
+        """Identifier of this step while it runs."""
         return f"{self.key[0]} {hash(self.key)}"
 
     @property
@@ -227,16 +227,16 @@ class Step(Generic[Value]):
 
 
 class Bench:
-    """Results about one thing on show, and the long steps that run.
+    """Cached results about one object on show, and the long steps that run.
 
     Parameters
     ----------
     name : str
-        What pages call it.
+        Name on the pages.
     source : str
-        The file or data set it was read from, for the commands and code that pages show.
+        The file or data set it was read from, for commands and code on the pages.
     max_bytes : int
-        Of the results that are kept; those looked at longest ago go first, and a larger one is not kept at all.
+        Size of the cache; the least recently used results are dropped, and a larger result is not cached.
     """
 
     def __init__(self, name: str, source: str, max_bytes: int) -> None:
@@ -251,8 +251,8 @@ class Bench:
             if key in self._results:
                 kept: Value = self._results[key]
                 return kept
-        found = find()  # outside the lock: others may read the cache meanwhile
-        with self._lock, suppress(ValueError):  # larger than the whole cache
+        found = find()  # outside the lock, so that others can read the cache
+        with self._lock, suppress(ValueError):  # ignore results larger than the cache
             self._results[key] = found
         return found
 
@@ -263,26 +263,26 @@ class Bench:
 
 
 class Workbench(Bench):
-    """A space, what was found in it, and the long steps that run.
+    """A space, results about it, and the long steps that run.
 
     Parameters
     ----------
     space : WordSpace
     source : str, optional
-        The file or data set the space was read from; by default its name.
+        The file or data set the space was read from (default: its name).
     max_bytes : int, optional
-        Of the results that are kept, by default by the size of the space (`bytes_to_keep`).
+        Size of the cache (default: by the size of the space, see `bytes_to_keep`).
     """
 
     def __init__(self, space: WordSpace, *, source: str | None = None, max_bytes: int | None = None) -> None:
         source = source or space.name
-        # a file that stores no name goes by its own
+        # a file without a stored name is named after the file
         name = space.name if space.name not in ("", "space") else Path(source).stem
         super().__init__(name, source, bytes_to_keep(space) if max_bytes is None else max_bytes)
         self.space = space if space.name == self.name else space.renamed(self.name)
 
     def axis(self, lexicon: Lexicon, method: str) -> Step[ShownAxis]:
-        """Find the axis of some labelled words, and the vocabulary in its order."""
+        """Fit the axis of labelled words, and rank the vocabulary along it."""
 
         def find(_: Progress | None) -> ShownAxis:
             axis = Axis.fit(find_rows(self.space, lexicon), method)
@@ -314,7 +314,7 @@ class Workbench(Bench):
         return Step(self, ("trial", *identity(lexicon, method)), find)
 
     def comparison(self, lexicon: Lexicon, methods: Sequence[str]) -> Step[MethodComparison]:
-        """Compare the methods evaluated on a concept."""
+        """Compare the evaluated methods on a concept."""
 
         def find(_: Progress | None) -> MethodComparison:
             trials = [self.trial(lexicon, method).run() for method in methods]
@@ -347,12 +347,12 @@ class Workbench(Bench):
         return Step(self, ("moves", other.name, *identity(lexicon, method), theirs, pairs), find)
 
     def erasure(self, lexicon: Lexicon, remover: str) -> Step[Erasure]:
-        """Learn from the words of a concept what to remove."""
+        """Learn an erasure from the words of a concept."""
         key = ("erasure", *identity(lexicon, remover))
         return Step(self, key, lambda _: Erasure.fit(check_rows(find_rows(self.space, lexicon)), remover))
 
     def removal(self, lexicon: Lexicon, remover: str, words: RemovalWords) -> Step[RemovalResult]:
-        """Measure what a remover took from the space, and what it left."""
+        """Measure how much of the concept a remover removed, and the quality of the rest."""
         planned: list[str] = []
 
         def says(done: int, total: int) -> str:
@@ -371,7 +371,7 @@ class Workbench(Bench):
             result = evaluate_removal(
                 self.space, concept, [remover], keep=words.keep, original=original, progress=progress
             )
-            return replace(result, removed_spaces=())  # as large as the space: not kept
+            return replace(result, removed_spaces=())  # not cached, since they are as large as the space
 
         key = ("removal", *identity(lexicon, remover), words)
         return Step(self, key, find, lambda found: replace(found, concept=lexicon.name), says)
@@ -382,7 +382,7 @@ def identity(lexicon: Lexicon, method: str) -> tuple[Hashable, ...]:
     return method, lexicon.words, lexicon.labels.tobytes()
 
 
-#: The workbenches on show, by name; the pages run as a script of their own, which nothing can be handed to.
+#: The workbenches on show, by name; global, because nothing can be passed to the script that runs the pages.
 _benches: dict[str, Workbench] = {}
 
 
@@ -401,7 +401,7 @@ def use(*workbenches: Workbench) -> None:
 
 
 def benches() -> dict[str, Workbench]:
-    """Return the workbenches by name; by default that of the bundled space."""
+    """Return the workbenches by name (default: that of the bundled space)."""
     if not _benches:
         from densray.datasets import load_space
 

@@ -1,8 +1,8 @@
 """Charts of results: functions that draw an altair chart from rows, and save it to a file.
 
-They draw and compute nothing. Altair is imported when a chart is drawn; it comes with
-``pip install "densray[figures]"``. Colours are those of Okabe and Ito, and every colour comes with a shape or
-a dash of its own, so that the charts can be read in grey and by colour-blind readers; letters and lines adapt to a
+They draw and compute nothing. Altair is imported when a chart is drawn; it is installed by
+``pip install "densray[figures]"``. Colours are those of Okabe and Ito, and every colour has its own shape or
+dash, so that the charts can be read in grey and by colour-blind readers; text and lines adapt to a
 light or dark background.
 """
 

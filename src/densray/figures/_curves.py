@@ -31,9 +31,9 @@ from densray.report import CHART_COUNT, CHART_NUMBER, Record, show_number
 Scores = NDArray[np.float64]
 
 _WIDTH = 420
-#: Pixels: of the two parts of a histogram, between them, and of a line of marked words.
+#: In pixels: heights of the two parts of a histogram, their distance, and the height of a line of marked words.
 _UPPER, _LOWER, _BETWEEN, _LINE = 150, 80, 14, 14
-#: Pixels: of the letters of marked words, and of the narrowest chart they have to fit.
+#: In pixels: font size of marked words, and width of the narrowest chart they must fit into.
 _FONT, _NARROWEST = 12, 210
 
 
@@ -53,22 +53,22 @@ def score_histogram(
     Parameters
     ----------
     vocabulary
-        The scores of all words, or what :func:`densray.induce` returned.
+        The scores of all words, or the result of :func:`densray.induce`.
     seeds
         Scores by the name of the group, at most two groups: the higher, then the lower.
     marked
-        Words to be pointed out: mappings with ``word`` and ``score``.
+        Words to point out: mappings with ``word`` and ``score``.
     n_bins
-        How many bins the range of all scores is cut into.
+        Number of bins for the range of all scores.
     axis
-        Names the horizontal axis.
+        Title of the horizontal axis.
     neutral
-        The score that belongs to neither end: a dashed line. By default the even odds of an induced lexicon; none
-        where these are not known.
+        The score that belongs to neither end: a dashed line (default: the even odds of an induced lexicon, if they are
+        known).
     nouns
-        What is counted above and below.
+        Names of the units counted above and below.
     title
-        Shown above.
+        Title above the chart.
     """
     if neutral is None:
         neutral = getattr(vocabulary, "even_odds", None)
@@ -144,7 +144,7 @@ def _whole_ticks(most: int) -> list[int]:
 def _with_room(rows: Sequence[Record], low: float, high: float) -> tuple[float, float]:
     """Return a range wide enough for words written outwards from their scores, even in a narrow chart."""
     middle = (low + high) / 2
-    for row in (*rows, *rows):  # twice: making room on one side shrinks the other
+    for row in (*rows, *rows):  # twice, since making room on one side shrinks the other
         score, share = float(row["score"]), min(text_width(row["word"], font_size=_FONT) / _NARROWEST, 0.5)
         if score > middle:
             high = max(high, (score - share * low) / (1 - share))
@@ -188,7 +188,7 @@ def eigenvalue_spectrum(eigenvalues: Sequence[float], *, title: str = "") -> Any
     eigenvalues
         In any order; drawn in descending order.
     title
-        Shown above.
+        Title above the chart.
     """
     alt = altair()
     ordered = sorted((float(value) for value in eigenvalues), reverse=True)
@@ -233,7 +233,7 @@ def training_size(rows: Any, *, measure: str = "Kendall τ", title: str = "") ->
     measure
         Name of the measure, for the vertical axes.
     title
-        Shown above.
+        Title above the chart.
     """
     alt = altair()
     rows = checked_rows(rows, "method", "size", "mean", "std", attribute="rows")
@@ -278,7 +278,7 @@ def layer_curves(rows: Sequence[Record], *, title: str = "") -> Any:
     rows
         Mappings with ``layer``, ``method``, ``auc``, ``low`` and ``high``.
     title
-        Shown above.
+        Title above the chart.
     """
     alt = altair()
     rows = checked_rows(rows, "layer", "method", "auc", "low", "high")
@@ -315,7 +315,7 @@ def mean_scores(rows: Any, *, ordered: str | None = None, by: str | None = None,
     ordered, by
         The column with an order, such as the year, and the column shown by colour. Default: those of the result.
     title
-        Shown above.
+        Title above the chart.
     """
     alt = altair()
     ordered = ordered or getattr(rows, "ordered", None)
@@ -360,7 +360,7 @@ def front_of_points(
     Parameters
     ----------
     rows
-        Mappings with ``word`` (what a point is called), the keys of `x` and `y`, ``front`` and ``chosen``.
+        Mappings with ``word`` (the name of a point), the keys of `x` and `y`, ``front`` and ``chosen``.
     x, y
         The key of an axis, and its title.
     """

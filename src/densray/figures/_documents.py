@@ -30,19 +30,19 @@ from densray.figures._style import (
 from densray.figures._words import SHADE, SHADES
 from densray.report import CHART_NUMBER, Record
 
-#: Letters of a text that are shown on hovering.
+#: Number of characters of a text shown on hovering.
 LONGEST_TEXT = 200
-#: Colours and shapes of the most frequent classes; all further ones share the last look.
+#: Colours and shapes of the most frequent classes; all others share the last one.
 _LOOKS = ((BLUE, "circle"), (VERMILLION, "square"), (GREEN, "triangle-up"), (PURPLE, "diamond"),
           (ORANGE, "triangle-down"), (SKY, "cross"))  # fmt: skip
 _OTHERS, _NONE = "others", "no value"
-#: The value of the column as hovering shows it.
+#: Key of the column value shown on hovering.
 _SAID = "value"
 _REST = {_OTHERS: (GREY, "circle"), _NONE: ("", "stroke")}
 
 
 def cut_text(text: str, most: int = LONGEST_TEXT) -> str:
-    """Return a text on one line, cut between words where it is longer.
+    """Return a text on one line, cut between words if it is too long.
 
     >>> cut_text("one  two\\nthree", 9)
     'one two …'
@@ -69,18 +69,18 @@ def document_map(
     ----------
     rows
         Mappings with ``text``, ``across`` and ``up``; with `color` also ``shade``, a number or the name of a class
-        (None: no value). Those with a true ``marked`` get a ring. ``row`` names a document when it is clicked.
+        (None: no value). Records with a true ``marked`` get a ring. ``row`` identifies a document that is clicked.
     titles
         Names of the horizontal and the vertical coordinate.
     color
         Name of the column behind ``shade``. The six most frequent classes have a colour and a shape each. Numbers are
         shaded from their 2nd to their 98th percentile.
     interactive
-        Whether Ctrl and the wheel zoom, dragging moves the map, and a click picks a document.
+        Whether Ctrl and the wheel zoom, dragging moves the map, and a click selects a document.
     size
         Width and height in pixels.
     title
-        Shown above.
+        Title above the chart.
     """
     alt = altair()
     keys = ("row", "text", ACROSS, UP, SHADE, "marked")

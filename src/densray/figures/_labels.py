@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-# Candidate directions of a label from its point, as (right, down); nearer places are tried first.
+# Candidate directions of a label from its point, as (right, down); near places are tried first.
 _DIRECTIONS = ((1, 0), (-1, 0), (0, -1), (0, 1), (1, -1), (1, 1), (-1, -1), (-1, 1))
 _DISTANCES = (0.0, 8.0, 16.0, 26.0, 38.0)
 _FAR, _RIGHT, _DOWN = np.array([(far, *ways) for far in _DISTANCES for ways in _DIRECTIONS]).T
-_WORTH = 24.0  # pixels of extra distance that are worth one uncovered point
+_WORTH = 24.0  # covering a point costs as much as this many pixels of distance
 _GAP = 5.0
-_STEPS = np.arange(2, 9) / 8  # where a leader line is tested for crossings, as shares of its length
+_STEPS = np.arange(2, 9) / 8  # shares of the length of a leader line at which crossings are tested
 
 _NARROW, _BROAD = frozenset("fijlrtI.,:;'|!()[]- "), frozenset("mwMW@%")
 
@@ -63,8 +63,8 @@ def place_labels(
 ) -> list[Label]:
     """Return the labels that fit, in the order of `texts`.
 
-    Each label takes the nearest free place around its point: inside the chart, clear of the labels placed before
-    and of the points of other labels, and clear of the ``obstacles`` where possible. A label that does not fit is
+    Each label takes the nearest free place around its point: inside the chart, not over the labels placed before
+    or the points of other labels, and if possible not over the ``obstacles``. A label that does not fit is
     left out.
 
     Parameters
@@ -72,17 +72,17 @@ def place_labels(
     texts
         The labels, the most important first.
     points
-        The points they belong to, one a row, in pixels from the top left.
+        The points they belong to, one per row, in pixels from the top left.
     size
         Width and height of the chart in pixels.
     font_size
-        The size the labels are drawn in.
+        Font size of the labels.
     obstacles
         Other points of the chart.
     """
     at = np.asarray(points, dtype=np.float64).reshape(-1, 2)
     soft = _around(np.asarray(obstacles, dtype=np.float64).reshape(-1, 2), radius=2.5)
-    hard = np.concatenate([_around(at, radius=4.0), np.empty((len(at), 4))])  # the points, then the labels placed
+    hard = np.concatenate([_around(at, radius=4.0), np.empty((len(at), 4))])  # the points, then the placed labels
     placed: list[Label] = []
     for number, (text, point) in enumerate(zip(texts, at, strict=True)):
         others = np.delete(hard[: len(at) + len(placed)], number, axis=0)
@@ -115,7 +115,7 @@ def _candidates(text: str, point: NDArray[np.float64], font_size: float) -> Boxe
 def _best_place(
     text: str, point: NDArray[np.float64], *, size: tuple[float, float], font_size: float, hard: Boxes, soft: Boxes
 ) -> Boxes | None:
-    """Return the free box that covers the fewest other points and is near; None if no box is free."""
+    """Return the nearest free box that covers the fewest other points; None if no box is free."""
     boxes = _candidates(text, point, font_size)
     reach = np.concatenate([boxes[:, :2].min(axis=0), boxes[:, 2:].max(axis=0)])[None, :]
     hard, soft = (others[meeting(reach, others)[0]] for others in (hard, soft))  # only nearby boxes matter
@@ -135,7 +135,7 @@ def meeting(boxes: Boxes, others: Boxes) -> NDArray[np.bool_]:
 
 
 def _crosses(point: NDArray[np.float64], boxes: Boxes, others: Boxes) -> NDArray[np.bool_]:
-    """Return for which boxes a line from the point would run through one of the others."""
+    """Return the boxes for which a line from the point would cross one of the others."""
     ends = np.clip(point, boxes[:, :2], boxes[:, 2:])
     x, y = (point[k] + (ends[:, k] - point[k])[:, None, None] * _STEPS[:, None] for k in (0, 1))
     inside = (others[:, 0] < x) & (x < others[:, 2]) & (others[:, 1] < y) & (y < others[:, 3])
@@ -143,21 +143,21 @@ def _crosses(point: NDArray[np.float64], boxes: Boxes, others: Boxes) -> NDArray
 
 
 def apart_when_wider(boxes: Boxes, points: NDArray[np.float64], *, stretch: float) -> list[int]:
-    """Return the numbers of the labels that never overlap while a chart grows from its width to a wider one.
+    """Return the indices of labels that never overlap while a chart grows from its width to a wider one.
 
-    A wider chart moves points apart across; a label keeps its size and its distance from its point. At the width t,
+    A wider chart moves points apart horizontally; a label keeps its size and its offset from its point. At the width t,
     between 1 and `stretch`, the left ends of two labels are ``t Δ + δ`` apart (Δ between their points, δ between their
-    distances from these), which changes steadily from one end of the range to the other. Of two labels that would
-    overlap at some width the first stays.
+    offsets), which changes monotonically over the range. Of two labels that would
+    overlap at some width, the first stays.
 
     Parameters
     ----------
     boxes
         The labels at the narrowest width, the most important first.
     points
-        Their points, one a row.
+        Their points, one per row.
     stretch
-        How many times wider the chart may become.
+        Ratio of the largest width to the narrowest.
     """
     left, top, right, bottom = boxes.T
     moves = (stretch - 1.0) * points[:, 0]

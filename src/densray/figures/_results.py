@@ -33,7 +33,7 @@ from densray.report import CHART_NUMBER, Record
 
 #: One hue from light to dark, for a light and for a dark background; the order survives in greyscale.
 _LEAST, _MOST = ("#F3F7FB", "#20262C"), ("#08306B", "#9BD3FA")
-_TURN = 0.65  # share of the range above which numbers take the background colour
+_TURN = 0.65  # above this share of the range, numbers have the background colour
 _NARROW_CELL = 34  # pixels; narrower cells show no number
 
 
@@ -55,17 +55,17 @@ def heat_map(
     rows
         Mappings with the two names of a cell and its number; cells without a number stay empty.
     down, across
-        The keys of the names of rows and of columns, which keep the order they come in.
+        The keys of the names of rows and of columns, which keep their order.
     measure
-        The key of the numbers; names the legend.
+        The key of the numbers, and the title of the legend.
     domain
         The numbers of the lightest and of the darkest shade.
     decimals
-        Decimals of the numbers in the cells.
+        Number of decimals in the cells.
     legend
-        Whether the shades are explained.
+        Whether to show a legend.
     title
-        Shown above.
+        Title above the chart.
     """
     alt = altair()
     rows = [{**row, "value": row[measure]} for row in checked_rows(rows, down, across, measure)]
@@ -102,7 +102,7 @@ def angle_heat_map(rows: Any, *, title: str = "") -> Any:
     rows
         The result of :func:`densray.compare_methods`, or mappings with ``first``, ``second`` and ``degrees``.
     title
-        Shown above.
+        Title above the chart.
     """
     cells: dict[str, Any] = {"down": "first", "across": "second", "measure": "degrees"}
     return heat_map(rows_of(rows, "angles"), **cells, domain=(0.0, 90.0), decimals=1, legend=False, title=title)
@@ -118,7 +118,7 @@ def analogy_heat_map(rows: Sequence[Record], *, measure: str = "precision", titl
     measure
         The key of the numbers, between 0 and 1.
     title
-        Shown above.
+        Title above the chart.
     """
     return heat_map(rows, down="category", across="method", measure=measure, title=title)
 
@@ -129,10 +129,10 @@ _ANCHOR_SIZE = (400, 400)
 def anchor_scatter(
     rows: Sequence[Record], *, anchors: tuple[str, str] = ("man", "woman"), n_labels: int = 12, title: str = ""
 ) -> Any:
-    """Return one panel per space: words by their cosines to two anchors, and the line where these are equal.
+    """Return one panel per space: words by their cosines to two anchors, and the line of equal cosines.
 
-    Colour and shape tell to which anchor a word is nearer in the first space, in all panels, and the same words are
-    labelled in all: one sees where they went.
+    Colour and shape show the nearer anchor of a word in the first space, in all panels, and the same words are
+    labelled in all panels, so that their movement is visible.
 
     Parameters
     ----------
@@ -142,9 +142,9 @@ def anchor_scatter(
     anchors
         The words on the horizontal and the vertical axis.
     n_labels
-        How many words are labelled: those furthest from the line in the first space, half on either side.
+        Number of words to label: those furthest from the line in the first space, half on either side.
     title
-        Shown above.
+        Title above the chart.
     """
     first, second = anchors
     rows = checked_rows(rows, "word", "space", first, second)
@@ -163,8 +163,9 @@ def difference_panels(
 ) -> dict[str, Any]:
     """Return one chart per space: words by how much nearer they are to one anchor than to the other.
 
-    Across is the difference of the two cosines, as far to either side of 0 in all charts; up is their mean. Each word
-    keeps the colour and the label of the first space. The charts may be drawn at any width.
+    The horizontal axis is the difference of the two cosines, symmetric about 0 and equal in all charts; the vertical
+    axis is their mean. Each word keeps the colour and the label of the first space. The charts may be drawn at any
+    width.
 
     Parameters
     ----------
@@ -198,7 +199,7 @@ _NEARER, _MEAN, _SIDE = "nearer", "mean", "side"
 def _by_space(
     rows: list[dict[str, Any]], anchors: tuple[str, str], n_labels: int
 ) -> list[tuple[str, list[dict[str, Any]], list[int]]]:
-    """Return each space with its records and the numbers of those to label, as the first space decides."""
+    """Return each space with its records and the row numbers to label, chosen in the first space."""
     first, second = anchors
     spaces = {
         space: [row for row in rows if row["space"] == space] for space in dict.fromkeys(r["space"] for r in rows)
@@ -258,11 +259,11 @@ def seed_influence(rows: Any, *, n_seeds: int = 30, measure: str = "influence on
         The result of :func:`densray.diagnose`, a pandas or polars frame, or mappings, with ``word``, ``label`` and
         ``influence``.
     n_seeds
-        How many seeds are shown, those of the greatest influence.
+        Number of seeds to show, those with the largest influence.
     measure
-        Names the horizontal axis.
+        Title of the horizontal axis.
     title
-        Shown above.
+        Title above the chart.
     """
     alt = altair()
     rows = checked_rows(rows, "word", "label", "influence", attribute="influential")
@@ -299,19 +300,19 @@ _SIDE_BY_SIDE = (
 def interval_plot(
     rows: Sequence[Record], *, down: str = "measure", by: str = "space", x: str = "", title: str = ""
 ) -> Any:
-    """Return numbers between 0 and 1 with their intervals, one panel above the other for each part.
+    """Return numbers between 0 and 1 with their intervals, with one panel per part.
 
     Parameters
     ----------
     rows
-        Mappings with the two names, ``value``, ``low`` and ``high`` (None if there is no interval), ``part`` (names
-        the panel) and ``if_gone``, where the number would be if nothing were left: a grey line.
+        Mappings with the two names, ``value``, ``low`` and ``high`` (None if there is no interval), ``part`` (the name
+        of the panel) and ``if_gone``, the value if nothing were left: a grey line.
     down, by
         The key of the names on the vertical axis, and the key shown by colour and shape.
     x
-        Names the horizontal axis.
+        Title of the horizontal axis.
     title
-        Shown above.
+        Title above the chart.
     """
     alt = altair()
     keys = ("value", "low", "high")
@@ -351,22 +352,22 @@ def rating_scatter(
     any_width: bool = False,
     title: str = "",
 ) -> Any:
-    """Return items by their score on an axis and their rating by people, with two standard errors either way.
+    """Return items by their score on an axis and their rating by people, with bars of two standard errors.
 
     Parameters
     ----------
     rows
         The result of :func:`densray.evaluate_ratings`, or mappings with ``item``, ``score``, ``rating``, ``expected``
-        (the rating on the line of least squares) and ``difference``; bars are drawn where all have a ``score_error`` or
+        (the rating on the line of least squares) and ``difference``; bars are drawn if all have a ``score_error`` or
         a ``rating_error``.
     score, rating
         Names of the axis and of the ratings.
     n_labels
-        How many items are labelled: those furthest from the line.
+        Number of items to label: those furthest from the line.
     any_width
         Whether the chart may be drawn at any width.
     title
-        Shown above.
+        Title above the chart.
     """
     alt = altair()
     keys = ("item", "score", "rating", "expected", "difference")

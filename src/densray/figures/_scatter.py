@@ -24,12 +24,12 @@ from densray.figures._style import (
 from densray.report import CHART_NUMBER, Record
 
 _FONT_SIZE = 11
-#: Widths in pixels for which labels are placed in charts of any width; each is used up to the next.
+#: Widths in pixels for which labels are placed in charts of any width; each applies up to the next.
 WIDTHS = (230, 370, 590, 950, 1500)
 _WIDEST = 2400
 
 Domain = tuple[float, float]
-#: By the number of a record: the distances from its point to its label and to the end of its leader line, one for each
+#: By row number: the offsets from a point to its label and to the end of its leader line, one for each
 #: width; None if it has no label at that width.
 Offsets = dict[int, dict[str, list[float | None]]]
 
@@ -43,14 +43,14 @@ class Coordinate(NamedTuple):
 
 
 def padded_domain(numbers: Sequence[float], *, share: float = 0.06) -> Domain:
-    """Return the range of the numbers, a little wider on both sides; for one number, a range around it."""
+    """Return the range of the numbers, slightly extended on both sides; for one number, a range around it."""
     low, high = min(numbers), max(numbers)
     margin = (high - low) * share or abs(low) * share or 1.0
     return low - margin, high + margin
 
 
 def few_ticks(extent: str, each: int) -> Any:
-    """Return how many ticks an axis has: one per `each` pixels of its extent, and few enough for their labels."""
+    """Return the number of ticks of an axis: one per `each` pixels, and few enough for their labels."""
     return altair().expr(f"max(2, min(6, floor({extent} / {each})))")
 
 
@@ -75,21 +75,21 @@ def word_scatter(
     records
         All points: mappings with ``word`` and the two coordinates.
     labelled
-        The numbers of the records to label, the most important first; those that do not fit get no label.
+        The row numbers of the records to label, the most important first; labels that do not fit are left out.
     x, y
         The two coordinates.
     size
         Width and height in pixels.
     mark, encoding
-        How the points look.
+        Mark properties and encodings of the points.
     marked
-        The numbers of records that stand out: a ring, a bold label.
+        The row numbers of records to highlight with a ring and a bold label.
     zoom
-        Whether Ctrl and the wheel zoom, dragging moves the chart, and a click picks a word.
+        Whether Ctrl and the wheel zoom, dragging moves the chart, and a click selects a word.
     any_width
-        Whether the chart may be drawn at any width: labels are placed for several, and the chart picks those that fit.
+        Whether the chart may be drawn at any width: labels are placed for several widths, and the chart picks one.
     titled
-        Which of x and y have their titles written along them.
+        Which of x and y have a title.
     """
     widths = WIDTHS if any_width else (size[0],)
     offsets = _offsets(records, x, y, widths, size[1], labelled, set(marked))
@@ -115,7 +115,7 @@ def word_scatter(
     return alt.layer(*layers, data=packed(points)).properties(width=size[0], height=size[1])
 
 
-#: The wheel alone scrolls the page; two fingers on a touchpad send Ctrl too.
+#: The wheel without Ctrl scrolls the page; two fingers on a touchpad send Ctrl too.
 CTRL_WHEEL = "wheel![event.ctrlKey || event.metaKey]"
 
 
@@ -145,7 +145,7 @@ def _offsets(
     bold: set[int],
 ) -> Offsets:
     """Return the positions of the labels at each width."""
-    # bold letters and a ring need more room: about one letter in all
+    # bold letters and a ring need more room: about one letter in total
     words = [str(records[number]["word"]) + "n" * (number in bold) for number in labelled]
     offsets: Offsets = {}
     for place, width in enumerate(widths):
@@ -168,7 +168,7 @@ def _offsets(
 
 
 def _pixels(records: Sequence[Record], x: Coordinate, y: Coordinate, size: Domain) -> NDArray[np.float64]:
-    """Return where the chart will draw the records, from its top left."""
+    """Return the pixel positions of the records, from the top left of the chart."""
     at = np.array([[record[x.key], record[y.key]] for record in records], dtype=np.float64)
     left, top = x.domain[0], y.domain[1]
     pixels: NDArray[np.float64] = (at - [left, top]) / [(x.domain[1] - left) / size[0], (y.domain[0] - top) / size[1]]
@@ -176,12 +176,12 @@ def _pixels(records: Sequence[Record], x: Coordinate, y: Coordinate, size: Domai
 
 
 def _where_placed(band: str, opacity: float) -> Any:
-    """Return an opacity that is 0 where a label has no place at the width of the chart."""
+    """Return an opacity that is 0 if a label has no place at the width of the chart."""
     return altair().expr(f"isValid(datum.right[{band}]) ? {opacity} : 0")
 
 
 def _texts(base: Any, band: str) -> list[Any]:
-    """Return the labels on a seam of the background's colour, so that they can be read over points and lines."""
+    """Return the labels with an outline in the background colour, so that they are readable over points and lines."""
     expr = altair().expr
     named = base.transform_filter("isValid(datum.right)").encode(text="word:N")
     look = {
@@ -195,7 +195,7 @@ def _texts(base: Any, band: str) -> list[Any]:
 
 
 def _leaders(base: Any, band: str) -> Any:
-    """Return thin lines from points to the labels that stand far from them."""
+    """Return thin lines from points to labels that are far from them."""
     expr = altair().expr
     far = base.transform_filter("isValid(datum.line_right)")
     ends = {f"{end}2Offset": expr(f"datum.line_{way}[{band}] || 0") for end, way in (("x", "right"), ("y", "down"))}

@@ -1,4 +1,4 @@
-"""The style of charts, the look of methods, and how charts are shown and saved."""
+"""The style of charts, the look of methods, and functions to show and save charts."""
 
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ _REST: list[tuple[str, str, list[int]]] = [
 
 
 def altair() -> Any:
-    """Return the altair module, or say how to install it."""
+    """Return the altair module; if it is missing, the error names the command to install it."""
     return load_extra("altair", "Figures need", extra="figures")
 
 
 def on_ground(light: str, dark: str) -> str:
-    """Return a Vega expression: one colour on a light background, another on a dark one."""
+    """Return a Vega expression for one colour on a light background and another on a dark one."""
     return f"(luminance({GROUND}) < 0.35 ? '{dark}' : '{light}')"
 
 
 def ink() -> Any:
-    """Return the colour of letters and thin lines for any background."""
+    """Return the colour of text and thin lines for any background."""
     return altair().expr(on_ground(INK, _PALE_INK))
 
 
 def rows_of(given: Any, attribute: str = "") -> Sequence[Record]:
     """Return the records to draw.
 
-    Takes a list of mappings, a pandas or polars frame, or a result of the library with records under `attribute`.
+    Accepts a list of mappings, a pandas or polars frame, or a result of the library with records under `attribute`.
     """
     if attribute and hasattr(given, attribute):
         given = getattr(given, attribute)
@@ -91,9 +91,9 @@ def values(rows: Sequence[Record]) -> Any:
 
 
 def packed(rows: Sequence[Record]) -> Any:
-    """Return records as chart data in one JSON text, which altair does not copy and check record by record.
+    """Return records as chart data in one JSON text, which altair does not copy and validate record by record.
 
-    For thousands of records: 5,000 take a tenth of the time.
+    Use it for thousands of records: 5,000 take a tenth of the time.
     """
     alt = altair()
     return alt.Data(values=to_json(rows, indent=None), format=alt.JsonDataFormat(type="json"))
@@ -102,7 +102,7 @@ def packed(rows: Sequence[Record]) -> Any:
 def tooltip_title(text: str) -> str:
     """Return a text as the title of a tooltip line.
 
-    Vega-Lite puts it into an expression and escapes only quotes: a backslash or a line end would break the expression.
+    Vega-Lite inserts it into an expression and escapes only quotes: a backslash or a line end would break it.
 
     >>> print(tooltip_title("AC\\\\DC"))
     AC\\\\DC
@@ -115,7 +115,7 @@ _FORMATS = {"rank": ",", "count": ",", "label": "~g"}
 
 
 def shown_on_hover(rows: Sequence[Record], *keys: str) -> list[Any]:
-    """Return the tooltip: those keys that the records have, numbers to three decimals."""
+    """Return the tooltip: the given keys that the records have, with numbers to three decimals."""
     alt = altair()
     known = [key for key in keys if all(row.get(key) is not None for row in rows)]
     return [
@@ -126,14 +126,14 @@ def shown_on_hover(rows: Sequence[Record], *keys: str) -> list[Any]:
 
 
 def word_order(words: Sequence[str]) -> dict[str, Any]:
-    """Return the arguments that put words on an axis in their order.
+    """Return the arguments that keep words on an axis in their order.
 
     A sort list would break on “constructor” and other names that JavaScript objects predefine.
     """
     return {"sort": None, "scale": altair().Scale(domain=list(dict.fromkeys(words)))}
 
 
-Look = tuple[str, str, list[int]]  # the colour, the shape and the dash of a method
+Look = tuple[str, str, list[int]]  # colour, shape and dash of a method
 
 
 def method_looks(methods: Sequence[str]) -> dict[str, Look]:
@@ -145,7 +145,7 @@ def method_looks(methods: Sequence[str]) -> dict[str, Look]:
 
 
 def method_encoding(looks: Mapping[str, Look], **legend_look: Any) -> dict[str, Any]:
-    """Return colour and shape by method, under one legend; `legend_look` changes its style or place."""
+    """Return colour and shape by method, under one legend; `legend_look` changes its style or position."""
     alt = altair()
     look = {"symbolSize": 90, "symbolStrokeWidth": 2, "symbolFillColor": alt.expr(GROUND), **legend_look}
     legend = alt.Legend(title=None, **look)
@@ -159,7 +159,7 @@ def method_encoding(looks: Mapping[str, Look], **legend_look: Any) -> dict[str, 
 def styled(chart: Any, *, title: str = "", alt: str = "", any_width: bool = False) -> Any:
     """Return a chart in the house style: a clear title, quiet axes, readable sizes.
 
-    The background is white, or that of the page (`for_page`). `alt` describes the chart for those who cannot see it.
+    The background is white, or that of the page (`for_page`). `alt` describes the chart for screen readers.
     `any_width`: its labels are placed for any width.
     """
     module = altair()
@@ -169,7 +169,7 @@ def styled(chart: Any, *, title: str = "", alt: str = "", any_width: bool = Fals
     look = module.Config(
         background="white", font="sans-serif", padding=12,
         view=module.ViewConfig(stroke=None),
-        mark=module.MarkConfig(aria=False),  # otherwise titles, and so names of axes, become part of expressions
+        mark=module.MarkConfig(aria=False),  # otherwise titles, including names of axes, become part of expressions
         axis=module.AxisConfig(
             labelFontSize=12, titleFontSize=13, titleFontWeight="normal", labelColor=letters, titleColor=letters,
             gridColor=grid, domainColor=GREY, tickColor=GREY,
@@ -206,8 +206,8 @@ _PRIVATE = {"right", "down", "line_right", "line_down", "marked", "value", "leas
 def for_page(chart: Any) -> dict[str, Any]:
     """Return the specification of a chart for a page: as wide as its column, without a background, with a data table.
 
-    Streamlit shows `datasets` as the table behind a chart, and removes data at the top level from the chart: it moves
-    one layer down.
+    Streamlit shows `datasets` as the table behind a chart, and removes data at the top level from the chart, so
+    they are moved one layer down.
     """
     # tests check that our charts are valid; validating again would take two thirds of the time
     spec: dict[str, Any] = _brighter(chart.to_dict(validate=False))
@@ -254,7 +254,7 @@ def equality_line(domain: tuple[float, float]) -> Any:
 
 
 def written_ends(ends: tuple[str, str], channel: str, name: str = "") -> list[Any]:
-    """Return the meanings of the two ends of an axis, written at its ends, and its name in the middle."""
+    """Return the names of the two ends of an axis, written at its ends, and its name in the middle."""
     alt = altair()
     across = channel == "x"
     length = "width" if across else "height"
@@ -274,7 +274,7 @@ def written_ends(ends: tuple[str, str], channel: str, name: str = "") -> list[An
 
 
 def dashed_lines(places: Mapping[str, float]) -> list[Any]:
-    """Return a dashed line across the chart at a place of each channel, such as ``{"x": 0}``."""
+    """Return a dashed line across the chart at a value of each channel, such as ``{"x": 0}``."""
     alt = altair()
     line = alt.Chart(values([{}])).mark_rule(color=GREY, strokeDash=[4, 4], clip=True)
     return [line.encode(**{channel: alt.datum(place)}) for channel, place in places.items()]
@@ -323,7 +323,7 @@ def figure(chart: Any, caption: str) -> Figure:
 
 
 def can_draw() -> bool:
-    """Return whether charts can be drawn and written here."""
+    """Return whether charts can be drawn and written on this machine."""
     try:
         check_ready()
     except MissingExtraError:
@@ -332,7 +332,7 @@ def can_draw() -> bool:
 
 
 def check_ready() -> None:
-    """Raise an error with the install command if charts cannot be drawn and written here."""
+    """Raise an error with the install command if charts cannot be drawn and written."""
     altair()
     _require_renderer()
 
@@ -342,7 +342,7 @@ def _require_renderer() -> None:
 
 
 class _InScript(json.JSONEncoder):
-    """JSON for use inside a script element: no text of a chart can close the element."""
+    """JSON for use inside a script element, which no text of a chart can close."""
 
     def encode(self, o: Any) -> str:
         return super().encode(o).replace("<", "\\u003c")

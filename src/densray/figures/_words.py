@@ -37,20 +37,20 @@ _SIZE = (460, 460)
 def agreement_scatter(
     rows: Sequence[Record], *, methods: tuple[str, str], n_labels: int = 24, any_width: bool = False, title: str = ""
 ) -> Any:
-    """Return words by their standardised scores of two methods, and the line where these are equal.
+    """Return words by their standardised scores by two methods, and the line of equal scores.
 
     Parameters
     ----------
     rows
-        Mappings with ``word``, and ``first`` and ``second``: the scores of the two methods.
+        Mappings with ``word``, and ``first`` and ``second``: the scores by the two methods.
     methods
         Their names, on the horizontal and the vertical axis.
     n_labels
-        How many words are labelled: those furthest from the line, half on either side.
+        Number of words to label: those furthest from the line, half on either side.
     any_width
         Whether the chart may be drawn at any width.
     title
-        Shown above.
+        Title above the chart.
     """
     rows = checked_rows(rows, "word", "first", "second")
     domain = padded_domain([row[key] for row in rows for key in ("first", "second")])
@@ -68,7 +68,7 @@ def agreement_scatter(
 
 
 def furthest_from_equality(rows: Sequence[Record], first: str, second: str, count: int) -> list[int]:
-    """Return the numbers of the words furthest from the line, alternating between its two sides."""
+    """Return the row numbers of the words furthest from the line, alternating between its two sides."""
     ordered = sorted(range(len(rows)), key=lambda number: float(rows[number][first] - rows[number][second]))
     half = min(count // 2, len(ordered) // 2)
     return [number for pair in zip(ordered[:half], ordered[::-1][:half], strict=True) for number in pair]
@@ -96,23 +96,23 @@ def ranked_words(
     Parameters
     ----------
     rows
-        The result of :func:`densray.induce`, a pandas or polars frame, or mappings, with ``word`` and ``score``; where
-        all have a ``standard_error`` too, bars of two of them are drawn.
+        The result of :func:`densray.induce`, a pandas or polars frame, or mappings, with ``word`` and ``score``. If
+        all have a ``standard_error`` too, bars of two standard errors are drawn.
     n_words
-        How many words are shown from each end.
+        Number of words to show from each end.
     axis
-        Names the horizontal axis.
+        Title of the horizontal axis.
     own
-        Further words to be shown between the ends, of the same form as `rows`.
+        Further words to show between the ends, in the form of `rows`.
     neutral
-        The score that belongs to neither end: the lines of the words begin there. By default the even odds of an
-        induced lexicon. Where none is known, no lines are drawn: 0 is not neutral.
+        The score that belongs to neither end, where the lines of the words begin (default: the even odds of an
+        induced lexicon). If it is not known, no lines are drawn: 0 is not neutral.
     title
-        Shown above.
+        Title above the chart.
     """
     if neutral is None:
         neutral = getattr(rows, "even_odds", None)
-    if hasattr(rows, "with_ends"):  # an induced lexicon: take its ends without making records of the whole vocabulary
+    if hasattr(rows, "with_ends"):  # an induced lexicon: take its ends without records of the whole vocabulary
         ends = rows.with_ends(n_words)
         rows = list({row["word"]: row for row in (*ends.highest, *ends.lowest)}.values())
     ordered = _by_score(checked_rows(rows, "word", "score"))
@@ -132,11 +132,11 @@ def moved_words(rows: Any, *, n_words: int = 12, own: Sequence[Record] = (), tit
         The result of :func:`densray.axes.compare_spaces`, or mappings with ``word``, ``difference`` (of the
         standardised scores), its joint standard error ``error``, and ``first`` and ``second``, the scores themselves.
     n_words
-        How many words are shown either way, at most.
+        Maximum number of words to show in each direction.
     own
-        Further words to be shown between, of the same form as `rows`.
+        Further words to show in between, in the form of `rows`.
     title
-        Shown above.
+        Title above the chart.
     """
     if hasattr(rows, "risen"):
         rows = [*rows.risen[:n_words], *rows.fallen[:n_words]]
@@ -152,7 +152,7 @@ def moved_words(rows: Any, *, n_words: int = 12, own: Sequence[Record] = (), tit
 
 
 def _said(groups: Mapping[str, Sequence[Record]]) -> str:
-    """Return the first words of each group, for those who cannot see them."""
+    """Return the first words of each group, for screen readers."""
     return "; ".join(f"{group}: {', '.join(row['word'] for row in part[:5])}" for group, part in groups.items() if part)
 
 
@@ -234,36 +234,36 @@ def axis_scatter(
     size: tuple[int, int] = (620, 480),
     title: str = "",
 ) -> Any:
-    """Return two axes against each other; the words furthest from the middle are labelled, none over another.
+    """Return a scatter plot of two axes; the words furthest from the middle are labelled without overlap.
 
     Parameters
     ----------
     rows
-        Mappings with ``word`` and a coordinate under the name of each axis; where they have a ``NAME rank`` too, it is
-        shown on hovering.
+        Mappings with ``word`` and a coordinate under the name of each axis. A ``NAME rank`` is shown on hovering, if
+        present.
     axes
         The names of the horizontal and the vertical axis.
     titles
         Titles of the axes (default: their names).
     color
-        The name of a third axis that colours the words: one colour for each end, grey between. The scale ends at the
-        2nd and the 98th percentile, so that single words do not wash out the rest.
+        The name of a third axis that colours the words: one colour for each end, grey in between. The scale ends at the
+        2nd and the 98th percentile, so that single words do not dominate it.
     ends
-        By the name of an axis, what its low and its high end mean; written at the two ends.
+        By the name of an axis, the meaning of its low and its high end; written at the two ends.
     marked
-        Words that stand out: a ring and a bold label, before all others.
+        Words to highlight with a ring and a bold label, before all others.
     neutral
-        By the name of an axis, the score that belongs to neither end: a dashed line, and grey where the axis is the
+        By the name of an axis, the score that belongs to neither end: a dashed line, and grey if the axis is the
         colour. Without it there is no line, and grey is the middle of the range.
     n_labels
-        How many other words are labelled where there is room.
+        Number of other words to label if there is room.
     interactive
-        Whether the chart takes the width of its page, Ctrl and the wheel zoom, dragging moves it, and a double click
-        brings it back. For a page, not for print.
+        Whether the chart fills the width of its page, zooms with Ctrl and the wheel, moves by dragging, and resets on a
+        double click. For a page, not for print.
     size
         Width and height in pixels.
     title
-        Shown above.
+        Title above the chart.
     """
     meanings, known = ends or {}, neutral or {}
     points = _points(checked_rows(rows, "word", *axes, *([] if color is None else [color])), axes, color)
@@ -293,7 +293,7 @@ def axis_scatter(
 def _coordinates(
     points: Sequence[Record], axes: tuple[str, str], titles: tuple[str, str] | None
 ) -> tuple[Coordinate, Coordinate]:
-    """Return the two coordinates of the map; an axis with an empty title goes by its name."""
+    """Return the two coordinates of the map; an axis with an empty title uses its name."""
     across, up = (title or axis for title, axis in zip(titles or axes, axes, strict=True))
     return (
         Coordinate(ACROSS, across, padded_domain([point[ACROSS] for point in points], share=0.1)),
@@ -310,7 +310,7 @@ def _meanings(meanings: Mapping[str, tuple[str, str]], axes: tuple[str, str], ti
 
 
 def _in_words(points: Sequence[Record], axes: tuple[str, str], color: str | None) -> str:
-    """Return a description of a map for those who cannot see it."""
+    """Return a description of a map for screen readers."""
     coloured = f", coloured by {color}" if color else ""
     return f"{len(points):,} words by {axes[0]} (across) and {axes[1]} (up){coloured}"
 
@@ -320,7 +320,7 @@ def _dot_size(count: int) -> int:
 
 
 def _points(rows: Sequence[Record], axes: tuple[str, str], color: str | None) -> list[dict[str, Any]]:
-    """Return the keys that are drawn and no others, under names that a chart does not read as syntax."""
+    """Return only the keys that are drawn, under names that a chart does not parse as syntax."""
     keys = dict(zip((ACROSS, UP, SHADE), (*axes, color), strict=True))
     keys |= {f"{name}_rank": f"{axis} rank" for name, axis in keys.items()}
     known = {name: key for name, key in keys.items() if key is not None and key in rows[0]}
@@ -328,7 +328,7 @@ def _points(rows: Sequence[Record], axes: tuple[str, str], color: str | None) ->
 
 
 def _outermost(rows: Sequence[Record]) -> list[int]:
-    """Return the numbers of the records, outermost first; each further word in the same direction counts less."""
+    """Return the row numbers, outermost first; each further word in the same direction counts less."""
     at = np.array([[row[ACROSS], row[UP]] for row in rows], dtype=np.float64)
     at -= at.mean(axis=0)
     spread = at.std(axis=0)
@@ -338,7 +338,7 @@ def _outermost(rows: Sequence[Record]) -> list[int]:
     order = np.lexsort([-distance, side])
     before = np.arange(len(order)) - np.searchsorted(
         side[order], side[order]
-    )  # how many words of the same direction come before it
+    )  # number of words of the same direction that come before it
     found: list[int] = order[np.argsort(-distance[order] * _FADING**before, kind="stable")].tolist()
     return found
 

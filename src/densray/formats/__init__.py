@@ -1,7 +1,7 @@
 """Read and write embedding files of any common format, in bounded memory.
 
-`read_space` opens a file, `write_space` writes one, `rewrite` turns one into another block by block. Nothing is
-ever unpickled, and nothing is extracted to disk.
+`read_space` opens a file, `write_space` writes one, `rewrite` converts one block by block. Nothing is
+unpickled, and nothing is extracted to disk.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""NumPy files: .npy with its words beside it, and .npz."""
+"""NumPy files: .npy with a words file next to it, and .npz."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _LONGEST_HEADER = 10_000
 
 @dataclass(frozen=True)
 class ArrayHeader:
-    """What a ``.npy`` says of itself."""
+    """The header of a ``.npy`` file."""
 
     shape: tuple[int, ...]
     fortran: bool
@@ -62,13 +62,13 @@ def read_array_header(source: Source) -> ArrayHeader:
     version = head[6:8]
     length = int.from_bytes(head[8:10] if version == b"\x01\x00" else head[8:12], "little")
     if version not in (b"\x01\x00", b"\x02\x00") or length > _LONGEST_HEADER:
-        raise FormatError(f"{name}, byte 6: {shorten(head)} does not begin a NumPy array that is known.")
+        raise FormatError(f"{name}, byte 6: {shorten(head)} is not a known NumPy array.")
     try:
         with ignored_warnings(Warning):
             npy.read_magic(source)  # type: ignore[arg-type]
             reader = npy.read_array_header_1_0 if version == b"\x01\x00" else npy.read_array_header_2_0
             shape, fortran, dtype = reader(source)  # type: ignore[arg-type]
-    except Exception as error:  # the header is a Python literal: its parser has many ways to fail
+    except Exception as error:  # the header is a Python literal, whose parser raises many exceptions
         raise FormatError(f"{name}, byte 10: the array header is damaged ({shorten(error)}).") from error
     if dtype.hasobject:
         raise FormatError(
@@ -79,7 +79,7 @@ def read_array_header(source: Source) -> ArrayHeader:
 
 
 def read_npy(source: Source, options: ReadOptions, words_file: Path | None) -> SpaceStream:
-    """Return the stream of a ``.npy`` matrix whose words stand in a file of their own, one per line."""
+    """Return the stream of a ``.npy`` matrix whose words are in a separate file, one per line."""
     header = read_array_header(source)
     rows, width = check_matrix(source.path.name, header)
     digest = _words_digest(source, header)
@@ -91,13 +91,13 @@ def read_npy(source: Source, options: ReadOptions, words_file: Path | None) -> S
     return SpaceStream(width, rows, matrix_blocks(source, header, words, options))
 
 
-#: What `write_npy` puts after the matrix: the SHA-256 of the words file. `numpy.load` reads only what the header says.
+#: `write_npy` appends the SHA-256 of the words file to the matrix. `numpy.load` ignores bytes after the data.
 _TRAILER = re.compile(rb"\n# words sha256 ([0-9a-f]{64})\n")
 _TRAILER_BYTES = len("\n# words sha256 \n") + 64
 
 
 def _words_digest(source: Source, header: ArrayHeader) -> str | None:
-    """Return the digest that follows a matrix; None if there is none, or where the file is compressed."""
+    """Return the digest after a matrix; None if there is none, or if the file is compressed."""
     if source.size is None:
         return None
     place = source.file.tell()
@@ -120,7 +120,7 @@ def check_matrix(name: str, header: ArrayHeader) -> tuple[int, int]:
 
 
 def matrix_blocks(source: Source, header: ArrayHeader, words: list[str], options: ReadOptions) -> Iterator[Block]:
-    """Yield a matrix that follows its header, beside its words."""
+    """Yield the blocks of a matrix that follows its header, with its words."""
     step = rows_per_block(header.shape[1], itemsize=max(4, header.dtype.itemsize))
     start = 0
     for piece in array_blocks(source, header, rows=step, stop=len(words)):
@@ -129,9 +129,9 @@ def matrix_blocks(source: Source, header: ArrayHeader, words: list[str], options
 
 
 def array_blocks(source: Source, header: ArrayHeader, *, rows: int, stop: int | None = None) -> Iterator[NDArray[Any]]:
-    """Yield the first `stop` rows of a matrix that follows its header, so many rows at a time, in their own type.
+    """Yield the first `stop` rows of a matrix that follows its header, `rows` at a time, in their own type.
 
-    A matrix in Fortran order has its rows spread over the whole file, and comes as one block.
+    A matrix in Fortran order comes as one block, since its rows are spread over the whole file.
     """
     total, width = header.shape
     stop = total if stop is None else stop
@@ -156,7 +156,7 @@ def array_blocks(source: Source, header: ArrayHeader, *, rows: int, stop: int | 
 
 
 def to_float32(numbers: NDArray[Any]) -> NDArray[np.float32]:
-    """Return numbers as float32; those beyond it become infinite, which every reader refuses by name."""
+    """Return numbers as float32; numbers too large become infinite, which readers refuse."""
     with np.errstate(over="ignore", invalid="ignore"):
         return numbers.astype(np.float32, copy=False)
 
@@ -171,7 +171,7 @@ def write_array(file: IO[bytes], pieces: Iterator[NDArray[Any]], *, shape: tuple
 def write_npy(file: IO[bytes], words_file: IO[bytes], pieces: Pieces, *, rows: int, width: int) -> str:
     """Write a ``.npy`` matrix, and its words, one per line, into a second file; return the digest of the words.
 
-    The digest follows the matrix, so that a reader notices words that belong to another one.
+    The digest follows the matrix, so that a reader detects words of another matrix.
     """
     digest = hashlib.sha256()
 
@@ -194,10 +194,10 @@ def write_npy(file: IO[bytes], words_file: IO[bytes], pieces: Pieces, *, rows: i
 
 
 def put_pair_in_place(matrix: Path, words: Path, path: Path, digest: str) -> None:
-    """Rename a matrix and its words, both whole, so that a reader finds the old pair or the new one at any moment.
+    """Rename a complete matrix and its words, so that a reader always finds either the old pair or the new one.
 
-    The words come first, under a name with their digest, where the new matrix finds them; then the matrix replaces the
-    old one; then the words get their usual name. A writer killed on the way leaves a pair that can be read.
+    First the words get a name with their digest, under which the new matrix finds them; then the matrix replaces the
+    old one; then the words get their usual name. A writer killed in between leaves a readable pair.
     """
     waiting = waiting_words(path, digest)
     with folder_lock(path.parent) as flush_names:
@@ -207,11 +207,11 @@ def put_pair_in_place(matrix: Path, words: Path, path: Path, digest: str) -> Non
         flush_names()
         os.replace(waiting, words_path(path))
         for left in path.parent.glob(f"{glob.escape(_stem(path))}.words.{'[0-9a-f]' * 16}.txt"):
-            left.unlink(missing_ok=True)  # of a writer that was killed
+            left.unlink(missing_ok=True)  # left by a killed writer
 
 
 def waiting_words(path: Path, digest: str) -> Path:
-    """Return where words lie until the matrix they belong to is in its place."""
+    """Return the temporary path of words until their matrix is in place."""
     return path.with_name(f"{_stem(path)}.words.{digest[:16]}.txt")
 
 
@@ -220,28 +220,28 @@ def _stem(path: Path) -> str:
 
 
 def words_path(path: Path) -> Path:
-    """Return where the words of ``vectors.npy`` are written: ``vectors.words.txt``."""
+    """Return the path of the words of ``vectors.npy``: ``vectors.words.txt``."""
     return path.with_name(f"{_stem(path)}.words.txt")
 
 
 def _usual_names(path: Path) -> tuple[str, ...]:
-    """Return the names that a file of words beside a matrix may have."""
+    """Return the possible names of a words file next to a matrix."""
     stem = _stem(path)
     return (f"{stem}.words.txt", f"{stem}.words", f"{stem}.vocab", f"{stem}.txt", "words.txt", "vocab.txt")
 
 
 class PairChangedError(FormatError):
-    """The words beside a matrix are not those it was written with."""
+    """The words next to a matrix are not the ones it was written with."""
 
 
 def read_signed_words(source: Source, digest: str, wanted: int, options: ReadOptions) -> list[str]:
-    """Return the first words of a matrix that carries the digest of all of them; others are refused."""
+    """Return the first words of a matrix that has the digest of all of them; other words are refused."""
     path = source.path
     seen: list[str] = []
     for base in dict.fromkeys((path, link_target(path))):
         waiting = waiting_words(base, digest)
         names = _usual_names(base)
-        for candidate in (names[0], waiting.name, *names):  # the first again: it may have come in the meantime
+        for candidate in (names[0], waiting.name, *names):  # the first again: it may have appeared in the meantime
             beside = base.with_name(candidate)
             content = _content(beside)
             if content is None:
@@ -264,7 +264,7 @@ def read_signed_words(source: Source, digest: str, wanted: int, options: ReadOpt
 
 
 def _content(path: Path) -> bytes | None:
-    """Return the bytes of a file, None if there is none; it may go at any moment."""
+    """Return the bytes of a file, None if it does not exist; it may disappear at any moment."""
     try:
         return path.read_bytes() if path.is_file() else None
     except FileNotFoundError:
@@ -274,15 +274,13 @@ def _content(path: Path) -> bytes | None:
 
 
 def read_words_beside(path: Path, given: Path | None, options: ReadOptions, *, rows: int) -> list[str]:
-    """Return the words of the first rows, from the file given or the one found beside the vectors."""
+    """Return the words of the first rows, from the given file or the one next to the vectors."""
     names = _usual_names(path)
     found = given or next((path.with_name(name) for name in names if path.with_name(name).is_file()), None)
     if found is None:
         raise FormatError(
             f"{path.name} holds {rows:,} vectors and no words.",
-            Advice(
-                f" Put them beside it in {names[0]}, one per line, or name the file: ", Argument("words_file", ...), "."
-            ),
+            Advice(f" Put them in {names[0]}, one per line, or name the file: ", Argument("words_file", ...), "."),
         )
     wanted = rows if options.limit is None else min(rows, options.limit)
     lines = _lines(found, most=wanted + 1 if wanted == rows else wanted)
@@ -324,7 +322,7 @@ def _lines(path: Path, *, most: int) -> list[bytes]:
 _LIST_LINES = 100
 _COUNT = rb"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?"
 _WITH_COUNT = re.compile(rb".+[ \t]\d+(?:\.\d*)?")
-#: A number before, after or between other fields; the group is what else the line holds.
+#: A number before, after or between other fields; the group is the rest of the line.
 _WITH_FIELD = (
     re.compile(rb"\s*\d+[.:)]?[ \t]+(\S.*)"),
     *(
@@ -349,17 +347,17 @@ def _check_list(name: str, lines: list[bytes]) -> None:
     ):
         raise FormatError(f"{name}, line 1: {shorten(lines[0])} is more than a word. Leave the other columns out.")
     if len(lines) > 1 and all(len(line) > 2 and line[:1] == line[-1:] == b'"' for line in lines):
-        raise FormatError(f"{name}, line 1: every word stands in quotation marks. Write the file without them.")
+        raise FormatError(f"{name}, line 1: every word is in quotation marks. Write the file without them.")
 
 
 def _all_have(pattern: re.Pattern[bytes], lines: list[bytes]) -> bool:
-    """Return whether every line has a number beside something else; lines such as '1,000' alone are words."""
+    """Return whether every line has a number and something else; lines such as '1,000' are words."""
     matches = [pattern.fullmatch(line) for line in lines]
     return all(matches) and not all(match is None or _NUMERIC.fullmatch(match[1]) for match in matches)
 
 
 def _without_returns(lines: list[bytes], name: str) -> list[bytes]:
-    """Return lines without the CR at their ends; one within a line is an error."""
+    """Return lines without the CR at their ends; a CR within a line is an error."""
     whole = [line.removesuffix(b"\r") for line in lines]
     odd = next((number for number, line in enumerate(whole, start=1) if b"\r" in line), None)
     if odd is not None:
@@ -436,7 +434,7 @@ class _Archive:
 
 
 def choose_matrix(headers: dict[str, ArrayHeader]) -> str | None:
-    """Return the name of the matrix of numbers that is meant: the only one, or the first that has a usual name."""
+    """Return the name of the matrix of numbers: the only one, or the first with a usual name."""
     matrices = [name for name, header in headers.items() if len(header.shape) == 2 and header.dtype.kind in "fiu"]
     return _chosen(matrices, _VECTORS)
 
@@ -452,7 +450,7 @@ class ArchiveMatrix:
     state: tuple[int, ...]
 
     def blocks(self, rows: int) -> Iterator[NDArray[Any]]:
-        """Yield so many rows at a time, in the type of the file."""
+        """Yield `rows` rows at a time, in the type of the file."""
         with self._reopened() as file, _Archive(self.path, file).open(self.name) as source:
             yield from array_blocks(source, read_array_header(source), rows=rows)
 
@@ -462,7 +460,7 @@ class ArchiveMatrix:
             return np.asarray(archive[name])
 
     def _reopened(self) -> IO[bytes]:
-        """Open the file again; another one that was put in its place is refused."""
+        """Open the file again; raise if it was replaced."""
         file = _opened(self.path)
         if _state(file) != self.state:
             file.close()
@@ -478,13 +476,13 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 def _state(file: IO[bytes]) -> tuple[int, ...]:
-    """Return what tells one file from another that has its name."""
+    """Return values that distinguish a file from another one of the same name."""
     state = os.fstat(file.fileno())
     return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
 
 
 def open_archive(path: Path, *, vectors: str | None = None) -> ArchiveMatrix:
-    """Return a matrix of an ``.npz`` by name, or the only one that can be meant; it must be in C order."""
+    """Return a matrix of an ``.npz`` by name, or the only possible one; it must be in C order."""
     with _opened(path) as file:
         headers, state = _Archive(path, file).headers(), _state(file)
     name = choose_matrix({key: header for key, header in headers.items() if vectors in (None, key)})
@@ -500,7 +498,7 @@ def open_archive(path: Path, *, vectors: str | None = None) -> ArchiveMatrix:
 
 
 def _chosen(names: list[str], preferred: tuple[str, ...]) -> str | None:
-    """Return the array that is meant: the only one, or the first that has a usual name."""
+    """Return the only array, or the first with a usual name."""
     if len(names) == 1:
         return names[0]
     return next((name for name in preferred if name in names), None)
@@ -521,7 +519,7 @@ def _words(archive: _Archive, name: str, count: int, options: ReadOptions) -> li
                     f"{len(listed) + len(data) // size + 1:,}. It is cut off."
                 )
             listed += _texts(data, header, archive.path, name, options)
-        if count == header.shape[0] and part.read(1):  # to the end: the checksum comes last
+        if count == header.shape[0] and part.read(1):  # read to the end, where the checksum is
             raise FormatError(f"{archive.path.name}, '{name}': more bytes follow its words. Its header is wrong.")
     return listed
 
@@ -567,6 +565,6 @@ def write_npz(file: IO[bytes], pieces: Pieces, *, rows: int, width: int) -> None
             write_array(part, vectors(), shape=(rows, width), dtype="<f4")
         longest = max([1, *map(len, words)])
         entry = zipfile.ZipInfo("words.npy")
-        entry.compress_type = zipfile.ZIP_DEFLATED  # the padding of short words shrinks to nothing
+        entry.compress_type = zipfile.ZIP_DEFLATED  # compresses the padding of short words
         with archive.open(entry, "w", force_zip64=True) as part:
             write_array(part, texts(), shape=(rows,), dtype=f"<U{longest}")

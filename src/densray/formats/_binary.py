@@ -1,4 +1,4 @@
-"""word2vec binary: a text header, then each word, a blank and its raw little-endian float32 numbers."""
+"""word2vec binary: a text header, then each word, a space and its raw little-endian float32 numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from densray.formats._bytes import DECODING_ADVICE, Source, check_encoding, deco
 
 _LONGEST_WORD = 1 << 16
 _BLOCK_BYTES = 1 << 20
-#: Distinct numbers needed to recognise the other byte order: a handful may be tiny on purpose.
+#: Distinct numbers needed to detect the other byte order: a few tiny numbers may be intended.
 _ENOUGH_NUMBERS = 16
 
 
@@ -54,7 +54,7 @@ def _blocks(source: Source, options: ReadOptions, *, rows: int, width: int) -> I
             )
         if not words and len(data) - 4 * width > _LONGEST_WORD:
             raise FormatError(
-                f"{source.path.name}, byte {begin:,}: no blank ends the word {shorten(data[:24])} … of row "
+                f"{source.path.name}, byte {begin:,}: no space ends the word {shorten(data[:24])} … of row "
                 f"{row + 1:,}. The width {width:,} in the header is wrong, or this is not a word2vec binary file."
             )
         block = _block(data, words, starts, options, source=source, begin=begin, row=row, width=width)
@@ -65,7 +65,7 @@ def _blocks(source: Source, options: ReadOptions, *, rows: int, width: int) -> I
         data = data[end:]
     if options.limit is not None:
         return
-    rest = (data + source.read(64)).strip(b"\n")  # to the end: a checksum of the compression comes last
+    rest = (data + source.read(64)).strip(b"\n")  # read to the end, where compressed files have their checksum
     if rest:
         raise FormatError(
             f"{source.path.name}, byte {source.offset - len(data):,}: the header says {rows:,} words, and more bytes "
@@ -75,7 +75,7 @@ def _blocks(source: Source, options: ReadOptions, *, rows: int, width: int) -> I
 
 
 def _check_byte_order(source: Source, vectors: NDArray[np.float32]) -> None:
-    """Refuse numbers that are absurd as they stand, and ordinary with their bytes in the other order."""
+    """Refuse numbers that are absurd, but ordinary with their bytes in the other order."""
 
     def share_of_absurd(numbers: NDArray[np.float32]) -> float:
         size = np.abs(numbers[numbers != 0])
@@ -92,7 +92,7 @@ def _check_byte_order(source: Source, vectors: NDArray[np.float32]) -> None:
 
 
 def _rows_in(data: bytes, row_bytes: int, *, most: int) -> tuple[list[bytes], list[int], int]:
-    """Return the words whose rows are whole, where their numbers begin, and where the next row does."""
+    """Return the words of complete rows, the offsets of their numbers, and the offset of the next row."""
     words: list[bytes] = []
     starts: list[int] = []
     begin, end = 0, len(data)
@@ -101,7 +101,7 @@ def _rows_in(data: bytes, row_bytes: int, *, most: int) -> tuple[list[bytes], li
         cut = find(b" ", begin)
         if cut < 0 or cut + 1 + row_bytes > end:
             break
-        words.append(data[begin:cut].lstrip(b"\n"))  # word2vec itself ends each row with a line feed
+        words.append(data[begin:cut].lstrip(b"\n"))  # the word2vec program ends each row with a line feed
         starts.append(cut + 1)
         begin = cut + 1 + row_bytes
     return words, starts, begin
@@ -142,13 +142,13 @@ def _block(
 
 
 def write_word2vec_binary(file: IO[bytes], pieces: Pieces, *, rows: int, width: int) -> None:
-    """Write a word2vec binary file; words with blanks do not fit into it."""
+    """Write a word2vec binary file; words with spaces are refused."""
     file.write(f"{rows} {width}\n".encode())
     for words, vectors in pieces:
         odd = next((word for word in words if " " in word or "\n" in word), None)
         if odd is not None:
             raise FormatError(
-                f"The word {shorten(odd)} has a blank or a line end in it, which word2vec binary cannot hold. "
+                f"The word {shorten(odd)} has a space or a line end in it, which word2vec binary cannot hold. "
                 f"Write native, .npz or .parquet."
             )
         raw = np.ascontiguousarray(vectors, dtype="<f4")

@@ -1,4 +1,4 @@
-"""Blocks of words and vectors: what every reader gives, checked row by row."""
+"""Blocks of words and vectors, the output of every reader, checked row by row."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from densray.errors import Advice, Argument, FormatError, shorten
 
 BLOCK_BYTES = 4 << 20
-"""How much of a file is held at a time."""
+"""Number of bytes of a file in memory at a time."""
 
 _WIDEST = 1 << 20
 
 Pieces = Iterator[tuple[Sequence[str], NDArray[np.float32]]]
-"""What a writer takes: words and their vectors, piece by piece."""
+"""Input of a writer: words and their vectors, piece by piece."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Block:
 
 @dataclass(frozen=True)
 class SpaceStream:
-    """A space being read: its shape as the file declares it, and the blocks that are really there."""
+    """A space being read: the shape declared in the file, and its actual blocks."""
 
     width: int
     rows: int | None
@@ -53,12 +53,12 @@ class ReadOptions:
 
 
 def rows_per_block(width: int, *, itemsize: int = 4) -> int:
-    """Return how many rows of this width make a block."""
+    """Return the number of rows of this width in a block."""
     return max(1, BLOCK_BYTES // max(1, width * itemsize))
 
 
 def check_shape(where: str, rows: int, width: int) -> None:
-    """Refuse a declared shape that no space has."""
+    """Refuse a declared shape that no space can have."""
     if rows < 1 or not 1 <= width <= _WIDEST:
         raise FormatError(
             f"{where}: {rows:,} words of {width:,} numbers are declared; at least one word, and 1 to {_WIDEST:,} "
@@ -69,8 +69,8 @@ def check_shape(where: str, rows: int, width: int) -> None:
 def checked_blocks(stream: SpaceStream, name: str, options: ReadOptions, index: dict[str, int]) -> Iterator[Block]:
     """Yield the blocks of a stream without bad rows, filling `index` with the row of each word.
 
-    A bad row is an error, or it is left out with ``skip_bad_rows``: of words that come twice the first stays.
-    The stream ends early once every wanted word has come.
+    A bad row is an error, or is left out with ``skip_bad_rows``; of a repeated word, the first row is kept.
+    The stream ends early once all wanted words have been read.
     """
     for block in stream.blocks:
         good = _good_rows(block, stream.unit, name, options, index)
@@ -86,7 +86,7 @@ def checked_blocks(stream: SpaceStream, name: str, options: ReadOptions, index: 
 def _good_rows(
     block: Block, unit: str, name: str, options: ReadOptions, index: dict[str, int]
 ) -> NDArray[np.int64] | None:
-    """Return which rows of a block are good, None if all are."""
+    """Return a mask of the good rows of a block; None if all are good."""
     numbers = np.isfinite(block.vectors)
     distinct = set(block.words)
     if numbers.all() and len(distinct) == len(block.words) and index.keys().isdisjoint(distinct):
@@ -100,7 +100,7 @@ def _good_rows(
             beyond = "" if np.isnan(wrong) else " or one beyond float32"
             problem = f"the vector of {shorten(word)} has the number {wrong}{beyond}"
         elif word in seen or word in index:
-            problem = f"the word {shorten(word)} comes a second time"
+            problem = f"the word {shorten(word)} is repeated"
         else:
             seen.add(word)
             good.append(row)
@@ -109,7 +109,7 @@ def _good_rows(
         if not options.skip_bad_rows:
             raise FormatError(
                 f"{message}.",
-                Advice(" Leave such rows out with ", Argument("bad_rows", "skip"), "; the first of a word stays."),
+                Advice(" Leave such rows out with ", Argument("bad_rows", "skip"), "; the first of a word is kept."),
             )
         options.skipped.append(message)
     return np.array(good, dtype=np.int64)
@@ -121,7 +121,7 @@ def _select(block: Block, rows: NDArray[np.int64]) -> Block:
 
 
 def select_rows(words: list[str], vectors: NDArray[np.float32], first: int, options: ReadOptions) -> Block:
-    """Return the wanted rows of a piece that begins at row `first` of its file."""
+    """Return the wanted rows of a piece that starts at row `first` of its file."""
     block = Block(words, vectors, range(first + 1, first + 1 + len(words)))
     if options.words is None:
         return block

@@ -1,4 +1,4 @@
-"""Bytes of a space file: where they come from and go to, how words are written in them."""
+"""Bytes of a space file: reading, writing, compression, and the encoding of words."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from densray.formats._blocks import BLOCK_BYTES, ReadOptions
 
 
 def check_encoding(options: ReadOptions) -> None:
-    """Refuse an encoding that does not exist, or in which a blank is not the byte it is in ASCII."""
+    """Refuse an encoding that does not exist, or that encodes spaces and digits differently from ASCII."""
     try:
         kept = " 0\n".encode(options.encoding) == b" 0\n"
         b"\xff".decode("ascii", options.errors if options.errors != "strict" else "ignore")
@@ -47,13 +47,13 @@ def check_encoding(options: ReadOptions) -> None:
         ) from error
     if not kept:
         raise FormatError(
-            f"The encoding '{options.encoding}' does not keep blanks and digits as ASCII does. "
+            f"The encoding '{options.encoding}' does not encode spaces and digits as ASCII does. "
             f"Convert the file to UTF-8 first."
         )
 
 
 def decode_words(words: Sequence[bytes], options: ReadOptions) -> list[str | None]:
-    """Return the words as text, None for each that is not text in this encoding."""
+    """Return the words as text, with None for each word that is invalid in this encoding."""
     if not words:
         return []
     try:
@@ -66,15 +66,15 @@ def decode_words(words: Sequence[bytes], options: ReadOptions) -> list[str | Non
 
 
 def undecodable(word: bytes, options: ReadOptions) -> str:
-    """Return what is wrong with a word that is not text."""
+    """Return the problem of a word that is not text."""
     return f"{shorten(word)} is not {options.encoding.upper()}"
 
 
-#: What to do about a word that is not text.
+#: Advice for a word that is not text.
 DECODING_ADVICE = Advice(
-    " Give the file's own encoding (",
+    " Give the encoding of the file (for example ",
     Argument("encoding", "latin-1"),
-    ", say), or ",
+    "), or ",
     Argument("errors", "replace"),
     ", or leave such rows out with ",
     Argument("bad_rows", "skip"),
@@ -89,32 +89,32 @@ def _decode(word: bytes, options: ReadOptions) -> str | None:
         return None
 
 
-_ZSTD_WINDOW = 1 << 27  # what the zstd command accepts by default: a frame cannot ask for more memory
+_ZSTD_WINDOW = 1 << 27  # the default limit of the zstd command: a frame cannot request more memory
 _MAGIC = {
     "gzip": re.compile(rb"\x1f\x8b"),
-    "bzip2": re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"),  # the second: an empty file
+    "bzip2": re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"),  # the second pattern is an empty file
     "zstd": re.compile(rb"\x28\xb5\x2f\xfd"),
     "zip": re.compile(re.escape(ZIP_MAGIC)),
 }
 
 
 class Source:
-    """A file being read: decompressed bytes in order, with a look ahead.
+    """A file being read: decompressed bytes in order, with look-ahead.
 
     Attributes
     ----------
     path : Path
     file : file
-        The file itself, opened once: a reader that reads it in its own way reads this one, which stays the same file
-        when another one is put in its place.
+        The file itself, opened once. Readers with their own access use this handle, which stays the same file
+        even if another one replaces it.
     compression : str or None
         "gzip", "bzip2", "zstd", "zip" or None.
     size : int or None
-        The number of bytes, where it is known without reading them: that of a plain file.
+        Number of bytes, if it is known without reading them: for a plain file.
     offset : int
-        How many decompressed bytes have been read.
+        Number of decompressed bytes read so far.
     owns_file : bool
-        Whether the file is closed with the source; a member of an archive leaves it open for the others.
+        Whether the file is closed with the source; members of an archive leave it open for each other.
     """
 
     def __init__(self, path: Path, file: IO[bytes], stream: IO[bytes], *, compression: str | None) -> None:
@@ -154,7 +154,7 @@ class Source:
         return data
 
     def _fetch(self, count: int) -> bytes:
-        """Read in pieces, so that memory grows with what is there and not with what was asked for."""
+        """Read in pieces, so that memory grows with the actual data and not with the requested size."""
         pieces: list[bytes] = []
         with self._named_errors():
             while count > 0 and (piece := self._stream.read(min(count, BLOCK_BYTES))):
@@ -176,9 +176,9 @@ class Source:
 
 
 def open_source(path: Path, *, member: str | None = None) -> Source:
-    """Open a file for reading, decompressed by what its first bytes say rather than by its name.
+    """Open a file for reading, decompressed according to its first bytes, not its name.
 
-    `member` names the file inside a zip archive that holds several. Nothing is ever extracted to disk.
+    `member` is the file to read in a zip archive that holds several. Nothing is extracted to disk.
     """
     kind = unreadable_kind(path)
     if kind is not None:
@@ -219,7 +219,7 @@ def _decompressed(path: Path, file: IO[bytes], member: str | None) -> Source:
 class _Bzip2Reader(RawIOBase):
     """Decompresses bzip2 streams, one after the other, up to the end of the file.
 
-    `bz2.BZ2File` takes a second stream whose first bytes are damaged for the end of the file.
+    `bz2.BZ2File` takes a second stream with damaged first bytes for the end of the file.
     """
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -248,17 +248,17 @@ class _Bzip2Reader(RawIOBase):
 
 
 class _WholeFrames:
-    """Passes the bytes of a zstd file on, and raises if the file ends within a frame.
+    """Passes the bytes of a zstd file through, and raises if the file ends within a frame.
 
     The decompressor takes the end of the file for the end of the last frame. A frame is a header, blocks with their
-    sizes, and a checksum if the header says so (RFC 8878), so that its end is known without decompressing anything.
+    sizes, and an optional checksum (RFC 8878), so that its end is known without decompressing it.
     """
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
-        self._pending = b""  # the beginning of what is being counted, where it is not all there yet
-        self._skip = 0  # bytes of a block still to come
-        self._next = self._frame  # what comes after those
+        self._pending = b""  # the incomplete beginning of the current header
+        self._skip = 0  # remaining bytes of the current block
+        self._next = self._frame  # parser of the part after them
         self._checksum = 0
 
     def read(self, count: int = -1) -> bytes:
@@ -270,7 +270,7 @@ class _WholeFrames:
         return data
 
     def _follow(self, data: bytes) -> None:
-        """Count off headers and blocks."""
+        """Parse headers and skip blocks."""
         data = self._pending + data
         place = 0
         while place < len(data):
@@ -286,10 +286,10 @@ class _WholeFrames:
         self._pending = data[place:]
 
     def _frame(self, head: bytes) -> int:
-        """Return the length of the header of a frame, 0 where more bytes are needed to know it."""
+        """Return the length of the header of a frame, 0 if more bytes are needed."""
         if len(head) < 8:
             return 0
-        if head[1:4] == b"\x2a\x4d\x18" and head[0] & 0xF0 == 0x50:  # a frame of no data, to be skipped
+        if head[1:4] == b"\x2a\x4d\x18" and head[0] & 0xF0 == 0x50:  # a skippable frame
             self._skip = int.from_bytes(head[4:8], "little")
             return 8
         descriptor = head[4]
@@ -300,7 +300,7 @@ class _WholeFrames:
         return 5 + (1 - single) + (0, 1, 2, 4)[descriptor & 3] + size_bytes
 
     def _block(self, head: bytes) -> int:
-        """Return the length of the header of a block, 0 where more bytes are needed."""
+        """Return the length of the header of a block, 0 if more bytes are needed."""
         if len(head) < 3:
             return 0
         header = int.from_bytes(head[:3], "little")
@@ -314,19 +314,19 @@ class _WholeFrames:
 _PACKED_BYTES = 1 << 16
 _FRAME_HEADER_BYTES = 18
 
-#: Of a file or of what is packed in it, to tell what it is.
+#: Bytes read to detect the file type, after decompression.
 HEAD_BYTES = 1 << 16
 
 
 def refuse_foreign(path: Path, head: bytes) -> None:
-    """Refuse a file that begins as one of another program does."""
+    """Refuse a file that begins like a file of another program."""
     kind = foreign_kind(head)
     if kind is not None:
         raise FormatError(f"{path.name}: this seems to be {kind}. A file of word vectors is needed.")
 
 
 def _open_zip(path: Path, file: IO[bytes], member: str | None) -> Source:
-    """Open the one member of a zip archive, or the one that is named."""
+    """Open the only member of a zip archive, or the named one."""
     try:
         archive = zipfile.ZipFile(file)
         names = [entry.filename for entry in archive.infolist() if not entry.is_dir()]
@@ -335,7 +335,7 @@ def _open_zip(path: Path, file: IO[bytes], member: str | None) -> Source:
     refuse_joined(path, archive)
     if member is None and sum(name.endswith(".npy") for name in names) > 1:
         file.seek(0)
-        return Source(path, file, file, compression=None)  # an .npz, which its own reader opens
+        return Source(path, file, file, compression=None)  # an .npz, which has its own reader
     if member is None and len(names) != 1:
         found = f"holds {len(names)} files ({name_some(names)})" if names else "holds no file"
         raise FormatError(
@@ -350,7 +350,7 @@ def _open_zip(path: Path, file: IO[bytes], member: str | None) -> Source:
 
 
 def refuse_joined(path: Path, archive: zipfile.ZipFile) -> None:
-    """Refuse a file of several zip archives, of which only the last would be read, and bytes around an archive."""
+    """Refuse a file of several joined zip archives, of which only the last would be read, or with extra bytes."""
     if has_other_data(archive):
         raise FormatError(
             f"{path.name}: several zip archives, or an archive and other bytes, joined into one file. Write it again."
@@ -358,7 +358,7 @@ def refuse_joined(path: Path, archive: zipfile.ZipFile) -> None:
 
 
 def open_member(path: Path, file: IO[bytes], archive: zipfile.ZipFile, member: str) -> Source:
-    """Open a file inside a zip archive that is open, and stays open."""
+    """Open a file inside an open zip archive, which stays open."""
     try:
         stream = archive.open(member)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, OSError, IndexError) as error:
@@ -371,18 +371,18 @@ def open_member(path: Path, file: IO[bytes], archive: zipfile.ZipFile, member: s
 
 
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".zst": "zstd", ".zip": "zip"}
-"""Which ending of a file name asks for which compression."""
+"""Compression by file name extension."""
 
 
 def compression_of(path: Path) -> tuple[str | None, str]:
-    """Return the compression the name of a file asks for, and the name without that ending."""
+    """Return the compression given by the file name, and the name without that extension."""
     compression = COMPRESSIONS.get(path.suffix.lower())
     return compression, path.stem if compression else path.name
 
 
 @contextmanager
 def open_target(path: Path, *, compression: str | None, inner: str) -> Iterator[IO[bytes]]:
-    """Open a new file for writing through a compressor; `inner` is what a zip archive calls its one member."""
+    """Open a new file for writing through a compressor; `inner` is the name of the only member of a zip archive."""
     with ExitStack() as stack:
         file: IO[bytes] = stack.enter_context(path.open("wb"))
         if compression == "gzip":
@@ -401,12 +401,12 @@ def open_target(path: Path, *, compression: str | None, inner: str) -> Iterator[
         yield file
 
 
-#: What the metadata of a native file, which is a safetensors file, call it.
+#: Format name in the metadata of a native file, which is a safetensors file.
 NATIVE_NAME = "densray-space"
 
 
 def header_of(head: bytes) -> tuple[int, int, int] | None:
-    """Return rows, width and length of the first line where it is a word2vec header."""
+    """Return rows, width and length of the first line if it is a word2vec header."""
     match = WORD2VEC_HEADER.match(head[:128])
     if match is None:
         return None
@@ -414,15 +414,15 @@ def header_of(head: bytes) -> tuple[int, int, int] | None:
 
 
 def separator_of(line: bytes) -> bytes:
-    """Return what stands before the numbers of a line (whose end may be cut off): a tab, or else a blank."""
+    """Return the separator of the numbers in a line (whose end may be cut off): a tab, or else a space."""
     fields = line.strip().split(b"\t")[1:][-2:]
     return b"\t" if any(NUMBER.fullmatch(field.strip(b" ")) for field in fields) else b" "
 
 
 def fields_of(line: bytes) -> list[bytes]:
-    """Return the fields of a line: between single tabs, or else between any number of blanks and tabs.
+    """Return the fields of a line, separated by single tabs, or else by any number of spaces and tabs.
 
-    A line that begins with a blank has an empty field first.
+    A line that begins with a space has an empty first field.
 
     >>> fields_of(b"new york\\t0.5\\t1"), fields_of(b"good   0.5  1"), fields_of(b"good\\t0.5 1"), fields_of(b" 0.5 1")
     ([b'new york', b'0.5', b'1'], [b'good', b'0.5', b'1'], [b'good', b'0.5', b'1'], [b'', b'0.5', b'1'])
@@ -439,6 +439,6 @@ _WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff")
 
 
 def refuse_utf16(name: str, head: bytes) -> None:
-    """Refuse text whose letters take two bytes each."""
+    """Refuse text in UTF-16, which has two bytes per character."""
     if head.startswith(_WIDE_BOMS):
         raise FormatError(f"{name}: this seems to be UTF-16 text. Save it as UTF-8.")

@@ -25,7 +25,7 @@ from densray.formats._parquet_pages import check_sizes
 if TYPE_CHECKING:
     import polars as pl
 
-_BLOCK_BYTES = 1 << 25  # groups of rows are decoded whole, so small pieces would decode them again and again
+_BLOCK_BYTES = 1 << 25  # row groups are decoded as a whole, so small pieces would decode them repeatedly
 _GROUP_BYTES = 1 << 24
 #: Usual names of the column of words.
 WORD_COLUMNS = ("word", "words", "token", "tokens")
@@ -57,7 +57,7 @@ def table_stream(name: str, frame: pl.LazyFrame, schema: pl.Schema, rows: int, o
 
 
 def _refuse_row_numbers(name: str, frame: pl.LazyFrame, column: str) -> None:
-    """Refuse the only column of text where it holds whole numbers: row numbers or identifiers, not words."""
+    """Refuse a table whose only text column holds whole numbers: row numbers or identifiers, not words."""
     import polars as pl
 
     texts = (
@@ -95,9 +95,9 @@ class ParquetMatrix:
 
 
 def open_parquet(path: Path, *, vectors: Sequence[str] | None = None, without: str | None = None) -> ParquetMatrix:
-    """Return the vectors of a parquet file: the columns named, or else the only ones that can be meant.
+    """Return the vectors of a parquet file: the named columns, or else the only possible ones.
 
-    That is the only column of lists of numbers, or else all columns of numbers but the one `without` names.
+    These are the only column of lists of numbers, or else all columns of numbers except `without`.
     """
     try:
         with path.open("rb") as file:
@@ -120,9 +120,9 @@ def open_parquet(path: Path, *, vectors: Sequence[str] | None = None, without: s
 
 
 def _scanned(name: str, file: IO[bytes]) -> tuple[pl.LazyFrame, pl.Schema, int]:
-    """Return a parquet file that is open, its columns and their types, and how many rows it has.
+    """Return an open parquet file as a lazy frame, its schema and its number of rows.
 
-    Polars keeps a handle of its own, so that all reads see one file, also when another is put in its place.
+    Polars keeps its own handle, so that all reads see the same file even if it is replaced.
     """
     import polars as pl
 
@@ -133,16 +133,16 @@ def _scanned(name: str, file: IO[bytes]) -> tuple[pl.LazyFrame, pl.Schema, int]:
     return frame, schema, int(ask_polars(name, frame.select(pl.len()).collect).item())
 
 
-#: The row numbers that pandas writes beside the columns of a frame whose rows were put in another order.
+#: Row numbers that pandas writes next to the columns if the rows of a frame were reordered.
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
 def _number_columns(name: str, schema: pl.Schema, *, without: str | None = None) -> list[str]:
-    """Return the only column of lists of numbers, or else the columns of numbers; none if several are of lists.
+    """Return the only column of lists of numbers, or else the columns of numbers; none if there are several of lists.
 
-    Columns of numbers are the dimensions where their names count them (0, 1, 2 … or dim_1, dim_2 …). Any other column
-    of numbers beside them may be an identifier or a frequency, and is refused by name; so is a column that is counted
-    among the dimensions and holds something else. The column `without` is none of the vectors.
+    Columns of numbers are the dimensions if their names number them (0, 1, 2 … or dim_1, dim_2 …). Any other column of
+    numbers may be an identifier or a frequency, and raises an error that names it; so does a numbered column without
+    numbers. The column `without` is not part of the vectors.
     """
     import polars as pl
 
@@ -164,7 +164,7 @@ def _number_columns(name: str, schema: pl.Schema, *, without: str | None = None)
 
 
 def _check_dimensions(name: str, schema: pl.Schema, without: str | None) -> None:
-    """Refuse a column that is numbered as the columns of numbers are (0, 1, 2 …) and does not hold numbers."""
+    """Refuse a column that is numbered like the dimensions (0, 1, 2 …) but does not hold numbers."""
     prefixes: dict[str, str] = {}
     for column in schema:
         match = NUMBERED.fullmatch(column)
@@ -185,7 +185,7 @@ def _numeric(dtype: pl.List | pl.Array) -> bool:
 
 
 def ask_polars(name: str, question: Any) -> Any:
-    """Return what polars answers; what it cannot read is an error of ours."""
+    """Return the result of a polars query; its errors become a FormatError."""
     import polars as pl
 
     try:
@@ -197,11 +197,11 @@ def ask_polars(name: str, question: Any) -> Any:
 
 @contextmanager
 def _without_panics() -> Iterator[None]:
-    """Keep off the terminal what the compiled part of polars prints where it gives up on a damaged file."""
+    """Hide messages that the compiled part of polars prints when it fails on a damaged file."""
     with _STDERR, tempfile.TemporaryFile() as caught:
         try:
             terminal = os.dup(2)
-        except OSError:  # the process has none
+        except OSError:  # the process has no stderr
             yield
             return
         os.dup2(caught.fileno(), 2)
@@ -243,7 +243,7 @@ def _blocks(name: str, frame: pl.LazyFrame, options: ReadOptions, *, rows: int, 
 
 
 def _matrix(name: str, columns: pl.DataFrame, start: int, width: int) -> NDArray[Any]:
-    """Return the numbers of some rows, one row per word; a missing number becomes NaN, which is refused by name."""
+    """Return the numbers of some rows, one row per word; a missing number becomes NaN, which is refused later."""
     import polars as pl
 
     first = columns.to_series(0)
@@ -262,7 +262,7 @@ def _matrix(name: str, columns: pl.DataFrame, start: int, width: int) -> NDArray
 
 
 def write_parquet(file: IO[bytes], pieces: Pieces, *, rows: int, width: int) -> None:
-    """Write a table of the columns ``word`` and ``vector``, as the pieces come."""
+    """Write a table with the columns ``word`` and ``vector``, piece by piece."""
     import polars as pl
     from polars.io.plugins import register_io_source
 
@@ -275,7 +275,7 @@ def write_parquet(file: IO[bytes], pieces: Pieces, *, rows: int, width: int) -> 
                 numbers = np.ascontiguousarray(vectors, dtype=np.float32)
                 yield pl.DataFrame({"word": words, "vector": numbers}, schema=schema)
         except Exception as error:
-            failed.append(error)  # polars would hide it behind one of its own
+            failed.append(error)  # polars would replace it by its own error
             raise
 
     try:

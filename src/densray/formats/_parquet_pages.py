@@ -1,7 +1,7 @@
-"""The sizes that a parquet file declares, compared with each other before memory is taken on their word.
+"""Check the sizes that a parquet file declares against each other, before memory is allocated for them.
 
-Polars allocates what the header of a page asks for. One damaged byte there may ask for more than there is, and an
-allocation that fails ends the whole process. Headers and footer are in Thrift's compact protocol, of which only numbers
+Polars allocates as much memory as the header of a page requests. One damaged byte there may request more than there is,
+and a failed allocation ends the whole process. Headers and footer use Thrift's compact protocol, of which only numbers
 are read here.
 """
 
@@ -17,14 +17,14 @@ _LONGEST_HEADER_BYTES = 1 << 20
 _SPARE_BYTES = 1 << 20
 _DEEPEST = 24
 _SHORTEST_FILE_BYTES = 12
-#: Something that no field of the footer names may lie before it; the place of a join is looked for in so many bytes.
+#: Unlisted data may precede the footer; the boundary of joined files is searched in this many bytes.
 _JOIN_BYTES = 1 << 16
-#: The types of fields in the compact protocol.
+#: Field types of the compact protocol.
 _TRUE, _FALSE, _BYTE, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = 1, 2, 3, 6, 7, 8, 9, 10, 11, 12
 
 
 def check_sizes(name: str, file: IO[bytes]) -> None:
-    """Refuse a parquet file whose pages say other sizes and counts than its footer does."""
+    """Refuse a parquet file whose pages declare other sizes and counts than its footer."""
     try:
         _check(file)
     except (ValueError, IndexError, KeyError, TypeError, AttributeError, OverflowError) as error:
@@ -51,10 +51,10 @@ def _check(file: IO[bytes]) -> None:
 
 
 def _is_joined(file: IO[bytes], groups: list[dict[int, Any]], *, data_end: int) -> bool:
-    """Return whether another parquet file comes before the one whose footer was read.
+    """Return whether another parquet file precedes the one whose footer was read.
 
-    The places in a footer count from the beginning of its own file. Behind another file, the data seem to end so many
-    bytes before the footer as the other file is long, and there one file ends and the next begins.
+    Offsets in a footer count from the beginning of its own file. After another file, the data seem to end before the
+    footer, by the length of the other file; at that point one file ends and the next begins.
     """
     last = 0
     for group in groups:
@@ -73,7 +73,7 @@ def _is_joined(file: IO[bytes], groups: list[dict[int, Any]], *, data_end: int) 
 
 
 def _check_column(file: IO[bytes], column: dict[int, Any], *, rows: int, data_end: int) -> None:
-    """Compare the pages of a column in one group of rows with what the footer says of them."""
+    """Compare the pages of a column in one row group with the footer."""
     values, unpacked, packed = column[5], column[6], column[7]
     begin = min(column[9], column.get(11) or column[9])
     if begin < 4 or packed < 0 or begin + packed > data_end or values < rows:
@@ -92,7 +92,7 @@ def _check_column(file: IO[bytes], column: dict[int, Any], *, rows: int, data_en
 
 
 def _pages(file: IO[bytes], begin: int, end: int) -> Iterator[dict[int, Any]]:
-    """Yield the header of each page between two places of a file."""
+    """Yield the header of each page between two offsets of a file."""
     while begin < end:
         header, length = _page_header(file, begin)
         begin += length + header[3]
@@ -102,7 +102,7 @@ def _pages(file: IO[bytes], begin: int, end: int) -> Iterator[dict[int, Any]]:
 
 
 def _page_header(file: IO[bytes], begin: int) -> tuple[dict[int, Any], int]:
-    """Return the header of a page and its length; few are longer than some bytes."""
+    """Return the header of a page and its length; most are only a few bytes long."""
     size = _HEADER_BYTES
     while True:
         file.seek(begin)
@@ -116,14 +116,14 @@ def _page_header(file: IO[bytes], begin: int) -> tuple[dict[int, Any], int]:
 
 
 class _Reader:
-    """Reads values of Thrift's compact protocol; more bytes than there are is an `IndexError`."""
+    """Reads values of Thrift's compact protocol; reading past the end is an `IndexError`."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self.place = 0
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
-        """Return the fields of a struct by their numbers; texts and maps are passed over."""
+        """Return the fields of a struct by number; texts and maps are skipped."""
         if depth > _DEEPEST:
             raise ValueError("structs within structs without end")
         fields: dict[int, Any] = {}
@@ -168,7 +168,7 @@ class _Reader:
         return [self._element(head & 15, depth) for _ in range(count)]
 
     def _element(self, kind: int, depth: int) -> Any:
-        """Return an element of a list or map, where a truth value takes a byte of its own."""
+        """Return an element of a list or map, where a boolean takes one byte."""
         return self._byte() if kind in (_TRUE, _FALSE) else self._value(kind, depth + 1)
 
     def _byte(self) -> int:
@@ -192,6 +192,6 @@ class _Reader:
                 raise ValueError("a number of more than ten bytes")
 
     def _integer(self) -> int:
-        """Return a signed number, whose sign is its last bit."""
+        """Return a signed number (zigzag encoding: the sign is the last bit)."""
         value = self._varint()
         return (value >> 1) ^ -(value & 1)

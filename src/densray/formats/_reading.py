@@ -1,4 +1,4 @@
-"""Reading a space: any format, compressed or not, by content; the table of formats."""
+"""Read a space from a file of any format, compressed or not, recognised by content; the table of formats."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ from densray.space import WordSpace
 
 
 class Matrix:
-    """Rows collected into one matrix that grows with what is read, not with what a header says."""
+    """Rows collected into one matrix that grows with the rows read, not with the size declared in a header."""
 
     def __init__(self, width: int, *, expected: int | None) -> None:
         self._rows = 0
         self._array = np.empty((expected or rows_per_block(width), width), dtype=np.float32)
 
     def append(self, vectors: NDArray[np.float32]) -> None:
-        """Add rows at the end; room grows by a quarter at a time, in place where the system can."""
+        """Append rows; capacity grows by a quarter at a time, in place if the system can."""
         needed = self._rows + len(vectors)
         if needed > len(self._array):
             self._array.resize((max(needed, len(self._array) * 5 // 4), self._array.shape[1]), refcheck=False)
@@ -62,7 +62,7 @@ class Matrix:
         self._rows = needed
 
     def finish(self) -> NDArray[np.float32]:
-        """Return the matrix without spare room."""
+        """Return the matrix without spare capacity."""
         if self._rows < len(self._array):
             self._array.resize((self._rows, self._array.shape[1]), refcheck=False)
         return self._array
@@ -82,33 +82,33 @@ def read_space(
     name: str | None = None,
     progress: Progress | None = None,
 ) -> WordSpace:
-    """Return the space an embedding file holds, whatever its format and compression.
+    """Return the space in an embedding file of any format and compression.
 
     Parameters
     ----------
     path : path
         word2vec text or binary, GloVe, fastText ``.vec``, ``.npy`` with a words file, ``.npz``, safetensors,
         parquet or native; plain or in gz, bz2, zst, zip. Also CSV with a column of words, JSON lines and Arrow
-        (feather). What it is, its content says.
+        (feather). The format is detected from the content.
     limit : int, optional
-        Only the first rows of the file (most are ordered by frequency); the rest is not read.
+        Read only this many rows (most files are ordered by frequency).
     words : iterable of str, optional
-        Only these words, in the order of the file; the others are never held. Those not in the file are left out.
+        Read only these words, in the order of the file. Words that are not in the file are left out.
     format : str, optional
-        One of `FORMATS`, where the content should not decide.
+        One of `FORMATS` (default: detected from the content).
     encoding, errors : str
         How words are decoded, as for `bytes.decode`.
     bad_rows : {"error", "skip"}
-        How to treat an invalid row: a wrong count of numbers, NaN, infinite, not text, or a word that came before.
+        How to treat an invalid row: a wrong count of numbers, NaN, infinity, invalid text, or a repeated word.
         ``"skip"`` leaves it out and warns once.
     member : str, optional
-        Which file of a zip archive that holds several.
+        The file to read, if a zip archive holds several.
     words_file : path, optional
-        The words of a ``.npy`` or safetensors file, one per line; looked for beside it if not given.
+        The words of a ``.npy`` or safetensors file, one per line (default: a file next to it).
     name : str, optional
         Name of the space (default: the name of the file without its extensions).
     progress : callable, optional
-        Called with the rows done and the rows expected (None if the file does not say).
+        Called with the number of rows done and expected (None if the file does not declare it).
 
     Returns
     -------
@@ -118,7 +118,7 @@ def read_space(
     Raises
     ------
     FormatError
-        With file, line or byte, and the text found.
+        The message has the file, the line or byte, and the text found.
     """
     path = Path(path)
     options = read_options(limit, words, encoding=encoding, errors=errors, bad_rows=bad_rows)
@@ -147,7 +147,7 @@ def read_options(
     errors: str = "strict",
     bad_rows: str = "error",
 ) -> ReadOptions:
-    """Return what the caller wants, checked."""
+    """Return the checked options for reading."""
     if limit is not None and limit < 1:
         raise FormatError(Argument("limit"), f" is {limit}; it must be at least 1, the number of rows to read.")
     if isinstance(words, str):
@@ -169,7 +169,7 @@ def open_stream(
     member: str | None = None,
     words_file: str | Path | None = None,
 ) -> Iterator[tuple[SpaceStream, Iterator[Block]]]:
-    """Give the stream of a file and its checked blocks, without holding more than one of them."""
+    """Give the stream of a file and its checked blocks, with one block in memory at a time."""
     opened = _opened(path, options, format=format, member=member, words_file=words_file, mapped=False)
     assert not isinstance(opened, WordSpace)
     source, stream = opened
@@ -188,7 +188,7 @@ def _opened(
 ) -> WordSpace | tuple[Source, SpaceStream]:
     """Return a native file as a space, or any file with its stream.
 
-    A matrix and its words, which are two files, may be replaced between looking at the one and at the other; then both
+    A matrix and its words are two files. If one is replaced between opening the first and the second, both
     are opened again.
     """
     for attempt in range(_ATTEMPTS):
@@ -216,7 +216,7 @@ _ATTEMPTS = 20
 
 
 def _was_replaced(source: Source) -> bool:
-    """Return whether the path of a file that is open names another one by now."""
+    """Return whether the path of an open file refers to another file by now."""
     try:
         return not os.path.samestat(os.fstat(source.file.fileno()), source.path.stat())
     except OSError:
@@ -224,10 +224,10 @@ def _was_replaced(source: Source) -> bool:
 
 
 def verify_space(path: str | Path, *, member: str | None = None, words_file: str | Path | None = None) -> str:
-    """Read a file to its end, raise if it is damaged, and return what was compared.
+    """Read a file to its end, raise if it is damaged, and return a description of the check.
 
-    A native file is compared with the SHA-256 it was written with. Any other file is read row by row; a compressed one
-    carries a checksum too.
+    A native file is compared with the SHA-256 that it stores. Any other file is read row by row; compressed files
+    also have a checksum.
 
     Parameters
     ----------
@@ -248,7 +248,7 @@ def verify_space(path: str | Path, *, member: str | None = None, words_file: str
 
 
 def name_of(path: Path) -> str:
-    """Return what a space is called after its file: the name without compression and ending."""
+    """Return the default name of a space: the file name without compression and extension."""
     return Path(compression_of(path)[1]).stem or path.name
 
 
@@ -276,14 +276,14 @@ def _open(source: Source, kind: str, options: ReadOptions, words_file: str | Pat
 
 
 def _expected(source: Source, stream: SpaceStream, options: ReadOptions) -> int | None:
-    """Return how many rows to make room for: what is declared, where the size of a plain file bears it out."""
+    """Return the number of rows to allocate: the declared number, if the size of a plain file is consistent with it."""
     if stream.rows is None or source.size is None or options.words is not None:
         return None
     return stream.rows if options.limit is None else min(stream.rows, options.limit)
 
 
 def _part_of(space: WordSpace, path: Path, options: ReadOptions, name: str | None) -> WordSpace:
-    """Return what is wanted of a mapped space."""
+    """Return the requested part of a mapped space."""
     if name is not None:
         space = space.renamed(name)
     if options.limit is not None and options.limit < len(space):
@@ -317,13 +317,13 @@ class Format:
     write : callable
         Writes pieces, words and their vectors, into an open file, given the number of rows and their width.
     endings : tuple of str
-        The endings of a new file's name that ask for it.
+        File name extensions of this format.
     beginning : bytes
-        The first bytes that show it; empty if `detect_format` has to look closer.
+        The first bytes that identify it; empty if `detect_format` needs more checks.
     compressible : bool
-        Whether it is read and written inside gz, bz2, zst and zip: a format that is read in order.
+        Whether it is read and written inside gz, bz2, zst and zip: a format that is read sequentially.
     words_file : bool
-        Whether its words may lie in a file beside it.
+        Whether its words may be in a file next to it.
     two_files : bool
         Whether its words are always written to a second file; such a pair is not compressed.
     """
@@ -351,10 +351,10 @@ _ALL = (
 )
 
 FORMATS: Mapping[str, Format] = MappingProxyType({each.name: each for each in _ALL})
-"""Every format by its name; ``fasttext`` is word2vec text with the blank fastText leaves at the end of a line."""
+"""Every format by its name; ``fasttext`` is word2vec text with the trailing space that fastText writes."""
 
 
-#: Tables that are read and not written, and not chosen by name.
+#: Tables that can be read but not written, and not selected by name.
 _TABLES: Mapping[str, Callable[[Source, ReadOptions], SpaceStream]] = MappingProxyType(
     {"arrow": read_arrow_table, "csv": read_csv_table, "jsonl": read_json_lines}
 )
@@ -375,15 +375,15 @@ _REFUSED = {
 
 
 def detect_format(source: Source) -> str:
-    """Return the name of the format that the first bytes of a file show."""
+    """Return the name of the format, detected from the first bytes of a file."""
     head = source.peek(HEAD_BYTES)
     if not head.strip():
-        raise FormatError(f"{source.path.name}: the file is empty{' but for blanks' if head else ''}.")
+        raise FormatError(f"{source.path.name}: the file is empty{' except for white space' if head else ''}.")
     refuse_foreign(source.path, head)  # also inside a compressed file
     for each in FORMATS.values():
         if each.beginning and head.startswith(each.beginning):
             return each.name
-    if is_safetensors(head):  # before pickles: the length of a header may begin as one does
+    if is_safetensors(head):  # before pickles: the length of a header may look like the beginning of one
         header_text = head[8 : 8 + int.from_bytes(head[:8], "little")]
         return "native" if f'"{NATIVE_NAME}"'.encode() in header_text else "safetensors"
     for pattern, what in _REFUSED.items():
@@ -403,7 +403,7 @@ def detect_format(source: Source) -> str:
 
 
 def _looks_like_text(body: bytes, width: int) -> bool:
-    """Say whether what follows a header reads as numbers after a word, rather than as raw floats."""
+    """Return whether the bytes after a header are numbers after a word, rather than raw floats."""
     tokens = re.split(rb"[ \t]+", body.partition(b"\n")[0].rstrip(b" \t\r"))
     numbers = tokens[max(1, len(tokens) - width) :]
     if not numbers:
@@ -412,26 +412,26 @@ def _looks_like_text(body: bytes, width: int) -> bool:
 
 
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-#: Raw floats of so many bytes have control bytes among them, whatever the encoding of the words.
+#: Raw floats of this many bytes contain control bytes, whatever the encoding of the words.
 _ENOUGH_BYTES = 4096
 
 
 def _is_printable(body: bytes) -> bool:
-    """Return whether the beginning of a file holds text only: raw floats have control bytes or are not UTF-8.
+    """Return whether a file begins with text: raw floats contain control bytes or are not UTF-8.
 
-    The reader of text then names the first field that is not a number.
+    The text reader then reports the first field that is not a number.
     """
     if not body or _CONTROL.search(body):
         return False
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(body)  # the last letter may be cut off
+        codecs.getincrementaldecoder("utf-8")().decode(body)  # the last character may be cut off
     except UnicodeDecodeError:
         return len(body) >= _ENOUGH_BYTES
     return True
 
 
 def _looks_like_glove(head: bytes) -> bool:
-    """Say whether the first line that is not blank is a word and numbers; the last may be cut off."""
+    """Return whether the first line that is not empty is a word and numbers; the last number may be cut off."""
     fields = fields_of(head.lstrip(b"\r\n").partition(b"\n")[0])
     return any(NUMBER.fullmatch(token) for token in fields[1:][-2:])
 
@@ -449,7 +449,7 @@ def _unknown(source: Source, head: bytes) -> FormatError:
             "as word,d0,d1,d2, with a name for each column."
         )
     return FormatError(
-        f"{name}, byte 0: {shorten(head[:24], width=40)} begins no format that is known. Known: {', '.join(FORMATS)}; "
+        f"{name}, byte 0: {shorten(head[:24], width=40)} is not a known format. Known: {', '.join(FORMATS)}; "
         "plain or in gz, bz2, zst, zip.",
         Advice(" If it is one of them, convert it with ", Argument("source_format", ...), "."),
     )

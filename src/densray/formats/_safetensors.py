@@ -1,8 +1,8 @@
-"""safetensors files: a JSON header, then raw tensors. The native format is one of them, mapped instead of read.
+"""safetensors files: a JSON header, then raw tensors. The native format is one of them, memory-mapped.
 
-Files of densray hold ``vectors`` (F32, rows × width), ``words`` (U8, their UTF-8 bytes one after the other),
-``word_offsets`` (I64, where each word begins and where the last ends), ``index_hashes`` (U32, the CRC-32 of each word,
-ascending) and ``index_rows`` (U32, the row of each hash). Files of others need a words file beside them.
+densray's own files hold ``vectors`` (F32, rows × width), ``words`` (U8, their concatenated UTF-8 bytes),
+``word_offsets`` (I64, the start of each word and the end of the last), ``index_hashes`` (U32, the CRC-32 of each word,
+ascending) and ``index_rows`` (U32, the row of each hash). Files of other programs need a words file next to them.
 
 The safetensors package writes arrays in Fortran order wrongly (seen in 0.8.0); here the order is forced.
 """
@@ -40,7 +40,7 @@ _DTYPES = {
 _FLOATS = ("F16", "BF16", "F32", "F64")
 _VECTORS = ("vectors", "embeddings", "embedding.weight", "weight")
 _WORD_TENSORS = ("word_offsets", "index_hashes", "index_rows", "words")
-_LONGEST_HEADER_BYTES = 100_000_000  # what the format's own library accepts
+_LONGEST_HEADER_BYTES = 100_000_000  # the limit of the safetensors library
 _LONGEST_TEXT_BYTES = 10**18
 _ALIGNMENT_BYTES = 64
 _LONGEST_NAME_LETTERS = 200
@@ -48,9 +48,9 @@ _DIGEST_ROWS = 1 << 14
 
 
 class Tensor(NamedTuple):
-    """One tensor of a file: its type by the name safetensors gives it, and its numbers, mapped.
+    """One tensor of a file: its safetensors type name, and its memory-mapped numbers.
 
-    Of types that NumPy does not know (F8, F4 …) the bytes stand for the numbers.
+    For types that NumPy lacks (F8, F4 …), it holds the bytes.
     """
 
     dtype: str
@@ -58,9 +58,9 @@ class Tensor(NamedTuple):
 
 
 def read_tensors(path: Path, file: IO[bytes] | None = None) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Return the metadata and every tensor of a file; each is checked to lie within it, and is mapped, not read.
+    """Return the metadata and all tensors of a file, memory-mapped; each must lie within the file.
 
-    An open `file` is read in place of the one that the path names by now.
+    If an open `file` is given, it is read instead of the path.
     """
     if file is None:
         try:
@@ -97,10 +97,10 @@ def read_tensors(path: Path, file: IO[bytes] | None = None) -> tuple[dict[str, A
 
 
 def _no_name_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object; one with a name that comes twice is refused."""
+    """Return a JSON object; repeated names are refused."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a name comes twice in the header")
+        raise ValueError("the header has a repeated name")
     return found
 
 
@@ -145,7 +145,7 @@ def read_safetensors(source: Source, options: ReadOptions, words_file: Path | No
 
 
 def _matrix_of(name: str, tensors: Mapping[str, Tensor], vectors: str | None = None) -> Tensor:
-    """Return the matrix of floats that is named, or the only one that can be meant."""
+    """Return the named matrix of floats, or the only possible one."""
     matrices = [key for key, (dtype, array) in tensors.items() if array.ndim == 2 and dtype in _FLOATS]
     known = _VECTORS if vectors is None else (vectors,)
     only = matrices[0] if len(matrices) == 1 and vectors is None else None
@@ -163,14 +163,14 @@ def _from_bfloat16(bits: NDArray[np.uint16]) -> NDArray[np.float32]:
 
 @dataclass(frozen=True)
 class MatrixFile:
-    """The matrix of a safetensors file, on disk until rows of it are asked for; no words are needed.
+    """The matrix of a safetensors file, read from disk on access; no words are needed.
 
     Attributes
     ----------
     path : Path
     matrix : Tensor
     columns : mapping
-        The file's other tensors of one number per row, such as labels.
+        Other tensors with one number per row, such as labels.
     """
 
     path: Path
@@ -179,7 +179,7 @@ class MatrixFile:
 
     @classmethod
     def open(cls, path: Path, vectors: str | None = None) -> MatrixFile:
-        """Return the matrix that is named, or the only one that can be meant."""
+        """Return the named matrix, or the only possible one."""
         _, tensors = read_tensors(path)
         matrix = _matrix_of(path.name, tensors, vectors)
         check_shape(path.name, *matrix.array.shape)
@@ -189,11 +189,11 @@ class MatrixFile:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return len(self.matrix.array)
 
     def read(self, start: int, stop: int) -> NDArray[Any]:
-        """Return some rows in the type of the file; BF16, which NumPy does not know, as float32."""
+        """Return some rows in the type of the file; BF16, which NumPy lacks, as float32."""
         piece = self.matrix.array[start:stop]
         if self.matrix.dtype != "BF16":
             return piece
@@ -208,7 +208,7 @@ _WORDS = {"words": "U8", "word_offsets": "I64"}
 def _words(
     name: str, offsets: NDArray[np.int64], text: NDArray[np.uint8], rows: int, count: int, options: ReadOptions
 ) -> list[str]:
-    """Return the first words, cut from their text by their offsets."""
+    """Return the first words, split by their offsets."""
     if offsets.shape != (rows + 1,) or text.ndim != 1:
         raise FormatError(f"{name}: {offsets.size - 1:,} words for {rows:,} vectors. The numbers must agree.")
     ends = offsets[: count + 1].tolist()
@@ -226,9 +226,9 @@ def _words(
 
 
 def open_native(path: Path, file: IO[bytes]) -> WordSpace | None:
-    """Return the space of a native file, its vectors and words on disk until asked for; None if they are not F32.
+    """Return the space of a native file, with vectors and words read on access; None if vectors are not F32.
 
-    Looks at the header and at the length of the file alone; `check_native` reads everything.
+    Only the header and the length of the file are checked; `check_native` reads everything.
     Vectors are checked to be finite when they are used.
     """
     metadata, tensors = _native_tensors(path, file)
@@ -249,7 +249,7 @@ def open_native(path: Path, file: IO[bytes]) -> WordSpace | None:
 
 
 def check_native(path: Path, file: IO[bytes]) -> None:
-    """Read a native file to its end and raise if it is not what was written."""
+    """Read a native file to its end, and raise if it does not match its digest."""
     metadata, tensors = _native_tensors(path, file)
     digest = hashlib.sha256()
     for name in ("vectors", *_WORD_TENSORS):
@@ -265,7 +265,7 @@ def check_native(path: Path, file: IO[bytes]) -> None:
 
 
 def _native_tensors(path: Path, file: IO[bytes] | None = None) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Return metadata and tensors of a file in the native format, their types and shapes checked."""
+    """Return metadata and tensors of a file in the native format, with checked types and shapes."""
     metadata, tensors = read_tensors(path, file)
     if metadata.get("format") != NATIVE_NAME:
         raise FormatError(
@@ -292,13 +292,13 @@ def _native_tensors(path: Path, file: IO[bytes] | None = None) -> tuple[dict[str
 
 
 def write_native(file: IO[bytes], pieces: Pieces, *, rows: int, width: int, name: str) -> None:
-    """Write the native format: vectors as they come, then the words, and last what lies before the vectors.
+    """Write the native format: vectors as they come, then the words, and last the header and the index.
 
-    The index has one size for a number of rows, so that it can stand before the vectors and every tensor is aligned
-    for its type. Blanks at the end of the header move the vectors to a multiple of 64 bytes.
+    The size of the index depends only on the number of rows, so it can precede the vectors, and every tensor is aligned
+    for its type. Spaces at the end of the header pad the vectors to a multiple of 64 bytes.
     """
     index_bytes = 8 * (rows + 1) + 4 * rows + 4 * rows
-    digests = {"sha256": "0" * 64, "words_crc32": "0" * 8}  # of the same length as they will be
+    digests = {"sha256": "0" * 64, "words_crc32": "0" * 8}  # placeholders of the final length
     length = len(_header(rows, width, _LONGEST_TEXT_BYTES, name, digests))
     length += -(8 + length + index_bytes) % _ALIGNMENT_BYTES
     digest = hashlib.sha256()
@@ -354,7 +354,7 @@ def _header(rows: int, width: int, text_bytes: int, name: str, digests: dict[str
 
 
 class WordTable(Sequence[str]):
-    """The words of a mapped file, or a run of them, decoded when asked for."""
+    """The words of a mapped file, or a slice of them, decoded on access."""
 
     def __init__(
         self,
@@ -427,10 +427,10 @@ class WordTable(Sequence[str]):
 
 
 class WordIndex(Mapping[str, int]):
-    """The row of each word of a mapped file, looked up by hash: no dictionary is built.
+    """The row of each word of a mapped file, looked up by hash, without a dictionary in memory.
 
-    A word that is found is compared with the one asked for. The first word that is not found has the whole index
-    checked, once: it may be missing for damage alone.
+    A word that is found is compared with the query. If a word is not found for the first time, the whole index is
+    checked once, since damage could be the reason.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Tables of words and numbers that are read and not written: CSV, JSON lines and Arrow (feather), through polars."""
+"""Read-only tables of words and numbers: CSV, JSON lines and Arrow (feather), through polars."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LEAST_COLUMNS = 3  # a word and two numbers: a table of two columns is a word l
 
 
 def table_kind(head: bytes) -> str | None:
-    """Return "arrow", "jsonl" or "csv" where the beginning of a file is a table of words and numbers.
+    """Return "arrow", "jsonl" or "csv" if a file begins like a table of words and numbers, otherwise None.
 
     >>> table_kind(b"word,d0,d1\\\\ngood,0.5,1\\\\n".replace(b"\\\\n", bytes([10]))), table_kind(b"word,label")
     ('csv', None)

@@ -37,7 +37,7 @@ class _Line(NamedTuple):
 
 
 class _Regular(NamedTuple):
-    """Lines with single separators between their fields, and their vectors."""
+    """Lines with single separators between fields, and their vectors."""
 
     text: bytes
     vectors: NDArray[np.float32]
@@ -48,10 +48,10 @@ _CORRECT = Advice(" Correct the line, or leave such lines out with ", Argument("
 
 @dataclass
 class LineParser:
-    """Parses runs of lines, each a word and `width` numbers, read from the right: a word may hold blanks.
+    """Parses lines with a word and `width` numbers, from the right: a word may contain spaces.
 
-    With a tab as separator, fields lie between single tabs. Otherwise they are separated by any number of blanks and
-    tabs. A word has no blanks at its ends.
+    With a tab as separator, fields are separated by single tabs. Otherwise they are separated by any number of spaces
+    and tabs. A word neither begins nor ends with a space.
     """
 
     name: str
@@ -68,7 +68,7 @@ class LineParser:
         )
 
     def _beginning(self, line: bytes) -> bytes:
-        """Return what stands before the first separator."""
+        """Return the part before the first separator."""
         first = line.split(self.separator, 1)[0]
         return first if self.separator == b"\t" else first.split(b"\t", 1)[0]
 
@@ -81,9 +81,9 @@ class LineParser:
     def parse(
         self, text: bytes, regular: _Regular | None, *, row: int, line: int, offset: int, allowed: int | None
     ) -> tuple[Block, int, int]:
-        """Return the block of these lines, and the row and the line that come next.
+        """Return the block of these lines, and the next row and line numbers.
 
-        `regular` comes from `look_ahead`; where only some lines are `allowed`, it did not look.
+        `regular` comes from `look_ahead`, which skips pieces of which only some lines are `allowed`.
         """
         if self._beginnings is None:
             block = self._regular_block(regular if allowed is None else self._regular(_head(text, allowed)), line)
@@ -93,14 +93,14 @@ class LineParser:
         return block, row + taken, line + text.count(b"\n")
 
     def look_ahead(self, pieces: Iterator[tuple[bytes, int]]) -> Iterator[tuple[tuple[bytes, int], _Regular | None]]:
-        """Yield pieces with their regular form, found ahead where all lines are wanted."""
+        """Yield pieces with their regular form, computed ahead if all lines are wanted."""
         if self._beginnings is None and self.options.limit is None:
             yield from map_ahead(lambda piece: self._regular(piece[0]), pieces)
         else:
             yield from ((piece, None) for piece in pieces)
 
     def _regular(self, text: bytes) -> _Regular | None:
-        """Return lines whose fields lie between single separators, with their numbers; None if they cannot be had."""
+        """Return lines with single separators and their numbers; None if they are not regular."""
         if b"\r" in text and text.count(b"\r") != text.count(b"\r\n"):
             return None
         if self.separator == b"\t":
@@ -112,18 +112,18 @@ class LineParser:
         return found
 
     def _with_vectors(self, text: bytes) -> _Regular | None:
-        """Return lines with their vectors if each has its `width` numbers, None if any has not."""
+        """Return lines with their vectors if each has `width` numbers, otherwise None."""
         blank = self.separator + b"\n"
         if text[: text.index(b"\n") + 1].endswith(blank):
             text = text.replace(blank, b"\n")
-        # Enough separators in all, and none too few anywhere (those give NaN): as many as needed everywhere.
+        # Enough separators in total, and no line with too few (which gives NaN): the right number everywhere.
         if _count(text, self.separator) != _count(text, b"\n") * self.width:
             return None
         vectors = self._numbers(text)
         return None if vectors is None or not np.isfinite(vectors).all() else _Regular(text, vectors)
 
     def _regular_block(self, regular: _Regular | None, line: int) -> Block | None:
-        """Return the block if there are vectors, one for each line, and every word is text."""
+        """Return the block if each line has a vector and all words are valid text."""
         if regular is None:
             return None
         words = _first_tokens(regular.text, self.separator)
@@ -133,27 +133,27 @@ class LineParser:
         return Block(decoded, regular.vectors, range(line, line + len(words)))  # type: ignore[arg-type]
 
     def _numbers(self, text: bytes) -> NDArray[np.float32] | None:
-        """Return the numbers of regular lines, or None if one does not parse."""
+        """Return the numbers of regular lines; None if one cannot be parsed."""
         import polars as pl
 
         if text.startswith(b"\xef\xbb\xbf"):
-            return None  # polars would take the first word's beginning for a byte-order mark
+            return None  # polars would take the beginning of the first word for a byte-order mark
         try:
             frame = pl.read_csv(
                 text,
                 separator=self.separator.decode(),
                 has_header=False,
                 quote_char=None,
-                encoding="utf8-lossy",  # words are decoded elsewhere; here they only must not stand in the way
+                encoding="utf8-lossy",  # words are decoded elsewhere; here they must only not fail
                 schema=self._schema,
             )
         except pl.exceptions.PolarsError:
             return None
-        frame.drop_in_place("")  # to ask for the other columns would take longer than to parse this one
+        frame.drop_in_place("")  # faster than selecting the other columns when parsing
         return frame.to_numpy()
 
     def _parse_each(self, text: bytes, line: int, offset: int, allowed: int | None) -> tuple[Block, int]:
-        """Return the block of the wanted lines and how many rows were passed; a line that is wrong is named."""
+        """Return the block of the wanted lines and the number of rows passed; errors name the line."""
         kept: list[_Line] = []
         taken = 0
         single = self.separator == b" " and _has_single_blanks(text)
@@ -169,9 +169,9 @@ class LineParser:
         return self._block_of(kept), taken
 
     def _split(self, content: bytes, line: int, start: int, *, single: bool) -> _Line | None:
-        """Return the word and the numbers of a line; one of another shape is named.
+        """Return the word and the numbers of a line; the error for another shape names the line.
 
-        With `single`, no line has a tab, or more than one blank in a row.
+        With `single`, no line has tabs or several spaces in a row.
         """
         regular = self._regular_fields(content) if single or b"  " not in content else None
         if regular is not None:
@@ -196,7 +196,7 @@ class LineParser:
         return _Line(word, self.separator + numbers, line, start)
 
     def _regular_fields(self, content: bytes) -> tuple[bytes, bytes, int] | None:
-        """Return word, numbers and their count of a line with single blanks before its numbers; None for others."""
+        """Return word, numbers and their count of a line with single spaces before its numbers; else None."""
         blanks = content.count(b" ")
         if self.separator == b"\t" or blanks < self.width or content[:1] == b" " or b"\t" in content:
             return None
@@ -208,7 +208,7 @@ class LineParser:
         return word, numbers, self.width
 
     def _problem(self, content: bytes, word: bytes, count: int) -> str | None:
-        """Return what is wrong with the shape of a line, None if nothing is."""
+        """Return the problem with the shape of a line; None if it is valid."""
         if b"\r" in content:
             return f"a line end of CR alone within the line ({_shown(content)})"
         if count < self.width:
@@ -219,7 +219,7 @@ class LineParser:
         return problem and problem.format(_shown(content))
 
     def _phrase_problem(self, word: bytes) -> str | None:
-        """Return what is wrong with the blanks in a word, with a place for the line; None if nothing is."""
+        """Return the problem with the spaces in a word, with a placeholder for the line; None if there is none."""
         later = _TOKEN.findall(word)[1:]
         if not later:
             return None
@@ -228,7 +228,7 @@ class LineParser:
         if _has_a_vector(later, self.width):
             return "two rows in one line, or numbers within a word ({})"
         if _is_quoted(word):
-            return "the word stands in quotation marks ({}). Write it without them, or between tabs"
+            return "the word is in quotation marks ({}). Write it without them, or between tabs"
         return None
 
     def _reject(self, problem: str, line: int, start: int, *, advice: Advice = _CORRECT) -> None:
@@ -255,7 +255,7 @@ class LineParser:
         return Block([word for word, _ in chosen], vectors, [entry.line for _, entry in chosen])
 
     def _is_numeric(self, entry: _Line) -> bool:
-        """Say whether all numbers of a line are; the one that is not is named."""
+        """Return whether all numbers of a line are numeric; the error names the first one that is not."""
         for token in entry.numbers.split(self.separator)[1:]:
             if not NUMBER.fullmatch(token):
                 shown = _shown(entry.word + entry.numbers)
@@ -266,7 +266,7 @@ class LineParser:
 
 
 def _first_tokens(text: bytes, separator: bytes) -> list[bytes]:
-    """Return what stands before the first separator of each line."""
+    """Return the part before the first separator of each line."""
     words: list[bytes] = []
     start, end = 0, len(text)
     find = text.find
@@ -280,7 +280,7 @@ def _first_tokens(text: bytes, separator: bytes) -> list[bytes]:
 
 
 def _head(text: bytes, lines: int) -> bytes:
-    """Return the first lines of a text, all of it where it has no more."""
+    """Return the first lines of a text, or all of it if it has fewer."""
     ends = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n"))
     return text if len(ends) <= lines else text[: ends[lines - 1] + 1]
 
@@ -298,9 +298,9 @@ _NUMBER_FIRST = re.compile(rb"[+-]?\.?\d")
 
 
 def _has_a_vector(tokens: list[bytes], width: int) -> bool:
-    """Return whether a vector stands within a word, where a line lost its end: its last number may touch a word.
+    """Return whether a word contains a vector, because a line lost its end; its last number may touch the next word.
 
-    Of width 1 a vector cannot be told from a number in a phrase.
+    For width 1, a vector cannot be distinguished from a number in a phrase.
     """
     run = 0
     for token in tokens if width > 1 else ():
@@ -314,20 +314,20 @@ _CONTENT = re.compile(rb"[^ \t\r\n][^\n]*")
 
 
 def _has_single_blanks(text: bytes) -> bool:
-    """Return whether lines have no tabs, no two blanks in a row and none at their beginning."""
+    """Return whether lines have no tabs, no two spaces in a row and none at their beginning."""
     letters = np.frombuffer(text, np.uint8)
     blanks = letters == ord(" ")
     return b"\t" not in text and not (blanks[0] or (blanks[1:] & (blanks[:-1] | (letters[:-1] == ord("\n")))).any())
 
 
 def _with_single_blanks(text: bytes) -> bytes:
-    """Return lines with one blank between fields, however many blanks and tabs there were, and none at their ends."""
+    """Return lines with single spaces between fields, and none at their ends."""
     single = re.sub(rb"[ \t]{2,}|\t", b" ", text).replace(b" \r\n", b"\n").replace(b" \n", b"\n").replace(b"\n ", b"\n")
     return single.removeprefix(b" ")
 
 
 def _numbered(text: bytes, line: int, offset: int) -> Iterator[tuple[int, bytes, int]]:
-    """Yield number, content and first byte of each line that is not blank, without blanks at its end."""
+    """Yield number, content and first byte of each line that is not empty, without trailing spaces."""
     if text.count(b"\n") < len(text) // 8:
         for number, raw in enumerate(text.split(b"\n")[:-1], start=line):
             content = raw.rstrip(b" \t\r")
@@ -335,7 +335,7 @@ def _numbered(text: bytes, line: int, offset: int) -> Iterator[tuple[int, bytes,
                 yield number, content, offset
             offset += len(raw) + 1
         return
-    seen = 0  # very short lines: most may be blank, and are passed over at once
+    seen = 0  # very short lines: most may be empty, and are skipped at once
     for match in _CONTENT.finditer(text):
         start = text.rfind(b"\n", 0, match.start()) + 1
         line += text.count(b"\n", seen, start)
@@ -348,11 +348,11 @@ def _shown(text: bytes) -> str:
 
 
 _LONGEST_LINE = 1 << 26
-_TEXT_BYTES = 5 << 18  # polars needs several times this beside the matrix, for each piece that is parsed ahead
+_TEXT_BYTES = 5 << 18  # polars needs several times this for each piece parsed ahead, in addition to the matrix
 
 
 def read_word2vec_text(source: Source, options: ReadOptions) -> SpaceStream:
-    """Return the stream of a text file whose first line says how many words and numbers follow."""
+    """Return the stream of a text file whose first line declares the numbers of words and dimensions."""
     header = header_of(source.peek(128))
     if header is None:
         line = source.peek(64).partition(b"\n")[0]
@@ -367,7 +367,7 @@ def read_word2vec_text(source: Source, options: ReadOptions) -> SpaceStream:
 
 
 def read_glove(source: Source, options: ReadOptions) -> SpaceStream:
-    """Return the stream of a text file without a header: the width is that of most of its first lines."""
+    """Return the stream of a text file without a header: the width is the most common one of its first lines."""
     if source.peek(len(BOM)) == BOM:
         source.read(len(BOM))
     head = _first_lines(source)
@@ -377,7 +377,7 @@ def read_glove(source: Source, options: ReadOptions) -> SpaceStream:
     if width == 0:
         raise FormatError(
             f"{source.path.name}, line 1: {_shown(b' '.join(lines[0]))} is not a word followed by numbers, "
-            f"separated by blanks or tabs."
+            f"separated by spaces or tabs."
         )
     problem = _table_problem(lines, width, tabs=separator_of(head[0]) == b"\t")
     if problem is not None:
@@ -392,7 +392,7 @@ _QUOTED = re.compile(rb"(?:\".+\"|'.+')", re.DOTALL)
 
 
 def _table_problem(lines: list[list[bytes]], width: int, *, tabs: bool) -> str | None:
-    """Return why the first lines are those of a table that could be taken for words and numbers, None if not."""
+    """Return why the first lines look like a table and not like words and numbers; None if they do not."""
     words = [fields[:-width] for fields in lines if _trailing_numbers(fields) == width]
     joined = [b" ".join(word) for word in words]
     numbered = [word[0] for word in words if len(word) > 1]
@@ -400,10 +400,10 @@ def _table_problem(lines: list[list[bytes]], width: int, *, tabs: bool) -> str |
     several = len(words) > 1
     problems = {
         "seems to name columns. Leave that line out": _names_columns(lines, width, tabs=tabs),
-        "has something between its numbers. Separate them by blanks or tabs, with decimal points, and leave none out": (
+        "has something between its numbers. Separate them by spaces or tabs, with decimal points, and leave none out": (
             2 * sum(_has_numbers(word[1:]) for word in words) >= len(words)
         ),
-        "has a mark after its word, as all lines have. Separate fields by blanks or tabs": (
+        "has a mark after its word, as all lines have. Separate fields by spaces or tabs": (
             several and all(word.endswith((b",", b";", b":", b"|")) for word in joined)
         ),
         "begins with a number. Put a word before the numbers of each line": (
@@ -430,14 +430,14 @@ def _names_columns(lines: list[list[bytes]], width: int, *, tabs: bool) -> bool:
 
 
 def _has_numbers(tokens: list[bytes]) -> bool:
-    """Return whether a number is among the tokens of a word, or the last of them is nearly one."""
+    """Return whether the tokens of a word include a number, or end in something like a number."""
     return bool(tokens) and (any(map(NUMBER.fullmatch, tokens)) or _LIKE_A_NUMBER.fullmatch(tokens[-1]) is not None)
 
 
 def _check_declared(source: Source, rows: int, width: int) -> None:
-    """Refuse a header that the size of a plain file shows to be wrong, before a byte is read on its word."""
+    """Refuse a header that contradicts the size of a plain file, before anything is read."""
     check_shape(f"{source.path.name}, line 1", rows, width)
-    least = rows * width * 2  # a blank and a digit for each number
+    least = rows * width * 2  # a space and a digit per number
     if source.size is not None and source.size < least:
         raise FormatError(
             f"{source.path.name}, line 1: the header says {rows:,} words of {width:,} numbers, at least {least:,} "
@@ -446,13 +446,13 @@ def _check_declared(source: Source, rows: int, width: int) -> None:
 
 
 def _first_lines(source: Source) -> list[bytes]:
-    """Return the whole lines of the head of the file, at least one."""
+    """Return the complete lines at the beginning of the file, at least one."""
     size = 1 << 16
     while len(head := source.peek(size)) == size and b"\n" not in head.lstrip(b"\r\n") and size < _LONGEST_LINE:
         size *= 4
     lines = head.split(b"\n")
     if len(head) == size and len(lines) > 1:
-        lines.pop()  # cut off by the look ahead
+        lines.pop()  # incomplete, since only the beginning was read
     return [line.rstrip(b" \t\r") for line in lines if line.strip()] or [b""]
 
 
@@ -473,7 +473,7 @@ def _stream(source: Source, options: ReadOptions, *, width: int, rows: int | Non
 
 
 def _blocks(source: Source, parser: LineParser, options: ReadOptions, rows: int | None) -> Iterator[Block]:
-    """Yield the parsed blocks, and check at the end that the header was right."""
+    """Yield the parsed blocks, and compare them with the header at the end."""
     row, line = 0, 1 if rows is None else 2
     for (text, offset), regular in parser.look_ahead(line_blocks(source)):
         allowed = None if options.limit is None else options.limit - row
@@ -496,7 +496,7 @@ def _blocks(source: Source, parser: LineParser, options: ReadOptions, rows: int 
 
 
 def line_blocks(source: Source) -> Iterator[tuple[bytes, int]]:
-    """Yield runs of whole lines and the byte each begins at; the last line may lack its end."""
+    """Yield groups of complete lines with the offset of the first byte; the last line may lack its end."""
     rest, blanks = b"", 0
     while piece := source.read(_TEXT_BYTES):
         blanks = 0 if piece.strip(b" \t\r\n") else blanks + len(piece)
@@ -515,14 +515,14 @@ def line_blocks(source: Source) -> Iterator[tuple[bytes, int]]:
                 )
             continue
         text, rest = b"".join((rest, memoryview(piece)[:cut])), piece[cut:]
-        del piece  # no more than one copy is held while the lines are parsed
+        del piece  # keep only one copy in memory while the lines are parsed
         yield text, source.offset - len(text) - len(rest)
     if rest:
         yield rest + b"\n", source.offset - len(rest)
 
 
 def write_word2vec_text(file: IO[bytes], pieces: Pieces, *, rows: int, width: int) -> None:
-    """Write word2vec text, which is fastText's ``.vec`` too: a header, then a word and its numbers per line."""
+    """Write word2vec text, the same as fastText's ``.vec``: a header, then a word and its numbers per line."""
     file.write(f"{rows} {width}\n".encode())
     _write_lines(file, pieces, width)
 
@@ -533,7 +533,7 @@ def write_glove(file: IO[bytes], pieces: Pieces, *, rows: int, width: int) -> No
 
 
 def _without_mark(pieces: Pieces) -> Pieces:
-    """Refuse words that begin with the byte-order mark: at the beginning of a file it would not be read as a letter."""
+    """Refuse words that begin with the byte-order mark, which readers drop at the beginning of a file."""
     for words, vectors in pieces:
         odd = next((word for word in words if word.startswith("\ufeff")), None)
         if odd is not None:
@@ -555,7 +555,7 @@ def _write_lines(file: IO[bytes], pieces: Pieces, width: int) -> None:
 
 
 def _check_words(words: Sequence[str], width: int) -> None:
-    """Refuse the words that no reader could tell from numbers, blanks between fields or line ends."""
+    """Refuse words that a reader would confuse with numbers, separators or line ends."""
     for word in words:
         if word.isalnum():
             continue
@@ -564,13 +564,13 @@ def _check_words(words: Sequence[str], width: int) -> None:
         if "\n" in word or "\r" in word:
             problem = "has a line end in it"
         elif word != word.strip(" \t"):
-            problem = "begins or ends with a blank"
+            problem = "begins or ends with a space"
         elif last and NUMBER.fullmatch(last[0]):
-            problem = "ends in a blank and a number"
+            problem = "ends in a space and a number"
         elif _has_a_vector(later, width):
-            problem = f"has {width} numbers in a row in it"
+            problem = f"contains {width} numbers in a row"
         elif last and word[0] == word[-1] == '"':
-            problem = "has blanks and stands in quotation marks"
+            problem = "contains spaces and is in quotation marks"
         else:
             continue
         raise FormatError(

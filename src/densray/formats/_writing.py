@@ -1,4 +1,4 @@
-"""Writing a space: any format, atomically, piece by piece."""
+"""Write a space in any format, atomically and piece by piece."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from densray.progress import Progress
 from densray.space import WordSpace
 
 Change = Callable[[Sequence[str], NDArray[np.float32]], NDArray[Any]]
-"""What `rewrite` does to a block: takes its words and vectors, returns vectors, of another width perhaps."""
+"""Change of a block by `rewrite`: takes its words and vectors, returns vectors, possibly of another width."""
 
 ENDINGS = {ending: known.name for known in FORMATS.values() for ending in known.endings}
-"""Which format the ending of a new file's name asks for."""
+"""Format by file name extension."""
 
 
 def write_space(
@@ -41,12 +41,12 @@ def write_space(
     ----------
     space : WordSpace
     path : path
-        Its ending says format and compression: ``space.vec.gz``, ``space.bin``, ``space.densray`` (native, which
-        opens at once) …
+        Its extension determines format and compression: ``space.vec.gz``, ``space.bin``, ``space.densray`` (native,
+        which opens instantly) …
     format : str, optional
-        One of `FORMATS`, where the ending should not decide.
+        One of `FORMATS` (default: from the extension).
     overwrite : bool
-        Whether a file of that name may be replaced. The old one stays whole until the new one is.
+        Whether an existing file may be replaced. The old file stays intact until the new one is complete.
     progress : callable, optional
         Called with the number of rows done and their total.
     """
@@ -74,10 +74,10 @@ def rewrite(
     on_rows: Callable[[int], None] | None = None,
     progress: Progress | None = None,
 ) -> Path:
-    """Write a file in another format, each block changed on the way, and return the new path.
+    """Convert a file to another format, with an optional change of each block, and return the new path.
 
-    Memory holds one block and the vocabulary, never the matrix: three million words are converted, rotated or
-    erased on a small machine. Where the source does not say how many rows it has (GloVe, or a choice of `words`),
+    Only one block and the vocabulary are in memory, so that three million words can be converted, rotated or
+    erased on a small machine. If the source does not declare its number of rows (GloVe, or with `words`),
     it is read twice.
 
     Parameters
@@ -115,7 +115,7 @@ def rewrite(
 
 
 def format_for(path: Path, format: str | None = None) -> str:
-    """Return the format a new file gets: the one named, or the one its ending asks for."""
+    """Return the format of a new file: the given one, or the one of its extension."""
     compression, plain = compression_of(path)
     kind = format or ENDINGS.get(Path(plain).suffix.lower())
     if kind is None:
@@ -139,7 +139,7 @@ def format_for(path: Path, format: str | None = None) -> str:
 
 
 def _row_count(path: Path, options: ReadOptions, reading: dict[str, Any]) -> int:
-    """Return how many rows a source will give: as it declares, or else counted by reading it once."""
+    """Return the number of rows of a source: declared, or counted by reading it once."""
     with open_stream(path, options, **reading) as (stream, blocks):
         if stream.rows is not None and options.words is None and not options.skip_bad_rows:
             return stream.rows if options.limit is None else min(stream.rows, options.limit)
@@ -152,13 +152,13 @@ def _changed(pieces: Pieces, change: Change | None) -> Pieces:
 
 
 def _counted(pieces: Pieces, rows: int, progress: Progress | None) -> Pieces:
-    """Pass pieces on, checking that each is whole and that they are as many rows as declared."""
+    """Pass pieces through, and check their shapes and the total number of rows."""
     done, width = 0, None
     for words, vectors in pieces:
         width = vectors.shape[1] if width is None else width
         if vectors.shape != (len(words), width):
             raise FormatError(f"A block of {len(words)} words has vectors of shape {vectors.shape}, width {width}.")
-        "".join(words).encode()  # lone surrogates are no text in any format
+        "".join(words).encode()  # raises for lone surrogates, which no format can store
         _check_finite(words, vectors)
         done += len(words)
         yield words, vectors
@@ -177,7 +177,7 @@ def _check_finite(words: Sequence[str], vectors: NDArray[Any]) -> None:
 
 
 def _write(path: Path, kind: str, pieces: Iterator[Any], *, shape: tuple[int, int], name: str, overwrite: bool) -> Path:
-    """Write pieces into place, as a whole or not at all."""
+    """Write pieces to a file, atomically."""
     rows, width = shape
     try:
         if FORMATS[kind].two_files:
@@ -195,7 +195,7 @@ def _write(path: Path, kind: str, pieces: Iterator[Any], *, shape: tuple[int, in
 
 
 def _check_recognized(path: Path, kind: str) -> None:
-    """Refuse a new file that would not be read as what it is: its first word may be how a zip archive begins."""
+    """Refuse a new file that would be detected as another format: its first word may look like a zip archive."""
     try:
         with open_source(path) as source:
             known = FORMATS[detect_format(source)]
@@ -206,12 +206,12 @@ def _check_recognized(path: Path, kind: str) -> None:
         recognized = False
     if not recognized:
         raise FormatError(
-            f"A {kind} file of these rows would be taken for one of another kind. Write native, .npz or .parquet."
+            f"A {kind} file of these rows would be detected as another format. Write native, .npz or .parquet."
         )
 
 
 def _write_pair(path: Path, pieces: Pieces, *, shape: tuple[int, int], overwrite: bool) -> None:
-    """Write a matrix, and its words into the file beside it; both are replaced or neither."""
+    """Write a matrix, and its words to a file next to it; both are replaced or neither."""
     path = link_target(path)
     digest = ""
 

@@ -1,4 +1,4 @@
-"""The published tables as data, and the comparison with ours."""
+"""The published tables as data, and the comparison with our results."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from densray.report import Column, Record, Table, show_number
 TABLES = ("table1", "table3", "table4", "table5", "table6")
 
 DECIMALS = {"table1": 3, "table3": 2, "table4": 2, "table5": 2, "table6": 2}
-"""How many decimals each table prints."""
+"""Number of decimals printed in each table."""
 
 GROUPS = ("Derivational", "Encyclopedia", "Inflectional", "Lexicography")
-"""The lines of BATS that sum up ten categories each; a category belongs to the group of its first letter."""
+"""The summary lines of BATS, for ten categories each; a category belongs to the group of its first letter."""
 
 AGGREGATES = ("Micro Mean", "Macro Mean", "Macro Std")
 """The lines at the foot of an analogy block."""
@@ -51,8 +51,8 @@ def published(table: str) -> list[dict[str, Any]]:
     return rows
 
 
-# A published cell prints a rounded number; ours is unrounded. Half a unit of the last decimal apart is equal,
-# and the allowance keeps 0.125 and 0.13 from being parted by the binary form of 0.13.
+# Published numbers are rounded, ours are not. They count as equal within half a unit of the last decimal; the tolerance
+# makes 0.125 and 0.13 equal in spite of the binary form of 0.13.
 _ALLOWANCE = 1e-9
 
 
@@ -65,7 +65,7 @@ def compare(
     ----------
     ours
         Rows with the keys of the published table and ``ours`` in place of ``paper``; further keys (such as
-        ``pairs``) stay.
+        ``pairs``) are kept.
     published
         The result of :func:`published`.
     include_absent
@@ -74,8 +74,8 @@ def compare(
     Returns
     -------
     list of dict
-        In the order of the published table, then what it does not have (``paper`` = ``None``). The
-        ``difference`` is ours less the paper's.
+        In the order of the published table, followed by rows that it lacks (``paper`` = ``None``). The
+        ``difference`` is ours minus the paper's.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def compare(
     [{'word': 'nurse', 'ours': 0.5, 'paper': 0.25, 'difference': 0.25}]
     """
     if not published:
-        raise DataError("There are no published rows to compare with. Pass what published() returned.")
+        raise DataError("There are no published rows to compare with. Pass the result of published().")
     keys = [key for key in published[0] if key != "paper"]
     mine: dict[tuple[Any, ...], Record] = {}
     for row in ours:
@@ -100,7 +100,7 @@ def compare(
 
 
 def agreement(rows: Sequence[Record], *, decimals: int) -> dict[str, Any]:
-    """Return how well compared rows agree: cells compared, equal when rounded, mean and largest difference.
+    """Return statistics of compared rows: cells compared, equal when rounded, mean and largest difference.
 
     >>> agreement([{"ours": 0.504, "paper": 0.5}, {"ours": 0.52, "paper": 0.5}], decimals=2)["equal"]
     1
@@ -116,19 +116,19 @@ def agreement(rows: Sequence[Record], *, decimals: int) -> dict[str, Any]:
     }
 
 
-#: What columns beside the published keys say.
+#: Explanations of columns that are not keys of the published table.
 _EXPLAINED = {
     "listed": "listed: whether the word is among the five and five most biased in this space, as in the paper."
 }
 
 
 def comparison_table(table: str, rows: Sequence[Record]) -> Table:
-    """Return compared rows laid out: the keys of the cell, ours, the paper's, the difference, how many agree.
+    """Return compared rows as a table: the keys of the cell, our number, the paper's, the difference, and a count.
 
     Parameters
     ----------
     table
-        The published table the rows belong to; it says how many decimals are shown.
+        The published table of the rows; it determines the number of decimals.
     rows
         The result of :func:`compare`.
     """

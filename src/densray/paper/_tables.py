@@ -50,26 +50,26 @@ def reproduce_analogies(
     progress: Progress | None = None,
     journal: Journal | None = None,
 ) -> list[dict[str, Any]]:
-    """Return the cells of a published table computed on a space, with pairs covered and the paper's number.
+    """Return the cells of a published table computed on a space, with covered pairs and the paper's number.
 
     Parameters
     ----------
     table : "table4", "table5" or "table6"
     space : WordSpace
-        The paper takes the first 80,000 words.
+        The paper uses the first 80,000 words.
     analogies : sequence of AnalogySet
         Named "google" or "bats".
     embedding : "GN" or "FT"
-        Which of the paper's spaces this one stands for.
+        The corresponding space of the paper.
     journal : Journal, optional
-        Keeps each solved category until the table is done; see `densray.journal`.
+        Stores each solved category until the table is done; see `densray.journal`.
 
     Returns
     -------
     list of dict
         ``{block, category, column, pairs, pairs_total, ours, paper, difference}`` in the order of the paper; ``ours``
-        is None if fewer than two pairs of a category are in the space. A group line is a mean over pairs; the macro
-        lines count the group and micro lines among the categories, as the paper's do (see `densray.paper.published`).
+        is None if fewer than two pairs of a category are in the space. A group line is a mean over pairs. As in the
+        paper, the macro lines treat the group and micro lines as categories (see `densray.paper.published`).
     """
     wanted = published(table)
     names = list(dict.fromkeys(row["column"] for row in wanted if row["column"] not in _COSINES))
@@ -106,13 +106,13 @@ def _block_rows(block: str, results: dict[str, AnalogyResult], cells: list[dict[
     rows = []
     for cell in cells:
         line = lines[cell["column"]].get(_key(cell["category"]))
-        if line is not None:  # a set may have been cut down to some categories
+        if line is not None:  # a set may contain only some categories
             rows.append({"block": block, "category": cell["category"], "column": cell["column"], **line})
     return rows
 
 
 def _key(category: str) -> str:
-    """Return what names a category in every copy of BATS: its code; other names stay."""
+    """Return the identifier of a category in every copy of BATS: its code; other names are unchanged."""
     first = category.split(" ", maxsplit=1)[0]
     return first if "[" in category else category
 
@@ -132,7 +132,7 @@ def _column_lines(result: AnalogyResult, measure: str) -> dict[str, dict[str, An
 
 
 def _line(members: Sequence[CategoryResult], measure: str) -> dict[str, Any]:
-    """Return the mean over pairs, and how many pairs of the set it stands on."""
+    """Return the mean over pairs, and the number of pairs behind it."""
     asked = [one for one in members if one.precision is not None]
     return {
         "pairs": sum(one.pairs for one in asked),
@@ -142,7 +142,7 @@ def _line(members: Sequence[CategoryResult], measure: str) -> dict[str, Any]:
 
 
 def analogy_tables(table: str, rows: Sequence[dict[str, Any]]) -> list[Table]:
-    """Return compared rows laid out as in the paper, a table a block: ours, then the paper's; the best in bold."""
+    """Return compared rows laid out as in the paper, one table per block: ours, then the paper's; the best in bold."""
     return [
         _block_table(table, block, [row for row in rows if row["block"] == block])
         for block in dict.fromkeys(row["block"] for row in rows)
@@ -189,7 +189,7 @@ def occupation_gaps(space: WordSpace | None = None) -> dict[str, AnchorGap]:
     Parameters
     ----------
     space : WordSpace, optional
-        Absent: ``googlenews-26k``.
+        Default: ``googlenews-26k``.
     """
     from densray.datasets import load_lexicon, load_space, load_word_list
     from densray.debiasing._direction import anchor_gap
@@ -219,7 +219,7 @@ def table3(gaps: dict[str, AnchorGap]) -> list[dict[str, Any]]:
 
 
 def figure2(gaps: dict[str, AnchorGap]) -> list[dict[str, Any]]:
-    """Return one row an occupation and space, with its cosine to each anchor: what figure 2 draws."""
+    """Return one row per occupation and space, with its cosine to each anchor: the data of figure 2."""
     return [
         {"space": block, "word": word, ANCHORS[0]: float(first), ANCHORS[1]: float(second)}
         for block, gap in gaps.items()
@@ -227,10 +227,10 @@ def figure2(gaps: dict[str, AnchorGap]) -> list[dict[str, Any]]:
     ]
 
 
-#: The embedded part of GoogleNews, which stands in for it where a user gives nothing else.
+#: The bundled part of GoogleNews, used by default.
 SLICE = "googlenews-26k"
 
-#: The embeddings of table 1, and where they come from.
+#: The embeddings of table 1 and their sources.
 EMBEDDINGS = {
     "CZ": "Czech vectors of Rothe, Ebert & Schütze 2016, or any other Czech space",
     "DE": "German vectors of Rothe, Ebert & Schütze 2016, or another German space (densray data fetch fasttext-de)",
@@ -243,7 +243,7 @@ EMBEDDINGS = {
 
 @dataclass(frozen=True)
 class PublishedLine:
-    """A line of table 1: as printed, and the data sets behind it."""
+    """A line of table 1: its printed cells, and the data sets behind it."""
 
     line: int
     task: str
@@ -260,7 +260,7 @@ class PublishedLine:
         return {key: getattr(self, key) for key in keys} | {"method": method.removesuffix("-unit")}
 
 
-_MERGED = "trial and test words of SemEval-2015 together: their published file does not part them"
+_MERGED = "trial and test words of SemEval-2015 together: their published file does not separate them"
 
 LINES = (
     PublishedLine(1, "sent", "CZ", "SubLex", "SubLex", "sublex"),
@@ -284,19 +284,19 @@ def table1(
     progress: Progress | None = None,
     journal: Journal | None = None,
 ) -> list[dict[str, Any]]:
-    """Return one row per line and method: ours, its interval, words used, coverage, and a note on what differs.
+    """Return one row per line and method: our number, its interval, words used, coverage, and a note on differences.
 
     Parameters
     ----------
     spaces : mapping from an embedding of `EMBEDDINGS` to a space
-        Lines whose embedding is not among them have ``ours`` None and say where to get it.
+        For lines whose embedding is missing, ``ours`` is None and the note tells where to get it.
     methods : sequence of str
-        The paper's four by default; others have no published cell.
+        Default: the four methods of the paper; others have no published cell.
     protocol : Protocol, optional
     progress : callable, optional
         Called with the number of cells done and their total.
     journal : Journal, optional
-        Keeps the cells until the table is done; see `densray.journal`.
+        Stores the cells until the table is done; see `densray.journal`.
     """
     methods, protocol = check_methods(methods), protocol or Protocol.paper()
     unknown = [name for name in spaces if name not in EMBEDDINGS]

@@ -1,8 +1,8 @@
 """Reports: results as data, rendered as text, JSON, Markdown or HTML.
 
-A task returns a :class:`Result`: unrounded numbers, how they are laid out as tables, and the
-:class:`Provenance` they came from. The renderers show that same data as JSON, Markdown, on a terminal and as
-one self-contained HTML page; they are the only place where a number is rounded.
+A task returns a :class:`Result`: unrounded numbers, their layout as tables, and their
+:class:`Provenance`. The renderers show the same data as JSON, as Markdown, on a terminal and as
+one self-contained HTML page; numbers are rounded nowhere else.
 """
 
 from __future__ import annotations

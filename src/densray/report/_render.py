@@ -253,14 +253,14 @@ def logo() -> str:
 
 
 def write_html(shown: Report | Section | Result | Table, path: Path, *, overwrite: bool = False) -> None:
-    """Write the page of :func:`to_html` to a file, which appears whole or not at all."""
+    """Write the page of :func:`to_html` to a file, atomically."""
     page = to_html(shown)
     with atomic_write(path, overwrite=overwrite) as temporary:
         temporary.write_text(page, encoding="utf-8")
 
 
 def to_html_fragment(shown: Report | Section | Result | Table) -> str:
-    """Return the sections alone, for a notebook or another page."""
+    """Return the sections as HTML without a page, for a notebook or another page."""
     return "\n".join(_html_section(section) for section in sections_of(shown))
 
 

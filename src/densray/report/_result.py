@@ -21,10 +21,10 @@ from densray.report._table import Column, Table, show_number
 
 
 def to_plain(value: Any) -> Any:
-    """Return ``value`` made of dicts, lists, strings, numbers, booleans and ``None`` only.
+    """Return ``value`` converted to dicts, lists, strings, numbers, booleans and ``None``.
 
     Numbers keep every digit; NaN and infinities become ``None``. Dataclasses become dicts of their fields,
-    less those declared with ``field(metadata={"report": False})``. Objects with a ``to_dict`` are converted by it.
+    except fields declared with ``field(metadata={"report": False})``. Objects with a ``to_dict`` are converted by it.
 
     >>> import numpy as np
     >>> to_plain({"tau": np.float64(0.25), "scores": np.array([1.0, np.nan])})
@@ -58,7 +58,7 @@ def _plain_container(value: Any) -> Any:
 
 
 def fields_of(value: Any) -> dict[str, Any]:
-    """Return the reported fields of a dataclass in plain form, in the order they were declared."""
+    """Return the reported fields of a dataclass as plain values, in the order of declaration."""
     return {
         item.name: to_plain(getattr(value, item.name))
         for item in dataclasses.fields(value)
@@ -77,7 +77,7 @@ def to_json(value: Any, *, indent: int | None = 2, ascii_only: bool = False) -> 
     return json.dumps(to_plain(value), ensure_ascii=ascii_only, allow_nan=False, indent=indent)
 
 
-#: Descriptions of words that were set aside, by reason.
+#: Descriptions of words that were left out or merged, by reason.
 _SET_ASIDE = {
     "conflicting": "words left out, their labels conflict",
     "neutral": "words left out, neutral",
@@ -107,9 +107,9 @@ class Input:
     name
         Its file name or the name of the data set.
     digest
-        SHA-256 of a file, or the fingerprint of what was in memory.
+        SHA-256 of a file, or the fingerprint of an object in memory.
     size
-        How many words or entries it holds, where that is known.
+        Number of words or entries, if it is known.
     """
 
     role: str
@@ -119,7 +119,7 @@ class Input:
 
     @classmethod
     def of(cls, role: str, thing: Any) -> Input:
-        """Describe a file by its SHA-256, and a space (or whatever has one) by its ``fingerprint()``."""
+        """Describe a file by its SHA-256, and a space (or any object that has one) by its ``fingerprint()``."""
         if isinstance(thing, (str, Path)):
             return cls(role, Path(thing).name, file_digest(thing))
         digest = thing.fingerprint() if hasattr(thing, "fingerprint") else None
@@ -136,7 +136,7 @@ def _now() -> str:
 
 
 def joined_reasons(parts: Iterable[Mapping[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
-    """Merge the words set aside by several word lists; each word appears once per reason.
+    """Merge the words left out by several word lists; each word appears once per reason.
 
     >>> joined_reasons([{"neutral": ("table",)}, {"neutral": ("table", "chair"), "conflicting": ("odd",)}])
     {'neutral': ('table', 'chair'), 'conflicting': ('odd',)}
@@ -150,7 +150,7 @@ def joined_reasons(parts: Iterable[Mapping[str, tuple[str, ...]]]) -> dict[str, 
 
 @dataclass(frozen=True)
 class Provenance:
-    """Inputs, versions and timing of a result; begin it before the work, finish it after.
+    """Inputs, versions and timing of a result; call `begin` before the work and `finish` after it.
 
     ``words_set_aside`` are the words a lexicon left out, merged or respelled, by reason: "conflicting", "neutral",
     "repeated", "averaged", "same vector", "in another case".
@@ -193,7 +193,7 @@ class Provenance:
     ) -> Provenance:
         """Return a copy with the elapsed seconds, the inputs, the method and the words that were not used.
 
-        `resumed` is how many parts came from an interrupted run (`densray.journal`); their seconds are not counted.
+        `resumed` is the number of parts reused from an interrupted run (`densray.journal`); their time is not counted.
         """
         return replace(
             self,
@@ -207,11 +207,11 @@ class Provenance:
         )
 
     def since(self, beginning: Provenance) -> Provenance:
-        """Return a copy whose time runs from an earlier beginning until now."""
+        """Return a copy whose time is measured from an earlier beginning until now."""
         return replace(self, started=beginning.started, seconds=time.perf_counter() - beginning.clock)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything in plain form."""
+        """Return all fields as plain values."""
         return fields_of(self)
 
     def line(self) -> str:
@@ -279,9 +279,9 @@ def _some(words: Sequence[str], *, most: int = 10) -> str:
 class Result:
     """The result of a task: unrounded numbers and their provenance.
 
-    A task subclasses it as a frozen dataclass, declares its numbers as fields, and says in :meth:`tables` how
-    they are laid out. Fields declared with ``field(metadata={"report": False})`` (a fitted rotation, a space)
-    stay out of :meth:`to_dict`.
+    A task subclasses it as a frozen dataclass, declares its numbers as fields, and implements :meth:`tables`
+    for their layout. Fields declared with ``field(metadata={"report": False})`` (a fitted rotation, a space)
+    are not part of :meth:`to_dict`.
 
     Examples
     --------
@@ -311,12 +311,12 @@ class Result:
 
     @property
     def grade(self) -> str | None:
-        """The grade of the verdict that the text begins with: good, fair, weak or none; None without a verdict."""
+        """The grade of the verdict at the beginning of the text: good, fair, weak or none; None without a verdict."""
         verdict = getattr(self, "verdict", None)
         return None if verdict is None else str(verdict.grade)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return every reported field in plain form, unrounded; NaN is ``None``; provenance comes last."""
+        """Return every reported field as plain values, unrounded; NaN is ``None``; provenance comes last."""
         plain = fields_of(self)
         plain["provenance"] = plain.pop("provenance")
         return plain
@@ -348,9 +348,9 @@ class Figure:
 
 @dataclass(frozen=True)
 class Section:
-    """One part of a report: a heading, a paragraph, tables, figures and where they came from.
+    """One part of a report: a heading, a paragraph, tables, figures and their provenance.
 
-    A `grade` (good, fair, weak, none) colours the first line of the text on a terminal. A `citation` stands at the end.
+    A `grade` (good, fair, weak, none) colours the first line of the text on a terminal. A `citation` comes at the end.
     """
 
     title: str
@@ -377,7 +377,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Report:
-    """Several sections under one title: what becomes a page."""
+    """Several sections under one title, rendered as one page."""
 
     title: str
     sections: Sequence[Section | Result]

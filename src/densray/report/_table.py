@@ -1,11 +1,11 @@
-"""Tables of unrounded rows, and how numbers are written for people; data, JSON and files keep every digit.
+"""Tables of unrounded rows, and the format of numbers for people; data, JSON and files keep every digit.
 
-One style for terminal, reports, charts and explorer: three decimals unless said otherwise, separators of thousands, a
-true minus, no minus before zero, “–” where there is nothing. Charts round in the browser: the ``CHART_`` constants
+Terminal, reports, charts and explorer share one style: three decimals by default, thousands separators, a
+true minus, no minus before zero, “–” for missing values. Charts round in the browser: the ``CHART_`` constants
 are the same style as d3 formats, which write the true minus themselves.
 
-Quotation marks: text that is set for reading (pages, reports, charts, documentation) has “ ”. Messages quote what was
-typed as Python and the shell do, with ' '; a page shows them through :func:`typeset`.
+Quotation marks: typeset text (pages, reports, charts, documentation) uses “ ”. Messages quote user input with ' ',
+like Python and the shell; a page converts them with :func:`typeset`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MINUS = "−"
 #: d3 formats for charts: numbers, differences, counts, shares.
 CHART_NUMBER, CHART_CHANGE, CHART_COUNT, CHART_SHARE = ".3f", "+.3f", ",d", ".0%"
 
-#: A p-value counts as chance above 0.05: the least number there.
+#: A p-value above 0.05 counts as chance; this is the smallest float above it.
 P_MARKS = (math.nextafter(0.05, 1.0),)
 
 #: Replacements of characters that the encoding of a terminal lacks.
@@ -55,14 +55,14 @@ def show_number(
     value
         None, NaN and infinities are shown as “–”.
     decimals
-        How many are shown; None shows four significant digits.
+        Number of decimals; None shows four significant digits.
     signed
-        Whether a number above zero has a plus, as a difference has.
+        Whether positive numbers have a plus sign, for differences.
     open_ends
-        Whether a share that is not 0 or 1 is not rounded to them: ``<0.001``, ``>0.999``.
+        Whether shares other than 0 and 1 are never rounded to 0 or 1: ``<0.001``, ``>0.999``.
     marks
-        Thresholds that the number is compared with: it gets more decimals where rounding would lift it to one or drop
-        it below.
+        Thresholds for the number: it gets more decimals if rounding would move it to the other side of
+        one.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def show_number(
 
 
 def _enough_decimals(value: float, decimals: int, marks: Sequence[float]) -> int:
-    """Return the least number of decimals at which a number reaches the same marks as when it is not rounded."""
+    """Return the smallest number of decimals at which rounding does not move a number across a mark."""
     while decimals < _MOST_DECIMALS and any((round(value, decimals) >= mark) != (value >= mark) for mark in marks):
         decimals += 1
     return decimals
@@ -109,7 +109,7 @@ def _scientific(size: float) -> str:
 
 
 def show_count(value: int | None) -> str:
-    """Return a whole number with separators of thousands.
+    """Return an integer with thousands separators.
 
     >>> show_count(3881), show_count(-12), show_count(None)
     ('3,881', '−12', '–')
@@ -163,7 +163,7 @@ def show_p(value: float | None) -> str:
 
 
 def typeset(message: str) -> str:
-    """Return a message of the library with “ ” for ' '; commands to be typed stay as they are.
+    """Return a message of the library with “ ” for ' '; commands to type are unchanged.
 
     >>> typeset("'Spain' is not among the paper's words. Use word_column='x'.")
     "“Spain” is not among the paper's words. Use word_column='x'."
@@ -173,9 +173,9 @@ def typeset(message: str) -> str:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: the key of its cells, its heading, and how many decimals are shown.
+    """A column of a table: the key of its cells, its heading, and its number of decimals.
 
-    With ``open_ends`` a share that is not 0 or 1 is not rounded to them: ``<0.001``, ``>0.999``.
+    With ``open_ends``, shares other than 0 and 1 are never rounded to 0 or 1: ``<0.001``, ``>0.999``.
     """
 
     key: str
@@ -222,9 +222,9 @@ class Table:
     best
         The cells to set in bold, as (row number, column key); see :func:`best_cells`.
     group
-        The key of the rows' headings, if they have some: rows in sequence that agree in it stand under one line.
+        Key of the group of each row, if any: consecutive rows of one group get a common heading.
     folded
-        Whether the table is for those who ask: closed on a page, and left out on a terminal without ``--details``.
+        Whether the table is optional: collapsed on a page, and hidden on a terminal without ``--details``.
 
     Examples
     --------
@@ -294,7 +294,7 @@ def best_cells(
 ) -> frozenset[Cell]:
     """Return the cells with the best value among ``keys``: in each row, or in each column.
 
-    Ties are all best. Cells without a number never are.
+    All ties are best. Cells without a number are never best.
 
     >>> rows = [{"svm": 0.6, "densray": 0.5}, {"svm": 0.4, "densray": 0.4}]
     >>> sorted(best_cells(rows, ["svm", "densray"]))

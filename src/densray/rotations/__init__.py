@@ -1,4 +1,4 @@
-"""The methods: scikit-learn estimators that rotate a space so that its first axes are a concept."""
+"""The methods: scikit-learn estimators that rotate a space so that its first axes represent a concept."""
 
 from densray.methods import METHODS, Method, make_rotation, name_method
 from densray.rotations._base import Rotation

@@ -1,4 +1,4 @@
-"""Rotations that grow by blocks: their axes are a function of moments, which add up."""
+"""Rotations that can be fitted in blocks: their axes are a function of moments, which add up."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from densray.rotations.blocks import fit_dask
 
 
 class AdditiveRotation(Rotation):
-    """Base of rotations whose axes depend on additive moments only: `fit`, `partial_fit` and `merge` agree.
+    """Base of rotations whose axes depend only on additive moments: `fit`, `partial_fit` and `merge` agree.
 
-    A subclass implements ``fit_moments``, and names in ``moment_parts`` the moments it needs.
+    A subclass implements ``fit_moments``, and lists the moments it needs in ``moment_parts``.
     """
 
     moments_: LabelMoments | None
@@ -33,15 +33,15 @@ class AdditiveRotation(Rotation):
         return self.fit_moments(moments, n_rows=rows.X.shape[0], rounding=rows.rounding)
 
     def fit_moments(self, moments: LabelMoments, *, n_rows: int | None, rounding: float) -> Self:
-        """Find the axes from the moments of rows, whether those were gathered at once or in blocks.
+        """Find the axes from the moments of rows, gathered at once or in blocks.
 
         Parameters
         ----------
         moments : ClassMoments or ScoreMoments
         n_rows : int or None
-            How many rows they are of; `n_components` may not exceed it. None if the rows were not counted.
+            Number of rows behind the moments; `n_components` may not exceed it. None if the rows were not counted.
         rounding : float
-            The rounding unit of products with those rows. DensRay takes eigenvalues within it for zero.
+            Rounding unit of products with these rows. DensRay treats eigenvalues within it as zero.
         """
         raise NotImplementedError
 
@@ -51,7 +51,7 @@ class AdditiveRotation(Rotation):
         return MomentParts(scatter=True, squares=False, spread=self.standardize)
 
     def check_additive(self, what: str) -> None:
-        """Raise if the parameters ask for a form that does not add up over blocks; `what` names who asks."""
+        """Raise if the parameters require a form that does not add up over blocks; `what` names the caller."""
 
     def _has_partial_fit(self) -> bool:
         self.check_additive("partial_fit")
@@ -59,9 +59,9 @@ class AdditiveRotation(Rotation):
 
     @available_if(_has_partial_fit)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Array, y: Array, sample_weight: Array | None = None) -> Self:
-        """Add one more block of rows, and find the axes again; any split of the rows into blocks gives the same axes.
+        """Add one block of rows and update the axes; any split of the rows into blocks gives the same axes.
 
-        A block may hold one label only; the axes exist once two labels were seen. A third label turns classes into
+        A block may contain a single label; the axes exist once two labels were seen. A third label turns classes into
         scores, as in `fit`.
 
         Parameters
@@ -86,7 +86,7 @@ class AdditiveRotation(Rotation):
         return self._refresh(moments, max(getattr(self, "_rounding", 0.0), rounding_of(X)))
 
     def merge(self, other: Self) -> Self:
-        """Add the rows another rotation of this kind has seen, without the rows themselves."""
+        """Add the statistics of another rotation of this kind, as if its rows had been seen here."""
         self.check_additive("merge")
         mine, theirs = getattr(self, "moments_", None), getattr(other, "moments_", None)
         if mine is None or theirs is None:
@@ -104,8 +104,8 @@ class AdditiveRotation(Rotation):
         return self._refresh(moments, max(getattr(self, "_rounding", 0.0), getattr(other, "_rounding", 0.0)))
 
     def _refresh(self, moments: LabelMoments, rounding: float) -> Self:
-        """Find the axes again from the moments of all rows so far, once there are two labels."""
+        """Update the axes from the moments of all rows so far, once there are two labels."""
         self.moments_, self.classes_, self._rounding = moments, moments.classes, rounding
         if self.classes_ is not None and len(self.classes_) < 2:
-            return self  # one label so far: no axis yet
+            return self  # no axis yet with a single label
         return self.fit_moments(moments, n_rows=None, rounding=rounding)

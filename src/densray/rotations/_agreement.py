@@ -1,4 +1,4 @@
-"""How well coordinates agree with labels: Kendall's τ-b, over all rows or within groups."""
+"""Kendall's τ-b between coordinates and labels, over all rows or within groups."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def score_signals(
     rotation: Rotation, X: Array, table: NDArray[Any], axes: list[int], groups: Array | None = None
 ) -> float:
-    """Return the mean over signals of Kendall's τ-b between a column of labels (NaN: none) and the signal's axis."""
+    """Return the mean τ-b over signals, between a column of labels (NaN: none) and the axis of the signal."""
     coordinates = to_host(rotation.transform(X))
     signals = read_signals(table, len(coordinates))
     if len(signals) != len(axes):

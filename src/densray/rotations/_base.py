@@ -31,17 +31,17 @@ from densray.rotations._rows import at_precision, check_finite, check_kind, chec
 from densray.rotations._training import check_training_rows
 from densray.rotations.blocks import map_dask, score_dask
 
-#: Rows of any library: NumPy, PyTorch, CuPy, Dask; what comes back is of the library that was given.
+#: Rows of any library: NumPy, PyTorch, CuPy, Dask; the output is of the same library.
 AnyRows = TypeVar("AnyRows")
 
-#: What rows may be converted to, by name.
+#: Precisions that rows may be converted to, by name.
 Precision: TypeAlias = Literal["float32", "float64"] | None
 
 
 class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Base of all rotations: `fit` finds ``components_``, orthonormal rows whose first is the concept.
+    """Base of all rotations: `fit` finds ``components_``, orthonormal rows of which the first is the concept.
 
-    A subclass stores its parameters and implements ``_find_axes``, or a ``fit`` of its own.
+    A subclass stores its parameters and implements ``_find_axes``, or its own ``fit``.
     """
 
     #: Whether the method needs exactly two classes.
@@ -70,11 +70,11 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         y : array of shape (n,)
             Two classes (the higher label is positive), or real scores.
         sample_weight : array of shape (n,), optional
-            How much each row counts; an integer weight equals repeating the row.
+            Weight of each row; an integer weight is equivalent to repeating the row.
         groups : array of shape (n,), optional
             Rows with the same value belong together (the halves of a pair, texts about one thing). Methods that choose
-            something by leaving rows out (ridge) leave out whole groups; :class:`PairDirection` takes its pairs within
-            them; others do not need them.
+            a parameter by leaving rows out (ridge) leave out whole groups. :class:`PairDirection` takes pairs within
+            groups. Other methods ignore them.
         """
         rows = check_training_rows(self, X, y, sample_weight, groups, classes_only=self._classes_only)
         n_components = self._count_axes(*rows.X.shape)
@@ -97,7 +97,7 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     def decision_function(self, X: Array) -> Array:
         """Return the coordinate of each row on axis 0, higher for the higher label.
 
-        Scorers and calibrators of scikit-learn read it: ``scoring="roc_auc"``, ``CalibratedClassifierCV``. Rotations
+        scikit-learn's scorers and calibrators use it: ``scoring="roc_auc"``, ``CalibratedClassifierCV``. Rotations
         are transformers, so ``cv=3`` does not stratify. Give ``cv=StratifiedKFold(3)`` if rows are sorted by label.
         """
         return self.transform(X)[:, 0]
@@ -135,7 +135,7 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         n_axes : int, default=1
             How many axes to remove, counted from the concept.
         strength : float, default=1.0
-            Share of each coordinate to remove; 1 removes it wholly.
+            Share of each coordinate to remove; 1 removes it entirely.
         """
         if is_dask(X):
             mapped: AnyRows = map_dask(self, "erase", X, n_axes=n_axes, strength=strength)
@@ -148,8 +148,8 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     def score(self, X: Array, y: Array, *, groups: Array | None = None) -> float:
         """Return Kendall's τ-b between the labels and the coordinate on axis 0.
 
-        With `groups`, one per row, only rows of one group are compared, such as the halves of a pair: what the axis
-        says of the concept, whatever else the groups differ in.
+        With `groups`, one per row, only rows of the same group are compared, such as the halves of a pair. The result
+        then does not depend on differences between groups.
         """
         if is_dask(X):
             return score_dask(self, X, y, groups)
@@ -183,7 +183,7 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         return check_vectors(self, X, reset=False, finite=not is_foreign(X))
 
     def _count_axes(self, n_rows: int | None, width: int) -> int | None:
-        """Return the number of axes asked for, None for all, checked against the data; `n_rows` may be unknown."""
+        """Return the requested number of axes (None: all), checked against the data; `n_rows` may be unknown."""
         asked = self.n_components
         if asked is None:
             return None
@@ -202,18 +202,18 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
 
 def _map_checked(X: Array, act: Callable[[Array], Array], width: int) -> Array:
-    """Return the rows that `act` makes of `X`, `width` numbers each, in the type that was given.
+    """Return the rows that `act` computes from `X`, `width` numbers each, in the type of the input.
 
-    On a device a row that is not finite makes a row that is not, so the first column of the result tells.
+    On a device, only the first column of the result is checked: a row that is not finite gives a result that is not.
     """
     return map_rows(X, act, width, check=lambda made, block: _check_made(X, made, block))
 
 
 def _check_made(X: Array, made: Array, block: slice) -> None:
-    """Raise if a row made of another is not finite, naming the row that was given if that is not either."""
+    """Raise if a computed row is not finite, and name the input row if that is not finite either."""
     xp = namespace(X)
     if xp is np or not made.shape[1]:
-        return  # a product by NumPy may leave out what it multiplies by zero: its rows were checked themselves
+        return  # NumPy products may skip factors multiplied by zero: the rows themselves were checked
     column = made[:, 0]
     if bool(xp.all(xp.isfinite(column))):
         return

@@ -1,4 +1,4 @@
-"""Axes as orthonormal rows: of unit length, oriented, repeated in the complement, completed to a basis."""
+"""Orthonormal axes: scale to unit length, orient, repeat in the complement, complete to a basis."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from densray.errors import LabelError, VectorError
 
 
 def unit(direction: NDArray[Any]) -> NDArray[np.float64]:
-    """Return a direction at unit length."""
+    """Return a direction scaled to unit length."""
     length = float(np.linalg.norm(direction))
     if not np.isfinite(length):
         raise VectorError(
@@ -28,9 +28,9 @@ def unit(direction: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def complete_basis(axes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the axes followed by further orthonormal rows that make them a full basis.
+    """Return the axes followed by further orthonormal rows that complete them to a full basis.
 
-    One Householder reflection per axis; the added rows do not depend on the signs of the given ones.
+    It uses one Householder reflection per axis; the added rows do not depend on the signs of the given axes.
     """
     count, width = axes.shape
     if count == width:
@@ -63,9 +63,9 @@ def orient(axes: NDArray[np.float64], toward: NDArray[np.float64]) -> NDArray[np
 def repeat_in_complement(
     X: Array, count: int, find: Callable[[Array], NDArray[np.float64] | None]
 ) -> NDArray[np.float64]:
-    """Return `count` orthonormal axes, each what `find` returns inside the complement of the earlier ones.
+    """Return `count` orthonormal axes; `find` finds each in the complement of the earlier ones.
 
-    Fewer if `find` returns None: it found nothing there.
+    There are fewer if `find` returns None because nothing is left to find.
     """
     axes = np.empty((0, X.shape[1]))
     for _ in range(count):
@@ -74,6 +74,6 @@ def repeat_in_complement(
         if found is None:
             return axes
         axis = found if basis is None else found @ basis
-        axis = axis - (axes @ axis) @ axes  # orthogonal to the last digit
+        axis = axis - (axes @ axis) @ axes  # remove rounding, so that axes are orthogonal to the last digit
         axes = np.vstack([axes, axis / np.linalg.norm(axis)])
     return axes

@@ -2,7 +2,7 @@ r"""The columns in which axes are found: as given, or standardized.
 
 Standardized columns are :math:`z = (x - \mu) / \sigma`. A constant column has no deviation to divide by and stays as it
 is (σ = 1), as in scikit-learn's StandardScaler. A method finds its axes in `Columns.rows` or `Columns.moments`, and
-`Columns.axes` turns them into axes of the rows as given.
+`Columns.axes` converts them into axes of the original rows.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from densray.rotations._rows import rounding_of
 
 @dataclass(frozen=True)
 class Columns:
-    """The mean and standard deviation of each column; without them the columns are used as given."""
+    """The mean and standard deviation of each column; without them, the original columns are used."""
 
     mean: NDArray[np.float64] | None = None  # (d,): μ
     spread: NDArray[np.float64] | None = None  # (d,): σ
 
     @classmethod
     def of_rows(cls, X: Array, weight: Array | None, *, standardize: bool) -> Columns:
-        """Return the columns of rows, whose means and deviations are summed block by block."""
+        """Return the columns of rows; means and deviations are summed block by block."""
         if not _is_true(standardize):
             return cls()
         unlabelled = namespace(X).zeros(X.shape[0], dtype=X.dtype, device=X.device)
@@ -39,14 +39,14 @@ class Columns:
         """Return the columns of the rows with these moments; `rounding` is the rounding unit of those rows."""
         if not _is_true(standardize):
             return cls()
-        if isinstance(moments, ClassMoments):  # the labels do not matter here, and may be text
+        if isinstance(moments, ClassMoments):  # labels are not used here, and may be text
             numbered = ClassMoments(dict(enumerate(moments.by_class.values())))
             moments = ScoreMoments.from_classes(numbered, squares=False)
-        assert moments.squared_rows is not None  # moment_parts asked for it
+        assert moments.squared_rows is not None  # requested by moment_parts
         shift = to_host(moments.rows) / moments.weight
         mean = to_host(moments.reference) + shift
         spread = np.sqrt(np.maximum(to_host(moments.squared_rows) / moments.weight - shift * shift, 0.0))
-        spread[spread <= 8.0 * rounding * np.abs(mean)] = 1.0  # what rounding leaves of a constant
+        spread[spread <= 8.0 * rounding * np.abs(mean)] = 1.0  # a constant column, up to rounding
         return cls(mean, spread)
 
     def rows(self, X: Array) -> Array:
@@ -59,7 +59,7 @@ class Columns:
         return (X - mean) / spread
 
     def moments(self, moments: LabelMoments) -> LabelMoments:
-        """Return the moments of the rows in these columns; their origin stays, which no difference depends on."""
+        """Return the moments of the rows in these columns; the origin stays the same, since differences cancel it."""
         if self.spread is None:
             return moments
         if isinstance(moments, ClassMoments):
@@ -79,10 +79,10 @@ class Columns:
         return Moments(moments.weight, moments.mean / spread, moments.scatter / (spread[:, None] * spread[None, :]))
 
     def axes(self, axes: NDArray[np.float64]) -> NDArray[np.float64]:
-        r"""Return axes found in these columns as orthonormal axes of the columns as given.
+        r"""Return axes found in these columns as orthonormal axes of the original columns.
 
-        A coordinate :math:`w^\top z` is :math:`(w / \sigma)^\top x` less a constant, so that :math:`w / \sigma` reads
-        the rows in the same order; later axes are made orthogonal to earlier ones, in their own half-space.
+        A coordinate :math:`w^\top z` is :math:`(w / \sigma)^\top x` minus a constant, so :math:`w / \sigma` orders
+        the rows in the same way. Later axes are made orthogonal to earlier ones and keep their orientation.
         """
         if self.spread is None:
             return axes

@@ -1,4 +1,4 @@
-"""Densifier: DensRay's objective with lengths instead of squares, solved exactly or by stochastic gradient."""
+"""Densifier: the objective of DensRay with lengths instead of squares, solved exactly or by stochastic gradient."""
 
 from __future__ import annotations
 
@@ -35,52 +35,53 @@ SOLVERS = ("auto", "exact", "sgd")
 
 #: Up to this many rows the objective may have several maxima: the exact solver tries more starts.
 FEW_ROWS = 600
-#: Up to this many rows it tries the following numbers of starts; on more, fewer.
+#: Up to this many rows, all random starts are tried; with more rows, fewer.
 FEWEST_ROWS = 100
-#: Leading axes of each form of DensRay, and random directions, to start from.
+#: Number of starts: leading axes of each form of DensRay, and random directions.
 LEADING_STARTS, RANDOM_STARTS = 6, 16
-#: How many of the best axes found on the fewest rows are climbed further, along the corners of the objective.
+#: Up to `FEWEST_ROWS` rows, the number of best axes that are improved further along the corners of the objective.
 POLISHED_AXES = 6
 
 
 class Densifier(Rotation):
-    r"""Rotation whose first axes spread unlike pairs and gather like pairs, by length.
+    r"""Rotation whose first axes spread unlike pairs and gather like pairs, measured by length.
 
     .. math::
         \max_{Q^\top Q = I} \; \alpha_{\neq} \sum_{l(v) \neq l(w)} \| P Q d_{vw} \|
             - \alpha_{=} \sum_{l(v) = l(w)} \| P Q d_{vw} \|
 
-    (Rothe, Ebert & Schütze 2016 [1]_), P keeping the axes reserved for the concept. For real scores the weights are
+    (Rothe, Ebert & Schütze 2016 [1]_), where P keeps the axes reserved for the concept. For real scores the weights are
     :math:`-l(v)\, l(w)`.
 
     Parameters
     ----------
     n_components : int, sequence of int or None, default=1
-        Axes of the concept; for several signals axes of each, or one number per signal. None: one axis per
-        signal, completed to a lossless rotation.
+        Number of axes of the concept. With several signals: axes per signal, or one number per signal. None: one axis
+        per signal, completed to a lossless rotation.
     solver : {"auto", "exact", "sgd"}, default="auto"
-        "exact" climbs the full objective over all pairs through rank sums, one axis after the other: deterministic, no
-        learning rate. On thousands of words every start ends in one maximum; on few there are several, and the best of
-        some 30 starts is taken, up to 100 rows after a climb along the corners of the objective: the best maximum
-        known, without a proof that there is no better one. "sgd" is the published one: mini-batches of pairs, several
-        signals jointly. "auto" is "exact" for one signal and "sgd" for several.
+        "exact" climbs the full objective over all pairs through rank sums, one axis after the other. It is
+        deterministic and has no learning rate. On thousands of words, every start reaches the same maximum. On few
+        words there are several maxima, and the best of some 30 starts is taken (up to 100 rows, after a climb along the
+        corners of the objective): the best known maximum, without a proof that there is no better one. "sgd" is the
+        published solver: mini-batches of pairs, several signals jointly. "auto" is "exact" for one signal and "sgd" for
+        several.
     weights : "balanced" or (float, float), default="balanced"
-        :math:`(\alpha_{\neq}, \alpha_{=})`. Without effect for scores.
+        :math:`(\alpha_{\neq}, \alpha_{=})`. Ignored for scores.
     center_labels : bool, default=True
         Subtract the mean of real scores first.
     orthogonalization : {"polar", "qr", "none"}, default="polar"
-        Acts for "sgd" only: what it does after each step; "none" renormalises each axis and orthogonalises once, at the
+        For "sgd" only: orthogonalisation after each step. "none" renormalises each axis, and orthogonalises once at the
         end.
     batch_size : int, default=1000
-        Acts for "sgd" only: pairs of each kind per step.
+        For "sgd" only: number of pairs of each kind per step.
     learning_rate : float, default=0.5
-        Acts for "sgd" only: angle, in radians, of the first steps; it falls to zero over `max_iter` steps.
+        For "sgd" only: angle, in radians, of the first steps; it falls to zero over `max_iter` steps.
     max_iter : int, default=500
-        Most steps of either solver.
+        Maximum number of steps of either solver.
     tol : float, default=1e-10
-        Acts for "exact" only, which stops when a step gains less than this share of the objective.
+        For "exact" only: stop when a step gains less than this share of the objective.
     random_state : int, RandomState or None, default=None
-        Acts for "sgd" only: seed of the pairs drawn and of the start.
+        For "sgd" only: seed of the drawn pairs and of the start.
     precision : {None, "float32", "float64"}, default=None
         Type to which the rows are converted, block by block, and of the output. None: float32 and float64 rows are used
         as they are, half precision is computed in float32, and the output has the type of the input.
@@ -91,13 +92,13 @@ class Densifier(Rotation):
     Attributes
     ----------
     components_ : ndarray of shape (n_axes, d)
-        Orthonormal axes as rows; the axes of one signal follow those of the one before.
+        Orthonormal axes as rows; the axes of the signals follow each other.
     objective_ : float or None
-        The objective axis 0 reaches over all ordered pairs ("exact"); None for "sgd" with several axes or signals.
+        Objective of axis 0 over all ordered pairs ("exact"); None for "sgd" with several axes or signals.
     loss_history_ : ndarray
         Batch loss after each step ("sgd"); the negated objective of each axis ("exact").
     n_iter_ : int
-        Steps taken ("exact": by the start that won, of the last axis).
+        Number of steps ("exact": of the best start, for the last axis).
 
     References
     ----------
@@ -154,11 +155,11 @@ class Densifier(Rotation):
         ----------
         X : array of shape (n, d)
         y : array of shape (n,) or (n, n_signals)
-            Two classes or real scores; with several columns one signal each, NaN if a word has no label.
+            Two classes or real scores. Several columns are one signal each, with NaN for words without a label.
         sample_weight : array of shape (n,), optional
-            How much each row counts.
+            Weight of each row.
         groups : array of shape (n,), optional
-            Taken as by every rotation; nothing here is chosen by leaving rows out.
+            Accepted for compatibility with other rotations; ignored.
         """
         self._check_parameters()
         shape = tuple(label_array(y).shape)
@@ -183,7 +184,7 @@ class Densifier(Rotation):
         return self
 
     def score(self, X: Array, y: Array, *, groups: Array | None = None) -> float:
-        """Return Kendall's τ-b of axis 0; with several signals the mean over their first axes."""
+        """Return Kendall's τ-b of axis 0; with several signals, the mean over their first axes."""
         if np.ndim(to_host(y)) != 2 or to_host(y).shape[1] == 1:
             return super().score(X, y, groups=groups)
         self._check_fitted()
@@ -210,9 +211,9 @@ class Densifier(Rotation):
         return complete_basis(axes) if n_components is None else axes
 
     def _climb(self, X: Array, labels: Labels, weight: Array) -> NDArray[np.float64]:
-        """Return the best axis found from some deterministic starts: the maximum, or on few rows the best known."""
+        """Return the best axis found from deterministic starts: the maximum, or for few rows the best known one."""
         few = float(weight.sum()) <= FEWEST_ROWS
-        rows, basis = _in_row_space(X, weight) if few else (X, None)  # no other direction changes the objective
+        rows, basis = _in_row_space(X, weight) if few else (X, None)  # other directions do not change the objective
         objective = self._objective(rows, labels, weight)
         starts = self._starts(rows, labels, weight)
         found = [ascend(objective, q, max_iter=self.max_iter, tol=self.tol) for q in starts]
@@ -235,7 +236,7 @@ class Densifier(Rotation):
         direction = label_covariance(X, labels, weight)
         if np.linalg.norm(direction) > 0:
             starts.append(unit(direction))
-        n_rows = float(weight.sum())  # copies count as rows
+        n_rows = float(weight.sum())  # weights count as copies of rows
         small = n_rows <= FEW_ROWS
         weights = None if bool((weight == 1.0).all()) else namespace(X).astype(weight, X.dtype)
         for normalize in (False, True) if small else (False,):
@@ -248,13 +249,13 @@ class Densifier(Rotation):
             )
             starts += list(axes[:LEADING_STARTS])
         if small:
-            # Random directions in the principal axes of the rows, so that they turn with the input.
+            # Random directions in the principal axes of the rows, so that the solver is rotation-equivariant.
             count = min(RANDOM_STARTS, int(RANDOM_STARTS * FEWEST_ROWS / max(n_rows, 1.0)))
             centred = X - np.average(X, axis=0, weights=weight)
             spreads, vectors = np.linalg.eigh((centred * weight[:, None]).T @ centred)
-            axes = vectors.T[spreads > 1e-6 * spreads[-1]][::-1]  # where the rows lie, widest first
+            axes = vectors.T[spreads > 1e-6 * spreads[-1]][::-1]  # the span of the rows, widest first
             directions = np.random.default_rng(0).normal(size=(count, X.shape[1]))[:, : len(axes)]
-            third = np.einsum("ij,i->j", (centred @ axes.T) ** 3, weight)  # signs that turn with the input too
+            third = np.einsum("ij,i->j", (centred @ axes.T) ** 3, weight)  # fixes signs, also rotation-equivariant
             starts += [unit(q) for q in directions @ (axes * np.where(third < 0, -1.0, 1.0)[:, None])]
         return starts
 
@@ -338,7 +339,7 @@ class Densifier(Rotation):
 def _in_row_space(
     X: NDArray[np.floating], weight: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-    """Return the coordinates of rows, from their mean, in an orthonormal basis of their differences, and the basis."""
+    """Return the centred rows in an orthonormal basis of their differences, and the basis."""
     centred = X - np.average(X, axis=0, weights=weight)
     _, sizes, axes = np.linalg.svd(centred * np.sqrt(weight)[:, None], full_matrices=False)
     axes = axes[sizes > 1e-9 * sizes[0]] if sizes[0] > 0 else axes[:1]

@@ -1,8 +1,8 @@
-"""The two solvers of Densifier: ascent on the full objective, and descent on batches of pairs.
+"""The two solvers of Densifier: ascent on the full objective, and descent on mini-batches of pairs.
 
-The objective is linear between orders of the words and has a corner wherever two words are level. Where like words are
-level the corner points upwards, and an ascent along the gradient stops on such a ridge below the maximum. Thousands of
-words make the corners too small to matter; on few words :func:`polish` climbs along the ridges.
+The objective is linear as long as the order of the words stays the same, and has a corner wherever two words have equal
+scores. If the words are of the same class, the corner points upwards, and a gradient ascent stops on such a ridge below
+the maximum. With thousands of words the corners are too small to matter; with few, :func:`polish` climbs the ridges.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def spread(s: Array, u: Array) -> Array:
     order = xp.argsort(s, stable=True)
     ordered, weights = s[order], u[order]
     below = xp.concat([xp.zeros_like(weights[:1]), xp.cumulative_sum(weights)])
-    first = xp.searchsorted(ordered, ordered, side="left")  # ties count neither below nor above
+    first = xp.searchsorted(ordered, ordered, side="left")  # ties count as neither below nor above
     last = xp.searchsorted(ordered, ordered, side="right")
     c = xp.empty_like(weights)
     c[order] = 2.0 * weights * (below[first] - (below[-1] - below[last]))
@@ -43,13 +43,13 @@ def spread(s: Array, u: Array) -> Array:
 class SpreadObjective:
     r"""f(q) = α≠ Σ_≠ |q·d| - α= Σ_= |q·d| over ordered pairs; for scores f(q) = -Σ l(v) l(w) |q·d|."""
 
-    X: Array  # rows of NumPy, PyTorch or CuPy; the ascent runs where they lie
+    X: Array  # rows of NumPy, PyTorch or CuPy; the ascent runs on their device
     labels: Labels
     weights: PairWeights | None  # None for scores
     row_weight: Array
 
     def coefficients(self, s: Array) -> Array:
-        """Return c with f(q) = c @ s, the derivative of f by each word's coordinate."""
+        """Return c with f(q) = c @ s, the derivative of f with respect to each word's coordinate."""
         if self.weights is None:
             return -spread(s, self.row_weight * self.labels.values)
         like = namespace(s).empty_like(s)
@@ -58,7 +58,7 @@ class SpreadObjective:
         return self.weights.unlike * (spread(s, self.row_weight) - like) - self.weights.like * like
 
     def __call__(self, q: Vector) -> tuple[float, Vector]:
-        """Return f(q) and its gradient: O(n log n + n d), no pairs sampled."""
+        """Return f(q) and its gradient in O(n log n + n d), over all pairs."""
         xp = namespace(self.X)
         axis = array_on(q, self.X, dtype=self.X.dtype)
         s = xp.astype(product(self.X, axis[:, None])[:, 0], xp.float64)
@@ -73,10 +73,10 @@ class SpreadObjective:
 
 
 def ascend(objective: SpreadObjective, q: Vector, *, max_iter: int, tol: float) -> tuple[Vector, float, int, bool]:
-    """Return the axis reached from `q` along geodesics, its objective, the steps taken, and whether it converged.
+    """Return the axis reached from `q` along geodesics, its objective, the number of steps, and whether it converged.
 
-    Each step follows the great circle of the gradient and halves its angle until the objective grows; the next one
-    starts from twice the angle that worked.
+    Each step follows the great circle of the gradient and halves its angle until the objective grows; the next step
+    starts from twice the successful angle.
     """
     value, gradient = objective(q)
     angle = np.pi / 8
@@ -95,7 +95,7 @@ def ascend(objective: SpreadObjective, q: Vector, *, max_iter: int, tol: float) 
                 break
             angle /= 2.0
         else:
-            return q, value, count, True  # no step along the steepest circle helps: a maximum, or a ridge
+            return q, value, count, True  # no step along the steepest circle helps: a maximum or a ridge
         gain = reached - value
         q, value, gradient = step, reached, slope
         if gain <= tol * abs(value):
@@ -105,15 +105,15 @@ def ascend(objective: SpreadObjective, q: Vector, *, max_iter: int, tol: float) 
 
 #: Smoothing lengths of :func:`polish`, as shares of a third of the longest projected difference.
 SMOOTHING_SHARES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
-#: How close like words must be to be held level, in the same unit.
+#: Distance, in the same unit, below which words of one class are kept at equal scores.
 LEVEL_SHARES = (3e-2, 1e-2, 3e-3, 1e-3, 1e-4)
 
 
 def polish(objective: SpreadObjective, q: Vector) -> tuple[Vector, float]:
-    r"""Return a better axis near `q` and its objective, for few rows: corners are rounded off, then followed.
+    r"""Return a better axis near `q` and its objective, for few rows: corners are smoothed first, then followed.
 
-    First :math:`|s|` is replaced by :math:`\sqrt{s^2 + \epsilon^2}` over all pairs and ε lowered step by step; then
-    like words that have become almost level are held level, and the ascent goes on in the directions that keep them so.
+    First :math:`|s|` is replaced by :math:`\sqrt{s^2 + \epsilon^2}` over all pairs, with decreasing ε. Then words of
+    one class with almost equal scores are kept equal, and the ascent continues in the directions that preserve this.
     """
     P, c = _pairs(objective)
     best, value = q, objective(q)[0]
@@ -126,7 +126,7 @@ def polish(objective: SpreadObjective, q: Vector) -> tuple[Vector, float]:
 
 
 def _pairs(objective: SpreadObjective) -> tuple[Matrix, Vector]:
-    """Return the differences of all pairs of rows and what their lengths count in the objective."""
+    """Return the differences of all pairs of rows, and their coefficients in the objective."""
     X, values, weight = objective.X.astype(np.float64), objective.labels.values, objective.row_weight
     v, w = np.triu_indices(len(X), 1)
     if objective.weights is None:
@@ -134,12 +134,12 @@ def _pairs(objective: SpreadObjective) -> tuple[Matrix, Vector]:
     else:
         counts = np.where(values[v] != values[w], objective.weights.unlike, -objective.weights.like)
     differences = X[v] - X[w]
-    apart = np.any(differences != 0.0, axis=1)  # copies of a row are level on every axis
+    apart = np.any(differences != 0.0, axis=1)  # copies of a row have equal scores on every axis
     return differences[apart], (2.0 * counts * weight[v] * weight[w])[apart]
 
 
 def _climb_smoothed(P: Matrix, c: Vector, q: Vector) -> Vector:
-    """Return the axis reached from `q` while the corners of the objective grow sharper."""
+    """Return the axis reached from `q` with decreasing smoothing."""
     from scipy.optimize import minimize
 
     unit_length = float(np.max(np.abs(P @ q))) / 3.0
@@ -160,7 +160,7 @@ def _climb_smoothed(P: Matrix, c: Vector, q: Vector) -> Vector:
 
 
 def _climb_ridges(objective: SpreadObjective, q: Vector, value: float, like: Matrix) -> tuple[Vector, float]:
-    """Return the axis reached from `q` in the directions that keep level those like words that almost are."""
+    """Return the axis reached from `q` in directions that keep almost equal scores within a class equal."""
     for share in LEVEL_SHARES:
         lengths = np.abs(like @ q)
         level = like[lengths < share * lengths.max() / 3.0] if len(like) else like
@@ -186,7 +186,7 @@ def _polar(Q: Matrix) -> Matrix:
 
 
 def _qr(Q: Matrix) -> Matrix:
-    """Return the Gram–Schmidt rows of Q: earlier axes stay, later ones give way."""
+    """Return the Gram–Schmidt rows of Q: earlier axes have precedence."""
     factor, triangle = np.linalg.qr(Q.T)
     return (factor * np.sign(np.diag(triangle))).T
 
@@ -202,7 +202,7 @@ ORTHOGONALIZATIONS: dict[str, Callable[[Matrix], Matrix]] = {"polar": _polar, "q
 
 @dataclass(frozen=True)
 class Signal:
-    """One concept: its labelled rows, and how many axes are reserved for it."""
+    """One concept: its labelled rows, and the number of axes reserved for it."""
 
     rows: NDArray[np.intp]
     labels: Labels
@@ -212,10 +212,10 @@ class Signal:
 
 
 class PairDescent:
-    """Climbs the Densifier objective by mini-batches of pairs.
+    """Maximises the Densifier objective by mini-batches of pairs.
 
-    Only the reserved rows of the rotation have a gradient, so only they are kept: a k × d matrix with orthonormal rows
-    instead of a d × d one. The step is an angle: the batch gradient sets its direction, the rate its length.
+    Only the reserved rows of the rotation have a gradient, so only they are stored: a k × d matrix with orthonormal
+    rows instead of a d × d matrix. A step is a rotation by an angle, in the direction of the batch gradient.
     """
 
     def __init__(
@@ -234,7 +234,7 @@ class PairDescent:
         self.orthogonalize = ORTHOGONALIZATIONS[orthogonalization]
 
     def run(self, steps: int, random: np.random.RandomState) -> tuple[Matrix, NDArray[np.float64], float]:
-        """Return the axes, the loss after each step, and the slope that is left at the end."""
+        """Return the axes, the loss after each step, and the remaining slope."""
         total = sum(signal.count for signal in self.signals)
         Q = _polar(random.standard_normal((total, self.X.shape[1])))
         losses = np.empty(steps)
@@ -249,9 +249,9 @@ class PairDescent:
         return Q, losses, self._slope(Q, random)
 
     def _slope(self, Q: Matrix, random: np.random.RandomState) -> float:
-        """Return the share of the gradient that still points along the manifold, squared.
+        """Return the share of the squared gradient that is still tangent to the manifold.
 
-        Two independent estimates are multiplied, so that the noise of the batches averages out to zero.
+        Two independent estimates are multiplied, so that the noise of the batches averages to zero.
         """
         first, second = (np.sum([self._gradient(Q, random)[0] for _ in range(10)], axis=0) for _ in range(2))
         whole = float(np.sum(first * second))
@@ -276,7 +276,7 @@ class PairDescent:
     def _draw(
         self, signal: Signal, random: np.random.RandomState
     ) -> list[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]]:
-        """Return batches of pairs with factors whose expected sum is the signal's objective, up to a factor."""
+        """Return batches of pairs with factors whose expected sum is proportional to the objective of the signal."""
         if signal.weights is None:
             v, w = (self._sample(signal, np.arange(signal.rows.size), random) for _ in range(2))
             scores = signal.labels.values
@@ -303,6 +303,6 @@ class PairDescent:
 
 
 def _tangent(gradient: Matrix, Q: Matrix) -> Matrix:
-    """Return the part of a gradient along the manifold of orthonormal rows."""
+    """Return the part of a gradient tangent to the manifold of orthonormal rows."""
     inner = gradient @ Q.T
     return gradient - 0.5 * (inner + inner.T) @ Q

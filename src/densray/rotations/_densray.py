@@ -1,7 +1,7 @@
 """DensRay: eigenvectors of the pair matrix.
 
-`DensRay.fit` in five steps: check rows and labels, gather the moments of each class, make the pair matrix A of them,
-take its leading eigenvectors, and turn the first towards the higher label.
+`DensRay.fit` has five steps: check rows and labels, gather the moments of each class, compute the pair matrix A from
+them, take its leading eigenvectors, and orient the first towards the higher label.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from densray.rotations._eigenvectors import leading_eigenvectors
 from densray.rotations._training import TrainingRows, check_training_rows, gather_moments, label_covariance
 from densray.rotations.blocks import fit_dask
 
-#: Rows of a memory map above which all pairs are too many.
+#: Largest number of rows of a memory map for which all pairs are computed.
 MAPPED_ROWS = 200_000
 
 
@@ -46,8 +46,8 @@ class DensRay(AdditiveRotation):
     n_components : int or None, default=None
         Number of axes to keep. None keeps all, which is a lossless rotation.
     weights : "balanced" or (float, float), default="balanced"
-        :math:`(\alpha_{\neq}, \alpha_{=})`; "balanced" weights each kind of pair by one over its number. It has no
-        effect on scores.
+        :math:`(\alpha_{\neq}, \alpha_{=})`; "balanced" weights each kind of pair by one over its number. Ignored for
+        scores.
     normalize_differences : bool, default=False
         Scale every difference to unit length first (section 2.4 of [1]_; the variant used in its experiments). This
         needs :math:`O(n^2 d)` operations and cannot be updated with further rows; the plain form needs :math:`O(n d^2)`
@@ -72,7 +72,7 @@ class DensRay(AdditiveRotation):
         Number of computed eigenvalues that are positive beyond rounding error. With ``n_components=None``, all
         eigenvalues are computed.
     moments_ : ClassMoments, ScoreMoments or None
-        The additive statistics of the rows seen; None with unit-length differences.
+        Additive statistics of all rows so far; None with unit-length differences.
     classes_ : ndarray of shape (2,) or None
         The two labels, the lower one first; None for scores.
 
@@ -83,8 +83,8 @@ class DensRay(AdditiveRotation):
 
     Notes
     -----
-    With plain differences and labels that sum to zero (centred scores, or classes of equal size under equal weights)
-    :math:`A = 2 m m^\top` has rank one: axis 0 *is* the mean difference and no other axis carries signal.
+    With plain differences and labels that sum to zero (centred scores, or classes of equal size under equal weights),
+    :math:`A = 2 m m^\top` has rank one: axis 0 *is* the mean difference, and no other axis carries signal.
 
     References
     ----------
@@ -92,7 +92,7 @@ class DensRay(AdditiveRotation):
 
     Examples
     --------
-    A concept hidden along a known direction comes out on axis 0; before the rotation it was on no axis:
+    A concept along a hidden direction is found on axis 0; before the rotation it was on no axis:
 
     >>> import numpy as np
     >>> from densray import DensRay
@@ -131,7 +131,7 @@ class DensRay(AdditiveRotation):
     def fit(self, X: Array, y: Array, sample_weight: Array | None = None, *, groups: Array | None = None) -> Self:
         if is_dask(X):
             return fit_dask(self, X, y, sample_weight, groups)
-        # plain differences need no search for NaN and infinity: the moments show them
+        # plain differences need no check for NaN and infinity: they show up in the moments
         rows = check_training_rows(self, X, y, sample_weight, groups, finite=self.normalize_differences)
         if self.normalize_differences:
             return self._fit_unit_differences(rows)
@@ -146,7 +146,7 @@ class DensRay(AdditiveRotation):
         return self._set_axes(A, toward_higher_label(in_columns), columns, n_rows, rounding)
 
     def _fit_unit_differences(self, rows: TrainingRows) -> Self:
-        """Find the axes from all pairs of rows, each difference scaled to unit length."""
+        """Find the axes from all pairs of rows, with each difference scaled to unit length."""
         if rows.are_on_disk and rows.X.shape[0] > MAPPED_ROWS:
             self.check_additive(f"a memory map of {rows.X.shape[0]:,} rows (more than {MAPPED_ROWS:,})")
         self.moments_, self.classes_ = None, rows.labels.classes
@@ -159,9 +159,9 @@ class DensRay(AdditiveRotation):
     def _set_axes(
         self, A: Array, toward: NDArray[np.float64], columns: Columns, n_rows: int | None, rounding: float
     ) -> Self:
-        """Make the leading eigenvectors of A the axes; the first points along `toward`, to the higher label.
+        """Use the leading eigenvectors of A as axes; the first points along `toward`, to the higher label.
 
-        A and `toward` belong to the rows in `columns`. The axes are turned into those of the rows as given.
+        A and `toward` refer to the rows in `columns`. The axes are converted to those of the original rows.
         """
         n_components = self._count_axes(n_rows, A.shape[0])
         self.eigenvalues_, axes, self.n_signal_axes_ = leading_eigenvectors(A, n_components, rounding, toward=toward)
@@ -170,7 +170,7 @@ class DensRay(AdditiveRotation):
                 SignalWarning(
                     Argument("n_components", n_components),
                     f" axes were asked for, but only {self.n_signal_axes_} carry signal (a positive eigenvalue); the "
-                    "others do not tell the labels apart.",
+                    "others do not separate the labels.",
                     Advice(
                         " Lower ",
                         Argument("n_components"),
@@ -190,7 +190,7 @@ class DensRay(AdditiveRotation):
         return MomentParts(scatter=True, squares=not self.center_labels, spread=self.standardize)
 
     def check_additive(self, what: str) -> None:
-        """Raise for unit-length differences, which do not add up over blocks; `what` names who asks."""
+        """Raise for unit-length differences, which do not add up over blocks; `what` names the caller."""
         if self.normalize_differences:
             raise NotAdditiveError(
                 Argument("normalize_differences", True),
@@ -222,7 +222,7 @@ def all_unit_pairs(rows: TrainingRows, weights: object, *, center: bool) -> NDAr
 def densray_axes(
     rows: TrainingRows, *, count: int | None, weights: object, normalize: bool, center: bool
 ) -> NDArray[np.float64]:
-    """Return the first axes that DensRay finds in checked rows, None for all, as another method's starting points."""
+    """Return the first axes that DensRay finds in checked rows (None: all), as starting points of another method."""
     if normalize:
         A, toward = all_unit_pairs(rows, weights, center=center), label_covariance(rows.X, rows.labels, rows.weight)
     else:

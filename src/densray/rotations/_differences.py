@@ -1,4 +1,4 @@
-"""Axes that are differences: of class means, and of pairs."""
+"""Axes of differences: between class means, and between the words of pairs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from densray.rotations._training import label_covariance
 
 
 class MeanDifference(AdditiveRotation):
-    r"""Rotation whose first axis runs from the mean of the lower class to that of the higher (SemAxis).
+    r"""Rotation whose first axis runs from the mean of the lower class to the mean of the higher class (SemAxis).
 
     .. math::
         q \propto \bar e_+ - \bar e_-, \qquad\text{for scores}\qquad q \propto \sum_v (l(v) - \bar l)\, e_v .
@@ -30,7 +30,8 @@ class MeanDifference(AdditiveRotation):
     Parameters
     ----------
     n_components : int or None, default=1
-        Axes to keep; the method has one, further ones complete the basis. None keeps all: a lossless rotation.
+        Number of axes to keep; the method finds one, and further axes complete the basis. None keeps all: a lossless
+        rotation.
     precision : {None, "float32", "float64"}, default=None
         Type to which the rows are converted, block by block, and of the output. None: float32 and float64 rows are used
         as they are, half precision is computed in float32, and the output has the type of the input.
@@ -43,7 +44,7 @@ class MeanDifference(AdditiveRotation):
     components_ : ndarray of shape (n_components, d)
         Orthonormal axes as rows; row 0 is the concept and points to the higher label.
     moments_ : ClassMoments or ScoreMoments
-        The additive statistics of the rows seen.
+        Additive statistics of all rows so far.
 
     References
     ----------
@@ -66,7 +67,7 @@ class MeanDifference(AdditiveRotation):
 
     @property
     def moment_parts(self) -> MomentParts:
-        """The second moments that the axes depend on: none, or for standardized columns their spread."""
+        """The second moments that the axes depend on: none, or the column variances for standardized columns."""
         return MomentParts(scatter=self.standardize, squares=False, spread=self.standardize)
 
     def fit_moments(self, moments: LabelMoments, *, n_rows: int | None, rounding: float) -> Self:
@@ -84,8 +85,8 @@ class PairDirection(Rotation):
     .. math::
         \max_{\|q\| = 1} \sum_{(v, w)} (q^\top d_{vw})^2
 
-    over pairs of unlike words of one group (he – she, king – queen), as Bolukbasi et al. [1]_ find the gender
-    direction; without groups over all unlike pairs.
+    over pairs of unlike words within one group (he – she, king – queen), as Bolukbasi et al. [1]_ find the gender
+    direction; without groups, over all unlike pairs.
 
     Parameters
     ----------
@@ -149,7 +150,7 @@ def _unlike_pairs_within(X: Array, labels: Labels, weight: Array | None, members
         rows = array_on(np.flatnonzero(members == group), X)
         signs = xp.take(labels.values, rows, axis=0)
         if bool(xp.all(signs == signs[0])):
-            continue  # a word whose partner is missing
+            continue  # the partner of this word is missing
         weights = None if weight is None else xp.take(weight, rows, axis=0)
         A += unlike_pair_matrix(ClassMoments.of(take_rows(X, rows), signs, (-1.0, 1.0), weights))
         pairs += 1

@@ -13,14 +13,14 @@ from densray._arrays import Array, array_on, is_foreign, namespace, symmetric_ei
 from densray.errors import VectorError
 from densray.rotations._basis import complete_basis
 
-#: Width up to which a whole decomposition takes no longer than the steps of an iteration.
+#: Width up to which a full decomposition is as fast as the iteration.
 NARROW = 64
-#: Most steps of the iteration (on a device, where starting an operation takes time, at most the width over 16), and
-#: steps between two looks at whether it is done.
+#: Largest number of steps of the iteration (on a device, where each operation has a cost, at most the width over 16),
+#: and steps between two convergence checks.
 LANCZOS_STEPS, LANCZOS_ROUND = 144, 12
-#: Share of its size below which a matrix does not lead out of a subspace: steps beyond would be rounding.
+#: Relative size below which the image of a subspace adds no new direction: further steps would be rounding.
 INVARIANT = 1e-11
-#: Added to a length that may be zero.
+#: Added to lengths that may be zero, to avoid division by zero.
 TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -29,7 +29,7 @@ class Eigenvectors(NamedTuple):
 
     eigenvalues: NDArray[np.float64]  # descending
     vectors: NDArray[np.float64]  # as rows
-    n_signals: int  # how many eigenvalues are positive beyond rounding
+    n_signals: int  # number of eigenvalues that are positive beyond rounding
 
 
 def leading_eigenvectors(
@@ -37,8 +37,8 @@ def leading_eigenvectors(
 ) -> Eigenvectors:
     """Return the eigenvectors of the largest eigenvalues of a symmetric matrix.
 
-    Where eigenvalues vanish their eigenvectors are arbitrary: they are replaced by the completion of the others,
-    which is a function of the data and not of rounding.
+    Eigenvectors of zero eigenvalues are arbitrary. They are replaced by the completion of the other eigenvectors,
+    which depends on the data and not on rounding.
 
     Parameters
     ----------
@@ -46,9 +46,9 @@ def leading_eigenvectors(
     n_components : int or None
         Number of eigenvectors; None: all. A single one is found by Lanczos steps, without the others.
     rounding : float
-        Rounding unit of the products that A was made of. Eigenvalues within it are zero.
+        Rounding unit of the products in A. Eigenvalues within it count as zero.
     toward : array of shape (d,), optional
-        Where Lanczos steps start: a direction that the first eigenvector is expected near.
+        Start of the Lanczos steps: a direction near the expected first eigenvector.
     """
     width = A.shape[0]
     count = width if n_components is None else n_components
@@ -61,7 +61,7 @@ def leading_eigenvectors(
         found = lanczos(A, toward)
         if found is not None and abs(found[0]) > tolerance:
             return Eigenvectors(np.array([found[0]]), found[1][None, :], int(found[0] > tolerance))
-    if count <= width // 4 and xp is np:  # few axes: no need for the whole decomposition
+    if count <= width // 4 and xp is np:  # for few axes, a partial decomposition is faster
         values, vectors = eigh(A, subset_by_index=(width - count, width - 1))
         if np.all(np.abs(values) > tolerance):
             return Eigenvectors(values[::-1].copy(), vectors.T[::-1].copy(), int(np.sum(values > tolerance)))
@@ -76,16 +76,16 @@ def leading_eigenvectors(
 def lanczos(A: Array, toward: NDArray[np.float64] | None = None) -> tuple[float, NDArray[np.float64]] | None:
     """Return the largest eigenvalue of a symmetric matrix and its eigenvector.
 
-    By Lanczos steps where the matrix lies; None if more of them would be needed than the whole decomposition is
-    worth. The residual r bounds the angle to the eigenvector by r / gap; r ≤ 1e-11 gap, or rounding, ends the
-    iteration.
+    Lanczos steps run on the device of the matrix. None if they would take longer than a full decomposition.
+    The residual r bounds the angle to the eigenvector by r / gap; the iteration ends at r ≤ 1e-11 gap, or at
+    rounding.
 
     Parameters
     ----------
     A : array of shape (d, d)
         In float64.
     toward : array of shape (d,), optional
-        A direction that the eigenvector is expected near.
+        A direction near the expected eigenvector.
     """
     xp, width = namespace(A), int(A.shape[0])
     start = _any_direction(width)
@@ -97,8 +97,8 @@ def lanczos(A: Array, toward: NDArray[np.float64] | None = None) -> tuple[float,
     known, diagonal, beside = basis[:1, :], [], []
     for step in range(steps):
         image, along = _less_along(A @ basis[step, :], known)
-        if not is_foreign(A):  # once more, where the image nearly lies in what is known
-            image, _ = _less_along(image, known)  # on a device every operation takes time: the residual tells there
+        if not is_foreign(A):  # orthogonalise once more, in case the image nearly lies in the known subspace
+            image, _ = _less_along(image, known)  # on a device each operation has a cost: the residual decides
         length = xp.linalg.vector_norm(image) + TINY
         diagonal.append(along[step])
         beside.append(length)
@@ -106,7 +106,7 @@ def lanczos(A: Array, toward: NDArray[np.float64] | None = None) -> tuple[float,
         known = basis[: step + 2, :]
         if (step + 1) % LANCZOS_ROUND and step + 1 < steps:
             continue
-        on, off = to_host(xp.stack([*diagonal, *beside])).reshape(2, -1)  # a device is asked once
+        on, off = to_host(xp.stack([*diagonal, *beside])).reshape(2, -1)  # one transfer from the device
         ends = np.flatnonzero(off <= INVARIANT * max(np.abs(on).max(), off.max()))
         count = int(ends[0]) + 1 if ends.size else len(on)
         values, vectors = eigh_tridiagonal(on[:count], off[: count - 1])
@@ -125,15 +125,15 @@ def lanczos(A: Array, toward: NDArray[np.float64] | None = None) -> tuple[float,
 
 @cache
 def _any_direction(width: int) -> NDArray[np.float64]:
-    """Return a vector of about unit length, for all to read."""
+    """Return a fixed pseudo-random vector of about unit length, read-only."""
     direction = np.random.default_rng(0).normal(scale=1.0 / np.sqrt(width), size=width)
     direction.flags.writeable = False
     return direction
 
 
 def _less_along(vector: Array, basis: Array) -> tuple[Array, Array]:
-    """Return a vector less what of it lies along orthonormal rows, and its coordinates on them."""
+    """Return a vector minus its projection on orthonormal rows, and its coordinates on them."""
     along = basis @ vector
-    if hasattr(vector, "addmv_"):  # PyTorch's: one operation, in place
+    if hasattr(vector, "addmv_"):  # PyTorch: one operation, in place
         return vector.addmv_(basis.T, along, alpha=-1.0), along
     return vector - along @ basis, along

@@ -1,4 +1,4 @@
-"""Labels as `fit` needs them: two classes as ±1, or scores; and which rows belong together."""
+"""Check labels for `fit`: two classes as ±1, or scores; and the groups of rows."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ LARGEST_LABEL = 1e100
 
 @dataclass(frozen=True)
 class Labels:
-    """One number per row: ±1 where there are two classes, else the score itself."""
+    """One number per row: ±1 for two classes, otherwise the score."""
 
     values: Array  # (n,), float64
     classes: NDArray[Any] | None  # the two labels, lower first; None for scores
-    groups: NDArray[np.int64] | None = None  # the number of each row's group; None where every row stands alone
+    groups: NDArray[np.int64] | None = None  # the group number of each row; None if every row is its own group
 
     @property
     def is_binary(self) -> bool:
@@ -52,7 +52,7 @@ class Labels:
 
 
 def read_groups(groups: object, n_rows: int) -> NDArray[np.int64] | None:
-    """Return the number of each row's group, counted from 0; None if no groups are given."""
+    """Return the group number of each row, counted from 0; None if no groups are given."""
     if groups is None:
         return None
     check_unmasked(groups, "groups", LabelError)
@@ -72,7 +72,7 @@ def read_groups(groups: object, n_rows: int) -> NDArray[np.int64] | None:
     if n_missing:
         raise LabelError(
             f"groups holds no value in {n_missing} of {n_rows} rows (None or NaN); every row needs a group. Give a row "
-            "that stands alone a group of its own, or leave groups out."
+            "that belongs to no group its own value, or leave groups out."
         )
     try:
         numbers = np.unique(members, return_inverse=True)[1]
@@ -84,14 +84,14 @@ def read_groups(groups: object, n_rows: int) -> NDArray[np.int64] | None:
 
 
 def read_labels(y: object, n_rows: int, *, classes_only: bool = False) -> Labels:
-    """Return checked labels: two distinct values are classes, the higher one positive; more are scores.
+    """Return checked labels: two distinct values are classes, the higher one positive; more than two are scores.
 
     Parameters
     ----------
     y : array-like of shape (n_rows,)
         Numbers, booleans, or two different strings.
     n_rows : int
-        Rows of the vectors they belong to.
+        Number of rows of the vectors.
     classes_only : bool, default=False
         Refuse more than two distinct values.
     """
@@ -108,7 +108,7 @@ def read_labels(y: object, n_rows: int, *, classes_only: bool = False) -> Labels
 
 
 def read_block_labels(y: object, n_rows: int) -> Array:
-    """Return labels as they are, checked, float64 unless they are text; one block may hold a single label."""
+    """Return checked labels, as float64 unless they are text; one block may contain a single label."""
     if y is None:
         raise LabelError(
             "this estimator requires y to be passed, but the target y is None. Pass one label or score per row."
@@ -133,7 +133,7 @@ def read_block_labels(y: object, n_rows: int) -> Array:
 
 
 def read_signals(y: object, n_rows: int) -> list[tuple[NDArray[np.intp], Labels]]:
-    """Return, for each column of a 2-D `y`, the rows that carry a label (NaN means none) and their labels."""
+    """Return, for each column of a 2-D `y`, the rows with a label (not NaN) and their labels."""
     try:
         table = np.asarray(label_array(y), dtype=np.float64)
     except (TypeError, ValueError):
@@ -196,7 +196,7 @@ def _check_length(given: int, needed: int) -> None:
 
 
 def check_distinct(distinct: NDArray[Any], *, classes_only: bool) -> None:
-    """Raise unless the distinct labels make two classes, or scores."""
+    """Raise unless the distinct labels are two classes, or scores."""
     if len(distinct) == 0:
         raise LabelError("y holds no label at all; at least two different ones are needed. Label some rows.")
     if len(distinct) < 2:

@@ -1,4 +1,4 @@
-"""Linear models as rotations: support vectors, logistic regression, ridge and their kin."""
+"""Linear models as rotations: support vector machines, logistic regression, ridge and others."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from densray.rotations._training import label_covariance
 #: From this many rows on, support vector machines are solved by liblinear, in linear time.
 LIBLINEAR_ROWS = 5000
 
-#: Scores that spread less than this share of the labels, and rows that spread less than this share of those given, are
-#: what rounding left.
+#: Rounding threshold: scores whose spread is below this share of that of the labels, and rows whose spread is below
+#: this share of that of the original rows, contain only rounding errors.
 ROUNDING_SHARE = 1e-5
 
-#: A loss that is smaller by less than this share of itself is the same loss.
+#: Two losses are equal if they differ by less than this share.
 LOSS_ROUNDING = 1e-13
 
-#: Rows are far off the origin if their mean is longer than this many times their spread.
+#: Rows are far from the origin if the length of their mean exceeds this multiple of their spread.
 FAR_OFF = 10.0
 
-#: Steps libsvm may take towards a solution of nine digits before three are enough. On rows of unit length three digits
-#: take 30,000 steps at most.
+#: Maximum number of libsvm steps for a solution of nine digits; beyond it, three digits are enough. On rows of unit
+#: length, three digits take at most 30,000 steps.
 LIBSVM_STEPS = 100_000
-#: Steps times rows that it may take towards three digits; some seconds.
+#: Maximum of steps times rows for three digits: a few seconds.
 LIBSVM_WORK = 2 * 10**8
-#: Passes over the rows that liblinear may take.
+#: Maximum number of passes of liblinear over the rows.
 LIBLINEAR_STEPS = 20_000
 
 
@@ -61,17 +61,18 @@ class LinearRotation(Rotation):
     .. math::
         q = w / \|w\|, \qquad w \text{ the coefficients of the fitted model},
 
-    completed to an orthogonal basis by one Householder reflection. More axes come from repeating the fit inside the
-    complement of those found, until the model is at chance there: its coefficients vanish, or the rows no longer
-    differ. Axes beyond complete the basis, with a warning.
+    completed to an orthogonal basis by one Householder reflection. Further axes come from repeating the fit in the
+    complement of the earlier ones, until the model is at chance there: its coefficients vanish, or the rows no longer
+    differ. Axes after that complete the basis, with a warning.
 
     Parameters
     ----------
     estimator : str or scikit-learn estimator, default="ridge"
-        "ridge" (penalty from left-out scores, in closed form: nothing to set), "svm", "svr", "logistic", "linear",
+        "ridge" (penalty from left-out scores in closed form, with no parameter to set), "svm", "svr", "logistic",
+        "linear",
         "lda", "cca", or any linear estimator with ``coef_`` after ``fit``.
     n_components : int or None, default=1
-        Axes to find; None finds one and completes it to a lossless rotation.
+        Number of axes to find; None finds one and completes it to a lossless rotation.
     precision : {None, "float32", "float64"}, default=None
         Type to which the rows are converted, block by block, and of the output. None: float32 and float64 rows are used
         as they are, half precision is computed in float32, and the output has the type of the input.
@@ -84,16 +85,16 @@ class LinearRotation(Rotation):
     components_ : ndarray of shape (n_components, d)
         Orthonormal axes as rows; row 0 is the concept and points to the higher label.
     n_signal_axes_ : int
-        Leading axes that a model found; the others complete the basis. 0 where a support vector machine predicts no
-        better than a constant.
+        Number of leading axes that a model found; the others complete the basis. 0 if a support vector machine predicts
+        no better than a constant.
     penalty_ : float or None
         The penalty chosen for axis 0 ("ridge"); None for other models.
 
     Notes
     -----
-    "svm" is ``SVC(kernel="linear", C=1)`` and "svr" ``SVR(kernel="linear", C=1)`` as in the paper, [1]_ section 3; from
-    5,000 rows on liblinear solves the same problem on centred rows, where its penalty on the intercept is without
-    effect. "svm", "logistic" and "lda" need two classes; the others take scores too.
+    "svm" is ``SVC(kernel="linear", C=1)`` and "svr" is ``SVR(kernel="linear", C=1)``, as in section 3 of the paper
+    [1]_. From 5,000 rows on, liblinear solves the same problem on centred rows, where its penalty on the intercept has
+    no effect. "svm", "logistic" and "lda" need two classes; the others accept scores too.
 
     References
     ----------
@@ -137,9 +138,8 @@ class LinearRotation(Rotation):
         self.penalty_ = None
         rows = X
         if n_components not in (None, 1) and not is_foreign(X) and X.shape[0] < LIBLINEAR_ROWS:
-            rows = to_host(X).astype(
-                np.float64
-            )  # complements must not be rounded by more than a model without penalty cuts off
+            # rounding of complements must stay below the cut-off of a model without penalty
+            rows = to_host(X).astype(np.float64)
         spread = _spread_of(labels.values)
         width, whole = X.shape[1], 0.0 if n_components in (None, 1) else _spread_of(whole_rows(X))
 
@@ -170,9 +170,9 @@ class LinearRotation(Rotation):
         warnings.warn(
             SignalWarning(
                 Argument("n_components", n_components),
-                f" axes were asked for, but after {len(axes)} a model of {self.estimator!r} is at chance: what it "
-                "would find is rounding.",
-                " The others complete the basis and tell nothing apart.",
+                f" axes were asked for, but after {len(axes)} a model of {self.estimator!r} is at chance, and "
+                "further axes would be rounding.",
+                " The others complete the basis and do not separate the labels.",
                 Advice(" Lower ", Argument("n_components"), ", or give more rows."),
             ),
             stacklevel=3,
@@ -188,9 +188,9 @@ class LinearRotation(Rotation):
         *,
         two_classes: bool,
     ) -> Self:
-        """Find the axis of ridge from sums over many rows, as `fit` would from the rows themselves.
+        """Find the axis of ridge from sums over many rows, equal to that of `fit` on the rows themselves.
 
-        It takes "ridge" with one axis or all of them, columns as they are, and a hundred rows per dimension; see
+        It needs "ridge" with one axis or all axes, original columns, and a hundred rows per dimension; see
         :func:`densray.rotations._ridge.ridge_of_moments` for the sums.
         """
         if not self.takes_sums(count, len(scatter)):
@@ -223,7 +223,7 @@ class LinearRotation(Rotation):
             self.penalty_ = penalty if self.penalty_ is None else self.penalty_
             return coefficients, True
         X, y = to_host(X), to_host(labels.values)
-        y = y if labels.is_binary else y - np.median(y)  # no matter to the axis, but scores may be far from zero
+        y = y if labels.is_binary else y - np.median(y)  # does not change the axis, but scores may be far from zero
         model = make(X.shape[0])
         if X.shape[0] >= LIBLINEAR_ROWS and self.estimator in ("svm", "svr"):
             X = X - X.mean(axis=0)
@@ -244,10 +244,10 @@ class LinearRotation(Rotation):
         return coefficients, _beats_constant(model, X, y, weights.get("sample_weight"))
 
     def _fit_support_vectors(self, model: Any, X: NDArray[Any], y: NDArray[Any], weights: dict[str, Any]) -> bool:
-        """Fit a support vector machine in a bounded number of steps; return whether they sufficed, or warn."""
+        """Fit a support vector machine in a limited number of steps; return whether it converged, else warn."""
         with ignored_warnings(ConvergenceWarning):
             model.fit(X, y, **weights)
-            if getattr(model, "fit_status_", 0):  # overlapping classes: as exact as scikit-learn's own setting
+            if getattr(model, "fit_status_", 0):  # overlapping classes: use the default tolerance of scikit-learn
                 model.set_params(tol=1e-3, max_iter=max(LIBSVM_STEPS, LIBSVM_WORK // len(X))).fit(X, y, **weights)
         libsvm = hasattr(model, "fit_status_")
         converged = not (model.fit_status_ if libsvm else np.max(model.n_iter_) >= model.max_iter)
@@ -283,7 +283,7 @@ class LinearRotation(Rotation):
 
 
 def _spread_of(X: Array) -> float:
-    """Return the root of the total variance of rows, computed where they lie; of numbers, their standard deviation."""
+    """Return the root of the total variance of rows, on their device; for numbers, their standard deviation."""
     if isinstance(X, np.ndarray):
         return float(np.sqrt(X.var(axis=0, dtype=np.float64).sum()))
     xp = namespace(X)
@@ -291,9 +291,9 @@ def _spread_of(X: Array) -> float:
 
 
 def _near_origin(X: NDArray[Any]) -> NDArray[Any]:
-    """Return rows centred on their mean if they lie far off the origin, where solvers stop too early; else as given.
+    """Return rows, centred on their mean if they lie far from the origin, where solvers stop too early.
 
-    The intercept bears no penalty, so the axis is the same in theory.
+    The intercept is not penalised, so in theory the axis is the same.
     """
     mean = X.mean(axis=0, dtype=np.float64)
     return X - mean if np.linalg.norm(mean) > FAR_OFF * _spread_of(X) else X
@@ -313,12 +313,12 @@ def _coefficients_of(model: Any, width: int) -> NDArray[np.float64]:
 def _beats_constant(model: Any, X: NDArray[Any], y: NDArray[Any], weight: NDArray[np.float64] | None) -> bool:
     """Return whether a support vector machine has a smaller loss than the best constant.
 
-    Where the constant is the optimum (one class is rare and lies among the other, say), a solver stops near zero
-    coefficients, and their direction is rounding. Both losses are taken at their own best intercept.
+    If the constant is optimal (for example, if one class is rare and lies within the other), a solver stops near zero
+    coefficients, whose direction is rounding. Both losses are computed at their own best intercept.
     """
     coefficients = np.asarray(model.coef_, dtype=np.float64).ravel()
     weight = np.ones(len(y)) if weight is None else weight
-    if is_regressor(model):  # no loss within epsilon of the label
+    if is_regressor(model):  # errors up to epsilon have no loss
         margin = float(model.epsilon)
         below, above = (y - margin, weight), (y + margin, weight)
     else:
@@ -370,11 +370,11 @@ def _lda(n_rows: int) -> Any:
     from sklearn.covariance import LedoitWolf
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-    # Not shrinkage="auto", which scales each coordinate first: the axis would not turn with the input.
+    # Not shrinkage="auto", which scales each coordinate first: the axis would not be rotation-equivariant.
     return LinearDiscriminantAnalysis(solver="lsqr", covariance_estimator=LedoitWolf())
 
 
-#: What makes the estimator of a model for a number of rows; None for ridge, which `ridge_direction` solves.
+#: Functions from the number of rows to an estimator; None for ridge, which `ridge_direction` solves.
 LINEAR_MODELS: Mapping[LinearModelName, Callable[[int], Any] | None] = MappingProxyType(
     {
         "ridge": None,
@@ -383,6 +383,6 @@ LINEAR_MODELS: Mapping[LinearModelName, Callable[[int], Any] | None] = MappingPr
         "logistic": _logistic,
         "linear": _linear,
         "lda": _lda,
-        "cca": _linear,  # with one target the canonical direction is that of least squares
+        "cca": _linear,  # with one target, the canonical direction is that of least squares
     }
 )

@@ -1,24 +1,26 @@
 r"""Ridge regression with its penalty chosen from left-out scores, in closed form.
 
-For a penalty α the residual of a row left out is :math:`r_i / (1 - h_i)` with the leverage
+For a penalty α, the residual of a left-out row is :math:`r_i / (1 - h_i)` with the leverage
 :math:`h_i = 1/n + \tilde x_i^\top (S + \alpha I)^{-1} \tilde x_i`: no refitting, one matrix product for all penalties
-(Golub, Heath & Wahba 1979). From a hundred rows per dimension on every row is given the mean leverage (generalised
-cross-validation): all sums come from the decomposition. It gives the score
+(Golub, Heath & Wahba 1979). From a hundred rows per dimension on, every row is assigned the mean leverage (generalised
+cross-validation), so that all sums come from the decomposition. The result is the score
 :math:`s_i = w_{-i}^\top (x_i - \bar x)` of every row on the direction found without it.
 
-A direction has no scale, so these scores are judged by their correlation r with the labels: on the best line through
-them the labels have the log-likelihood :math:`-\tfrac n2 \log(1 - r^2)`. Few rows say little about the penalty, so a
-prior is added. Ridge regression is right for coefficients of variance :math:`\tau^2` and noise of variance
-:math:`\sigma^2` where :math:`\alpha = \sigma^2 / \tau^2`, and then the rows explain the share
-:math:`1 / (1 + \alpha / m)` of the labels' variance, m being the mean squared distance of a row from the mean. Before
-the data are seen that share is taken to be a quarter for scores and an eighth for two classes, which say less about a
-row: α is log-normal around 3m or 7m, with a standard deviation of one in the natural logarithm. The penalty of the
-highest posterior is taken. In units of m neither the prior nor the best penalty depends on the number of rows.
+A direction has no scale, so these scores are judged by their correlation r with the labels: given the best line through
+them, the labels have the log-likelihood :math:`-\tfrac n2 \log(1 - r^2)`. A few rows do not determine the penalty well,
+so a prior is added. Ridge regression is optimal for coefficients of variance :math:`\tau^2` and noise of variance
+:math:`\sigma^2` if :math:`\alpha = \sigma^2 / \tau^2`. The rows then explain the share
+:math:`1 / (1 + \alpha / m)` of the variance of the labels, where m is the mean squared distance of a row from the mean.
+A priori, this share is assumed to be a quarter for scores and an eighth for two classes, which contain less information
+about a row: α is log-normal around 3m or 7m, with a standard deviation of one in the natural logarithm. The penalty
+with the highest posterior is chosen. In units of m, neither the prior nor the best penalty depends on the number of
+rows.
 
-Rows that belong together (the two halves of a pair, sentences of one occupation) give each other away: left out alone,
-a row is read from its twin, and the penalty comes out far too small. With groups g the whole group is left out, by one
-small solve per group and penalty: :math:`\hat e_g = (I - H_{gg})^{-1} r_g`. What rows of both labels share tells no
-label apart, so that m is then the mean squared distance of a row from the mean of its group, where that holds both.
+Rows that belong together (the two halves of a pair, sentences about one occupation) reveal each other's labels. If they
+were left out one at a time, the penalty would be far too small. With groups g, the whole group is left out, by one
+small solve per group and penalty: :math:`\hat e_g = (I - H_{gg})^{-1} r_g`. The common part of rows with different
+labels does not separate the labels. So for groups with both labels, m is the mean squared distance of a row from the
+mean of its group.
 """
 
 from __future__ import annotations
@@ -42,26 +44,26 @@ from densray._arrays import (
 from densray.errors import LabelError, VectorError
 from densray.moments import Moments
 
-#: Penalties tried, in units of the mean squared distance of a row from the mean.
+#: Penalties to try, in units of the mean squared distance of a row from the mean.
 RIDGE_PENALTIES = np.logspace(-4, 4, 33)
 
-#: Share of the labels' variance that the rows are expected to explain.
+#: Share of the variance of the labels that the rows are expected to explain.
 EXPLAINED_CLASSES, EXPLAINED_SCORES = 1 / 8, 1 / 4
 
-#: The least share of the spread of rows that is taken to lie within groups; twins may be equal.
+#: Lower limit for the share of the spread that lies within groups, since twins may have equal vectors.
 LEAST_SHARE = 1e-6
 
-#: Rows per dimension from which on every row has the mean leverage, at most 1 %: no second pass over the rows.
+#: Rows per dimension from which on every row has the mean leverage, at most 1 %: this saves a pass over the rows.
 MANY_ROWS = 100
 
-#: Correlations above this are rounding.
+#: Correlations above this count as 1, up to rounding.
 LARGEST_CORRELATION = 1.0 - 1e-12
 
 
 def log_prior(*, two_classes: bool, share: float = 1.0) -> NDArray[np.float64]:
     """Return the logarithm of the prior density of each of the penalties, up to a constant.
 
-    `share` is that of the spread of the rows which lies within groups of both labels.
+    `share` is the share of the spread of the rows that lies within groups with both labels.
 
     >>> [round(float(RIDGE_PENALTIES[log_prior(two_classes=each).argmax()]), 1) for each in (True, False)]
     [5.6, 3.2]
@@ -78,19 +80,19 @@ def ridge_direction(
     two_classes: bool,
     groups: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[np.float64], float]:
-    """Return the ridge coefficients of `values` on the rows of `X`, and the penalty chosen.
+    """Return the ridge coefficients of `values` on the rows of `X`, and the chosen penalty.
 
-    A weight counts as that many copies of its row, of which leave-one-out leaves out one. Rows of one group, numbered
+    A weight counts as that many copies of its row; leave-one-out leaves out one copy. Rows of one group, numbered
     from 0, are left out together, with all their copies.
     """
     xp = namespace(X)
     targets = xp.astype(values, xp.float64)
     weights = xp.ones_like(targets) if weight is None else xp.astype(weight, xp.float64)
-    masses = xp.where(weights < 1.0, weights, xp.ones_like(weights))  # less than one copy is left out whole
+    masses = xp.where(weights < 1.0, weights, xp.ones_like(weights))  # a weight below 1 is left out entirely
     copies = weights / masses
     count = float(xp.sum(copies))
     targets = targets - xp.sum(weights * targets) / float(xp.sum(weights))
-    factors = xp.astype(weights * targets, X.dtype)[None, :]  # which sum to zero, and feel no mean
+    factors = xp.astype(weights * targets, X.dtype)[None, :]  # they sum to zero, so the mean cancels
     moments, covariance = Moments.with_sums(X, None if weight is None else xp.astype(weights, X.dtype), factors)
     rows = _Rows(X, xp.astype(moments.mean, X.dtype), targets, weights, masses)
     values, vectors = symmetric_eigh(moments.scatter)
@@ -110,7 +112,7 @@ def ridge_direction(
             to_host(vectors), coefficients, shrunk, groups
         )
         within = 1.0 - between / max(float(eigenvalues.sum()), np.finfo(np.float64).tiny)
-        # as many rows less fix the mean of each group: groups drawn at random have a share of one
+        # each group mean takes away one degree of freedom: groups drawn at random have a share of one
         share = max(within * (count - 1.0) / max(count - max(n_mixed, 1), 1.0), LEAST_SHARE)
     elif weight is None and X.shape[0] >= MANY_ROWS * X.shape[1]:
         spread = float(xp.sum(targets * targets))
@@ -124,9 +126,9 @@ def ridge_direction(
 def ridge_of_moments(
     scatter: NDArray[np.float64], covariance: NDArray[np.float64], spread: float, count: int, *, two_classes: bool
 ) -> tuple[NDArray[np.float64], float]:
-    """Return the coefficients and the penalty of :func:`ridge_direction` from sums over many rows alone.
+    """Return the coefficients and the penalty of :func:`ridge_direction`, from sums over many rows.
 
-    Every row is given the mean leverage, as :func:`ridge_direction` does from a hundred rows per dimension on.
+    Every row is assigned the mean leverage, as in :func:`ridge_direction` from a hundred rows per dimension on.
 
     Parameters
     ----------
@@ -157,10 +159,10 @@ def _mean_leverage_correlations(
     count: float,
     spread: float,
 ) -> NDArray[np.float64]:
-    """Return the correlation of labels and left-out scores for each penalty, without another look at the rows.
+    """Return the correlation of labels and left-out scores for each penalty, without another pass over the rows.
 
-    Every row has the mean leverage h: s = t (c - g) + g f with c = n / (n - 1), g = 1 / (1 - h) and the fitted f, whose
-    sums with the labels t and with itself are sums over eigenvalues.
+    Every row has the mean leverage h: s = t (c - g) + g f with c = n / (n - 1), g = 1 / (1 - h) and the fitted values
+    f. Sums of f with the labels t and with itself are sums over eigenvalues.
     """
     with_labels = projected**2 @ shrunk
     with_itself = (projected**2 * eigenvalues) @ shrunk**2
@@ -173,7 +175,7 @@ def _mean_leverage_correlations(
 
 @dataclass(frozen=True)
 class _Rows:
-    """Rows with their centred labels, taken in blocks: how much each row counts, and how much of it is left out."""
+    """Rows with their centred labels, processed in blocks, with their weights and the weights that are left out."""
 
     X: Array
     mean: Array
@@ -184,7 +186,7 @@ class _Rows:
     def left_out_correlations(
         self, vectors: Array, coefficients: NDArray[np.float64], shrunk: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return the correlation of labels and left-out scores for each penalty; all tables in the eigenbasis."""
+        """Return the correlation of labels and left-out scores for each penalty; all inputs are in the eigenbasis."""
         xp, total = namespace(self.X), float(namespace(self.X).sum(self.weights))
         slopes, inverse = (array_on(each, self.X, dtype=self.X.dtype) for each in (coefficients, shrunk))
         basis = xp.astype(vectors, self.X.dtype)
@@ -195,7 +197,7 @@ class _Rows:
             target, one = self.targets[block][:, None], self.masses[block][:, None]
             residual = target - xp.astype(U @ slopes, xp.float64)
             leverage = one * (xp.astype((U * U) @ inverse, xp.float64) + 1.0 / total)
-            # the label's own share in the mean of the others is taken off: n/(n-1) y - r/(1-h) = n/(n-1) w₋ᵢ(x - mean)
+            # subtract the label's own share in the mean of the others: n/(n-1) y - r/(1-h) = n/(n-1) w₋ᵢ(x - mean)
             own = target * (total / xp.clip(total - one, 1e-8, None))
             scores = own - residual / xp.clip(1.0 - leverage, 1e-8, None)
             return (self.weights[block] * self.targets[block]) @ scores, self.weights[block] @ (scores * scores)
@@ -211,9 +213,9 @@ class _Rows:
         shrunk: NDArray[np.float64],
         groups: NDArray[np.int64],
     ) -> tuple[NDArray[np.float64], float, int]:
-        """Return the same, each row scored on the direction found without its group; the scatter of group means.
+        """Return these correlations with each row scored without its group, and the scatter of group means.
 
-        The means are those of groups that hold several labels; their number comes last.
+        The means are those of groups with several labels; the number of these groups is returned last.
         """
         weights, targets = to_host(self.weights), to_host(self.targets)
         total = float(weights.sum())
@@ -236,13 +238,13 @@ class _Rows:
                 errors = np.linalg.solve(left, residual[..., None])[..., 0] / root[:, None]
             except np.linalg.LinAlgError as error:
                 raise VectorError(
-                    "the rows outside one group weigh next to nothing beside it, so that they give no axis of their "
-                    "own. Raise their sample_weight, or leave groups out."
+                    "the weights of the rows outside one group are almost zero compared with it, so an axis cannot be "
+                    "fitted without it. Raise their sample_weight, or leave groups out."
                 ) from error
-            # the prediction without the group, less the mean of the other labels: w₋g (x - mean of the others)
+            # the prediction without the group, minus the mean of the other labels: w₋g (x - mean of the others)
             others = -np.sum(w * t, axis=1) / np.maximum(total - w.sum(axis=1), 1e-8)
             scores = t[:, None] - errors - others[:, None, None]
-            # and about the mean of all rows: the mean of the others depends on the group
+            # about the mean of all rows, since the mean of the others depends on the group
             scores = scores - np.sum(w[:, None] * scores, axis=2, keepdims=True) / total
             products = products + np.einsum("gm,gpm->p", w * t, scores)
             squares = squares + np.einsum("gm,gpm->p", w, scores**2)
@@ -253,12 +255,12 @@ class _Rows:
         return np.asarray(products / np.sqrt(np.maximum(squares, np.finfo(np.float64).tiny)))
 
 
-#: Numbers held at once for groups of one size.
+#: Numbers in memory at once for groups of one size.
 GROUP_ENTRIES = 2**22
 
 
 def _groups_of_one_size(groups: NDArray[np.int64], width: int) -> Iterator[NDArray[np.intp]]:
-    """Yield the rows of groups of one size, one group per line, as many at once as fit."""
+    """Yield the rows of groups of one size, one group per line, limited by memory."""
     order = np.argsort(groups, kind="stable")
     parts = np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)
     sizes = np.array([len(part) for part in parts])
@@ -276,6 +278,6 @@ def _products_within(U: NDArray[np.float64], shrunk: NDArray[np.float64]) -> NDA
 
 
 def _choose(correlations: NDArray[np.float64], count: float, prior: NDArray[np.float64]) -> int:
-    """Return the number of the penalty of the highest posterior, from the correlations of left-out scores."""
+    """Return the index of the penalty with the highest posterior, from the correlations of left-out scores."""
     likelihood = -0.5 * count * np.log1p(-(np.clip(correlations, 0.0, LARGEST_CORRELATION) ** 2))
     return int(np.argmax(likelihood + prior))

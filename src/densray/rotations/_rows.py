@@ -1,4 +1,4 @@
-"""Rows and weights as `fit` needs them: of one shape and precision, finite, not all the same."""
+"""Check rows and weights for `fit`: shape, precision, finite numbers, not all equal."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from densray._arrays import (
 from densray.errors import Argument, NotAdditiveError, VectorError, VectorTypeError, shorten
 from densray.moments import LabelMoments, ScoreMoments
 
-#: Weights whose sum is beyond this overflow where they multiply squares.
+#: If weights add up to more than this, they overflow when multiplied by squares.
 LARGEST_WEIGHT = 1e100
-#: Weights that are all below this vanish where they are multiplied: of float32 rows, and of others.
+#: If all weights are smaller than this, products with them underflow: for float32 rows, and for others.
 SMALLEST_WEIGHTS = {"float32": 1e-15, "float64": 1e-100}
-#: What rows are multiplied in; None converts half precision to float32.
+#: Precisions in which products are computed; None converts half precision to float32.
 PRECISIONS = (None, "float32", "float64")
 
 
@@ -50,23 +50,24 @@ def check_vectors(
     warn_of_zeros: bool | None = None,
     finite: bool = True,
 ) -> Array:
-    """Return `X` as checked 2-D rows of floats; on `reset` its width becomes the estimator's.
+    """Return `X` as checked 2-D rows of floats; on `reset` its width is stored in the estimator.
 
-    Half precision is converted to float32 block by block, other rows to the estimator's ``precision`` where it has
-    one.
+    Half precision is converted to float32 block by block, other rows to the ``precision`` of the estimator if it is
+    set.
 
     Parameters
     ----------
     estimator : Rotation
     X : array of shape (n, d)
     reset : bool
-        Whether the estimator is being fitted: its width is set, not compared.
+        Whether the estimator is being fitted: its width is then set, not compared.
     fewest : int, default=2
-        Rows that a fit needs.
+        Least number of rows for a fit.
     warn_of_zeros : bool, optional
-        Whether zero vectors, which have no direction, are warned of, and equal rows an error. Default: as `reset`.
+        Whether to warn of zero vectors, which have no direction, and to raise an error if all rows are equal. Default:
+        same as `reset`.
     finite : bool, default=True
-        Whether to look for NaN and infinity. False if the caller makes sums that show them (`checked_moments`).
+        Whether to check for NaN and infinity. False if the caller computes sums that reveal them (`checked_moments`).
     """
     if is_dask(X):
         raise NotAdditiveError(
@@ -94,7 +95,7 @@ def check_vectors(
 
 
 def check_kind(X: object) -> None:
-    """Raise for masked arrays and matrices, which calculate in another way, and for text and dates."""
+    """Raise for masked arrays and matrices, whose arithmetic differs, and for text and dates."""
     check_unmasked(X, "X", VectorError)
     kind = getattr(getattr(X, "dtype", None), "kind", None)
     if isinstance(kind, str) and kind in "mMSU":
@@ -104,7 +105,7 @@ def check_kind(X: object) -> None:
 
 
 def at_precision(X: Array, precision: str | None) -> Array:
-    """Return rows that are converted to a precision as they are read, half precision to float32 where it is None."""
+    """Return rows that are converted to a precision when they are read; None converts half precision to float32."""
     if precision not in PRECISIONS:
         raise VectorError(
             Argument("precision", precision), f" is given; one of {', '.join(map(repr, PRECISIONS))} is needed."
@@ -139,7 +140,7 @@ def _check_numpy(estimator: Any, X: object, *, reset: bool, fewest: int) -> NDAr
         )
     except VectorError:
         raise
-    except (TypeError, ValueError) as error:  # scikit-learn shows the whole array
+    except (TypeError, ValueError) as error:  # the scikit-learn message contains the whole array
         advice = " Reshape your data" if "Reshape your data" in str(error) else ""
         kind = VectorTypeError if isinstance(error, TypeError) else VectorError
         raise kind(f"{shorten(error, width=150)}{advice} Vectors are one row per word, all of one width.") from error
@@ -166,7 +167,7 @@ def _check_shape(estimator: Any, X: Array, *, reset: bool, fewest: int) -> None:
 
 
 def check_finite(X: Array) -> None:
-    """Raise if a row is not finite, or too large to be squared: one pass over the data, in blocks."""
+    """Raise if a row is not finite, or too large to be squared; one pass over the data, in blocks."""
     xp = namespace(X)
     bad = RowCount()
 
@@ -190,12 +191,12 @@ def check_finite(X: Array) -> None:
 
 
 def checked_moments(X: Array, gather: Callable[[], LabelMoments]) -> LabelMoments:
-    """Return the moments that `gather` returns; where they are not finite, the error names the row."""
+    """Return the moments that `gather` returns; if they are not finite, the error names the row."""
     with np.errstate(invalid="ignore", over="ignore"):
         moments = gather()
         parts = [moments] if isinstance(moments, ScoreMoments) else moments.by_class.values()
         sums = [array for part in parts for array in vars(part).values() if hasattr(array, "shape")]
-        finite = np.isfinite(float(sum(namespace(array).sum(array) for array in sums)))  # one transfer from a device
+        finite = np.isfinite(float(sum(namespace(array).sum(array) for array in sums)))  # one transfer from the device
     if not finite:
         check_finite(X)
         raise VectorError(f"sums over the rows of X overflow {type_name(X)}. Scale the vectors, e.g. to unit length.")
@@ -204,22 +205,22 @@ def checked_moments(X: Array, gather: Callable[[], LabelMoments]) -> LabelMoment
 
 @dataclass
 class RowCount:
-    """How many rows of some kind there are, and the number of the first."""
+    """Number of rows of some kind, and the first row number."""
 
     count: int = 0
     first: int | None = None
 
     def add(self, rows: Array, start: int) -> None:
-        """Count row numbers of a block that begins at row `start`."""
+        """Count the given row numbers of a block that begins at row `start`."""
         if rows.shape[0] and self.first is None:
             self.first = start + int(rows[0])
         self.count += int(rows.shape[0])
 
 
 def zero_rows(X: Array) -> RowCount:
-    """Return how many rows are zero; a row whose squares round to zero is an error.
+    """Return the number of zero rows; a row whose squares round to zero is an error.
 
-    The first column is read of all rows. Only rows whose first number squares to zero are read whole.
+    Only the first column of all rows is read, and the whole row if the square of its first number is zero.
     """
     xp, zero = namespace(X), RowCount()
 
@@ -236,7 +237,7 @@ def zero_rows(X: Array) -> RowCount:
             raise VectorError(_extreme("small", block.start + int(places[int(empty[0])]), X))
         zero.add(xp.take(places, empty, axis=0), block.start)
 
-    for _ in in_blocks(X, of_block, at_once=int(X.shape[0]) if is_foreign(X) else None):  # one column is not much
+    for _ in in_blocks(X, of_block, at_once=int(X.shape[0]) if is_foreign(X) else None):  # one column is small
         pass
     return zero
 
@@ -248,7 +249,7 @@ def _extreme(size: str, row: int, X: Array) -> str:
 
 
 def check_zeros(zero: RowCount, n_rows: int, *, stacklevel: int) -> None:
-    """Raise if all rows are zero, warn if some are: they have no direction."""
+    """Raise if all rows are zero, and warn if some are: zero vectors have no direction."""
     if zero.count == n_rows:
         raise VectorError(f"all {n_rows} rows of X are zero: zero vectors have no direction. Check the vectors.")
     if zero.count:
@@ -271,7 +272,7 @@ def _check_variety(X: Array) -> None:
 
 
 def check_weights(sample_weight: object, X: Array) -> Array | None:
-    """Return row weights in the precision of `X`, or None if all rows count the same."""
+    """Return row weights in the precision of `X`, or None if all weights are equal."""
     if sample_weight is None:
         return None
     check_unmasked(sample_weight, "sample_weight", VectorError)
@@ -303,7 +304,7 @@ def check_weights(sample_weight: object, X: Array) -> Array | None:
 
 
 def drop_weightless(X: Array, y: Array, weight: Array | None) -> tuple[Array, Array, Array | None]:
-    """Return the rows, labels and weights without those that weigh nothing, so that zero equals absent."""
+    """Return rows, labels and weights without rows of zero weight, so that they count as absent."""
     labels = label_array(y)
     if weight is None or labels.ndim == 0 or labels.shape[0] != X.shape[0]:
         return X, y, weight

@@ -1,20 +1,20 @@
-r"""Ridge regression towards an axis that is known roughly: a few rated rows correct it.
+r"""Ridge regression towards an approximate axis: a few rated rows correct the axis of seed words.
 
-Seed words name the two ends of a scale, h and l. They say roughly where the axis points, :math:`d = h - l`, and nothing
-about how rows in between differ. Ratings y of some rows say the rest. With centred rows and standardised ratings the
-direction is
+Seed words name the two ends of a scale, h and l. They give the approximate axis, :math:`d = h - l`, but no information
+about differences between rows in between. Ratings y of some rows provide it. With centred rows and standardised
+ratings, the direction is
 
 .. math:: w = \operatorname{argmin}_w \|y - X w\|^2 + \alpha \|w - s w_0\|^2, \qquad w_0 = 2 d / d^\top d,
 
 ridge regression that shrinks towards :math:`s w_0` instead of 0 (the posterior mean under a normal prior around it). On
-:math:`s w_0` the two ends lie s standard deviations of the ratings above and below their middle. Without ratings w is
-the axis of the seeds; with many it is that of ridge regression.
+:math:`s w_0` the two ends lie s standard deviations of the ratings above and below their midpoint. Without ratings w is
+the axis of the seeds; with many ratings it is the axis of ridge regression.
 
-Both constants come from left-out scores, as the penalty of ridge does (:mod:`densray.rotations._ridge`): for each pair
-(s, α) the score of a row on the direction found without it is known in closed form, since the residual of a row left
-out is :math:`r_i / (1 - h_i)` and r is linear in s. Their correlation c with the ratings has the log-likelihood
-:math:`-\tfrac n2 \log(1 - c^2)`. Ten ratings say little about two constants, so a prior is added: s is log-normal
-around 1.25 and α around 0.3 m, m being the mean squared distance of a row from the mean.
+Both constants come from left-out scores, like the penalty of ridge (:mod:`densray.rotations._ridge`): for each pair
+(s, α), the score of a row on the direction found without it has a closed form, since the residual of a left-out row
+is :math:`r_i / (1 - h_i)` and r is linear in s. The correlation c of these scores with the ratings has the
+log-likelihood :math:`-\tfrac n2 \log(1 - c^2)`. Ten ratings cannot determine two constants well, so a prior is added: s
+is log-normal around 1.25 and α around 0.3 m, where m is the mean squared distance of a row from the mean.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from densray.rotations._basis import complete_basis, unit
 from densray.rotations._labels import Labels
 from densray.rotations._ridge import LARGEST_CORRELATION
 
-#: Distances of the ends tried, in standard deviations of the ratings; 0 leaves the seeds out.
+#: Distances of the ends to try, in standard deviations of the ratings; 0 ignores the seeds.
 DISTANCES = np.concatenate([[0.0], np.logspace(-1, 1, 13)])
-#: Penalties tried, in units of the mean squared distance of a row from the mean.
+#: Penalties to try, in units of the mean squared distance of a row from the mean.
 PENALTIES = np.logspace(-3, 3, 19)
-#: Centre and standard deviation of the priors, in the natural logarithm; no distance counts as the least of them.
+#: Centre and standard deviation of the priors, in natural logarithms; distance 0 has the prior of the smallest one.
 DISTANCE_PRIOR, PENALTY_PRIOR = (np.log(1.25), 0.4), (np.log(0.3), 1.0)
 
 
 class SeededRidge(Rotation):
-    r"""Rotation whose first axis is ridge regression towards the line between two ends.
+    r"""Rotation whose first axis is a ridge regression that shrinks towards the line between two ends.
 
     .. math::
         w = \operatorname{argmin}_w \|y - X w\|^2 + \alpha \|w - s w_0\|^2, \qquad w_0 = 2 d / d^\top d
@@ -52,19 +52,20 @@ class SeededRidge(Rotation):
     ----------
     ends : array-like of shape (d,) or None, default=None
         Vector from the low end of the scale to its high end, such as the difference of the means of two lists of seed
-        words; None: plain ridge regression.
+        words. None gives plain ridge regression.
     n_components : int or None, default=1
-        Axes to return; those after the first complete the basis. None: a lossless rotation.
+        Number of axes to return; axes after the first complete the basis. None: a lossless rotation.
     precision : {None, "float32", "float64"}, default=None
-        Precision of the rows that are returned, as for every rotation.
+        Precision of the rows that are returned; see the other rotations.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, d)
     distance_ : float
-        The s chosen: how many standard deviations of the labels an end lies from the middle; 0: the ends do not help.
+        The chosen s: distance of an end from the midpoint, in standard deviations of the labels; 0: the ends do not
+        help.
     penalty_ : float
-        The α chosen.
+        The chosen α.
 
     References
     ----------
@@ -124,11 +125,11 @@ def shrunken_direction(
     """Return the direction, the distance of the ends and the penalty; see :class:`SeededRidge`.
 
     Rows of one group are left out together. A weight counts as that many copies of its row. Leave-one-out leaves out
-    one copy, or less where the weight is less than 1. Zero `ends` give ridge regression.
+    one copy, or all of the row if its weight is less than 1. Zero `ends` give ridge regression.
     """
     w = np.ones(len(y)) if weights is None else weights
     root, total = np.sqrt(w), float(w.sum())
-    mass = np.minimum(w, 1.0) if groups is None else w  # what is left out of a row
+    mass = np.minimum(w, 1.0) if groups is None else w  # the weight that leave-one-out removes
     centred = X - w @ X / total
     target = y - w @ y / total
     target = target / np.sqrt(w @ target**2 / total)
@@ -139,10 +140,10 @@ def shrunken_direction(
     eigenvalues = singular**2
     m = float(eigenvalues.sum()) / total
     if m == 0.0:
-        return start, 1.0, 0.0  # equal rows: nothing corrects the seeds
+        return start, 1.0, 0.0  # equal rows cannot correct the seeds
     penalties = PENALTIES * m
     kept = eigenvalues[:, None] / (eigenvalues[:, None] + penalties)  # (rank, penalties)
-    both = np.column_stack([root * target, root * (centred @ start)])  # what is to be explained, for s = 0, and by s
+    both = np.column_stack([root * target, root * (centred @ start)])  # targets for s = 0, and their change with s
     inside = U.T @ both
     residuals = both[:, :, None] - np.einsum("nr,rk,rp->nkp", U, inside, kept)  # (rows, 2, penalties)
     left_out = _without_each(U, kept, root, total, mass / np.maximum(w, np.finfo(np.float64).tiny), residuals, groups)
@@ -171,9 +172,9 @@ def _without_each(
     residuals: NDArray[np.float64],
     groups: NDArray[Any] | None,
 ) -> NDArray[np.float64]:
-    """Return the residuals of rows that are left out, alone or with their group: (I - H_gg)⁻¹ r_g.
+    """Return the residuals of left-out rows, alone or with their group: (I - H_gg)⁻¹ r_g.
 
-    Alone, `share` of the weight of a row is left out.
+    If rows are left out alone, `share` of their weight is left out.
     """
     if groups is None:
         leverage = share[:, None] * ((U * U) @ kept + (root**2 / total)[:, None])

@@ -21,17 +21,18 @@ from densray.rotations._rows import check_vectors, check_weights, drop_weightles
 
 
 class SequentialRotation(Rotation):
-    """Rotation with one named axis per concept: the closed-form answer to several signals.
+    """Rotation with one named axis per concept: a closed-form solution for several signals.
 
-    The axis of concept j is what `rotation` finds for its labels among the rows projected onto the complement of the
-    axes before it, so the order of the columns of `y` is an order of precedence.
+    For the axis of concept j, the rows are projected onto the complement of the earlier axes, and `rotation` is fitted
+    to the labels there. The order of the columns of `y` is therefore an order of precedence.
 
     Parameters
     ----------
     rotation : rotation or None, default=None
-        The method; None is ``DensRay(1)``. It is cloned for each concept.
+        The method (default: ``DensRay(1)``). It is cloned for each concept.
     n_components : int or None, default=None
-        Axes to keep, at least one per concept; the rest completes the basis. None keeps all: a lossless rotation.
+        Number of axes to keep, at least one per concept; the others complete the basis. None keeps all: a lossless
+        rotation.
     names : sequence of str or None, default=None
         Names of the concepts, one per column of `y`; they become the names of the features.
     precision : {None, "float32", "float64"}, default=None
@@ -48,7 +49,7 @@ class SequentialRotation(Rotation):
     rotations_ : list
         The rotation fitted for each concept, in the coordinates of its complement.
     n_concepts_ : int
-        How many of the axes are concepts.
+        Number of axes that are concepts.
 
     Examples
     --------
@@ -86,7 +87,7 @@ class SequentialRotation(Rotation):
         ----------
         X : array of shape (n, d)
         y : array of shape (n,) or (n, n_concepts)
-            One column per concept: two classes or real scores, NaN if a word has none.
+            One column per concept: two classes or real scores, NaN for words without a label.
         sample_weight : array of shape (n,), optional
         groups : array of shape (n,), optional
             Rows that belong together, as for every rotation.
@@ -102,7 +103,7 @@ class SequentialRotation(Rotation):
         self.rotations_ = []
 
         def find(Z: Array) -> NDArray[np.float64]:
-            rows, signal = signals[len(self.rotations_)]  # each call is the next concept's
+            rows, signal = signals[len(self.rotations_)]  # each call finds the axis of the next concept
             index = array_on(rows, X)
             part = None if weight is None else weight[index]
             together = None if members is None else members[rows]
@@ -136,7 +137,7 @@ class SequentialRotation(Rotation):
         return score_signals(self, X, _as_columns(y), list(range(self.n_concepts_)), groups)
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
-        """Return the names of the concepts, then numbered ones for the axes that complete the basis."""
+        """Return the names of the concepts, then numbered names for the axes that complete the basis."""
         self._check_fitted()
         names: NDArray[np.object_] = super().get_feature_names_out(input_features)
         if self.names is not None:

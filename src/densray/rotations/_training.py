@@ -1,4 +1,4 @@
-"""What a fit starts from: checked rows with labels and weights, and the sums over them."""
+"""The input of a fit: checked rows with labels and weights, and the sums over them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TrainingRows:
 
     X: Array
     labels: Labels
-    weight: Array | None  # None where all rows count the same
+    weight: Array | None  # None if all weights are equal
 
     @property
     def are_on_disk(self) -> bool:
@@ -44,17 +44,17 @@ def check_training_rows(
     classes_only: bool = False,
     finite: bool = True,
 ) -> TrainingRows:
-    """Return rows, labels and weights for a fit; the width of the rows becomes the estimator's.
+    """Return rows, labels and weights for a fit; the width of the rows is stored in the estimator.
 
     Parameters
     ----------
     estimator : Rotation
     X, y, sample_weight, groups
-        As `fit` takes them.
+        The arguments of `fit`.
     classes_only : bool, default=False
         Refuse scores.
     finite : bool, default=True
-        Look for rows that are not finite. False if the caller takes `gather_moments`, whose sums tell.
+        Check for rows that are not finite. False if the caller uses `gather_moments`, whose sums reveal them.
     """
     namespace(X, y, sample_weight)  # all on one device
     X = check_vectors(estimator, X, reset=True, finite=finite)
@@ -87,7 +87,7 @@ def label_covariance(X: Array, labels: Labels, weight: Array | None) -> NDArray[
     xp = namespace(X)
     values = xp.astype(labels.values, xp.float64)
     weights = xp.ones_like(values) if weight is None else xp.astype(weight, xp.float64)
-    centred = values - xp.sum(weights * values) / xp.sum(weights)  # in double: scores may be far from zero
+    centred = values - xp.sum(weights * values) / xp.sum(weights)  # in float64: scores may be far from zero
     weighted_labels = xp.astype(weights * centred, X.dtype)
     total = np.zeros(X.shape[1])
     for part in in_blocks(X, lambda block: xp.astype(weighted_labels[block] @ X[block, :], xp.float64)):

@@ -1,7 +1,7 @@
-"""Fit rotations to rows that arrive in blocks: additive statistics, and Dask collections.
+"""Fit rotations to rows that arrive in blocks, by additive statistics; includes Dask collections.
 
-`BlockAccumulator` turns each block into `BlockStatistics`, merges those of several blocks, and fits a rotation to them:
-all that a stream (`densray.scale.fit_blocks`), a Dask collection or another cluster needs.
+`BlockAccumulator` turns each block into `BlockStatistics`, merges them, and fits a rotation to the result. Streams
+(`densray.scale.fit_blocks`), Dask collections and other clusters need nothing else.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ AnyRotation = TypeVar("AnyRotation", bound=BaseEstimator)
 
 @dataclass(frozen=True)
 class BlockStatistics:
-    """Statistics of some rows; those of two sets of rows merge into those of both."""
+    """Statistics of some rows; the statistics of two sets of rows can be merged."""
 
     n_rows: int
     n_zero: int
     width: int
-    rounding: float  # the rounding unit of products with the rows
+    rounding: float  # rounding unit of products with the rows
     moments: LabelMoments
 
 
@@ -63,7 +63,7 @@ class BlockAccumulator:
     Attributes
     ----------
     rotation : estimator
-        An unfitted copy: parameters only.
+        An unfitted copy with the parameters only.
     parts : MomentParts
         The moments it needs.
 
@@ -85,7 +85,7 @@ class BlockAccumulator:
 
     @classmethod
     def of(cls, rotation: BaseEstimator, where: str) -> BlockAccumulator:
-        """Return the accumulator of a rotation; one that needs all rows at once is a named error."""
+        """Return the accumulator of a rotation; raise an error if the rotation needs all rows at once."""
         check_additive = getattr(rotation, "check_additive", None)
         if check_additive is None:
             raise NotAdditiveError(
@@ -96,7 +96,7 @@ class BlockAccumulator:
         return cls(clone(rotation), rotation.moment_parts)
 
     def gather(self, number: int, X: Array, y: Array, weight: Array | None = None) -> BlockStatistics | None:
-        """Return the statistics of one block, None if it holds no row that counts; errors name the block."""
+        """Return the statistics of one block, None if all its rows have zero weight; errors name the block."""
         if getattr(X, "ndim", 2) == 2 and X.shape[0] == 0 and (y is None or tuple(np.shape(y)) == (0,)):
             return None
         if weight is not None and not (weight != 0).any():
@@ -134,7 +134,7 @@ class BlockAccumulator:
         return total
 
     def fit(self, rotation: AnyRotation, statistics: BlockStatistics | None) -> AnyRotation:
-        """Return the rotation with the axes these statistics determine."""
+        """Return the rotation with axes computed from these statistics."""
         if statistics is None:
             raise VectorError("there are no rows: every block is empty. Pass at least one block of vectors and labels.")
         moments = statistics.moments
@@ -148,7 +148,7 @@ class BlockAccumulator:
 
 
 def check_width(number: int, width: int, expected: int | None) -> None:
-    """Raise if a block is wider or narrower than those before it."""
+    """Raise if the width of a block differs from that of the blocks before it."""
     if expected is not None and width != expected:
         raise VectorError(
             f"block {number} has vectors of width {width}, the blocks before it {expected}. "
@@ -157,7 +157,7 @@ def check_width(number: int, width: int, expected: int | None) -> None:
 
 
 def check_block(number: int, block: object) -> tuple[Array, Array, Array | None]:
-    """Return vectors, labels and weights (or None) of a block; anything else is a named error."""
+    """Return vectors, labels and weights (or None) of a block; raise an error for anything else."""
     if not isinstance(block, tuple | list) or len(block) not in (2, 3):
         raise DensRayError(
             f"block {number} is a {type(block).__name__}; a pair (X, y), or (X, y, sample_weight), is needed. "
@@ -168,7 +168,7 @@ def check_block(number: int, block: object) -> tuple[Array, Array, Array | None]
     return X, y, (rest[0] if rest else None)
 
 
-#: Statistics merged by one task: few enough to hold, enough to keep the tree shallow.
+#: Number of statistics merged by one task: small enough for memory, large enough for a shallow tree.
 BLOCKS_PER_MERGE = 8
 
 Column = Any  # a Dask array of one number per row
@@ -193,11 +193,11 @@ def fit_dask(rotation: AnyRotation, X: Any, y: Any, sample_weight: Any = None, g
 
 
 def map_dask(rotation: BaseEstimator, method: str, X: Any, **options: Any) -> Any:
-    """Return the Dask array of what a method returns for the rows of `X`, block by block, when it is computed."""
+    """Return a lazy Dask array with the results of a method for the rows of `X`, block by block."""
     X = as_rows(X)
     light: Any = copy(rotation)
     if hasattr(light, "moments_"):
-        light.moments_ = None  # d × d numbers that no worker needs
+        light.moments_ = None  # d × d numbers that workers do not need
     example = getattr(light, method)(np.ones((1, X.shape[1]), dtype=X.dtype), **options)
     return X.map_blocks(
         _apply,
@@ -211,7 +211,7 @@ def map_dask(rotation: BaseEstimator, method: str, X: Any, **options: Any) -> An
 
 
 def score_dask(rotation: BaseEstimator, X: Any, y: Any, groups: Any = None) -> float:
-    """Return Kendall's τ-b of axis 0; one number per row comes to the client."""
+    """Return Kendall's τ-b of axis 0; only one number per row is sent to the client."""
     _refuse_groups(groups)
     X = as_rows(X)
     coordinates, labels = _dask().compute(map_dask(rotation, "transform", X)[:, 0], _column(y, X, "y"))
@@ -238,20 +238,20 @@ def as_rows(X: Any) -> Any:
 
 
 def _blocks(array: Any) -> list[Any]:
-    """Return the blocks of an array, to be computed each; labels made from the vectors share what both need."""
+    """Return the blocks of an array as separate tasks; labels computed from the vectors share their tasks."""
     blocks: list[Any] = array.to_delayed(optimize_graph=False).ravel().tolist()
     return blocks
 
 
 def _column(values: Any, X: Any, name: str) -> Column:
-    """Return one number per row, as a Dask array in the chunks of the rows."""
+    """Return one number per row, as a Dask array with the chunks of the rows."""
     import dask.array as da
 
     if hasattr(values, "to_dask_array"):
         values = values.to_dask_array()
     if not is_dask(values):
         if any(np.isnan(X.chunks[0])):
-            X = copy(X).compute_chunk_sizes()  # which changes what it is called on
+            X = copy(X).compute_chunk_sizes()  # a copy, since this changes the array in place
         values = np.asarray(values)
         _check_length(len(values), sum(X.chunks[0]), name)
         return da.from_array(values, chunks=(X.chunks[0],))
@@ -262,7 +262,7 @@ def _column(values: Any, X: Any, name: str) -> Column:
     if values.numblocks[0] != X.numblocks[0]:
         raise LabelError(
             f"{name} comes in {values.numblocks[0]} blocks, X in {X.numblocks[0]}, and their lengths are not known. "
-            "Cut both alike, or call compute_chunk_sizes() on both."
+            "Use the same chunks for both, or call compute_chunk_sizes() on both."
         )
     return values
 
@@ -273,7 +273,7 @@ def _check_length(given: int, needed: int, name: str) -> None:
 
 
 def _reduce(parts: list[Any], merge: Callable[[list[Any]], Any]) -> Any:
-    """Return what merging all parts gives, a few at a time, in a fixed order."""
+    """Return the merge of all parts, a few at a time, in a fixed order."""
     dask = _dask()
     task = dask.delayed(merge, pure=False)
     while len(parts) > 1:
@@ -282,7 +282,7 @@ def _reduce(parts: list[Any], merge: Callable[[list[Any]], Any]) -> Any:
 
 
 def _apply(block: NDArray[Any], method: Callable[..., NDArray[Any]], options: dict[str, Any], width: int) -> Any:
-    """Return what a method returns for one block; an empty block stays empty."""
+    """Return the result of a method for one block; an empty block stays empty."""
     if len(block) == 0:
         return np.empty((0, width), dtype=method(np.ones((1, block.shape[1]), dtype=block.dtype), **options).dtype)
     return method(block, **options)

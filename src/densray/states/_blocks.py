@@ -1,4 +1,4 @@
-"""The blocks of a model, their outputs, and a forward pass that stops after some of them."""
+"""Find the blocks of a model, read their outputs, and stop a forward pass after some of them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 def load_torch() -> Any:
-    """Return the module `torch`; the error says how to install it."""
+    """Return the module `torch`; if it is missing, the error names the command to install it."""
     return load_extra("torch", "Hidden states need", extra="models")
 
 
 @dataclass(frozen=True)
 class Stack:
-    """The blocks that read text, in order, and the module around them that takes token numbers.
+    """The blocks that process text, in order, and the module around them that takes token numbers.
 
     That module is the same for a model with and without its head, and inside wrappers (adapters, compiled models).
     """
@@ -53,8 +53,8 @@ def find_blocks(model: Any) -> Sequence[Any]:
     Raises
     ------
     TaskError
-        If the model has no list of at least two blocks, or if it has an encoder and a decoder. Then name the blocks
-        (`blocks`).
+        If the model has no list of at least two blocks, or if it has an encoder and a decoder. Then give the blocks as
+        `blocks`.
     """
     speaker = next((module for module in model.modules() if hasattr(module, "get_decoder")), None)
     tower = model
@@ -130,8 +130,8 @@ def with_hidden(output: Any, hidden: torch.Tensor) -> Any:
 def hooked(blocks: Mapping[int, Any], on_output: Callable[[int, Any], Any]) -> Iterator[None]:
     """Call ``on_output(layer, output)`` after each block; a value that it returns replaces the output.
 
-    The hooks are removed when the context ends, also after an error. Compiled models run uncompiled meanwhile: compiled
-    code may have been traced without the hooks.
+    The hooks are removed when the context ends, also after an error. Compiled models run uncompiled in the context,
+    since compiled code may have been traced without the hooks.
     """
     handles = []
     with _UNCOMPILED:
@@ -149,7 +149,7 @@ def hooked(blocks: Mapping[int, Any], on_output: Callable[[int, Any], Any]) -> I
 
 
 class _Uncompiled:
-    """Turns compiled code off while at least one thread is inside."""
+    """Disables compiled code while at least one thread is inside."""
 
     def __init__(self) -> None:
         self.lock, self.n_inside = threading.Lock(), 0
@@ -205,10 +205,10 @@ def run_blocks(
 
 
 def input_device(model: Any) -> Any:
-    """Return the device that token numbers go to; weights may be offloaded elsewhere."""
+    """Return the device for token numbers; weights may be offloaded elsewhere."""
     torch = load_torch()
     for module in model.modules():
-        hook = getattr(module, "_hf_hook", None)  # of accelerate
+        hook = getattr(module, "_hf_hook", None)  # set by accelerate
         for device in (getattr(each, "execution_device", None) for each in getattr(hook, "hooks", (hook,))):
             if device is not None:
                 return torch.device(device)

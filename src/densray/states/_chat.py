@@ -1,4 +1,4 @@
-"""Conversations as texts: message lists written by a tokenizer's chat template, and contrasts made of them."""
+"""Conversations as texts: message lists written by a tokenizer's chat template, and contrastive texts."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _written(
     wanted = messages[-1]["role"] == "user" if generation_prompt is None else generation_prompt
     try:
         return ChatText(tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=wanted))
-    except Exception as error:  # templates raise what they like, for instance where they know no system message
+    except Exception as error:  # templates raise anything, for instance if they do not support system messages
         merged = _without_system(messages)
         if merged is None:
             raise TaskError(f"text {number}: the chat template refuses these messages ({shorten(error)}).") from None

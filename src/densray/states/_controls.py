@@ -28,7 +28,7 @@ def read_controls(
     random_state: int = 0,
     **reading: Any,
 ) -> dict[str, States]:
-    """Return the states of texts before the first block, and those in an untrained copy of the model.
+    """Return the states of texts before the first block, and in an untrained copy of the model.
 
     ``"embeddings"`` are the mean token embeddings of each text, which show how much its words alone reveal.
     ``"untrained"`` are the states of a model of the same configuration with random weights. If a concept is detected in
@@ -42,13 +42,13 @@ def read_controls(
         blocks of the model.
     texts : iterable of str, or of message lists
     layers : "all" or sequence of int
-        The same as in the call of :func:`read_states`.
+        The same as in the call to :func:`read_states`.
     out : path, optional
         The folder of the states: each control is written to a folder inside it.
     random_state : int, default=0
-        Draws the random weights.
+        Seed of the random weights.
     **reading
-        The other options used in the call of :func:`read_states` (`pool`, `words`, `first_token` …).
+        The other options of the call to :func:`read_states` (`pool`, `words`, `first_token` …).
     """
     torch = load_torch()
     module = find_stack(model).module
@@ -65,7 +65,7 @@ def read_controls(
     before = read_states(
         model, tokenizer, written, blocks=[embedding], pool=bag_of_tokens, out=places[EMBEDDINGS], **alike
     )
-    # whether a first token is added was settled by the model that has learned
+    # the trained model has decided whether a first token is added
     first = {"first_token": before.first_token}
     after = read_states(untrained, tokenizer, written, layers=layers, out=places[UNTRAINED], **{**reading, **first})
     return {EMBEDDINGS: before, UNTRAINED: after}

@@ -122,7 +122,7 @@ class InterventionResult(Result):
         return self.summary
 
     def to_dict(self) -> dict[str, Any]:
-        """Return every number in plain form, and the verdict."""
+        """Return all numbers as plain values, and the verdict."""
         return {"summary": self.summary, **super().to_dict()}
 
     def tables(self) -> list[Table]:
@@ -151,7 +151,7 @@ def evaluate_intervention(
     intervention : Intervention
     tests : InterventionTests
     random_state : int, default=0
-        Draws the resamples for the intervals.
+        Seed for the resamples of the intervals.
     progress : callable, optional
         Called with the number of measures done and their total.
     """
@@ -193,7 +193,7 @@ def _interval(values: Sequence[float], n_groups: int) -> Interval | None:
     if not values:
         return None
     low, high = percentile_interval(values)
-    missed = 1.0 - 0.025 ** (1.0 / n_groups) if n_groups else 0.0  # so many errors would go unseen in 2.5% of samples
+    missed = 1.0 - 0.025 ** (1.0 / n_groups) if n_groups else 0.0  # error rate at which 2.5% of samples show none
     if low == high == 1.0:
         return Interval(1.0 - missed, 1.0)
     return Interval(0.0, missed) if low == high == 0.0 and n_groups else Interval(low, high)
@@ -238,11 +238,11 @@ class SweepPoint:
     @property
     def perplexity_added(self) -> float:
         """The cost in percent of the perplexity of the unchanged model."""
-        return 100.0 * float(np.expm1(self.cost)) if self.cost < 700.0 else float("inf")  # no float64 holds exp(710)
+        return 100.0 * float(np.expm1(self.cost)) if self.cost < 700.0 else float("inf")  # exp(710) overflows float64
 
 
 def mark_front(points: Sequence[SweepPoint]) -> list[SweepPoint]:
-    """Return the points with those of the Pareto front marked."""
+    """Return the points, with those on the Pareto front marked."""
 
     def beaten(one: SweepPoint) -> bool:
         return any(
@@ -254,7 +254,7 @@ def mark_front(points: Sequence[SweepPoint]) -> list[SweepPoint]:
 
 
 def choose_point(points: Sequence[SweepPoint], *, at_most: float = 0.05, preserve_at_least: float = 0.9) -> int:
-    """Return the number of the cheapest point that leaves at most `at_most` and preserves at least `preserve_at_least`.
+    """Return the index of the cheapest point that leaves at most `at_most` and preserves at least `preserve_at_least`.
 
     If no point meets both bounds, the one that misses them by the smallest total is chosen, and among equals the
     cheapest.
@@ -311,7 +311,7 @@ def sweep_interventions(
         if definitions is not None and correct is not None and correct.any():
             preserved = float(_correct(model, tokenizer, definitions, one)[correct].mean())
         if not np.isfinite([left, cost]).all():
-            left = cost = float("inf")  # the model gives no numbers any more: such a point is shown, and never chosen
+            left = cost = float("inf")  # the model gives no finite numbers: such a point is shown, but never chosen
         points.append(SweepPoint(one.layers, one.strength, left, cost, preserved, name=name))
         if progress is not None:
             progress(len(points), len(tried))
@@ -322,9 +322,9 @@ def sweep_interventions(
     result = evaluate_intervention(model, tokenizer, tried[best][1], reporting, random_state=random_state)
     notes = []
     if reporting.definitions is not None and reporting.definitions is definitions:
-        notes.append("Definitions: all of them chose and are reported; they are too few for both answers in each half.")
+        notes.append("Definitions: too few for both answers in each half, so all are used to choose and to report.")
     if correct is not None and not correct.any():
-        notes.append("Definitions: the model answers none correctly as it is, so they took no part in the choice.")
+        notes.append("Definitions: the unchanged model answers none correctly, so they were not used for the choice.")
     return mark_front(points), replace(result, notes=tuple(notes))
 
 

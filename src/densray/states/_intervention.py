@@ -73,12 +73,12 @@ class LayerChange:
         if not np.isfinite(size) or size == 0.0:
             raise TaskError("a direction of length zero, or with numbers that are not finite, changes nothing.")
         middle = np.zeros(row.shape[1]) if origin is None else np.asarray(origin, dtype=np.float64)
-        # Reading divides by the squared length, so that projecting removes the whole component.
+        # The coordinate is divided by the squared length, so that projecting removes the whole component.
         return cls(*(part.astype(np.float32) for part in (row.T / size**2, row, middle)))
 
     @classmethod
     def of(cls, erasure: AffineMap) -> LayerChange:
-        """Return the change that erases as `erasure` does."""
+        """Return the change that applies `erasure`."""
         if np.any(erasure.shift):
             raise TaskError(f"'{erasure.method}' also shifts every vector; only a projection can be applied to states.")
         parts = (erasure.left, erasure.right, erasure.origin)
@@ -108,7 +108,7 @@ class Intervention:
         Which tokens are changed: all, the last token of the prompt, or the tokens that the model generates (this needs
         a KV cache, which ``generate`` uses by default).
     model, checksum : str
-        The model it was made for. Other models are refused.
+        The model it was made for. Other models raise an error.
     name : str
         Name of the concept.
 
@@ -217,7 +217,7 @@ class Intervention:
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether the strength makes it the identity."""
+        """Whether it is the identity at this strength."""
         return self.strength == {"project": 0.0, "add": 0.0, "scale": 1.0}.get(self.operation)
 
     def at(self, strength: float) -> Intervention:
@@ -232,7 +232,7 @@ class Intervention:
         return replace(self, changes={layer: self.changes[layer] for layer in layers})
 
     def __add__(self, other: Intervention) -> Intervention:
-        """Return one intervention that adds the sum of both, each at its strength."""
+        """Return one intervention that adds the changes of both, each at its strength."""
         if not isinstance(other, Intervention):
             return NotImplemented
         if {self.operation, other.operation} != {"add"}:
@@ -241,9 +241,9 @@ class Intervention:
                 f"one inside the other."
             )
         if (self.skip_first, self.positions) != (other.skip_first, other.positions):
-            raise TaskError("the two interventions change other tokens. Make them for the same tokens.")
+            raise TaskError("the two interventions change different tokens. Make them for the same tokens.")
         if self.checksum and other.checksum and not same_weights(self.checksum, other.checksum):
-            raise TaskError(f"the two interventions were made for other weights: {self.model} and {other.model}.")
+            raise TaskError(f"the two interventions were made for different weights: {self.model} and {other.model}.")
         directions: dict[int, NDArray[Any]] = {}
         for each in (self, other):
             for layer, change in each.changes.items():
@@ -279,7 +279,7 @@ class Intervention:
         positions : callable, optional
             Which tokens to change, in place of `positions` of the intervention: a function ``f(mask, continuing)`` that
             returns a mask of the same shape. `mask` (texts, tokens) marks the tokens of this pass that are not padding.
-            `continuing` says whether the pass continues texts in a key-value cache.
+            `continuing` tells whether the pass continues texts from a key-value cache.
         blocks : sequence of modules, optional
             Its blocks in order, if they cannot be found (:func:`find_blocks`).
         any_model : bool, default=False
@@ -307,7 +307,7 @@ class Intervention:
         return replace(self, checksum="")
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
-        """Write the intervention: ``.safetensors``, or ``.gguf`` (a control vector of llama.cpp) for one that adds.
+        """Write the intervention: ``.safetensors``, or ``.gguf`` (a control vector of llama.cpp) for "add".
 
         A control vector contains the directions times the strength. llama.cpp numbers blocks as densray does and cannot
         change block 0. It adds to every token, including the first.
@@ -411,7 +411,7 @@ class Intervention:
 
 
 def _read_tensors(path: Path) -> Contents:
-    """Return the metadata and tensors of a file; their digest must be right."""
+    """Return the metadata and tensors of a file; raise if they do not match their digest."""
     library = _safetensors("")
     try:
         with library.safe_open(str(path), framework="numpy") as file:
@@ -586,7 +586,7 @@ def _tokens_of_pass(arguments: Mapping[str, Any]) -> tuple[torch.Tensor | None, 
     if _holds_tokens(arguments.get("cache_params") if cache is None else cache):
         return every, True
     mask = arguments.get("attention_mask")
-    if isinstance(mask, Mapping):  # a mask per kind of layer; without padding some are None
+    if isinstance(mask, Mapping):  # one mask per type of layer; without padding some are None
         mask = next((each for each in mask.values() if each is not None), None)
     if mask is None:
         return every, False
@@ -599,7 +599,7 @@ def _tokens_of_pass(arguments: Mapping[str, Any]) -> tuple[torch.Tensor | None, 
                 ").",
             ),
         )
-    # More than two dimensions: which token may look at which, as yes and no or as 0 and a very low number.
+    # More than two dimensions: which token attends to which, as booleans or as 0 and a very low number.
     lowest = torch.finfo(mask.dtype).min / 2 if mask.ndim > 2 and mask.is_floating_point() else 0
     seen = mask > lowest
     while seen.ndim > 2:
@@ -608,7 +608,7 @@ def _tokens_of_pass(arguments: Mapping[str, Any]) -> tuple[torch.Tensor | None, 
 
 
 def _ends(seen: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the place of the first and of the last token of each text, without padding."""
+    """Return the positions of the first and the last token of each text, without padding."""
     marks = seen.to(load_torch().int8)
     return marks.argmax(dim=1), seen.shape[1] - 1 - marks.flip(1).argmax(dim=1)
 

@@ -1,4 +1,4 @@
-"""Methods and layers side by side: held-out AUROC per layer, the layer chosen inside the folds."""
+"""Compare methods and layers: held-out AUROC per layer, with the layer chosen inside the folds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from densray.statistics import is_linear_in_labels, p_value, refit
 
 DEFAULT_METHODS = ("ridge", "mean-difference", "densray-unit")
 _CHANCE = 0.5
-#: A control reads a concept as well as the model if its AUROC is at most so much lower.
+#: A control detects a concept as well as the model if its AUROC is at most this much lower.
 _AS_WELL = 0.05
 
 
@@ -63,12 +63,12 @@ class ChosenLayer:
     ----------
     method : str
     auc : float
-        AUROC on texts that took no part in the choice, ranked within their fold.
+        AUROC on texts that were not used for the choice, ranked within their fold.
     interval : Interval
     layers : tuple of int
         The layer chosen in each fold, without the texts of that fold.
     layer : int
-        The layer with the highest AUROC over all texts, which is the one to use.
+        The layer to use: the one with the highest AUROC over all texts.
     p_value : float
         Share of label permutations whose best layer has at least the AUROC of the best layer here.
     """
@@ -166,11 +166,11 @@ class LayerComparison(Result):
         return self.summary
 
     def to_dict(self) -> dict[str, Any]:
-        """Return every number in plain form, and the verdict."""
+        """Return all numbers as plain values, and the verdict."""
         return {"summary": self.summary, **super().to_dict()}
 
     def ranked_texts(self, states: States, layer: int, method: str) -> list[dict[str, Any]]:
-        """Return the texts from the high end to the low one: ``text``, ``label``, ``rank``, ``correct``.
+        """Return the texts from the high end to the low end: ``text``, ``label``, ``rank``, ``correct``.
 
         ``rank`` is the share of its fold that scores lower; ``correct`` tells whether the text is in the half of its
         label.
@@ -213,7 +213,7 @@ class LayerComparison(Result):
             f"Above 0.5, texts labelled {high} score higher than texts labelled {low}.",
             "p compares the best layer with the best layer under shuffled labels. Methods without a closed form are "
             "tested by the mean difference.",
-            *([] if self.chosen else ["No layer can be chosen: that takes at least three folds."]),
+            *([] if self.chosen else ["No layer can be chosen: this needs at least three folds."]),
             *([] if self.proposal is None else [self.proposal.line]),
         ]
         chosen = [
@@ -239,7 +239,7 @@ class LayerComparison(Result):
                 "Held-out AUROC by layer",
                 ["layer", *(Column(method, decimals=3) for method in methods)],
                 [by_layer[layer] for layer in sorted(by_layer)],
-                ["The best figure of this table was chosen with hindsight; the table above was not.", *failed[:5]],
+                ["The best number of this table was chosen with hindsight; the table above was not.", *failed[:5]],
             ),
         ]
         if self.controls:
@@ -248,7 +248,7 @@ class LayerComparison(Result):
                 | {"low": each.interval.low, "high": each.interval.high, "as well": "yes" if each.as_well else "no"}
                 for each in self.controls
             ]
-            told = ["embeddings: the mean of the token embeddings. untrained: the same model with random weights."]
+            meanings = ["embeddings: the mean of the token embeddings. untrained: the same model with random weights."]
             columns: list[Column | str] = [
                 "control",
                 "method",
@@ -256,7 +256,7 @@ class LayerComparison(Result):
                 *numbers[:3],
                 Column("as well", "as well as in the model"),
             ]
-            tables.append(Table("Controls that have learned nothing", columns, rows, told))
+            tables.append(Table("Controls that have learned nothing", columns, rows, meanings))
         return tables
 
     def figure(self) -> Any:
@@ -289,14 +289,14 @@ def compare_layers(
         Two classes, one label per text (default: those stored with the states).
     groups : sequence, optional
         Groups of texts that belong together (an occupation, a city, a pair). Whole groups are held out. Default: the
-        groups stored with the states. If there are none, each text is its own group, and the result says if texts
+        groups stored with the states. Without groups, each text is its own group, and the result reports texts that
         repeat or differ in one word. "proposed" holds such texts out together.
     methods : sequence of str
         Names of methods, as for :func:`densray.fit_axis`.
     standardize : bool, default=False
         Whether to standardise the columns before axes are fitted.
     layers : sequence of int, optional
-        Layers to compare; all by default.
+        Layers to compare (default: all).
     controls : mapping of str to States, optional
         Control states of the same texts that do not depend on training (:func:`read_controls`). Every method is tested
         on them, too.
@@ -314,9 +314,9 @@ def compare_layers(
     rows = states.rows(compared[0], labels, groups)  # type: ignore[arg-type]
     if not rows.is_binary:
         raise TaskError(f"{len(np.unique(rows.y))} different labels are given; two classes are needed.")
-    n_folds = int(draw_folds(rows, folds, random_state).max()) + 1  # an error where the groups allow no folds
+    n_folds = int(draw_folds(rows, folds, random_state).max()) + 1  # raises if the groups allow no folds
     for method in methods:
-        make_rotation(method)  # an unknown name is an error, not a layer without an axis
+        make_rotation(method)  # raises if the name is unknown
     jobs = [(layer, method) for layer in compared for method in methods]
 
     options = {
@@ -382,7 +382,7 @@ def _read_controls(
                     standardize=standardize,
                 )  # fmt: skip
                 auroc, interval = axis.agreement.auc, axis.agreement.auc_interval
-            except DensRayError:  # states without any difference, such as the same last token in every text
+            except DensRayError:  # states without differences, such as the same last token in every text
                 auroc, interval = _CHANCE, Interval(0.0, 1.0)
             as_well = interval.low > _CHANCE and auroc >= found.auc - _AS_WELL
             yield LayerControl(name, method, layer if len(states.layers) > 1 else None, auroc, interval, as_well)
@@ -460,9 +460,9 @@ def _fit_layer(rows: Rows, method: str, options: dict[str, Any]) -> _LayerFit:
 
 
 def _inner_aucs(axis: Axis) -> NDArray[np.float64]:
-    """Return for each fold the AUROC on all other folds, by axes fitted without that fold and the one they score.
+    """Return for each fold the AUROC on all other folds, by axes fitted without that fold and without the scored one.
 
-    An axis fitted without folds i and j is used twice: it scores j for i, and i for j.
+    An axis fitted without folds i and j is used twice: to score j for i, and i for j.
     """
     rows, folds = axis.known_rows, axis.folds
     n_folds = int(folds.max()) + 1
@@ -503,7 +503,7 @@ def _choose(method: str, layers: Sequence[int], fits: Mapping[tuple[int, str], _
         ranks[test] = fitted[best_inside].ranks[test]
     agreement = measure_agreement(rows, ranks)
     best = max(fitted, key=lambda layer: (fitted[layer].agreement.auc, -layer))  # type: ignore[union-attr]
-    # the best of all layers, against the best of all layers under each permutation
+    # the best of all layers, compared with the best of all layers under each permutation
     observed = max(each.statistic for each in fitted.values())
     shuffled = np.max([each.shuffled for each in fitted.values()], axis=0)
     return ChosenLayer(

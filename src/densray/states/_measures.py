@@ -23,7 +23,7 @@ from densray.states._models import encode_texts, filler_of, padded
 from densray.states._reading import read_states
 from densray.states._texts import LabelledTexts
 
-#: Texts run at once where whole next-token distributions are compared, on a processor and on a device.
+#: Number of texts to run at once when next-token distributions are compared, on a CPU and on a device.
 _TEXTS_PER_BATCH = {"cpu": 8, "device": 128}
 _PROBE_FOLDS = 5
 
@@ -39,8 +39,8 @@ class Continuations:
     high, low : str
         The two continuations: ``" he"`` and ``" she"``.
     known : sequence of float
-        A known number for each prompt: the share of women in the occupation; for definitional prompts 1 if `high` is
-        right and 0 where `low` is.
+        A known number for each prompt, such as the share of women in the occupation; for definitional prompts, 1 if
+        `high` is correct and 0 if `low` is.
     groups : sequence, optional
         Groups of prompts (such as those about one occupation) that stay in the same half and are resampled together.
         Without groups, each prompt is its own group.
@@ -78,7 +78,7 @@ class Continuations:
 
     @property
     def group_numbers(self) -> NDArray[np.int64]:
-        """The number of each prompt's group, counted from 0."""
+        """The group number of each prompt, counted from 0."""
         if self.groups is None:
             return np.arange(len(self.prompts))
         return number_groups(self.groups)
@@ -99,7 +99,7 @@ def under(model: Any, change: Intervention | None) -> Any:
 def continuation_log_odds(
     model: Any, tokenizer: Any, prompts: Continuations, change: Intervention | None = None
 ) -> NDArray[np.float64]:
-    """Return log p(high) − log p(low) after each prompt; only the first token of a continuation counts."""
+    """Return log p(high) − log p(low) after each prompt; only the first token of a continuation is used."""
     torch = load_torch()
     high, low = (_first_token(tokenizer, text) for text in (prompts.high, prompts.low))
     if high == low:
@@ -129,7 +129,7 @@ def _tokens_of(tokenizer: Any, text: str) -> list[int]:
     """Return the tokens of a continuation; with a leading space, the tokens that it has inside a text."""
     before, whole = (tokenizer(each, add_special_tokens=False)["input_ids"] for each in ("a", f"a{text}"))
     if text[:1].isspace() and whole[: len(before)] == before:
-        return list(whole[len(before) :])  # some tokenizers put a blank before every text, and would count it twice
+        return list(whole[len(before) :])  # some tokenizers add a space before every text, which would count twice
     return list(tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
@@ -144,12 +144,12 @@ def sentence_log_likelihoods(
 def token_costs(
     model: Any, tokenizer: Any, texts: Sequence[str], change: Intervention | None = None, *, divergence: bool = True
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return loss and divergence from the unchanged model per text, each as a sum over tokens and their number."""
+    """Return loss and divergence from the unchanged model per text, each as a sum over tokens, and their number."""
     torch = load_torch()
     rows = encode_texts(model, tokenizer, texts).tokens
     losses, divergences = [], []
     if change is not None:
-        change = change.check_weights(model)  # once, not for every batch
+        change = change.check_weights(model)  # once, not in every batch
     with torch.inference_mode():
         for ids, mask in _batches(model, tokenizer, rows):
             with under(model, change):
@@ -221,9 +221,9 @@ def generate_texts(
 def generate_tokens(
     model: Any, tokenizer: Any, prompts: Iterable[Text], change: Intervention | None = None, *, max_new_tokens: int
 ) -> list[tuple[list[int], list[int]]]:
-    """Return the tokens of each prompt and those that the model generates after it, the likeliest each time.
+    """Return the tokens of each prompt and the tokens generated after it by greedy decoding.
 
-    Prompts of the same length run together, so that no filler stands before or between their tokens.
+    Prompts of the same length run together, so that no padding is needed.
     """
     if not getattr(model, "can_generate", lambda: False)():
         raise TaskError(f"{type(model).__name__} does not generate text: it has no head for next tokens.")
@@ -261,7 +261,7 @@ def _end_tokens(model: Any) -> set[int]:
 
 
 def _until_end(tokens: list[int], ends: Collection[int]) -> list[int]:
-    """Return the tokens up to the first that ends a text; fillers follow it where other rows go on.
+    """Return the tokens up to the first that ends a text; padding follows it if other rows are longer.
 
     >>> _until_end([5, 2, 0, 0], {2}), _until_end([5, 6], {2})
     ([5, 2], [5, 6])
@@ -457,7 +457,7 @@ def _stereotypes(model: Any, tokenizer: Any, change: Intervention | None, prompt
     values = np.column_stack([np.asarray(prompts.known, dtype=np.float64), odds])
     pair = f"log p({prompts.high.strip()}) / p({prompts.low.strip()})"
     figures: list[tuple[str, Callable[[NDArray[np.float64]], float], str, float | None]] = [
-        ("stereotype, rank correlation", rank_correlation, f"{pair} against what is known", 0.0),
+        ("stereotype, rank correlation", rank_correlation, f"{pair} against the known numbers", 0.0),
         ("stereotype, slope", _slope, f"change of {pair} from a share of 0 to 1", 0.0),
         ("level", lambda rows: float(rows[:, 1].mean()), f"mean of {pair}; 0 is balance", None),
     ]
@@ -473,21 +473,21 @@ def _separation(rows: NDArray[np.float64]) -> float:
 
 
 def rank_correlation(rows: NDArray[np.float64]) -> float:
-    """Return the rank correlation of odds with known numbers: 0 if all odds are the same, NaN if some are NaN."""
+    """Return the rank correlation of odds with known numbers: 0 if all odds are equal, NaN if some are NaN."""
     if not np.isfinite(rows).all() or not np.ptp(rows[:, 0]):
         return float("nan")
     return spearman(rows[:, 0], rows[:, 1]) if np.ptp(rows[:, 1]) else 0.0
 
 
 def _slope(rows: NDArray[np.float64]) -> float:
-    if not np.ptp(rows[:, 0]):  # the centred values of such rows are rounding, not exactly 0
+    if not np.ptp(rows[:, 0]):  # after centring, such rows contain rounding errors instead of 0
         return float("nan")
     centred = rows[:, 0] - rows[:, 0].mean()
     return float(centred @ rows[:, 1] / (centred @ centred))
 
 
 def correct_answers(prompts: Continuations, odds: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return for each prompt whether the likelier continuation is the right one."""
+    """Return for each prompt whether the likelier continuation is correct."""
     known = np.asarray(prompts.known, dtype=np.float64)
     return np.asarray((odds > 0.0) == (known == known.max()))
 
@@ -496,12 +496,12 @@ def _definitions(model: Any, tokenizer: Any, change: Intervention | None, prompt
     odds = continuation_log_odds(model, tokenizer, prompts, change)
     known = np.asarray(prompts.known, dtype=np.float64)
     values = np.column_stack([known == known.max(), odds])
-    what = "prompts whose likelier continuation is the right one"
+    what = "prompts whose likelier continuation is correct"
     return _preserved("definitional prompts", values, what, prompts.group_numbers)
 
 
 def _preserved(name: str, values: NDArray[np.float64], what: str, groups: NDArray[np.int64] | None = None) -> Measured:
-    """Return the share of correct answers and the AUROC of classes (0 and 1) and their scores."""
+    """Return the measures "correct answers" and AUROC, from classes (0 and 1) and their scores."""
     return [
         EffectMeasure(
             "stayed", f"{name}, correct answers", values, _share_correct,
@@ -509,7 +509,7 @@ def _preserved(name: str, values: NDArray[np.float64], what: str, groups: NDArra
         ),
         EffectMeasure(
             "stayed", f"{name}, AUROC", values, _separation,
-            "order only: it can be 1 where half of the answers are wrong", groups=groups,
+            "order only: it can be 1 although half of the answers are wrong", groups=groups,
         ),
     ]  # fmt: skip
 
@@ -544,6 +544,6 @@ def _costs(model: Any, tokenizer: Any, change: Intervention | None, texts: Seque
             "divergence",
             divergences,
             lambda rows: float(rows[:, 0].sum() / rows[:, 1].sum()),
-            "of next tokens from the model as it was, nats per token",
+            "of next tokens from the unchanged model, nats per token",
         ),
     ]

@@ -1,4 +1,4 @@
-"""Models and their tokens: load a model, turn texts into token numbers it can run."""
+"""Models and their tokens: load a model, and turn texts into token numbers."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from densray.states._chat import ChatText, Text, as_texts
 if TYPE_CHECKING:
     import torch
 
-#: Texts on which the loss with and without a first token is compared.
+#: Number of texts for comparing the loss with and without a first token.
 _TEXTS_FOR_FIRST_TOKEN = 8
-#: The loss per token must fall by this much before a first token is added that the tokenizer left out.
+#: A first token that the tokenizer left out is added if the loss per token falls by at least this much.
 _LOSS_GAIN_IN_NATS = 0.5
-#: Words of its vocabulary that a tokenizer is asked for, and the share that must come back whole.
+#: Number of vocabulary words to check a tokenizer with, and the share that must stay whole.
 _WORDS_ASKED, _WHOLE_WORDS = 200, 0.9
-#: What the first token gained each model that was asked.
+#: Gain from the first token, cached per model.
 _GAINS: WeakKeyDictionary[Any, dict[int, float]] = WeakKeyDictionary()
 
 
@@ -94,7 +94,7 @@ def load_model(
             extra = "sentence-transformers" if as_encoder else '"densray[models]"'
             reason = str(error).strip().splitlines()[0]
             raise MissingExtraError(f"{name} cannot be loaded: {reason} Run: pip install {extra}") from None
-        except Exception as error:  # whatever a foreign file makes a foreign library raise
+        except Exception as error:  # another library may raise anything on a damaged file
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
             raise TaskError(
                 f"{name} cannot be loaded from this machine ({reason}). Give a folder or a name in the cache of "
@@ -111,13 +111,13 @@ def _check_vocabulary(tokenizer: Any, name: str) -> None:
     own = sorted((number, token[1:]) for token, number in entries if re.fullmatch("[▁Ġ][a-z]{3,9}", token))
     own = [own[row] for row in spread_rows(len(own), _WORDS_ASKED)] if own else []
     found = tokenizer([f" {word}" for _, word in own], add_special_tokens=False)["input_ids"] if own else []
-    # some put a blank of their own in front
+    # some tokenizers add their own leading space
     apart = [word for (number, word), tokens in zip(own, found, strict=True) if list(tokens)[-1:] != [number]]
     if len(apart) > (1.0 - _WHOLE_WORDS) * len(own):
         version = importlib.import_module("transformers").__version__
         warnings.warn(
-            f"the tokenizer that transformers {version} makes of {name} takes {len(apart)} of {len(own)} words of its "
-            f"own vocabulary apart ({', '.join(apart[:3])} …): the model would see other tokens than it learned from. "
+            f"the tokenizer that transformers {version} makes of {name} splits {len(apart)} of {len(own)} words of its "
+            f"own vocabulary ({', '.join(apart[:3])} …): the model would get other tokens than in training. "
             f"Give the folder of the model instead of the .gguf file, or install another version of transformers.",
             stacklevel=3,
         )
@@ -159,7 +159,7 @@ def _quiet_loading() -> Iterator[None]:
 
 
 def model_name(model: Any) -> str:
-    """Return the name a model was loaded by, or that of its class."""
+    """Return the name that a model was loaded by, or the name of its class."""
     named = getattr(getattr(model, "config", None), "_name_or_path", "") or ""
     return str(named) or type(model).__name__
 
@@ -191,9 +191,9 @@ def encode_texts(
     truncate: bool = False,
     offsets: bool = False,
 ) -> Encoded:
-    """Return the tokens of texts, with the first token the model expects, none longer than its context.
+    """Return the tokens of texts, with the first token that the model expects, within its context length.
 
-    Positions of tokens in their text are computed only with `offsets`, because they take longer than the tokens.
+    Positions of tokens are computed only with `offsets`, because they take longer than the tokens.
     """
     texts = as_texts(tokenizer, texts)
     check_texts(texts)
@@ -296,7 +296,7 @@ def _needs(model: Any, tokens: list[list[int]], first: int) -> bool:
 
 
 def _gain(model: Any, rows: list[list[int]], first: int) -> float:
-    """Return how many nats per token the loss of texts falls with the first token in front."""
+    """Return by how many nats per token the loss of texts falls with the first token."""
     torch = load_torch()
     gains = []
     with torch.inference_mode():
@@ -326,13 +326,13 @@ def padded(rows: Sequence[Sequence[int]], filler: int, device: Any) -> tuple[tor
     ids = np.full(true.shape, filler, dtype=np.int64)
     ids[true] = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=int(lengths.sum()))
     both = torch.from_numpy(ids), torch.from_numpy(true.astype(np.int64))
-    if device.type == "cuda":  # from pinned memory, so that the next batch is made while the device works on this one
+    if device.type == "cuda":  # pinned memory, so that the next batch is prepared while the device is busy
         both = both[0].pin_memory(), both[1].pin_memory()
     return both[0].to(device, non_blocking=True), both[1].to(device, non_blocking=True)
 
 
 def filler_of(tokenizer: Any) -> int:
-    """Return a token number to pad with; padding is masked, so any number will do if the tokenizer has none."""
+    """Return a token number for padding; padding is masked, so any number works if the tokenizer has none."""
     for name in ("pad_token_id", "eos_token_id"):
         number = getattr(tokenizer, name, None)
         if isinstance(number, int):

@@ -1,4 +1,4 @@
-"""Reading hidden states: texts through a model in batches, pooled after each block."""
+"""Read hidden states: run texts through a model in batches, and pool the states after each block."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
     Pool = str | Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
-#: Texts that are read, written and recorded as finished together; a device needs more of them to be busy.
+#: Number of texts that are read, written and recorded as finished together; a device needs more to be busy.
 TEXTS_PER_BLOCK = 512
 TEXTS_PER_DEVICE_BLOCK = 8_192
-#: Tokens of one batch on a processor and on a device; halved if memory is too small.
+#: Tokens of one batch on a CPU and on a device; halved if memory is too small.
 TOKENS_PER_BATCH = {"cpu": 4_096, "device": 131_072}
 _POOLS = ("last", "mean", "word", "span")
 
@@ -77,7 +77,7 @@ def read_states(
     layers : "all" or sequence of int
         Blocks after which states are read, counted from 0; negative ones from the end.
     pool : "last", "mean", "word", "span" or callable
-        Tokens that a row stands for. "last": the last token; "mean": the mean of all tokens but the first, which is
+        Tokens that a row represents. "last": the last token; "mean": the mean of all tokens but the first, which is
         often an attention sink; "word" and "span": the mean over the tokens of one word (`words`) or span (`spans`) per
         text. A callable gets the states (texts, tokens, width) and the mask.
     words : sequence of str, optional
@@ -155,7 +155,7 @@ class TokenStates:
     Attributes
     ----------
     tokens : tuple of str
-        The text of each token, with the blank before it; joined they are the text.
+        The text of each token, including the space before it; joined, they are the text.
     rows : mapping of int to array of shape (tokens, width)
         By layer.
     """
@@ -164,12 +164,12 @@ class TokenStates:
     rows: dict[int, NDArray[np.float32]]
 
     def scores(self, axis: NDArray[np.float64], states: States, layer: int) -> NDArray[np.float64]:
-        """Return the score of each token: 1 at the mean of the texts with the high label, -1 at that of the low one.
+        """Return the score of each token: 1 at the mean of the texts with the high label, -1 at that of the low label.
 
         Parameters
         ----------
         axis : array of shape (width,)
-            Found at that layer of `states`, which have two labels: ``compare_layers(states).axes[layer, method]``.
+            The axis at that layer of `states`, which have two labels: ``compare_layers(states).axes[layer, method]``.
         """
         labels, known = np.asarray(states.labels), np.asarray(states[layer], dtype=np.float64) @ axis
         low, high = (known[labels == kind].mean() for kind in np.unique(labels))
@@ -198,7 +198,7 @@ def read_tokens(
 
 
 def _pieces(encoded: Encoded, tokenizer: Any, text: str) -> Iterator[str]:
-    """Yield the text of each token; what lies between two tokens goes to the second, what is added has its name."""
+    """Yield the text of each token; text between two tokens goes to the second, special tokens have their name."""
     names = [str(name) for name in tokenizer.convert_ids_to_tokens(encoded.tokens[0])]
     if encoded.offsets is None:
         yield from names
@@ -211,7 +211,7 @@ def _pieces(encoded: Encoded, tokenizer: Any, text: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Pooling:
-    """How the states of a text become one row: by name, with weights of tokens for words, or by a function."""
+    """Pooling of the states of a text into one row: by name, by weights of tokens, or by a function."""
 
     name: str
     words: Sequence[NDArray[np.float32]] = ()
@@ -248,7 +248,7 @@ class _Pooling:
             for place, number in enumerate(rows):
                 shares[place, : len(self.words[number])] = self.words[number]
             weights = torch.from_numpy(shares).to(mask.device)
-        else:  # the first token is a sink in many models; a text of one token has nothing else
+        else:  # the first token is a sink in many models; a text of one token has no other
             weights = mask.float()
             weights[:, 0] = (lengths == 1).float()
             weights = weights / weights.sum(dim=1, keepdim=True)
@@ -286,7 +286,7 @@ def _weights(encoded: Encoded, texts: Sequence[str], spans: Sequence[tuple[int, 
     """Return equal weights for the tokens of each text that overlap its span."""
     if encoded.offsets is None:
         raise TaskError(
-            "this tokenizer does not say where its tokens lie in a text.",
+            "this tokenizer does not give the positions of its tokens in a text.",
             Advice(" Use ", Argument("pool", "last"), " or 'mean'."),
         )
     rows = []
@@ -317,7 +317,7 @@ class _Reader:
             return int(self.run([shortest]).shape[2])
 
     def read(self, start: int, stop: int) -> torch.Tensor:
-        """Return the states of texts ``start`` to ``stop``: (layers, texts, width), float32, where the model lies."""
+        """Return the states of texts ``start`` to ``stop``: (layers, texts, width), float32, on the model device."""
         torch = load_torch()
         block: Any = None
         for rows in self._batches(sorted(range(start, stop), key=lambda number: len(self.tokens[number]))):
@@ -352,7 +352,7 @@ class _Reader:
         return torch.cat([self._run_within_memory(part) for part in (rows[:half], rows[half:])], dim=1)
 
     def run(self, rows: list[int]) -> torch.Tensor:
-        """Return the pooled states of one batch: (layers, texts, width), float32, where the model lies."""
+        """Return the pooled states of one batch: (layers, texts, width), float32, on its device."""
         torch = load_torch()
         ids, mask = padded([self.tokens[number] for number in rows], self.filler, input_device(self.model))
         pooled = self.pooling.of_batch(rows, mask)
@@ -380,7 +380,7 @@ def _read_encoder(
             raise TaskError(f"the encoder returned an array of shape {rows.shape} for {len(part)} texts.")
         return rows
 
-    if torch is None:  # an encoder of NumPy needs no PyTorch
+    if torch is None:  # a NumPy encoder does not need PyTorch
         rows = encode(texts)
         return States.of_arrays([rows.astype(np.float16) if dtype == "float16" else rows], texts, model=name)
     header = states_header(

@@ -1,4 +1,4 @@
-"""Removals learned in order: each layer from states that the layers before it have changed."""
+"""Removals learned layer by layer, each from states that the earlier layers have changed."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from densray.states._weights import model_checksum
 
 Matrix = NDArray[np.float64]
 
-#: One of so many parts is held out to report a removal.
+#: One part in this many is held out to report a removal.
 _PARTS = 4
-#: A level this close to zero, in nats, counts as balanced; so many runs of the model look for it.
+#: A level closer to zero than this, in nats, counts as balanced; largest number of model runs to reach it.
 _BALANCED, _BALANCING_RUNS = 0.02, 6
 
 
@@ -57,7 +57,7 @@ def remove_concept(
     """Learn to remove the concept that separates two classes of texts; return the removal and a report on held-out
     texts.
 
-    It learns layer by layer, each layer from the model that the layers before it have changed. If every layer were
+    It learns layer by layer, each layer from the model that the earlier layers have changed. If every layer were
     learned from the unchanged model, later blocks would restore the concept.
 
     Parameters
@@ -69,7 +69,7 @@ def remove_concept(
         whole groups.
     ordinary : sequence of str
         Ordinary text (a few hundred sentence beginnings) whose states should change as little as possible; ``"leace"``
-        only. Give it if you can. Without it a removal costs more: in the worst case that we measured the perplexity
+        only. Give it if you can. Without it, a removal costs more: in the worst measured case, the perplexity
         rose to eleven times its value (:doc:`/language-models`).
     layers : sequence of int, optional
         Default: every layer of the last third.
@@ -77,13 +77,13 @@ def remove_concept(
         ``"leace"``, or a method as for :func:`densray.fit_axis`, whose axis is projected out.
     strength : float, default=1
     tests : InterventionTests, optional
-        The measures of the report. If given, no text is held out, and all texts are used for learning. By default, on
-        the texts held out: linear and MLP probes fitted again after every changed layer and after the last, and the
+        The measures of the report. If given, no text is held out, and all texts are used for learning. Default, on the
+        held-out texts: linear and MLP probes refitted after every changed layer and after the last, and the
         perplexity.
     name : str
         Name of the concept.
     random_state : int, default=0
-        Draws the held-out texts and the resamples of the report.
+        Seed for the held-out texts and the resamples of the report.
     progress : callable, optional
         Called with the number of layers done and their total.
     """
@@ -92,12 +92,12 @@ def remove_concept(
     labels = np.asarray(two_classes(texts, "the concept").labels)
     notes: list[str] = []
     if method == "leace" and not len(ordinary):
-        notes.append("No ordinary text was given. With some hundred sentence beginnings a removal costs less.")
+        notes.append("No ordinary text was given. With a few hundred sentence beginnings, a removal costs less.")
     learned = texts
     if tests is None:
         learned, held_out = _split(texts, random_state)
         try:
-            check_probed(held_out, "what is held out")
+            check_probed(held_out, "the held-out part")
             tests = InterventionTests(held_out.texts, probe=held_out, probe_layers=_probed(places, count))
         except TaskError as error:
             notes.append(f"Probes were not fitted: {error}")
@@ -117,7 +117,7 @@ def remove_concept(
             Argument("ordinary"),
             " is given with ",
             Argument("method", method),
-            "; only 'leace' spares it.",
+            "; only 'leace' can use it.",
         )
     text_sets = [learned.texts] + ([ordinary] if len(ordinary) else [])
     changes = learn_changes(model, tokenizer, text_sets, places, erasing, progress=progress)
@@ -174,7 +174,7 @@ def remove_preference(
     name : str
         Name of the concept.
     random_state : int, default=0
-        Draws the held-out prompts and the resamples of the report.
+        Seed for the held-out prompts and the resamples of the report.
     progress : callable, optional
         Called with the number of layers done and their total.
     """
@@ -182,10 +182,10 @@ def remove_preference(
     default = range(count // 2 + 1, count - 1, 4) or [count - 1]
     places = _checked_layers(default if layers is None else layers, count, strength)
     if len(texts) < 2:
-        raise TaskError(f"{len(texts)} ordinary text is given; two or more are needed, and some hundreds do best.")
+        raise TaskError(f"{len(texts)} ordinary text is given; two or more are needed, and a few hundred are best.")
     odds = _odds_within(templates, continuation_log_odds(model, tokenizer, preference))
     if preserve is not None:
-        two_classes(preserve, "what is to be preserved")
+        two_classes(preserve, "preserve")
     notes: list[str] = []
     learning = _Preference(preference, odds, tuple(texts), preserve)
     if tests is None:
@@ -228,7 +228,7 @@ class _Preference:
     preserve: LabelledTexts | None
 
     def split(self, layers: Sequence[int], random_state: int) -> tuple[_Preference, InterventionTests, list[str]]:
-        """Return a part to learn from, tests made of the rest, and notes on measures that are missing."""
+        """Return a part to learn from, tests made from the rest, and notes on missing measures."""
         generator = np.random.default_rng(random_state)
         numbers = self.prompts.group_numbers
         drawn = generator.permutation(int(numbers.max()) + 1)[numbers] % _PARTS == 0
@@ -251,12 +251,12 @@ class _Preference:
             groups = None if asked.groups is None else tuple(str(each) for each in asked.groups)
             probe = LabelledTexts(tuple(asked.prompts), above, groups)
             try:
-                made["probe"] = check_probed(probe, "what is held out")
+                made["probe"] = check_probed(probe, "the held-out part")
                 made["probe_layers"] = layers
             except TaskError as error:
                 notes.append(f"Probes were not fitted: {error}")
             notes.append(
-                "Known of each prompt: the odds of the unchanged model. Probes look for those above the median."
+                "Known number of each prompt: the odds of the unchanged model. Probes separate them at the median."
             )
         else:
             notes.append(f"{len(drawn)} prompts are too few to hold some out: the odds are not reported.")
@@ -264,7 +264,7 @@ class _Preference:
             asked = replace(self.prompts, prompts=tested.texts, known=_sides(tested).tolist(), groups=tested.groups)
             made["definitions"] = asked
         if not unseen:
-            notes.append("The perplexity is that of texts that were learned from: too few are given to hold some out.")
+            notes.append("The perplexity is that of training texts, since too few are given to hold some out.")
         learned = np.flatnonzero(~drawn)
         rest = tuple(text for text, out in zip(self.texts, lines, strict=True) if not out)
         part = _Preference(self.prompts.only(learned.tolist()), self.odds[learned], rest, preserved)
@@ -278,7 +278,7 @@ def _checked_layers(layers: Sequence[int], count: int, strength: float) -> tuple
 
 
 def _probed(places: Sequence[int], count: int) -> list[int]:
-    """Return where probes are fitted again: after every changed layer, and after the last of the model."""
+    """Return the layers at which probes are refitted: every changed layer, and the last of the model."""
     return sorted({*places, count - 1})
 
 
@@ -293,7 +293,7 @@ def _sides(texts: LabelledTexts) -> Matrix:
 
 
 def _split(texts: LabelledTexts, random_state: int) -> tuple[LabelledTexts, LabelledTexts]:
-    """Return labelled texts to learn from and the part that is held out, whole groups of them."""
+    """Return labelled texts to learn from, and held-out texts in whole groups."""
     sides = 2.0 * _sides(texts) - 1.0
     groups = None if texts.groups is None else number_groups(texts.groups)
     least = min(int((sides == side).sum()) for side in (-1.0, 1.0))
@@ -305,7 +305,7 @@ def _split(texts: LabelledTexts, random_state: int) -> tuple[LabelledTexts, Labe
 
 
 def _odds_within(templates: Sequence[Any] | None, odds: Matrix) -> Matrix:
-    """Return log odds about the mean of their template; raise if nothing is left to learn from."""
+    """Return log odds minus the mean of their template; raise if there is nothing left to learn from."""
     if templates is not None:
         if len(templates) != len(odds):
             raise TaskError(f"{len(templates)} templates are given for {len(odds)} prompts; one each is needed.")
@@ -327,9 +327,9 @@ def learn_changes(
     in_order: bool = True,
     progress: Progress | None = None,
 ) -> dict[int, LayerChange]:
-    """Return the change after each of some layers: what `make` makes of the states of each set of texts there.
+    """Return the change after each of some layers, computed by `make` from the states of each set of texts there.
 
-    With `in_order` a layer learns from states that the layers before it have changed; without, all of them learn from
+    With `in_order`, a layer learns from states that the earlier layers have changed; without, all layers learn from
     the unchanged model. Each pass stops after the layer that is learned.
     """
     changes: dict[int, LayerChange] = {}
@@ -344,7 +344,7 @@ def learn_changes(
 
 
 def _without_level(removal: Intervention, level: Callable[[Intervention], float]) -> Intervention:
-    """Return a removal whose last layer is shifted until a level is 0, by the secant method; the best one seen."""
+    """Return a removal whose last layer is shifted until a level is 0, by the secant method; the best one found."""
     last = max(removal.layers)
     change = removal.changes[last]
     read = change.left[:, 0].astype(np.float64)

@@ -1,4 +1,4 @@
-"""Steering: method, layer and strength are chosen by scores of the generated text, and reported on other prompts."""
+"""Steering: choose method, layer and strength by scores of generated text, and report on other prompts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Matrix: TypeAlias = NDArray[np.float64]
 
 #: Methods that are compared: ours, the mean difference (CAA), and the first component of centred differences (repeng).
 STEERING_METHODS = ("ridge", "caa", "repeng")
-#: Prompts with a right and a wrong continuation that have nothing to do with most concepts.
+#: Prompts with a correct and a wrong continuation that are unrelated to most concepts.
 FACTS: tuple[tuple[str, str, str], ...] = (
     ("The capital of France is", " Paris", " London"),
     ("The capital of Japan is", " Tokyo", " Berlin"),
@@ -47,8 +47,8 @@ FACTS: tuple[tuple[str, str, str], ...] = (
     ("The first month of the year is", " January", " October"),
     ("Fish live in the", " water", " sky"),
 )
-#: Generated text is broken if, against the unsteered text, it costs this many more nats per token under the unchanged
-#: model, repeats this much more of its word triples, or is empty more often than this.
+#: Generated text is broken if, compared with the unsteered text, its loss under the unchanged model rises by this many
+#: nats per token, it repeats this much more of its word triples, or it is empty more often than this.
 _NATS, _REPETITION, _EMPTY = 2.0, 0.3, 0.5
 #: Share of the correct answers to unrelated prompts that must stay correct.
 _PRESERVED = 0.9
@@ -200,7 +200,7 @@ class SteeringResult(Result):
         return self.summary
 
     def to_dict(self) -> dict[str, Any]:
-        """Return every number in plain form, and the verdict."""
+        """Return all numbers as plain values, and the verdict."""
         return {"summary": self.summary, **super().to_dict()}
 
     def rows(self) -> list[dict[str, Any]]:
@@ -250,8 +250,8 @@ def steer(
     """Find the steering towards the positive texts whose effect a judge rates best; return it with a report.
 
     Method, layer and strength are chosen on half of the prompts: the setting with the largest clear effect that does
-    not break the text and keeps 0.9 of the correct answers to unrelated prompts. The other half reports it, next to the
-    best point of every other method and to a random direction of equal length.
+    not break the text and keeps 0.9 of the correct answers to unrelated prompts. It is reported on the other half, with
+    the best point of every other method and with a random direction of equal length.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ def steer(
     name : str
         Name of the concept.
     random_state : int, default=0
-        Draws the halves of the prompts and the random direction.
+        Seed for the halves of the prompts and the random direction.
     progress : callable, optional
         Called with the number of methods and layers done and their total.
     """
@@ -326,7 +326,7 @@ def steer(
     best = {method: _best([point for point in points if point.method == method]) for method in methods}
     winner = _best([point for point in best.values() if point is not None])
     if winner is None:
-        reason = "no method, layer and strength has a clear effect that spares text and correct answers."
+        reason = "no method, layer and strength has a clear effect that preserves text and correct answers."
         return SteeringResult(None, tuple(points), (), (), reason, tuple(notes), provenance=began.finish(inputs=used))
     reporting = tested.on(halves[1])
     reported = [
@@ -356,7 +356,7 @@ def steer(
 
 
 def _checked(methods: Sequence[str], strengths: Sequence[float]) -> list[float]:
-    """Return the strengths in rising order; raise if they or the methods cannot be tried."""
+    """Return the strengths in ascending order; raise if they or the methods are invalid."""
     amounts = sorted(float(strength) for strength in strengths)
     if not amounts or not np.isfinite(amounts).all() or amounts[0] <= 0.0:
         raise TaskError(Argument("strengths", tuple(strengths)), " is given; positive numbers are needed.")
@@ -377,8 +377,8 @@ def _contrast(positive: Sequence[Text], negative: Sequence[Text], questions: Seq
 
 
 def _usual(X: Matrix, y: Matrix) -> NDArray[np.bool_]:
-    """Return which rows are of usual length, of each pair both or none; all of them if a class would be left empty."""
-    usual = lengths_of(X)[1] <= OUTLYING_LENGTH  # one outlying state alone can make the class distance
+    """Return a mask of the rows of usual length, both or none of each pair; all rows if a class would be empty."""
+    usual = lengths_of(X)[1] <= OUTLYING_LENGTH  # one outlying state alone can determine the class distance
     high, low = np.flatnonzero(y > 0), np.flatnonzero(y == 0)
     if len(high) == len(low):
         usual[high] &= usual[low]
@@ -400,7 +400,7 @@ def _direction(method: str, X: Matrix, y: Matrix, groups: NDArray[np.int64] | No
         differences = high[:n_pairs] - low[:n_pairs]
         _, _, components = np.linalg.svd(differences - differences.mean(axis=0), full_matrices=False)
         axis = components[0]
-        # the sign under which most pairs rise, as repeng has it
+        # the sign for which most pairs rise, as in repeng
         axis = axis if np.mean(differences @ axis > 0.0) >= 0.5 else -axis
     else:
         with ignored_warnings(SignalWarning):
@@ -410,7 +410,7 @@ def _direction(method: str, X: Matrix, y: Matrix, groups: NDArray[np.int64] | No
 
 
 def _best(points: Sequence[SteeringPoint]) -> SteeringPoint | None:
-    """Return the point of the largest effect that is clear and preserves correct answers; None if there is none."""
+    """Return the point with the largest clear effect that preserves correct answers; None if there is none."""
     usable = [point for point in points if point.mark == "clear" and not point.preserved < _PRESERVED]
     return max(usable, key=lambda point: point.effect, default=None)
 
@@ -501,7 +501,7 @@ class _Prompts:
     def climbed(
         self, method: str, layer: int, change: LayerChange, strengths: Sequence[float]
     ) -> Iterator[SteeringPoint]:
-        """Yield the points of rising strengths, up to the first that breaks the text."""
+        """Yield the points of increasing strengths, up to the first that breaks the text."""
         for strength in strengths:
             point = self.measured(method, layer, change, strength)
             yield point

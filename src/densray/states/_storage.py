@@ -38,7 +38,7 @@ _PARTS = "parts"
 _KIND = ArchiveKind("densray-states", 2, "header of hidden states", "Read the states again.")
 _LABELS_KIND = ArchiveKind("densray-labels", 1, "file of labels", "Remove it, or read the states again.")
 
-#: Where a block of rows ends, and the digest of its rows in each layer.
+#: The end of a block of rows, and the digest of its rows in each layer.
 Block = tuple[int, list[str]]
 
 
@@ -57,13 +57,13 @@ class States:
     model, checksum : str
         The name of the model, and a digest of its weights.
     pool : str
-        Tokens that a row stands for.
+        Tokens that a row represents.
     first_token : bool
         Whether a first token (BOS) was added, because the tokenizer does not add it.
     labels, groups : tuple, optional
         Label and group of each text, if given. A text whose group is None is its own group.
     folder : Path, optional
-        The folder of the files, which include a digest of every row; None for states in memory.
+        The folder of the files, which contain a digest of every row; None for states in memory.
 
     Examples
     --------
@@ -242,7 +242,7 @@ class StatesInMemory:
         for layer, rows in zip(self.header["layers"], block, strict=True):
             self.parts[layer].append(
                 rows.astype(DTYPES[self.header["dtype"]])
-            )  # a copy: the block may lie in pinned memory
+            )  # a copy, since the block may be in pinned memory
 
     def states(self) -> States:
         header = self.header
@@ -273,7 +273,7 @@ class StatesInFolder:
 
     @property
     def finished(self) -> int:
-        """How many texts are finished."""
+        """Number of finished texts."""
         return self.blocks[-1][0] if self.blocks else 0
 
     def _check_header(self) -> bool:
@@ -302,7 +302,7 @@ class StatesInFolder:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock_folder()
-            if self._check_header():  # now that nobody else writes
+            if self._check_header():  # again, now that no other process writes
                 return self
             if not is_states_folder(self.folder):
                 _write_json(self.folder / _HEADER, _KIND, self.header)
@@ -354,7 +354,7 @@ class StatesInFolder:
         done = self.finished if finished is None else finished
         return OutputError(
             f"{self.folder} could not be written ({reason}): {done:,} of {len(self.header['texts']):,} texts are "
-            f"finished and stay. Make room and run the same command again: it resumes there."
+            f"finished and stay. Free some space and run the same command again: it resumes there."
         )
 
     def states(self) -> States:
@@ -374,7 +374,7 @@ class BlockWriter:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        with self.thread:  # what is being written is written, whatever ended the run
+        with self.thread:  # finish the current write, whatever ended the run
             if kind is None:
                 self._finish()
 
@@ -422,7 +422,7 @@ def _digest_of(rows: NDArray[Any]) -> str:
 
 
 def _rows_match(stored: NDArray[Any], blocks: Sequence[Block], place: int) -> bool:
-    """Return whether the rows of a layer match their digests; `place` is the place of the layer among those read."""
+    """Return whether the rows of a layer match their digests; `place` is the index of the layer among those read."""
     start = 0
     for stop, digests in blocks:
         if _digest_of(stored[start:stop]) != digests[place]:
@@ -433,7 +433,7 @@ def _rows_match(stored: NDArray[Any], blocks: Sequence[Block], place: int) -> bo
 
 
 def _as_stored(states: torch.Tensor, dtype: str) -> torch.Tensor:
-    """Return states as they are stored, bfloat16 as the integers of its bits."""
+    """Return states in their stored form, bfloat16 as the integers of its bits."""
     torch = load_torch()
     if dtype == "bfloat16":
         return states.to(torch.bfloat16).view(torch.int16)
@@ -441,7 +441,7 @@ def _as_stored(states: torch.Tensor, dtype: str) -> torch.Tensor:
 
 
 def _from_bfloat16(stored: NDArray[Any]) -> NDArray[Any]:
-    """Return the float32 numbers whose upper halves are stored."""
+    """Return float32 numbers from their stored upper halves."""
     return np.asarray((stored.astype(np.uint32) << 16).view(np.float32))
 
 
@@ -462,7 +462,7 @@ def check_columns(labels: Sequence[Any] | None, groups: Sequence[Any] | None, co
 
 
 def _plain_label(label: Any) -> str | float:
-    """Return a label as a text or a finite number; anything else could not be stored."""
+    """Return a label as a text or a finite number; raise for anything else."""
     try:
         plain = str(label) if isinstance(label, str) else float(label)
     except (TypeError, ValueError):
@@ -495,7 +495,7 @@ def count_finished(folder: str | Path) -> int:
 
 
 def _run_of(folder: Path, header: dict[str, Any]) -> Run:
-    """Return the finished blocks of one run; their key digests its whole header."""
+    """Return the finished blocks of one run, whose key is a digest of its whole header."""
     return Journal(folder / _PARTS).run("states", sorted(header.items()))
 
 
@@ -533,7 +533,7 @@ def _file_of(folder: Path, layer: int) -> Path:
 
 
 def _write_json(path: Path, kind: ArchiveKind, values: dict[str, Any]) -> None:
-    """Write values with their format and a digest of all of it."""
+    """Write values with their format and a digest."""
     whole: dict[str, Any] = {"format": kind.format, "format_version": kind.version, **values}
     whole["digest"] = archive_digest(whole, {})
     with atomic_write(path, overwrite=True) as temporary:
@@ -556,7 +556,7 @@ def _read_json(path: Path, kind: ArchiveKind) -> Contents:
 
 
 def _read_header(folder: Path) -> dict[str, Any]:
-    """Return the header of a folder, each value of its type; the files of its layers must be as long as it says."""
+    """Return the header of a folder with checked types; the files of its layers must have the stated sizes."""
     if not is_states_folder(folder):
         raise PersistenceError(f"{folder} holds no hidden states. Give a folder that densray wrote them to.")
     contents = _read_json(folder / _HEADER, _KIND)

@@ -1,4 +1,4 @@
-"""Texts and their labels, before a model reads them."""
+"""Labelled texts as input of a model."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class LabelledTexts:
 
 
 def text_column_of(table: TextTable, name: str | None) -> tuple[str, ...]:
-    """Return the texts of a table; an empty text is an error."""
+    """Return the texts of a table; an empty text raises an error."""
     texts = table.column("text", name, needed="text_column")
     for line, text in zip(table.lines, texts, strict=True):
         if not text.strip():
@@ -79,7 +79,7 @@ def text_column_of(table: TextTable, name: str | None) -> tuple[str, ...]:
 
 
 def label_column_of(table: TextTable, name: str | None, *, needed: bool) -> Labels | None:
-    """Return the labels of a table, as numbers if all of them are numbers; an empty label is an error."""
+    """Return the labels of a table, as numbers if all of them are; an empty label raises an error."""
     labels = table.column("label", name, needed="label_column" if needed else "")
     for line, label in zip(table.lines, labels, strict=False):
         if not label.strip():

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 #: Weights are multiplied in lines of this length, this many at once.
 _LINE, _LINES = 4096, 512
 _GOLDEN = 0.6180339887498949
-#: Sums in one precision agree to this share of the norm of a tensor, and of the sum itself.
+#: Relative tolerance of sums in the same precision, with respect to the norm of a tensor and to the sum itself.
 _SAME_PRECISION = 2e-6, 1e-6
-#: Sums of rounded weights agree to this many rounding units of the norm: six standard deviations of random rounding.
+#: Tolerance of sums of rounded weights, in rounding units of the norm: six standard deviations of random rounding.
 _OTHER_PRECISION = 6.0
 
 
@@ -76,7 +76,7 @@ def _structure(module: Any) -> str:
 
 
 def _weighed(model: Any, blocks: Sequence[Any] | None) -> Any:
-    """Return the module whose weights count: the text stack, or all of a model without blocks."""
+    """Return the module whose weights are included: the text stack, or all of a model without blocks."""
     try:
         return find_stack(model, blocks).module
     except TaskError:
@@ -96,7 +96,7 @@ def _tensors(module: Any) -> Iterator[tuple[str, torch.Tensor]]:
 
 
 def _hooks(module: Any) -> Iterator[Any]:
-    hook = getattr(module, "_hf_hook", None)  # of accelerate
+    hook = getattr(module, "_hf_hook", None)  # set by accelerate
     yield from (each for each in getattr(hook, "hooks", (hook,)) if getattr(each, "weights_map", None) is not None)
 
 
@@ -116,7 +116,7 @@ def _numbers(values: torch.Tensor) -> list[float]:
         whole = chunk[: len(chunk) // _LINE * _LINE].view(-1, _LINE) @ factors
         rest = chunk[len(whole) * _LINE :]
         lines = torch.cat([whole, (rest @ factors[: len(rest)]).reshape(1)]).cpu().numpy().astype(np.float64)
-        # every line has a factor of its own, so that lines cannot be exchanged unnoticed
+        # every line has its own factor, so that exchanged lines are detected
         total += float(lines @ (1.0 + (np.arange(len(lines)) + number * _LINES) * _GOLDEN % 1.0))
         squares += float(torch.linalg.vector_norm(chunk)) ** 2
     unit = torch.finfo(flat.dtype).eps / 2 if torch.is_floating_point(flat) else 0.0

@@ -14,14 +14,15 @@ from densray.rows import Rows
 
 Matrix = NDArray[np.float64]
 
-#: By how much the standard error of a held-out AUC or τ exceeds that of scores along a fixed axis. The same rows train
-#: and test, and the figure is about this axis, not about axes of its kind on average. Measured: truth minus estimate
-#: varied 1.1 to 1.3 times as much as DeLong's error says, at 12 to 200 seeds of seven lexicons (docs/trust-details.md).
+#: Ratio of the standard error of a held-out AUC or τ to that of scores along a fixed axis. The same rows are used for
+#: training and testing, and the figure refers to this axis, not to the average of such axes. Measured: truth minus
+#: estimate varied 1.1 to 1.3 times as much as DeLong's error, at 12 to 200 seeds of seven lexicons
+#: (docs/trust-details.md).
 HELD_OUT_INFLATION = 1.2
 
 
 def is_mean_difference(rotation: Rotation, rows: Rows) -> bool:
-    """Return whether the axis is the (label-weighted) mean difference, as DensRay's is when labels sum to zero."""
+    """Return whether the axis is the (label-weighted) mean difference; for DensRay, if the labels sum to zero."""
     if isinstance(rotation, MeanDifference):
         return True
     if not isinstance(rotation, DensRay) or rotation.normalize_differences:
@@ -38,7 +39,7 @@ def is_ridge(rotation: Rotation) -> bool:
 
 
 def is_closed_form(rotation: Rotation, rows: Rows) -> bool:
-    """Return whether axes without a row have a closed form; standardised columns change with every row."""
+    """Return whether leave-one-out axes have a closed form; with standardised columns they do not."""
     return not rotation.standardize and is_linear_in_labels(rotation, rows)
 
 
@@ -48,7 +49,7 @@ def is_linear_in_labels(rotation: Rotation, rows: Rows) -> bool:
 
 
 def refit(rotation: Rotation, rows: Rows) -> Matrix:
-    """Return axis 0 of the same method fitted on some rows."""
+    """Return axis 0 of the same method, fitted to other rows."""
     fresh: Rotation = clone(rotation).set_params(n_components=1)
     return np.asarray(fresh.fit(rows.X, rows.y, groups=rows.groups).components_[0])
 

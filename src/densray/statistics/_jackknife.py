@@ -1,22 +1,22 @@
-r"""Errors of an axis, and the axis without each row, by leaving out one row or one group at a time.
+r"""Sampling errors of an axis and leave-one-out axes, by leaving out one row or one group at a time.
 
-The jackknife of Quenouille and Tukey, one class at a time: with :math:`w_{-i}` the axis without row i of a class of k,
+The jackknife of Quenouille and Tukey, one class at a time: if :math:`w_{-i}` is the axis without row i of a class of k,
 
 .. math:: \hat\Sigma = \sum_{\text{classes}} \frac{k-1}{k} \sum_i (w_{-i} - w)(w_{-i} - w)^\top
 
 is the covariance of the axis over sets of rows of the same size. For the mean difference it is exact and unbiased:
-:math:`S_+/n_+ + S_-/n_-` with the sample covariances. A bootstrap is not: drawing k rows out of k has (k - 1)/k of the
-variance (Rao & Wu 1988), 10% too little for ten rows per class, and a fit on rows drawn twice is not a fit of that
+:math:`S_+/n_+ + S_-/n_-` with the sample covariances. A bootstrap is biased: drawing k rows out of k has (k - 1)/k of
+the variance (Rao & Wu 1988), 10% too little for ten rows per class, and a fit on repeated rows is not a fit of that
 size.
 
-- *Mean difference* (and DensRay where its pair matrix has rank one) and *ridge*: closed form, `directions_without`.
+- *Mean difference* (and DensRay if its pair matrix has rank one) and *ridge*: closed form, `directions_without`.
   Ridge keeps its penalty *per row*: at a constant penalty, leaving out one of three rows of a class would shrink the
   axis by a third, and its error with it.
-- *Other methods* are refitted without each row, or without each of some 50 sets of rows of one class (the
+- *Other methods* are refitted without each row, or without each of about 50 sets of rows of one class (the
   delete-a-group jackknife, Kott 2001).
 
-Rows of a group are left out together; then k is the number of groups of a class, or of all groups where groups hold
-rows of both classes.
+Rows of a group are left out together. Then k is the number of groups of a class, or the number of all groups if groups
+contain both classes.
 """
 
 from __future__ import annotations
@@ -37,34 +37,34 @@ from densray.statistics._held_out import is_closed_form, is_ridge, refit
 
 Matrix = NDArray[np.float64]
 
-#: Refits behind the errors of a method without a closed form. A standard error from G sets is itself known to 1/√(2G):
-#: 10% (Efron & Tibshirani 1993, section 6.4).
+#: Number of refits for the errors of a method without a closed form. A standard error from G sets has a relative error
+#: of 1/√(2G): 10% (Efron & Tibshirani 1993, section 6.4).
 MOST_REFITS = 50
-#: Rows of `AxisErrors.deviations`, at most; more are added up with random signs, which changes no variance.
+#: Largest number of rows of `AxisErrors.deviations`; more are added up with random signs, which keeps the variance.
 MOST_ROWS = 512
-#: The reliability of ridge varies more than at a fixed penalty, since the penalty is chosen from the same rows: up to
-#: three times as much, and twice at 80 rows. Measured on seven lexicons (docs/trust-details.md). Without it, intervals
+#: Variance inflation of the reliability of ridge, because the penalty is chosen from the same rows: up to a factor of
+#: three, and two at 80 rows. Measured on seven lexicons (docs/trust-details.md). Without it, intervals
 #: from 200 rows cover 0.82 instead of 0.95.
 PENALTY_INFLATION, PENALTY_ROWS = 2.0, 80
-#: The least cosine with the axis that the length of an axis found without some rows is corrected for: 78°.
+#: Smallest cosine with the axis for which the length of a leave-out axis is corrected: 78°.
 LEAST_COSINE = 0.2
 
 
 @dataclass(frozen=True)
 class SeedAngle:
-    """The angle, in degrees, between an axis and the average one of sets of as many rows like its own.
+    """The angle, in degrees, between an axis and the average axis of similar sets of the same number of rows.
 
-    For the mean difference that is the axis of all such words too. A method with a penalty takes a smaller one per word
-    if there are more words, and its axis then lies elsewhere: how far is not in this angle.
+    For the mean difference, the average axis is also that of all such words. A method with a penalty uses a smaller
+    penalty per word if there are more words, and its axis then changes; this angle does not include that change.
 
     Attributes
     ----------
     median : float
-        Its estimate: the angle is as likely above it as below.
+        Median estimate: the angle is as likely above it as below.
     upper : float
-        Its upper confidence limit of 95%.
+        Upper 95% confidence limit.
     n_resamples : int
-        Number of axes found without some of the rows.
+        Number of axes computed without some of the rows.
     """
 
     median: float
@@ -74,21 +74,21 @@ class SeedAngle:
 
 @dataclass(frozen=True)
 class ScoreFreedom:
-    r"""Degrees of freedom of the errors of scores: how well the reliability of an axis is known.
+    r"""Degrees of freedom of the errors of scores: how precisely the reliability of an axis is known.
 
-    The scores of all rows along an axis have the variance :math:`V = S + e`, with the variance S of scores without
+    The scores of all rows along an axis have the variance :math:`V = S + e`, where S is the variance of scores without
     error, and their mean squared error is E. The reliability :math:`S/(S + E) = \lambda/(1 + \lambda)` is estimated by
     :math:`1 - E/V`. The variance V is about :math:`(1 + \lambda) E` times :math:`\chi^2_h/h`, with
 
     .. math:: h = \frac{2 (1 + \lambda)^2}{2/\nu + 4 \lambda \tau}
 
-    (Patnaik 1949), and E is known as from :math:`\chi^2_k/k` (Satterthwaite 1946), so that V/E is
+    (Patnaik 1949), and the estimate of E is distributed like :math:`\chi^2_k/k` (Satterthwaite 1946), so that V/E is
     :math:`(1 + \lambda) F_{h, k}`.
 
     Attributes
     ----------
     errors : float
-        ν: the number of independent directions, equally large, that errors of scores would have.
+        ν: the effective number of independent, equally large directions of the errors of scores.
     known : float
         k: degrees of freedom of the mean squared error.
     along : float
@@ -100,7 +100,7 @@ class ScoreFreedom:
     along: float
 
     def reliability_interval(self, share: float, level: float = 0.95) -> Interval:
-        """Return the interval of a reliability of ``1 - share``: the mean squared error over the variance of scores.
+        """Return the interval of a reliability of ``1 - share``; `share` is the mean squared error over the variance.
 
         >>> low, high = ScoreFreedom(errors=30.0, known=50.0, along=0.03).reliability_interval(0.4)
         >>> round(low, 2), round(high, 2)
@@ -114,7 +114,7 @@ class ScoreFreedom:
         return Interval(low, high)
 
     def _reliability_at(self, ratio: float, quantile: float) -> float:
-        """Return the reliability under which V/E has this quantile at the ratio; 0 if none does."""
+        """Return the reliability for which V/E has this quantile at the ratio; 0 if there is none."""
         from scipy.optimize import brentq
         from scipy.stats import f as f_distribution
 
@@ -136,10 +136,10 @@ class AxisErrors:
     Attributes
     ----------
     deviations : array of shape (k, d)
-        A root of the covariance of the axis: the standard error of its coordinate of x is ``norm(deviations @ x)``.
+        A root of the covariance of the axis: the standard error of the coordinate of x is ``norm(deviations @ x)``.
     seed_angle : SeedAngle
     freedom : ScoreFreedom or None
-        How well the errors of the scores of a background are known; None if there is no background.
+        Precision of the errors of the scores of a background; None if there is no background.
     """
 
     deviations: Matrix
@@ -156,20 +156,20 @@ def axis_errors(
     random_state: int = 0,
     progress: Progress | None = None,
 ) -> AxisErrors:
-    """Return the error of axis 0 over sets of rows of the same kind and size.
+    """Return the sampling error of axis 0 over sets of rows of the same kind and size.
 
     Parameters
     ----------
     rotation : fitted rotation
-        Gives the method, and the penalty of a ridge direction.
+        Determines the method, and the penalty of a ridge direction.
     rows : Rows
         The rows it was fitted on.
     background : array of shape (m, d), optional
-        Rows whose scores are of interest, some thousand of them; see :class:`ScoreFreedom`.
+        A few thousand rows whose scores are of interest; see :class:`ScoreFreedom`.
     n_refits : int, optional
-        Refits for methods without a closed form (default 50, or as many as there are rows).
+        Refits for methods without a closed form (default: 50, or the number of rows if that is smaller).
     random_state : int, default=0
-        Divides the rows into sets to leave out.
+        Seed for dividing the rows into sets to leave out.
     progress : callable, optional
         Called with the number of refits done and their total.
     """
@@ -191,14 +191,14 @@ def axis_errors(
 
 
 def find_seed_angle(tangent: Matrix, level: float = 0.95) -> SeedAngle:
-    r"""Return the seed angle of an axis from its deviations at right angles to it, one row per group left out.
+    r"""Return the seed angle of an axis from its deviations orthogonal to it, one row per left-out group.
 
     An axis :math:`w = \mu + \varepsilon` lies at the angle θ to μ with
-    :math:`\sin^2\theta = |\varepsilon_\perp|^2 / |w|^2`, :math:`\varepsilon_\perp` at right angles to μ. The mean of
-    :math:`|\varepsilon_\perp|^2` is the trace of the error covariance Σ, and its distribution about that of a sum of
-    :math:`\nu = (\operatorname{tr}\Sigma)^2 / \operatorname{tr}\Sigma^2` squares (Satterthwaite 1946); the trace being
-    known from n rows only, the quantile is one of F. :math:`\operatorname{tr}\Sigma^2` is estimated from products of
-    *different* rows, which few rows in many dimensions do not inflate (Bai & Saranadasa 1996).
+    :math:`\sin^2\theta = |\varepsilon_\perp|^2 / |w|^2`, :math:`\varepsilon_\perp` orthogonal to μ. The mean of
+    :math:`|\varepsilon_\perp|^2` is the trace of the error covariance Σ, and it is distributed approximately like a sum
+    of :math:`\nu = (\operatorname{tr}\Sigma)^2 / \operatorname{tr}\Sigma^2` squares (Satterthwaite 1946). Since the
+    trace is estimated from n rows, the quantile is one of F. :math:`\operatorname{tr}\Sigma^2` is estimated from
+    products of *different* rows, so that it is not inflated for few rows in many dimensions (Bai & Saranadasa 1996).
     """
     from scipy.stats import f as f_distribution
 
@@ -211,7 +211,7 @@ def find_seed_angle(tangent: Matrix, level: float = 0.95) -> SeedAngle:
 
 
 def find_score_freedom(deviations: Matrix, axis: Matrix, background: NDArray[np.floating]) -> ScoreFreedom:
-    """Return the degrees of freedom of the errors of scores from the deviations of an axis, one per group left out."""
+    """Return the degrees of freedom of the errors of scores, from the deviations of an axis, one per left-out group."""
     centred = background.astype(np.float64)
     centred -= centred.mean(axis=0)
     # rootᵀ root is the covariance of the background
@@ -220,7 +220,7 @@ def find_score_freedom(deviations: Matrix, axis: Matrix, background: NDArray[np.
     variance = float(scores @ scores)
     if variance == 0.0:
         return ScoreFreedom(1.0, 1.0, 1.0)
-    # an axis has no length: a change that multiplies all scores by one factor is not an error
+    # an axis has no scale: a change that multiplies all scores by one factor is not an error
     factors = changes @ scores / variance
     trace, freedom, known = _error_squares(changes - np.outer(factors, scores))
     along = float(factors @ factors) * variance / trace if trace > 0.0 else 0.0
@@ -228,14 +228,14 @@ def find_score_freedom(deviations: Matrix, axis: Matrix, background: NDArray[np.
 
 
 def _error_squares(deviations: Matrix) -> tuple[float, float, float]:
-    """Return the trace of the error covariance, its degrees of freedom, and those the trace is known with."""
+    """Return the trace of the error covariance, its degrees of freedom, and those of the estimated trace."""
     n = len(deviations)
     own = np.einsum("ij,ij->i", deviations, deviations)
     trace = float(own.sum())
     if trace == 0.0:
         return 0.0, 1.0, 1.0
     tall = n > deviations.shape[1]
-    products = deviations.T @ deviations if tall else deviations @ deviations.T  # of the same sum of squares
+    products = deviations.T @ deviations if tall else deviations @ deviations.T  # both have the same sum of squares
     squared = (float(np.sum(products**2)) - float(own @ own)) * n / max(n - 1, 1)
     freedom = trace**2 / min(max(squared, trace**2 / n**2), trace**2)
     known = 2.0 * trace**2 / max(n * float(own.var(ddof=1)), trace**2 / 1e6) if n > 1 else 1.0
@@ -247,12 +247,12 @@ def _degrees(squared_sine: float) -> float:
 
 
 def closed_form_deviations(rotation: Rotation, rows: Rows) -> Matrix:
-    """Return √((G-1)/G) (w₋g - w) / ‖w‖ for every group, one per row; their squares add up to the variance of w."""
+    """Return √((G-1)/G) (w₋g - w) / ‖w‖, one row per group; their squares add up to the variance of w."""
     ridge = is_ridge(rotation)
     whole, without = directions_without(rows, float(rotation.penalty_) if ridge else None, per_row=True)
     factors, n_groups = np.empty(len(without)), len(without)
     for units in _strata(rows):
-        count = n_groups if ridge else len(units)  # a ridge direction fits labels around one mean
+        count = n_groups if ridge else len(units)  # ridge centres all labels at one mean
         factors[units] = np.sqrt((count - 1) / count)
     changes = np.where(np.isfinite(without), without - whole, 0.0)  # NaN: the only group of a class
     return np.asarray(changes * factors[:, None] / np.linalg.norm(whole))
@@ -261,10 +261,9 @@ def closed_form_deviations(rotation: Rotation, rows: Rows) -> Matrix:
 def directions_without(rows: Rows, penalty: float | None, *, per_row: bool = False) -> tuple[Matrix, Matrix]:
     r"""Return the direction of all rows, and the directions without each group, one per row.
 
-    The direction is the mean difference, or ridge at a penalty. Ridge, with the rows :math:`\tilde X_g` of a group and
-    :math:`G = (S + \alpha I)^{-1}`:
-    :math:`\beta_{-g} = \beta - G \tilde X_g^\top (I - H_{gg})^{-1} r_g`,
-    :math:`H_{gg} = 1/n + \tilde X_g G \tilde X_g^\top`. With `per_row` the penalty falls with the scatter of the
+    The direction is the mean difference, or ridge with a given penalty. For ridge, with the rows :math:`\tilde X_g` of
+    a group and :math:`G = (S + \alpha I)^{-1}`: :math:`\beta_{-g} = \beta - G \tilde X_g^\top (I - H_{gg})^{-1} r_g`,
+    :math:`H_{gg} = 1/n + \tilde X_g G \tilde X_g^\top`. With `per_row`, the penalty falls with the scatter of the
     remaining labels. NaN if only one label would remain.
     """
     X, values, n = rows.X.astype(np.float64), rows.targets, len(rows)
@@ -282,7 +281,7 @@ def directions_without(rows: Rows, penalty: float | None, *, per_row: bool = Fal
             continue
         own, kept = rotated[group], n - len(group)
         if penalty is None:
-            # Σ (l - l̄)(x - x̄) of the others, which is the mean difference times the scatter of their labels
+            # Σ (l - l̄)(x - x̄) of the others: their mean difference times the scatter of their labels
             lost, mean = targets[group].sum(), -own.sum(axis=0) / kept
             directions[number] = (covariance - targets[group] @ own + lost * mean) / shares[number]
             continue
@@ -301,14 +300,14 @@ def directions_without(rows: Rows, penalty: float | None, *, per_row: bool = Fal
 
 
 def _remaining_scatter(targets: Matrix, group: NDArray[np.intp], *, binary: bool) -> float:
-    """Return the share of the labels' scatter that remains without a group; 0 if one label remains.
+    """Return the share of the scatter of the labels that remains without a group; 0 if only one label remains.
 
-    The scatter of two classes is n₊n₋/n; scores count n - 1 times their spread.
+    The scatter of two classes is n₊n₋/n; that of scores is n - 1 times their spread.
     """
     n, own = len(targets), targets[group]
     kept = n - len(own)
     total = float(targets @ targets)
-    # Σ (t - t̄')² of the others, whose mean is minus the sum of the group's over their number
+    # Σ (t - t̄')² of the others, whose mean is minus the sum of the group divided by the number of the others
     remaining = total - float(own @ own) - float(own.sum()) ** 2 / kept if kept > 1 else 0.0
     if remaining <= 1e-12 * total:
         return 0.0
@@ -322,7 +321,7 @@ def _refit_deviations(
     random: np.random.Generator,
     progress: Progress | None,
 ) -> Matrix:
-    """Return √((G-1)/G) (w₋ - w) for every set of a class, each w₋ scaled so that its coordinate along w is 1."""
+    """Return √((G-1)/G) (w₋ - w) for every set of a class, with each w₋ scaled to a coordinate of 1 along w."""
     axis = np.asarray(rotation.components_[0], dtype=np.float64)
     members = rows.members
     sets, factors = [], []
@@ -336,14 +335,14 @@ def _refit_deviations(
     def find(left_out: NDArray[np.intp]) -> Matrix:
         return refit(rotation, rows.take(np.setdiff1d(np.arange(len(rows)), left_out)))
 
-    with ignored_warnings(SignalWarning):  # without some rows an axis may have no signal: the errors show it
+    with ignored_warnings(SignalWarning):  # without some rows an axis may lack signal; the errors reflect that
         axes = np.array(map_parallel(find, sets, progress=progress))
     cosines = np.clip(axes @ axis, LEAST_COSINE, None)
     return np.asarray((axes / cosines[:, None] - axis) * np.array(factors)[:, None])
 
 
 def _strata(rows: Rows) -> list[NDArray[np.intp]]:
-    """Return the group numbers of each class; all of them as one where groups hold both classes, or for scores."""
+    """Return the group numbers of each class; one stratum for scores, or if groups contain both classes."""
     members = rows.members
     if not rows.is_binary or any(np.ptp(rows.y[group]) != 0.0 for group in members):
         return [np.arange(len(members))]
@@ -352,7 +351,7 @@ def _strata(rows: Rows) -> list[NDArray[np.intp]]:
 
 
 def with_fewer_rows(deviations: Matrix, random: np.random.Generator) -> Matrix:
-    """Return a matrix of few rows with the same covariance: exact up to the width, in expectation beyond."""
+    """Return a matrix with fewer rows and the same covariance: exact up to the width, in expectation beyond."""
     if len(deviations) > deviations.shape[1]:
         deviations = np.asarray(np.linalg.qr(deviations, mode="r"), dtype=np.float64)
     if len(deviations) <= MOST_ROWS:
@@ -372,16 +371,16 @@ def axes_without_each(
     max_refits: int,
     progress: Progress | None = None,
 ) -> Matrix:
-    """Return the unit axis found without each row (and its group), one per row; NaN if it was not computed.
+    """Return the unit axis computed without each row (and its group), one per row; NaN if it was not computed.
 
     Parameters
     ----------
     rotation : fitted rotation
     rows : Rows
     first : array of int
-        Row numbers by urgency: if there is no closed form, the first of them are left out in turn.
+        Row numbers by priority: without a closed form, the first of them are left out in turn.
     max_refits : int
-        Number of refits, at most.
+        Maximum number of refits.
     progress : callable, optional
     """
     members = rows.members
@@ -401,7 +400,7 @@ def axes_without_each(
 
 
 def keeps_closed_form(rotation: Rotation, rows: Rows) -> bool:
-    """Return whether the closed form holds without any one group: DensRay needs classes of equal size for it."""
+    """Return whether the closed form still holds without any one group: DensRay needs classes of equal size."""
     if isinstance(rotation, DensRay) and rows.is_binary and any(rows.sides[group].sum() != 0 for group in rows.members):
         return False
     return is_closed_form(rotation, rows)

@@ -1,13 +1,13 @@
-r"""Permutation tests: how often do shuffled labels give an axis that orders held-out rows as well?
+r"""Permutation tests: how often shuffled labels give an axis that orders held-out rows as well as the real labels.
 
-The statistic is Spearman's rank correlation of label and held-out score (for two classes an increasing function of the
-AUC), cross-validated, since in many dimensions any labels can be separated on the rows an axis was fitted on
+The statistic is Spearman's rank correlation of labels and held-out scores (for two classes, an increasing function of
+the AUC). It is cross-validated, since in many dimensions any labels can be separated on the training rows
 (Ojala & Garriga 2010). :math:`p = (1 + \#\{t_\pi \ge t\}) / (1 + P)`, never zero (Phipson & Smyth 2010).
 
 Mean difference and ridge are linear in the labels: all permutations are columns of one matrix product. The ridge
-penalty is chosen for each permutation with the prior of the method, and generalised cross-validation (Golub, Heath &
-Wahba 1979) in place of left-out scores, as it needs no pass over the rows. Other methods are refitted, on a
-sample of the rows where there are many.
+penalty is chosen for each permutation with the prior of the method, and with generalised cross-validation (Golub,
+Heath & Wahba 1979) instead of left-out scores, since it needs no pass over the rows. Other methods are refitted, on a
+sample of the rows if there are many.
 
 Rows of a group are shuffled together (`permuted_labels`) and held out together.
 """
@@ -40,9 +40,9 @@ Matrix = NDArray[np.float64]
 PERMUTATIONS_CLOSED, PERMUTATIONS_MANY, PERMUTATIONS_REFIT = 999, 199, 99
 MANY_ROWS = 5000
 FOLDS_CLOSED, FOLDS_REFIT = 5, 3
-#: Rows of a test by refits, at most.
+#: Largest number of rows for a test by refits.
 SAMPLED_ROWS = 400
-#: Permutations held in memory at once.
+#: Number of permutations in memory at once.
 PERMUTATIONS_AT_ONCE = 250
 
 
@@ -53,13 +53,13 @@ class PermutationTest:
     Attributes
     ----------
     p_value : float
-        Share of permutations whose statistic is at least as large, the real labels included.
+        Share of permutations, including the real labels, whose statistic is at least as large.
     statistic : float
         Rank correlation of labels and held-out scores.
     chance : float
         95% point of the statistic under shuffled labels.
     n_permutations, n_seeds : int
-        Permutations made, and rows used.
+        Number of permutations, and number of rows used.
     shuffled : array
         The statistic of each permutation.
     """
@@ -82,7 +82,7 @@ def permutation_test(
     random: np.random.Generator,
     progress: Progress | None = None,
 ) -> PermutationTest:
-    """Return how often shuffled labels order held-out rows as well as the real labels do."""
+    """Test how often shuffled labels order held-out rows as well as the real labels do."""
     if n_permutations is not None and n_permutations < 1:
         raise TaskError(
             Argument("n_permutations", n_permutations), " is given; a test takes at least 1, and 19 to reach p = 0.05."
@@ -101,7 +101,7 @@ def permutation_test(
 
 
 def p_value(observed: float, shuffled: NDArray[np.float64]) -> float:
-    """Return the share of statistics that are at least as large as the observed one, which counts too.
+    """Return the share of statistics that are at least as large as the observed one, which is counted too.
 
     >>> p_value(0.5, np.array([0.1, 0.6, 0.2]))
     0.5
@@ -112,9 +112,9 @@ def p_value(observed: float, shuffled: NDArray[np.float64]) -> float:
 def _by_products(
     rotation: Rotation, rows: Rows, count: int, random: np.random.Generator, progress: Progress | None = None
 ) -> Matrix:
-    """Return the statistic of the labels as they are, then of each permutation."""
+    """Return the statistic of the real labels, then of each permutation."""
     n = len(rows)
-    # one split for all: it must not know the labels, or the real ones would be favoured
+    # the same folds for all, independent of the labels, or the real labels would be favoured
     if rows.groups is None:
         folds = random.permutation(np.arange(n) % min(FOLDS_CLOSED, n))
         orders = np.column_stack([np.arange(n), *(random.permutation(n) for _ in range(count))])
@@ -141,7 +141,7 @@ def _by_products(
 
 
 def _unlabelled_folds(rows: Rows, most: int, random: np.random.Generator) -> NDArray[np.int64]:
-    """Return the fold of each row, drawn without a look at the labels; groups stay whole."""
+    """Return the fold of each row, independent of the labels; groups stay whole."""
     members = rows.members
     numbers = random.permutation(np.arange(len(members)) % min(most, len(members)))
     folds = np.empty(len(rows), dtype=np.int64)
@@ -153,11 +153,11 @@ def _unlabelled_folds(rows: Rows, most: int, random: np.random.Generator) -> NDA
 def permuted_labels(
     values: NDArray[np.float64], groups: NDArray[np.int64], count: int, random: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Return columns of permuted labels. Rows of a group keep belonging together.
+    """Return columns of permuted labels; groups stay together.
 
-    Two classes: labels change places within groups that hold both, and group for group among those of one label.
-    Scores: groups of the same size exchange all their labels, in random order. Shuffled row by row, chance would look
-    smaller than it is.
+    Two classes: labels are permuted within groups that contain both, and between whole groups of a single label.
+    Scores: groups of the same size exchange all their labels, in random order. Shuffling single rows would
+    underestimate the statistic under chance.
 
     >>> values, groups = np.array([1.0, 2.0, 8.0, 9.0]), np.array([0, 0, 1, 1])
     >>> columns = permuted_labels(values, groups, 50, np.random.default_rng(0))
@@ -175,7 +175,7 @@ def permuted_labels(
     own, unit = values[among][first], np.searchsorted(places, numbers[among])
     columns = np.empty((len(values), count))
     for column in range(count):
-        # rows sorted by group and a random number: those of a group in random order
+        # sorted by group and then by a random number: rows of a group in random order
         shuffled = within[np.lexsort((random.random(len(within)), numbers[within]))]
         columns[by_group, column] = values[shuffled]
         columns[among, column] = random.permutation(own)[unit]
@@ -185,7 +185,7 @@ def permuted_labels(
 def _exchanged_labels(
     values: NDArray[np.float64], groups: NDArray[np.int64], count: int, random: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Return columns of labels that groups of the same size have exchanged, in random order within each."""
+    """Return columns of labels, exchanged between groups of the same size, in random order within each group."""
     by_size: dict[int, list[NDArray[np.intp]]] = {}
     for group in rows_of_groups(groups):
         by_size.setdefault(len(group), []).append(group)
@@ -201,7 +201,7 @@ def _exchanged_labels(
 
 
 class LinearFold:
-    """One split: scores of its test rows for any labels of its training rows."""
+    """One train/test split: scores of its test rows for any labels of its training rows."""
 
     def __init__(
         self, X: Matrix, test: NDArray[np.bool_], *, ridge: bool, two_classes: bool, standardize: bool = False
@@ -210,7 +210,7 @@ class LinearFold:
         if not standardize:
             origin = X[~test].mean(axis=0)
             self.training, self.unseen = X[~test] - origin, X[test] - origin
-        else:  # no label has a part in it
+        else:  # does not depend on the labels
             columns = Columns.of_rows(X[~test], None, standardize=True)
             self.training, self.unseen = columns.rows(X[~test]), columns.rows(X[test])
         if ridge:
@@ -244,14 +244,14 @@ class LinearFold:
 
 
 def _correlations(scores: Matrix, labels: Matrix) -> Matrix:
-    """Return Pearson's correlation of each column pair; constant scores have none, 0."""
+    """Return Pearson's correlation of each pair of columns; 0 for constant scores."""
     left, right = scores - scores.mean(axis=0), labels - labels.mean(axis=0)
     lengths = np.sqrt(np.einsum("ij,ij->j", left, left) * np.einsum("ij,ij->j", right, right))
     return np.asarray(np.einsum("ij,ij->j", left, right) / np.where(lengths > 0, lengths, 1.0))
 
 
 def _sample(rows: Rows, random: np.random.Generator) -> Rows:
-    """Return at most `SAMPLED_ROWS` rows, evenly spaced in label order: classes and scores in their shares."""
+    """Return at most `SAMPLED_ROWS` rows, evenly spaced in label order, so that the label distribution is kept."""
     if len(rows) <= SAMPLED_ROWS:
         return rows
     if rows.groups is not None:  # whole groups
@@ -279,7 +279,7 @@ def _by_refits(
     orders = [np.arange(len(rows)), *(random.permutation(len(rows)) for _ in range(count))]
 
     def statistic(order: NDArray[np.intp]) -> float:
-        # vectors are shuffled against labels and folds, which is the same and keeps the folds stratified
+        # vectors are shuffled instead of labels and folds, which is equivalent and keeps the folds stratified
         shuffled = Rows(rows.X[order], rows.y, rows.names)
         scores = np.empty((len(rows), 1))
         for number in np.unique(folds):
@@ -305,7 +305,7 @@ def _by_grouped_refits(
         for number in np.unique(folds):
             training = np.flatnonzero(folds != number)
             if np.ptp(shuffled.y[training]) == 0.0:
-                continue  # one label: nothing is learned, nothing told apart
+                continue  # a single label: nothing to learn
             axis = refit(rotation, shuffled.take(training))
             origin = shuffled.X[training].mean(axis=0, dtype=np.float64)
             scores[folds == number, 0] = (shuffled.X[folds == number] - origin) @ axis
@@ -315,7 +315,7 @@ def _by_grouped_refits(
 
 
 def _each(statistic: Callable[[Any], float], jobs: Sequence[Any], progress: Progress | None) -> Matrix:
-    # shuffled labels have no maximum worth finding, and no axis that carries signal
+    # shuffled labels have no maximum worth finding, and their axes carry no signal
     with (
         ignored_warnings(ConvergenceWarning),
         ignored_warnings(NotConvergedWarning),

@@ -1,4 +1,4 @@
-"""The encoder of a column of vectors: recorded in the schema of a table, and recognised again by its vectors."""
+"""The encoder of a column of vectors: recorded in the schema of a table, and recognised later by its vectors."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from densray.errors import Advice, Argument, TableError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Texts whose vectors identify an encoder, too short to be cut, and how many coordinates of each are stored.
+#: Texts whose vectors identify an encoder, too short to be truncated, and the number of coordinates stored of each.
 SAMPLED_TEXTS = ("The law", "good day", "42, 7", "über")
 SAMPLED_COORDINATES = 8
-#: By how much a coordinate of a unit vector may differ: half precision and other devices stay below it.
+#: Tolerance for a coordinate of a unit vector: half precision and other devices stay below it.
 SAMPLE_TOLERANCE = 2e-3
 _KEY = b"densray:encoders"
 
@@ -32,15 +32,15 @@ class EncoderRecord:
     name : str
         Name of the model, of its folder, or of the class of the encoder.
     source : str
-        The name or folder that it was loaded from; empty for an object.
+        The name or folder it was loaded from; empty for an object.
     library : str
         Package of the encoder and its version.
     pooling : str
-        How the vectors of tokens become one vector; empty if the encoder does not say it.
+        How token vectors are pooled into one vector; empty if it is not known.
     normalized : bool
         Whether its vectors have unit length.
     max_length : int or None
-        Tokens read of each text, where the encoder says it.
+        Maximum number of tokens per text, if it is known.
     width : int
     sample : tuple of tuples of float
         First coordinates of the vectors of some fixed texts, scaled to unit length.
@@ -56,7 +56,7 @@ class EncoderRecord:
     sample: tuple[tuple[float, ...], ...]
 
     def matches(self, other: EncoderRecord) -> bool:
-        """Return whether both give the same vectors, up to their length and to rounding; names do not count."""
+        """Return whether both give the same vectors, up to their length and rounding; names are not compared."""
         ours, theirs = (np.array(each.sample) for each in (self, other))
         if self.width != other.width or ours.shape != theirs.shape:
             return False
@@ -78,12 +78,12 @@ class EncoderRecord:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the record as JSON can hold it."""
+        """Return the record as values that JSON can hold."""
         return {**asdict(self), "sample": [list(row) for row in self.sample]}
 
     @classmethod
     def from_dict(cls, plain: Any) -> EncoderRecord | None:
-        """Return the record from its plain form; None for anything else."""
+        """Return the record from the output of `to_dict`; None for anything else."""
         try:
             limit = plain["max_length"]
             return cls(

@@ -1,4 +1,4 @@
-"""Frames with columns added or replaced: each library gets back the kind of object it gave."""
+"""Add or replace columns of frames: the result has the type of the input."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Columns: TypeAlias = Callable[[NDArray[Any], NDArray[np.bool_]], Mapping[str, Any]]
-"""From the vectors of some rows, and which rows have one, to new Arrow columns by name."""
+"""Function from the vectors of some rows, and a mask of usable rows, to new Arrow columns by name."""
 
 
 def is_table(target: Any) -> bool:
-    """Return whether an object is a table: a frame, a relation, a data set; no array and no series."""
+    """Return whether an object is a table: a frame, a relation or a data set, but not an array or a series."""
     if library_of(target) in ("polars", "pandas", "datasets"):
         return type(target).__name__ in ("DataFrame", "LazyFrame", "Dataset")
     streams = hasattr(target, "__arrow_c_stream__") or callable(getattr(target, "to_arrow", None))
@@ -29,7 +29,7 @@ def is_table(target: Any) -> bool:
 
 
 def with_columns(table: VectorTable, columns: Columns) -> Any:
-    """Return the object that a table was made of, with new columns.
+    """Return the original object of a table, with new columns.
 
     Polars gives polars, pandas pandas, datasets a Dataset. Files and every other library give a ``pyarrow.Table``.
     """
@@ -51,7 +51,7 @@ def with_columns(table: VectorTable, columns: Columns) -> Any:
 
 
 def check_new(table: VectorTable, names: list[str]) -> None:
-    """Raise if a table already has a column that is to be added."""
+    """Raise if a table already has a column that would be added."""
     taken = [name for name in names if name in table.columns]
     if taken:
         verb = "columns" if len(taken) > 1 else "a column"
@@ -59,7 +59,7 @@ def check_new(table: VectorTable, names: list[str]) -> None:
 
 
 def replace_columns(table: Any, new: Any) -> Any:
-    """Return an Arrow table or batch with columns added at the end, or in the place of those of the same name."""
+    """Return an Arrow table or batch with new columns: replaced if the name exists, otherwise appended."""
     pa = arrow()
     fields, arrays = list(table.schema), list(table.columns)
     for field, values in zip(new.schema, new.columns, strict=True):
@@ -81,7 +81,7 @@ def _whole(table: VectorTable) -> pa.Table:
 
 
 def _with_pandas_columns(frame: Any, new: Any) -> Any:
-    """Return a pandas frame with new columns; a replaced column keeps its type and its kind of cells."""
+    """Return a pandas frame with new columns; a replaced column keeps its type and its type of cells."""
     names = {str(name): name for name in frame.columns}
     found = frame.copy()
     for name in new.schema.names:

@@ -19,13 +19,13 @@ from densray.tables._vectors import arrow, check_columns, is_number
 if TYPE_CHECKING:
     from densray.progress import Progress
 
-#: Bytes of labelled vectors up to which they are read into memory as a whole: a fit needs a few copies of them.
+#: Up to this many bytes, labelled vectors are read into memory: a fit needs a few copies of them.
 LARGEST_IN_MEMORY = 1 << 28
-#: Rows of a larger table that its figures come from.
+#: Number of rows sampled from a larger table for held-out results.
 SAMPLED_ROWS = 10_000
 
 Factors = Callable[[NDArray[np.intp]], NDArray[np.float64]]
-"""From the numbers of some rows of the table to one column of factors per label: (factors, rows)."""
+"""Function from row numbers of the table to one row of factors per label: (factors, rows)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class LabelledTable:
     ----------
     table : VectorTable
     y : array of shape (n,), float64
-        The label of each row as :class:`densray.Rows` has it; NaN if there is none.
+        The label of each row, as in :class:`densray.Rows`; NaN if there is none.
     class_names : tuple of str
     concept : str
         Name of the column.
@@ -89,7 +89,7 @@ class LabelledTable:
     def blocks(
         self, *, unit: bool, progress: Progress | None = None
     ) -> Iterator[tuple[NDArray[np.intp], NDArray[Any]]]:
-        """Yield the numbers and the vectors of labelled rows, block by block, at unit length where asked."""
+        """Yield the numbers and the vectors of labelled rows, block by block, scaled to unit length on request."""
         start = 0
         for _, X, usable in self.table.batches([]):
             stop = start + len(X)
@@ -136,7 +136,7 @@ class LabelledTable:
         names: str | None = None,
         random_state: int | None = 0,
     ) -> Rows:
-        """Return a random sample of at most `n` labelled rows; with groups, of whole groups.
+        """Return a random sample of at most `n` labelled rows, of whole groups if there are groups.
 
         Parameters
         ----------
@@ -144,13 +144,13 @@ class LabelledTable:
         groups : str, optional
             Column of the groups to hold out together, or "proposed".
         names : str, optional
-            Column of the names of the rows; row numbers by default.
+            Column of the names of the rows (default: row numbers).
         random_state : int or None, default=0
         """
         return sample_sets([self], n, groups=groups, names=names, random_state=random_state)[0]
 
     def take(self, places: NDArray[np.intp], X: NDArray[Any], names: Sequence[str]) -> Rows:
-        """Return some rows, whose vectors are given."""
+        """Return some rows, with their vectors `X`."""
         found = Rows.from_arrays(X, self.y[places], names=names, concept=self.concept)
         unlabelled = np.setdiff1d(np.flatnonzero(~np.isfinite(self.y)), self.unusable)
         left_out = {"no label": unlabelled, "no usable vector": self.unusable}
@@ -166,7 +166,7 @@ def sample_sets(
     names: str | None = None,
     random_state: int | None = 0,
 ) -> tuple[Rows, ...]:
-    """Return one random sample of the rows that have all of some labels, once per set of labels.
+    """Return one random sample of the rows that have all labels, once per set of labels.
 
     Parameters are those of :meth:`LabelledTable.sample`.
     """
@@ -178,7 +178,7 @@ def sample_sets(
     elif codes is None:
         places = np.sort(random.choice(labelled, n, replace=False))
     else:
-        own = np.where(codes[labelled] < 0, codes.max() + 1 + labelled, codes[labelled])  # a row without a group
+        own = np.where(codes[labelled] < 0, codes.max() + 1 + labelled, codes[labelled])  # rows without a group
         _, members, sizes = np.unique(own, return_inverse=True, return_counts=True)
         order = random.permutation(len(sizes))
         chosen = order[: max(int(np.searchsorted(np.cumsum(sizes[order]), n, side="right")), 1)]
@@ -203,12 +203,12 @@ def sample_sets(
 
 
 def is_large(table: VectorTable) -> bool:
-    """Return whether the vectors of a table are better read block by block than all at once."""
+    """Return whether a table is so large that its vectors should be read block by block."""
     return len(table) * table.width * table.vector_columns.matrix_type.itemsize > LARGEST_IN_MEMORY
 
 
 def _numbered(table: VectorTable, name: str, *, classes: bool) -> tuple[NDArray[np.float64], tuple[str, ...]]:
-    """Return the labels of a column as numbers, NaN if there is none, and the names of classes."""
+    """Return the labels of a column as numbers, NaN for missing ones, and the class names."""
     pa = arrow()
     dtype = table.schema.field(name).type
     dtype = dtype.value_type if pa.types.is_dictionary(dtype) else dtype
@@ -229,7 +229,7 @@ def _numbered(table: VectorTable, name: str, *, classes: bool) -> tuple[NDArray[
 
 
 def _by_class(codes: NDArray[np.int64], values: Sequence[Any]) -> tuple[NDArray[np.float64], tuple[str, ...]]:
-    """Return the numbers and names of classes, given the place of the value of each row (-1: none)."""
+    """Return the class numbers and names, given the index of the value of each row (-1: none)."""
     if not len(values):
         return np.full(len(codes), np.nan), ()
     numbers, names = number_labels(np.array(values), classes=True)
@@ -237,7 +237,7 @@ def _by_class(codes: NDArray[np.int64], values: Sequence[Any]) -> tuple[NDArray[
 
 
 def _codes(table: VectorTable, name: str) -> tuple[NDArray[np.int64], list[str]]:
-    """Return the place of the text of each row in a list of the different texts, -1 if there is none."""
+    """Return the index of the text of each row in a list of distinct texts, -1 if there is none, and the list."""
     pa = arrow()
     check_columns(table.schema, [name], table.name)
     places: dict[str, int] = {}
@@ -252,7 +252,7 @@ def _codes(table: VectorTable, name: str) -> tuple[NDArray[np.int64], list[str]]
                 "the year."
             ) from None
         if pa.types.is_boolean(batch.column(0).type):
-            column = pa.compute.utf8_capitalize(column)  # as Python writes them
+            column = pa.compute.utf8_capitalize(column)  # True and False, as in Python
         encoded = pa.compute.utf8_trim_whitespace(column).dictionary_encode()
         own = [-1 if not text else places.setdefault(text, len(places)) for text in encoded.dictionary.to_pylist()]
         indices = pa.compute.fill_null(encoded.indices, len(own)).to_numpy(zero_copy_only=False)

@@ -1,4 +1,4 @@
-"""Tables rewritten on disk, batch by batch: the same rows and columns, with some added, replaced or left out."""
+"""Rewrite tables on disk, batch by batch: the same rows and columns, with some added, replaced or left out."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PARTS = ".densray-parts"
 
 @dataclass(frozen=True)
 class RewrittenTable:
-    """A written table: its path, rows, rows without a usable vector, files, and files that an earlier run finished."""
+    """Summary of a written table: path, rows, rows without a usable vector, files, and files of an earlier run."""
 
     path: Path
     rows: int
@@ -42,9 +42,9 @@ class RewrittenTable:
 
 
 def check_table_output(table: VectorTable, output: str | Path, *, overwrite: bool = False) -> Path:
-    """Return the output path if a table may be written there, to be asked before any work is done.
+    """Return the output path if a table may be written there; call this before any work is done.
 
-    A name that ends as a table does is one file. Any other name is a folder, for shards.
+    A name with the extension of a table is one file. Any other name is a folder for shards.
     """
     path = Path(output)
     shards = table.source.shards if isinstance(table.source, Files) else ()
@@ -54,7 +54,7 @@ def check_table_output(table: VectorTable, output: str | Path, *, overwrite: boo
     if path.suffix.lower() in KINDS:
         return check_writable(path, overwrite=overwrite)
     if len(shards) < 2:
-        raise OutputError(f"{path}: the ending names the kind of table: {', '.join(KINDS)}. Add one of them.")
+        raise OutputError(f"{path}: the extension gives the type of table: {', '.join(KINDS)}. Add one of them.")
     if len({shard.name for shard in shards}) < len(shards):
         raise OutputError(f"shards in different folders have the same name, and {path} is one folder. Name one file.")
     if not path.parent.is_dir():
@@ -85,16 +85,16 @@ def rewrite_table(
     ----------
     table : VectorTable
     output : path
-        A file (parquet, Arrow, CSV, TSV, JSON lines, by its ending), written whole or not at all. Shards may also go to
-        a folder: each is written whole, finished ones stay, and an interrupted run resumes.
+        A file (parquet, Arrow, CSV, TSV, JSON lines, by its extension), written atomically. Shards may also be written
+        to a folder: finished shards stay, and an interrupted run resumes.
     columns : callable
-        Gives new Arrow columns by name from the vectors of a batch, and from which of its rows have a usable one.
+        Returns new Arrow columns by name, from the vectors of a batch and a mask of its usable rows.
     drop : sequence of str
         Columns that are left out.
     depends_on : sequence
-        Numbers, texts and arrays that the new columns depend on: a run resumes only where they are the same.
+        Numbers, texts and arrays that the new columns depend on: a run resumes only if they are the same.
     cluster : str or dask.distributed.Client, optional
-        Writes shards on the workers of a Dask cluster, which see the same files: the address of its scheduler, or
+        Write shards on the workers of a Dask cluster that can access the same files: the address of its scheduler, or
         "local" for one process per core of this machine.
     overwrite : bool, default=False
     progress : callable, optional
@@ -139,7 +139,7 @@ def _rewrite_shards(
 def _write_shards(
     job: _Job, shards: Sequence[Path], folder: Path, cluster: Any, *, overwrite: bool
 ) -> Iterator[tuple[Path, dict[str, int]]]:
-    """Write shards, here or on the workers of a cluster, and yield each as soon as it is written."""
+    """Write shards, here or on a cluster, and yield each as soon as it is written."""
     if cluster is None:
         for shard in shards:
             yield shard, _write_shard(job, shard, folder / shard.name, overwrite)
@@ -169,7 +169,7 @@ def _write_shard(job: _Job, shard: Path, target: Path, overwrite: bool) -> dict[
 
 @contextmanager
 def _connected(cluster: Any) -> Iterator[Any]:
-    """Give a client of a Dask cluster: the one given, one at an address, or one on this machine (``"local"``)."""
+    """Give a client of a Dask cluster: the given one, one at an address, or one on this machine (``"local"``)."""
     if not isinstance(cluster, str):
         yield cluster
         return
@@ -187,7 +187,7 @@ def _connected(cluster: Any) -> Iterator[Any]:
 
 
 class _Job:
-    """The state of one run: what to add and leave out, and the rows done."""
+    """The state of one run: columns to add and to leave out, and the number of rows done."""
 
     def __init__(self, table: VectorTable, columns: Columns, drop: tuple[str, ...], progress: Progress | None) -> None:
         self.table, self.columns, self.drop, self.progress = table, columns, drop, progress
@@ -199,7 +199,7 @@ class _Job:
             self.progress(self.done, len(self.table))
 
     def write(self, path: Path, kind: str, batches: Iterator[pa.RecordBatch], start: int = 0) -> None:
-        """Write changed batches to one file; their first row has the number `start` in the table."""
+        """Write changed batches to one file; `start` is the row number of the first row in the table."""
         pa, vectors = arrow(), self.table.vector_columns.names
         empty = pa.RecordBatch.from_pylist([], schema=self.table.schema)
         nothing = np.empty((0, self.table.width), dtype=self.table.vector_columns.matrix_type)
@@ -218,7 +218,7 @@ class _Job:
 
 @contextmanager
 def _write_parquet(path: Path, schema: pa.Schema, vectors: tuple[str, ...]) -> Iterator[Write]:
-    """Write groups of rows of bounded size; a dictionary of vectors would only take time."""
+    """Write row groups of bounded size, without dictionary encoding for vectors, which would only take time."""
     from pyarrow import parquet
 
     pa = arrow()
@@ -273,7 +273,7 @@ def _text_writer(delimiter: str | None) -> Callable[..., Any]:
 
 
 def _as_text(pl: Any, column: Any) -> Any:
-    """Return a column of lists as texts such as ``[0.1,0.2]``, any other column as it is."""
+    """Return a column of lists as texts such as ``[0.1,0.2]``, any other column unchanged."""
     if not isinstance(column.dtype, pl.List | pl.Array):
         return column
     lists = column.arr.to_list() if isinstance(column.dtype, pl.Array) else column
@@ -282,7 +282,7 @@ def _as_text(pl: Any, column: Any) -> Any:
 
 
 def open_writer(path: Path, kind: str, schema: pa.Schema, vectors: tuple[str, ...]) -> AbstractContextManager[Write]:
-    """Return a context that gives a function to write record batches of a schema to a file of that kind."""
+    """Return a context that gives a function to write record batches with a schema to a file of this type."""
     writer: AbstractContextManager[Write] = _WRITERS[kind](path, schema, vectors)
     return writer
 

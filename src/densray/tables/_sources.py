@@ -1,4 +1,4 @@
-"""Where tables come from: frames and other objects in memory, and files read batch by batch."""
+"""Sources of tables: frames and other objects in memory, and files read batch by batch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from densray.tables._vectors import arrow
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Rows that are read and multiplied together.
+#: Number of rows that are read and multiplied together.
 BATCH_ROWS = 8192
 _TEXT_BYTES, _READ_BYTES = 1 << 24, 1 << 20
 _INTEGER = r"^-?(0|[1-9][0-9]{0,17})$"
@@ -55,7 +55,7 @@ class Memory:
     Parameters
     ----------
     given : object
-        The object of the user: a frame, a relation, a data set.
+        The original object: a frame, a relation, a data set.
     table : pyarrow.Table
         The same rows in Arrow.
     name : str
@@ -77,7 +77,7 @@ class Memory:
 
 
 class Files:
-    """One file, or several shards of one kind and schema, in the order of their names.
+    """One file, or several shards of the same type and schema, in the order of their names.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class Files:
         kinds = {kind_of_table(path) for path in self.shards}
         if len(kinds) > 1:
             raise TableError(
-                f"{name} holds files of several kinds ({name_some(sorted(kinds))}). Name those to read: '*.parquet'."
+                f"{name} holds files of several kinds ({name_some(sorted(kinds))}). Name some: '*.parquet'."
             )
         self.kind = kinds.pop()
 
@@ -132,7 +132,7 @@ class Files:
             yield from self.batches_of(shard, columns)
 
     def batches_of(self, shard: Path, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Yield the batches of one shard; the next one is read while the last one is in use."""
+        """Yield the batches of one shard; the next one is read while the current one is in use."""
         return _read_ahead(self._read(shard, columns))
 
     def _read(self, shard: Path, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
@@ -163,7 +163,7 @@ class Files:
 
 
 def _read_ahead(batches: Iterator[Any]) -> Iterator[Any]:
-    """Yield batches, each read by another thread while the one before is in use."""
+    """Yield batches; another thread reads the next one while the current one is in use."""
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(next, batches, None)
         while (batch := waiting.result()) is not None:
@@ -173,7 +173,7 @@ def _read_ahead(batches: Iterator[Any]) -> Iterator[Any]:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn errors of Arrow and polars about a damaged file into one that names the file."""
+    """Turn errors of Arrow and polars about a damaged file into an error that names the file."""
     import polars as pl
 
     pa = arrow()
@@ -190,12 +190,12 @@ def reading(path: Path) -> Iterator[None]:
 def _open_parquet(path: Path) -> Any:
     from pyarrow import parquet
 
-    # read piece by piece: one row group may be larger than the memory, and mapped pages count as memory too
+    # read in pieces: a row group may be larger than memory, and mapped pages count as memory too
     return parquet.ParquetFile(path, pre_buffer=False, buffer_size=_READ_BYTES)
 
 
 def _open_arrow(path: Path) -> Iterator[Any]:
-    """Yield the schema of an Arrow file, then its batches, mapped; both the file and the stream format are read."""
+    """Yield the schema of an Arrow file, then its memory-mapped batches; accepts the file and the stream format."""
     pa = arrow()
     with pa.memory_map(str(path)) as mapped:
         try:
@@ -228,7 +228,7 @@ class _Text(Protocol):
 
 
 class _Fields:
-    """CSV and TSV files. Types come from all rows: a column is integers, numbers, lists of numbers, or else text."""
+    """CSV and TSV files. Types are inferred from all rows: integers, numbers, lists of numbers, or else text."""
 
     def __init__(self, shards: Sequence[Path], delimiter: str) -> None:
         self._delimiter = delimiter
@@ -290,7 +290,7 @@ class _Fields:
 
 
 def _narrowest(column: Any, so_far: str) -> str:
-    """Return the kind of the values of a text column, given the kind of those before it."""
+    """Return the type of the values of a text column, given the type of earlier values."""
     compute, pa = arrow().compute, arrow()
     values = column.drop_null()
     if not len(values) or so_far == "text":
@@ -302,7 +302,7 @@ def _narrowest(column: Any, so_far: str) -> str:
             return "text"
     if so_far in ("unknown", "integer") and compute.all(compute.match_substring_regex(values, _INTEGER)).as_py():
         return "integer"
-    zeros = compute.match_substring_regex(values, r"^[-+]?0[0-9]")  # an identifier, such as 007
+    zeros = compute.match_substring_regex(values, r"^[-+]?0[0-9]")  # an identifier such as 007
     try:
         values.cast(pa.float64())
     except pa.ArrowInvalid:
@@ -322,7 +322,7 @@ def _parsed_lists(column: Any) -> Any:
 
 
 class _Lines:
-    """JSON lines: one object per line. Types come from all lines."""
+    """JSON lines: one object per line. Types are inferred from all lines."""
 
     def __init__(self, shards: Sequence[Path]) -> None:
         import polars as pl
@@ -350,14 +350,14 @@ class _Lines:
 
 
 def _plain_arrow(frame: Any) -> pa.Table:
-    """Return a polars frame in the Arrow types that every version of pyarrow can work with."""
+    """Return a polars frame in Arrow types that every version of pyarrow supports."""
     import polars as pl
 
     return frame.to_arrow(compat_level=pl.CompatLevel.oldest())
 
 
 def kind_of_table(path: Path) -> str:
-    """Return the kind of a table file, by its ending."""
+    """Return the type of a table file from its extension."""
     kind = KINDS.get(path.suffix.lower())
     if kind is None:
         raise TableError(f"{path}: a table ends in {', '.join(KINDS)}. Convert the file to one of them.")
@@ -365,7 +365,7 @@ def kind_of_table(path: Path) -> str:
 
 
 def may_be_table(source: str | Path) -> bool:
-    """Return whether a path may name a table: by its ending, or because it is a folder or a pattern.
+    """Return whether a path may be a table: by its extension, or because it is a folder or a pattern.
 
     >>> may_be_table("docs.parquet"), may_be_table("docs/*.jsonl"), may_be_table("vectors.bin")
     (True, True, False)
@@ -374,7 +374,7 @@ def may_be_table(source: str | Path) -> bool:
 
 
 def find_shards(source: str | Path) -> list[Path]:
-    """Return the files of a table: one file, those of a folder, or those that a pattern matches."""
+    """Return the files of a table: one file, the files of a folder, or those that match a pattern."""
     path = Path(source)
     if path.is_file():
         return [path]
@@ -390,7 +390,7 @@ def find_shards(source: str | Path) -> list[Path]:
 
 
 def _folder(folder: Path) -> list[Path]:
-    """Return the tables in a folder; those of a Hugging Face folder in the order of its list."""
+    """Return the tables in a folder; for a Hugging Face folder, in the order of its list."""
     if (folder / "dataset_dict.json").is_file():
         splits = sorted(path.name for path in folder.iterdir() if path.is_dir())
         raise TableError(f"{folder} holds several data sets: {name_some(splits)}. Name one of these folders.")
@@ -407,7 +407,7 @@ def _folder(folder: Path) -> list[Path]:
 
 
 def open_source(source: Any) -> Files | Memory:
-    """Return the rows of a file, of a folder of shards, or of an object of another library, vectors or not."""
+    """Return the rows of a file, a folder of shards, or an object of another library, with or without vectors."""
     if isinstance(source, str | Path):
         arrow()
         return Files(find_shards(source), Path(source).name or str(source))
@@ -415,14 +415,14 @@ def open_source(source: Any) -> Files | Memory:
 
 
 def in_memory(given: Any) -> Memory:
-    """Return an object of another library as a table in Arrow, with the object itself."""
+    """Return an object of another library as an Arrow table, together with the object."""
     if library_of(given) == "polars" and hasattr(given, "collect"):
         given = given.collect()
     return Memory(given, _to_arrow(given), f"the {type(given).__name__}")
 
 
 def library_of(given: Any) -> str:
-    """Return the library that an object comes from, such as ``polars``."""
+    """Return the library of an object, such as ``polars``."""
     return type(given).__module__.partition(".")[0]
 
 
@@ -452,7 +452,7 @@ def _to_arrow(given: Any) -> pa.Table:
 
 
 def _from_pandas(frame: Any) -> pa.Table:
-    """Return the columns of a pandas frame that Arrow can hold; the index is left to the frame."""
+    """Return the columns of a pandas frame that Arrow can hold; the index stays with the frame."""
     pa = arrow()
     columns: dict[str, Any] = {}
     for place, name in enumerate(frame.columns):
@@ -461,5 +461,5 @@ def _from_pandas(frame: Any) -> pa.Table:
         try:
             columns[str(name)] = pa.Array.from_pandas(frame.iloc[:, place])
         except (pa.ArrowException, ValueError, TypeError):
-            columns[str(name)] = pa.nulls(len(frame))  # a mixture of objects, which no one can ask for
+            columns[str(name)] = pa.nulls(len(frame))  # mixed objects, which cannot be used
     return pa.table(columns)

@@ -32,7 +32,7 @@ class VectorTable:
     schema : pyarrow.Schema
         Columns and their types.
     bad_rows : {"error", "skip"}
-        Whether a vector that is missing, of another length or not finite is an error, or a row without a vector.
+        Whether a missing, non-finite or differently sized vector raises an error, or makes a row without a vector.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class VectorTable:
 
     @cached_property
     def width(self) -> int:
-        """Length of the vectors; that of the first one where the type of the column does not say it."""
+        """Length of the vectors; the length of the first one if the column type does not define it."""
         declared = self.vector_columns.declared_width
         if declared is not None:
             return declared
@@ -83,7 +83,7 @@ class VectorTable:
 
     @cached_property
     def encoder(self) -> EncoderRecord | None:
-        """The encoder of the vectors, where the table records it, as :func:`densray.embed_table` does."""
+        """The encoder of the vectors, if the table records it, as :func:`densray.embed_table` does."""
         return encoder_of(self.schema, self.vector_columns.names[0])
 
     def column(self, name: str) -> pa.ChunkedArray:
@@ -95,14 +95,14 @@ class VectorTable:
     def batches(
         self, columns: Sequence[str] | None = None, *, batches: Iterator[pa.RecordBatch] | None = None, start: int = 0
     ) -> Iterator[tuple[pa.RecordBatch, NDArray[Any], NDArray[np.bool_]]]:
-        """Yield batches of rows with some columns, their vectors, and which of them have one that can be used.
+        """Yield batches of rows with some columns, their vectors, and a mask of the usable vectors.
 
         Parameters
         ----------
         columns : sequence of str, optional
-            Columns of the batches, the vectors included or not; all by default.
+            Columns of the batches, with or without the vectors (default: all).
         batches : iterator, optional
-            Batches to take in place of all, such as those of one shard; their first row has the number `start`.
+            Batches to use instead of all, such as those of one shard; their first row has the number `start`.
         """
         vectors = self.vector_columns
         wanted = None if columns is None else list(dict.fromkeys([*columns, *vectors.names]))
@@ -140,18 +140,18 @@ class VectorTable:
         return np.concatenate(parts)
 
     def vectors_as_columns(self, X: NDArray[Any], usable: NDArray[np.bool_]) -> dict[str, Any]:
-        """Return changed vectors of some rows as Arrow columns of the names and types of the table.
+        """Return changed vectors of some rows as Arrow columns, with the names and types of the table.
 
         Integers become float32. Rows that are not `usable` get no vector.
         """
         return self.vector_columns.to_columns(X, usable)
 
     def with_rows(self, rows: pa.Table, *, name: str | None = None) -> VectorTable:
-        """Return a table in memory with the same columns and other rows, such as a sample of its own."""
+        """Return a table in memory with the same columns and other rows, such as a sample of its rows."""
         return VectorTable(Memory(rows, rows, name or self.name), self.vector_columns, self.bad_rows)
 
     def may_hold_labels(self, name: str) -> bool:
-        """Return whether a column can be labels: texts, truth values or numbers, and no dimension of the vectors."""
+        """Return whether a column can be labels: texts, booleans or numbers that are not part of the vectors."""
         return name not in self.vector_columns.names and _kind_of_labels(self.schema.field(name).type) is not None
 
     def labels(self, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
@@ -179,11 +179,11 @@ class VectorTable:
             Column of the groups to hold out together, or "proposed": repeated texts, and texts of different labels
             that differ in one word.
         names : str, optional
-            Column of the texts or names of the rows; row numbers by default.
+            Column of the texts or names of the rows (default: row numbers).
         classes : bool, default=False
-            Whether numbers are class names, however many values they have.
+            Whether numbers are class names, whatever the number of values.
         concept : str, optional
-            Name of the concept; that of the label column by default.
+            Name of the concept (default: the name of the label column).
 
         Examples
         --------
@@ -204,7 +204,7 @@ class VectorTable:
         classes: bool = False,
         concept: str | None = None,
     ) -> tuple[Rows, ...]:
-        """Return the rows that have a label in each of some columns, once per column, all with the same vectors.
+        """Return the rows that have a label in every given column, once per column, all with the same vectors.
 
         Parameters are those of :meth:`rows`.
         """
@@ -236,7 +236,7 @@ class VectorTable:
         return tuple(sets)
 
     def _labelled_vectors(self, labelled: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """Return the usable vectors of the labelled rows, and which rows of the table have a usable one."""
+        """Return the usable vectors of the labelled rows, and a mask of table rows with a usable vector."""
         X = np.empty((int(labelled.sum()), self.width), dtype=self.vector_columns.matrix_type)
         usable = np.ones(len(self), dtype=bool)
         start = filled = 0
@@ -265,11 +265,11 @@ def open_table(source: Any, *, vectors: str | Sequence[str] | None = None, bad_r
         An object: anything with the Arrow C stream interface (pyarrow, polars, pandas, DuckDB, LanceDB, datasets), a
         polars LazyFrame, or gensim KeyedVectors.
     vectors : str or sequence of str, optional
-        Column of the vectors, the beginning of the names of numbered columns, or those columns. Default: the only
-        column of lists of numbers, or else the numbered columns.
+        Column of the vectors, the common prefix of numbered columns, or these columns (default: the only column of
+        lists of numbers, or else the numbered columns).
     bad_rows : {"error", "skip"}, default="error"
-        Whether a vector that is missing, of another length or not finite is an error. Skipped rows stay in the table
-        and have no vector: they are not fitted, and get no score.
+        Whether a missing, non-finite or differently sized vector is an error. Skipped rows stay in the table
+        without a vector: they are not used for fitting, and get no score.
 
     Returns
     -------
@@ -303,7 +303,7 @@ def read_labels(table: VectorTable, name: str) -> tuple[NDArray[Any], NDArray[np
 
 
 def _kind_of_labels(dtype: pa.DataType) -> str | None:
-    """Return whether a type gives labels that are "numbers" or "texts"; None for all others."""
+    """Return "numbers" or "texts" if a type can hold labels, otherwise None."""
     types = arrow().types
     dtype = dtype.value_type if types.is_dictionary(dtype) else dtype
     if is_number(dtype) or types.is_decimal(dtype):

@@ -1,4 +1,4 @@
-"""The vectors of a table: which column holds them, and the way from Arrow to a matrix and back."""
+"""The vectors of a table: find their column, and convert between Arrow and a matrix."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ BadRows = Literal["error", "skip"]
 
 
 def arrow() -> Any:
-    """Return the module ``pyarrow``, which reads and holds tables."""
+    """Return the module ``pyarrow``."""
     load_extra("pyarrow.compute", "Tables need", extra="tables")
     return load_extra("pyarrow", "Tables need", extra="tables")
 
 
 def storage_type(dtype: pa.DataType) -> pa.DataType:
-    """Return the type that an extension type (such as a tensor of fixed shape) is stored as; any other as it is."""
+    """Return the storage type of an extension type (such as a fixed-shape tensor); any other type unchanged."""
     return getattr(dtype, "storage_type", dtype)
 
 
@@ -38,13 +38,13 @@ def holds_vectors(dtype: pa.DataType) -> bool:
 
 
 def is_number(dtype: pa.DataType) -> bool:
-    """Return whether a type holds integers or floating-point numbers; truth values are none."""
+    """Return whether a type holds integers or floating-point numbers, not booleans."""
     types = arrow().types
     return bool(types.is_integer(dtype) or types.is_floating(dtype))
 
 
 def _looks_like_vectors(dtype: pa.DataType) -> bool:
-    """Return whether a column is taken for vectors unasked; lists of large integers may be numbers of tokens."""
+    """Return whether a column counts as vectors by default; lists of large integers may be token numbers."""
     if not holds_vectors(dtype):
         return False
     numbers = storage_type(dtype).value_type
@@ -53,7 +53,7 @@ def _looks_like_vectors(dtype: pa.DataType) -> bool:
 
 @dataclass(frozen=True)
 class VectorColumns:
-    """Where the vectors of a table are: one column of lists, or one column per dimension (``v0``, ``v1`` …).
+    """Columns of the vectors of a table: one column of lists, or one column per dimension (``v0``, ``v1`` …).
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class VectorColumns:
 
     @property
     def declared_width(self) -> int | None:
-        """Length of the vectors, where the schema says it."""
+        """Length of the vectors, if the schema defines it."""
         if not self.in_lists:
             return len(self.names)
         dtype = storage_type(self.dtype)
@@ -93,9 +93,9 @@ class VectorColumns:
         return int(lengths[0].as_py()) if len(lengths) else None
 
     def matrix(self, batch: pa.RecordBatch, width: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """Return the vectors of a batch, and which of them can be used: of this width, with finite numbers.
+        """Return the vectors of a batch, and a mask of the usable ones: of this width, with finite numbers.
 
-        Rows that cannot be used hold NaN. The numbers are float64 where the table has float64, else float32.
+        Unusable rows are NaN. The numbers are float64 if the table has float64, else float32.
         """
         X, usable = self._lists(batch, width) if self.in_lists else self._columns(batch)
         if X.dtype not in (np.float32, np.float64):
@@ -130,11 +130,11 @@ class VectorColumns:
 
     @property
     def matrix_type(self) -> np.dtype[Any]:
-        """Type of the matrix: float64 where the table has float64, else float32."""
+        """Type of the matrix: float64 if the table has float64, else float32."""
         return np.dtype(np.float64 if self.number_type == np.float64 else np.float32)
 
     def to_columns(self, X: NDArray[Any], usable: NDArray[np.bool_]) -> dict[str, Any]:
-        """Return other vectors as Arrow columns by name, of the types of the table; rows not usable get none."""
+        """Return new vectors as Arrow columns by name, in the types of the table; unusable rows are null."""
         pa = arrow()
         if not self.in_lists:
             numbers = X.astype(self.written_type)
@@ -146,11 +146,11 @@ class VectorColumns:
 
     @property
     def written_type(self) -> np.dtype[Any]:
-        """Type of changed numbers: that of the table; float32 in place of integers, which would cut decimals off."""
+        """Type of changed numbers: that of the table, or float32 for integers, which would lose decimals."""
         return self.number_type if self.number_type.kind == "f" else np.dtype(np.float32)
 
     def to_lists(self, X: NDArray[Any], usable: NDArray[np.bool_] | None = None) -> pa.Array:
-        """Return a matrix as a column of lists, of the type that this column has."""
+        """Return a matrix as a column of lists, in the type of this column."""
         pa = arrow()
         n, width = X.shape
         numbers = pa.array(np.ascontiguousarray(X, dtype=self.written_type).reshape(-1))
@@ -167,10 +167,10 @@ class VectorColumns:
 
 
 def find_vectors(schema: pa.Schema, vectors: str | Sequence[str] | None, where: str) -> VectorColumns:
-    """Return the columns of the vectors: those named, or the only ones that can be meant.
+    """Return the columns of the vectors: the named ones, or the only possible ones.
 
-    That is the only column of lists of numbers, or else the numbered columns of numbers. `vectors` may also be what the
-    names of numbered columns begin with.
+    These are the only column of lists of numbers, or else the numbered columns of numbers. `vectors` may also be the
+    common prefix of numbered columns.
     """
     if vectors is not None:
         return _named_vectors(schema, vectors, where)
@@ -193,7 +193,7 @@ def find_vectors(schema: pa.Schema, vectors: str | Sequence[str] | None, where: 
 
 
 def show_columns(schema: pa.Schema, *, most: int = 12) -> str:
-    """Return the columns of a schema with their types, the first of many."""
+    """Return the first columns of a schema with their types."""
     listed = [f"{name} ({dtype})" for name, dtype in zip(schema.names, schema.types, strict=True)]
     return ", ".join(listed[:most]) + (f" and {len(listed) - most} more" if len(listed) > most else "")
 
@@ -232,7 +232,7 @@ def check_columns(schema: pa.Schema, names: Sequence[str], where: str) -> None:
 def bad_row_error(
     columns: VectorColumns, batch: pa.RecordBatch, row: int, number: int, width: int, where: str
 ) -> Exception:
-    """Return the error about a vector that cannot be used: missing, of another length, or not finite."""
+    """Return the error for an unusable vector: missing, of another length, or not finite."""
     at = f"{where}, row {number + 1:,}"
     remedy = Advice(" Leave the row out, or pass ", Argument("bad_rows", "skip"), ".")
     if columns.in_lists:

@@ -1,4 +1,4 @@
-"""The pages, by the name they have in the address; each has a ``TITLE``, an ``ICON`` and ``show()``."""
+"""The pages, by their name in the address; each has a ``TITLE``, an ``ICON`` and ``show()``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TABLE_PAGES: dict[str, ModuleType] = {"map": table_map, "axis": table_axis, "rem
 
 
 def open_pages() -> dict[str, ModuleType]:
-    """Return the pages on offer: those of a table if the explorer was started with one, else those of spaces."""
+    """Return the available pages: those of a table if the explorer was started with one, else those of spaces."""
     return TABLE_PAGES if table_bench.is_open() else PAGES
 
 

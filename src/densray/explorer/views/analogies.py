@@ -55,9 +55,9 @@ TITLE, ICON = "Analogies", ":material/join_right:"
 LEAD = "Example pairs teach a relation; a query asks for the missing partner. The benchmark asks whole sets."
 
 _PARTS = {"ask": "Ask", "benchmark": "Benchmark"}
-_ROTATIONS = sorted(METHODS, key=lambda name: name != "densray-unit")  # the paper's first: what others fall back to
+_ROTATIONS = sorted(METHODS, key=lambda name: name != "densray-unit")  # the default, that of the paper, first
 _SHOWN = 10  # answers
-_FEW_PARTS, _PARTS_SHOWN = 3, 2  # parts of a score: so many are all shown, of more the ones that differ most
+_FEW_PARTS, _PARTS_SHOWN = 3, 2  # up to this many parts of a score are all shown; of more, those that differ most
 
 
 @dataclass(frozen=True)
@@ -103,14 +103,14 @@ def _show_question(bench: Workbench) -> None:
 
 
 def _check_language(bench: Workbench, pairs: AnalogySet) -> None:
-    """Ask for pairs if the space lacks the default ones, as spaces of other languages do."""
+    """Ask for pairs if the default ones are not in the space, as in other languages."""
     untouched = settings()["pairs"] == DEFAULTS["pairs"]
     if untouched and len(bench.space.absent(pairs.words, any_case=True)) * 2 > len(pairs.words):
         raise Hint("Type pairs of words of this space under “Example pairs”, and a “Query”: it has few of these words.")
 
 
 def _choose_question() -> tuple[str, str | None]:
-    """Show the widgets of a question; return the solver and, if it has an axis, the method that finds it."""
+    """Show the widgets of a question; return the solver and, if it has an axis, the method for it."""
     st.text_area(
         "Example pairs, one per line",
         height=190,
@@ -156,7 +156,7 @@ def _ask(bench: Workbench, pairs: AnalogyCategory, name: str, rotation: str | No
 
 
 def _correct_answer(space: WordSpace, query: str) -> str:
-    """Return the expected answer as the space spells it; empty if it cannot be an answer."""
+    """Return the expected answer in the spelling of the space; empty if it cannot be an answer."""
     word = settings()["expected"].strip()
     if not word or not _is_known(space, word):
         return ""
@@ -201,7 +201,7 @@ def _show_table(answers: Sequence[RankedWord]) -> None:
 
 
 def _separating_parts(answers: Sequence[RankedWord]) -> list[str]:
-    """Return the parts that separate the answers most, in their order; of many parts none that is zero for all."""
+    """Return the parts that separate the answers most, in their order, excluding all-zero parts if there are many."""
     if len(answers[0].parts) <= _FEW_PARTS:
         return list(answers[0].parts)
     numbers = {name: [answer.parts[name] for answer in answers] for name in answers[0].parts}
@@ -255,7 +255,7 @@ def show_benchmark(bench: Workbench) -> None:
 
 
 def _choose_set(bench: Workbench) -> AnalogySet:
-    # sets on this machine; pages accept no other names, so that they cannot read other files
+    # only sets on this machine: pages accept no other names, so that they cannot read other files
     name = choice("Set", "set", [entry.name for entry in list_datasets("analogies") if is_at_hand(entry.name)])
     return bench.recall(("analogies", name), lambda: load_analogies(name))
 
@@ -355,7 +355,7 @@ def _row(solver: str, question: Prediction, *, examples: bool) -> dict[str, Any]
 
 
 def _ask_selected() -> None:
-    """Put the question of the selected row into Ask."""
+    """Copy the question of the selected row to Ask."""
     rows = st.session_state["questions"]["selection"]["rows"]
     if rows:
         category, asked = st.session_state["asked"]
@@ -363,7 +363,7 @@ def _ask_selected() -> None:
 
 
 def ask_again(space: WordSpace, category: AnalogyCategory, solver: str, question: Prediction) -> None:
-    """Put a question of the benchmark into Ask: its query, its correct answer and the pairs it was asked with."""
+    """Copy a question of the benchmark to Ask: its query, its correct answer and its examples."""
 
     def spelled(word: str) -> str:
         row = int(space.locate([word], any_case=True)[0])

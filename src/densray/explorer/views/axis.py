@@ -60,7 +60,7 @@ LEAD = (
     "or start from an example."
 )
 
-_SHOWN = 15  # words of either end
+_SHOWN = 15  # words per end
 _SUGGESTED, _NEIGHBORS, _MOST_OWN = 8, 8, 30
 GRADES = {"good": "success", "fair": "info", "weak": "warning", "unclear": "warning", "none": "error"}
 COLORS = {"good": "green", "fair": "blue", "weak": "orange", "unclear": "orange", "none": "red"}
@@ -77,7 +77,7 @@ def show() -> str | None:
     left, right = drawn.columns([3, 2], gap="large")
     ends, histogram = left.empty(), right.empty()
     if not bench.diagnosis(axis).is_known:
-        _draw(axis, wanted.name, own, (ends, histogram))  # at once; its bars follow
+        _draw(axis, wanted.name, own, (ends, histogram))  # without bars at first; they follow
     neutral = right.container()
     diagnosis = None
     with verdict, complain():
@@ -123,14 +123,14 @@ def _badge(diagnosis: Diagnosis) -> str:
 
 
 def _diagnose(bench: Workbench, axis: ShownAxis) -> Diagnosis | None:
-    """Return the diagnosis: at once if it is quick, else after a click."""
+    """Return the diagnosis: immediately if it is fast, else after a click."""
     quick = is_closed_form(axis.axis.rotation, axis.rows)
     slow = f"Check how reliable it is: “{axis.method}” is refitted many times, which takes a while"
     return show_step(bench.diagnosis(axis), "Diagnosing the axis", start=None if quick else slow)
 
 
 def _show_verdict(diagnosis: Diagnosis) -> None:
-    """Show the verdict in one sentence, what can be done at once, and the four figures behind it."""
+    """Show the verdict in one sentence, possible actions, and the four figures behind it."""
     verdict = diagnosis.verdict
     getattr(st, GRADES[verdict.grade])(plain(verdict.sentence))
     contradicting = [row["word"] for row in diagnosis.contradictions[:5]] if verdict.grade != "good" else []
@@ -146,7 +146,7 @@ def _show_verdict(diagnosis: Diagnosis) -> None:
         "Seeds": (
             show_count(diagnosis.n_seeds),
             f"{show_count(diagnosis.n_high)} high, {show_count(diagnosis.n_low)} low",
-            "The words of the lists or the lexicon that are in the space: what the axis is found from.",
+            "The words of the lists or the lexicon that are in the space, from which the axis is found.",
         ),
         "Pairs ranked correctly": (
             show_share(first.auc),
@@ -172,7 +172,7 @@ def _show_verdict(diagnosis: Diagnosis) -> None:
 
 
 def _choose_own_words(bench: Workbench) -> list[str]:
-    """Return the words asked for that the space has, as it spells them; tell the others."""
+    """Return the typed words that are in the space, in its spelling; report the others."""
     st.text_input("My words", placeholder="one or several: nurse, banker, teacher", **bound("words"),
                   help="Drawn between the ends with their error bars, and marked in the histogram.")  # fmt: skip
     found, missing = find_words(settings()["words"], bench.space)
@@ -258,7 +258,7 @@ def _suggest_seeds(bench: Workbench, axis: ShownAxis) -> None:
 
 
 def _show_details(diagnosis: Diagnosis) -> None:
-    """Show all figures, and the seeds that move the axis or pull against the rest."""
+    """Show all figures, and the seeds that move the axis or contradict the others."""
     with st.expander("All figures, and the seeds behind them"):
         figures = diagnosis.tables()[0]
         table(figures.rows, figures.columns)
@@ -290,7 +290,7 @@ def _seed_button(word: str, key: str) -> None:
 
 
 def _show_change(bench: Workbench, wanted: AxisChoice, axis: ShownAxis) -> None:
-    """Show what the seeds taken out have changed."""
+    """Show how the axis changed without the excluded seeds."""
     removed = removed_seeds(wanted)
     if not removed:
         return
@@ -300,7 +300,7 @@ def _show_change(bench: Workbench, wanted: AxisChoice, axis: ShownAxis) -> None:
     heading("What changed")
     without = f"Without {', '.join(removed[:10])} the axis turned by {show_number(change.degrees, 1)}°; "
     st.markdown(
-        plain(f"{without}the order of the vocabulary correlates at {show_number(change.spearman)} with what it was.")
+        plain(f"{without}the order of the vocabulary correlates at {show_number(change.spearman)} with the old order.")
     )
     columns: list[Column | str] = ["word", Column("before", "rank before"), Column("after", "rank after"),
                Column("shift", "shift (sd)", decimals=2)]  # fmt: skip

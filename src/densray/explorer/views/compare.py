@@ -51,8 +51,8 @@ TITLE, ICON = "Compare methods", ":material/compare_arrows:"
 LEAD = "The same words by every method: which one orders unseen words best, and where the methods disagree."
 
 _PAPER = "densray-unit"
-_SIDE_BY_SIDE = 7  # methods whose angles can be read in half the width
-_NAMED, _NAMED_PER_SIDE = 10, 6  # words on which methods disagree: of all methods, and of two
+_SIDE_BY_SIDE = 7  # up to this many methods, the angles are readable at half the width
+_NAMED, _NAMED_PER_SIDE = 10, 6  # number of words to show on which all methods, or two methods, disagree
 
 
 def show() -> None:
@@ -116,7 +116,7 @@ def _show_methods(place: Any, tried: Mapping[str, MethodTrial | FailedMethod], m
 
 
 def _in_short(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the row of a method with its intervals as text; the best method has no distance to itself."""
+    """Return the row of a method with its intervals as text; the best method has no lag."""
     if "tau" not in row:
         return dict(row)
     behind = row["behind"] > 0 and show_number(row["behind"])
@@ -300,8 +300,8 @@ def _show_moved(found: SpaceComparison, rows: list[dict[str, object]]) -> None:
     ]
     help = {
         "ratio": "The difference divided by its error.",
-        "difference": "The score in the second space less that in the first.",
-        "error": "One joint standard error: of seeds, and of words as frequent that did not move.",
+        "difference": "The score in the second space minus the score in the first.",
+        "error": "One joint standard error: of seeds, and of words of similar frequency that did not move.",
         "moved": "Beyond chance, at a false discovery rate of 5%.",
         "first": "Score there, in standard deviations of the words compared.",
         "second": "Score there, in standard deviations of the words compared.",

@@ -51,9 +51,9 @@ from densray.states import (
 TITLE, ICON = "Layers", ":material/layers:"
 LEAD = "Where in a language model a concept can be read: layer by layer on texts held out, and token by token."
 
-_SHOWN = 12  # texts of either end
-_FULL = 2.0  # the score, in half distances of the two means, from which on a token has the whole colour
-#: Blue for the high end and vermillion for the low one (Okabe and Ito), each with a line of its own.
+_SHOWN = 12  # texts per end
+_FULL = 2.0  # score, in half distances of the two means, at which a token has the full colour
+#: Blue for the high end and vermillion for the low one (Okabe and Ito), each with its own line style.
 _COLORS = {True: ("0, 114, 178", "solid"), False: ("213, 94, 0", "dashed")}
 #: The bundled data set that is shown if the explorer was started without hidden states.
 _EXAMPLE = "moods"
@@ -61,8 +61,8 @@ _opened: States | None = None
 
 
 def use(states: States | None) -> None:
-    """Show these hidden states from now on."""
-    global _opened  # noqa: PLW0603  the pages run as a script of their own, which nothing can be handed to
+    """Set the hidden states to show."""
+    global _opened  # noqa: PLW0603  Streamlit runs the pages as a script, to which nothing can be passed
     _opened = states
 
 
@@ -107,7 +107,7 @@ def _open_example() -> States:
 
 
 def _with_labels(states: States) -> tuple[States, str]:
-    """Return the states with labels, their own or those of a file, and the name of that file."""
+    """Return the states with labels, stored or from a file, and the name of that file."""
     if states.labels is not None:
         return states, ""
     st.info("These states hold no labels. Upload one label per text: a line each, or a table with a column label.")
@@ -220,7 +220,7 @@ def _show_own_text(result: LayerComparison, states: States, layer: int, method: 
 
 
 def _model(states: States) -> Step[LoadedModel]:
-    """Load the model the states were read from; refuse another one."""
+    """Load the model that the states were read from; refuse another one."""
 
     def find(_: Progress | None) -> LoadedModel:
         try:

@@ -60,9 +60,9 @@ _SIZE = (760, 620)  # pixels; a wider window stretches it
 _FEW_WORDS, _MANY_WORDS = (
     500,
     1_100,
-)  # up to the first there is room for more labels; beyond the second it is drawn on a canvas
+)  # up to the first number there is room for more labels; beyond the second, a canvas is used
 _MOST_SHOWN, _MOST_MARKED, _MOST_ADDED = 5_000, 100, 50
-#: In the session: whether the browser of this visitor lacks WebGL.
+#: Session key: whether the browser of this visitor lacks WebGL.
 _UNSUPPORTED = "without webgl"
 
 
@@ -87,7 +87,7 @@ class _Side:
 
 
 def show() -> None:
-    """Show words along the axes chosen."""
+    """Show words along the chosen axes."""
     bench = chosen_bench()
     wanted = choose_axis()
     chosen = _choose_axes(_offered(wanted))
@@ -142,7 +142,7 @@ def _show_whole(bench: Workbench, sides: Mapping[str, _Side], marked: Sequence[s
 
 
 def _pick_location() -> None:
-    """Open the card of the word that was clicked on the whole map; for callbacks."""
+    """Open the card of the word clicked on the whole map; for callbacks."""
     words = chosen_bench().space.words
     for location in known_locations(st.session_state["vocabulary"].get("picked"), len(words)):
         write_setting("card", words[location])
@@ -168,20 +168,20 @@ def _do_without() -> None:
 def _show_few(draw: Callable[..., Any], count: int) -> None:
     """Show some words as a chart."""
     drawn = draw(interactive=True, title="")
-    if count > _MANY_WORDS:  # thousands of points move smoothly on a canvas only
+    if count > _MANY_WORDS:  # only a canvas moves thousands of points smoothly
         drawn = drawn.properties(usermeta={"embedOptions": {"renderer": "canvas"}})
     chart(drawn, key="map", on_select=_pick, selection_mode="picked")
 
 
 def _pick() -> None:
-    """Open the card of the word that was clicked; for callbacks."""
+    """Open the card of the clicked word; for callbacks."""
     picked = st.session_state["map"]["selection"].get("picked") or []
     if picked:
         write_setting("card", str(picked[0]["word"]))
 
 
 def _offered(chosen: AxisChoice) -> dict[str, AxisChoice]:
-    """Return the axes on offer, by the value of their setting."""
+    """Return the available axes, by the value of their setting."""
     pinned = {f"pinned {name}": wanted for name, wanted in pinned_axes().items()}
     lexicons = {name: AxisChoice(name, "lexicon", lexicon=name) for name in lexicon_names()}
     return {"current": chosen, **pinned, **lexicons}
@@ -234,7 +234,7 @@ def _sides(bench: Workbench, chosen: Mapping[str, AxisChoice]) -> dict[str, _Sid
 
 
 def _choose_words(bench: Workbench, sides: Mapping[str, _Side]) -> tuple[Sequence[int], list[str]]:
-    """Show which words to put on the map and which to mark; return the rows of all, and the words marked.
+    """Show which words to put on the map and which to mark; return the rows of all words, and the marked words.
 
     The rows of the whole vocabulary are a range.
     """
@@ -297,7 +297,7 @@ def _show_relation(sides: Mapping[str, _Side], rows: Sequence[int]) -> None:
 
 
 def _show_card(bench: Workbench, sides: Mapping[str, _Side], wanted: AxisChoice) -> None:
-    """Show the word clicked or typed: its neighbours, its place on each axis, and the lists it could join."""
+    """Show the clicked or typed word: its neighbours, its coordinate on each axis, and the lists it can be added to."""
     st.text_input("Look at a word", help="A click on the map chooses it too.", **bound("card"))
     asked = settings()["card"].strip()
     if not asked:
@@ -327,14 +327,14 @@ def _show_card(bench: Workbench, sides: Mapping[str, _Side], wanted: AxisChoice)
 
 
 def _mark(word: str) -> None:
-    """Add a word to those marked on the map and looked up on Axis; for callbacks."""
+    """Add a word to the marked words of the map and to the words of Axis; for callbacks."""
     for name in ("mark", "words"):
         known = words_of_text(settings()[name])
         write_setting(name, ", ".join(dict.fromkeys([*known, word])))
 
 
 def _code(bench: Workbench, sides: Mapping[str, _Side], chosen: Mapping[str, AxisChoice], rows: Sequence[int]) -> str:
-    """Return the Python of this map."""
+    """Return the Python code of this map."""
     lexicons = {sides[role].name: (sides[role].axis.lexicon, chosen[role]) for role in sides}
     frequent = list(rows) == list(range(len(rows)))
     words = len(rows) if frequent else [bench.space.words[row] for row in rows]
@@ -344,7 +344,7 @@ def _code(bench: Workbench, sides: Mapping[str, _Side], chosen: Mapping[str, Axi
 def _offer_downloads(sides: Mapping[str, _Side], draw: Callable[..., Any], which: str) -> None:
     """Offer the map as a picture and as a page, and the whole vocabulary along its axes as a table.
 
-    `which` says which words the pictures show, where they are not those of the page.
+    `which` describes the words in the pictures, if they differ from those of the page.
     """
     stem = file_stem(" ".join(side.name for side in sides.values()), otherwise="map")
 

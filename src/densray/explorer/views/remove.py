@@ -62,11 +62,11 @@ _REMOVERS = sorted(
 _AXES = [str(count) for count in (*range(1, 11), 15, 20, 30, 50, 100)]
 _NEUTRAL = {"occupations": "320 occupations", "frequent": "500 frequent words", "list": "A list of my own"}
 _FREQUENT, _MOST_DRAWN, _FEWEST = 500, 2000, 3
-#: Words to keep that a command can name; more go into a file.
+#: Up to this many words to keep are written into a command; more go into a file.
 _FEW_KEPT = 10
-#: Bytes of vectors up to which the browser gets the whole space.
+#: Up to this many bytes of vectors, the whole space can be downloaded.
 _LARGEST = 200_000_000
-_FILES = {".densray": 1.0, ".bin": 1.0, ".vec": 3.1}  # and their size against four bytes per number
+_FILES = {".densray": 1.0, ".bin": 1.0, ".vec": 3.1}  # with their size relative to four bytes per number
 _HELP = {
     "anchor gap": "How much nearer a word is to one of the two than to the other, by cosine, on average. If it were "
     "gone: 0.",
@@ -130,7 +130,7 @@ def _summary(name: str) -> str:
 
 
 def _choose_words(bench: Workbench, lexicon: Lexicon) -> RemovalWords:
-    """Return the two ends of the concept, the words to look at and those to leave alone."""
+    """Return the two ends of the concept, the words to compare and the words to keep."""
     usual = typical_anchors(bench.space, lexicon)
     left, right = st.columns(2)
     with left:
@@ -194,7 +194,7 @@ def _show_preview(preview: RemovalPreview) -> None:
 
 
 def _show_words(preview: RemovalPreview) -> None:
-    """Show every word before and after, and name those that the space lacks."""
+    """Show every word before and after, and name the missing ones."""
     first, second = preview.anchors
     missing = preview.before.missing
     if missing:
@@ -258,7 +258,7 @@ def _show_measures(result: RemovalResult, kind: str) -> None:
 
 
 def _offer_downloads(bench: Workbench, erasure: Erasure, words: RemovalWords, *, stem: str, name: str) -> None:
-    """Offer the erased space where the browser can carry it, and the erasure with a command for larger spaces."""
+    """Offer the erased space if it is small enough, and the erasure with a command for larger spaces."""
     size = 4 * len(bench.space) * bench.space.width
     needed = f"{stem}-erasure.safetensors"
     with st.container(horizontal=True):

@@ -56,10 +56,10 @@ from densray.tables import check_new
 TITLE, ICON = "Axis", ":material/straighten:"
 LEAD = "A label column makes an axis: every document has a place between its classes, or along its numbers."
 
-_SHOWN = 12  # documents of either end
-_LETTERS = 42  # of a text beside a chart
-_MOST_DRAWN = 40  # groups whose means fit a chart
-_LARGEST = 200_000_000  # bytes that go through the browser
+_SHOWN = 12  # documents per end
+_LETTERS = 42  # of a text next to a chart
+_MOST_DRAWN = 40  # largest number of groups in a chart of means
+_LARGEST = 200_000_000  # largest download in bytes
 _FIGURES = [Column("score", decimals=3), Column("standard_error", "±", decimals=3)]
 _AFTER = [Column("probability", "P(high)", decimals=3, open_ends=True), Column("label")]
 _HELP = {
@@ -108,7 +108,7 @@ def show() -> str | None:
 
 
 def ends_of(wanted: LabelChoice, rows: Rows) -> tuple[str, str]:
-    """Return what the low and the high end of an axis are called."""
+    """Return the names of the low and the high end of an axis."""
     if wanted.class_name:
         return f"not {wanted.class_name}", wanted.class_name
     if len(rows.class_names) == 2:
@@ -119,7 +119,7 @@ def ends_of(wanted: LabelChoice, rows: Rows) -> tuple[str, str]:
 
 
 def _show_labels(bench: TableBench, wanted: LabelChoice, rows: Rows) -> None:
-    """Say which documents the axis is found from, and which are left out."""
+    """Show which documents the axis is fitted on, and which are left out."""
     low, high = (int(np.sum(rows.sides == side)) for side in (-1, 1))
     names = ends_of(wanted, rows)
     if rows.is_binary:
@@ -148,7 +148,7 @@ def _show_verdict(diagnosis: Diagnosis) -> None:
         "Labelled documents": (
             show_count(diagnosis.n_seeds),
             f"{show_count(diagnosis.n_high)} high, {show_count(diagnosis.n_low)} low",
-            "The documents on show that have a label and a vector: what the axis is found from.",
+            "The documents on show that have a label and a vector, from which the axis is found.",
         ),
         "Pairs ranked correctly": (
             show_share(first.auc),
@@ -182,7 +182,7 @@ def _record(bench: TableBench, wanted: LabelChoice, scores: Scores, place: int) 
 
 
 def _ends(scores: Scores) -> tuple[list[int], list[int]]:
-    """Return the places of the highest documents and of the lowest, the outermost first."""
+    """Return the positions of the highest and of the lowest documents, the outermost first."""
     order = np.argsort(-scores.score, kind="stable")
     count = min(_SHOWN, len(order) // 2) or 1
     return order[:count].tolist(), order[count:][-count:][::-1].tolist()
@@ -226,7 +226,7 @@ def _show_ends(bench: TableBench, wanted: LabelChoice, scores: Scores) -> None:
 
 
 def _known_columns(scores: Scores) -> tuple[list[Column], list[Column]]:
-    """Return the columns before and after the text: those figures that the scores have."""
+    """Return the columns before and after the text: the figures that the scores have."""
     known = {*scores.columns(), "label"}
     return [each for each in _FIGURES if each.key in known], [each for each in _AFTER if each.key in known]
 
@@ -270,7 +270,7 @@ def _show_means(bench: TableBench, wanted: LabelChoice) -> str:
 
 
 def _show_classes(bench: TableBench, wanted: LabelChoice) -> None:
-    """Show how well all classes can be told apart, after a click."""
+    """Show how well all classes can be separated, after a click."""
     heading("All classes")
     count = len(bench.class_names(wanted))
     found = show_step(

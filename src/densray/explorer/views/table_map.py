@@ -33,7 +33,7 @@ LEAD = "Documents that lie together have similar vectors. Point at one to read i
 _POINTS = ["2000", "5000", "10000", "20000"]
 _KINDS = {"png": "A picture.", "svg": "For print.", "html": "A page that opens offline and zooms."}
 _SIZE = (760, 600)
-_FEW = 800  # up to here points are drawn as shapes of the page; more move smoothly on a canvas only
+_FEW = 800  # up to this many points are drawn as SVG; only a canvas moves more points smoothly
 AXIS = "axis"
 _NO_COLOR = "(none)"
 
@@ -70,7 +70,7 @@ def show() -> None:
 
 
 def _pick() -> None:
-    """Open the card of the document that was clicked; for callbacks."""
+    """Open the card of the clicked document; for callbacks."""
     picked = st.session_state["documents map"]["selection"].get("picked") or []
     if picked:
         write_setting("document", str(picked[0]["row"]))
@@ -120,7 +120,7 @@ def _coordinates(bench: TableBench, side: str, wanted: LabelChoice | None) -> ND
 
 
 def _choose_points(bench: TableBench, container: Any, found: Sequence[int]) -> list[int]:
-    """Show how many documents to draw; return their places, with those found among them."""
+    """Show how many documents to draw; return their positions, including those found."""
     most = len(bench.sample)
     if most > int(DEFAULTS["documents"]):
         offered = [*(count for count in _POINTS if int(count) < most), str(most)]
@@ -137,7 +137,7 @@ def map_rows(
     *,
     marked: Sequence[int] = (),
 ) -> list[dict[str, Any]]:
-    """Return the documents at some places as a map draws them."""
+    """Return the documents at these positions as records for the map."""
     across, up = (each.tolist() for each in coordinates)
     shades = None if color is None else bench.column(color).values
     standing_out = set(marked)
@@ -162,7 +162,7 @@ def _show_caption(bench: TableBench, places: Sequence[int]) -> None:
 
 
 def show_card(bench: TableBench, place: int) -> None:
-    """Show a document and its nearest ones."""
+    """Show a document and its nearest neighbours."""
     with st.container(border=True):
         show_document(bench, place)
         st.markdown("**Nearest documents**")

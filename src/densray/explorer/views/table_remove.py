@@ -45,9 +45,9 @@ from densray.rows import Rows
 TITLE, ICON = "Remove", ":material/ink_eraser:"
 LEAD = "Take the labels of a column out of the vectors. See what changes, and what models still find."
 
-_DRAWN = 2_000  # points of either map
+_DRAWN = 2_000  # points per map
 _SIZE = (420, 380)
-_LARGEST = 200_000_000  # bytes of vectors up to which the browser gets the whole table
+_LARGEST = 200_000_000  # up to this many bytes of vectors, the whole table can be downloaded
 _LINEAR = MODELS[:1]
 
 
@@ -63,7 +63,7 @@ def show() -> None:
     _show_labels(erasure, wanted)
     _show_neighbors_alike(bench, wanted)
     _show_maps(bench, wanted)
-    probes = st.container()  # filled last, since they take longest
+    probes = st.container()  # filled last, since they are the slowest
     heading("The neighbours of a document")
     _show_document(bench, wanted)
     heading("Do documents find their partners?")
@@ -108,7 +108,7 @@ def _choose(bench: TableBench) -> RemovalChoice:
 
 
 def _show_labels(erasure: Erasure, wanted: RemovalChoice) -> None:
-    """Say what the erasure was learned from."""
+    """Show which documents the erasure was learned from."""
     rows: Rows | None = erasure.rows
     if rows is None:
         return
@@ -136,7 +136,7 @@ def _show_neighbors_alike(bench: TableBench, wanted: RemovalChoice) -> None:
 
 
 def _show_maps(bench: TableBench, wanted: RemovalChoice) -> None:
-    """Show the documents before and after, each along their own principal components."""
+    """Show the documents before and after, each along its own principal components."""
     options = list(dict.fromkeys([*wanted.removed, *bench.columns]))
     with st.columns(3)[0]:
         color = choice("Colour", "tint", options)
@@ -161,7 +161,7 @@ def _titles(plane: Plane) -> tuple[str, str]:
 
 
 def _show_probes(bench: TableBench, wanted: RemovalChoice) -> None:
-    """Show what a linear model still finds at once, and nonlinear ones after a click."""
+    """Show the result of a linear model immediately, and of nonlinear ones after a click."""
     everything = bench.remains(wanted, MODELS)
     found: Remains | None
     if everything.is_known:
@@ -238,7 +238,7 @@ def _show_retrieval(bench: TableBench, wanted: RemovalChoice) -> None:
 
 
 def _offer_downloads(bench: TableBench, wanted: RemovalChoice, erasure: Erasure) -> None:
-    """Offer the erased table where the browser can carry it, and the erasure with a command for larger tables."""
+    """Offer the erased table if it is small enough, and the erasure with a command for larger tables."""
     stem = file_stem(" ".join(wanted.removed), otherwise="labels")
     size, needed = 4 * len(bench.table) * bench.table.width, f"{stem}-erasure.safetensors"
     with st.container(horizontal=True):
