@@ -282,7 +282,7 @@ def test_a_message_names_the_option_and_never_the_argument_of_python(
 def test_advice_is_given_in_options_and_following_it_helps(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "raw.txt").write_bytes(b"4 2\na 1 2\nb\xf6se 3 4\na 5 6\nc nan 8\n")
     converting: list[str | Path] = ["convert", folder / "raw.txt", "-o", folder / "clean.npz"]
-    assert "(--encoding latin-1, say)" in refused(converting, capsys)
+    assert "(for example --encoding latin-1)" in refused(converting, capsys)
     converting += ["--encoding", "latin-1"]
     assert "with --bad-rows skip" in refused(converting, capsys)
     assert run([*map(str, converting), "--bad-rows", "skip", "--json"]) == 0

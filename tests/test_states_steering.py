@@ -191,7 +191,7 @@ def test_two_interventions_that_add_are_one(model, tmp_path: Path):
     assert joined == pytest.approx(nested, abs=1e-4)
     with pytest.raises(TaskError, match="only interventions that add can"):
         one + Intervention("project", {1: LayerChange.along(axes[0])})
-    with pytest.raises(TaskError, match="other tokens"):
+    with pytest.raises(TaskError, match="different tokens"):
         one + Intervention("add", {1: LayerChange.along(axes[0])}, positions="last")
     with pytest.raises(TaskError, match="other widths"):
         one + Intervention("add", {1: LayerChange.along(axes[0][:5])})
