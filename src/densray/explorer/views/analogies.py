@@ -52,7 +52,7 @@ from densray.rotations import METHODS
 from densray.space import WordSpace
 
 TITLE, ICON = "Analogies", ":material/join_right:"
-LEAD = "Example pairs teach a relation; a query asks for the missing partner. The benchmark asks whole sets."
+LEAD = "Complete analogies from example pairs, such as man : woman, uncle : ?. Or measure solvers on a whole set."
 
 _PARTS = {"ask": "Ask", "benchmark": "Benchmark"}
 _ROTATIONS = sorted(METHODS, key=lambda name: name != "densray-unit")  # the default, that of the paper, first
@@ -93,7 +93,7 @@ def _show_question(bench: Workbench) -> None:
             _show_missing_pairs(bench, pairs)
         query = settings()["query"].strip()
         if not query:
-            st.info("Type a word whose partner is wanted under “Query”.", icon=":material/edit:")
+            st.info("Type a word under “Query” to find its partner.", icon=":material/edit:")
         elif _is_known(bench.space, query):
             found = _ask(bench, pairs.categories[0], name, rotation, query)
             if found is not None:

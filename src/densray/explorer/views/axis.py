@@ -224,7 +224,7 @@ def _show_own_words(bench: Workbench, axis: ShownAxis, own: list[str], diagnosis
     help = {
         "rank": "1 is the highest score.",
         "score": "The coordinate on the axis.",
-        "standard_error": "One standard error: what other seeds of this kind would change.",
+        "standard_error": "One standard error: how much the score would vary with other seeds.",
         "probability": "The probability that a word with this score is of the high end. Empty for words unlike the "
         "seeds.",
         "neighbors": "By cosine, in the whole space.",

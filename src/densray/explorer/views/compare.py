@@ -48,7 +48,7 @@ from densray.report import Column, show_count, show_number, to_json
 from densray.rotations import METHODS
 
 TITLE, ICON = "Compare methods", ":material/compare_arrows:"
-LEAD = "The same words by every method: which one orders unseen words best, and where the methods disagree."
+LEAD = "Compare methods on the same words: which one ranks held-out words best, and where they disagree."
 
 _PAPER = "densray-unit"
 _SIDE_BY_SIDE = 7  # up to this many methods, the angles are readable at half the width

@@ -49,7 +49,7 @@ from densray.states import (
 )
 
 TITLE, ICON = "Layers", ":material/layers:"
-LEAD = "Where in a language model a concept can be read: layer by layer on texts held out, and token by token."
+LEAD = "See where in a language model a concept can be read: by layer on held-out texts, and by token."
 
 _SHOWN = 12  # texts per end
 _FULL = 2.0  # score, in half distances of the two means, at which a token has the full colour

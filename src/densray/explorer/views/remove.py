@@ -71,7 +71,7 @@ _HELP = {
     "anchor gap": "How much nearer a word is to one of the two than to the other, by cosine, on average. If it were "
     "gone: 0.",
     "direct bias": "How much of a word lies along the concept, on average (Bolukbasi et al. 2016). If it were gone: 0.",
-    "men": "Spearman's correlation of cosines with people's ratings of similarity: what removal should not cost.",
+    "men": "Spearman's correlation of cosines with human ratings of similarity. A removal should not lower it.",
 }
 
 
@@ -246,12 +246,12 @@ def _show_measures(result: RemovalResult, kind: str) -> None:
         Column("before", decimals=3),
         Column("after", decimals=3),
         *([Column("if_gone", "if it were gone", decimals=3)] if kind == "removed" else []),
-        Column("meaning", "what it asks"),
+        Column("meaning", "meaning"),
     ]
     help = {
         "before": "In the space as it is.",
         "after": "In the erased space.",
-        "if_gone": "What the measure would be if nothing of the concept were left.",
+        "if_gone": "Value of the measure if nothing of the concept were left.",
     }
     rows = [{**row, "before": row[before], "after": row[after]} for row in result.rows() if row["kind"] == kind]
     table(rows, columns, help=help, widths={"meaning": "large"}, height="content")

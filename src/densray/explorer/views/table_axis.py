@@ -54,7 +54,7 @@ from densray.statistics import is_closed_form
 from densray.tables import check_new
 
 TITLE, ICON = "Axis", ":material/straighten:"
-LEAD = "A label column makes an axis: every document has a place between its classes, or along its numbers."
+LEAD = "Make an axis from a label column, and score every document between two classes or along a number."
 
 _SHOWN = 12  # documents per end
 _LETTERS = 42  # of a text next to a chart
@@ -64,7 +64,7 @@ _FIGURES = [Column("score", decimals=3), Column("standard_error", "±", decimals
 _AFTER = [Column("probability", "P(high)", decimals=3, open_ends=True), Column("label")]
 _HELP = {
     "score": "The coordinate on the axis.",
-    "standard_error": "One standard error: what other labelled documents of this kind would change.",
+    "standard_error": "One standard error: how much the score would vary with other labelled documents.",
     "probability": "The probability that a document with this score is of the high end. Empty for documents unlike the "
     "labelled ones.",
     "label": "Its value in the label column.",

@@ -43,7 +43,7 @@ from densray.report import Column, show_count, show_number, show_share
 from densray.rows import Rows
 
 TITLE, ICON = "Remove", ":material/ink_eraser:"
-LEAD = "Take the labels of a column out of the vectors. See what changes, and what models still find."
+LEAD = "Remove the labels of a column from the vectors. See what changes, and what models still find."
 
 _DRAWN = 2_000  # points per map
 _SIZE = (420, 380)
