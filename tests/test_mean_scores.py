@@ -60,6 +60,61 @@ def test_authors_and_the_axis_widen_the_interval() -> None:
     assert mean_scores(unsure, table, ["party"]).rows[0]["from_axis"] > 3 * alone["from_axis"]
 
 
+def draw_study(rng: np.random.Generator, signal: float) -> tuple[pl.DataFrame, dict[str, np.ndarray]]:
+    """300 documents of two classes whose means differ by `signal` along one of 64 dimensions; the true class means."""
+    label = rng.permutation(np.repeat(["heads", "tails"], 150))
+    centers = {"heads": -signal / 2 * np.eye(64)[0], "tails": signal / 2 * np.eye(64)[0]}
+    vectors = rng.normal(size=(300, 64)) + np.stack([centers[each] for each in label])
+    return pl.DataFrame({"label": label, "vector": vectors}), centers
+
+
+def test_random_labels_do_not_differ_in_the_documents_that_the_axis_was_fitted_on(tmp_path) -> None:
+    rng = np.random.default_rng(3)
+    differing, differing_along_the_axis = 0, 0
+    for study in range(15):
+        frame, _ = draw_study(rng, 0.0)
+        fitted = Axis.fit(Rows.from_table(frame, "label"), "mean-difference")
+        axis = Axis.load(fitted.save(tmp_path / f"{study}.safetensors", judge=True)) if study == 0 else fitted
+        found = mean_scores(axis, open_table(frame), ["label"])
+        assert found.n_fitted == 300
+        heads, tails = found.rows
+        differing += heads["high"] < tails["low"] or tails["high"] < heads["low"]
+        naive = axis.coordinates(frame["vector"].to_numpy())
+        sides = frame["label"].to_numpy() == "tails"
+        error = np.sqrt(naive[sides].var() / 150 + naive[~sides].var() / 150)
+        differing_along_the_axis += naive[sides].mean() - naive[~sides].mean() > 2 * error
+    assert differing <= 2
+    assert differing_along_the_axis == 15, "the control: without held-out scores, every coin makes a difference"
+    note = " ".join(found.tables()[0].notes)
+    assert "300 documents were used to fit the axis" in note
+    assert "The axis: Trust:" in note
+
+
+def test_intervals_cover_the_true_means_where_the_same_documents_fitted_the_axis() -> None:
+    rng = np.random.default_rng(4)
+    covered, studies = 0, 30
+    for _ in range(studies):
+        frame, centers = draw_study(rng, 0.6)
+        axis = Axis.fit(Rows.from_table(frame, "label"), "mean-difference", normalize=False)
+        for row in mean_scores(axis, open_table(frame), ["label"]).rows:
+            truth = centers[row["label"]] @ axis.direction
+            covered += row["low"] <= truth <= row["high"]
+    assert covered / (2 * studies) >= 0.88
+
+
+def test_only_the_fitted_rows_are_recognised_in_any_order_and_precision(tmp_path) -> None:
+    frame, _ = draw_study(np.random.default_rng(5), 1.0)
+    axis = Axis.fit(Rows.from_table(frame[:200], "label"))
+    again = Axis.load(axis.save(tmp_path / "label.safetensors"))
+    shuffled = np.random.default_rng(0).permutation(300)
+    X = frame["vector"].to_numpy()[shuffled].astype(np.float32)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    for each in (axis, again):
+        places, scores = each.fitted_rows.recognise(X, X @ each.direction)
+        assert set(shuffled[places]) == set(range(200))
+        assert np.corrcoef(scores, axis.held_out[shuffled[places]])[0, 1] == pytest.approx(1.0)
+
+
 def test_a_single_draw_has_no_interval() -> None:
     rng = np.random.default_rng(0)
     frame = draw_documents(rng, {"left": CONCEPT}, 1, 5)

@@ -31,6 +31,7 @@ from densray.remains import (
     measure_trials,
     places_without,
     read_remains,
+    with_transfer,
 )
 from densray.removers import (
     DEFAULT_REMOVER,
@@ -345,8 +346,9 @@ class Erasure(AffineMap):
         tested on ten random splits, or on five if there are more than 400 rows. Each model is fitted on at most 2,000
         rows, drawn at random. The nonlinear models, which take most of the time, are tested on at most four halves.
 
-        With other labelled `rows`, models are cross-validated on those, before and after this erasure. Scores are split
-        at their median. If the number of directions was chosen automatically (see `choice`), it is reused in both
+        With other labelled `rows`, models are cross-validated on those, before and after this erasure. An RBF model is
+        also fitted on the erased rows that this erasure was learned from, if they are known. Scores are split at their
+        median. If the number of directions was chosen automatically (see `choice`), it is reused in both
         halves. If several sets of labels were removed, or some were kept, each has its own results.
 
         Parameters
@@ -370,7 +372,10 @@ class Erasure(AffineMap):
         kept_names, chosen = frozenset(keep), tuple(models)
         if rows is not None:
             trial = Trial(self, places_without(rows, kept_names))
-            return self._measure_trials([LabelSet(rows)], [trial], strength, chosen, progress)
+            remains = self._measure_trials([LabelSet(rows)], [trial], strength, chosen, progress)
+            if self.rows is None or "rbf" not in chosen:
+                return remains
+            return with_transfer(remains, self, self.rows, rows, strength=strength)
         key = kept_names, strength, chosen
         if key not in self._measured:
             self._measured[key] = self._measure(kept_names, strength, chosen, progress)

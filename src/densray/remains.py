@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -29,8 +29,10 @@ _FOLDS = 5
 FEWEST_TESTED = 3
 #: Rows that a probe sees at most, and halves that a nonlinear probe sees at most: they take most of the time.
 _MOST_TESTED, _MOST_NONLINEAR_HALVES = 2000, 4
-#: AUC at which the concept counts as still there, as partly left, and (for the lower end of the interval) as gone.
-_PLAIN, _SOME, _GONE = 0.8, 0.7, 0.55
+#: AUC at which the concept is still there, and at which part of it is left.
+_PLAIN, _SOME = 0.8, 0.7
+#: Width of an interval that is too wide to choose between these.
+_WIDE = 0.15
 _MODEL_NAMES = {"linear": "a linear model", "rbf": "an RBF model", "mlp": "a neural network"}
 
 
@@ -170,13 +172,15 @@ def _show(found: Recovery) -> str:
 
 
 def _linear_verdict(after: Recovery) -> str:
-    if after.auc >= _PLAIN and after.interval.low > 0.5:
+    """Return the verdict on a linear model; an interval that is too wide to choose gets no other verdict."""
+    low, high = after.interval.low, after.interval.high
+    if after.auc >= _PLAIN and low > 0.5:
         return "still there for linear models"
-    if after.interval.high >= _PLAIN:
-        return "too few to say how much is left for linear models"
+    if high - low > _WIDE and high > _SOME:
+        return "too few rows to say how much is left for linear models"
     if after.auc >= _SOME:
         return "partly left for linear models"
-    return "gone for linear models" if after.interval.low <= _GONE else "mostly gone for linear models"
+    return "gone for linear models" if low <= 0.5 else "mostly gone for linear models"
 
 
 def _curved_verdict(name: str, after: Recovery) -> str:
@@ -273,6 +277,25 @@ def _transferred(
     """Return how well an RBF model, fitted on some rows, recovers the classes of others."""
     scores = transfer_scores(X, sides, unseen, "rbf")
     return Recovery(auc(answers, scores), auc_interval(answers, scores, groups=groups))
+
+
+def with_transfer(remains: Remains, erasure: AffineMap, learned: Rows, unseen: Rows, *, strength: float) -> Remains:
+    """Add the AUC on `unseen` rows of an RBF model fitted on the erased rows that the erasure was learned from."""
+    if not remains.probes or learned.is_multiclass or unseen.is_multiclass:
+        return remains
+    before, after = (np.asarray(to_host(each.X), dtype=np.float64) for each in (learned, unseen))
+    if erasure.unit_length:
+        before, after = unit_rows(before), unit_rows(after)
+    places = _sample(np.arange(len(before)), check_random_state(0))
+    transferred = _transferred(
+        erasure.apply(before[places], strength=strength),
+        learned.sides[places],
+        erasure.apply(after, strength=strength),
+        unseen.sides,
+        unseen.held_out_groups,
+    )
+    probes = (replace(each, after_learned=transferred) if each.model == "rbf" else each for each in remains.probes)
+    return replace(remains, probes=tuple(probes), learned_from=len(learned))
 
 
 def measure_trials(

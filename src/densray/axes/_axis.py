@@ -21,6 +21,7 @@ from densray.axes._citation import cite_axis
 from densray.axes._diagnosis import Agreement, Diagnosis, diagnose_axis, with_pairs
 from densray.axes._ends import end_difference
 from densray.axes._evidence import VocabularySpread
+from densray.axes._fitted_rows import FittedRows
 from densray.axes._options import DEFAULTS, AxisChoices, AxisOptions
 from densray.axes._space_record import SpaceRecord
 from densray.axes._tables import score_table
@@ -121,6 +122,7 @@ class Axis:
     _diagnosis: Diagnosis | None = field(default=None, repr=False)
     _seed_names: tuple[str, ...] | None = field(default=None, repr=False)
     _encoder: EncoderRecord | None = field(default=None, repr=False)
+    _fitted_rows: FittedRows | None = field(default=None, repr=False)
     fitted_on: int | None = None
     sampled: Axis | None = field(default=None, repr=False)
 
@@ -214,6 +216,17 @@ class Axis:
         if self._held_out is None:
             self._held_out = held_out_scores(self.rotation, self.known_rows, self.folds)[:, 0]
         return self._held_out
+
+    @property
+    def fitted_rows(self) -> FittedRows | None:
+        """The rows it was fitted on, to recognise them in a table, with held-out scores.
+
+        None for words, for an axis fitted block by block, and for an axis saved without errors.
+        """
+        rows = self.rows
+        if self._fitted_rows is None and rows is not None and not isinstance(rows.background, WordSpace):
+            self._fitted_rows = FittedRows.of(rows.X, self.direction, self.held_out)
+        return self._fitted_rows
 
     @cached_property
     def agreement(self) -> Agreement:
@@ -465,6 +478,8 @@ class Axis:
             "provenance": None if diagnosis is None else diagnosis.to_dict()["provenance"],
         }
         arrays |= sample | ({} if uncertainty is None else uncertainty.to_arrays())
+        if judge and self.fitted_rows is not None:
+            arrays |= self.fitted_rows.to_arrays()
         text = (lambda name: axis_card(self, name, verdict, diagnosis, citation)) if card else None
         return write_tensors(path, _KIND, description, arrays, overwrite=overwrite, card=text)
 
@@ -501,6 +516,7 @@ class Axis:
             if contents.value("seeds", list, type(None)) is None
             else tuple(contents.listed("seeds", str)),
             _encoder=None if any_space else EncoderRecord.from_dict(contents.value("encoder", dict, type(None))),
+            _fitted_rows=FittedRows.from_contents(contents),
         )
         if isinstance(space, str | Path):
             space = None if any_space or record is None else record.open_part(space)

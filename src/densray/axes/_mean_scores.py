@@ -7,6 +7,9 @@ The mean score of a group is :math:`\bar x^\top w`. Two things make it uncertain
   :math:`\frac{k}{k-1} \sum_c \left(\sum_{i \in c} (s_i - \bar s)/n\right)^2` for k sets;
 - *the axis*: other seeds would give another axis, :math:`w + \delta` with the covariance of the jackknife, and the mean
   would move by :math:`(\bar x - c)^\top \delta`, measured from the average row c as all errors are.
+
+Documents that the axis was fitted on count with their held-out scores: along the axis itself, even random labels would
+seem to differ.
 """
 
 from __future__ import annotations
@@ -47,6 +50,10 @@ class MeanScores(Result):
         together), ``mean``, ``low``, ``high``, and the standard errors ``from_documents`` and ``from_axis``.
     n_skipped : int
         Documents without a value in one of the columns, or without a usable vector.
+    n_fitted : int
+        Documents that the axis was fitted on; they count with their held-out scores.
+    axis_verdict : str
+        The verdict on the axis; empty if there is none.
     """
 
     title = "Mean scores"
@@ -56,6 +63,8 @@ class MeanScores(Result):
     ordered: str | None
     rows: list[dict[str, Any]]
     n_skipped: int
+    n_fitted: int = 0
+    axis_verdict: str = ""
 
     def tables(self) -> list[Table]:
         """Return one row per group."""
@@ -63,10 +72,18 @@ class MeanScores(Result):
         columns += [Column(key, decimals=4) for key in ("mean", "low", "high")]
         columns += [Column("from_documents", "± documents", decimals=4), Column("from_axis", "± axis", decimals=4)]
         notes = ["95% intervals cover which documents were drawn and the error of the axis; ± are standard errors."]
+        if self.n_fitted:
+            verb = "document was" if self.n_fitted == 1 else "documents were"
+            notes.append(
+                f"{show_count(self.n_fitted)} {verb} used to fit the axis. They count with held-out scores, from axes "
+                "fitted without them."
+            )
         if any(row["low"] is None for row in self.rows):
             notes.append("A group with a single draw has no interval.")
         if self.n_skipped:
             notes.append(f"{show_count(self.n_skipped)} documents have no value or no vector and are left out.")
+        if self.axis_verdict:
+            notes.append(f"The axis: {self.axis_verdict}")
         return [Table(f"{self.concept} by {', '.join(self.by)}", columns, self.rows, notes)]
 
 
@@ -105,12 +122,18 @@ def mean_scores(
         )
     keys, codes, ordered = _keys(table, by)
     sums, scores = np.zeros((len(keys), table.width)), np.full(len(table), np.nan)
+    fitted, n_fitted = axis.fitted_rows, 0
     for start, X in table.blocks():
         stop, places = start + len(X), np.flatnonzero(codes[start : start + len(X)] >= 0)
         places = places[np.isfinite(X[places, 0])]
         if places.size:
             vectors = unit_rows(X[places]) if axis.options.normalize else X[places]
-            scores[start + places] = vectors @ axis.direction
+            coordinates = vectors @ axis.direction
+            if fitted is not None:
+                seen, held_out = fitted.recognise(vectors, coordinates)
+                coordinates[seen] = held_out
+                n_fitted += len(seen)
+            scores[start + places] = coordinates
             own = codes[start + places]
             members = csr_array((np.ones(len(own)), (own, np.arange(len(own)))), shape=(len(keys), len(own)))
             sums += members @ vectors
@@ -125,12 +148,15 @@ def mean_scores(
             moves = uncertainty.errors.deviations @ (mean_row - uncertainty.average_row)
             figures = _interval(scores[places], together[places], float(moves @ moves))
             rows.append({**dict(zip(by, key, strict=True)), **figures})
+    verdict = axis.verdict if axis.rows is None else axis.quick_verdict()  # a whole diagnosis would take long
     return MeanScores(
         concept=axis.concept,
         by=tuple(by),
         ordered=ordered,
         rows=rows,
         n_skipped=len(table) - sum(row["documents"] for row in rows),
+        n_fitted=n_fitted,
+        axis_verdict="" if verdict is None else verdict.sentence,
         provenance=began.finish(
             inputs=[Input("table", table.name, size=len(table))], used=len(table), method=axis.method
         ),

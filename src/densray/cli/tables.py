@@ -323,6 +323,10 @@ def score_table(
     _note_missing_encoder(axis.encoder, axis_file, table, path, answer)
     plain: dict[str, Any] = {"axis": axis_file, "concept": axis.concept, "even_odds": axis.even_odds}
     empty = "" if axis.uncertainty is None else axis.uncertainty.explain_empty("row")
+    if axis.verdict is not None:
+        plain["verdict"] = axis.verdict.sentence
+    if axis.fitted_rows is not None:
+        plain["rows_fitted"] = len(axis.fitted_rows.held_out)
     if target is not None:
         note(f"Writing {target}", quiet=answer.quiet)
         with progress_bar(f"Scoring {path}", quiet=answer.quiet) as progress:
@@ -334,6 +338,13 @@ def score_table(
             typer.echo(f"{written.path}: {written.rows:,} rows{_say_skipped(written)}")
             if empty:
                 typer.echo(empty)
+            if axis.fitted_rows is not None:
+                typer.echo(
+                    f"The axis was fitted on {plain['rows_fitted']:,} rows. If they are in this table, their scores "
+                    "are closer to their labels than those of new rows. Means (--by) use held-out scores for them."
+                )
+            if axis.verdict is not None and by is None:
+                typer.echo(f"The axis: {axis.verdict.sentence}")
     if by is not None:
         with progress_bar(f"Averaging by {by}", quiet=answer.quiet) as progress:
             means = mean_scores(axis, table, split_names(by), groups=lexicon_options.group_column, progress=progress)
