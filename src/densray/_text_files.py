@@ -12,6 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from densray._encodings import UTF16_MARKS, encoding_of
 from densray._files import WORKBOOK, foreign_kind, unreadable_kind
 from densray.errors import (
     Advice,
@@ -122,7 +123,7 @@ class TextFile:
         return "\n".join("\t".join(row[:used]) for row in rows)
 
     def _undecodable(self, content: bytes, encoding: str, error: UnicodeDecodeError) -> DensRayError:
-        if b"\0" in content[:4096] and content[:2] not in _UTF16_MARKS:
+        if b"\0" in content[:4096] and content[:2] not in UTF16_MARKS:
             return self.problem("this is not a text file. One entry per line is needed.")
         line = content.count(b"\n", 0, error.start) + 1
         found = content[error.start : error.start + 8]
@@ -197,31 +198,6 @@ class TextFile:
             raise self.problem(f"not valid JSON ({error.msg}).", line=error.lineno) from None
         except (RecursionError, ValueError) as error:
             raise self.problem(f"not usable JSON ({shorten(error)}).") from None
-
-
-_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-#: In Western languages most letters are ASCII; in a Cyrillic or Greek code page few are.
-_LARGEST_SHARE = 0.5
-
-
-def encoding_of(content: bytes) -> str | None:
-    """Return the encoding of a text that is not UTF-8: UTF-16 or cp1252; None if it is neither.
-
-    >>> encoding_of("schön;1".encode("cp1252")), encoding_of("schön;1".encode("utf-16"))
-    ('cp1252', 'utf-16')
-    >>> encoding_of("хорошо;1".encode("cp1251")) is None
-    True
-    """
-    encoding = "utf-16" if content[:2] in _UTF16_MARKS else "cp1252"
-    if encoding == "cp1252":
-        foreign, plain = len(re.findall(rb"[\x80-\xff]", content)), len(re.findall(rb"[A-Za-z]", content))
-        if b"\0" in content or foreign > _LARGEST_SHARE * (foreign + plain):
-            return None
-    try:
-        content.decode(encoding)
-    except UnicodeDecodeError:
-        return None
-    return encoding
 
 
 class TextTable:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import codecs
 import glob
 import io
 import json
+import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from csv import reader as fields_in
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from densray.errors import DensRayError, TableError, name_some, shorten
+from densray._encodings import encoding_of
+from densray.errors import DensRayError, EncodingDetectedWarning, TableError, name_some, shorten
 from densray.tables._encoder import check_same_encoders
 from densray.tables._vectors import arrow
 
@@ -22,6 +26,9 @@ if TYPE_CHECKING:
 #: Number of rows that are read and multiplied together.
 BATCH_ROWS = 8192
 _TEXT_BYTES, _READ_BYTES = 1 << 24, 1 << 20
+#: A number with a decimal comma, an integer among them; and one whose comma cannot separate thousands.
+_COMMA_NUMBER = r"^[-+]?([0-9]+(,[0-9]+)?|,[0-9]+)([eE][-+]?[0-9]+)?$"
+_CLEAR_COMMA = r"^[-+]?(0?,|[0-9]+,([0-9]{1,2}|[0-9]{4,})([eE]|$)|[0-9]{4,},|[0-9]*,[0-9]+[eE])"
 _INTEGER = r"^-?(0|[1-9][0-9]{0,17})$"
 _LIST = r"^\s*\[[-+0-9.eE,\s]*\]\s*$"
 KINDS = {
@@ -98,7 +105,9 @@ class Files:
     @cached_property
     def _text(self) -> _Text:
         return (
-            _Lines(self.shards) if self.kind == "jsonl" else _Fields(self.shards, "," if self.kind == "csv" else "\t")
+            _Lines(self.shards)
+            if self.kind == "jsonl"
+            else _Fields(self.shards, ",;\t" if self.kind == "csv" else "\t")
         )
 
     @cached_property
@@ -227,15 +236,61 @@ class _Text(Protocol):
     def batches_of(self, shard: Path) -> Iterator[Any]: ...
 
 
-class _Fields:
-    """CSV and TSV files. Types are inferred from all rows: integers, numbers, lists of numbers, or else text."""
+class _Dialect(NamedTuple):
+    """How the fields of a text file are written."""
 
-    def __init__(self, shards: Sequence[Path], delimiter: str) -> None:
-        self._delimiter = delimiter
+    delimiter: str
+    encoding: str
+
+    @classmethod
+    def of(cls, path: Path, delimiters: str) -> _Dialect:
+        """Return the encoding of a file, and the delimiter that gives its header the most fields.
+
+        Spreadsheets write semicolons where the comma is the decimal mark, and cp1252 or UTF-16 on some systems.
+        """
+        encoding = _encoding_of_file(path)
+        with path.open(encoding=encoding, newline="") as file:
+            header = file.readline(_TEXT_BYTES)
+        counts = {delimiter: len(next(fields_in([header], delimiter=delimiter), [])) for delimiter in delimiters}
+        return cls(max(counts, key=lambda delimiter: counts[delimiter]), encoding)  # the first of equal ones
+
+
+def _encoding_of_file(path: Path) -> str:
+    """Return the encoding of a text file: UTF-8, or another one that is clear, with a warning."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with path.open("rb") as file:
+        while piece := file.read(_TEXT_BYTES):
+            try:
+                decoder.decode(piece)
+            except UnicodeDecodeError:
+                file.seek(0)
+                start = file.read(_TEXT_BYTES)
+                detected = encoding_of(start if encoding_of(start) == "utf-16" else piece)
+                if detected is None:
+                    raise TableError(f"{path} is not UTF-8, and its encoding is not known. Save it as UTF-8.") from None
+                warnings.warn(
+                    EncodingDetectedWarning(
+                        f"{path.name} is not UTF-8. It was read as {detected}. If that is wrong, save it as UTF-8."
+                    ),
+                    stacklevel=2,
+                )
+                return detected
+    return "utf-8"
+
+
+class _Fields:
+    """CSV and TSV files. Types are inferred from all rows: integers, numbers, lists of numbers, or else text.
+
+    The delimiter is one of `delimiters`. Where it is not a comma, numbers may have decimal commas.
+    """
+
+    def __init__(self, shards: Sequence[Path], delimiters: str) -> None:
         types: dict[str, str] = {}
         lengths = []
+        self._dialects: dict[Path, _Dialect] = {}
         for shard in shards:
             with reading(shard):
+                self._dialects[shard] = _Dialect.of(shard, delimiters)
                 texts = self._texts(shard)
                 names = next(texts).names
                 if types and list(types) != names:
@@ -243,23 +298,26 @@ class _Fields:
                         f"{shard} has other columns than {shards[0].name}. Give shards with the same columns."
                     )
                 types = types or dict.fromkeys(names, "unknown")
+                commas = self._dialects[shard].delimiter != ","
                 count = 0
                 for batch in texts:
                     count += batch.num_rows
-                    types = {name: _narrowest(batch.column(name), types[name]) for name in names}
+                    types = {name: _narrowest(batch.column(name), types[name], commas=commas) for name in names}
                 lengths.append(count)
-        self._types = types
         self.lengths = tuple(lengths)
         pa = arrow()
         arrow_types = {"integer": pa.int64(), "number": pa.float64(), "list": pa.list_(pa.float64())}
+        arrow_types["decimal comma"] = pa.float64()
+        self._types = types
         self.schema = pa.schema([(name, arrow_types.get(kind, pa.string())) for name, kind in types.items()])
 
     def _texts(self, shard: Path) -> Iterator[Any]:
         """Yield the schema, then batches in which every column is text."""
         from pyarrow import csv
 
-        parsing = csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True)
-        read = csv.ReadOptions(block_size=_TEXT_BYTES)
+        dialect = self._dialects[shard]
+        parsing = csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True)
+        read = csv.ReadOptions(block_size=_TEXT_BYTES, encoding=dialect.encoding)
         with csv.open_csv(shard, read_options=read, parse_options=parsing) as file:
             names = file.schema.names
         if len(set(names)) < len(names):
@@ -278,36 +336,55 @@ class _Fields:
         texts = self._texts(shard)
         next(texts)
         for batch in texts:
-            columns = [
-                self._typed(batch.column(name), field.type)
-                for name, field in zip(self.schema.names, self.schema, strict=True)
-            ]
+            columns = [self._typed(batch.column(name), name) for name in self.schema.names]
             yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
-    def _typed(self, column: Any, dtype: pa.DataType) -> Any:
-        types = arrow().types
-        return _parsed_lists(column) if types.is_list(dtype) else column.cast(dtype)
+    def _typed(self, column: Any, name: str) -> Any:
+        compute, dtype = arrow().compute, self.schema.field(name).type
+        if arrow().types.is_list(dtype):
+            return _parsed_lists(column)
+        if self._types[name] == "decimal comma":
+            column = compute.replace_substring(column, ",", ".")
+        return column.cast(dtype)
 
 
-def _narrowest(column: Any, so_far: str) -> str:
+def _narrowest(column: Any, so_far: str, *, commas: bool) -> str:
     """Return the type of the values of a text column, given the type of earlier values."""
-    compute, pa = arrow().compute, arrow()
+    compute = arrow().compute
     values = column.drop_null()
     if not len(values) or so_far == "text":
         return so_far
-    if so_far in ("unknown", "list"):
-        if compute.all(compute.match_substring_regex(values, _LIST)).as_py():
-            return "list"
-        if so_far == "list":
-            return "text"
-    if so_far in ("unknown", "integer") and compute.all(compute.match_substring_regex(values, _INTEGER)).as_py():
+
+    def all_match(pattern: str) -> bool:
+        return bool(compute.all(compute.match_substring_regex(values, pattern)).as_py())
+
+    if so_far in ("unknown", "list") and all_match(_LIST):
+        return "list"
+    if so_far in ("unknown", "integer") and all_match(_INTEGER):
         return "integer"
-    zeros = compute.match_substring_regex(values, r"^[-+]?0[0-9]")  # an identifier such as 007
+    identifiers = compute.any(compute.match_substring_regex(values, r"^[-+]?0[0-9]")).as_py()  # such as 007
+    if so_far == "list" or identifiers:
+        return "text"
+    return _kind_of_numbers(values, so_far, commas=commas and so_far != "number" and all_match(_COMMA_NUMBER))
+
+
+def _kind_of_numbers(values: Any, so_far: str, *, commas: bool) -> str:
+    """Return the type of values that may be numbers; `commas` says that all may have decimal commas.
+
+    1,234 may also be a thousand. Such a column is "comma" until another value decides, and text if none does.
+    """
+    compute, pa = arrow().compute, arrow()
+    if commas and (
+        so_far == "decimal comma" or compute.any(compute.match_substring_regex(values, _CLEAR_COMMA)).as_py()
+    ):
+        return "decimal comma"
+    if commas and (so_far == "comma" or compute.any(compute.match_substring(values, ",")).as_py()):
+        return "comma"
     try:
         values.cast(pa.float64())
     except pa.ArrowInvalid:
         return "text"
-    return "text" if compute.any(zeros).as_py() else "number"
+    return "text" if so_far in ("comma", "decimal comma") else "number"
 
 
 def _parsed_lists(column: Any) -> Any:
