@@ -260,3 +260,9 @@ def test_the_card_of_an_axis_without_figures_says_so(tmp_path: Path) -> None:
     axis, _ = planted_axis()
     axis.save(tmp_path / "axis", judge=False, card=True)
     assert "Not measured." in (tmp_path / "README.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("given", [np.eye(3), {"a": 1}])
+def test_something_other_than_rows_is_answered_with_the_ways_to_make_them(given) -> None:
+    with pytest.raises(TaskError, match=r"Rows\.from_table"):
+        Axis.fit(given)

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("pyarrow", reason="tables need pyarrow")
 
 from commands import run_for_json
-from densray import Axis, Erasure
+from densray import Axis, Erasure, open_table
 from densray.cli.entry import run
 
 N, WIDTH = 120, 6
@@ -238,3 +238,26 @@ def test_erasing_the_axis_that_predicts_a_column_warns(folder, tmp_path, capsys)
     asked = ["erase", str(folder / "docs.parquet"), "--label-column", "party", "--remover", "ridge"]
     assert run([*asked, "-o", str(tmp_path / "n.parquet"), "--quiet"]) == 0
     assert "leaves most" in capsys.readouterr().err
+
+
+def test_a_space_without_labelled_words_is_not_called_a_missing_file(capsys) -> None:
+    assert run(["diagnose", "googlenews-26k", "--label-column", "label"]) == 2
+    said = capsys.readouterr().err
+    assert "'googlenews-26k' is a space of words" in said
+    assert "Give a LEXICON" in said
+
+
+def test_a_bad_number_is_answered_with_an_option_of_the_same_command(tmp_path, capsys) -> None:
+    path = tmp_path / "docs.csv"
+    path.write_text("party,v0,v1\na,1,2\nb,,3\na,2,1\nb,3,1\n")
+    assert run(["diagnose", str(path), "--label-column", "party"]) == 2
+    said = capsys.readouterr().err
+    assert "row 2" in said
+    assert "pass --bad-rows skip" in said
+
+
+def test_rows_are_named_by_their_id_or_counted_from_one(tmp_path) -> None:
+    for column, expected in (("id", "d2"), ("other", "row 3")):
+        frame = pl.DataFrame({column: ["d0", "d1", "d2"], "label": ["a", "b", None], "vector": [[1.0, 2.0]] * 3})
+        table = open_table(frame)
+        assert table.rows("label").dropped == {"no label": (expected,)}

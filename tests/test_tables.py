@@ -238,7 +238,7 @@ def test_a_bad_vector_is_named_by_its_row_or_skipped_and_counted(cell, tmp_path)
     with pytest.raises(VectorError, match="row 18: the vector"):
         Rows.from_table(tmp_path / "docs.parquet", "party")
     rows = Rows.from_table(tmp_path / "docs.parquet", "party", bad_rows="skip")
-    assert rows.dropped == {"no usable vector": ("17",)}
+    assert rows.dropped == {"no usable vector": ("row 18",)}
     np.testing.assert_array_equal(rows.X, np.delete(X.astype(np.float64), 17, axis=0))
 
 
@@ -246,7 +246,7 @@ def test_missing_labels_are_left_out_and_counted() -> None:
     parties = [*PARTIES]
     parties[3], parties[4] = None, "  "
     rows = Rows.from_table(make_frame().with_columns(party=pl.Series(parties)), "party")
-    assert rows.dropped == {"no label": ("3", "4")}
+    assert rows.dropped == {"no label": ("row 4", "row 5")}
     np.testing.assert_array_equal(rows.X, np.delete(X, [3, 4], axis=0))
     years = pl.Series([None, float("nan"), *map(float, YEARS[2:])])
     assert len(Rows.from_table(make_frame().with_columns(year=years), "year")) == N - 2

@@ -21,7 +21,9 @@ def write(path: Path, *, delimiter: str = ",", decimal: str = ".", encoding: str
     for number, (name, vector) in enumerate(zip(NAMES, VECTORS, strict=True)):
         numbers = [f"{number + 0.5}", f'"{name}{delimiter} so"', *map(str, vector)]
         price, text, *rest = numbers
-        lines.append(delimiter.join([name, price.replace(".", decimal), text, *(n.replace(".", decimal) for n in rest)]))
+        lines.append(
+            delimiter.join([name, price.replace(".", decimal), text, *(n.replace(".", decimal) for n in rest)])
+        )
     path.write_bytes("\n".join(lines).encode(encoding))
     return path
 
@@ -32,12 +34,10 @@ def test_files_of_spreadsheets_give_the_same_rows(tmp_path, delimiter, decimal, 
     path = write(tmp_path / "docs.csv", delimiter=delimiter, decimal=decimal, encoding=encoding)
     if encoding.startswith("utf-8"):
         table = open_table(path)
-        rows = table.column("party").to_pylist()
     else:
         with pytest.warns(EncodingDetectedWarning, match=f"read as {encoding}"):
             table = open_table(path)
-            rows = table.column("party").to_pylist()
-    assert rows == NAMES
+    assert table.column("party").to_pylist() == NAMES
     assert table.column("text").to_pylist() == [f"{name}{delimiter} so" for name in NAMES]
     assert table.column("price").to_pylist() == [0.5, 1.5, 2.5, 3.5]
     np.testing.assert_allclose(np.concatenate([X for _, X in table.blocks()]), VECTORS, rtol=1e-6)

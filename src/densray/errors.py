@@ -38,6 +38,7 @@ __all__ = [
     "OutputError",
     "PersistenceError",
     "RotationNotFittedError",
+    "RowError",
     "SignalWarning",
     "SpaceError",
     "TableError",
@@ -218,6 +219,10 @@ class FormatError(DensRayError):
 
 class TableError(DensRayError):
     """A table that cannot be used: no column of vectors or several, an unknown column, a damaged shard."""
+
+
+class RowError(TableError, VectorError):
+    """A row of a table whose vector cannot be used."""
 
 
 class LexiconError(DensRayError):

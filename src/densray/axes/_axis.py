@@ -597,6 +597,11 @@ def measure_agreement(rows: Rows, scores: NDArray[np.float64], number: int = 0) 
 
 def check_rows(rows: Rows) -> Rows:
     """Return the rows on the host; raise if no axis can be fitted: several classes, one label, vectors of zeros."""
+    if not isinstance(rows, Rows):
+        raise TaskError(
+            f"Rows are needed, and a {type(rows).__name__} is given. Make them with Rows.from_table(frame, 'column'), "
+            "Rows.from_arrays(X, y) or lexicon.align(space)."
+        )
     where = f" in '{rows.background.name}'" if isinstance(rows.background, WordSpace) else ""
     if rows.is_multiclass:
         raise LabelError(

@@ -75,6 +75,15 @@ def check_table(
     return True
 
 
+def _names_a_space(path: str) -> bool:
+    """Return whether there is no such file, and a data set of this name is a space."""
+    from pathlib import Path
+
+    from densray.datasets import list_datasets
+
+    return not Path(path).exists() and path in {entry.name for entry in list_datasets("space")}
+
+
 def embeds_words(
     path: str, lexicon: str | None, lexicon_options: LexiconOptions, columns: TableOptions, encoder: str | None
 ) -> bool:
@@ -161,8 +170,14 @@ def _texts_of_table(path: str) -> tuple[list[str] | None, list[str]]:
 
 def open_it(path: str, columns: TableOptions) -> VectorTable:
     """Return the table that the options describe."""
+    from densray.errors import TaskError
     from densray.tables import open_table
 
+    if _names_a_space(path):
+        raise TaskError(
+            f"'{path}' is a space of words, and no labelled words are given. Give a LEXICON, or --high and --low. "
+            "--label-column names a column of the LEXICON, or of a table of documents."
+        )
     return open_table(path, vectors=columns.vector_column, bad_rows=columns.bad_rows)  # type: ignore[arg-type]
 
 

@@ -144,7 +144,7 @@ class LabelledTable:
         groups : str, optional
             Column of the groups to hold out together, or "proposed".
         names : str, optional
-            Column of the names of the rows (default: row numbers).
+            Column of the names of the rows (default: see :meth:`VectorTable.row_names`).
         random_state : int or None, default=0
         """
         return sample_sets([self], n, groups=groups, names=names, random_state=random_state)[0]
@@ -154,7 +154,8 @@ class LabelledTable:
         found = Rows.from_arrays(X, self.y[places], names=names, concept=self.concept)
         unlabelled = np.setdiff1d(np.flatnonzero(~np.isfinite(self.y)), self.unusable)
         left_out = {"no label": unlabelled, "no usable vector": self.unusable}
-        dropped = {why: tuple(map(str, rows.tolist())) for why, rows in left_out.items() if rows.size}
+        row_names = self.table.row_names()
+        dropped = {why: tuple(row_names[row] for row in rows.tolist()) for why, rows in left_out.items() if rows.size}
         return replace(found, class_names=self.class_names, dropped=dropped, encoder=self.table.encoder)
 
 
@@ -191,7 +192,11 @@ def sample_sets(
         start += len(block)
     good = np.isfinite(X[:, 0])
     places, X = places[good], X[good]
-    texts = [str(row) for row in places.tolist()] if names is None else _cells(table, names, places)
+    if names is None:
+        row_names = table.row_names()
+        texts = [row_names[row] for row in places.tolist()]
+    else:
+        texts = _cells(table, names, places)
     together: Any = "proposed" if groups == "proposed" and codes is None else None
     if codes is not None:
         together = [None if code < 0 else int(code) for code in codes[places].tolist()]

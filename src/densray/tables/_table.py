@@ -179,7 +179,7 @@ class VectorTable:
             Column of the groups to hold out together, or "proposed": repeated texts, and texts of different labels
             that differ in one word.
         names : str, optional
-            Column of the texts or names of the rows (default: row numbers).
+            Column of the texts or names of the rows (default: see :meth:`row_names`).
         classes : bool, default=False
             Whether numbers are class names, whatever the number of values.
         concept : str, optional
@@ -191,7 +191,7 @@ class VectorTable:
         >>> frame = polars.DataFrame({"party": ["x", "y", None, "x"], "v0": [1.0, 2.0, 3.0, 4.0], "v1": [0.0] * 4})
         >>> rows = open_table(frame).rows("party")
         >>> rows.y.tolist(), rows.dropped
-        ([-1.0, 1.0, -1.0], {'no label': ('2',)})
+        ([-1.0, 1.0, -1.0], {'no label': ('row 3',)})
         """
         return self.label_sets([labels], groups=groups, names=names, classes=classes, concept=concept)[0]
 
@@ -214,7 +214,7 @@ class VectorTable:
         places = np.flatnonzero(labelled & usable)
         if not places.size:
             raise LabelError(f"{self.name}: no row has both a label in {name_some(labels)} and a vector.")
-        texts = [str(row) for row in range(len(self))] if names is None else self._texts(names)
+        texts = self.row_names() if names is None else self._texts(names)
         left_out = {"no label": ~labelled, "no usable vector": labelled & ~usable}
         dropped = {why: tuple(texts[row] for row in np.flatnonzero(out)) for why, out in left_out.items() if out.any()}
         grouping: Any = None if groups is None else "proposed"
@@ -234,6 +234,14 @@ class VectorTable:
             )
             sets.append(replace(rows, dropped=dropped, encoder=self.encoder))
         return tuple(sets)
+
+    def row_names(self) -> list[str]:
+        """Return a name for every row: the column ``id`` if its values differ, else "row 1", "row 2" and so on."""
+        if "id" in self.columns and "id" not in self.vector_columns.names:
+            identifiers = [None if value is None else str(value) for value in self.column("id").to_pylist()]
+            if len({*identifiers} - {None, ""}) == len(self):
+                return [str(value) for value in identifiers]
+        return [f"row {number:,}" for number in range(1, len(self) + 1)]
 
     def _labelled_vectors(self, labelled: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """Return the usable vectors of the labelled rows, and a mask of table rows with a usable vector."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._conversions import NUMBERED, columns_beside_dimensions
-from densray.errors import Advice, Argument, TableError, VectorError, load_extra, name_some
+from densray.errors import Advice, Argument, RowError, TableError, load_extra, name_some
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -238,10 +238,10 @@ def bad_row_error(
     if columns.in_lists:
         cell = _stored(batch.column(columns.names[0]))[row].as_py()
         if cell is None:
-            return VectorError(f"{at}: the vector is missing.", remedy)
+            return RowError(f"{at}: the vector is missing.", remedy)
         if len(cell) != width:
-            return VectorError(f"{at}: the vector has {len(cell)} numbers, and the first one has {width}.", remedy)
-    return VectorError(f"{at}: the vector has a number that is missing, infinite or not a number.", remedy)
+            return RowError(f"{at}: the vector has {len(cell)} numbers, and the first one has {width}.", remedy)
+    return RowError(f"{at}: the vector has a number that is missing, infinite or not a number.", remedy)
 
 
 def _stored(array: Any) -> Any:
