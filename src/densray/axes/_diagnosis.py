@@ -60,7 +60,10 @@ if TYPE_CHECKING:
     from densray.axes._axis import Axis
 
 #: A limitation of every diagnosis; see docs/people.md for the evidence.
-_ABOUT_LISTS = "The verdict is about the word lists. Whether people would agree is another question: rate some words."
+_ABOUT_LABELS = {
+    "word": "The verdict is about the word lists. Whether people would agree is another question: rate some words.",
+    "row": "The verdict is about the labels. Whether people would agree with the scores is another question.",
+}
 #: Number of axes whose held-out agreement is measured, if they are cheap to fit.
 MEASURED_AXES = 3
 #: Up to this many seeds, the rows of a fold may not span several axes.
@@ -178,11 +181,16 @@ class Diagnosis(Result):
         """Return the statistics behind the verdict, the influential seeds, and the missing words."""
         together = [each.line for each in (self.forms, self.proposal) if each is not None]
         doubts = [] if self.suspects is None else self.suspects.lines
-        notes = [*together, *doubts, *self._outlying_notes(), *([] if self._lacks_ratings else [_ABOUT_LISTS])]
+        notes = [
+            *together,
+            *doubts,
+            *self._outlying_notes(),
+            *([] if self._lacks_ratings else [_ABOUT_LABELS[self.axis.noun]]),
+        ]
         tables = [Table("The figures behind it", ["figure", "value", "meaning"], self._figures(), notes)]
         seed_columns: list[Column | str] = [
-            "word",
-            Column("label"),
+            Column("word", self.axis.noun),
+            Column("label", grouped=False),
             Column("score", "held-out score", decimals=3),
             Column("agreement", "probability of its label", decimals=3),
             Column("influence", "turns the axis by (°)", decimals=2),

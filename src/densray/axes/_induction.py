@@ -202,7 +202,7 @@ class Induction(Result):
     def tables(self) -> list[Table]:
         """Return the two ends of the lexicon."""
         columns = [Column("word"), Column("score", decimals=3), Column("standard_error", "±", decimals=3)]
-        columns += [Column("probability", decimals=3, open_ends=True), Column("label", "seed label")]
+        columns += [Column("probability", decimals=3, open_ends=True), Column("label", "seed label", grouped=False)]
         shown = [column for column in columns if column.key in self.highest[0]]
         low, high = (f": {name}" for name in self.label_names) if self.label_names else ("", "")
         return [Table(f"Highest{high}", shown, self.highest), Table(f"Lowest{low}", shown, self.lowest)]

@@ -68,7 +68,7 @@ class MeanScores(Result):
 
     def tables(self) -> list[Table]:
         """Return one row per group."""
-        columns: list[Column | str] = [*self.by, Column("documents"), Column("draws")]
+        columns: list[Column | str] = [*(Column(name, grouped=False) for name in self.by), "documents", "draws"]
         columns += [Column(key, decimals=4) for key in ("mean", "low", "high")]
         columns += [Column("from_documents", "± documents", decimals=4), Column("from_axis", "± axis", decimals=4)]
         notes = ["95% intervals cover which documents were drawn and the error of the axis; ± are standard errors."]

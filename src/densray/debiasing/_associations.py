@@ -23,7 +23,7 @@ from densray.debiasing._measurement import (
 )
 from densray.errors import CoverageError, TaskError, name_some
 from densray.metrics import percentile_interval, proportion_interval
-from densray.space import WordSpace
+from densray.space import WordSpace, as_space
 
 Vector = NDArray[np.float64]
 
@@ -71,7 +71,7 @@ def association(
 
     Parameters
     ----------
-    space : WordSpace
+    space : WordSpace or KeyedVectors
     first_target, second_target, first_attribute, second_attribute : iterables of str
         Words that are not in the space are left out and reported; at least two of each list are needed.
     name : str
@@ -84,6 +84,7 @@ def association(
     .. [1] A. Caliskan, J. J. Bryson and A. Narayanan. Semantics Derived Automatically from Language Corpora Contain
        Human-like Biases. Science 356, 2017.
     """
+    space = as_space(space)
     given = {
         "first target": list(first_target),
         "second target": list(second_target),
@@ -211,7 +212,7 @@ def sentiment_bias(
 
     Parameters
     ----------
-    space : WordSpace
+    space : WordSpace or KeyedVectors
     identities : iterable of str
         For example nationalities, or words for men and women; at least two must be in the space.
     positive, negative : iterables of str
@@ -225,7 +226,7 @@ def sentiment_bias(
     .. [1] C. Sweeney and M. Najafian. A Transparent Framework for Evaluating Unintended Demographic Bias in Word
        Embeddings. ACL 2019.
     """
-    pleasant, unpleasant = list(positive), list(negative)
+    space, pleasant, unpleasant = as_space(space), list(positive), list(negative)
     shared = sorted(set(pleasant) & set(unpleasant))
     if shared:
         raise TaskError(f"the sentiment lists share {name_some(shared)}. Take these words out of one list.")

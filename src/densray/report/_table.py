@@ -175,13 +175,15 @@ def typeset(message: str) -> str:
 class Column:
     """A column of a table: the key of its cells, its heading, and its number of decimals.
 
-    With ``open_ends``, shares other than 0 and 1 are never rounded to 0 or 1: ``<0.001``, ``>0.999``.
+    With ``open_ends``, shares other than 0 and 1 are never rounded to 0 or 1: ``<0.001``, ``>0.999``. With ``grouped``,
+    whole numbers of four and more digits have a comma; years and identifiers have none.
     """
 
     key: str
     title: str | None = None
     decimals: int | None = None
     open_ends: bool = False
+    grouped: bool = True
 
     @property
     def heading(self) -> str:
@@ -193,13 +195,17 @@ class Column:
 
         >>> Column("tau", decimals=2).show(0.6784), Column("n").show(26423), Column("tau").show(None)
         ('0.68', '26,423', '–')
+        >>> Column("year", grouped=False).show(2026)
+        '2026'
         """
         if value is None:
             return MISSING
         if isinstance(value, bool):
             return "yes" if value else "no"
+        if isinstance(value, float) and not self.grouped and value.is_integer():
+            value = int(value)
         if isinstance(value, Integral) and self.decimals is None:
-            return show_count(int(value))
+            return show_count(int(value)) if self.grouped else show_count(int(value)).replace(",", "")
         if isinstance(value, Real):
             return show_number(float(value), self.decimals, open_ends=self.open_ends)
         return str(value)
