@@ -261,3 +261,15 @@ def test_rows_are_named_by_their_id_or_counted_from_one(tmp_path) -> None:
         frame = pl.DataFrame({column: ["d0", "d1", "d2"], "label": ["a", "b", None], "vector": [[1.0, 2.0]] * 3})
         table = open_table(frame)
         assert table.rows("label").dropped == {"no label": (expected,)}
+
+
+def test_axes_of_several_classes_keep_the_names_of_the_classes_and_are_suggested(tmp_path, capsys) -> None:
+    rng = np.random.default_rng(0)
+    party = np.repeat(["Grün", "Rot", "Schwarz"], 30)
+    X = rng.normal(size=(90, 4)) + 3 * np.stack([np.eye(4)["GRS".index(name[0])] for name in party])
+    docs, axis = tmp_path / "docs.parquet", tmp_path / "party.safetensors"
+    pl.DataFrame({"party": party, "vector": X}).write_parquet(docs)
+    assert run(["fit", str(docs), "--label-column", "party", "-o", str(axis), "--quiet"]) == 0
+    assert (tmp_path / "party-Grün.safetensors").is_file()
+    assert run(["score", str(docs), str(axis), "-o", str(tmp_path / "scored.csv")]) == 2
+    assert "party-Grün.safetensors" in capsys.readouterr().err

@@ -5,6 +5,7 @@ Any safetensors reader opens the files. Nothing in them is unpickled.
 
 from __future__ import annotations
 
+import glob
 import json
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -27,7 +28,7 @@ from densray._files import (
     unreadable_kind,
 )
 from densray._version import __version__
-from densray.errors import OutputError, PersistenceError, suggest
+from densray.errors import OutputError, PersistenceError, name_some, suggest
 
 if TYPE_CHECKING:
     from densray.rotations import Rotation
@@ -112,7 +113,10 @@ def read_tensors(path: str | Path, kind: ArchiveKind) -> Contents:
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         whole = {name: json.loads(text) for name, text in metadata.items()}
     except FileNotFoundError:
-        raise PersistenceError(f"{path} does not exist. {kind.remedy}") from None
+        place = Path(path)
+        similar = [each.name for each in sorted(place.parent.glob(f"{glob.escape(place.stem)}-*{ENDING}"))]
+        hint = f"There is {name_some(similar)}." if similar else kind.remedy
+        raise PersistenceError(f"{path} does not exist. {hint}") from None
     except PersistenceError:
         raise
     except (SafetensorError, OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:

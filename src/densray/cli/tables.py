@@ -264,7 +264,8 @@ def fit_table(
     if isinstance(found, ClassesDiagnosis):
         written = []
         for name, axis in found.axes.items():
-            place = target.with_name(f"{target.stem}-{re.sub(r'[^A-Za-z0-9._-]+', '-', name)}{target.suffix}")
+            written_name = re.sub(r"[^\w.-]+", "-", name)
+            place = target.with_name(f"{target.stem}-{written_name}{target.suffix}")
             with progress_bar(f"Writing {place.name}", quiet=answer.quiet):
                 written.append(axis.save(place, overwrite=given["overwrite"]))
     else:
@@ -564,6 +565,11 @@ def _answer_erased(written: RewrittenTable, erasure: Erasure, remains: Remains, 
     }
     line = f"{written.path}: {written.rows:,} rows{_say_skipped(written)}, {erasure.width} dimensions"
     say_erased(facts, line, erasure, remains, answer)
+    if remains.probes and not answer.as_json and not answer.quiet:
+        typer.echo(
+            "To test the new file yourself, use rows that the erasure was not learned from. On the others, linear "
+            "models do worse than chance, and that means nothing."
+        )
 
 
 def warn_of(erasure: Erasure) -> None:
