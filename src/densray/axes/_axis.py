@@ -609,9 +609,11 @@ def check_rows(rows: Rows) -> Rows:
             f"rows.against_rest({rows.class_names[0]!r}) for one class against all others."
         )
     if np.ptp(rows.y) == 0.0:
+        absent = {**({"not in the space": rows.missing} if rows.missing else {}), **rows.dropped}
+        left_out = " ".join(f"Left out ({why}): {name_some(names)}." for why, names in absent.items())
         raise LabelError(
             f"all {len(rows)} rows of '{rows.concept}'{where} have the label {rows.y[0]:g} "
-            f"({name_some(rows.names)}); an axis needs another label, or other scores."
+            f"({name_some(rows.names)}); an axis needs another label, or other scores. {left_out}".rstrip()
         )
     rows = rows if namespace(rows.X) is np else replace(rows, X=to_host(rows.X))
     zero = np.flatnonzero(~np.asarray(rows.X).any(axis=1))

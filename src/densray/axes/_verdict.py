@@ -136,7 +136,7 @@ more seeds. “correct” contradicts the other seeds.'
     why = f" ({'; '.join(limits)})" if limits else ""
     said, shown = list(limits), "too few to tell" if grade == "unclear" else grade
     if grade == GRADES[-1]:
-        said.append(f"it orders {show_number(100 * auc, 0)} of 100 pairs of unseen {noun}s correctly")
+        said.append(f"it orders {show_number(100 * auc, 0, marks=[100])} of 100 pairs of unseen {noun}s correctly")
     elif not turned:  # neither words to add nor words to blame
         wanted = GOOD_SHARE if grade == "fair" else FAIR_SHARE
         if grade == "unclear":
