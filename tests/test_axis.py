@@ -266,3 +266,10 @@ def test_the_card_of_an_axis_without_figures_says_so(tmp_path: Path) -> None:
 def test_something_other_than_rows_is_answered_with_the_ways_to_make_them(given) -> None:
     with pytest.raises(TaskError, match=r"Rows\.from_table"):
         Axis.fit(given)
+
+
+def test_words_left_out_are_named_where_all_rows_have_one_label() -> None:
+    space, _ = planted_space(80, 5)
+    one_sided = {space.words[0]: 1, space.words[1]: 1, "absent": -1}
+    with pytest.raises(LabelError, match=r"Left out \(not in the space\): 'absent'"):
+        Axis.fit(find_rows(space, Lexicon(one_sided)))
