@@ -66,11 +66,16 @@ def test_without_states_the_page_shows_an_example_and_says_how_to_open_your_own(
 
 def test_the_example_is_not_a_surface_feature():
     folder = path_of("moods")
-    result = compare_layers(States.open(folder), methods=["ridge"], controls=open_controls(folder))
+    result = compare_layers(States.open(folder), methods=["ridge"], controls=open_controls(folder), n_permutations=19)
     best = result.chosen[0]
     assert best.auc > 0.98
     assert best.layer in (15, 18, 21, 24)
     assert {control.name: control.as_well for control in result.controls} == {"embeddings": False, "untrained": False}
+    page = (Path(__file__).parents[1] / "docs" / "explorer.md").read_text("utf-8")
+    embeddings = next(control for control in result.controls if control.name == "embeddings")
+    assert f"AUROC of {best.auc:.3f} at layer {best.layer}, but only {embeddings.auc:.2f} from the token" in " ".join(
+        page.split()
+    )
 
 
 def test_the_layer_that_reads_the_concept_is_looked_at_first(planted):
