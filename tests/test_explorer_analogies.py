@@ -134,7 +134,7 @@ class TestAsk:
 
     def test_a_missing_query_gets_the_nearest_spelling(self):
         assert "It has “uncles”" in texts(open_page("analogies", query="unclees").warning)
-        assert "Type a word whose partner is wanted" in texts(open_page("analogies", query=" ").info)
+        assert "Type a word under “Query”" in texts(open_page("analogies", query=" ").info)
 
     def test_script_and_markup_are_shown_as_text(self):
         page = open_page("analogies", query="<script>alert(1)</script>", pairs=f"{PAIRS}\n![x](y) :red[z]")

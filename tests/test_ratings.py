@@ -356,19 +356,21 @@ def test_documents_are_compared_with_ratings_by_their_names():
 def test_ratings_in_a_table_may_have_raters_errors_and_row_numbers():
     frame = documents()
     assert Ratings.from_table(frame, ["stars", "again"], names="id").n_raters == 2
-    assert Ratings.from_table(frame, "stars").items[:2] == ("0", "1")
+    assert Ratings.from_table(frame, "stars").items[:2] == ("d0", "d1")
+    assert Ratings.from_table(frame.drop("id"), "stars").items[:2] == ("row 1", "row 2")
     polars = pytest.importorskip("polars")
     with_errors = frame.with_columns(error=polars.lit(0.1))
     assert Ratings.from_table(with_errors, "stars", errors="error").errors.tolist() == [0.1] * 120
     with pytest.raises(LabelError, match="one rater each"):
         Ratings.from_table(with_errors, ["stars", "again"], errors="error")
-    found = evaluate_ratings(frame, Ratings.from_table(frame, ["stars", "again"]), axis_of(frame))
+    unnamed = frame.drop("id")
+    found = evaluate_ratings(unnamed, Ratings.from_table(unnamed, ["stars", "again"]), axis_of(frame))
     assert found.n_items == 120  # rows by number: the axis knows its seeds by another name
     assert found.reliability is not None
 
 
 def test_an_axis_of_row_numbers_does_not_say_which_items_are_its_seeds():
-    frame = documents()
+    frame = documents().drop("id")
     axis = Axis.fit(Rows.from_table(frame, "side"))
     found = evaluate_ratings(frame, Ratings.from_table(frame, "stars"), axis)
     assert found.held_out is None

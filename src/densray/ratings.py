@@ -225,7 +225,7 @@ class Ratings:
         ratings : str or sequence of str
             Column of the mean ratings; several columns are one rater each.
         names : str, optional
-            Column of the texts or names of the documents (default: row numbers). Documents with the same name are one
+            Column of the texts or names of the documents (default: ``id``, or row numbers). Documents with the same name are one
             item.
         errors : str, optional
             Column of the standard errors of mean ratings.
@@ -294,9 +294,9 @@ class Ratings:
 
 
 def row_names(table: VectorTable, names: str | None) -> list[str]:
-    """Return the names of the rows of a table: a column, or their numbers."""
+    """Return the names of the rows of a table: a column, or :meth:`VectorTable.row_names`."""
     if names is None:
-        return [str(row) for row in range(len(table))]
+        return table.row_names()
     return ["" if value is None else str(value) for value in table.column(names).to_pylist()]
 
 

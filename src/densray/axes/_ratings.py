@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Unpack, cast, get_args
@@ -24,6 +25,8 @@ from densray.space import WordSpace
 from densray.spelling import locate_spellings, spelling_key
 from densray.tables import VectorTable, is_table, open_table
 
+#: A row without a name of its own: "row 7" of a table, or "6" of an array.
+_ROW_NUMBER = re.compile(r"(row )?[0-9][0-9,]*")
 #: With fewer items than this, the result warns of a wide interval; with fewer than four there is none.
 FEW_ITEMS, FEWEST_ITEMS = 10, 4
 #: Number of items to list that agree least.
@@ -202,7 +205,7 @@ def evaluate_ratings(
     axis : Axis or Lexicon, optional
         For a space: the axis, or labelled words to fit it on. For a table: the axis.
     names : str, optional
-        For a table: column of the document names used in the ratings (default: row numbers). Documents with the same
+        For a table: column of the document names used in the ratings (default: ``id``, or row numbers). Documents with the same
         name are one item, with their mean score.
     method : str or rotation, default="auto"
         Used if a lexicon is given.
@@ -411,7 +414,7 @@ def _means(vectors: NDArray[Any], inverse: NDArray[np.intp]) -> NDArray[Any]:
 
 def _known_names(names: Sequence[str] | None) -> Sequence[str] | None:
     """Return the names of seeds; None if they are only row numbers, possibly of another table."""
-    return None if names is None or all(name.isdecimal() for name in names) else names
+    return None if names is None or all(_ROW_NUMBER.fullmatch(name) for name in names) else names
 
 
 def _in_scores(source: Scores | Mapping[str, float], ratings: Ratings, *, any_case: bool | None) -> _Located:
