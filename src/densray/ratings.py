@@ -225,8 +225,8 @@ class Ratings:
         ratings : str or sequence of str
             Column of the mean ratings; several columns are one rater each.
         names : str, optional
-            Column of the texts or names of the documents (default: ``id``, or row numbers). Documents with the same name are one
-            item.
+            Column of the texts or names of the documents (default: ``id``, or row numbers). Documents with the same
+            name are one item.
         errors : str, optional
             Column of the standard errors of mean ratings.
         raters : str, optional

@@ -205,8 +205,8 @@ def evaluate_ratings(
     axis : Axis or Lexicon, optional
         For a space: the axis, or labelled words to fit it on. For a table: the axis.
     names : str, optional
-        For a table: column of the document names used in the ratings (default: ``id``, or row numbers). Documents with the same
-        name are one item, with their mean score.
+        For a table: column of the document names used in the ratings (default: ``id``, or row numbers). Documents with
+        the same name are one item, with their mean score.
     method : str or rotation, default="auto"
         Used if a lexicon is given.
     phrases : {"missing", "mean"}, default="missing"
