@@ -59,7 +59,7 @@ def test_without_states_the_page_shows_an_example_and_says_how_to_open_your_own(
     assert "This is an example" in texts(page.info)
     assert "densray explore states" in page.code[0].value
     assert first_page() == "axis"
-    assert re.search(r"Read by ridge with AUROC (0\.99|1\.00)", texts(page.markdown))
+    assert re.search(r"Read by mean-difference with AUROC (0\.9[789]|1\.00)", texts(page.markdown))
     assert "Controls that have learned nothing" in [expander.label for expander in page.expander]
     assert not page.error
     assert not page.text_area  # no text of one's own: the model is not part of the package
@@ -67,13 +67,14 @@ def test_without_states_the_page_shows_an_example_and_says_how_to_open_your_own(
 
 def test_the_example_is_not_a_surface_feature():
     folder = path_of("moods")
-    result = compare_layers(States.open(folder), methods=["ridge"], controls=open_controls(folder), n_permutations=19)
+    states, controls = States.open(folder), open_controls(folder)
+    result = compare_layers(states, methods=["mean-difference"], controls=controls, n_permutations=19)
     best = result.chosen[0]
-    assert best.auc > 0.98
-    assert best.layer in (15, 18, 21, 24)
+    assert best.auc > 0.97
+    assert best.layer in (15, 18)
     assert {control.name: control.as_well for control in result.controls} == {"embeddings": False, "untrained": False}
     embeddings = next(control for control in result.controls if control.name == "embeddings")
-    assert embeddings.auc < 0.9  # as docs/explorer.md says; folds differ between versions of scikit-learn
+    assert embeddings.auc < 0.8  # as docs/explorer.md says; folds differ between versions of scikit-learn
 
 
 def test_the_layer_that_reads_the_concept_is_looked_at_first(planted):
