@@ -154,8 +154,9 @@ class LabelledTable:
         found = Rows.from_arrays(X, self.y[places], names=names, concept=self.concept)
         unlabelled = np.setdiff1d(np.flatnonzero(~np.isfinite(self.y)), self.unusable)
         left_out = {"no label": unlabelled, "no usable vector": self.unusable}
-        row_names = self.table.row_names()
-        dropped = {why: tuple(row_names[row] for row in rows.tolist()) for why, rows in left_out.items() if rows.size}
+        left_out = {why: rows for why, rows in left_out.items() if rows.size}
+        row_names = self.table.row_names() if left_out else []  # reads a column of the whole table
+        dropped = {why: tuple(row_names[row] for row in rows.tolist()) for why, rows in left_out.items()}
         return replace(found, class_names=self.class_names, dropped=dropped, encoder=self.table.encoder)
 
 
