@@ -185,6 +185,12 @@ def test_a_model_fitted_on_the_erased_training_words_is_reported_for_unseen_rows
     assert own > 0.97
     assert result["rbf"].after_learned.auc == pytest.approx(own, abs=0.01)
     assert "fitted on the erased training rows still recovers it" in result.summary
+    kept = unseen.names[:200]  # kept words are not erased, so they must not be tested as if they were
+    tested = np.arange(200, len(unseen))
+    without = auc(unseen.sides[tested], probe.decision_function(erasure.apply(unseen.X[tested])))
+    partly = erasure.remains(unseen, models=["rbf"], keep=kept)
+    assert partly["rbf"].after_learned.auc == pytest.approx(without, abs=0.01)
+    assert partly["rbf"].after_learned.auc != result["rbf"].after_learned.auc
 
 
 @pytest.mark.slow

@@ -375,7 +375,8 @@ class Erasure(AffineMap):
             remains = self._measure_trials([LabelSet(rows)], [trial], strength, chosen, progress)
             if self.rows is None or "rbf" not in chosen:
                 return remains
-            return with_transfer(remains, self, self.rows, rows, strength=strength)
+            learned = self.rows.take(places_without(self.rows, kept_names))
+            return with_transfer(remains, self, learned, rows.take(trial.unseen), strength=strength)
         key = kept_names, strength, chosen
         if key not in self._measured:
             self._measured[key] = self._measure(kept_names, strength, chosen, progress)
