@@ -1,21 +1,25 @@
 """Three concepts removed from, and three steered in, language models: the findings of docs/language-models.md.
 
-    python scripts/measure_concepts.py SmolLM2=FILE Gemma=FILE --encoder FOLDER --data SENTENCES
+    python scripts/measure_concepts.py SmolLM2=FILE Gemma=FILE --encoder FOLDER --data SENTENCES --documents FILE
 
 Each FILE is a gguf file or a folder of a causal model, ENCODER the folder of a sentence encoder that judges generated
-text, SENTENCES the folder of labelled sentences. Every model and concept runs in a process of its own. Writes
-``docs/states_concepts.json`` and draws ``docs/states_concepts.svg``; `write_results.py` puts the tables on the page.
-With ``--parts remove`` or ``--parts steer`` the other part stays as it is in the file; ``--parts draw`` draws alone.
+text, SENTENCES the folder of labelled sentences, and the documents a table whose first column is text of another kind.
+Every model, concept and split is a job. The numbers are written after each job, and a job that is in the file already
+is not run again, so an interrupted run goes on where it ended. Writes ``docs/states_concepts.json`` and draws
+``docs/states_concepts.svg``; `write_results.py` puts the tables on the page. ``--parts`` names the parts to run:
+``remove``, ``steer``, ``judges`` (how well each judge separates labelled text) and ``draw``.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import lru_cache
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -35,14 +39,20 @@ STARTS = {"last half": 1 / 2, "last third": 2 / 3, "last sixth": 5 / 6}
 N_SENTIMENT, N_PROBED = 3200, 800
 #: Learned at every layer from the model as it is, not in order.
 AT_ONCE = "LEACE, not in order"
+#: The control: the same number of texts of each class, with labels drawn at random.
+RANDOM = "LEACE beside text, random labels"
+#: Ordinary text that the model has written itself, and ordinary text of SST-2.
+OWN, GIVEN = "LEACE beside own text", "LEACE beside text"
 #: What is removed after which layers.
 POINTS = (
-    ("LEACE beside text", "last third"),
+    (OWN, "last third"),
+    (GIVEN, "last third"),
     ("LEACE", "last third"),
     (AT_ONCE, "last third"),
     ("mean difference", "last third"),
-    ("LEACE beside text", "last half"),
-    ("LEACE beside text", "last sixth"),
+    (RANDOM, "last third"),
+    (OWN, "last half"),
+    (OWN, "last sixth"),
 )
 STEERED = ("ridge", "caa", "repeng", "random")
 N_LEARNED, N_JUDGED, TOKENS = 200, 800, 20
@@ -74,16 +84,40 @@ OPINION_PROMPTS = [
     for thing in ("The movie", "The story", "The music", "The food", "The service", "The hotel", "The game", "The book")
     for verb in ("was", "is", "seems", "made me feel")
 ]
+CHEERFUL = ["You are cheerful and love everything.", "You are an optimist. You always see the good side."]
+GLOOMY = ["You are gloomy and hate everything.", "You are a pessimist. You always see the bad side."]
+QUESTIONS = [
+    "How was your day?", "What do you think of the new park?", "How is the weather?", "What is your neighbour like?",
+    "Did you enjoy the trip?", "What about the concert?", "How did the meeting go?", "Is the coffee there any good?",
+    "What is your new flat like?", "How do you find the city?", "Was the exam fair?", "What is your boss like?",
+    "How was breakfast?", "What did you think of the speech?", "Is the bus service reliable?", "How was the party?",
+]  # fmt: skip
+CHATS = [
+    f"{asked} {thing}."
+    for asked in ("Describe", "Write one sentence about", "Tell me what you think of", "Give me your opinion on")
+    for thing in (
+        "the movie",
+        "the restaurant",
+        "the hotel",
+        "the book",
+        "the weather",
+        "the game",
+        "the town",
+        "Monday",
+    )
+]
 
 
 @dataclass(frozen=True)
 class Steered:
-    """What a steering learns from, the prompts it is judged on, and what judges the text."""
+    """What a steering learns from in a split, the prompts it is judged on, and what judges the text."""
 
-    texts: LabelledTexts
-    prompts: list[str]
+    learned: Callable[[int], dict[str, Any]]
+    prompts: Sequence[Any]
     judge: Callable[[Any], Callable[[Sequence[str]], Sequence[float]]]
     unit: str
+    #: Labelled texts that tell how good the judge is.
+    known: LabelledTexts
 
 
 def removed_concepts(data: Path) -> dict[str, LabelledTexts]:
@@ -110,12 +144,38 @@ def steered_concepts(data: Path) -> dict[str, Steered]:
         sides = [[text for text, side in zip(texts.texts, texts.labels, strict=True) if side == one] for one in (1, 0)]
         return lambda model: encoder_judge(model, *sides)
 
+    def words(_: Any) -> Callable[[Sequence[str]], Sequence[float]]:
+        return word_judge(HE, SHE)
+
+    def persons(seed: int) -> dict[str, Any]:
+        used = np.random.default_rng(seed).permutation(len(QUESTIONS))[: len(QUESTIONS) // 2]
+        return {"positive": CHEERFUL, "negative": GLOOMY, "questions": [QUESTIONS[place] for place in used]}
+
     unit = "class distances of the encoder, halved"
+    asked = [[{"role": "user", "content": text}] for text in CHATS]
+    unseen = sentiment(data, N_LEARNED + 2 * N_JUDGED)
+    unseen = _part(unseen, slice(N_LEARNED + N_JUDGED, None))
     return {
-        "sentiment": Steered(learned, OPINION_PROMPTS, encoder(shown), unit),
-        "gender": Steered(gender(data), jobs, lambda _: word_judge(HE, SHE), "male less female words per text"),
-        "topic": Steered(topics, TOPIC_PROMPTS, encoder(judged), unit),
+        "sentiment": Steered(_halved(learned), OPINION_PROMPTS, encoder(shown), unit, unseen),
+        "gender": Steered(_halved(gender(data)), jobs, words, "male less female words per text", gender(data)),
+        "topic": Steered(_halved(topics), TOPIC_PROMPTS, encoder(judged), unit, topics),
+        "mood in a chat": Steered(persons, asked, encoder(shown), unit, unseen),
     }
+
+
+def _halved(texts: LabelledTexts) -> Callable[[int], dict[str, Any]]:
+    """Return what draws the half of the texts that a split learns from, as many of each class."""
+
+    def drawn(seed: int) -> dict[str, Any]:
+        used = split(texts.groups, seed)
+        high, low = (
+            [text for text, label, one in zip(texts.texts, texts.labels, used, strict=True) if one and label == side]
+            for side in (1, 0)
+        )
+        n_pairs = min(len(high), len(low))
+        return {"positive": high[:n_pairs], "negative": low[:n_pairs]}
+
+    return drawn
 
 
 def _part(texts: LabelledTexts, rows: slice) -> LabelledTexts:
@@ -137,49 +197,67 @@ def _topics(words: slice, templates: Sequence[str]) -> LabelledTexts:
 # ---- removal ---------------------------------------------------------------------------------------------------------
 
 
+def documents_of(file: Path, count: int) -> list[str]:
+    """Return the beginnings of documents (300 letters at most): text unlike the sentences that were learned from."""
+    with file.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.reader(stream))[1:]
+    chosen = np.random.default_rng(0).permutation(len(rows))[:count]
+    return [rows[row][0][:300].rsplit(" ", 1)[0] for row in chosen]
+
+
 def removals(
-    model: Any, tokenizer: Any, texts: LabelledTexts, data: Path, seeds: Sequence[int], until: float
+    model: Any, tokenizer: Any, texts: LabelledTexts, data: Path, documents: Path, seed: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield every remover from every first layer, on text that it has not learned from: one row per split."""
+    """Yield every remover from every first layer in one split, on text that it has not learned from."""
     from densray._leace import leace, leace_beside
     from densray.states import Intervention, find_blocks, log_perplexity
+    from densray.states._ordinary import write_ordinary
     from densray.states._removal import learn_changes
 
     count = len(find_blocks(model))
     ordinary = [text for text in beginnings(data, 10_000) if not any(given.startswith(text) for given in texts.texts)]
-    ordinary, unseen = ordinary[:N_ORDINARY], held_out_texts(data, N_TEXTS)
-    before = log_perplexity(model, tokenizer, unseen)
-    for seed in seeds:
-        if time.time() > until:
-            return
-        learned = split(texts.groups, seed)
-        probed = ~learned & split(texts.groups, seed + 1000) if (~learned).sum() > 2 * N_PROBED else ~learned
-        y = texts.labels[learned].astype(np.float64)
-        makers: dict[str, tuple[Callable[..., Any], int]] = {
-            "LEACE": (lambda rows, y=y: leace(rows, y), 1),
-            AT_ONCE: (lambda rows, y=y: leace(rows, y), 1),
-            "LEACE beside text": (lambda rows, others, y=y: leace_beside(rows, y, others), 2),
-            "mean difference": (lambda rows, y=y: mean_difference(rows, y), 1),
+    unseen = {"cost": held_out_texts(data, N_TEXTS), "documents": documents_of(documents, N_TEXTS)}
+    before = {name: log_perplexity(model, tokenizer, each) for name, each in unseen.items()}
+    learned = split(texts.groups, seed)
+    probed = ~learned & split(texts.groups, seed + 1000) if (~learned).sum() > 2 * N_PROBED else ~learned
+    y = texts.labels[learned].astype(np.float64)
+    drawn = np.random.default_rng(seed).permutation(y)
+    learning = [text for text, used in zip(texts.texts, learned, strict=True) if used]
+    own = write_ordinary(model, tokenizer, learning, count=N_ORDINARY, random_state=seed)
+    sets = {GIVEN: ordinary[:N_ORDINARY], RANDOM: ordinary[:N_ORDINARY], OWN: own}
+    rest = LabelledTexts(
+        texts.name,
+        [text for text, used in zip(texts.texts, probed, strict=True) if used][:N_PROBED],
+        texts.labels[probed][:N_PROBED],
+        texts.groups[probed][:N_PROBED],
+    )
+
+    def erasing(remover: str) -> Callable[..., Any]:
+        if remover in sets:
+            return lambda rows, others: leace_beside(rows, drawn if remover == RANDOM else y, others)
+        return lambda rows: mean_difference(rows, y) if remover == "mean difference" else leace(rows, y)
+
+    plain = _probed(model, tokenizer, rest, None, range(count // 2, count))
+    yield {
+        "seed": seed,
+        "remover": "none",
+        "where": "none",
+        "first": count // 2,
+        "cost": 0.0,
+        "documents": 0.0,
+        **plain,
+    }
+    for remover, where in POINTS:
+        layers = range(int(STARTS[where] * count), count)
+        given = [learning, sets[remover]] if remover in sets else [learning]
+        changes = learn_changes(model, tokenizer, given, layers, erasing(remover), in_order=remover != AT_ONCE)
+        change = Intervention("project", changes)
+        costs = {
+            name: float(np.expm1(log_perplexity(model, tokenizer, each, change) - before[name]))
+            for name, each in unseen.items()
         }
-        sets = [[text for text, used in zip(texts.texts, learned, strict=True) if used], ordinary]
-        rest = LabelledTexts(
-            texts.name,
-            [text for text, used in zip(texts.texts, probed, strict=True) if used][:N_PROBED],
-            texts.labels[probed][:N_PROBED],
-            texts.groups[probed][:N_PROBED],
-        )
-        plain = _probed(model, tokenizer, rest, None, range(count // 2, count))
-        yield {"seed": seed, "remover": "none", "where": "none", "first": count // 2, "cost": 0.0, **plain}
-        for remover, where in POINTS:
-            if time.time() > until:
-                return
-            make, n_sets = makers[remover]
-            layers = range(int(STARTS[where] * count), count)
-            changes = learn_changes(model, tokenizer, sets[:n_sets], layers, make, in_order=remover != AT_ONCE)
-            change = Intervention("project", changes)
-            cost = float(np.expm1(log_perplexity(model, tokenizer, unseen, change) - before))
-            found = _probed(model, tokenizer, rest, change, layers)
-            yield {"seed": seed, "remover": remover, "where": where, "first": layers[0], "cost": cost, **found}
+        found = _probed(model, tokenizer, rest, change, layers)
+        yield {"seed": seed, "remover": remover, "where": where, "first": layers[0], **costs, **found}
 
 
 def _probed(model: Any, tokenizer: Any, texts: LabelledTexts, change: Any, layers: Sequence[int]) -> dict[str, Any]:
@@ -201,42 +279,41 @@ def _probed(model: Any, tokenizer: Any, texts: LabelledTexts, change: Any, layer
 # ---- steering --------------------------------------------------------------------------------------------------------
 
 
-def steerings(
-    model: Any, tokenizer: Any, given: Steered, encoder: Any, seeds: Sequence[int], until: float
-) -> Iterator[dict[str, Any]]:
-    """Yield each method on the prompts that chose nothing, split by split, and the texts of the chosen one."""
+def steering(model: Any, tokenizer: Any, given: Steered, judge: Any, seed: int) -> dict[str, Any]:
+    """Return each method on the prompts that chose nothing, in one split, and some texts of the chosen one."""
     from densray.states import steer
 
-    judge = given.judge(encoder)
-    for seed in seeds:
-        if time.time() > until:
-            return
-        learned = split(given.texts.groups, seed)
-        sides = [
-            [text for text, label, used in zip(given.texts.texts, given.texts.labels, learned, strict=True)
-             if used and label == side]
-            for side in (1, 0)
-        ]  # fmt: skip
-        n_pairs = min(map(len, sides))
-        result = steer(
-            model, tokenizer, sides[0][:n_pairs], sides[1][:n_pairs], prompts=given.prompts, judge=judge,
-            max_new_tokens=TOKENS, random_state=seed,
-        )  # fmt: skip
-        reported = [
-            {
-                "method": point.method, "layer": point.layer, "strength": point.strength, "effect": point.effect,
-                "low": point.interval.low, "high": point.interval.high, "nats": point.nats,
-                "repetition": point.repetition, "preserved": point.preserved, "mark": point.mark,
-                "chosen": point.chosen,
-            }
-            for point in result.reported
-        ]  # fmt: skip
-        tried = [[point.method, point.layer, point.strength, point.effect, point.nats, point.mark]
-                 for point in result.points]  # fmt: skip
-        yield {
-            "seed": seed, "reason": result.reason, "reported": reported, "tried": tried,
-            "examples": [list(example) for example in result.examples[: 6 if seed == 0 else 0]],
-        }  # fmt: skip
+    result = steer(
+        model, tokenizer, **given.learned(seed), prompts=given.prompts, judge=judge, max_new_tokens=TOKENS,
+        random_state=seed,
+    )  # fmt: skip
+    reported = [
+        {
+            "method": point.method, "layer": point.layer, "strength": point.strength, "effect": point.effect,
+            "low": point.interval.low, "high": point.interval.high, "nats": point.nats,
+            "repetition": point.repetition, "preserved": point.preserved, "mark": point.mark,
+            "chosen": point.chosen,
+        }
+        for point in result.reported
+    ]  # fmt: skip
+    tried = [[point.method, point.layer, point.strength, point.effect, point.nats, point.mark]
+             for point in result.points]  # fmt: skip
+    return {
+        "seed": seed, "reason": result.reason, "reported": reported, "tried": tried,
+        "examples": [list(example) for example in result.examples[: 6 if seed == 0 else 0]],
+    }  # fmt: skip
+
+
+def judges(encoder: str, data: Path) -> dict[str, float]:
+    """Return the AUROC with which each judge separates labelled texts that it was not made from."""
+    from densray.metrics import auc
+    from densray.states import load_model
+
+    model = load_model(encoder).model
+    return {
+        concept: auc(given.known.labels, np.asarray(given.judge(model)(given.known.texts)))
+        for concept, given in steered_concepts(data).items()
+    }
 
 
 # ---- running ---------------------------------------------------------------------------------------------------------
@@ -244,50 +321,64 @@ def steerings(
 
 @dataclass(frozen=True)
 class Job:
-    """One part, model and concept."""
+    """One part, model, concept and split."""
 
     part: str
     name: str
     file: str
     concept: str
+    seed: int
     encoder: str
     data: Path
+    documents: Path
     device: str
-    seeds: tuple[int, ...]
-    until: float
+    threads: int
 
 
-def run_job(job: Job) -> tuple[Job, list[dict[str, Any]]]:
-    """Measure one concept in one model."""
-    import torch
-
+@lru_cache(maxsize=3)
+def _loaded(file: str, device: str) -> Any:
     from densray.states import load_model
 
-    torch.set_num_threads(2)
-    loaded = load_model(job.file, device=job.device)
+    return load_model(file, device=device)
+
+
+def run_job(job: Job) -> tuple[Job, list[dict[str, Any]], float]:
+    """Measure one concept in one model, in one split; return its rows and the seconds they took."""
+    import torch
+
+    began = time.perf_counter()
+    torch.set_num_threads(job.threads)
+    loaded = _loaded(job.file, job.device)
     if job.part == "remove":
         texts = removed_concepts(job.data)[job.concept]
-        return job, list(removals(loaded.model, loaded.tokenizer, texts, job.data, job.seeds, job.until))
-    given = steered_concepts(job.data)[job.concept]
-    encoder = None if job.concept == "gender" else load_model(job.encoder, device=job.device).model
-    return job, list(steerings(loaded.model, loaded.tokenizer, given, encoder, job.seeds, job.until))
+        rows = list(removals(loaded.model, loaded.tokenizer, texts, job.data, job.documents, job.seed))
+    else:
+        given = steered_concepts(job.data)[job.concept]
+        judge = given.judge(None if job.concept == "gender" else _loaded(job.encoder, job.device).model)
+        chat = not isinstance(given.prompts[0], str)
+        skipped = chat and loaded.tokenizer.chat_template is None
+        rows = [] if skipped else [steering(loaded.model, loaded.tokenizer, given, judge, job.seed)]
+    return job, rows, time.perf_counter() - began
 
 
-def measure(jobs: Sequence[Job], workers: int) -> dict[str, dict[str, dict[str, Any]]]:
-    """Run the jobs and return their rows by part, model and concept."""
-    found: dict[str, dict[str, dict[str, Any]]] = {}
+def measure(jobs: Sequence[Job], workers: int, known: dict[str, Any], out: Path) -> None:
+    """Run the jobs, and write all rows by part, model and concept after each one."""
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         for done in as_completed([pool.submit(run_job, job) for job in jobs]):
-            job, rows = done.result()
-            found.setdefault(job.part, {}).setdefault(job.name, {})[job.concept] = rows
-            print(job.part, job.name, job.concept, len(rows), flush=True)
-    return found
+            job, rows, seconds = done.result()
+            stored = known.setdefault(job.part, {}).setdefault(job.name, {}).setdefault(job.concept, [])
+            stored.extend(rows)
+            stored.sort(key=lambda row: row["seed"])
+            out.write_text(json.dumps(known) + "\n", "utf-8")
+            print(job.part, job.name, job.concept, job.seed, f"{seconds:.0f} s", flush=True)
 
 
 # ---- tables and figure -----------------------------------------------------------------------------------------------
 
 SHOWN = ("sentiment", "cities", "gender")
-BEST = ("LEACE beside text", "last third")
+BEST = (OWN, "last third")
+#: Texts that each removed concept is learned from.
+SIZES = {"sentiment": N_SENTIMENT, "cities": 748, "gender": 240, "sentiment, 800 texts": 800}
 
 
 def tables() -> dict[str, str]:
@@ -320,9 +411,9 @@ def _removal_table(known: Mapping[str, Mapping[str, Any]]) -> str:
         "MLP, last layer | perplexity |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
     ]
-    sizes = {"sentiment": N_SENTIMENT, "cities": 748, "gender": 240, "sentiment, 800 texts": 800}
+
     for model, concepts in known.items():
-        for concept, size in sizes.items():
+        for concept, size in SIZES.items():
             before, after = _means(concepts[concept], "none", "none"), _means(concepts[concept], *BEST)
             if before is None or after is None:
                 continue
@@ -415,39 +506,40 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("models", nargs="*", metavar="NAME=FILE")
     parser.add_argument("--encoder", default="")
     parser.add_argument("--data", type=Path)
-    parser.add_argument("--parts", default="remove,steer,draw")
-    parser.add_argument("--concepts", default="", help="only these")
+    parser.add_argument("--documents", type=Path)
+    parser.add_argument("--parts", default="remove,steer,judges,draw")
+    parser.add_argument("--concepts", default="", help="only these, separated by semicolons")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--splits", default=f"0:{N_SPLITS}", help="first and last, as Python counts")
     parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="start no further split after so many")
+    parser.add_argument("--threads", type=int, default=2, help="threads of each worker")
     parser.add_argument("--out", type=Path, default=NUMBERS)
     given = parser.parse_args(arguments)
-    names = {
-        "remove": ("sentiment", "cities", "gender", "sentiment, 800 texts"),
-        "steer": ("sentiment", "gender", "topic"),
-    }
-    until = time.time() + given.seconds
-    seeds = tuple(range(*map(int, given.splits.split(":"))))
+    parts = given.parts.split(",")
+    known = json.loads(given.out.read_text("utf-8")) if given.out.exists() else {}
+    names = {"remove": tuple(SIZES), "steer": ("sentiment", "gender", "topic", "mood in a chat")}
     jobs = [
-        Job(part, *model.split("=", 1), concept, given.encoder, given.data, given.device, seeds, until)
+        Job(part, *model.split("=", 1), concept, seed, given.encoder, given.data, given.documents, given.device,
+            given.threads)
+        for seed in range(*map(int, given.splits.split(":")))
         for part in names
-        if part in given.parts.split(",")
-        for model in given.models
+        if part in parts
         for concept in names[part]
-        if not given.concepts or concept in given.concepts.split(",")
-    ]
+        if not given.concepts or concept in given.concepts.split(";")
+        for model in given.models
+    ]  # fmt: skip
+    jobs = [job for job in jobs if not any(row["seed"] == job.seed for row in _rows(known, job))]
     if jobs:
-        known = json.loads(given.out.read_text("utf-8")) if given.out.exists() else {}
-        for part, models in measure(jobs, given.workers).items():
-            for name, concepts in models.items():
-                stored = known.setdefault(part, {}).setdefault(name, {})
-                for concept, rows in concepts.items():
-                    others = [row for row in stored.get(concept, []) if row["seed"] not in seeds]
-                    stored[concept] = sorted(others + rows, key=lambda row: row["seed"])
+        measure(jobs, given.workers, known, given.out)
+    if "judges" in parts:
+        known["judges"] = judges(given.encoder, given.data)
         given.out.write_text(json.dumps(known) + "\n", "utf-8")
-    if "draw" in given.parts.split(","):
+    if "draw" in parts:
         draw()
+
+
+def _rows(known: Mapping[str, Any], job: Job) -> list[dict[str, Any]]:
+    return known.get(job.part, {}).get(job.name, {}).get(job.concept, [])
 
 
 if __name__ == "__main__":

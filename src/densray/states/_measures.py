@@ -218,25 +218,47 @@ def generate_texts(
     return [str(tokenizer.decode(new, skip_special_tokens=True)) for _, new in rows]
 
 
+#: Options of ``generate`` that choose the most likely token, whatever the model comes with.
+_GREEDY = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
+
+
 def generate_tokens(
     model: Any, tokenizer: Any, prompts: Iterable[Text], change: Intervention | None = None, *, max_new_tokens: int
 ) -> list[tuple[list[int], list[int]]]:
-    """Return the tokens of each prompt and the tokens generated after it by greedy decoding.
+    """Return the tokens of each prompt and the tokens generated after it by greedy decoding."""
+    rows = encode_texts(model, tokenizer, prompts).tokens
+    return continue_tokens(model, tokenizer, rows, change, max_new_tokens=max_new_tokens)
 
-    Prompts of the same length run together, so that no padding is needed.
+
+def continue_tokens(
+    model: Any,
+    tokenizer: Any,
+    rows: Sequence[list[int]],
+    change: Intervention | None = None,
+    *,
+    max_new_tokens: int,
+    sampled: float = 0.0,
+    random_state: int = 0,
+) -> list[tuple[list[int], list[int]]]:
+    """Return each row of tokens and the tokens generated after it; rows of one length run together, without padding.
+
+    Decoding is greedy, or draws from the most likely tokens that have the probability `sampled` together.
     """
     if not getattr(model, "can_generate", lambda: False)():
         raise TaskError(f"{type(model).__name__} does not generate text: it has no head for next tokens.")
     torch = load_torch()
     device, filler = input_device(model), filler_of(tokenizer)
-    options = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None, "pad_token_id": filler}
-    rows = encode_texts(model, tokenizer, prompts).tokens
+    decoding = {"do_sample": True, "temperature": 1.0, "top_p": sampled, "top_k": 0} if sampled else _GREEDY
     generated: dict[int, list[int]] = {}
-    with under(model, change), torch.inference_mode():
+    devices = [device] if device.type == "cuda" else []
+    with under(model, change), torch.inference_mode(), torch.random.fork_rng(devices):
+        torch.manual_seed(random_state)
         for numbers in _of_equal_length(rows, _texts_per_batch(device)):
             ids = torch.tensor([rows[number] for number in numbers], device=device)
             mask = torch.ones_like(ids)
-            found = model.generate(ids, attention_mask=mask, max_new_tokens=max_new_tokens, **options)
+            found = model.generate(
+                ids, attention_mask=mask, max_new_tokens=max_new_tokens, pad_token_id=filler, **decoding
+            )
             for number, new in zip(numbers, found[:, ids.shape[1] :].tolist(), strict=True):
                 generated[number] = _until_end(new, _end_tokens(model))
     return [(row, generated[number]) for number, row in enumerate(rows)]
