@@ -236,8 +236,8 @@ def _probabilities(found: dict[str, Any]) -> str:
         )
     scores = found["scores"]
     return "\n".join(lines) + (
-        f"\n\nFor concreteness, with a quarter of the ratings held out, the root mean square error of `expected_label` "
-        "is\n"
+        "\n\nIn the concreteness lexicon, with a quarter of the ratings held out, the root mean square error of "
+        "`expected_label`\n(explained below) is "
         f"{scores['error']:.2f}. The standard deviation of the ratings is {scores['spread']:.2f}."
     )
 
