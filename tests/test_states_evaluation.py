@@ -419,8 +419,13 @@ def test_a_concept_is_removed_in_order_and_reported_on_texts_it_has_not_seen(mod
     few = texts.only(range(4))
     notes = remove_concept(model, tokenizer, few, layers=[1])[1].notes
     assert any("Probes were not fitted" in note for note in notes)
-    assert any("No ordinary text was given" in note for note in notes)
-    assert not any("No ordinary" in note for note in report.notes)
+    assert any("written by the model itself" in note for note in notes)
+    assert not any("written by the model" in note for note in report.notes)  # it was given some
+    none = remove_concept(model, tokenizer, texts, layers=[1], ordinary=())
+    assert not any("written by the model" in note for note in none[1].notes)
+    own, again = (remove_concept(model, tokenizer, texts, layers=[1])[0].changes[1] for _ in range(2))
+    np.testing.assert_array_equal(own.right, again.right)  # the same seed, the same text
+    assert np.abs(own.right - none[0].changes[1].right).max() > 1e-4  # it is used
     with pytest.raises(TaskError, match="only 'leace' can use it"):
         remove_concept(model, tokenizer, texts, method="ridge", ordinary=TEXTS)
     with pytest.raises(TaskError, match="has 1 kinds of labels"):

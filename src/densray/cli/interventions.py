@@ -100,7 +100,7 @@ class Learned:
         typer.Option(
             metavar="FILE",
             help="Ordinary text whose states should change as little as possible: a few hundred sentence beginnings, "
-            "one per line.",
+            "one per line (default: the model writes 500; required with --high and --low).",
         ),
     ] = None
     preserve: Annotated[
@@ -134,7 +134,7 @@ class Learned:
             )
         texts = two_classes(LabelledTexts.read(source, **asdict(columns)), source.name)
         options = self._options(source.stem) | ({} if self.method is None else {"method": self.method})
-        ordinary = () if self.ordinary is None else LabelledTexts.read(self.ordinary).texts
+        ordinary = None if self.ordinary is None else LabelledTexts.read(self.ordinary).texts
         return lambda loaded, **more: remove_concept(
             loaded.model, loaded.tokenizer, texts, ordinary=ordinary, **options, **more
         )

@@ -25,6 +25,8 @@ from densray.states._texts import LabelledTexts
 
 #: Number of texts to run at once when next-token distributions are compared, on a CPU and on a device.
 _TEXTS_PER_BATCH = {"cpu": 8, "device": 128}
+#: The same for generated text, where each text adds one token at a time.
+_GENERATED_PER_BATCH = {"cpu": 64, "device": 128}
 #: Largest number of logits (texts x tokens x words of the vocabulary) at once: 1 GB in single precision.
 _LOGITS_PER_BATCH = 2**28
 _PROBE_FOLDS = 5
@@ -256,7 +258,8 @@ def continue_tokens(
     devices = [device] if device.type == "cuda" else []
     with under(model, change), torch.inference_mode(), torch.random.fork_rng(devices):
         torch.manual_seed(random_state)
-        for numbers in _of_equal_length(rows, _texts_per_batch(device)):
+        size = _GENERATED_PER_BATCH["cpu" if device.type == "cpu" else "device"]
+        for numbers in _of_equal_length(rows, size):
             ids = torch.tensor([rows[number] for number in numbers], device=device)
             mask = torch.ones_like(ids)
             found = model.generate(

@@ -28,6 +28,7 @@ from densray.states._measures import (
     under,
 )
 from densray.states._models import model_name
+from densray.states._ordinary import write_ordinary
 from densray.states._reading import read_states
 from densray.states._texts import LabelledTexts
 from densray.states._weights import model_checksum
@@ -45,7 +46,7 @@ def remove_concept(
     tokenizer: Any,
     texts: LabelledTexts,
     *,
-    ordinary: Sequence[str] = (),
+    ordinary: Sequence[str] | None = None,
     layers: Sequence[int] | None = None,
     method: str = "leace",
     strength: float = 1.0,
@@ -67,10 +68,10 @@ def remove_concept(
     texts : LabelledTexts
         Texts of two classes. The state of the last token is used. A quarter of the texts is held out for the report, by
         whole groups.
-    ordinary : sequence of str
+    ordinary : sequence of str, optional
         Ordinary text (a few hundred sentence beginnings) whose states should change as little as possible; ``"leace"``
-        only. Give it if you can. Without it, a removal costs more: in the worst measured case, the perplexity
-        rose to eleven times its value (:doc:`/language-models`).
+        only. By default the model writes 500 itself, from the first two words of the given texts. With an empty
+        sequence none is used, and a removal costs more (:doc:`/language-models` reports how much).
     layers : sequence of int, optional
         Default: every layer of the last third.
     method : str, default="leace"
@@ -91,8 +92,6 @@ def remove_concept(
     places = _checked_layers(range(2 * count // 3, count) if layers is None else layers, count, strength)
     labels = np.asarray(two_classes(texts, "the concept").labels)
     notes: list[str] = []
-    if method == "leace" and not len(ordinary):
-        notes.append("No ordinary text was given. With a few hundred sentence beginnings, a removal costs less.")
     learned = texts
     if tests is None:
         learned, held_out = _split(texts, random_state)
@@ -104,6 +103,12 @@ def remove_concept(
             tests = InterventionTests(held_out.texts)
     sides = (np.asarray(learned.labels) == np.unique(labels)[-1]).astype(np.float64)
     groups = None if learned.groups is None else number_groups(learned.groups)
+    if method == "leace" and ordinary is None:
+        ordinary = write_ordinary(model, tokenizer, learned.texts, random_state=random_state)
+        notes.append(
+            f"Ordinary text that should change little: {len(ordinary)} beginnings written by the model itself."
+        )
+    ordinary = () if ordinary is None else ordinary
 
     def erasing(rows: Matrix, *others: Matrix) -> AffineMap:
         if method == "leace":
