@@ -1,0 +1,31 @@
+"""Keeps numbers in tables together: “0.76 ± 0.01”, “0.85 → 0.54” and “≤ 0.05” stay on one line."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from docutils import nodes
+
+_SPACE = "\u00a0"
+_BETWEEN = re.compile(r"(?<=[\d%]) ([±→]) (?=[\d+−–.-])")
+_BEFORE = re.compile(r"([≤≥<>]) (?=\d)")
+
+
+def unbroken(text: str) -> str:
+    """Return a text with no-break spaces around signs between numbers."""
+    return _BEFORE.sub(rf"\1{_SPACE}", _BETWEEN.sub(rf"{_SPACE}\1{_SPACE}", text))
+
+
+def keep_together(app: Any, document: nodes.document) -> None:
+    """Rewrite the texts in cells of tables, except code."""
+    for cell in document.findall(nodes.entry):
+        for text in list(cell.findall(nodes.Text)):
+            if not isinstance(text.parent, nodes.literal):
+                text.parent.replace(text, nodes.Text(unbroken(str(text))))
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Run on every page that was read."""
+    app.connect("doctree-read", keep_together)
+    return {"parallel_read_safe": True}
