@@ -28,7 +28,9 @@ def add_dark_pictures(app: Any, document: nodes.document) -> None:
         name = dark_name(light["uri"])
         if not (folder / name).is_file():
             if Path(name).name.startswith(_IN_BOTH):
-                logging.getLogger(__name__).warning("no dark picture %s; see scripts/take_pictures.py", name)
+                logging.getLogger(__name__).warning(
+                    "no dark picture %s; see scripts/take_pictures.py", name
+                )
             continue
         dark = light.deepcopy()
         dark["uri"] = name
