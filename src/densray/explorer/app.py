@@ -20,7 +20,6 @@ _LOOK = """<style>
 [data-testid="stHorizontalBlock"]:has([data-testid="stVegaLiteChart"], [data-testid="stTable"]) {
   flex-wrap: wrap; row-gap: 1rem;
 }
-[data-testid="stHeaderActionElements"] { position: absolute; }
 [data-testid="stHorizontalBlock"]:has([data-testid="stVegaLiteChart"], [data-testid="stTable"])
   > [data-testid="stColumn"] { min-width: min(100%, 14rem); }
 [data-testid="stHorizontalBlock"]:has([data-testid="stVegaLiteChart"], [data-testid="stTable"])
@@ -39,6 +38,7 @@ _LOOK = """<style>
   [data-testid="stTable"] th p { font-size: 0.75rem; }
   [data-testid="stColumn"]:has([data-testid="stVegaLiteChart"]):not([class*="st-key-chart-first"] *),
   [data-testid="stLayoutWrapper"]:has(> [class*="st-key-charts-"]) { order: 1; }  /* lists come first */
+  [data-testid="stHeaderActionElements"] { display: none; }  /* its invisible link would break a title */
   /* controls stand two abreast */
   [class*="st-key-controls"] { display: grid; grid-template-columns: 1fr 1fr; gap: 0.5rem 1rem; }
   [class*="st-key-controls"] > [data-testid="stLayoutWrapper"],

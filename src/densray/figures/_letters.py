@@ -27,8 +27,6 @@ _WIDTHS = {
     for weight, known in (("normal", _NORMAL), ("bold", _BOLD))
 }
 _TEXT = re.compile(r'<text(?P<look> [^>]*font-size="(?P<size>[\d.]+)px"[^>]*)>(?P<said>[^<]+)</text>')
-#: Shorter texts, such as numbers at an axis, have room in every font.
-_SHORT = 6
 
 
 def written_width(text: str, font_size: float, *, bold: bool = False) -> float | None:
@@ -46,8 +44,8 @@ def with_widths(svg: str) -> str:
     def widened(found: re.Match[str]) -> str:
         look, said = found["look"], found["said"]
         width = written_width(unescape(said), float(found["size"]), bold='font-weight="bold"' in look)
-        if width is None or len(said) < _SHORT or "textLength" in look:
+        if width is None or len(said) < 2 or "textLength" in look:
             return found[0]
-        return f'<text{look} textLength="{width:.1f}" lengthAdjust="spacingAndGlyphs">{said}</text>'
+        return f'<text{look} textLength="{round(width, 1)}" lengthAdjust="spacingAndGlyphs">{said}</text>'
 
     return _TEXT.sub(widened, svg)
