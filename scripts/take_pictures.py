@@ -48,7 +48,7 @@ SCENES = (
     ("remove?source=lexicon&lexicon=gender", 3000),
 )
 #: Size of the window of the animation, and of the animation, in pixels: letters stay large on a narrow page.
-WINDOW, SCENE_SIZE = (1130, 950), (1000, 841)
+WINDOW, SCENE_SIZE = (1130, 1100), (1000, 973)
 SCHEMES = {"light": "", "dark": "-dark"}
 _BLOCK = re.compile(r"^```(python|console|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

@@ -347,8 +347,9 @@ def test_numbers_in_tables_are_not_broken_over_lines() -> None:
         unbroken = import_module("unbroken")
     assert unbroken.unbroken("0.76 ± 0.01, 0.85 → 0.54, ≤ 0.05") == "0.76\xa0±\xa00.01, 0.85\xa0→\xa00.54, ≤\xa00.05"
     assert unbroken.unbroken("seeds → ten ratings") == "seeds → ten ratings"
-    cell = nodes.entry("", nodes.paragraph("", "≥ 0.7 ", nodes.literal("", "≥ 0.7")), nodes.paragraph("", "≥ 0.7"))
-    document = nodes.document(None, None, cell)
+    code = nodes.literal("", "≥ 0.7")
+    cell = nodes.entry("", nodes.paragraph("", "≥ 0.7 ", code), nodes.paragraph("", "≥ 0.7"))
+    document = nodes.document(None, None, "", cell)
     unbroken.keep_together(None, document)
     assert cell.astext() == "≥\xa00.7 ≥ 0.7\n\n≥\xa00.7"
 
