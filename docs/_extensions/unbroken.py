@@ -1,4 +1,4 @@
-"""Keeps numbers in tables together: “0.76 ± 0.01”, “0.85 → 0.54” and “≤ 0.05” stay on one line."""
+"""Keeps together what belongs together: “0.76 ± 0.01” and “≤ 0.05” in tables, and the columns of printed output."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from docutils import nodes
 
 _SPACE = "\u00a0"
 _BETWEEN = re.compile(r"(?<=[\d%]) ([±→]) (?=[\d+−–.-])")
+_COLUMNS = re.compile(r"\S {2,}\S")
 _BEFORE = re.compile(r"([≤≥<>]) (?=\d)")
 
 
@@ -18,7 +19,10 @@ def unbroken(text: str) -> str:
 
 
 def keep_together(app: Any, document: nodes.document) -> None:
-    """Rewrite the texts in cells of tables, except code."""
+    """Rewrite the texts in cells of tables, except code; mark output in columns, which must not fold on a phone."""
+    for block in document.findall(nodes.literal_block):
+        if block.get("language") == "text" and _COLUMNS.search(block.astext()):
+            block["classes"].append("columns")
     for cell in document.findall(nodes.entry):
         for text in list(cell.findall(nodes.Text)):
             if not isinstance(text.parent, nodes.literal):
