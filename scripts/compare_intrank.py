@@ -147,7 +147,7 @@ Category = dict[str, Any]
 
 
 def read_space(name: str, folder: Path | None) -> WordSpace:
-    """Return the embedded space, or one of a folder."""
+    """Return the bundled space, or one of a folder."""
     if name == SPACE or folder is None:
         return load_space(name)
     words = (folder / name / "words.txt").read_text("utf-8").rstrip("\n").split("\n")[:FIRST_WORDS]

@@ -365,7 +365,11 @@ def measure(jobs: Sequence[Job], workers: int, known: dict[str, Any], out: Path)
     """Run the jobs, and write all rows by part, model and concept after each one."""
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         for done in as_completed([pool.submit(run_job, job) for job in jobs]):
-            job, rows, seconds = done.result()
+            try:
+                job, rows, seconds = done.result()
+            except RuntimeError as error:  # out of memory, for instance: the next run tries it again
+                print(f"failed: {error}", flush=True)
+                continue
             stored = known.setdefault(job.part, {}).setdefault(job.name, {}).setdefault(job.concept, [])
             stored.extend(rows)
             stored.sort(key=lambda row: row["seed"])

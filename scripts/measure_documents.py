@@ -264,7 +264,8 @@ def _recall_table(rows: Sequence[dict[str, Any]]) -> str:
         gain = first["difference"]
         change = "" if is_base else f"{gain['value']:+.3f} [{gain['low']:+.3f}, {gain['high']:+.3f}]"
         p = "" if is_base else f"{first['p_value']:.4f}"
-        cells = [row["change"], row["fitted_on"], _estimate(first["after"]), _estimate(tenth["after"]), change, p]
+        fitted_on = "" if is_base else row["fitted_on"]
+        cells = [row["change"], fitted_on, _estimate(first["after"]), _estimate(tenth["after"]), change, p]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -1132,10 +1132,12 @@ def scope(numbers: Record) -> str:
     ranges = {method: f"{two(min(values))} to {two(max(values))}" for method, values in found.items()}
     return (
         f"**In short:** an axis from a few seed words agrees with people only in part. Its median correlation with "
-        f"ratings is {ranges['mean-difference']} over Grand's scales, in word vectors and a sentence encoder. With ten "
-        f"rated items in addition to the words, the median is {ranges['ten ratings and seeds']}. With hundreds of "
-        f"ratings it is {ranges['hundreds']}, on norms of words. If the lists have three words per end, the fit of an "
-        f"axis to its lists does not predict whether people agree with it. For longer lists this is open.\n\n"
+        f"ratings is {ranges['mean-difference']} on the scales of Grand et al. (2022), such as the size of animals or "
+        f"the danger of sports, in word vectors and a sentence encoder. With ten rated items in addition to the "
+        f"words, the median is {ranges['ten ratings and seeds']}. With hundreds of ratings it is "
+        f"{ranges['hundreds']}, on word norms: published mean ratings of thousands of words, such as concreteness. If "
+        f"the lists have three words per end, the fit of an axis to its lists does not predict whether people agree "
+        f"with it. For longer lists this is open.\n\n"
         f"We measured {count} scales in {len(SPACES)} spaces, with {len(METHODS)} ways to find an axis. Every number "
         "on this page comes from `docs/people.json`, which `make results-people` recomputes."
     )
@@ -1159,10 +1161,11 @@ def gain_row(numbers: Record, space: str, method: str, other: str) -> str:
 def findings(numbers: Record) -> str:
     """Return the findings in sentences."""
     ceiling = next(row["reliability"] for row in numbers["coverage"] if row["kind"] == "grand")
-    above = ", ".join(
-        f"{hits} of {total} in {SPACES[space]}"
-        for space in SPACES for hits, total in (share_above_zero(numbers, space, "grand"),)
-    )  # fmt: skip
+    counts = [
+        f"{hits} of {total}{' scales have an interval above 0' if place == 0 else ''} in {SPACES[space]}"
+        for place, space in enumerate(SPACES) for hits, total in (share_above_zero(numbers, space, "grand"),)
+    ]  # fmt: skip
+    above = f"{', '.join(counts[:-1])}, and {counts[-1]}"
     by_name = {row["scales"]: row["mean-difference"] for row in numbers["robustness"]}
     all_grand, all_others = by_name["Grand, all"], by_name["other sets"]
     no_gender, others_no_gender = by_name["Grand without gender"], by_name["other sets without gender"]
@@ -1184,30 +1187,29 @@ def findings(numbers: Record) -> str:
     lines = [
         f"- **Axes from seed words agree with people only in part.** On Grand's scales, with three words per end, the "
         f"median correlation is {listed(numbers, 'grand', 'mean-difference')}. Raters disagree, so no axis can be "
-        f"expected to reach more than {two(float(np.sqrt(ceiling)))}. The interval of a single scale is "
-        f"above 0 for {above}.",
-        f"- **Ten ratings together with the seed words do best.** On the items that were not rated, "
-        f"the median is {listed(numbers, 'grand', 'ten ratings and seeds')}. With ten ratings alone it is "
-        f"{listed(numbers, 'grand', 'ten ratings')}. The median gain over ten ratings alone is {seed_gain} in the four "
-        f"spaces, in the same order. In {sure} it is beyond chance. The estimator was chosen in GoogleNews and GloVe "
-        f"6B. Seeds that do not fit their scale can do harm. For formality and complexity (two scales), ten ratings "
-        f"with our seeds reach {listed(numbers, 'style', METHODS[6])}. Ten ratings alone reach "
-        f"{listed(numbers, 'style', 'ten ratings')}.",
-        f"- **Hundreds of ratings do better, and much better if seeds do badly.** On the norms the median with "
-        f"hundreds of ratings is {listed(numbers, 'norms', 'hundreds')}. With seed words it is "
+        f"expected to reach more than {two(float(np.sqrt(ceiling)))}. Taken one by one, {above}.",
+        f"- **Ten ratings together with the seed words do better than either alone.** On the items that were not "
+        f"rated, the median is {listed(numbers, 'grand', 'ten ratings and seeds')}. With ten ratings alone it is "
+        f"{listed(numbers, 'grand', 'ten ratings')}. The median gain over ten ratings alone is {seed_gain} in the "
+        f"four spaces, in the same order. In {sure} it is beyond chance. But the estimator was chosen in GoogleNews "
+        f"and GloVe 6B, so the results in these two spaces may be too good. Seeds that do not fit their scale can do "
+        f"harm. For formality and complexity (two scales), ten ratings with our seeds reach "
+        f"{listed(numbers, 'style', METHODS[6])}. Ten ratings alone reach {listed(numbers, 'style', 'ten ratings')}.",
+        f"- **Hundreds of ratings do better than seed words, and much better where seed words do badly.** On the "
+        f"norms the median with hundreds of ratings is {listed(numbers, 'norms', 'hundreds')}. With seed words it is "
         f"{listed(numbers, 'norms', 'mean-difference')}. If seeds do well, ratings add little. For the gender of "
         f"occupations (Garg) the correlation with hundreds of ratings is {listed(numbers, 'garg', 'hundreds')}. With "
         f"seed words it is {listed(numbers, 'garg', 'mean-difference')}.",
         f"- **The method hardly matters.** If ridge replaces the mean difference, the correlation changes by less than "
-        f"{two(apart(numbers, 'ridge'))} on nine scales in ten. If DensRay replaces it, by less than "
-        f"{two(apart(numbers, 'densray-unit'))}. If pair direction replaces it, the change is up to "
+        f"{two(apart(numbers, 'ridge'))} on nine scales in ten. If DensRay replaces it, the change is less "
+        f"than {two(apart(numbers, 'densray-unit'))}. If pair direction replaces it, the change is up to "
         f"{two(apart(numbers, 'pair-direction'))} on nine scales in ten, up or down, and the median gain is "
         f"{pair_gain} in the four spaces.",
         f"- **For short lists the verdict does not predict whether people agree.** On the scales of Grand that were "
-        f"not used to select anything, we computed the rank correlation with agreement. It is "
+        f"not used to select anything, we computed the rank correlation of three numbers with agreement. It is "
         f"{within(reliable['grand'], 'rho')} for the reliability, "
-        f"{within(auc['grand'], 'rho')} for the held-out AUC and {within(pair['grand'], 'rho')} for PairDir, the mean "
-        f"cosine between the differences of two pairs. "
+        f"{within(auc['grand'], 'rho')} for the held-out AUC, and {within(pair['grand'], 'rho')} for PairDir. (PairDir "
+        f"takes the difference vector of each pair of seeds, and averages the cosines between these vectors.) "
         f"Nearly all these lists have three words per end, so these predictors hardly vary. On the other sets, which "
         f"have longer lists, the rank correlations are positive "
         f"({within(reliable['others'], 'rho')}, {within(auc['others'], 'rho')}, {within(pair['others'], 'rho')}), "
@@ -1215,11 +1217,11 @@ def findings(numbers: Record) -> str:
         f"- **The spread of the rated items along the axis predicts agreement a little.** In the three spaces other "
         f"than SmolLM2, its rank correlation with agreement is {within(all_grand, 'rho')} on Grand and "
         f"{within(all_others, 'rho')} on the other sets. Without the scales of gender it is "
-        f"{within(no_gender, 'rho')} and {within(others_no_gender, 'rho')}. If the items spread along an axis at least "
-        f"{BINS[-2]:g} times as much as along an average dimension, the median agreement of such axes is "
-        f"{', '.join(two(row['median']) for row in wide)} in the three spaces. If they spread less than along an "
-        f"average dimension, it is {', '.join(two(row['median']) for row in narrow)}. In SmolLM2 the spread predicts "
-        f"nothing ({within(no_meaning, 'rho')}).",
+        f"{within(no_gender, 'rho')} and {within(others_no_gender, 'rho')}. For axes along which the items spread at "
+        f"least {BINS[-2]:g} times as much as along an average dimension, the median agreement is "
+        f"{', '.join(two(row['median']) for row in wide)} in the three spaces. For axes along which they spread less "
+        f"than along an average dimension, it is {', '.join(two(row['median']) for row in narrow)}. In SmolLM2 the "
+        f"spread predicts nothing ({within(no_meaning, 'rho')}).",
         f"- **The input embeddings of SmolLM2 need many ratings.** The median is {two(smol['hundreds'])} with hundreds "
         f"of ratings on the norms, but {two(smol['ten ratings and seeds'])} with seeds and ten ratings on Grand.",
     ]  # fmt: skip
@@ -1306,12 +1308,12 @@ def verdict_shown(numbers: Record) -> str:
         f"The verdict is about the word lists and not about people. We fitted {total} axes from published seed words "
         f"in four spaces and correlated their scores with human ratings (r). The verdicts are {grades}. Nearly all "
         f"these lists have three words per end, too few to tell, and yet some of the axes agree with people well. "
-        f"Adding ten rated items to the seed words improves {improved}. Only one number is related to agreement with "
-        f"people in the same direction on all sets of ratings (in three of four spaces): the spread of the rated "
-        f"*items* along the axis. Its rank correlation with agreement is {within(by_name['Grand, all'], 'rho')} on "
-        f"Grand's scales and "
-        f"{within(by_name['other sets'], 'rho')} on the other sets. The grade does not use it, because it is computed "
-        f"without the items, and these intervals are wide."
+        f"Adding ten rated items to the seed words improves {improved}. In three of the four spaces, one number is "
+        f"related to agreement with people in the same direction on all sets of ratings: the spread of the rated "
+        f"*items* along the axis. No other number is. Its rank correlation with agreement is "
+        f"{within(by_name['Grand, all'], 'rho')} on Grand's scales and {within(by_name['other sets'], 'rho')} on the "
+        f"other sets. The grade does not use this spread, because the grade is computed without the items, and "
+        f"because these intervals are wide."
     )
 
 

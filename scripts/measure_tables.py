@@ -1,4 +1,4 @@
-"""Measure what the smaller tables of the pages show, and the published tables on the embedded space.
+"""Measure what the smaller tables of the pages show, and the published tables on the bundled space.
 
     python scripts/measure_tables.py              all of docs/tables.json
     python scripts/measure_tables.py weat table3  some of it
@@ -52,7 +52,7 @@ Row = dict[str, Any]
 
 
 def measure_table1() -> list[Row]:
-    """Return the lines of table 1 that the embedded space can answer."""
+    """Return the lines of table 1 that the bundled space can answer."""
     rows = compare(table1({"EN": load_space(SPACE)}, methods=METHODS), published("table1"))
     return [row for row in rows if row["ours"] is not None]
 
@@ -236,8 +236,8 @@ def _probabilities(found: dict[str, Any]) -> str:
         )
     scores = found["scores"]
     return "\n".join(lines) + (
-        f"\n\nFor concreteness, with a quarter of the ratings held out, the root mean square error of `expected_label` "
-        "is\n"
+        "\n\nIn the concreteness lexicon, with a quarter of the ratings held out, the root mean square error of "
+        "`expected_label`\n(explained below) is "
         f"{scores['error']:.2f}. The standard deviation of the ratings is {scores['spread']:.2f}."
     )
 

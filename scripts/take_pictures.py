@@ -1,6 +1,6 @@
 """Take the pictures that the documentation shows, and write what the tutorial prints.
 
-``python scripts/take_pictures.py`` needs chromium and the extras of development. The pictures show the embedded space.
+``python scripts/take_pictures.py`` needs chromium and the extras of development. The pictures show the bundled space.
 With ``figures``, ``tutorial``, ``explorer`` or ``animation`` as argument, it takes that part only. With
 ``cases.parquet``, the court cases that ``measure_documents.py`` embeds, it takes the pictures of a table of documents.
 Every picture of the explorer is taken in light and in dark (``-dark.png``).

@@ -86,7 +86,7 @@ def duration(seconds: str) -> str:
 
 def clicks() -> str:
     """Return the seconds from a click to the changed chart in the explorer."""
-    spaces = {"the embedded space": "bundled space, 26,423 × 300", "400,000 × 300": "400,000 × 300, memory-mapped"}
+    spaces = {"the bundled space": "bundled space, 26,423 × 300", "400,000 × 300": "400,000 × 300, memory-mapped"}
     names = {
         "two lists typed until the chart has changed": "two word lists typed, until the ends of the axis have changed",
         "the map with other points": "other points on the map",

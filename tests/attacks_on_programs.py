@@ -351,7 +351,7 @@ def _axes(rng: np.random.Generator) -> str:
 
 
 def small_space() -> WordSpace:
-    """Return the words that the explorer starts with, among the most frequent of the embedded space."""
+    """Return the words that the explorer starts with, among the most frequent of the bundled space."""
     whole = load_space("googlenews-26k")
     named = " ".join([DEFAULTS["high"], DEFAULTS["low"], DEFAULTS["pairs"], *map(" ".join, EXAMPLES.values())])
     needed = set(named.split())

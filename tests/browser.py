@@ -37,7 +37,7 @@ def chromium() -> str | None:
 
 @contextmanager
 def explorer(*spaces: str, program: Sequence[str] = ("-m", "densray")) -> Iterator[str]:
-    """``densray explore`` in a process of its own, with the embedded space where none is given; gives its address."""
+    """``densray explore`` in a process of its own, with the bundled space where none is given; gives its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

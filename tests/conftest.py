@@ -39,13 +39,13 @@ def data_folder() -> Path:
 
 @pytest.fixture(scope="session")
 def googlenews() -> WordSpace:
-    """The embedded space at unit length."""
+    """The bundled space at unit length."""
     return load_space("googlenews-26k").normalized()
 
 
 @pytest.fixture(scope="session")
 def sentiment() -> Lexicon:
-    """The embedded sentiment lexicon of Hu & Liu."""
+    """The bundled sentiment lexicon of Hu & Liu."""
     return load_lexicon("hu-liu")
 
 

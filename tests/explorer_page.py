@@ -6,7 +6,7 @@ import pytest
 
 
 def open_page(name: str = "axis", **settings: str):
-    """The page on the embedded space, run by Streamlit's own test frame, with settings in its address.
+    """The page on the bundled space, run by Streamlit's own test frame, with settings in its address.
 
     Widgets are found by their setting: ``page.text_area(key="setting high")``. Skips where Streamlit is missing.
     """

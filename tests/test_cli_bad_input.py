@@ -167,6 +167,21 @@ def test_a_seed_no_generator_takes_is_refused(
 
 
 @pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("score space", "no word was given. List the words to score after the LEXICON or AXIS."),
+        ("score space --high a,b --low c,d", "no word was given. List the words to score after SPACE."),
+        ("score space --by year", "no AXIS was given"),
+        ("evaluate ratings space", "no RATINGS were given"),
+    ],
+)
+def test_an_argument_that_may_be_left_out_is_missed_where_it_is_needed(
+    given: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert said in refused([*given.split()], capsys)
+
+
+@pytest.mark.parametrize(
     "command", [["evaluate", "stability", "unread", "unread"], ["reproduce", "figure1"], ["reproduce", "figure2"]]
 )
 def test_a_figure_of_no_known_format_is_refused_before_any_work(

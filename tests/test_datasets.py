@@ -305,7 +305,7 @@ def row_of(entry: DataSet) -> str:
     known = sorted({checksum.split(":")[0] for checksum in entry.checksums.values()})
     checked = "see its parts" if entry.parts else ", ".join(known) or "none known"
     size = "see its parts" if entry.parts else size
-    where = "embedded" if entry.embedded else "fetch" if entry.downloadable else "by hand"
+    where = "bundled" if entry.embedded else "fetch" if entry.downloadable else "by hand"
     cells = [f"`{entry.name}`", entry.kind, entry.title, where, size, checked]
     return f"| {' | '.join(cells)} | {entry.licence} | [page]({entry.source}) | {entry.citation} |"
 

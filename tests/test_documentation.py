@@ -309,6 +309,12 @@ def test_help_shows_an_example(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
+def test_each_paragraph_of_the_help_is_one_line(name: str) -> None:
+    """The terminal wraps it; line breaks of the source would end lines in the middle of a sentence."""
+    assert all("\n" not in paragraph for paragraph in (COMMANDS[name].help or "").split("\n\n"))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
 def test_the_command_is_documented(name: str) -> None:
     pages = [page.read_text(encoding="utf-8") for page in DOCUMENTS.glob("*.md")]
     assert any(f"densray {name}" in page for page in pages)

@@ -63,7 +63,7 @@ _CHARTS = """() => [...document.querySelectorAll('[data-testid="stVegaLiteChart"
 
 
 def write_second_space(path: Path) -> str:
-    """The embedded space cut short and with noise, as another corpus would have it."""
+    """The bundled space cut short and with noise, as another corpus would have it."""
     first = load_space("googlenews-26k").limit(4_000)
     scale = np.linalg.norm(first.vectors, axis=1, keepdims=True) / np.sqrt(first.width)
     noise = np.random.default_rng(0).normal(size=first.vectors.shape).astype(np.float32)

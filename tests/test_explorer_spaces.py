@@ -17,7 +17,7 @@ from explorer_page import open_page, texts
 
 @pytest.fixture
 def spaces() -> Iterator[list[str]]:
-    """The embedded space cut short, and the same with noise, in the explorer; their names."""
+    """The bundled space cut short, and the same with noise, in the explorer; their names."""
     first = load_space("googlenews-26k").limit(4_000)
     random = np.random.default_rng(0)
     scale = np.linalg.norm(first.vectors, axis=1, keepdims=True) / np.sqrt(first.width)

@@ -58,7 +58,7 @@ def test_the_page_calls_no_predictor_certain_that_is_not() -> None:
         if all(row[part]["low"] is not None and row[part]["low"] > 0 for part in MEASURED["PARTS"])
     ]
     page = " ".join((ROOT / "docs" / "people.md").read_text("utf-8").split())
-    assert ("For no predictor are the intervals above 0 in all three columns." in page) == (above == [])
+    assert ("No predictor has an interval above 0 in all three columns." in page) == (above == [])
 
 
 def test_the_agreement_that_commands_announce_is_that_of_the_data() -> None:

@@ -196,7 +196,7 @@ def embed(
     ----------
     model : str, path or encoder
         A folder or name of a sentence encoder or of a Hugging Face encoder on this machine, or an object with a method
-        ``encode`` from a list of texts to an array.
+        ``encode`` that takes a list of texts and returns an array.
     texts : sequence of str
         Texts; none may be empty.
     device : str, optional
@@ -337,8 +337,8 @@ def embed_lexicon(
 ) -> Rows:
     """Return the words of a lexicon as labelled rows, embedded by the encoder of a table of documents.
 
-    An axis fitted on these rows can score the documents. The background of the rows is a sample of the documents, so
-    that the verdict applies to their scores.
+    An axis fitted on these rows can score the documents. The rows get a sample of the documents as `background`, so
+    that the verdict applies to the scores of the documents.
 
     Parameters
     ----------

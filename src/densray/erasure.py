@@ -149,7 +149,7 @@ class Erasure(AffineMap):
         normalize: bool = True,
         random_state: int | None = 0,
     ) -> Erasure:
-        """Learn from labelled rows the map that removes their concept.
+        """Learn the map that removes a concept. The labels of the rows define the concept.
 
         Parameters
         ----------
@@ -157,7 +157,8 @@ class Erasure(AffineMap):
             Two classes or scores; more classes for ``"leace"``, ``"mean-difference"`` and ``"covariance-difference"``.
             Give several Rows with the same vectors to remove several sets of labels together (first two methods only).
         method : str, default="leace"
-            A name in `densray.removers.REMOVERS`, with the number of axes after a colon: ``"densray"``, ``"inlp:30"``.
+            A name in `densray.removers.REMOVERS`. It may be followed by a colon and the number of axes: ``"densray"``,
+            ``"inlp:30"``.
         keep : Rows or sequence of Rows
             Other labels of the same vectors that must stay linearly predictable: their covariance with the vectors
             does not change. Only ``"leace"`` can do that.
@@ -255,7 +256,8 @@ class Erasure(AffineMap):
         ----------
         table : VectorTable, path or frame
         labels : str or sequence of str
-            Columns of the labels to remove. Rows without a label in any of them are left out.
+            Columns of the labels to remove. Rows are left out unless they have a label in every one of these columns
+            and of those in `keep`.
         method : str, default="leace"
         keep : str or sequence of str
             Columns whose labels must stay linearly predictable (LEACE only).
@@ -338,7 +340,7 @@ class Erasure(AffineMap):
         models: Sequence[Model] = MODELS,
         progress: Progress | None = None,
     ) -> Remains:
-        """Measure how much of the concept models still recover in rows that the erasure was not learned from.
+        """Measure how well models still recover the concept in rows that the erasure was not learned from.
 
         The labelled rows are split in half, by groups. An erasure of the same method is learned from one half, and each
         model is cross-validated on the other half, before and after the erasure. An RBF model is also fitted on the
@@ -347,9 +349,9 @@ class Erasure(AffineMap):
         rows, drawn at random. The nonlinear models, which take most of the time, are tested on at most four halves.
 
         With other labelled `rows`, models are cross-validated on those, before and after this erasure. An RBF model is
-        also fitted on the erased rows that this erasure was learned from, if they are known. Scores are split at their
-        median. If the number of directions was chosen automatically (see `choice`), it is reused in both
-        halves. If several sets of labels were removed, or some were kept, each has its own results.
+        also fitted on the erased rows that this erasure was learned from, if they are known. Labels that are scores are
+        split into two classes at their median. If the number of directions was chosen automatically (see `choice`), it
+        is reused in both halves. If several sets of labels were removed, or some were kept, each has its own results.
 
         Parameters
         ----------
@@ -367,7 +369,8 @@ class Erasure(AffineMap):
         Returns
         -------
         Remains
-            Computed once for the same arguments. With too few rows, its `reason` says so.
+            The result is cached: a second call with the same arguments does not compute it again. With too few rows,
+            its `reason` says so.
         """
         kept_names, chosen = frozenset(keep), tuple(models)
         if rows is not None:
@@ -616,7 +619,8 @@ X = X - t["shift"] - (X - t["origin"]) @ t["left"] @ t["right"]
     ) -> Any:
         """Remove the concept from vectors, in the original coordinates.
 
-        If the map was learned at unit length and is not linear (LEACE), vectors are scaled to unit length first.
+        If the map was learned from vectors of unit length and has a constant term (as LEACE has), vectors are scaled to
+        unit length first.
 
         Parameters
         ----------
@@ -721,7 +725,9 @@ X = X - t["shift"] - (X - t["origin"]) @ t["left"] @ t["right"]
         return ErasureLayer(self, strength=strength)
 
     def into(self, model: Any, *, strength: float = 1.0) -> Any:
-        """Return an encoder that erases the concept from its vectors, and then normalises them if it did before.
+        """Return an encoder that erases the concept from its vectors.
+
+        If the given encoder normalises its vectors, the new one does so after the erasure.
 
         Parameters
         ----------

@@ -144,8 +144,8 @@ def find_forms(words: Sequence[str], X: NDArray[Any], background: Any = None) ->
     Two words are forms of one word if their spellings allow it (:func:`densray.spelling.possible_forms`) and their
     cosine is clearly higher than that of two random words of the background. Let s be the distance from the median to
     the 95% point of the cosines of random words. The cosine must exceed the median by 1.4 s; by 0.7 s if one word is
-    the other with one or two more letters; by 2.5 s if the spelling is only weak evidence. Cosines are measured from
-    the mean of the background. Labels are not used.
+    the other with one or two more letters; by 2.5 s if the spelling is only weak evidence. The mean of the background
+    is subtracted before cosines are computed. Labels are not used.
 
     Parameters
     ----------
@@ -212,7 +212,8 @@ def propose_groups(
     """Return which words or texts should be held out together; None if nearly every row is its own group.
 
     A group joins the words of a given pair, texts that are equal except for case and spaces, rows with equal vectors,
-    and *twins*: two texts with different labels that differ in one word, if no third text has the same pattern.
+    and *twins*. Twins are two texts with different labels that differ in one word only, unless a third text differs
+    from them in the same place only.
 
     Parameters
     ----------
@@ -224,7 +225,7 @@ def propose_groups(
     pairs : pairs of str
         Words that were given as pairs.
     forms : WordForms, optional
-        Forms of one word. They are added to the groups of a proposal, but do not cause one.
+        Forms of one word. They are added to the groups if there is a proposal. Forms alone do not lead to a proposal.
 
     Examples
     --------

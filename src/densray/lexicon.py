@@ -386,13 +386,13 @@ class Lexicon:
             How to treat a word that the space has only in other capitalisations. None: take that spelling if there is
             exactly one; `rows.other_case` names such words. True: take the first. False: the word is missing.
         limit : int, optional
-            Use only this many first words of the space.
+            Use only the first `limit` words of the space.
         minimum : int
             If fewer words are found, an error is raised. It names the first missing words and the likely cause.
         order : "mixed" or "lexicon", default="mixed"
-            Lexicons list one class after the other. "mixed" spreads two classes evenly over the rows, each in its own
-            order, so that cross-validation without shuffling (``cv=5``) finds both in every fold; "lexicon" keeps the
-            order of the lexicon, as scores always do.
+            Lexicons list one class after the other. "mixed" spreads two classes evenly over the rows and keeps the
+            order within each class. Cross-validation without shuffling (``cv=5``) then finds both classes in every
+            fold. "lexicon" keeps the order of the lexicon. With scores, that order is always kept.
         groups : mapping, sequence, "forms", "proposed" or None, default="forms"
             The words to hold out together. A mapping or a sequence, as for `grouped`, replaces the groups of the
             lexicon. "forms": the groups of the lexicon. If it has none, inflected forms of one word, such as *cat* and

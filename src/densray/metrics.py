@@ -305,8 +305,9 @@ def auc_interval(
     """Return the interval of the AUC over words, in closed form (DeLong, DeLong & Clarke-Pearson 1988).
 
     The interval is computed on the scale of log-odds, so that it stays within 0 and 1, with the t quantile of Welch
-    (1947) for the variances of two small classes. If the classes are separated perfectly, there is no variance. The
-    interval then ends at the AUC for which this happens with probability (1 − `level`) / 2 (:func:`_faultless`).
+    (1947) for the variances of two small classes. If the classes are separated perfectly, there is no variance. One end
+    of the interval is then 1 (or 0). The other end is the AUC at which perfect separation happens with probability (1 −
+    `level`) / 2.
 
     Parameters
     ----------

@@ -330,10 +330,10 @@ def split_half_reliability(raters: ArrayLike, *, n_splits: int = N_SPLITS, rando
     .. math:: \rho = \frac{k r}{1 + (k - 1) r}
 
     (Spearman 1910, Brown 1910), with r the mean correlation of the means of two random halves of the raters, and k = 2.
-    If the number of raters is odd, one of them is left out of both halves, and k is slightly larger. It is the
-    expected correlation of these means with the means of the same number of other raters. A correlation with any
-    noise-free score is at most its square root. None for fewer than two raters, or if the ratings of each half are
-    constant; 0 if halves do not agree at all.
+    If the number of raters is odd, one of them is left out of both halves, and k is slightly larger. The reliability is
+    the expected correlation of these means with the means of the same number of other raters. The correlation of these
+    means with any noise-free score is at most the square root of the reliability. None for fewer than two raters, or if
+    the ratings of each half are constant; 0 if halves do not agree at all.
 
     Parameters
     ----------

@@ -273,9 +273,10 @@ class Remover:
     can_keep : bool, default=False
         Whether it can keep other labels linearly predictable.
     fixed_axes : bool, default=False
-        Whether the labels or pairs determine the number of axes, so that none can be asked for.
+        Whether the labels or pairs determine the number of axes, so that the user cannot set it.
     may_stop : bool, default=False
-        Whether the number of axes does not depend on the rows: an upper limit, or random directions.
+        Whether the number of axes may exceed the number of rows: it is only an upper limit (INLP may stop earlier), or
+        the directions are random.
     choose : callable, optional
         Function from a :class:`Request` to the number of axes, if this number is chosen on held-out rows.
     """

@@ -213,7 +213,7 @@ def evaluate_retrieval(
     table : path, frame or VectorTable
         Anything that :func:`densray.open_table` opens.
     pairs : str
-        Column whose equal values are partners. Documents without a value have none.
+        Documents with the same value in this column are partners. Documents without a value have no partner.
     against : path, frame or VectorTable, optional
         The same documents in the same order after a change, such as an erasure. The two are compared pair by pair.
     texts : str, optional
@@ -227,7 +227,8 @@ def evaluate_retrieval(
     n_clusters : int, optional
         Default: the number of classes.
     n_resamples : int, default=2000
-        Resamples of whole pairs for the intervals, and sign flips of the test.
+        Number of resamples of whole pairs for the intervals, and number of random sign flips for the test of the
+        difference (if `against` is given).
     random_state : int or None, default=0
         For resamples, sign flips and the start of k-means.
     progress : callable, optional
@@ -374,7 +375,8 @@ def recall_at(
     ranks : sequence of one or two arrays
         Rank of the partner of each query, as :func:`partner_ranks` returns it.
     pairs : sequence
-        Pair of each query: resampled whole, and flipped whole in the test.
+        The pair that each query belongs to. Bootstrap resamples and sign flips always take all queries of a pair
+        together.
     n_resamples, random_state
         See :func:`evaluate_retrieval`.
     """

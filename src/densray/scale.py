@@ -266,13 +266,14 @@ def fit_blocks(
     Parameters
     ----------
     rotation : DensRay or MeanDifference
-        A rotation of plain differences.
+        A rotation that uses differences without scaling them to unit length (`normalize_differences=False`).
     blocks : iterable of (X, y) or (X, y, sample_weight)
         See :func:`labelled_blocks` for arrays, files and spaces.
     checkpoint : path, optional
-        A file that stores the statistics. If it exists, the fit resumes from there and ends with the same axes, to the
-        bit; blocks added since are added to it. Blocks of the earlier run are read again and compared by a digest of
-        every row, label and weight, so that a checkpoint of other data is an error; so is one of other parameters.
+        A file that stores the statistics. If it exists, the fit resumes from there and ends with bit-identical axes.
+        Blocks that are new since the checkpoint are added to it. Blocks of the earlier run are read again and compared
+        by a digest of every row, label and weight. If the checkpoint was made with other data or other parameters, an
+        error is raised.
     interval : float, default=30
         Seconds between two writes of the checkpoint; it is also written at the end and when an error stops the fit.
     progress : callable, optional

@@ -430,7 +430,7 @@ class WordSpace:
             If an axis that predicts the concept best (ridge, SVM) is erased, much of the concept remains. Use the mean
             difference, DensRay or LEACE.
         n_axes : int
-            How many axes of a rotation are removed, counted from the concept.
+            Number of axes of a rotation to remove, beginning with the concept axis.
         keep : iterable of str
             Words that should keep the concept. They stay unchanged. Words that are not in the space are ignored.
         equalize : iterable of pairs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, TypeAlias
 
@@ -132,20 +133,25 @@ _REPRODUCE: Commands = {  # as they come in the paper
 }
 
 
+def _help_of(run: Callable[..., None]) -> str:
+    """Return the help of a command with one line per paragraph, because typer keeps line breaks and wraps again."""
+    return "\n\n".join(" ".join(each.split()) for each in (inspect.getdoc(run) or "").split("\n\n"))
+
+
 def _add_group(name: str, help: str, commands: Commands, *, panel: str) -> None:
     group = typer.Typer(help=help)
     for each, (run, line) in commands.items():
-        group.command(each, short_help=line)(run)
+        group.command(each, help=_help_of(run), short_help=line)(run)
     app.add_typer(group, name=name, rich_help_panel=panel)
 
 
 for _panel, _listed in _COMMANDS.items():
     for _name, (_run, _line) in _listed.items():
-        app.command(_name, short_help=_line, rich_help_panel=_panel)(_run)
+        app.command(_name, help=_help_of(_run), short_help=_line, rich_help_panel=_panel)(_run)
 _add_group("evaluate", "Measure methods, axes, spaces and removers", _EVALUATE, panel="Axes")
 _add_group("model", "Read, compare, change and steer language models", _MODEL, panel="Language models")
 _add_group("data", "List and fetch data sets", _DATA, panel="Data")
-_add_group("reproduce", "Compare with the published tables", _REPRODUCE, panel="Data")
+_add_group("reproduce", "Recompute the paper's figures and tables, and compare the tables", _REPRODUCE, panel="Data")
 
 
 def options_of(group: Any, path: tuple[str, ...] = ()) -> dict[str, list[str]]:

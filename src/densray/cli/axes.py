@@ -15,6 +15,7 @@ from densray.cli.options import (
     Cluster,
     Encoder,
     Json,
+    LabelOptions,
     LexiconName,
     LexiconOptions,
     Method,
@@ -72,7 +73,7 @@ Source: TypeAlias = Annotated[
 def fit(
     space: SpaceOrTable,
     output: Output,
-    lexicon_options: LexiconOptions,
+    lexicon_options: LabelOptions,
     table: TableOptions,
     columns: RatingOptions,
     options: AxisFlags,
@@ -80,7 +81,7 @@ def fit(
     lexicon: LexiconName = None,
     ratings: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Items that people rated on the scale that LEXICON defines by its two ends."),
+        typer.Option(metavar="FILE", help="A file of items rated by people. LEXICON gives the two ends of the scale."),
     ] = None,
     encoder: Encoder = None,
     method: Method = "auto",
@@ -168,7 +169,7 @@ def fit(
 @with_option_groups
 def diagnose(
     space: SpaceOrTable,
-    lexicon_options: LexiconOptions,
+    lexicon_options: LabelOptions,
     table: TableOptions,
     options: AxisFlags,
     answer: SpaceAnswer,
@@ -183,8 +184,8 @@ def diagnose(
 ) -> None:
     """Report how reliable the axis of labelled words or documents is, and which of them contradict it.
 
-    For words, give a space and a LEXICON. For documents, give a table and --label-column. To check an axis of words
-    that will score documents, give a table, a LEXICON and --encoder.
+    For words, give a space and a LEXICON. For documents, give a table and --label-column. If an axis is fitted on words
+    but will score documents, check it with a table, a LEXICON and --encoder.
 
     Example: densray diagnose googlenews-26k gender --method densray-unit
     """
@@ -278,11 +279,18 @@ def induce(
 @with_option_groups
 def score(
     space: SpaceOrTable,
-    source: Annotated[str, typer.Argument(metavar="LEXICON|AXIS", help="An axis saved by densray fit, or a LEXICON.")],
     lexicon_options: LexiconOptions,
     table: TableOptions,
     options: AxisFlags,
     answer: SpaceAnswer,
+    source: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="LEXICON|AXIS",
+            help="Labelled words (a file or the name of a data set), or an axis saved by densray fit. Leave it out "
+            "with --high and --low.",
+        ),
+    ] = None,
     words: Annotated[list[str] | None, typer.Argument(metavar="WORD...", help="The words to score.")] = None,
     method: Method = "auto",
     pairs: Pairs = False,
@@ -317,6 +325,10 @@ def score(
     Example: densray score googlenews-26k hu-liu lawyer nurse
     """
     if output is not None or by is not None:
+        if source is None:
+            from densray.errors import TaskError
+
+            raise TaskError("no AXIS was given. Give one that densray fit saved, after the table.")
         given = [*(words or []), *changed_options(lexicon_options, but=("group_column",)), *changed_options(options)]
         _refuse_beside_table([*given, *(["--limit"] if answer.limit else [])])
         score_table(
@@ -334,13 +346,15 @@ def score(
             overwrite=overwrite,
         )
         return
-    axis, asked = (None, [source, *(words or [])]) if lexicon_options.has_lists else (source, words or [])
+    listed = words or []  # with two lists there is no AXIS, so the first word stands in its place
+    axis, asked = (None, [source, *listed] if source else []) if lexicon_options.has_lists else (source, listed)
     from densray.axes import near_misses
     from densray.errors import SpaceError, name_some
     from densray.report import Column, Table, show_number
 
     if not asked:
-        raise SpaceError("no word was given. List the words to score after the LEXICON or AXIS.")
+        place = "SPACE" if lexicon_options.has_lists else "the LEXICON or AXIS"
+        raise SpaceError(f"no word was given. List the words to score after {place}.")
     found, induced = _induce(space, axis, method, lexicon_options, options, answer, pairs=pairs, any_space=any_space)
     rows = found.locate(asked, any_case=options.any_case)
     missing = [word for word, row in zip(asked, rows.tolist(), strict=True) if row < 0]

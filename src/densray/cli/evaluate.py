@@ -14,7 +14,6 @@ from densray.cli.options import (
     AnyCase,
     AnySpace,
     AxisFlags,
-    Details,
     FigureFile,
     Folds,
     LexiconName,
@@ -99,7 +98,9 @@ def evaluate_lexicon(
     repeats: Annotated[
         int,
         typer.Option(
-            min=1, metavar="N", help="Number of random splits. The mean and spread of τ over them are reported."
+            min=1,
+            metavar="N",
+            help="Number of random splits. The mean and spread of Kendall's τ over the splits are reported.",
         ),
     ] = 1,
     any_case: AnyCase = False,
@@ -108,8 +109,7 @@ def evaluate_lexicon(
 ) -> None:
     """Train each method on part of a lexicon, and measure how well it ranks the other words.
 
-    With several lexicons, the macro mean is also reported. With several splits (--repeats), the mean and spread are
-    reported.
+    With several lexicons, the macro mean is also reported.
 
     Example: densray evaluate lexicon googlenews-26k hu-liu --methods densray-unit,svm,ridge
     """
@@ -211,7 +211,7 @@ def evaluate_methods(
     n_words: Annotated[int, typer.Option(min=1, metavar="N", help="Number of disputed words to list.")] = 20,
     random_state: RandomState = 0,
 ) -> None:
-    """Compare methods on one concept: cross-validated τ, angles between the axes, and words that methods disagree on.
+    """Compare methods on one concept: cross-validated Kendall's τ, angles between axes, and words they disagree on.
 
     Example: densray evaluate methods googlenews-26k gender --methods ridge,svm,densray-unit
     """
@@ -237,19 +237,19 @@ def evaluate_methods(
 @with_option_groups
 def evaluate_ratings(
     space: SpaceOrTable,
-    ratings: Annotated[
-        str,
-        typer.Argument(
-            metavar="RATINGS",
-            help="A file of rated items: mean ratings, or one column per rater. Omit it if the table of documents "
-            "contains the ratings (--rating-column).",
-        ),
-    ],
     lexicon_options: LexiconOptions,
     columns: RatingOptions,
     table: TableOptions,
     options: AxisFlags,
     answer: SpaceAnswer,
+    ratings: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="RATINGS",
+            help="A file of rated items: mean ratings, or one column per rater. Leave it out if the table of documents "
+            "contains the ratings (--rating-column).",
+        ),
+    ] = None,
     source: Annotated[
         str | None,
         typer.Argument(
@@ -285,7 +285,13 @@ def evaluate_ratings(
 
     from densray.axes import evaluate_ratings as evaluate
     from densray.datasets import load_space
+    from densray.errors import TaskError
 
+    if ratings is None:
+        raise TaskError(
+            "no RATINGS were given. Give a file of rated items. If a table contains the ratings, give the AXIS and "
+            "--rating-column."
+        )
     if holds_documents(space, ratings, source, table):
         of_spaces = {"--phrases": phrases != "missing", "--limit": answer.limit, "--method": method != "auto"}
         of_spaces |= dict.fromkeys(changed_options(lexicon_options) + changed_options(options, but=("any_case",)), True)
@@ -350,8 +356,8 @@ def evaluate_analogy(
 ) -> None:
     """Measure how many analogies a solver answers correctly. Each pair is left out of training while it is tested.
 
-    --json prints the solver, its micro and macro mean precision, and the number of pairs and the precision of each
-    category. --full prints everything.
+    --json prints the solver and its mean precision (micro and macro). For each category it prints the number of pairs
+    and the precision. --full prints everything.
 
     Example: densray evaluate analogy googlenews-26k --set google --solver lrcos
     """
@@ -402,8 +408,7 @@ def evaluate_bias(
             "--removers",
             "-r",
             metavar="NAMES",
-            help="Removers to compare, comma-separated: any method that finds an axis, or inlp, hard, double-hard, "
-            "leace. Add :N to remove N axes (inlp:10).",
+            help="Removers to compare (comma-separated). Add :N to remove N axes (inlp:10).",
         ),
     ] = None,
     lexicon: Annotated[
@@ -416,17 +421,23 @@ def evaluate_bias(
     ] = None,
     strength: Annotated[
         float,
-        typer.Option("--strength", min=0.0, max=1.0, metavar="S", help="Share of the change to apply (1: all of it)."),
+        typer.Option("--strength", min=0.0, max=1.0, metavar="S", help="Share of the change to make (1: all of it)."),
     ] = 1.0,
     any_case: AnyCase = False,
     random_state: RandomState = 0,
     report: ReportFile = None,
-    details: Details = False,
+    details: Annotated[
+        bool,
+        typer.Option(
+            "--details",
+            help="Also show a description of each measure, its interval, its p-value and the words used.",
+        ),
+    ] = False,
     overwrite: Overwrite = False,
 ) -> None:
     """Measure how much of a concept is in a space before and after removal, and how well the rest is preserved.
 
-    --details adds a description of each measure, its interval and its p-value.
+    A remover (-r) is leace, inlp, hard, double-hard, covariance-difference, or any method that finds an axis.
 
     Example: densray evaluate bias googlenews-26k --concept gender -r densray-unit,inlp:10 --report bias.html
     """

@@ -38,7 +38,7 @@ Generate: TypeAlias = Annotated[
     typer.Option(metavar="PROMPT", help="Prompt to continue with and without the change (repeatable)."),
 ]
 AnyModel: TypeAlias = Annotated[
-    bool, typer.Option("--any-model", help="Accept a model other than the one it was made for.")
+    bool, typer.Option("--any-model", help="Accept a saved file that was made for another model.")
 ]
 
 
@@ -92,7 +92,9 @@ class Learned:
         str | None,
         typer.Option("--method", "-m", metavar="NAME", help="leace, or the method that finds the axis to remove."),
     ] = None
-    strength: Annotated[float | None, typer.Option(metavar="S", help="Share to remove (1: everything).")] = None
+    strength: Annotated[float | None, typer.Option(metavar="S", help="Share of the change to make (1: all of it).")] = (
+        None
+    )
     ordinary: Annotated[
         Path | None,
         typer.Option(
@@ -105,8 +107,8 @@ class Learned:
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="With --high and --low: prompts of two classes whose distance must be preserved (label 1: the --high "
-            "word is correct, 0: the --low word).",
+            help="With --high and --low: prompts of two classes (label 1: the --high word is correct, 0: the --low "
+            "word). The distance between the two classes is preserved.",
         ),
     ] = None
     template_column: Annotated[
@@ -190,8 +192,8 @@ class Judged(ContinuationWords):
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Prompts, each labelled with a known number, such as the share of women in an occupation. The odds "
-            "are correlated with it.",
+            help="Prompts, each labelled with a known number, such as the share of women in an occupation. The command "
+            "reports the correlation between the odds and this number.",
         ),
     ] = None
     definitions: Annotated[
@@ -298,9 +300,9 @@ def remove(
 ) -> None:
     """Remove a concept, or a preference for one word over another, from a model while it runs, and test the removal.
 
-    The removal is learned layer by layer. Each layer is learned while the earlier layers are already changed. A quarter
-    of the texts is held out. On these texts, the command reports how well newly fitted probes still detect the concept,
-    and the perplexity. A saved removal is tested on the files that you give (--texts, --prompts …).
+    The removal is learned layer by layer: at each layer, the removals at all earlier layers are already applied. A
+    quarter of the texts is held out. On these texts, the command reports how well newly fitted probes still detect the
+    concept, and the perplexity. A saved removal is tested on the files that you give (--texts, --prompts …).
 
     Example: densray model remove SmolLM2-135M.gguf sentences.csv -o gender.safetensors
     """
@@ -359,21 +361,23 @@ def steer(
     source: Annotated[
         Path,
         typer.Argument(
-            metavar="PROMPTS|FILE",
-            help="A table of contrastive texts, or a saved steering. The table has the columns positive and negative "
-            "(and question, for personas), or text and label.",
+            metavar="TEXTS|FILE",
+            help="A table of contrastive texts, or a saved steering vector. The table has the columns positive and "
+            "negative (and question, for personas), or text and label.",
         ),
     ],
     judged: SteeringJudge,
     answer: Answer,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Save the steering: .safetensors or .gguf.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Save the steering vector: .safetensors or .gguf."),
     ] = None,
     prompts: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Prompts to continue: half to choose the setting, half to report it. Default: the questions.",
+            help="Prompts to continue: half to choose the setting, half to report it. Default: the questions in the "
+            "table (column question).",
         ),
     ] = None,
     methods: Methods = None,
@@ -382,7 +386,7 @@ def steer(
         str, typer.Option(metavar="NUMBERS", help="Strengths to try (1: the distance between the two class means).")
     ] = "1,2,4,8",
     strength: Annotated[
-        float | None, typer.Option(metavar="S", help="Strength for a saved steering. Default: as saved.")
+        float | None, typer.Option(metavar="S", help="Strength of a saved steering vector. Default: as saved.")
     ] = None,
     generate: Generate = None,
     max_new_tokens: Annotated[int, typer.Option(min=1, metavar="N", help="Number of tokens to generate.")] = 30,
@@ -395,8 +399,8 @@ def steer(
 
     The command scores the text that the model generates, and chooses method, layer and strength on half of the prompts.
     It reports the choice on the other half, and compares it with the other methods and a random direction. The judge
-    counts words (--high, --low) or is a sentence encoder (--encoder). A saved steering is applied to the prompts that
-    you give with --generate.
+    that scores the text either counts words (--high, --low) or is a sentence encoder (--encoder). A saved steering
+    vector is applied to the prompts that you give with --generate.
 
     Example: densray model steer SmolLM2-135M.gguf moods.csv --prompts openings.txt --encoder MiniLM -o mood.safetensors
     """
@@ -550,10 +554,16 @@ def sweep(
         str, typer.Option(metavar="NUMBERS", help="Strengths to try, comma-separated.")
     ] = "0.25,0.5,0.75,1",
     at_most: Annotated[
-        float, typer.Option(metavar="R", help="Maximum rank correlation that may remain with the numbers of --prompts.")
+        float,
+        typer.Option(
+            metavar="R", help="Maximum rank correlation that may remain between the odds and the numbers of --prompts."
+        ),
     ] = 0.05,
     preserve_at_least: Annotated[
-        float, typer.Option(metavar="SHARE", help="Minimum share of correct answers to --definitions to preserve.")
+        float,
+        typer.Option(
+            metavar="SHARE", help="Minimum share of the correct answers to --definitions that must stay correct."
+        ),
     ] = 0.9,
     output: FigureFile = None,
     save: Annotated[

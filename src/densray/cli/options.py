@@ -77,7 +77,7 @@ Case: TypeAlias = Annotated[
     ),
 ]
 AnySpace: TypeAlias = Annotated[
-    bool, typer.Option("--any-space", help="Accept an axis or erasure that was fitted on another space.")
+    bool, typer.Option("--any-space", help="Accept an axis that was fitted on another space.")
 ]
 Standardize: TypeAlias = Annotated[
     bool, typer.Option("--standardize", help="First divide each column by its standard deviation.")
@@ -95,8 +95,8 @@ WordGroups: TypeAlias = Annotated[
     typer.Option(
         "--groups",
         metavar="forms|proposed|none",
-        help="Words to hold out together. forms: inflected forms of one word; proposed: also pairs and repeats; "
-        "none: each word alone.",
+        help="Words to hold out together. forms: inflected forms of one word. proposed: also the two words of a pair, "
+        "repeated words, and words with equal vectors. none: each word alone.",
         callback=lambda name: None if name == "none" else name,
     ),
 ]
@@ -123,11 +123,7 @@ class LexiconOptions:
         str | None, typer.Option(metavar="COLUMN", help="Word column of the LEXICON file: a name, or a number from 0.")
     ] = None
     label_column: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Label column of the LEXICON, or of the table if no LEXICON is given: a name, or a number from 0.",
-        ),
+        str | None, typer.Option(metavar="COLUMN", help="Label column of the LEXICON file: a name, or a number from 0.")
     ] = None
     group_column: Annotated[
         str | None,
@@ -205,6 +201,19 @@ class LexiconOptions:
         lists = {self.high: high, self.low: low}
         name = " – ".join(Path(given).stem if isfile(given) else words[0] for given, words in lists.items())
         return Lexicon.from_word_lists(high, low, name=name)
+
+
+@dataclass(frozen=True)
+class LabelOptions(LexiconOptions):
+    """Source of labelled words, or of the labels of a table of documents."""
+
+    label_column: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Label column of the LEXICON, or of the table if no LEXICON is given: a name, or a number from 0.",
+        ),
+    ] = None
 
 
 Encoder: TypeAlias = Annotated[

@@ -155,7 +155,11 @@ def table1(
     answer: LongAnswer,
     space: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=SPACE", help="CZ, DE, ES, FR, EN or EN(t), with a file or data set (repeatable)."),
+        typer.Option(
+            metavar="NAME=SPACE",
+            help="Vectors of one line: CZ, DE, ES, FR, EN or EN(t) (English tweets), then = and a file or data set "
+            "(repeatable).",
+        ),
     ] = None,
     methods: Methods = None,
     random_state: RandomState = 0,
@@ -197,7 +201,7 @@ def figure1(
     output: FigureFile = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Plot the mean and standard deviation of τ against the size of the training lexicon.
+    """Plot the mean and standard deviation of Kendall's τ against the size of the training lexicon.
 
     The paper prints no numbers for this figure, so there are none to compare with.
 

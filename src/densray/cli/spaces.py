@@ -15,6 +15,7 @@ from densray.cli.options import (
     Case,
     Cluster,
     Json,
+    LabelOptions,
     LexiconOptions,
     Limit,
     Output,
@@ -61,7 +62,7 @@ def info(
         bool, typer.Option("--verify", help="Read the whole file and compare its checksums, if it has any.")
     ] = False,
 ) -> None:
-    """Describe a file of vectors: words, dimensions, lengths, case, the first words.
+    """Describe a file of vectors: number of words and dimensions, vector lengths, share in lower case, first words.
 
     Example: densray info googlenews-26k
     """
@@ -217,7 +218,7 @@ def rotate(
 def erase(
     space: SpaceOrTable,
     output: Output,
-    lexicon_options: LexiconOptions,
+    lexicon_options: LabelOptions,
     table: TableOptions,
     answer: Answer,
     lexicon: Annotated[
@@ -234,8 +235,8 @@ def erase(
             "--remover",
             "-r",
             metavar="NAME[:AXES]",
-            help="Method that learns the removal from labelled words: leace (default), mean-difference, densray, "
-            "inlp:30, covariance-difference (chooses its number of axes), hard, … (see docs/debiasing).",
+            help="Method that learns the removal: leace (default), mean-difference, densray, inlp:30, hard and "
+            "others. See docs/debiasing.",
         ),
     ] = None,
     n_axes: Annotated[
@@ -255,14 +256,17 @@ def erase(
         ),
     ] = None,
     strength: Annotated[
-        float, typer.Option("--strength", min=0.0, max=1.0, metavar="S", help="Share of the concept to remove.")
+        float,
+        typer.Option("--strength", min=0.0, max=1.0, metavar="S", help="Share of the change to make (1: all of it)."),
     ] = 1.0,
     any_case: Case = None,
     random_state: RandomState = 0,
     format: Format = None,
     limit: Limit = None,
     normalize: Normalize = False,
-    any_space: AnySpace = False,
+    any_space: Annotated[
+        bool, typer.Option("--any-space", help="Accept an axis or erasure that was fitted on another space.")
+    ] = False,
     save_erasure: Annotated[
         Path | None,
         typer.Option("--save-erasure", metavar="FILE", help="Also save the erasure, to apply it again later."),
@@ -274,6 +278,9 @@ def erase(
 
     For words, give a space and a LEXICON. For documents, give a table and one or more columns (--label-column,
     comma-separated), or a table and a saved erasure. Only the vectors change. All other columns stay the same.
+
+    --remover covariance-difference hides more from nonlinear models, but words lose more of their nearest neighbours.
+    It chooses its number of axes itself.
 
     Example: densray erase vectors.bin hu-liu -o neutral.bin
     """

@@ -185,7 +185,8 @@ def read(
         ),
     ] = None,
     dtype: Annotated[
-        str, typer.Option(metavar="float32|float16|bfloat16", help="Floating-point type of the stored numbers.")
+        str,
+        typer.Option(metavar="NAME", help="Type of the stored numbers: float32, float16 or bfloat16."),
     ] = "float32",
     tokens_per_batch: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Number of tokens per batch, including padding.")
@@ -330,8 +331,8 @@ def layers(
 ) -> None:
     """Compare layers and methods by how well they detect a concept on held-out texts.
 
-    Whole groups are held out. The first table reports one layer per method. The layer is chosen within each fold, from
-    training texts only. If FOLDER has controls (densray model read --controls), they show whether the concept is a
+    Whole groups are held out. The first table has one line per method. In each fold, the layer is chosen from training
+    texts only. If FOLDER has controls (densray model read --controls), they show whether the concept is a
     surface feature.
 
     Example: densray model layers states -o layers.html

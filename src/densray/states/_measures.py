@@ -25,6 +25,8 @@ from densray.states._texts import LabelledTexts
 
 #: Number of texts to run at once when next-token distributions are compared, on a CPU and on a device.
 _TEXTS_PER_BATCH = {"cpu": 8, "device": 128}
+#: Largest number of logits (texts x tokens x words of the vocabulary) at once: 1 GB in single precision.
+_LOGITS_PER_BATCH = 2**28
 _PROBE_FOLDS = 5
 
 
@@ -183,7 +185,8 @@ def _texts_per_batch(device: Any) -> int:
 
 def _batches(model: Any, tokenizer: Any, rows: list[list[int]]) -> Iterator[tuple[Any, Any]]:
     device, filler = input_device(model), filler_of(tokenizer)
-    size = _texts_per_batch(device)
+    longest = max(map(len, rows), default=1) * int(getattr(model.config, "vocab_size", 1) or 1)
+    size = max(1, min(_texts_per_batch(device), _LOGITS_PER_BATCH // longest))
     for start in range(0, len(rows), size):
         yield padded(rows[start : start + size], filler, device)
 
