@@ -27,6 +27,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx_gallery.gen_gallery",
+    "unbroken",
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 exclude_patterns = ["_build", "examples/*"]
@@ -72,6 +73,7 @@ html_show_sourcelink = False
 html_math_renderer = "mathml"
 html_static_path = ["_static"]
 html_css_files = ["formulas.css", "pages.css"]
+html_js_files = [("figures.js", {"defer": "defer"})]
 html_context = {"default_mode": "auto"}  # else the theme complains on every page
 html_sidebars = {
     page: [] for page in ("index", "installation", "tutorial")
@@ -80,7 +82,7 @@ html_theme_options = {
     "logo": {"text": f"densray {version}"},
     "navigation_with_keys": False,
     "show_prev_next": False,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
     "footer_start": ["copyright"],
     "footer_end": [],
 }

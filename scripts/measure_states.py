@@ -460,9 +460,10 @@ def draw(methods: Sequence[str] = ("ridge scaled", "ridge", "densray-unit", "mea
     panels = []
     for name in ("cities", "sp_en_trans", "sst2", "winogender"):
         for model in MODELS[:2]:
-            chart = layer_curves(curves(known, model, name, methods), title=f"{TITLES[name]}, {model}")
+            chart = layer_curves(curves(known, model, name, methods))
             chart.config = alt.Undefined  # that of the whole
-            panels.append(chart.properties(width=300, height=180))
+            title = alt.Title(f"{TITLES[name]}, {model}", fontSize=13, fontWeight="bold")
+            panels.append(chart.properties(width=300, height=180, title=title))
     said = f"AUROC by layer for {', '.join(methods)} on four sets in {MODELS[0]} and {MODELS[1]}"
     whole = alt.concat(*panels, columns=2, spacing=24).resolve_scale(color="shared", shape="shared")
     (DOCS / "states_layers.svg").write_text(to_svg(styled(whole, alt=said)), "utf-8")

@@ -1,10 +1,9 @@
 """Take the pictures that the documentation shows, and write what the tutorial prints.
 
 ``python scripts/take_pictures.py`` needs chromium and the extras of development. The pictures show the bundled space.
-With ``figures``, ``tutorial``, ``explorer`` or ``animation`` as argument, it takes that part only. With the folder of
-hidden states (``densray model read``), it takes the picture of their page. With ``cases.parquet``, the court cases that
-``measure_documents.py`` embeds, it takes the pictures of a table of documents. Every picture of the explorer is taken
-in light and in dark (``-dark.png``).
+With ``figures``, ``tutorial``, ``explorer`` or ``animation`` as argument, it takes that part only. With
+``cases.parquet``, the court cases that ``measure_documents.py`` embeds, it takes the pictures of a table of documents.
+Every picture of the explorer is taken in light and in dark (``-dark.png``).
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-from urllib.parse import urlencode
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
@@ -28,12 +26,13 @@ sys.path.insert(0, str(ROOT / "tests"))  # the driver the end-to-end tests use
 
 #: The name of each picture of the explorer, the view it shows, and its height.
 VIEWS = {
-    "axis": ("?words=nurse,wonderful", 1470),
-    "vocabulary": ("map?mark=nurse+engineer&color=us-occupation-shares", 1185),
-    "map": ("map?shown=occupations&mark=nurse+engineer&color=us-occupation-shares", 1185),
-    "compare": ("compare?source=lexicon&lexicon=gender", 1140),
-    "remove": ("remove?source=lexicon&lexicon=gender", 1165),
+    "axis": ("?words=nurse,wonderful", 1455),
+    "vocabulary": ("map?mark=nurse+engineer&color=us-occupation-shares", 1225),
+    "map": ("map?shown=occupations&mark=nurse+engineer&color=us-occupation-shares", 1165),
+    "compare": ("compare?source=lexicon&lexicon=gender", 1205),
+    "remove": ("remove?source=lexicon&lexicon=gender", 1140),
     "analogies": ("analogies", 860),
+    "layers": ("layers?layer_methods=ridge,mean-difference", 1620),
 }
 #: The same for a table of documents.
 TABLE_VIEWS = {
@@ -48,27 +47,10 @@ SCENES = (
     ("map?shown=occupations&mark=nurse+engineer&color=us-occupation-shares", 3000),
     ("remove?source=lexicon&lexicon=gender", 3000),
 )
-#: Size of the animation in pixels.
-SCENE_SIZE = (1000, 843)
+#: Size of the window of the animation, and of the animation, in pixels: letters stay large on a narrow page.
+WINDOW, SCENE_SIZE = (1130, 1100), (1000, 973)
 SCHEMES = {"light": "", "dark": "-dark"}
-#: A sentence on the page of hidden states.
-OWN_TEXT = "The nurse told the doctor that she would call her husband when he had paid."
 _BLOCK = re.compile(r"^```(python|console|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-
-
-def take_layers(folder: str) -> None:
-    """Take the picture of hidden states, with a sentence coloured by token."""
-    from browser import Visitor, browser, explorer
-
-    view = urlencode({"own_text": OWN_TEXT, "layer_methods": "ridge,mean-difference"})
-    with explorer(folder) as address, browser() as chrome:
-        for scheme, suffix in SCHEMES.items():
-            visitor = Visitor(chrome, address, pictures=IMAGES, height=1760, scheme=scheme)
-            visitor.page.goto(f"{address}/?{view}")
-            visitor.page.get_by_role("button", name="Load the model").click(timeout=600_000)
-            visitor.page.wait_for_selector("text=All scores", timeout=600_000)
-            visitor.settle().picture(f"explorer-layers{suffix}")
-            visitor.context.close()
 
 
 def take_explorer(*opened: str, views: dict[str, tuple[str, int]] = VIEWS) -> None:
@@ -89,22 +71,24 @@ def take_animation() -> None:
 
     from browser import Visitor, browser, explorer
 
-    frames = []
     with explorer() as address, browser() as chrome:
-        for view, _ in SCENES:
-            visitor = Visitor(chrome, address, height=1180)
-            picture = Image.open(io.BytesIO(visitor.go(view).page.screenshot()))
-            frames.append(picture.convert("RGB").resize(SCENE_SIZE, Image.Resampling.LANCZOS))
-            visitor.context.close()
-    frames[0].save(
-        IMAGES / "explorer.webp",
-        save_all=True,
-        append_images=frames[1:],
-        duration=[shown for _, shown in SCENES],
-        loop=0,
-        quality=80,
-        method=6,
-    )
+        for scheme, suffix in SCHEMES.items():
+            frames = []
+            for view, _ in SCENES:
+                visitor = Visitor(chrome, address, scheme=scheme)
+                visitor.page.set_viewport_size(dict(zip(("width", "height"), WINDOW, strict=True)))
+                picture = Image.open(io.BytesIO(visitor.go(view).page.screenshot()))
+                frames.append(picture.convert("RGB").resize(SCENE_SIZE, Image.Resampling.LANCZOS))
+                visitor.context.close()
+            frames[0].save(
+                IMAGES / f"explorer{suffix}.webp",
+                save_all=True,
+                append_images=frames[1:],
+                duration=[shown for _, shown in SCENES],
+                loop=0,
+                quality=80,
+                method=6,
+            )
 
 
 def take_tutorial() -> None:
@@ -154,15 +138,13 @@ PARTS: dict[str, Callable[[], None]] = {
 
 
 def main() -> None:
-    """Take them all, or those that are named; other names are a table of documents, or a folder of hidden states."""
+    """Take them all, or those that are named; another name is a table of documents."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for name in sys.argv[1:] or PARTS:
         if name in PARTS:
             PARTS[name]()
-        elif Path(name).is_file():
-            take_explorer(name, views=TABLE_VIEWS)
         else:
-            take_layers(name)
+            take_explorer(name, views=TABLE_VIEWS)
 
 
 if __name__ == "__main__":

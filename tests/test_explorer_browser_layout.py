@@ -194,7 +194,31 @@ def test_lists_come_before_charts_on_a_phone_and_below_them_in_a_wide_window(chr
     visitor.context.close()
 
 
-@pytest.mark.parametrize("page", ["compare", "layers"])
+def test_the_controls_of_the_map_stand_two_abreast_on_a_phone(chrome, address):
+    visitor = Visitor(chrome, address)
+    visitor.go("map").resize(390)
+    boxes = [each.bounding_box() for each in visitor.page.get_by_test_id("stMain").get_by_test_id("stSelectbox").all()]
+    assert boxes[0]["y"] == boxes[1]["y"] < boxes[2]["y"]
+    assert boxes[0]["x"] < boxes[1]["x"]
+    assert visitor.page.locator(".word-map").bounding_box()["y"] < 700
+    visitor.context.close()
+
+
+def test_texts_of_hidden_states_wrap_and_the_curves_come_first_on_a_phone(chrome, address):
+    visitor = Visitor(chrome, address)
+    visitor.go("layers")
+    for width in (390, 1024):
+        visitor.resize(width)
+        tables = [each.bounding_box() for each in visitor.page.get_by_test_id("stTable").all()]
+        assert len(tables) == 3
+        assert tables[1]["y"] + tables[1]["height"] <= tables[2]["y"]  # one below the other
+    visitor.resize(390)
+    tables = [each.bounding_box() for each in visitor.page.get_by_test_id("stTable").all()]
+    assert visitor.page.get_by_test_id("stVegaLiteChart").first.bounding_box()["y"] < tables[0]["y"]
+    visitor.context.close()
+
+
+@pytest.mark.parametrize("page", ["compare"])
 def test_a_column_of_lists_stands_above_a_column_of_charts_on_a_phone(chrome, address, page):
     visitor = Visitor(chrome, address)
     visitor.go(PAGES[page])

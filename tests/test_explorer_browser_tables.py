@@ -109,14 +109,14 @@ def test_no_chart_leaves_its_column(visitor: Visitor) -> None:
 
 
 @pytest.mark.parametrize("view", ["axis?label=source&by=source", "remove?label=source"])
-def test_charts_follow_the_window_and_lists_come_first_on_a_phone(visitor: Visitor, view: str) -> None:
+def test_charts_follow_the_window_and_come_before_the_texts_of_documents(visitor: Visitor, view: str) -> None:
     visitor.page.set_viewport_size({"width": 390, "height": 1000})
     visitor.go(view)
     visitor.page.wait_for_selector(_CHART, timeout=_PATIENCE)
     visitor.settle()
     if view.startswith("axis"):
         first = visitor.page.get_by_text("The same documents with their texts").bounding_box()
-        assert first["y"] < visitor.page.locator(_CHART).first.bounding_box()["y"]
+        assert first["y"] > visitor.page.locator(_CHART).first.bounding_box()["y"]
     for width in (1440, 390, 1024):
         visitor.resize(width)
         visitor.until(visitor.charts_fit, seconds=20)

@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("streamlit", reason="the extra `explore` (streamlit) is not installed")
 testclient = pytest.importorskip("starlette.testclient", reason="starlette's test client needs httpx")
 
+from densray import __version__  # noqa: E402
 from densray.explorer import documentation  # noqa: E402
 from densray.explorer.server import Guard  # noqa: E402
 
@@ -99,12 +100,16 @@ def test_nothing_but_reading_is_allowed_and_other_sites_are_refused(client: Any)
     assert client.get("/docs/index.html", headers={"origin": "https://evil.example"}).status_code == 403
 
 
-def test_the_sidebar_links_built_pages_and_says_how_to_build_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sidebar_links_built_pages_and_shows_the_version_alone_without_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from densray.explorer import sidebar
     from explorer_page import open_page, texts
 
-    for folder, said in ((Path("docs"), "[Documentation](/docs/index.html)"), (None, "make docs")):
+    for folder in (Path("docs"), None):
         monkeypatch.setattr(sidebar, "find_pages", lambda folder=folder: folder)
         sidebar.documentation_links.cache_clear()
-        assert said in texts(open_page("analogies").sidebar.caption)
+        said = texts(open_page("analogies").sidebar.caption)
+        assert f"densray {__version__}" in said
+        assert ("[Documentation](/docs/index.html)" in said) == (folder is not None)
     sidebar.documentation_links.cache_clear()

@@ -84,17 +84,17 @@ def test_the_layer_that_reads_the_concept_is_looked_at_first(planted):
     assert not page.exception
     assert not page.error
     assert page.selectbox(key="setting layer").value == "1"
-    chosen = page.dataframe[0].value.to_dict("records")[0]
+    chosen = page.table[0].value.to_dict("records")[0]
     assert chosen["layer"] == 1
     assert chosen["AUROC"] > 0.95
-    high, low = (page.dataframe[number].value.to_dict("records") for number in (1, 2))
-    assert {row["label"] for row in high} == {"male"}
-    assert {row["label"] for row in low} == {"female"}
-    assert {row["mark"] for row in [*high, *low]} == {"✓"}
+    high, low = (page.table[number].value.to_dict("records") for number in (1, 2))
+    assert {int(row["text"].split()[1]) % 2 for row in high} == {0}  # male
+    assert {int(row["text"].split()[1]) % 2 for row in low} == {1}
+    assert {row[""] for row in [*high, *low]} == {"✓"}
     assert "40 of 40 are in the half of their label" in texts(page.caption)
     page.selectbox(key="setting layer").set_value("0").run()
     assert "Texts at both ends, after layer 0" in texts(page.header)
-    assert "✗" in {row["mark"] for row in page.dataframe[1].value.to_dict("records")}
+    assert "✗" in {row[""] for row in page.table[1].value.to_dict("records")}
     assert page.query_params["layer"] in ("0", ["0"])
 
 
@@ -103,7 +103,7 @@ def test_where_the_model_is_missing_the_rest_is_shown(planted):
     page = open_page("layers", own_text="the nurse", **QUICK)
     page.button[-1].click().run()
     assert "Texts of your own need the model" in texts(page.error)
-    assert len(page.dataframe) == 3
+    assert len(page.table) == 3
 
 
 def test_a_missing_extra_is_told_with_the_command(planted, monkeypatch):
@@ -139,7 +139,7 @@ def test_the_python_of_the_page_runs_and_gives_what_it_shows(tiny, tmp_path, mon
     assert (tmp_path / "layers.html").is_file()
     shown = page.dataframe[-1].value.to_dict("records")
     assert [row["score"] for row in shown] == pytest.approx(names["scores"][1:].tolist())
-    assert page.dataframe[0].value["AUROC"].tolist() == pytest.approx([one.auc for one in names["result"].chosen])
+    assert page.table[0].value["AUROC"].tolist() == pytest.approx([one.auc for one in names["result"].chosen])
 
 
 def test_the_python_reads_uploaded_labels(planted, tmp_path, monkeypatch):

@@ -82,8 +82,8 @@ class TestThePage:
 
     def test_axes_beyond_the_signal_are_told_in_words_of_the_page(self):
         page = open_page("remove", n_axes="5", remover="densray-unit")
-        said = "\n".join(info.value for info in page.info)
-        assert said.startswith("5 axes were asked for, but only")
+        said = "\n".join(each.value for each in page.caption)
+        assert "5 axes were asked for, but only" in said
         assert "n_components" not in said
 
     @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ class TestThePage:
     def test_the_tests_wait_for_a_click_and_say_why_they_matter(self):
         page = open_page("remove", **GENDER)
         assert any(button.label.startswith("Test what is left") for button in page.button)
-        assert "Gonen & Goldberg 2019" in texts(page.markdown)
+        assert "Gonen & Goldberg 2019" in texts(page.caption)
 
     @pytest.mark.slow
     def test_the_tests_say_what_is_left(self):

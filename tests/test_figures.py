@@ -489,3 +489,17 @@ def test_the_axis_of_numbers_that_are_all_the_same_stays_near_them() -> None:
     assert padded_domain([-2.0]) == pytest.approx((-2.12, -1.88))
     assert padded_domain([0.0, 0.0]) == (-1.0, 1.0)
     assert padded_domain([0.0, 1.0], share=0.1) == pytest.approx((-0.1, 1.1))
+
+
+def test_the_texts_of_a_file_say_how_wide_they_are():
+    """Otherwise a machine with a wider font cuts them: charts are laid out for Helvetica, Arial or Liberation Sans."""
+    from densray.figures._letters import with_widths, written_width
+
+    assert written_width("Kozlowski (gender)", 12) == pytest.approx(102.024)
+    assert written_width("Kozlowski", 12, bold=True) > written_width("Kozlowski", 12)
+    assert written_width("café", 10) == written_width("cafe", 10)
+    assert written_width("日本語", 12) is None
+    svg = figures.to_svg(CHARTS["ranked_words"]())
+    assert all("textLength" in look for look, text in re.findall(r"<text([^>]*)>([^<]+)</text>", svg) if len(text) > 1)
+    assert with_widths(svg) == svg
+    assert with_widths('<text font-size="12px">日本語</text>') == '<text font-size="12px">日本語</text>'

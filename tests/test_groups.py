@@ -196,7 +196,7 @@ def test_forms_of_one_word_are_found_by_letters_and_vectors(googlenews: WordSpac
     assert forms.numbers.tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, *range(5, 13)]
     assert (forms.n_groups, forms.n_words) == (5, 10)
     assert forms.line == (
-        "10 words in 5 groups are held out together as forms of one word: city/cities, foot/feet, woman/women, …."
+        "10 words in 5 groups are held out together as forms of one word: city/cities, foot/feet, woman/women, …"
     )
 
 

@@ -1,4 +1,7 @@
-"""Shows `name-dark.png` instead of `name.png` on a dark page, if both files exist."""
+"""Shows `name-dark.png` instead of `name.png` on a dark page, if both files exist.
+
+Every picture of the explorer must have both; a missing one is a warning, which fails the build.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from sphinx.util import logging
+
+#: Pictures of pages, which exist in light and dark.
+_IN_BOTH = "explorer-"
 
 
 def dark_name(name: str) -> str:
@@ -20,6 +27,10 @@ def add_dark_pictures(app: Any, document: nodes.document) -> None:
     for light in list(document.findall(nodes.image)):
         name = dark_name(light["uri"])
         if not (folder / name).is_file():
+            if Path(name).name.startswith(_IN_BOTH):
+                logging.getLogger(__name__).warning(
+                    "no dark picture %s; see scripts/take_pictures.py", name
+                )
             continue
         dark = light.deepcopy()
         dark["uri"] = name

@@ -125,9 +125,9 @@ class WordForms:
     def line(self) -> str:
         """The words that are held out together, in one line."""
         named = ", ".join("/".join(group) for group in self.examples)
-        more = ", …" if self.n_groups > len(self.examples) else ""
+        end = ", …" if self.n_groups > len(self.examples) else "."
         groups = "1 group" if self.n_groups == 1 else f"{self.n_groups:,} groups"
-        return f"{self.n_words:,} words in {groups} are held out together as forms of one word: {named}{more}."
+        return f"{self.n_words:,} words in {groups} are held out together as forms of one word: {named}{end}"
 
 
 #: Largest number of background rows used for the cosines of unrelated words.

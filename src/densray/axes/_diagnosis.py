@@ -203,15 +203,20 @@ class Diagnosis(Result):
         said = f"{contradicting:,} of {self.n_seeds:,} seeds {verb} label has a probability below 0.5"
         among = f"; {above} of them {'is' if above == 1 else 'are'} in this table" if others and above else ""
         notes = [f"{said}{among}."] if contradicting else []
-        tables.append(Table(title, seed_columns, _in_one_line(moving), [*notes, *self._score_notes()]))
+        tables.append(Table(title, seed_columns, self._shown(moving), [*notes, *self._score_notes()]))
         if others:
             title = f"{'Other seeds' if above else 'Seeds'} that contradict the rest, the clearest first"
-            tables.append(Table(title, seed_columns, _in_one_line(others[:10])))
+            tables.append(Table(title, seed_columns, self._shown(others[:10])))
         if self.near_misses:
             rows = [{"missing": m.word, "in the space": m.found, "difference": m.difference} for m in self.near_misses]
             title = f"Missing words the space may have otherwise: {len(rows)}"
             tables.append(Table(title, ["missing", "in the space", "difference"], rows[:10], self._case_notes()))
         return tables
+
+    def _shown(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return seeds with long texts, such as documents, cut to one line, and with the names of their labels."""
+        names = {} if self.label_names is None else dict(zip((-1, 1), self.label_names, strict=True))
+        return [{**row, "word": one_line(row["word"]), "label": names.get(row["label"], row["label"])} for row in rows]
 
     def __repr__(self) -> str:
         return f"Diagnosis by {self.method}: {self.n_seeds:,} seeds, {self.verdict.line}"
@@ -324,11 +329,6 @@ class Diagnosis(Result):
     @property
     def _width(self) -> int:
         return self.axis.width
-
-
-def _in_one_line(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows of a table with long texts, such as documents, cut to one line."""
-    return [{**row, "word": one_line(row["word"])} for row in rows]
 
 
 def _pair_of(label_names: tuple[str, str] | None, noun: str) -> str:

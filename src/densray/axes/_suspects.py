@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from densray.errors import shorten
+from densray.errors import one_line
 from densray.metrics import kendall_tau
 from densray.progress import Progress, parts_of
 from densray.report import show_number
@@ -183,6 +183,6 @@ def _taus(
 
 
 def _named(labels: list[SuspectLabel]) -> str:
-    named = ", ".join(f"{shorten(each.word)} ({each.label:g})" for each in labels[:_NAMED])
+    named = ", ".join(f"“{one_line(each.word, width=60)}” ({each.label:g})" for each in labels[:_NAMED])
     more = f" and {len(labels) - _NAMED:,} more" if len(labels) > _NAMED else ""
     return f"{named}{more}"

@@ -103,6 +103,7 @@ seeds to tell.'
 more seeds. “correct” contradicts the other seeds.'
     """
     turned, n_seeds = auc_high < 0.5, n_high + n_low
+    seeds = "seeds" if noun == "word" else f"labelled {noun}s"
     by_chance = p_value is not None and p_value > SIGNIFICANT_P
     unclear = by_chance and n_seeds < UNCLEAR_SEEDS and auc_high >= FAIR_SHARE
     chance = (
@@ -123,7 +124,7 @@ more seeds. “correct” contradicts the other seeds.'
             if auc_low > 0.5
             else f"it may rank unseen {noun}s at random"
         ): _grade(auc_low),
-        f"other seeds would reproduce {kept} of the variation in scores": _grade(reliability),
+        f"other {seeds} would reproduce {kept} of the variation in scores": _grade(reliability),
     }
     grade = min(marks.values(), key=GRADES.index)
     limits = tuple(reason for reason, mark in marks.items() if mark == grade and grade != GRADES[-1])
@@ -147,7 +148,8 @@ more seeds. “correct” contradicts the other seeds.'
             more = _say_more(n_high, n_low, seeds_wanted(n_seeds, auc, reliability, wanted), noun)
         said += [more, *_say_contradictions(contradicting)]
     sentence = " ".join(f"{part[0].upper()}{part[1:]}." for part in said)
-    return Verdict(grade, limits, f"Trust: {shown}{why}: {figures}.", f"Trust: {shown} ({n_seeds:,} seeds). {sentence}")
+    sentence = f"Trust: {shown} ({n_seeds:,} {seeds}). {sentence}"
+    return Verdict(grade, limits, f"Trust: {shown}{why}: {figures}.", sentence)
 
 
 def show_reliability(value: float, low: float, high: float, decimals: int = 3) -> str:

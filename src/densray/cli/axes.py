@@ -207,7 +207,7 @@ def diagnose(
         from densray.axes import Diagnosis
 
         concept = judged.lexicon if isinstance(judged, Diagnosis) else judged.concept
-        title = f"How far {concept} can be trusted"
+        title = f"Axis “{concept}”: trust report"
         write_report(report, title, judged, _figures_of_diagnosis, overwrite=overwrite, quiet=answer.quiet)
         show(judged, as_json=answer.as_json, quiet=answer.quiet, bibtex=bibtex)
         return
@@ -226,7 +226,7 @@ def diagnose(
             progress=progress,
             **asdict(options),
         )
-        title = f"How far the axis of {words.name} can be trusted"
+        title = f"Axis “{words.name}”: trust report"
         write_report(report, title, diagnosis, _figures_of_diagnosis, overwrite=overwrite, quiet=answer.quiet)
     show(diagnosis, as_json=answer.as_json, quiet=answer.quiet, bibtex=bibtex)
 

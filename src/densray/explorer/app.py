@@ -17,7 +17,9 @@ from densray.report import logo
 #: sidebar does not slide, because charts drawn at an intermediate width would keep it.
 _LOOK = """<style>
 [data-testid="stMainBlockContainer"] { padding-top: 3.5rem; padding-bottom: 4rem; }
-[data-testid="stHorizontalBlock"]:has([data-testid="stVegaLiteChart"], [data-testid="stTable"]) { flex-wrap: wrap; }
+[data-testid="stHorizontalBlock"]:has([data-testid="stVegaLiteChart"], [data-testid="stTable"]) {
+  flex-wrap: wrap; row-gap: 1rem;
+}
 [data-testid="stHorizontalBlock"]:has([data-testid="stVegaLiteChart"], [data-testid="stTable"])
   > [data-testid="stColumn"] { min-width: min(100%, 14rem); }
 [data-testid="stHorizontalBlock"]:has([data-testid="stVegaLiteChart"], [data-testid="stTable"])
@@ -34,8 +36,18 @@ _LOOK = """<style>
   [data-testid="stMainBlockContainer"] { padding-left: 1rem; padding-right: 1rem; }
   [data-testid="stTable"] :is(td, th) { padding-left: 0.2rem !important; padding-right: 0.2rem !important; }
   [data-testid="stTable"] th p { font-size: 0.75rem; }
-  [data-testid="stColumn"]:has([data-testid="stVegaLiteChart"]),
+  [data-testid="stColumn"]:has([data-testid="stVegaLiteChart"]):not([class*="st-key-chart-first"] *),
   [data-testid="stLayoutWrapper"]:has(> [class*="st-key-charts-"]) { order: 1; }  /* lists come first */
+  [data-testid="stHeaderActionElements"] { display: none; }  /* its invisible link would break a title */
+  /* controls stand two abreast */
+  [class*="st-key-controls"] { display: grid; grid-template-columns: 1fr 1fr; gap: 0.5rem 1rem; }
+  [class*="st-key-controls"] > [data-testid="stLayoutWrapper"],
+  [class*="st-key-controls"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"] {
+    display: contents;
+  }
+  [class*="st-key-controls"] [data-testid="stColumn"] { width: auto; min-width: 0; }
+  [class*="st-key-controls"] [data-testid="stColumn"]:not(:has(*)) { display: none; }
+  [class*="st-key-controls"] > [data-testid="stElementContainer"] { grid-column: 1 / -1; }
 }
 [data-testid="stSidebar"], [data-testid="stSidebar"] * { transition: none !important; }
 [data-testid="stHeading"] h2 { font-size: 1.5rem; padding: 0.75rem 0 0.5rem; }

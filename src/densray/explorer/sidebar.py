@@ -118,8 +118,7 @@ def show_help(glossary: str = _GLOSSARY) -> None:
             st.markdown(glossary)
         links = documentation_links()
         named = " · ".join(f"[{name}]({address})" for name, address in links.items())
-        where = named or "`make docs` in a checkout builds the documentation, which is then linked here"
-        st.caption(f"densray {__version__} · {where}")
+        st.caption(" · ".join(filter(None, [f"densray {__version__}", named])))
 
 
 @cache
@@ -164,8 +163,8 @@ def choose_axis(*, with_method: bool = True) -> AxisChoice:
         source: str = st.radio("The axis comes from", list(_SOURCES), format_func=_SOURCES.__getitem__, horizontal=True,
                                **bound("source"))  # fmt: skip
         if source == "lists":
-            st.text_area("Words at the high end", height=110, help=_LIST_HELP, **bound("high"))
-            st.text_area("Words at the low end", height=110, help=_LIST_HELP, **bound("low"))
+            st.text_area("Words at the high end", height=122, help=_LIST_HELP, **bound("high"))
+            st.text_area("Words at the low end", height=122, help=_LIST_HELP, **bound("low"))
         elif source == "lexicon":
             choice("Lexicon", "lexicon", lexicon_names(), format_func=_lexicon_title)
             _describe_lexicon(given["lexicon"])

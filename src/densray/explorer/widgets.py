@@ -29,7 +29,7 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~:$&])")
 #: Places where Markdown would create a link even in escaped text; an invisible word joiner prevents it.
 _LINKS = re.compile(r"(?<=http)(?=s?://)|(?<=www)(?=\.)|(?<=[\w.+-])(?=@[\w-]+\.)", re.IGNORECASE)
 _JOINER = "\u2060"
-_BAR = "rgba(0, 114, 178, 0.25)"  # blue, readable behind text in either theme
+_BAR = "rgba(0, 114, 178, 0.75)"  # blue, seen in either theme
 
 
 def plain(text: str) -> str:
@@ -201,6 +201,16 @@ def charts_and_lists(name: str) -> tuple[Any, Any]:
         return st.container(key=f"charts {name}"), st.container()
 
 
+def chart_first(name: str) -> Any:
+    """Return a container whose charts stay above its lists on a phone as well. `name` is unique on the page."""
+    return st.container(key=f"chart-first {name}")
+
+
+def controls(name: str) -> Any:
+    """Return a container whose controls stand two abreast on a phone. `name` is unique on the page."""
+    return st.container(key=f"controls {name}")
+
+
 def heading(text: str, **more: Any) -> None:
     """Show the heading of a part of a page, one level below its title."""
     st.header(plain(text), **more)
@@ -249,7 +259,7 @@ def small_table(
 ) -> None:
     """Show a few records as a table that fits the width of the page: text wraps, and nothing scrolls sideways.
 
-    Columns are those of :func:`table`. Cells of the columns `bars` (their keys) have a bar behind the number, which
+    Columns are those of :func:`table`. Cells of the columns `bars` (their keys) have a bar under the number, which
     begins at the lowest number of the column; all bars have the same scale.
     """
     import pandas
@@ -272,7 +282,9 @@ def small_table(
 
 def _bar(share: float) -> str:
     """Return the style of a cell with a bar of this share of the longest; empty for a missing number."""
-    return "" if math.isnan(share) else f"background: linear-gradient(90deg, {_BAR} {4 * share:.2f}rem, transparent 0)"
+    if math.isnan(share):
+        return ""
+    return f"background: linear-gradient({_BAR}, {_BAR}) right 0.4rem bottom 2px / {3 * share:.2f}rem 4px no-repeat"
 
 
 def download(label: str, file_name: str, content: Callable[[], bytes], *, help: str | None = None) -> None:
@@ -284,7 +296,12 @@ def download(label: str, file_name: str, content: Callable[[], bytes], *, help: 
 def show_code(lines: str) -> None:
     """Show the Python code of the page, with a button to copy it."""
     with st.expander("Copy as Python"):
-        st.code(lines, language="python")
+        st.code(lines, language="python", wrap_lines=True)
+
+
+def show_command(line: str) -> None:
+    """Show commands for a terminal, with a button to copy them; long ones wrap."""
+    st.code(line, language=None, wrap_lines=True)
 
 
 def show_citation(citation: Citation) -> None:

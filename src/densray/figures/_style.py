@@ -11,6 +11,7 @@ from typing import Any
 
 from densray._files import atomic_write, check_writable
 from densray.errors import DataError, MissingExtraError, OutputError, load_extra
+from densray.figures._letters import with_widths
 from densray.report import Figure, Record, to_json, to_plain
 
 INK = "#333333"
@@ -199,6 +200,8 @@ def _brighter(part: Any) -> Any:
     return {k: v if k in kept else _brighter(v) for k, v in part.items()} if isinstance(part, dict) else part
 
 
+#: The font of the pages of the explorer.
+_PAGE_FONT = '"Source Sans", sans-serif'
 #: Internal keys of charts, left out of the data table.
 _PRIVATE = {"right", "down", "line_right", "line_down", "marked", "value", "least", "most", "kind"}
 
@@ -212,6 +215,7 @@ def for_page(chart: Any) -> dict[str, Any]:
     # tests check that our charts are valid; validating again would take two thirds of the time
     spec: dict[str, Any] = _brighter(chart.to_dict(validate=False))
     spec["config"].pop("background", None)
+    spec["config"]["font"] = _PAGE_FONT
     spec.pop("width", None)
     spec["autosize"] = {"type": "fit-x", "contains": "padding"}
     table = _table(spec)
@@ -374,7 +378,7 @@ def to_bytes(chart: Any, kind: str) -> bytes:
     if kind == "svg":
         text = io.StringIO()
         chart.save(text, format="svg")
-        return text.getvalue().encode("utf-8")
+        return with_widths(text.getvalue()).encode("utf-8")
     binary = io.BytesIO()
     chart.save(binary, format=kind, **({"scale_factor": _SCALE} if kind == "png" else {}))
     return binary.getvalue()

@@ -221,7 +221,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 def to_html(shown: Report | Section | Result | Table, *, title: str = "") -> str:
     """Return one self-contained HTML page, with styles and figures inside, light or dark, readable offline."""
-    title = title or _title_of(shown)
+    title, sections = title or _title_of(shown), sections_of(shown)
     lead = "\n".join(_paragraphs(shown.text)) if isinstance(shown, Report) else ""
     style = resources.files("densray.report").joinpath("page.css").read_text(encoding="utf-8")
     return "\n".join(
@@ -238,7 +238,7 @@ def to_html(shown: Report | Section | Result | Table, *, title: str = "") -> str
             "<body>",
             f'<h1><span class="logo">{logo()}</span> {escape(title)}</h1>',
             lead,
-            "\n".join(_html_section(section, page_title=title) for section in sections_of(shown)),
+            "\n".join(_html_section(section, titled=len(sections) > 1) for section in sections),
             f"<footer>densray {escape(__version__)}</footer>",
             "</body>",
             "</html>",
@@ -280,12 +280,17 @@ def _title_of(shown: Report | Section | Result | Table) -> str:
     return shown.title or "densray"
 
 
-def _html_section(section: Section, *, page_title: str = "") -> str:
+def _html_section(section: Section, *, titled: bool = True) -> str:
+    """Return a section; the page of a single one has its title already. The figures behind a verdict come first."""
     parts = ["<section>"]
-    parts += [f"<h2>{escape(section.title)}</h2>"] if section.title not in ("", page_title) else []
-    parts += _paragraphs(section.text)
+    parts += [f"<h2>{escape(section.title)}</h2>"] if section.title and titled else []
+    paragraphs, tables = _paragraphs(section.text), [table for table in section.tables if not table.folded]
+    if section.grade and paragraphs:
+        paragraphs[0] = paragraphs[0].replace("<p>", f'<p class="verdict {section.grade}">', 1)
+    first = 1 if section.grade else 0
+    parts += [*paragraphs, *map(_html_table, tables[:first])]
     parts += [_html_figure(figure) for figure in section.figures]
-    parts += [_html_table(table) for table in section.tables if not table.folded]
+    parts += [_html_table(table) for table in tables[first:]]
     parts += [_folded(table) for table in section.tables if table.folded]
     if section.citation is not None:
         parts.append(f"<h3>To cite</h3><p>{escape(section.citation.sentence)}</p>")

@@ -119,7 +119,7 @@ def _choose_question() -> tuple[str, str | None]:
         **bound("pairs"),
     )
     st.text_input("Query", placeholder="a word whose partner is wanted", **bound("query"))
-    st.text_input("Correct answer", placeholder="if you know it: shown wherever it stands", **bound("expected"))
+    st.text_input("Correct answer", placeholder="if you know it", **bound("expected"))
     name = choice("Solver", "solver", list(SOLVERS))
     st.caption(plain(f"Score: {SOLVERS[name].summary}."))
     return name, choice("Axis found by", "rotation", _ROTATIONS) if SOLVERS[name].rotation else None

@@ -50,7 +50,6 @@ from densray.rotations import METHODS
 TITLE, ICON = "Compare methods", ":material/compare_arrows:"
 LEAD = "Compare methods on the same words: which one ranks held-out words best, and where they disagree."
 
-_PAPER = "densray-unit"
 _SIDE_BY_SIDE = 7  # up to this many methods, the angles are readable at half the width
 _NAMED, _NAMED_PER_SIDE = 10, 6  # number of words to show on which all methods, or two methods, disagree
 
@@ -197,7 +196,8 @@ def _show_pair(comparison: MethodComparison, names: Sequence[str]) -> None:
     containers = st.columns(2)
     with containers[0]:
         first = choice("One method", "first_method", names)
-    others = sorted((name for name in names if name != first), key=lambda name: name != _PAPER)
+    degrees = {row["second"]: row["degrees"] for row in comparison.angles if row["first"] == first}
+    others = sorted((name for name in names if name != first), key=lambda name: -degrees[name])
     with containers[1]:
         second = choice("The other", "second_method", others)
     change = comparison.between(first, second, n_words=_NAMED_PER_SIDE)
@@ -228,13 +228,14 @@ _DRAWN = 2_000  # words of the chart: those that moved, then the most frequent
 def show_comparison(bench: Workbench, lexicon: Lexicon, wanted: AxisChoice) -> None:
     """Show which words moved along the current axis between this space and another, if one is chosen."""
     others = [name for name in benches() if name != bench.name]
-    heading("The same axis in another space")
     if not others:
-        st.caption(
-            "Decades, domains, models or languages side by side: start the explorer with several spaces, as in "
-            "`densray explore then.densray now.densray`, and compare them here."
-        )
+        with st.expander("The same axis in another space"):
+            st.caption(
+                "Decades, domains, models or languages side by side: start the explorer with several spaces, as in "
+                "`densray explore then.densray now.densray`, and compare them here."
+            )
         return
+    heading("The same axis in another space")
     name = choice("Compare with", "other", ["", *others], format_func=lambda each: each or "no other space")
     if not name:
         return

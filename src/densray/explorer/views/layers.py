@@ -19,20 +19,25 @@ from densray.explorer.widgets import (
     NotYet,
     bound,
     chart,
+    chart_first,
     choice,
     choose_several,
     complain,
+    controls,
     download,
     heading,
     plain,
     settings,
     show_code,
+    show_command,
     show_step,
+    small_table,
     table,
     write_setting,
 )
 from densray.explorer.words import file_stem
 from densray.explorer.workbench import Step, current
+from densray.figures import cut_text
 from densray.progress import Progress
 from densray.report import Column, show_number, to_json
 from densray.rotations import METHODS
@@ -59,6 +64,9 @@ _COLORS = {True: ("0, 114, 178", "solid"), False: ("213, 94, 0", "dashed")}
 _EXAMPLE = "moods"
 #: The fastest method, so that the page opens at once; ridge would take ten seconds.
 _EXAMPLE_METHODS = ("mean-difference",)
+#: Where in a text the states were read.
+_READ_AT = {"last": "last token", "mean": "mean over tokens"}
+_LETTERS = 240  # of a text in a table
 _opened: States | None = None
 
 
@@ -77,11 +85,12 @@ def show() -> None:
     """Show the hidden states the explorer was started with, or else the bundled example."""
     if _opened is None:
         st.info("This is an example. To see your own texts, read the hidden states of a model, and open their folder:")
-        st.code("densray model read MODEL sentences.csv -o states\ndensray explore states", language="sh")
+        show_command("densray model read MODEL sentences.csv -o states\ndensray explore states")
         if not is_at_hand(_EXAMPLE):
             return
     states, labels_file = _with_labels(_opened or current().recall(("states", _EXAMPLE), _open_example))
-    where = f"{len(states):,} texts · {len(states.layers)} layers × {states.width} dimensions · {states.pool}"
+    where = f"{len(states):,} texts · {len(states.layers)} layers × {states.width} dimensions"
+    where += f" · {_READ_AT.get(states.pool, states.pool)}"
     st.markdown(f"**{plain(Path(states.model).name)}** · {plain(where)}")
     default = DEFAULT_METHODS if _opened is not None else _EXAMPLE_METHODS
     methods = choose_several("Methods", "layer_methods", list(METHODS), default=default)
@@ -133,7 +142,7 @@ def _comparison(states: States, methods: Sequence[str]) -> Step[LayerComparison]
 
 
 def _show_curves(result: LayerComparison, states: States) -> None:
-    left, right = st.columns(2, gap="large")
+    left, right = chart_first("layers").columns(2, gap="large")
     with left:
         chart(result.figure())
     with right:
@@ -144,8 +153,8 @@ def _show_curves(result: LayerComparison, states: States) -> None:
             | {"95%": f"{show_number(one.interval.low)} to {show_number(one.interval.high)}"}
             for one in result.chosen
         ]
-        table(shown, ["method", "layer", Column("AUROC", decimals=3), "95%", Column("p", decimals=3, open_ends=True)],
-              widths={"AUROC": "small", "p": "small"})  # fmt: skip
+        figures: list[Column | str] = ["method", "layer", Column("AUROC", decimals=3), "95%"]
+        small_table(shown, [*figures, Column("p", decimals=3, open_ends=True)])
         for line in chosen.notes:
             st.caption(plain(line))
         notes = {f"Layer {score.layer}, {score.method}: {score.note}" for score in result.scores if score.note}
@@ -163,7 +172,7 @@ def _show_curves(result: LayerComparison, states: States) -> None:
 
 def _choose_layer(result: LayerComparison, methods: Sequence[str]) -> tuple[int, str]:
     """Return the chosen layer and method (default: the best layer of the first method)."""
-    left, right = st.columns(2)
+    left, right = controls("layer").columns(2)
     with right:
         method = choice("Method", "layer_method", methods)
     best = next(one.layer for one in result.chosen if one.method == method)
@@ -184,15 +193,14 @@ def _show_ends(result: LayerComparison, states: States, layer: int, method: str)
         f"below it. {correct:,} of {len(rows):,} are in the half of their label (✓)."
     )
     low, high = result.ends
-    columns: list[Column | str] = [Column("mark", ""), Column("rank", "below", decimals=2), "label", "text"]
-    widths = {"mark": 30, "rank": 60, "label": 80, "text": "large"}
+    columns: list[Column | str] = [Column("mark", ""), Column("rank", "below", decimals=2), "text"]
     for container, end, shown in zip(
         st.columns(2, gap="large"), (high, low), (rows[:_SHOWN], rows[::-1][:_SHOWN]), strict=True
     ):
         with container:
             st.markdown(f"**{plain(end)}**")
             marked = [{"mark": "✓" if row["correct"] else "✗"} | row for row in shown]
-            table(marked, columns, widths=widths, height="content")
+            small_table([{**row, "text": cut_text(row["text"], _LETTERS)} for row in marked], columns)
 
 
 def _show_own_text(result: LayerComparison, states: States, layer: int, method: str) -> None:

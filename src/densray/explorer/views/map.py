@@ -34,6 +34,7 @@ from densray.explorer.widgets import (
     choice,
     chosen_bench,
     complain,
+    controls,
     download,
     plain,
     settings,
@@ -90,11 +91,14 @@ def show() -> None:
     """Show words along the chosen axes."""
     bench = chosen_bench()
     wanted = choose_axis()
-    chosen = _choose_axes(_offered(wanted))
+    chooser = controls("map")
+    with chooser:
+        chosen = _choose_axes(_offered(wanted))
     if wanted in chosen.values():
         check_language(bench, lexicon_of(wanted))
     sides = _sides(bench, chosen)
-    rows, marked = _choose_words(bench, sides)
+    with chooser:
+        rows, marked = _choose_words(bench, sides)
     few = list(dict.fromkeys([*rows[:_MOST_SHOWN], *bench.space.locate(marked).tolist()]))
     draw = partial(
         axis_scatter,
@@ -288,8 +292,8 @@ def _show_relation(sides: Mapping[str, _Side], rows: Sequence[int]) -> None:
     st.caption(
         plain(
             f"{len(rows):,} words at unit length. The axes stand at {show_number(relation.degrees, 0)}° to each other "
-            f"(90° is independent).{correlated} Ctrl and the wheel zoom; drag to move; "
-            "double click to go back."
+            f"(90° is independent).{correlated} Ctrl and the wheel, or two fingers, zoom; "
+            "drag to move; double click to go back."
         )
     )
     if sides["x"].axis.ranking is sides["y"].axis.ranking:

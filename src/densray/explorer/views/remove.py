@@ -35,6 +35,7 @@ from densray.explorer.widgets import (
     plain,
     settings,
     show_code,
+    show_command,
     show_step,
     table,
     written,
@@ -87,7 +88,7 @@ def show() -> None:
     if erasure is None:
         return
     for remark in erasure.remarks:
-        st.info(plain(remark), icon=":material/info:")
+        st.caption(plain(remark))
     ratings = bench.recall(("ratings", "men"), lambda: load_similarity("men"))
     pairs = bench.recall(("pairs", *identity(lexicon, "")), lambda: concept_of(lexicon, words.anchors, ()).pairs)
     preview = preview_removal(
@@ -120,9 +121,9 @@ def _choose_remover() -> str:
 
 
 def _describe(name: str) -> str:
-    """Return a remover with a one-line description."""
+    """Return a remover with advice; its description stands below the list."""
     advice = " (recommended)" if name in _FIRST[:2] else " (made to predict)" if name in PREDICTIVE else ""
-    return f"{name}{advice}: {_summary(name)}"
+    return f"{name}{advice}"
 
 
 def _summary(name: str) -> str:
@@ -183,8 +184,8 @@ def _show_preview(preview: RemovalPreview) -> None:
         if math.isnan(row["before"]):
             container.metric(name, "–", help=f"{help} {plain(row['reason'])}")
             continue
-        change = f"{show_number(row['after'] - row['before'], signed=True)}, from {show_number(row['before'])}"
-        container.metric(name, show_number(row["after"]), change, delta_color="off", delta_arrow="off", help=help)
+        before = f"from {show_number(row['before'])}"
+        container.metric(name, show_number(row["after"]), before, delta_color="off", delta_arrow="off", help=help)
     panels = difference_panels(preview.scatter(), anchors=preview.names)
     drawn, listed = charts_and_lists("spaces")
     with drawn:
@@ -214,7 +215,7 @@ def _show_tests(bench: Workbench, lexicon: Lexicon, remover: str, words: Removal
         start="Test what is left: clusters, classifiers, probes, neighbours, similarity, analogies",
     )
     if result is None:
-        st.markdown(
+        st.caption(
             "Equal distances to two words do not show that a concept is gone: words that leaned the same way may still "
             "lie together, and a classifier may still tell them apart (Gonen & Goldberg 2019). "
             "The tests follow such words into the erased space. They take half a minute; with hundreds of thousands of "
@@ -279,7 +280,7 @@ def _offer_downloads(bench: Workbench, erasure: Erasure, words: RemovalWords, *,
         options = f" --keep {shlex.quote(','.join(words.keep)) if len(words.keep) <= _FEW_KEPT else 'keep.txt'}"
     files = "the erasure" + (" and keep.txt" if len(words.keep) > _FEW_KEPT else "")
     st.caption(f"The same on the command line, for a space of any size; download {files} first:")
-    st.code(f"densray erase {shlex.quote(bench.source)} {needed}{options} -o {stem}-erased.bin", language=None)
+    show_command(f"densray erase {shlex.quote(bench.source)} {needed}{options} -o {stem}-erased.bin")
 
 
 def _erased_file(bench: Workbench, erasure: Erasure, keep: tuple[str, ...], file_name: str, name: str) -> bytes:

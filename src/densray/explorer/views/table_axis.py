@@ -33,6 +33,7 @@ from densray.explorer.table_sidebar import (
 from densray.explorer.views.axis import COLORS, GRADES
 from densray.explorer.widgets import (
     chart,
+    chart_first,
     charts_and_lists,
     choice,
     complain,
@@ -41,6 +42,7 @@ from densray.explorer.widgets import (
     plain,
     show_citation,
     show_code,
+    show_command,
     show_step,
     table,
     written,
@@ -81,8 +83,9 @@ def show() -> str | None:
     axis: Axis = run(bench.axis(wanted), f"Finding the axis of {wanted.column}")
     verdict = st.container()
     _show_labels(bench, wanted, rows)
-    drawn, listed = charts_and_lists("ends")
-    left, right = drawn.columns([3, 2], gap="large")
+    with chart_first("ends"):
+        left, right = st.columns([3, 2], gap="large")
+        listed = st.container()
     scores: Scores = run(bench.scores(wanted), f"Scoring {len(bench.sample):,} documents with their errors")
     _draw(bench, wanted, axis, scores, left, right)
     with listed:
@@ -218,7 +221,7 @@ def _draw(bench: TableBench, wanted: LabelChoice, axis: Axis, scores: Scores, le
 def _show_ends(bench: TableBench, wanted: LabelChoice, scores: Scores) -> None:
     """Show the documents of both ends as tables."""
     figures, after = _known_columns(scores)
-    with st.expander("The same documents with their texts", expanded=True):
+    with st.expander("The same documents with their texts", expanded=False):
         for title, places in zip(("Highest", "Lowest"), _ends(scores), strict=True):
             st.markdown(f"**{title}**")
             rows = [_record(bench, wanted, scores, place) for place in places]
@@ -302,7 +305,7 @@ def _offer_downloads(bench: TableBench, wanted: LabelChoice, axis: Axis) -> None
                  help="For the command below.")  # fmt: skip
     st.caption("The same on the command line, for a table of any size; download the axis first:")
     source = shlex.quote(bench.source)
-    st.code(f"densray score {source} {stem}.safetensors -o {stem}-scored.parquet", language=None)
+    show_command(f"densray score {source} {stem}.safetensors -o {stem}-scored.parquet")
 
 
 def _scored_file(bench: TableBench, axis: Axis, name: str) -> bytes:

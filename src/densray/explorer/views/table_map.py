@@ -22,7 +22,7 @@ from densray.explorer.table_sidebar import (
     show_document,
 )
 from densray.explorer.views.map import picture
-from densray.explorer.widgets import chart, choice, download, plain, show_code, write_setting
+from densray.explorer.widgets import chart, choice, controls, download, plain, show_code, write_setting
 from densray.explorer.words import file_stem
 from densray.figures import document_map
 from densray.report import Column, show_count, show_share
@@ -42,7 +42,8 @@ def show() -> None:
     """Show the documents in a plane."""
     bench = opened()
     wanted = choose_labels(bench)
-    sides, color = _choose_axes(bench, wanted)
+    with controls("documents"):
+        sides, color = _choose_axes(bench, wanted)
     titles = (_title(bench, sides[0], wanted), _title(bench, sides[1], wanted))
     left, right = st.columns([2, 1])
     with left:
@@ -78,7 +79,7 @@ def _pick() -> None:
 
 def _choose_axes(bench: TableBench, wanted: LabelChoice | None) -> tuple[tuple[str, str], str | None]:
     """Show the lists of coordinates and columns; return the two coordinates and the column of the colour."""
-    components = {f"pc{number + 1}": f"Principal component {number + 1}" for number in range(len(bench.plane().shares))}
+    components = {f"pc{number + 1}": f"Component {number + 1}" for number in range(len(bench.plane().shares))}
     offered = components | ({AXIS: f"The axis of “{wanted.name[:60]}”"} if wanted is not None else {})
     first, second, third = st.columns(3)
     with first:
@@ -158,7 +159,8 @@ def _show_caption(bench: TableBench, places: Sequence[int]) -> None:
     whole = len(bench.table)
     drawn = f"{show_count(len(places))} documents"
     part = f" of {show_count(whole)}, spread evenly over the table," if len(places) + bench.n_skipped < whole else ""
-    st.caption(plain(f"{drawn}{part} at unit length. Ctrl and the wheel zoom; drag to move; double click to go back."))
+    how = "Ctrl and the wheel, or two fingers, zoom; drag to move; double click to go back."
+    st.caption(plain(f"{drawn}{part} at unit length. {how}"))
 
 
 def show_card(bench: TableBench, place: int) -> None:

@@ -30,6 +30,7 @@ from densray.explorer.widgets import (
     heading,
     plain,
     show_code,
+    show_command,
     show_step,
     table,
     written,
@@ -127,7 +128,7 @@ def _show_neighbors_alike(bench: TableBench, wanted: RemovalChoice) -> None:
         container.metric(
             plain(f"Neighbours with the same “{name}”"),
             show_share(after),
-            f"from {show_share(before)}; {show_share(chance)} if it were chance",
+            f"from {show_share(before)}; chance {show_share(chance)}",
             delta_color="off",
             delta_arrow="off",
             help="Of the ten nearest documents by cosine, the share with the same label: after, before, and if labels "
@@ -244,13 +245,14 @@ def _offer_downloads(bench: TableBench, wanted: RemovalChoice, erasure: Erasure)
     with st.container(horizontal=True):
         if size <= _LARGEST:
             name = f"{stem}-erased.parquet"
-            label = f"Erased table .parquet ({show_number(size / 1e6, 0)} MB)"
+            weighs = f"{show_number(size / 1e6, 0)} MB" if size >= 1e6 else f"{show_number(size / 1e3, 0)} kB"
+            label = f"Erased table .parquet ({weighs})"
             download(label, name, partial(_erased_file, bench, erasure, name), help="All documents and columns.")
         download("Erasure .safetensors", needed, lambda: written(erasure.save, needed), help="For the command below.")
     if size > _LARGEST:
         st.markdown(f"The vectors are {show_number(size / 1e6, 0)} MB, too large to go through the browser.")
     st.caption("The same on the command line, for a table of any size; download the erasure first:")
-    st.code(f"densray erase {shlex.quote(bench.source)} {needed} -o {stem}-erased.parquet", language=None)
+    show_command(f"densray erase {shlex.quote(bench.source)} {needed} -o {stem}-erased.parquet")
 
 
 def _erased_file(bench: TableBench, erasure: Erasure, name: str) -> bytes:

@@ -1,0 +1,35 @@
+"""Keeps together what belongs together: “0.76 ± 0.01” and “≤ 0.05” in tables, and the columns of printed output."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from docutils import nodes
+
+_SPACE = "\u00a0"
+_BETWEEN = re.compile(r"(?<=[\d%]) ([±→]) (?=[\d+−–.-])")
+_COLUMNS = re.compile(r"\S {2,}\S")
+_BEFORE = re.compile(r"([≤≥<>]) (?=\d)")
+
+
+def unbroken(text: str) -> str:
+    """Return a text with no-break spaces around signs between numbers."""
+    return _BEFORE.sub(rf"\1{_SPACE}", _BETWEEN.sub(rf"{_SPACE}\1{_SPACE}", text))
+
+
+def keep_together(app: Any, document: nodes.document) -> None:
+    """Rewrite the texts in cells of tables, except code; mark output in columns, which must not fold on a phone."""
+    for block in document.findall(nodes.literal_block):
+        if block.get("language") == "text" and _COLUMNS.search(block.astext()):
+            block["classes"].append("columns")
+    for cell in document.findall(nodes.entry):
+        for text in list(cell.findall(nodes.Text)):
+            if not isinstance(text.parent, nodes.literal):
+                text.parent.replace(text, nodes.Text(unbroken(str(text))))
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Run on every page that was read."""
+    app.connect("doctree-read", keep_together)
+    return {"parallel_read_safe": True}
