@@ -69,9 +69,10 @@ results: $(VENV)/.ready-dev
 
 # The page on language models. MODELS="SmolLM2-135M=FILE.gguf Gemma-3-270M=FILE.gguf MiniLM-L6=FOLDER", CAUSAL=FILE.gguf,
 # SECOND=FILE.gguf, SENTENCES=FOLDER and STATES=FOLDER for what is read; docs/language-models.md says where they come from.
-# Three concepts removed and steered in two models: hours on two cores, about ten minutes on a GPU (DEVICE=cuda WORKERS=6).
+# Three concepts removed and steered in two models, with CASES=FILE.csv as text of another kind: a day on two cores, about half
+# an hour on a GPU (DEVICE=cuda WORKERS=15, with MPS). A run that was interrupted goes on.
 results-concepts: $(VENV)/.ready-dev
-	$(BIN)/python scripts/measure_concepts.py SmolLM2=$(CAUSAL) Gemma=$(SECOND) --encoder $(ENCODER) --data $(SENTENCES) --device $(or $(DEVICE),cpu) --workers $(or $(WORKERS),1)
+	$(BIN)/python scripts/measure_concepts.py SmolLM2=$(CAUSAL) Gemma=$(SECOND) --encoder $(ENCODER) --data $(SENTENCES) --documents $(CASES) --device $(or $(DEVICE),cpu) --workers $(or $(WORKERS),1)
 	$(BIN)/python scripts/write_results.py
 
 results-states: $(VENV)/.ready-dev

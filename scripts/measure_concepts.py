@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -380,7 +381,6 @@ def measure(jobs: Sequence[Job], workers: int, known: dict[str, Any], out: Path)
 # ---- tables and figure -----------------------------------------------------------------------------------------------
 
 SHOWN = ("sentiment", "cities", "gender")
-BEST = (OWN, "last third")
 #: Texts that each removed concept is learned from.
 SIZES = {"sentiment": N_SENTIMENT, "cities": 748, "gender": 240, "sentiment, 800 texts": 800}
 
@@ -396,47 +396,53 @@ def tables() -> dict[str, str]:
     }
 
 
-def _means(rows: Sequence[Mapping[str, Any]], remover: str, where: str) -> dict[str, float] | None:
-    """Return the figures of a removal, averaged over splits; None if it was not measured."""
+def _means(rows: Sequence[Mapping[str, Any]], remover: str, where: str) -> dict[str, float]:
+    """Return the figures of a removal, averaged over splits."""
     found = [row for row in rows if (row["remover"], row["where"]) == (remover, where)]
-    if not found:
-        return None
+    highest = [max(row["linear"]) for row in found]
     return {
-        "highest": float(np.mean([max(row["linear"]) for row in found])),
+        "splits": len(found),
+        "highest": float(np.mean(highest)),
+        "lowest split": min(highest),
+        "highest split": max(highest),
         "last": float(np.mean([row["linear"][-1] for row in found])),
         "mlp": float(np.mean([row["mlp"] for row in found])),
         "cost": float(np.mean([row["cost"] for row in found])),
+        "documents": float(np.mean([row["documents"] for row in found])),
     }
 
 
 def _removal_table(known: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return what is left after each removal and what it costs, for the last third and the last sixth of the layers."""
     lines = [
-        "| model | concept | texts learned from | linear probe, highest of all changed layers | linear, last layer | "
-        "MLP, last layer | perplexity |",
-        "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
+        "| model | concept | texts | changed | linear probe, highest of all changed layers | linear, last layer | "
+        "MLP, last layer | perplexity, SST-2 | perplexity, court cases |",
+        "| --- | --- | ---: | --- | ---: | ---: | ---: | ---: | ---: |",
     ]
-
     for model, concepts in known.items():
         for concept, size in SIZES.items():
-            before, after = _means(concepts[concept], "none", "none"), _means(concepts[concept], *BEST)
-            if before is None or after is None:
-                continue
-            cells = [f"{before[each]:.2f} → {after[each]:.2f}" for each in ("highest", "last", "mlp")]
-            name = concept.split(",")[0]
-            lines.append(f"| {model} | {name} | {size:,} | {' | '.join(cells)} | {after['cost']:+.1%} |")
+            for where in ("last third", "last sixth"):
+                before, after = _means(concepts[concept], "none", "none"), _means(concepts[concept], OWN, where)
+                cells = [
+                    f"{before['highest']:.2f} → {after['highest']:.2f} "
+                    f"({after['lowest split']:.2f} to {after['highest split']:.2f})",
+                    *(f"{before[each]:.2f} → {after[each]:.2f}" for each in ("last", "mlp")),
+                    *(f"{after[each]:+.1%}" for each in ("cost", "documents")),
+                ]
+                lines.append(f"| {model} | {concept.split(',')[0]} | {size:,} | {where} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 def _removers_table(known: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the highest linear probe and the cost of each remover."""
+    """Return the highest linear probe and the costs of each remover."""
     places = [(model, concept) for model in known for concept in SHOWN]
-    lines = ["| remover | after | " + " | ".join(f"{model}, {concept}" for model, concept in places) + " |"]
+    lines = ["| remover | changed | " + " | ".join(f"{model}, {concept}" for model, concept in places) + " |"]
     lines.append("| --- | --- |" + " ---: |" * len(places))
     for remover, where in [("none", "none"), *POINTS]:
         found = [_means(known[model][concept], remover, where) for model, concept in places]
-        cells = ["–" if each is None else f"{each['highest']:.2f}, {each['cost']:+.1%}" for each in found]
+        cells = [f"{each['highest']:.2f}, {each['cost']:+.0%}, {each['documents']:+.0%}" for each in found]
         if remover == "none":
-            cells = ["–" if each is None else f"{each['highest']:.2f}" for each in found]
+            cells = [f"{each['highest']:.2f}" for each in found]
         lines.append(f"| {remover} | {where} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -471,31 +477,33 @@ def _texts_table(known: Mapping[str, Mapping[str, Any]]) -> str:
     for model, concepts in known.items():
         for concept, rows in concepts.items():
             for prompt, *texts in rows[0]["examples"][:2]:
-                shown = [" ".join(text.split()).replace("|", "/") for text in texts]
-                lines.append(f"| {model}, {concept} | {prompt} | {shown[0]} | {shown[1]} |")
+                asked = re.findall(r"<\|im_start\|>user\n(.*?)<\|im_end\|>", prompt, re.DOTALL) or [prompt]
+                shown = [" ".join(text.split()).replace("|", "/") for text in (asked[-1], *texts)]
+                lines.append(f"| {model}, {concept} | {' | '.join(shown)} |")
     return "\n".join(lines)
 
 
 def draw() -> None:
-    """Draw the linear probe after every layer, before a removal and after it."""
+    """Draw the linear probe after every layer, before a removal and after it: means and ranges over splits."""
     import altair as alt
 
     from densray.figures import layer_curves, to_svg
     from densray.figures._style import styled
 
     known = json.loads(NUMBERS.read_text("utf-8"))["remove"]
-    kinds = {("none", "none"): "unchanged", ("LEACE", "last third"): "LEACE, in order"}
-    kinds[AT_ONCE, "last third"] = AT_ONCE
+    kinds = {("none", "none"): "unchanged", (OWN, "last third"): "LEACE, in order", (AT_ONCE, "last third"): AT_ONCE}
     panels = []
     for concept in SHOWN:
         for model in known:
-            rows = [
-                {"layer": row["first"] + place, "method": kinds[row["remover"], row["where"]], "auc": value,
-                 "low": value, "high": value}
-                for row in known[model][concept]
-                if (row["remover"], row["where"]) in kinds
-                for place, value in enumerate(row["linear"])
-            ]  # fmt: skip
+            rows = []
+            for kind, name in kinds.items():
+                found = [row for row in known[model][concept] if (row["remover"], row["where"]) == kind]
+                curves = np.array([row["linear"] for row in found])
+                rows += [
+                    {"layer": found[0]["first"] + place, "method": name, "auc": float(values.mean()),
+                     "low": float(values.min()), "high": float(values.max())}
+                    for place, values in enumerate(curves.T)
+                ]  # fmt: skip
             chart = layer_curves(rows, title=f"{concept}, {model}")
             chart.config = alt.Undefined  # that of the whole
             panels.append(chart.properties(width=300, height=150))

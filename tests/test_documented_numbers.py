@@ -181,35 +181,63 @@ def test_what_the_page_says_of_single_categories_holds(script: ModuleType, categ
 
 
 def test_the_findings_on_language_models_are_those_of_the_run() -> None:
-    known = json.loads((ROOT / "docs" / "states_concepts.json").read_text("utf-8"))["remove"]
+    numbers = json.loads((ROOT / "docs" / "states_concepts.json").read_text("utf-8"))
+    known = numbers["remove"]
     page = " ".join((ROOT / "docs" / "language-models.md").read_text("utf-8").split())
-
-    def point(model: str, concept: str, remover: str, where: str = "last third") -> dict[str, Any]:
-        return next(row for row in known[model][concept] if (row["remover"], row["where"]) == (remover, where))
-
-    beside, at_once = "LEACE beside text", "LEACE, not in order"
+    own, given, at_once = "LEACE beside own text", "LEACE beside text", "LEACE, not in order"
     cases = [(model, concept) for model in known for concept in ("sentiment", "cities", "gender")]
-    ends = {remover: [point(*case, remover)["linear"][-1] for case in cases] for remover in ("LEACE", at_once)}
+    figures = {"highest": lambda row: max(row["linear"]), "last": lambda row: row["linear"][-1]}
+
+    def mean(model: str, concept: str, remover: str, figure: str, where: str = "last third") -> float:
+        rows = [row for row in known[model][concept] if (row["remover"], row["where"]) == (remover, where)]
+        assert len(rows) == (4 if (model, concept) == ("Gemma", "sentiment, 800 texts") else 5)
+        return float(np.mean([figures.get(figure, lambda row: row[figure])(row) for row in rows]))
+
+    def all_cases(remover: str, figure: str, where: str = "last third") -> list[float]:
+        return [mean(*case, remover, figure, where) for case in cases]
+
+    def span(values: list[float], form: str = ".2f") -> str:
+        return f"{min(values):{form}} to {max(values):{form}}"
+
+    ends = {remover: all_cases(remover, "last") for remover in ("LEACE", at_once)}
     assert all(np.less(ends["LEACE"], ends[at_once]))
-    told = [f"{min(values):.2f} to {max(values):.2f}" for values in ends.values()]
-    assert f"({told[0]}, against {told[1]} if" in page
-    cheaper = [point(*case, beside)["cost"] < point(*case, "LEACE")["cost"] for case in cases]
-    assert (sum(cheaper), len(cheaper)) == (5, 6)
-    assert "in five of six cases" in page
-    costs = [point("SmolLM2", "cities", remover)["cost"] for remover in ("LEACE", beside)]
-    assert f"(perplexity +{100 * costs[0]:,.0f} % without it, +{100 * costs[1]:.0f} % with it)" in page
-    reached = [
-        case for case in cases if max(point(*case, beside)["linear"]) <= 0.6 and point(*case, beside)["cost"] <= 0.1
-    ]
-    assert reached == [("Gemma", "sentiment"), ("Gemma", "cities"), ("Gemma", "gender"), ("SmolLM2", "gender")]
-    assert "Four of six removals reach our target" in page
-    small, large = (point("Gemma", name, beside) for name in ("sentiment, 800 texts", "sentiment"))
-    assert f"stays at {max(small['linear']):.2f}, with 3,200 it goes to {max(large['linear']):.2f}" in page
-    network = [point(model, "cities", beside)["mlp"] for model in ("SmolLM2", "Gemma")]
-    assert f"reads cities at {network[0]:.2f} to {network[1]:.2f} after the last layer" in page
-    steered = json.loads((ROOT / "docs" / "states_concepts.json").read_text("utf-8"))["steer"]
-    for concept, said in (("topic", "9 of 11 splits for the topic"), ("sentiment", "8 of 13"), ("gender", "9 of 13")):
-        splits = [row["reported"] for model in steered for row in steered[model][concept]]
+    assert f"({span(ends['LEACE'])}, against {span(ends[at_once])} if" in page
+    costs = {
+        (remover, text): [100 * cost for cost in all_cases(remover, text)]
+        for remover in (own, given, "LEACE")
+        for text in ("cost", "documents")
+    }
+    assert f"rises by {span(costs[own, 'cost'], '.0f')} % on SST-2" in page
+    assert f"by {span(costs[own, 'documents'], '.0f')} % on court cases" in page
+    for text in ("cost", "documents"):
+        assert all(np.less(costs[own, text], costs["LEACE", text]))
+    assert f"up to {max(costs['LEACE', 'cost']):.0f} % and {max(costs['LEACE', 'documents']):.0f} %" in page
+    assert int(np.sum(np.less(costs[own, "cost"], costs[given, "cost"]))) == 5
+    assert all(np.less(costs[own, "documents"], costs[given, "documents"]))
+    assert max(costs[own, "cost"] + costs[own, "documents"]) < 10.0
+    for where, reached in (("last third", 2), ("last sixth", 5)):
+        highest = all_cases(own, "highest", where)
+        assert span(highest) in page
+        assert int(np.sum(np.less_equal(highest, 0.6))) == reached
+    assert "two of six cases (gender in both models) reach the target" in page
+    assert "five of six reach it" in page
+    plain = [mean(*case, "none", "highest", "none") for case in cases]
+    shuffled = all_cases("LEACE beside text, random labels", "highest")
+    assert np.abs(np.subtract(plain, shuffled)).max() < 0.01
+    networks = {concept: [mean(model, concept, own, "mlp") for model in known] for concept in ("cities", "gender")}
+    assert f"reads cities at {span(networks['cities'])} after the last layer" in page
+    assert [f"{value:.2f}" for value in networks["gender"]] == ["0.58", "0.58"]
+    few, many = (
+        [mean(model, name, own, "highest") for model in known] for name in ("sentiment, 800 texts", "sentiment")
+    )
+    assert f"stays at {span(few)}. With 3,200 it goes to {span(many)}." in page
+    for concept, said in (
+        ("topic", "9 of 11 splits for the topic"), ("sentiment", "8 of 13"), ("gender", "9 of 14"),
+        ("mood in a chat", "3 of 3 splits"),
+    ):  # fmt: skip
+        splits = [row["reported"] for model in numbers["steer"].values() for row in model.get(concept, [])]
         clear = sum(point["chosen"] and point["mark"] == "clear" for row in splits for point in row)
         assert said.startswith(f"{clear} of {len(splits)}")
         assert said in page
+    assert f"an AUROC of {numbers['judges']['sentiment']:.2f} on" in page
+    assert {f"{numbers['judges'][name]:.2f}" for name in ("topic", "gender")} == {"1.00"}

@@ -140,11 +140,14 @@ def test_the_page_keeps_what_it_says_of_reading(scripts):
     assert max(np.mean(row["neg_cities"]) for row in read) < 0.3  # a negation turns round what is an association
 
 
-def test_states_are_read_at_sixty_percent_of_the_bare_pass_and_in_flat_memory():
+def test_states_are_read_at_half_the_speed_of_the_bare_pass_and_in_flat_memory():
     found = json.loads((SCRIPTS.parent / "docs" / "states_speed.json").read_text("utf-8"))
     assert found["texts"] == 100_000
-    assert found["bare_seconds"] / found["read_seconds"] >= 0.6
-    assert max(found["resident_bytes"]) <= 1.01 * min(found["resident_bytes"])
+    assert found["bare_seconds"] / found["read_seconds"] >= 0.5
+    assert found["bare_layer_seconds"] / found["layer_seconds"] >= 0.5
+    memory = found["resident_bytes"]
+    assert max(memory) <= 1.03 * min(memory)
+    assert memory[-1] <= memory[0]  # it does not grow
 
 
 def test_the_page_says_how_many_answers_stay_correct_without_the_level():
