@@ -396,10 +396,10 @@ def tables() -> dict[str, str]:
     }
 
 
-def _means(rows: Sequence[Mapping[str, Any]], remover: str, where: str) -> dict[str, float]:
-    """Return the figures of a removal, averaged over splits."""
+def _means(rows: Sequence[Mapping[str, Any]], remover: str, where: str, first: int = 0) -> dict[str, float]:
+    """Return the figures of a removal, averaged over splits; of probes after the layer `first` and later ones."""
     found = [row for row in rows if (row["remover"], row["where"]) == (remover, where)]
-    highest = [max(row["linear"]) for row in found]
+    highest = [max(row["linear"][max(0, first - row["first"]) :]) for row in found]
     return {
         "splits": len(found),
         "highest": float(np.mean(highest)),
@@ -422,7 +422,8 @@ def _removal_table(known: Mapping[str, Mapping[str, Any]]) -> str:
     for model, concepts in known.items():
         for concept, size in SIZES.items():
             for where in ("last third", "last sixth"):
-                before, after = _means(concepts[concept], "none", "none"), _means(concepts[concept], OWN, where)
+                first = next(row["first"] for row in concepts[concept] if row["where"] == where)
+                before, after = _means(concepts[concept], "none", "none", first), _means(concepts[concept], OWN, where)
                 cells = [
                     f"{before['highest']:.2f} → {after['highest']:.2f} "
                     f"({after['lowest split']:.2f} to {after['highest split']:.2f})",

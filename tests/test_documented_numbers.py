@@ -188,8 +188,15 @@ def test_the_findings_on_language_models_are_those_of_the_run() -> None:
     cases = [(model, concept) for model in known for concept in ("sentiment", "cities", "gender")]
     figures = {"highest": lambda row: max(row["linear"]), "last": lambda row: row["linear"][-1]}
 
+    def rows_of(model: str, concept: str, remover: str, where: str = "last third") -> list[dict[str, Any]]:
+        return [row for row in known[model][concept] if (row["remover"], row["where"]) == (remover, where)]
+
+    def splits_below(first: str, second: str, figure: str) -> int:
+        pairs = [zip(rows_of(*case, first), rows_of(*case, second), strict=True) for case in cases]
+        return sum(one[figure] < other[figure] for rows in pairs for one, other in rows)
+
     def mean(model: str, concept: str, remover: str, figure: str, where: str = "last third") -> float:
-        rows = [row for row in known[model][concept] if (row["remover"], row["where"]) == (remover, where)]
+        rows = rows_of(model, concept, remover, where)
         assert len(rows) == (4 if (model, concept) == ("Gemma", "sentiment, 800 texts") else 5)
         return float(np.mean([figures.get(figure, lambda row: row[figure])(row) for row in rows]))
 
@@ -201,7 +208,9 @@ def test_the_findings_on_language_models_are_those_of_the_run() -> None:
 
     ends = {remover: all_cases(remover, "last") for remover in ("LEACE", at_once)}
     assert all(np.less(ends["LEACE"], ends[at_once]))
-    assert f"({span(ends['LEACE'])}, against {span(ends[at_once])} if" in page
+    assert f"an AUROC of {span(ends['LEACE'])} if LEACE learns in order, and of {span(ends[at_once])} if" in page
+    dearer = [np.greater(all_cases("LEACE", text), all_cases(at_once, text)).sum() for text in ("cost", "documents")]
+    assert dearer == [3, 3]
     costs = {
         (remover, text): [100 * cost for cost in all_cases(remover, text)]
         for remover in (own, given, "LEACE")
@@ -209,24 +218,38 @@ def test_the_findings_on_language_models_are_those_of_the_run() -> None:
     }
     assert f"rises by {span(costs[own, 'cost'], '.0f')} % on SST-2" in page
     assert f"by {span(costs[own, 'documents'], '.0f')} % on court cases" in page
-    for text in ("cost", "documents"):
+    for text, fewer in (("cost", 21), ("documents", 29)):
         assert all(np.less(costs[own, text], costs["LEACE", text]))
+        assert splits_below(own, "LEACE", text) == 30
+        assert splits_below(own, given, text) == fewer
+        assert f"{fewer} of 30 splits" in page
+    gaps = np.subtract(costs[given, "documents"], costs[own, "documents"])
+    assert f"by {min(gaps):.1f} to {max(gaps):.1f} points" in page
     assert f"up to {max(costs['LEACE', 'cost']):.0f} % and {max(costs['LEACE', 'documents']):.0f} %" in page
-    assert int(np.sum(np.less(costs[own, "cost"], costs[given, "cost"]))) == 5
-    assert all(np.less(costs[own, "documents"], costs[given, "documents"]))
-    assert max(costs[own, "cost"] + costs[own, "documents"]) < 10.0
-    for where, reached in (("last third", 2), ("last sixth", 5)):
+    for where, reached, met in (("last third", 2, 13), ("last sixth", 5, 19)):
+        assert max(all_cases(own, "cost", where) + all_cases(own, "documents", where)) < 0.1
+        counts = [
+            sum(
+                max(row["linear"]) <= 0.6 and max(row["cost"], row["documents"]) <= 0.1
+                for row in rows_of(*case, own, where)
+            )
+            for case in cases
+        ]
+        assert (sum(counts), max(counts) < 5) == (met, True)
         highest = all_cases(own, "highest", where)
         assert span(highest) in page
         assert int(np.sum(np.less_equal(highest, 0.6))) == reached
-    assert "two of six cases (gender in both models) reach the target" in page
-    assert "five of six reach it" in page
+    assert "Two of six cases (gender in both models) are below 0.6" in page
+    assert "Five of six means are then below 0.6" in page
+    assert "13 of 30 splits do so for the last third, and 19 of 30 for the last sixth" in page
     plain = [mean(*case, "none", "highest", "none") for case in cases]
     shuffled = all_cases("LEACE beside text, random labels", "highest")
     assert np.abs(np.subtract(plain, shuffled)).max() < 0.01
-    networks = {concept: [mean(model, concept, own, "mlp") for model in known] for concept in ("cities", "gender")}
-    assert f"reads cities at {span(networks['cities'])} after the last layer" in page
-    assert [f"{value:.2f}" for value in networks["gender"]] == ["0.58", "0.58"]
+    network = {concept: [f"{mean(model, concept, own, 'mlp'):.2f}" for model in known] for _, concept in cases}
+    assert list(known) == ["Gemma", "SmolLM2"]
+    assert "reads cities at {} in Gemma and {} in SmolLM2".format(*network["cities"]) in page
+    assert "sentiment at {} and {}".format(*network["sentiment"]) in page
+    assert network["gender"] == ["0.58", "0.58"]
     few, many = (
         [mean(model, name, own, "highest") for model in known] for name in ("sentiment, 800 texts", "sentiment")
     )
@@ -239,5 +262,11 @@ def test_the_findings_on_language_models_are_those_of_the_run() -> None:
         clear = sum(point["chosen"] and point["mark"] == "clear" for row in splits for point in row)
         assert said.startswith(f"{clear} of {len(splits)}")
         assert said in page
+    everything = [row["reported"] for model in numbers["steer"].values() for rows in model.values() for row in rows]
+    clear_by = {
+        method: sum(point["mark"] == "clear" for row in everything for point in row if point["method"] == method)
+        for method in ("caa", "ridge")
+    }
+    assert f"in {clear_by['caa']} of {len(everything)} splits and ridge in {clear_by['ridge']}" in page
     assert f"an AUROC of {numbers['judges']['sentiment']:.2f} on" in page
     assert {f"{numbers['judges'][name]:.2f}" for name in ("topic", "gender")} == {"1.00"}
