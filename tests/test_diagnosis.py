@@ -91,7 +91,7 @@ def test_the_worst_answer_gives_the_verdict(figures: dict[str, float], grade: st
         ({"p_value": 0.2}, "too few to tell (14 seeds). Shuffled labels do as well, as they may with so few"),
         ({"p_value": 0.2, "n_high": 20, "n_low": 20}, "with so few seeds. Add about 30 more seeds to tell"),
         ({"p_value": 0.2, "n_high": 5, "n_low": 20}, "Add about 50 more seeds to tell, first at the high end"),
-        ({"p_value": 0.2, "n_high": 40, "n_low": 40}, "would not help: choose words that differ in nothing else"),
+        ({"p_value": 0.2, "n_high": 40, "n_low": 40}, "would help little: choose words that differ in nothing else"),
         ({"auc": 0.6, "auc_low": 0.45}, "It may rank unseen words at random"),
         ({"reliability": 0.6, "contradicting": ["a"]}, "more seeds. “a” contradicts the other seeds."),
         ({"reliability": 0.6, "contradicting": ["a", "b"]}, "“a” and “b” contradict the other seeds."),

@@ -254,6 +254,11 @@ def test_the_findings_on_language_models_are_those_of_the_run() -> None:
         [mean(model, name, own, "highest") for model in known] for name in ("sentiment, 800 texts", "sentiment")
     )
     assert f"stays at {span(few)}. With 3,200 it goes to {span(many)}." in page
+
+
+def test_the_findings_on_steering_are_those_of_the_run() -> None:
+    numbers = json.loads((ROOT / "docs" / "states_concepts.json").read_text("utf-8"))
+    page = " ".join((ROOT / "docs" / "language-models.md").read_text("utf-8").split())
     for concept, said in (
         ("topic", "9 of 11 splits for the topic"), ("sentiment", "8 of 13"), ("gender", "9 of 14"),
         ("mood in a chat", "3 of 3 splits"),

@@ -173,6 +173,13 @@ def test_the_sentence_names_what_each_kind_of_model_recovers(
     assert all(part in summary for part in said)
 
 
+def test_a_concept_that_was_not_there_is_not_called_gone() -> None:
+    chance = Recovery(0.53, Interval(0.46, 0.60))
+    summary = Remains((ProbeResult("linear", chance, chance),), 10, 10).summary
+    assert "linear models did not find it before either (AUC 0.53" in summary
+    assert "gone" not in summary
+
+
 def test_a_model_fitted_on_the_erased_training_words_is_reported_for_unseen_rows_too() -> None:
     space = load_space("googlenews-26k", normalize=True)
     train, test = load_lexicon("hu-liu").split(test_size=0.25, random_state=0)

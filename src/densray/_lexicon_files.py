@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from densray._arrays import is_missing
 from densray._text_files import FilePath, JsonObject, Line, TextFile, delimiter_of, unquoted
 from densray.errors import Advice, Argument, LexiconError, name_some, shorten, suggest
+from densray.rows import is_no_label
 
 _NAMED = {
     "positive": 1.0,
@@ -59,17 +60,6 @@ def parse_label(label: object, names: tuple[str, str] | None = None) -> float | 
     except (TypeError, ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
-
-
-def is_no_label(label: object) -> bool:
-    """Return whether a field marks a missing label: empty, NA, NaN, null or None.
-
-    >>> [is_no_label(label) for label in (" ", "NA", float("nan"), None, "0", "unknown")]
-    [True, True, True, True, False, False]
-    """
-    if label is None or isinstance(label, float):
-        return label is None or math.isnan(label)
-    return isinstance(label, str) and label.strip().lower() in ("", "na", "n/a", "nan", "null")
 
 
 def is_neutral_label(labels: Collection[float]) -> bool:

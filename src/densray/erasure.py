@@ -860,7 +860,7 @@ def _remarks(remover: Remover, name: str, count: int | None, found: AffineMap, n
             "the labels."
         )
     if normalize and not found.is_linear:
-        remarks.append(f"“{name}” is defined for vectors of unit length, so all vectors are scaled to unit length.")
+        remarks.append(f"“{name}” was learned from vectors of unit length, so all vectors are scaled to unit length.")
     return remarks
 
 

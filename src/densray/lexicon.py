@@ -17,7 +17,6 @@ from densray._lexicon_files import (
     Neutral,
     column_names,
     groups_of,
-    is_no_label,
     merge_entries,
     read_entries,
 )
@@ -26,7 +25,7 @@ from densray.alignment import align_words
 from densray.errors import Advice, Argument, LexiconError, name_some
 from densray.folds import draw_test_words
 from densray.groups import check_named_groups, number_groups, propose_groups
-from densray.rows import Rows, sides_of
+from densray.rows import Rows, is_no_label, sides_of
 from densray.spelling import spelling_key
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from densray._conversions import columns_beside_dimensions
-from densray._lexicon_files import is_no_label, parse_label
+from densray._lexicon_files import parse_label
 from densray._text_files import Line, TextFile, delimiter_of
 from densray.alignment import align_words
 from densray.errors import Advice, Argument, LabelError, LexiconError, name_some, shorten
-from densray.rows import Rows
+from densray.rows import Rows, is_no_label
 
 if TYPE_CHECKING:
     from densray.space import WordSpace

@@ -129,7 +129,7 @@ class Remains:
         if linear:
             after, before = linear[0].after, linear[0].before
             estimate = f"AUC {_show(after)}; before: {show_number(before.auc, 2)}; chance: 0.50"
-            verdict = "for linear models" if linear[0].kept else _linear_verdict(after)
+            verdict = "for linear models" if linear[0].kept else _linear_verdict(before, after)
             parts.append(f"{verdict} ({estimate})")
         if curved:
             parts.append(_curved_verdict(*max((probe.strongest for probe in curved), key=lambda found: found[1].auc)))
@@ -171,9 +171,11 @@ def _show(found: Recovery) -> str:
     return show_estimate(found.auc, found.interval.low, found.interval.high, 2)
 
 
-def _linear_verdict(after: Recovery) -> str:
+def _linear_verdict(before: Recovery, after: Recovery) -> str:
     """Return the verdict on a linear model; an interval that is too wide to choose gets no other verdict."""
     low, high = after.interval.low, after.interval.high
+    if before.interval.low <= 0.5 and before.auc < _SOME:
+        return "linear models did not find it before either"
     if after.auc >= _PLAIN and low > 0.5:
         return "still there for linear models"
     if high - low > _WIDE and high > _SOME:

@@ -6,6 +6,7 @@ model. All methods start from them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from densray.tables import EncoderRecord
 
 __all__ = ["Rows", "sides_of"]
+
+#: Fields without a label; #NV is what Excel writes in German.
+_NO_LABEL = ("", "na", "n/a", "nan", "null", "#n/a", "#nv")
 
 
 @dataclass(frozen=True, eq=False)
@@ -474,3 +478,14 @@ def sides_of(labels: NDArray[np.float64]) -> NDArray[np.float64]:
     high = labels.max()
     cut = labels.min() if len(np.unique(labels)) == 2 else np.median(labels)
     return np.where(labels > cut if cut < high else labels == high, 1.0, -1.0)
+
+
+def is_no_label(label: object) -> bool:
+    """Return whether a field marks a missing label: empty, NA, NaN, null or None.
+
+    >>> [is_no_label(label) for label in (" ", "NA", float("nan"), None, "0", "unknown")]
+    [True, True, True, True, False, False]
+    """
+    if label is None or isinstance(label, float):
+        return label is None or math.isnan(label)
+    return isinstance(label, str) and label.strip().lower() in _NO_LABEL

@@ -71,7 +71,10 @@ class MeanScores(Result):
         columns: list[Column | str] = [*(Column(name, grouped=False) for name in self.by), "documents", "draws"]
         columns += [Column(key, decimals=4) for key in ("mean", "low", "high")]
         columns += [Column("from_documents", "± documents", decimals=4), Column("from_axis", "± axis", decimals=4)]
-        notes = ["95% intervals cover which documents were drawn and the error of the axis; ± are standard errors."]
+        notes = [
+            "95% intervals cover which documents were drawn and the error of the axis, measured from the average row: "
+            "compare groups with each other, not with 0. ± are standard errors."
+        ]
         if self.n_fitted:
             verb = "document was" if self.n_fitted == 1 else "documents were"
             notes.append(
@@ -148,18 +151,17 @@ def mean_scores(
             moves = uncertainty.errors.deviations @ (mean_row - uncertainty.average_row)
             figures = _interval(scores[places], together[places], float(moves @ moves))
             rows.append({**dict(zip(by, key, strict=True)), **figures})
+    n_used = sum(row["documents"] for row in rows)
     verdict = axis.verdict if axis.rows is None else axis.quick_verdict()  # a whole diagnosis would take long
     return MeanScores(
         concept=axis.concept,
         by=tuple(by),
         ordered=ordered,
         rows=rows,
-        n_skipped=len(table) - sum(row["documents"] for row in rows),
+        n_skipped=len(table) - n_used,
         n_fitted=n_fitted,
         axis_verdict="" if verdict is None else verdict.sentence,
-        provenance=began.finish(
-            inputs=[Input("table", table.name, size=len(table))], used=len(table), method=axis.method
-        ),
+        provenance=began.finish(inputs=[Input("table", table.name, size=len(table))], used=n_used, method=axis.method),
     )
 
 

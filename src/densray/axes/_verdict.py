@@ -143,7 +143,7 @@ more seeds. “correct” contradicts the other seeds.'
         if grade == "unclear":
             more = f"add about {seeds_to_tell(n_seeds)} more seeds to tell{_say_where(n_high, n_low)}"
         elif grade == "none":
-            more = f"more {noun}s like these would not help: {_say_others(noun)}"
+            more = f"more {noun}s like these would help little: {_say_others(noun)}"
         else:
             more = _say_more(n_high, n_low, seeds_wanted(n_seeds, auc, reliability, wanted), noun)
         said += [more, *_say_contradictions(contradicting)]

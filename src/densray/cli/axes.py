@@ -354,7 +354,10 @@ def score(
 
     if not asked:
         place = "SPACE" if lexicon_options.has_lists else "the LEXICON or AXIS"
-        raise SpaceError(f"no word was given. List the words to score after {place}.")
+        raise SpaceError(
+            f"no word was given. List the words to score after {place}. To score a table of documents, give -o FILE or "
+            "--by COLUMN."
+        )
     found, induced = _induce(space, axis, method, lexicon_options, options, answer, pairs=pairs, any_space=any_space)
     rows = found.locate(asked, any_case=options.any_case)
     missing = [word for word, row in zip(asked, rows.tolist(), strict=True) if row < 0]

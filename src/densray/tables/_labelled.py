@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from densray._vocabulary import unit_rows
 from densray.errors import LabelError, VectorError
 from densray.moments import Moments
-from densray.rows import Rows, number_labels
-from densray.tables._table import VectorTable
+from densray.rows import Rows, is_no_label, number_labels
+from densray.tables._table import VectorTable, check_not_scores
 from densray.tables._vectors import arrow, check_columns, is_number
 
 if TYPE_CHECKING:
@@ -231,6 +231,8 @@ def _numbered(table: VectorTable, name: str, *, classes: bool) -> tuple[NDArray[
         codes = np.where(np.isfinite(numbers), np.searchsorted(values, numbers), -1)
         return _by_class(codes, values.tolist())
     codes, texts = _codes(table, name)
+    if not classes:
+        check_not_scores(table.name, name, dict(zip(texts, np.bincount(codes[codes >= 0]).tolist(), strict=True)))
     return _by_class(codes, texts)
 
 
@@ -260,7 +262,9 @@ def _codes(table: VectorTable, name: str) -> tuple[NDArray[np.int64], list[str]]
         if pa.types.is_boolean(batch.column(0).type):
             column = pa.compute.utf8_capitalize(column)  # True and False, as in Python
         encoded = pa.compute.utf8_trim_whitespace(column).dictionary_encode()
-        own = [-1 if not text else places.setdefault(text, len(places)) for text in encoded.dictionary.to_pylist()]
+        own = [
+            -1 if is_no_label(text) else places.setdefault(text, len(places)) for text in encoded.dictionary.to_pylist()
+        ]
         indices = pa.compute.fill_null(encoded.indices, len(own)).to_numpy(zero_copy_only=False)
         parts.append(np.array([*own, -1], dtype=np.int64)[indices])
     return np.concatenate(parts), list(places)

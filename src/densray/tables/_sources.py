@@ -30,7 +30,16 @@ _TEXT_BYTES, _READ_BYTES = 1 << 24, 1 << 20
 _COMMA_NUMBER = r"^[-+]?([0-9]+(,[0-9]+)?|,[0-9]+)([eE][-+]?[0-9]+)?$"
 _CLEAR_COMMA = r"^[-+]?(0?,|[0-9]+,([0-9]{1,2}|[0-9]{4,})([eE]|$)|[0-9]{4,},|[0-9]*,[0-9]+[eE])"
 _INTEGER = r"^-?(0|[1-9][0-9]{0,17})$"
-_LIST = r"^\s*\[[-+0-9.eE,\s]*\]\s*$"
+#: Lists of numbers: all between commas, between semicolons or between spaces.
+_LIST = r"^\s*\[\s*(N(\s*,\s*N)*\s*,?|N(\s*;\s*N)*|N(\s+N)*)?\s*\]\s*$".replace("N", "[-+0-9.eE]+")
+#: The same with decimal commas, two numbers or more. Between commas and spaces, every number needs one.
+_COMMA_LIST = (
+    r"^\s*\[\s*(N(\s*;\s*N)+|N(\s+N)+|C(,\s+C)+)?\s*\]\s*$".replace("N", "[-+]?([0-9]*,)?[0-9]+E")
+    .replace("C", "[-+]?[0-9]*,[0-9]+E")
+    .replace("E", "([eE][-+]?[0-9]+)?")
+)
+#: Fields of a column of numbers that mark a missing one.
+_NO_NUMBER = r"^\s*(?i:na|n/a|n\.a\.|k\.\s?a\.|null|none|#n/a|#nv|-{1,3}|\.|\?)\s*$"
 KINDS = {
     ".parquet": "parquet",
     ".pq": "parquet",
@@ -307,7 +316,7 @@ class _Fields:
         self.lengths = tuple(lengths)
         pa = arrow()
         arrow_types = {"integer": pa.int64(), "number": pa.float64(), "list": pa.list_(pa.float64())}
-        arrow_types["decimal comma"] = pa.float64()
+        arrow_types |= {"decimal comma": pa.float64(), "comma list": pa.list_(pa.float64())}
         self._types = types
         self.schema = pa.schema([(name, arrow_types.get(kind, pa.string())) for name, kind in types.items()])
 
@@ -342,28 +351,47 @@ class _Fields:
     def _typed(self, column: Any, name: str) -> Any:
         compute, dtype = arrow().compute, self.schema.field(name).type
         if arrow().types.is_list(dtype):
-            return _parsed_lists(column)
+            return _parsed_lists(column, commas=self._types[name] == "comma list")
         if self._types[name] == "decimal comma":
             column = compute.replace_substring(column, ",", ".")
-        return column.cast(dtype)
+        try:
+            return column.cast(dtype)
+        except arrow().ArrowInvalid:  # fields such as NA
+            marked = compute.match_substring_regex(column, _NO_NUMBER)
+            return compute.if_else(marked, arrow().scalar(None, column.type), column).cast(dtype)
 
 
 def _narrowest(column: Any, so_far: str, *, commas: bool) -> str:
     """Return the type of the values of a text column, given the type of earlier values."""
-    compute = arrow().compute
     values = column.drop_null()
     if not len(values) or so_far == "text":
         return so_far
+    found = _type_of(values, so_far, commas=commas)
+    if found != "text":
+        return found
+    compute = arrow().compute
+    numbers = values.filter(compute.invert(compute.match_substring_regex(values, _NO_NUMBER)))
+    if len(numbers) == len(values):
+        return found
+    return _type_of(numbers, so_far, commas=commas) if len(numbers) else so_far
+
+
+def _type_of(values: Any, so_far: str, *, commas: bool) -> str:
+    """Return the type of values without gaps, given the type of earlier values."""
+    compute = arrow().compute
 
     def all_match(pattern: str) -> bool:
         return bool(compute.all(compute.match_substring_regex(values, pattern)).as_py())
 
+    if so_far in ("unknown", "comma list") and all_match(_COMMA_LIST):
+        decimal = compute.any(compute.match_substring(values, ",")).as_py()
+        return "comma list" if decimal or so_far == "comma list" else "list"
     if so_far in ("unknown", "list") and all_match(_LIST):
         return "list"
     if so_far in ("unknown", "integer") and all_match(_INTEGER):
         return "integer"
     identifiers = compute.any(compute.match_substring_regex(values, r"^[-+]?0[0-9]")).as_py()  # such as 007
-    if so_far == "list" or identifiers:
+    if so_far in ("list", "comma list") or identifiers:
         return "text"
     return _kind_of_numbers(values, so_far, commas=commas and so_far != "number" and all_match(_COMMA_NUMBER))
 
@@ -387,11 +415,14 @@ def _kind_of_numbers(values: Any, so_far: str, *, commas: bool) -> str:
     return "text" if so_far in ("comma", "decimal comma") else "number"
 
 
-def _parsed_lists(column: Any) -> Any:
-    """Return lists of numbers from texts such as ``[0.1, 0.2]`` or ``[0.1 0.2]``."""
+def _parsed_lists(column: Any, *, commas: bool = False) -> Any:
+    """Return lists of numbers from texts such as ``[0.1, 0.2]``, ``[0.1 0.2]``, or ``[0,1; 0,2]`` with `commas`."""
     import polars as pl
 
-    texts = pl.Series(column.to_pylist(), dtype=pl.String).str.strip_chars("[], \t\r\n").str.replace_all(r"[\s,]+", " ")
+    texts = pl.Series(column.to_pylist(), dtype=pl.String)
+    if commas:
+        texts = texts.str.replace_all(r",(\s)", "$1").str.replace_all(",", ".", literal=True)
+    texts = texts.str.strip_chars("[],; \t\r\n").str.replace_all(r"[\s,;]+", " ")
     empty = texts == ""
     lists = texts.str.split(" ").cast(pl.List(pl.Float64))
     filled = pl.select(pl.when(empty).then(pl.lit([], dtype=pl.List(pl.Float64))).otherwise(lists)).to_series()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,13 +14,17 @@ from numpy.typing import NDArray
 
 from densray._vocabulary import spread_rows
 from densray.errors import Argument, LabelError, TableError, VectorError, name_some
-from densray.rows import Rows
+from densray.rows import Rows, is_no_label
 from densray.tables._encoder import EncoderRecord, encoder_of
 from densray.tables._sources import Memory, Source, open_source
 from densray.tables._vectors import BadRows, VectorColumns, arrow, bad_row_error, check_columns, find_vectors, is_number
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+#: A text column with this many different numbers, and at most this share of other labels, contains scores.
+_SCORES, _FEW = 5, 0.1
+_NUMBER = re.compile(r"[-+]?([0-9]+([.,][0-9]*)?|[.,][0-9]+)([eE][-+]?[0-9]+)?")
 
 
 class VectorTable:
@@ -303,7 +309,7 @@ def read_labels(table: VectorTable, name: str) -> tuple[NDArray[Any], NDArray[np
         return numbers, np.isfinite(numbers)
     if kind == "texts":
         names = np.array(["" if value is None else str(value).strip() for value in column.to_pylist()], dtype=object)
-        return names, names != ""
+        return names, np.array([not is_no_label(text) for text in names], dtype=bool)
     raise LabelError(
         f"{table.name}: the column '{name}' holds {column.type}; labels are texts or numbers. Make a column such as "
         "the year."
@@ -324,9 +330,25 @@ def _check_labels(labels: NDArray[Any], name: str, where: str, *, classes: bool)
     distinct, first = len(set(labels.tolist())), labels[0]
     if distinct == 1:
         raise LabelError(f"{where}: all {len(labels):,} labelled rows have {name} = {first}. Another label is needed.")
+    if labels.dtype == object and not classes:
+        check_not_scores(where, name, Counter(labels.tolist()))
     are_classes = classes or labels.dtype == object
     if are_classes and distinct == len(labels) > 2:
         raise LabelError(
             f"{where}: the column '{name}' has a different value in each of {len(labels):,} rows. Labels are shared by "
             "rows; this may be a column of names."
+        )
+
+
+def check_not_scores(where: str, name: str, counts: Mapping[str, int]) -> None:
+    """Raise if nearly all labels of a text column are numbers: a typing error would make a class of every number.
+
+    `counts` are the number of rows of each label.
+    """
+    others = [text for text in counts if _NUMBER.fullmatch(text) is None]
+    total, n_others = sum(counts.values()), sum(counts[text] for text in others)
+    if len(counts) - len(others) >= _SCORES and 0 < n_others <= _FEW * total:
+        raise LabelError(
+            f"{where}: {total - n_others:,} labels in the column '{name}' are numbers, and {n_others:,} are not "
+            f"({name_some(others)}). Correct those, or leave them empty if there is no label."
         )
