@@ -33,11 +33,13 @@ if TYPE_CHECKING:
 
     Pool = str | Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
-#: Number of texts that are read, written and recorded as finished together; a device needs more to be busy.
+#: Number of texts that are read, written and recorded as finished together, on a CPU.
 TEXTS_PER_BLOCK = 512
-TEXTS_PER_DEVICE_BLOCK = 8_192
+#: The least and the most on a device, where the states of a block may take this many bytes. Texts are sorted by length
+#: within a block, so that many texts and small batches need little padding.
+_TEXTS_PER_DEVICE_BLOCK, _BYTES_PER_DEVICE_BLOCK = (8_192, 65_536), 2**30
 #: Tokens of one batch on a CPU and on a device; halved if memory is too small.
-TOKENS_PER_BATCH = {"cpu": 4_096, "device": 131_072}
+TOKENS_PER_BATCH = {"cpu": 4_096, "device": 32_768}
 _POOLS = ("last", "mean", "word", "span")
 
 
@@ -141,11 +143,23 @@ def read_states(
         texts=[str(text) for text in texts],
     )
     target = StatesInFolder(Path(out), header) if out is not None else StatesInMemory(header)
-    size = TEXTS_PER_BLOCK if input_device(model).type == "cpu" else TEXTS_PER_DEVICE_BLOCK
+    size = texts_per_block(input_device(model).type, len(chosen), width)
     with target, BlockWriter(target, progress) as writer, torch.inference_mode():
         for start in range(target.finished, len(texts), size):
             writer.write(start, reader.read(start, min(start + size, len(texts))))
     return target.states().labelled(labels, groups, store=True)
+
+
+def texts_per_block(device: str, n_layers: int, width: int) -> int:
+    """Return how many texts are read and written together.
+
+    >>> texts_per_block("cpu", 1, 576), texts_per_block("cuda", 1, 576), texts_per_block("cuda", 30, 576)
+    (512, 65536, 15534)
+    """
+    if device == "cpu":
+        return TEXTS_PER_BLOCK
+    least, most = _TEXTS_PER_DEVICE_BLOCK
+    return min(most, max(least, _BYTES_PER_DEVICE_BLOCK // (4 * n_layers * width)))
 
 
 @dataclass(frozen=True)
