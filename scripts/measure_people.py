@@ -1225,7 +1225,9 @@ def findings(numbers: Record) -> str:
         f"- **The input embeddings of SmolLM2 need many ratings.** The median is {two(smol['hundreds'])} with hundreds "
         f"of ratings on the norms, but {two(smol['ten ratings and seeds'])} with seeds and ten ratings on Grand.",
     ]  # fmt: skip
-    return "\n".join(lines)
+    headlines = [re.match(r"- \*\*.*?\*\*", line).group() for line in lines]  # type: ignore[union-attr]
+    folded = ["<details>", "<summary>The numbers behind each finding</summary>", "", *lines, "", "</details>"]
+    return "\n".join([*headlines, "", *folded])
 
 
 def status(low: float | None, high: float | None) -> str:
