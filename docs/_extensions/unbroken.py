@@ -1,4 +1,4 @@
-"""Keeps together what belongs together: “0.76 ± 0.01” and “≤ 0.05” in tables, and the columns of printed output."""
+"""Keeps together what belongs together: “0.76 ± 0.01”, “[0.87, 0.98]” and “≤ 0.05” in tables, and the columns of printed output."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from docutils import nodes
 
 _SPACE = "\u00a0"
 _BETWEEN = re.compile(r"(?<=[\d%]) ([±→]) (?=[\d+−–.-])")
+_WITHIN = re.compile(r"(\[[-+−]?\d[\d.]*,) (?=[-+−]?\d[\d.]*\])")
 _COLUMNS = re.compile(r"\S {2,}\S")
 _BEFORE = re.compile(r"([≤≥<>]) (?=\d)")
 
 
 def unbroken(text: str) -> str:
-    """Return a text with no-break spaces around signs between numbers."""
+    """Return a text with no-break spaces around signs between numbers, and within intervals."""
+    text = _WITHIN.sub(rf"\1{_SPACE}", text)
     return _BEFORE.sub(rf"\1{_SPACE}", _BETWEEN.sub(rf"{_SPACE}\1{_SPACE}", text))
 
 
