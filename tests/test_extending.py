@@ -151,7 +151,7 @@ def test_the_format_of_the_page_is_known_to_the_command_line(library: Path, tmp_
 @pytest.mark.slow
 def test_the_task_of_the_page_passes_what_every_task_does(library: Path) -> None:
     files = ("test_documentation.py", "test_architecture.py")
-    assert passed(library, "(evaluate and neighbors) or _neighbors", *files) == 4
+    assert passed(library, "(evaluate and neighbors) or _neighbors", *files) == 5
     assert passed(library, "every_task_returns or public_name", "test_documentation.py") == 2
 
 
