@@ -1,4 +1,4 @@
-"""Keeps together what belongs together: “0.76 ± 0.01”, “[0.87, 0.98]” and “≤ 0.05” in tables, and the columns of printed output."""
+"""Keeps together what belongs together: “0.76 ± 0.01”, “[0.87, 0.98]” and “≤ 0.05” in tables, and columns of output."""
 
 from __future__ import annotations
 
