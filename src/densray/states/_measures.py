@@ -181,14 +181,15 @@ def _next_tokens(model: Any, ids: Any, mask: Any) -> Any:
     return logits
 
 
-def _texts_per_batch(device: Any) -> int:
-    return _TEXTS_PER_BATCH["cpu" if device.type == "cpu" else "device"]
+def _size_on(device: Any, sizes: Mapping[str, int]) -> int:
+    """Return the size of a batch on a CPU or on another device."""
+    return sizes["cpu" if device.type == "cpu" else "device"]
 
 
 def _batches(model: Any, tokenizer: Any, rows: list[list[int]]) -> Iterator[tuple[Any, Any]]:
     device, filler = input_device(model), filler_of(tokenizer)
     longest = max(map(len, rows), default=1) * int(getattr(model.config, "vocab_size", 1) or 1)
-    size = max(1, min(_texts_per_batch(device), _LOGITS_PER_BATCH // longest))
+    size = max(1, min(_size_on(device, _TEXTS_PER_BATCH), _LOGITS_PER_BATCH // longest))
     for start in range(0, len(rows), size):
         yield padded(rows[start : start + size], filler, device)
 
@@ -258,8 +259,7 @@ def continue_tokens(
     devices = [device] if device.type == "cuda" else []
     with under(model, change), torch.inference_mode(), torch.random.fork_rng(devices):
         torch.manual_seed(random_state)
-        size = _GENERATED_PER_BATCH["cpu" if device.type == "cpu" else "device"]
-        for numbers in _of_equal_length(rows, size):
+        for numbers in _of_equal_length(rows, _size_on(device, _GENERATED_PER_BATCH)):
             ids = torch.tensor([rows[number] for number in numbers], device=device)
             mask = torch.ones_like(ids)
             found = model.generate(

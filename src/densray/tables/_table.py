@@ -330,10 +330,10 @@ def _check_labels(labels: NDArray[Any], name: str, where: str, *, classes: bool)
     distinct, first = len(set(labels.tolist())), labels[0]
     if distinct == 1:
         raise LabelError(f"{where}: all {len(labels):,} labelled rows have {name} = {first}. Another label is needed.")
-    if labels.dtype == object and not classes:
+    are_texts = labels.dtype == object
+    if are_texts and not classes:
         check_not_scores(where, name, Counter(labels.tolist()))
-    are_classes = classes or labels.dtype == object
-    if are_classes and distinct == len(labels) > 2:
+    if (are_texts or classes) and distinct == len(labels) > 2:
         raise LabelError(
             f"{where}: the column '{name}' has a different value in each of {len(labels):,} rows. Labels are shared by "
             "rows; this may be a column of names."
