@@ -125,6 +125,7 @@ def test_every_method_is_measured_after_every_layer_of_three_models(scripts):
                 assert known.over_layers(model, name, method).shape == (count, script.N_SPLITS)
 
 
+@pytest.mark.slow
 def test_the_page_keeps_what_it_says_of_reading(scripts):
     script = scripts[0]
     known = script.Reading(json.loads(script.NUMBERS.read_text("utf-8")))

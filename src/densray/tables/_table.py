@@ -238,7 +238,8 @@ class VectorTable:
                 classes=classes,
                 concept=concept or name,
             )
-            sets.append(replace(rows, dropped=dropped, encoder=self.encoder))
+            origin = {"encoder": self.encoder, "table": self.name, "n_in_table": len(self)}
+            sets.append(replace(rows, dropped=dropped, **origin))
         return tuple(sets)
 
     def row_names(self) -> list[str]:
