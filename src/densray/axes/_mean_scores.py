@@ -77,14 +77,15 @@ class MeanScores(Result):
 
     def tables(self) -> list[Table]:
         """Return one row per group."""
-        columns: list[Column | str] = [*(Column(name, grouped=False) for name in self.by), "documents", "draws"]
-        columns += [Column("mean", decimals=4), Column("difference", decimals=4)]
+        columns: list[Column | str] = [Column(name, grouped=False) for name in self.by]
+        columns += [Column("difference", decimals=4)]
         columns += [Column(f"difference_{end}", end, decimals=4) for end in ("low", "high")]
+        columns += [Column("mean", decimals=4), "documents", "draws"]
         columns += [Column("from_documents", "± documents", decimals=4), Column("from_axis", "± axis", decimals=4)]
         notes = [
             "difference: mean score of the group minus the mean score of all documents "
-            f"({show_number(self.overall, 4)}). low and high: its 95% interval. It covers the choice of documents and the "
-            "error of the axis. ±: standard errors."
+            f"({show_number(self.overall, 4)}). low and high: its 95% interval. It covers the choice of documents and "
+            "the error of the axis. ±: standard errors."
         ]
         if len(self.rows) == 1:
             notes.append("There is only one group, so there is nothing to compare it with.")

@@ -375,7 +375,7 @@ def score_table(
         if not answer.as_json:
             show(means, as_json=False, quiet=answer.quiet)
         write_figure(lambda: _draw_means(means), figure, overwrite=overwrite, quiet=answer.quiet)
-        title = f"{axis.concept} by {by}"
+        title = f"{axis.concept} by {', '.join(means.by)}"
         write_report(report, title, means, _figures_of_means, overwrite=overwrite, quiet=answer.quiet)
     if answer.as_json:
         print_json(plain)
