@@ -366,7 +366,7 @@ def _layers_table(known: Reading, model: str) -> str:
 
 
 def _leads_table(known: Reading, first: str = "ridge scaled") -> str:
-    """Return how far one method is ahead of each other over models and sets, with a test over these."""
+    """Return the lead of one method over every other, over models and data sets, with a test over these."""
     from scipy import stats
 
     cells = [cell for model in MODELS for cell in _cells(known, model)]
@@ -386,11 +386,13 @@ def _leads_table(known: Reading, first: str = "ridge scaled") -> str:
             f"{behind} of {len(cells)}",
             f"{p:.4f}",
         ]
-    return _table([f"{first} against", "mean lead", "from … to", "ahead", "behind", "p"], rows)
+    return _table(
+        [f"{first} compared with", "mean lead", "lowest to highest", "clearly ahead", "clearly behind", "p"], rows
+    )
 
 
 def _carried_table(known: Reading, first: str = "ridge scaled") -> str:
-    """Return AUROC of the axis of cities elsewhere, averaged over layers, and the lead over one method."""
+    """Return the AUROC of the axis of cities on other sets, averaged over layers, and the lead over one method."""
     head = ["method"]
     rows: dict[str, list[str]] = {method: [] for method in METHODS}
     for model in MODELS:
@@ -413,10 +415,10 @@ def _languages_table(known: Reading) -> str:
 
 
 def _language_leads_table(known: Reading, first: str = "densray-unit") -> str:
-    """Return how far DensRay with unit differences is ahead of each other method in each language."""
+    """Return the lead of DensRay with unit differences over every other method in each language."""
     names = ("auc", *CARRIED["en"])
     model = next(model for model, name in known.cells if name == "en")
-    head = [f"{first} against", "English, held out", *(TITLES[name] for name in CARRIED["en"])]
+    head = [f"{first} compared with", "English, held out", *(TITLES[name] for name in CARRIED["en"])]
     rows = {
         method: [_signed(known.leads(first, method, model, "en", name)[0]) for name in names]
         for method in METHODS
@@ -426,10 +428,12 @@ def _language_leads_table(known: Reading, first: str = "densray-unit") -> str:
 
 
 def _groups_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return what groups and scaled columns are worth: means of eight splits after some layers."""
+    """Return the AUROC with and without groups and scaled columns: means of eight splits after some layers."""
     titles = {"winogender": "Winogender", "cities": "cities", "sst2": "SST-2"}
+    names = {"ridge": "ridge, no groups", "with groups": "ridge, groups", "and scaled": "ridge, groups, scaled"}
     methods = list(rows[0]["mean"])
-    lines = ["| set | model, layer | " + " | ".join(methods) + " |", "| --- | --- |" + " ---: |" * len(methods)]
+    head = " | ".join(names.get(method, method) for method in methods)
+    lines = [f"| data set | model, layer | {head} |", "| --- | --- |" + " ---: |" * len(methods)]
     for row in rows:
         cells = [f"{row['mean'][method]:.3f}" for method in methods]
         lines.append(f"| {titles[row['set']]} | {row['model']} {row['layer']} | {' | '.join(cells)} |")
