@@ -434,6 +434,14 @@ def _removal_table(known: Mapping[str, Mapping[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+#: Names of removers in the tables.
+SHOWN_REMOVERS = {
+    OWN: "LEACE + own text",
+    GIVEN: "LEACE + SST-2 text",
+    RANDOM: "LEACE + SST-2 text, random labels",
+}
+
+
 def _removers_table(known: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the highest linear probe and the costs of each remover."""
     places = [(model, concept) for model in known for concept in SHOWN]
@@ -444,7 +452,7 @@ def _removers_table(known: Mapping[str, Mapping[str, Any]]) -> str:
         cells = [f"{each['highest']:.2f}, {each['cost']:+.0%}, {each['documents']:+.0%}" for each in found]
         if remover == "none":
             cells = [f"{each['highest']:.2f}" for each in found]
-        lines.append(f"| {remover} | {where} | {' | '.join(cells)} |")
+        lines.append(f"| {SHOWN_REMOVERS.get(remover, remover)} | {where} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

@@ -160,6 +160,18 @@ def test_a_single_draw_has_no_interval() -> None:
     assert "A group with a single draw has no interval." in found.tables()[0].notes
 
 
+def test_a_group_of_one_document_widens_the_interval_of_the_other() -> None:
+    """Its spread is unknown, not zero: 400 studies with ten documents against one."""
+    rng = np.random.default_rng(5)
+    covered = 0
+    for _ in range(400):
+        scores = rng.normal(size=11) + np.repeat([0.0, 2.0], [10, 1])
+        figures, _ = _compare_groups(scores, np.repeat([0, 1], [10, 1]), np.arange(11))
+        row = _interval(figures[0], 0.0, compared=True)
+        covered += row["difference_low"] <= -2.0 / 11 <= row["difference_high"]
+    assert 0.93 <= covered / 400 <= 0.97
+
+
 def test_a_single_group_has_nothing_to_be_compared_with() -> None:
     rng = np.random.default_rng(0)
     found = mean_scores(draw_axis(rng), open_table(draw_documents(rng, {"left": CONCEPT}, 9, 5)), ["party"])

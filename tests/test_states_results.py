@@ -258,3 +258,14 @@ def test_the_page_says_how_much_is_left_on_the_other_half_and_which_layer_is_che
     assert "eight times as much with ridge" in page
     reached = [np.isfinite(values).sum() for (_, _, method), values in costs.items() if method == "random"]
     assert max(reached) == 1
+
+
+def test_the_page_says_how_high_the_best_of_ten_probes_is_by_chance():
+    from densray.metrics import auc
+
+    random, page = np.random.default_rng(0), _words_of_the_page()
+    for n_texts, said in ((800, "0.53 on average with 800 texts"), (240, "0.56 with 240 texts")):
+        y = np.tile([0, 1], n_texts // 2)
+        best = [max(auc(y, random.normal(size=n_texts)) for _ in range(10)) for _ in range(300)]
+        assert float(said.split()[0]) == pytest.approx(np.mean(best), abs=0.005)
+        assert said in page

@@ -197,13 +197,19 @@ def _compare_groups(
     parts = np.split(np.argsort(own, kind="stable"), np.cumsum(counts)[:-1])
     members = [np.unique(sets[places], return_inverse=True) for places in parts]
     draws = np.array([len(of_group) for of_group, _ in members])
-    # k/(k-1) makes the variance of k draws unbiased; a single draw says nothing about its own spread
+    # k/(k-1) makes the variance of k draws unbiased
     freedom = np.maximum(draws - 1, 1)
     residuals = (scores - means[own]) * np.sqrt(draws / freedom)[own]
     sums = [np.bincount(which, residuals[places]) for (_, which), places in zip(members, parts, strict=True)]
     spread = np.array([float(each @ each) for each in sums])  # n_g² times the variance of the mean of each group
     among_all = np.bincount(sets, residuals) / n
-    for_all = float(among_all @ among_all)
+    # a single draw says nothing about its own spread: it gets the average variance of one draw of the other groups
+    single, several = draws == 1, draws > 1
+    if single.any() and several.any():
+        of_one_draw = (draws * spread / counts**2)[several]
+        freedom[single] = freedom[several].sum()
+        spread[single] = counts[single] ** 2 * np.average(of_one_draw, weights=freedom[several])
+    for_all = float(among_all @ among_all) + float(spread[single].sum()) / n**2
     shares = (spread / n**2) ** 2 / freedom
     figures = {}
     for group, number in enumerate(numbers.tolist()):
