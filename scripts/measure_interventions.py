@@ -491,7 +491,7 @@ def tables() -> dict[str, str]:
 
 
 def _speed_table(found: Mapping[str, Any]) -> dict[str, str]:
-    lines = [f"| {found['texts']:,} texts, {found['device']} | bare backbone | densray reads | share |"]
+    lines = [f"| {found['texts']:,} texts, {found['device']} | backbone alone | `read_states` | share of the speed |"]
     lines.append("| --- | ---: | ---: | ---: |")
     parts = {"all layers, to disk": ("bare_seconds", "read_seconds", "share")}
     if "layer" in found:
@@ -506,12 +506,24 @@ def _spanned(value: float, ends: Sequence[float], form: str) -> str:
     return f"{value:{form}} ({ends[0]:{form}} to {ends[1]:{form}})"
 
 
+#: Names of removers on the page, by their names in the numbers.
+REMOVERS = {
+    "pairs beside text, in order": "pairs + ordinary text",
+    "occupations beside text, in order": "occupations + ordinary text",
+    "occupations beside text, pairs kept, in order": "occupations + ordinary text, pairs preserved",
+}
+
+
+def _remover(row: Mapping[str, Any]) -> str:
+    return REMOVERS.get(row["remover"], row["remover"])
+
+
 def _removal_table(found: Mapping[str, Any]) -> str:
-    lines = ["| removed after | remover | ρ | spread | level | definitions: AUROC | gap | perplexity |"]
+    lines = ["| changed layers | remover | ρ | spread | level | definitions: AUROC | gap | perplexity |"]
     lines.append("| --- | --- |" + " ---: |" * 6)
     for row in sorted(found["points"], key=lambda row: SHOWN.index(row["where"]) if row["where"] in SHOWN else 9):
         if row["where"] in SHOWN and row["strength"] in (0.0, 1.0):
-            cells = [row["where"], row["remover"], _spanned(row["rho"], row["intervals"]["rho"], "+.2f")]
+            cells = [row["where"], _remover(row), _spanned(row["rho"], row["intervals"]["rho"], "+.2f")]
             cells += [f"{row['spread']:.2f}", f"{row['level']:+.2f}"]
             cells += [_spanned(row["kept"], row["intervals"]["kept"], ".2f"), f"{row['gap']:.2f}"]
             cells.append(f"{row['perplexity']:.1f} ({row['cost']:+.1%})")
@@ -521,7 +533,7 @@ def _removal_table(found: Mapping[str, Any]) -> str:
 
 def _removal_tables(found: Mapping[str, Any]) -> dict[str, str]:
     made = {"states-removal": _removal_table(found)}
-    lines = ["| chosen among | ρ, other half | definitions kept | perplexity | within all bounds | chosen most often |"]
+    lines = ["| candidates | ρ | definitions: AUROC | perplexity | within all bounds | chosen most often |"]
     lines.append("| --- | ---: | ---: | ---: | ---: | --- |")
     for among, halves in found["chosen"].items():
         told = {name: np.array([half["reported_on"][name] for half in halves]) for name in ("rho", "kept", "cost")}
@@ -530,16 +542,17 @@ def _removal_tables(found: Mapping[str, Any]) -> dict[str, str]:
         best = found["points"][max(set(numbers), key=numbers.count)]
         forms = {"rho": "+.2f", "kept": ".2f", "cost": "+.1%"}
         cells = [_spanned(told[name].mean(), np.quantile(told[name], [0.1, 0.9]), form) for name, form in forms.items()]
-        cells += [f"{int(within.sum())} of {len(halves)}", f"{best['remover']}, {best['where']}, {best['strength']:g}"]
+        setting = f"{_remover(best)}; {best['where']}; strength {best['strength']:g}"
+        cells += [f"{int(within.sum())} of {len(halves)}", setting]
         lines.append(f"| {among} | {' | '.join(cells)} |")
     return made | {"states-removal-chosen": "\n".join(lines)}
 
 
 def _steering_table(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the rise of perplexity at the effect compared, in bold where it differs from the mean difference's."""
+    """Return the rise of perplexity at the effect compared, bold if it clearly differs from the mean difference."""
     costs = equal_effect(rows)
     places = list(dict.fromkeys((concept, layer) for concept, layer, _ in costs))
-    lines = ["| added | " + " | ".join(f"{concept}, layer {layer}" for concept, layer in places) + " |"]
+    lines = ["| direction | " + " | ".join(f"{concept}, layer {layer}" for concept, layer in places) + " |"]
     lines.append("| --- |" + " ---: |" * len(places))
     for method in STEERERS:
         cells = []

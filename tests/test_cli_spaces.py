@@ -249,6 +249,7 @@ def test_a_saved_erasure_says_that_it_does_not_keep_words(
     assert "What remains was not measured" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_erase_measures_the_same_as_the_library(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -305,6 +306,7 @@ def test_a_saved_erasure_is_applied_as_it_was_learned(
     assert not Path("third.densray").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("remover", ["leace", "densray-unit:2", "inlp", "hard", "double-hard"])
 def test_erase_writes_what_evaluate_bias_measures(
     remover: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -341,6 +343,7 @@ def test_erasing_an_axis_that_predicts_warns_and_says_what_to_do(
     assert not Path("other.densray").exists()
 
 
+@pytest.mark.slow
 def test_erase_takes_two_lists_and_the_columns_of_a_table(
     labelled: tuple[Path, WordSpace], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

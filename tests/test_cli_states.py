@@ -359,6 +359,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_removal_is_learned_from_prompts_and_saved(
     trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -413,6 +414,7 @@ def test_columns_of_prompts_may_have_other_names(
     assert told["points"] == run_for_json(capsys, *SWEEP, "--prompts", "prompts.csv", *few)["points"]
 
 
+@pytest.mark.slow
 def test_a_sweep_shows_points_chooses_one_and_writes_it(
     trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -91,12 +91,44 @@ def test_mean_scores_have_intervals_that_are_wider_for_whole_authors(folder, tmp
     rows = run_for_json(capsys, *asked)["means"]["rows"]
     assert [(row["party"], row["year"]) for row in rows[:2]] == [("left", 2000), ("left", 2001)]
     assert all(row["low"] < row["mean"] < row["high"] for row in rows)
+    assert all(row["difference_low"] < row["difference"] < row["difference_high"] for row in rows)
     assert rows[0]["documents"] == 5
     grouped = run_for_json(capsys, *asked, "--group-column", "author")["means"]["rows"]
     assert grouped[0]["draws"] < rows[0]["draws"]
     figure = tmp_path / "means.html"
     assert run([*map(str, asked), "--figure", str(figure), "--quiet"]) == 0
-    assert "mean score" in figure.read_text()
+    assert "difference from all documents" in figure.read_text()
+
+
+def test_score_and_erase_write_reports(folder, tmp_path, capsys) -> None:
+    docs, axis = str(folder / "docs.parquet"), str(folder / "party.safetensors")
+    means, removal, again = (tmp_path / f"{name}.html" for name in ("means", "removal", "again"))
+    assert run(["score", docs, axis, "--by", "party,year", "--report", str(means), "--quiet"]) == 0
+    assert "minus the mean score of all documents" in means.read_text("utf-8")
+    assert "<svg" in means.read_text("utf-8")
+    clean, saved = str(tmp_path / "clean.parquet"), str(tmp_path / "party.safetensors")
+    asked = ["erase", docs, "--label-column", "party", "-o", clean, "--save-erasure", saved, "--report", str(removal)]
+    assert run([*asked, "--quiet"]) == 0
+    assert run(["erase", docs, saved, "-o", str(tmp_path / "b.parquet"), "--report", str(again), "--quiet"]) == 0
+    for page in (removal, again):
+        text = page.read_text("utf-8")
+        assert "On rows the erasure has not seen" in text
+        assert "AUC of each model before and after the removal" in text
+    assert "docs.parquet" in removal.read_text("utf-8"), "the provenance names the table"
+    capsys.readouterr()
+    for option in ("--figure", "--report"):
+        assert run(["score", docs, axis, "-o", str(tmp_path / "scored.parquet"), option, str(tmp_path / "x.html")]) == 2
+        assert "--by COLUMNS" in capsys.readouterr().err
+        assert not (tmp_path / "scored.parquet").exists()
+
+
+def test_results_name_the_table_and_its_label_column(folder, capsys) -> None:
+    inputs = run_for_json(capsys, "diagnose", folder / "docs.parquet", "--label-column", "party", *QUICK)["provenance"][
+        "inputs"
+    ]
+    assert [(each["role"], each["size"]) for each in inputs] == [("table", N), ("labels", N)]
+    assert inputs[0]["name"].endswith("docs.parquet")
+    assert inputs[1]["name"] == "party"
 
 
 def test_erase_keeps_columns_and_types_and_says_what_remains(folder, tmp_path, capsys) -> None:

@@ -85,6 +85,9 @@ def test_results_are_pandas_frames_and_short_to_look_at(planted: tuple[WordSpace
     assert induced.to_pandas()["word"].tolist() == induced.to_polars()["word"].to_list()
     table = induced.tables()[0]
     assert table.to_pandas()["word"].tolist() == [row["word"] for row in table.rows]
+    scores = induced.axis.score(induced.space).to_pandas()
+    assert scores["name"].tolist() == list(induced.space.words)
+    assert scores["score"].to_numpy() == pytest.approx(induced.scores.score)
     diagnosis = diagnose(space, lexicon, method="mean-difference", n_permutations=19)
     assert all(len(repr(result)) < 400 for result in (induced, diagnosis))
     assert f"{len(space):,} words" in repr(induced)

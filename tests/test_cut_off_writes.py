@@ -348,6 +348,7 @@ def kill_at_random(
         check(number)
 
 
+@pytest.mark.slow
 @on_posix
 @killed
 def test_a_killed_writer_leaves_the_old_file_or_the_new_one(tmp_path: Path, name: str, processes: Processes) -> None:

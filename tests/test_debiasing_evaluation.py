@@ -125,6 +125,7 @@ def test_one_table_holds_every_measure_of_every_space(result: RemovalResult) -> 
     assert len(result.gap_rows()) == 3 * len(JOBS)
 
 
+@pytest.mark.slow
 def test_half_the_strength_lies_between_nothing_and_all(
     space: WordSpace, concept_file: Path, result: RemovalResult
 ) -> None:
@@ -133,6 +134,7 @@ def test_half_the_strength_lies_between_nothing_and_all(
     assert 1.2 * all_of_it < half.spaces[1]["direct bias"].value < none / 1.2
 
 
+@pytest.mark.slow
 def test_words_to_keep_stay_where_they_were_whatever_the_remover(
     space: WordSpace, concept_file: Path, result: RemovalResult, tmp_path: Path
 ) -> None:
@@ -152,6 +154,7 @@ def test_words_to_keep_stay_where_they_were_whatever_the_remover(
     np.testing.assert_array_equal(others["m0"], result.removed_spaces[1]["m0"])  # kept or equalised, as published
 
 
+@pytest.mark.slow
 def test_an_original_that_was_measured_is_not_measured_again_and_measures_are_counted(
     space: WordSpace, concept_file: Path, result: RemovalResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -356,6 +359,7 @@ def test_removing_a_random_direction_changes_no_measure_significantly() -> None:
         assert removed[name].value < interval.low
 
 
+@pytest.mark.slow
 def test_a_remover_that_cannot_run_does_not_stop_the_others(space: WordSpace, concept_file: Path) -> None:
     concept = replace(load_concept(concept_file), pairs=())
     found = evaluate_removal(space, concept, ["hard", "mean-difference", "inlp"])
@@ -378,6 +382,7 @@ def test_a_note_on_probes_is_there_where_one_is_below_chance(result: RemovalResu
     assert not any(line.startswith(note) for line in original.overview().notes)
 
 
+@pytest.mark.slow
 def test_words_in_another_case_are_found_on_request(
     space: WordSpace, concept_file: Path, result: RemovalResult
 ) -> None:

@@ -159,6 +159,7 @@ def test_common_words_are_the_first_but_for_the_excluded(googlenews):
     assert common_words(googlenews, 4, exclude=[first[1]]) == [first[0], *first[2:5]]
 
 
+@pytest.mark.slow
 def test_a_concept_of_ones_own_words_is_measured_whole_or_says_why_not():
     """A language the bundled sets do not know: numbers where words are, reasons elsewhere, and no failure."""
     random = np.random.default_rng(0)

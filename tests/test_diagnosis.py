@@ -297,6 +297,7 @@ def test_seeds_wanted_are_those_that_narrow_the_interval_of_the_auc() -> None:
     assert seeds_wanted(20, 0.5, 0.5, 0.7) is not None  # an AUC of 20 seeds does not say that more would not do
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [10, 16])
 def test_few_valid_seeds_are_too_few_to_tell(size: int) -> None:
     """Sentiment is there, and ten of its words cannot always show it; "none" would be wrong."""

@@ -68,6 +68,7 @@ def commands(body: str) -> Iterator[list[str]]:
             yield shlex.split(row.removeprefix("$ densray "))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
 def test_the_code_of_the_page_runs(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -138,6 +138,7 @@ def test_spelling_is_level_with_intrank_on_inflection_and_behind_on_meaning(
     assert f"which uses no letters, has {results['EL', 'intrank-space'].means()[0]:.3f}" in page
 
 
+@pytest.mark.slow
 def test_intrank_is_behind_the_better_of_intcos_and_spelling_in_no_group(
     script: ModuleType, every_space: list[dict[str, Any]]
 ) -> None:

@@ -97,6 +97,7 @@ def test_random_directions_leave_the_concept_to_every_model() -> None:
     assert "still there for linear models" in remains.summary
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [24, 60, 300])
 def test_intervals_of_an_auc_stay_between_zero_and_one_and_contain_it(count: int) -> None:
     _, rows = planted_rows(count)
@@ -180,6 +181,7 @@ def test_a_concept_that_was_not_there_is_not_called_gone() -> None:
     assert "gone" not in summary
 
 
+@pytest.mark.slow
 def test_a_model_fitted_on_the_erased_training_words_is_reported_for_unseen_rows_too() -> None:
     space = load_space("googlenews-26k", normalize=True)
     train, test = load_lexicon("hu-liu").split(test_size=0.25, random_state=0)
@@ -501,6 +503,7 @@ def test_a_saved_erasure_keeps_the_curve_of_its_choice(tmp_path: Path) -> None:
     assert loaded.choice.to_dict()["curve"][0]["n_axes"] == 0
 
 
+@pytest.mark.slow
 def test_covariances_of_several_classes_lose_their_largest_differences() -> None:
     scales = {3: (2.5, 0.3, 1.0), 4: (1.0, 2.5, 0.3), 5: (0.3, 1.0, 2.5)}
     rows, unseen = (planted_covariances(scales, seed=seed, width=40, n_rows=150) for seed in (0, 1))
@@ -696,6 +699,7 @@ def test_several_classes_to_remove_and_to_keep() -> None:
         np.testing.assert_allclose(covariance(erased, rows), covariance(by_source.X, rows), atol=1e-10)
 
 
+@pytest.mark.slow
 def test_what_remains_is_measured_for_each_set_of_labels(tmp_path: Path) -> None:
     by_source, by_topic = labels_that_overlap(300)
     erasure = Erasure.fit(by_source, keep=by_topic, normalize=False)

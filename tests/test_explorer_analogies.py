@@ -37,6 +37,7 @@ class TestAsk:
         assert list(shown["score"]) == pytest.approx(list(shown["class score"] * shown["cosine"]), abs=1e-6)
         assert page.query_params == {}
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", SOLVERS)
     def test_every_solver_answers_and_shows_the_parts_once(self, name):
         page = open_page("analogies", solver=name, pairs=PAIRS)

@@ -127,6 +127,7 @@ def test_a_text_of_ones_own_is_coloured_token_by_token(tiny):
     assert [row["token"].strip() for row in scores] == ["<", "b", ">", "nurse"]
 
 
+@pytest.mark.slow
 def test_the_python_of_the_page_runs_and_gives_what_it_shows(tiny, tmp_path, monkeypatch, capsys):
     layers.use(States.open(tiny / "states"))
     page = open_page("layers", own_text="the nurse was tired", layer="1", **QUICK)

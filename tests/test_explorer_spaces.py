@@ -56,6 +56,7 @@ def test_the_space_is_switched_in_the_sidebar_and_stays_in_the_address(spaces: l
     assert "load_space('files/now.densray')" in page.code[-1].value
 
 
+@pytest.mark.slow
 def test_one_axis_is_compared_across_two_spaces(spaces: list[str]) -> None:
     lists = {"high": "good great best better strong", "low": "bad worst poor worse weak"}
     page = open_page("axis", **lists, other="now", words="company")
@@ -102,6 +103,7 @@ VIEWS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", VIEWS)
 def test_the_python_of_every_view_runs(
     view: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -118,6 +120,7 @@ def test_the_python_of_every_view_runs(
         assert load_space(tmp_path / "erased.densray").name == "googlenews-26k without gender"
 
 
+@pytest.mark.slow
 def test_the_python_of_two_spaces_runs(spaces: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from densray.formats import write_space
 

@@ -174,8 +174,9 @@ class TestAxis:
         page = open_page("axis", label="source", by="topic")
         means = next(frame.value for frame in page.dataframe if "mean" in frame.value)
         assert sorted(means["topic"]) == sorted(TOPICS)
-        assert (means["low"] < means["mean"]).all()
-        assert any("Mean scores with 95% intervals" in name for name in charts(page))
+        assert (means["difference_low"] < means["difference"]).all()
+        assert (means["difference"] < means["difference_high"]).all()
+        assert any("Mean scores minus the mean of all documents" in name for name in charts(page))
 
     def test_missing_labels_are_counted(self, shown: Any) -> None:
         shown(documents().with_columns(source=pl.when(pl.int_range(pl.len()) < 7).then(None).otherwise("source")))

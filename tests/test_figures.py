@@ -59,7 +59,10 @@ RATED = [
 ]  # fmt: skip
 
 MEANS = [
-    {"party": party, "year": 2000 + year, "mean": 0.1 * year, "low": 0.1 * year - 0.2, "high": 0.1 * year + 0.2}
+    {
+        "party": party, "year": 2000 + year, "difference": 0.1 * year, "difference_low": 0.1 * year - 0.2,
+        "difference_high": 0.1 * year + 0.2,
+    }
     for party in ("a.b", "c") for year in range(4)
 ]  # fmt: skip
 CHARTS: dict[str, Any] = {

@@ -273,6 +273,7 @@ def test_devices_and_pipes_are_refused_at_once(tmp_path: Path) -> None:
         assert kind_of(path) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blank", [b"\n", b" \n", b"\r\n"])
 def test_a_small_file_of_very_many_blank_lines_is_refused_soon(blank: bytes, tmp_path: Path) -> None:
     import zstandard

@@ -160,6 +160,7 @@ def test_rewrite_takes_a_choice_of_words_and_rows(tmp_path: Path) -> None:
     assert list(read_space(tmp_path / "chosen.bin").words) == ["a"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["t.densray", "t.npy", "t.npz", "t.safetensors", "t.bin", "t.txt"])
 def test_rewrite_never_holds_the_matrix(target: str, tmp_path: Path) -> None:
     matrix = np.ones((24_000, 500), dtype=np.float32)

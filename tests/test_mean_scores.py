@@ -10,6 +10,7 @@ pytest.importorskip("pyarrow", reason="tables need pyarrow")
 
 from densray import Axis, Rows, open_table
 from densray.axes import mean_scores
+from densray.axes._mean_scores import _compare_groups, _interval
 from densray.errors import TaskError
 
 WIDTH = 20
@@ -48,11 +49,46 @@ def test_means_and_counts_are_those_of_the_documents() -> None:
     assert (row["party"], row["year"], row["documents"]) == ("centre", 2000, 10)
     own = frame.filter((pl.col("party") == "centre") & (pl.col("year") == 2000))
     assert row["mean"] == pytest.approx(float((own["vector"].to_numpy() @ axis.direction).mean()))
+    used = frame.filter(pl.col("year").is_not_null())
+    assert found.overall == pytest.approx(float((used["vector"].to_numpy() @ axis.direction).mean()))
+    assert row["difference"] == pytest.approx(row["mean"] - found.overall)
+
+
+def test_the_variance_of_a_difference_is_that_of_the_written_out_sum() -> None:
+    """The closed form against the sum over sets of documents, with authors that write in several groups."""
+    rng = np.random.default_rng(2)
+    scores, codes, authors = rng.normal(size=60), rng.integers(0, 4, 60), rng.integers(0, 15, 60)
+    figures, overall = _compare_groups(scores, codes, authors)
+    for group, found in figures.items():
+        influence = np.zeros(60)
+        for other in range(4):
+            own = codes == other
+            k = len(set(authors[own]))
+            weight = (1 / own.sum() if other == group else 0.0) - 1 / 60
+            influence[own] = weight * (scores[own] - scores[own].mean()) * np.sqrt(k / (k - 1))
+        variance = sum(influence[authors == author].sum() ** 2 for author in set(authors))
+        assert found["variance"] == pytest.approx(variance)
+        assert found["difference"] == pytest.approx(scores[codes == group].mean() - overall)
+
+
+def test_two_groups_differ_as_in_the_test_of_welch() -> None:
+    """Without an error of the axis, the interval of two groups leaves out 0 just if Welch's t-test has p < 0.05."""
+    from scipy.stats import ttest_ind
+
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        a, b = rng.normal(size=rng.integers(3, 30)), rng.normal(0.8, 2.0, size=rng.integers(3, 30))
+        codes = np.repeat([0, 1], [len(a), len(b)])
+        figures, _ = _compare_groups(np.concatenate([a, b]), codes, np.arange(len(codes)))
+        p = ttest_ind(a, b, equal_var=False).pvalue
+        for found in figures.values():
+            row = _interval(found, 0.0, compared=True)
+            assert (row["difference_low"] > 0 or row["difference_high"] < 0) == (p < 0.05)
 
 
 def test_authors_and_the_axis_widen_the_interval() -> None:
     rng = np.random.default_rng(0)
-    frame = draw_documents(rng, {"left": -0.6 * CONCEPT + 2.0 * np.eye(WIDTH)[1]}, 30, 10)
+    frame = draw_documents(rng, {"left": -0.6 * CONCEPT + 2.0 * np.eye(WIDTH)[1], "right": 0.6 * CONCEPT}, 30, 10)
     sure, unsure = draw_axis(rng, 2000), draw_axis(rng, 10)
     table = open_table(frame)
     alone, together = (mean_scores(sure, table, ["party"], groups=groups).rows[0] for groups in (None, "author"))
@@ -77,8 +113,7 @@ def test_random_labels_do_not_differ_in_the_documents_that_the_axis_was_fitted_o
         axis = Axis.load(fitted.save(tmp_path / f"{study}.safetensors", judge=True)) if study == 0 else fitted
         found = mean_scores(axis, open_table(frame), ["label"])
         assert found.n_fitted == 300
-        heads, tails = found.rows
-        differing += heads["high"] < tails["low"] or tails["high"] < heads["low"]
+        differing += found.rows[0]["difference_low"] > 0 or found.rows[0]["difference_high"] < 0
         naive = axis.coordinates(frame["vector"].to_numpy())
         sides = frame["label"].to_numpy() == "tails"
         error = np.sqrt(naive[sides].var() / 150 + naive[~sides].var() / 150)
@@ -90,15 +125,16 @@ def test_random_labels_do_not_differ_in_the_documents_that_the_axis_was_fitted_o
     assert "The axis: Trust:" in note
 
 
-def test_intervals_cover_the_true_means_where_the_same_documents_fitted_the_axis() -> None:
+@pytest.mark.slow
+def test_intervals_cover_the_true_differences_where_the_same_documents_fitted_the_axis() -> None:
     rng = np.random.default_rng(4)
     covered, studies = 0, 30
     for _ in range(studies):
         frame, centers = draw_study(rng, 0.6)
         axis = Axis.fit(Rows.from_table(frame, "label"), "mean-difference", normalize=False)
         for row in mean_scores(axis, open_table(frame), ["label"]).rows:
-            truth = centers[row["label"]] @ axis.direction
-            covered += row["low"] <= truth <= row["high"]
+            truth = (centers[row["label"]] - sum(centers.values()) / 2) @ axis.direction
+            covered += row["difference_low"] <= truth <= row["difference_high"]
     assert covered / (2 * studies) >= 0.88
 
 
@@ -117,10 +153,19 @@ def test_only_the_fitted_rows_are_recognised_in_any_order_and_precision(tmp_path
 
 def test_a_single_draw_has_no_interval() -> None:
     rng = np.random.default_rng(0)
-    frame = draw_documents(rng, {"left": CONCEPT}, 1, 5)
-    row = mean_scores(draw_axis(rng), open_table(frame), ["party"], groups="author").rows[0]
-    assert row["low"] is None
-    assert row["draws"] == 1
+    frame = pl.concat([draw_documents(rng, {"left": CONCEPT}, 1, 5), draw_documents(rng, {"right": -CONCEPT}, 9, 5)])
+    found = mean_scores(draw_axis(rng), open_table(frame), ["party"], groups="author")
+    assert [row["draws"] for row in found.rows] == [1, 9]
+    assert found.rows[0]["difference_low"] is None
+    assert "A group with a single draw has no interval." in found.tables()[0].notes
+
+
+def test_a_single_group_has_nothing_to_be_compared_with() -> None:
+    rng = np.random.default_rng(0)
+    found = mean_scores(draw_axis(rng), open_table(draw_documents(rng, {"left": CONCEPT}, 9, 5)), ["party"])
+    assert (found.rows[0]["difference"], found.rows[0]["low"]) == (None, None)
+    assert found.rows[0]["mean"] == pytest.approx(found.overall)
+    assert "There is only one group, so there is nothing to compare it with." in found.tables()[0].notes
 
 
 def test_an_axis_without_errors_and_a_column_of_identifiers_are_refused() -> None:
@@ -133,24 +178,28 @@ def test_an_axis_without_errors_and_a_column_of_identifiers_are_refused() -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("common", [0.0, 3.0], ids=["centred", "common mean"])
 @pytest.mark.parametrize("n_seeds", [15, 100])
-def test_the_intervals_cover_the_true_means_of_authors_and_axes_drawn_anew(n_seeds) -> None:
-    """300 studies: seeds, authors and documents are drawn anew; the centres of the parties also differ off the axis."""
+def test_the_intervals_cover_the_true_differences_of_authors_and_axes_drawn_anew(n_seeds, common) -> None:
+    """300 studies: seeds, authors and documents are drawn anew; the centres of the parties also differ off the axis.
+
+    Encoders give all documents a common mean. It must not matter, since an axis drawn anew shifts all scores together.
+    """
     rng = np.random.default_rng(1)
     off = {name: rng.normal(size=WIDTH) * (np.arange(WIDTH) > 0) for name in GROUPS}
-    centers = {name: value * CONCEPT + off[name] for name, value in GROUPS.items()}
-    shared = np.mean(list(centers.values()), axis=0)
-    centers = {name: center - shared for name, center in centers.items()}
+    shared = common * rng.normal(size=WIDTH)
+    centers = {name: value * CONCEPT + off[name] + shared for name, value in GROUPS.items()}
+    average = np.mean(list(centers.values()), axis=0)
     covered, covered_by_documents_alone, studies = 0, 0, 300
     for _ in range(studies):
         axis = draw_axis(rng, n_seeds)
         table = open_table(draw_documents(rng, centers, 12, 5))
         scale = axis.direction @ CONCEPT  # an axis has no length: its scores are those of the concept times this
         for row in mean_scores(axis, table, ["party"], groups="author").rows:
-            truth = scale * centers[row["party"]] @ CONCEPT
-            covered += row["low"] <= truth <= row["high"]
+            truth = scale * (centers[row["party"]] - average) @ CONCEPT
+            covered += row["difference_low"] <= truth <= row["difference_high"]
             half = 2.2 * row["from_documents"]
-            covered_by_documents_alone += abs(row["mean"] - truth) <= half
+            covered_by_documents_alone += abs(row["difference"] - truth) <= half
     n_intervals = studies * len(GROUPS)
     assert 0.93 <= covered / n_intervals <= 0.975
     if n_seeds == 15:

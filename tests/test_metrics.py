@@ -160,6 +160,7 @@ def test_the_tau_interval_of_two_classes_is_that_of_the_auc() -> None:
     assert tau_interval(gold, scores, inflation=1.2) == pytest.approx(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [12, 30])
 def test_intervals_of_few_words_cover_at_their_nominal_rate(size: int) -> None:
     """Binormal scores of known AUC, and normal pairs of known τ."""

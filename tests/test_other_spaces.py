@@ -41,6 +41,7 @@ def measured_errors(space: WordSpace, monkeypatch: pytest.MonkeyPatch) -> dict[s
     return error_bars.measure_errors("hu-liu", seeds, vocabulary, "ridge", 50, 6, even=True)
 
 
+@pytest.mark.slow
 def test_error_bars_hold_in_the_embeddings_of_a_language_model(
     smollm2: WordSpace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -77,6 +78,7 @@ def test_error_bars_hold_in_glove_and_in_french() -> None:
         assert foretold == pytest.approx(found, abs=0.05)
 
 
+@pytest.mark.slow
 def test_intrank_in_the_embeddings_of_a_language_model_is_that_of_the_data(smollm2: WordSpace) -> None:
     categories = json.loads((DOCS / "intrank.json").read_text("utf-8"))["categories"]
     kept = next(one for one in categories if (one["space"], one["category"]) == ("smollm2-input", CATEGORY))

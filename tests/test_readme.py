@@ -17,11 +17,13 @@ def blocks(language: str) -> list[str]:
     return [text for found, text in fenced if found == language]
 
 
-def test_the_example_runs_and_its_assertions_hold():
-    (example,) = blocks("python")
-    assert example.strip().splitlines()[-1].startswith("assert")
+def test_the_example_prints_what_the_readme_shows_and_its_assertions_hold(capsys):
+    first, second = blocks("python")
+    assert second.strip().splitlines()[-1].startswith("assert")
     names: dict[str, object] = {}
-    exec(compile(example, "README.md", "exec"), names)
+    exec(compile(first, "README.md", "exec"), names)
+    assert [capsys.readouterr().out] == blocks("text")
+    exec(compile(second, "README.md", "exec"), names)
     assert not set(names["rows"].names) & set(names["unseen"].names)  # the assertions are about unseen words
 
 

@@ -69,6 +69,7 @@ def test_the_data_are_what_the_library_computes(name: str) -> None:
         assert found == {key: _near(value) for key, value in row.items()}
 
 
+@pytest.mark.slow
 def test_a_removal_computed_again_is_the_one_of_the_data() -> None:
     gender = runpy.run_path(str(ROOT / "scripts" / "build_removal_table.py"))["Gender"]()
     rows = json.loads((ROOT / "docs" / "removal.json").read_text("utf-8"))
@@ -79,6 +80,7 @@ def test_a_removal_computed_again_is_the_one_of_the_data() -> None:
     assert found == {key: _near(row["measures"][key]["values"][0]) for key in found}
 
 
+@pytest.mark.slow
 def test_error_bars_computed_again_are_those_of_the_data() -> None:
     from benchmarks import error_bars
 
@@ -138,6 +140,7 @@ def test_intervals_of_the_reliability_hold_on_lexicons_that_did_not_choose_them(
             assert np.mean(covered) >= 0.9, (method, size)
 
 
+@pytest.mark.slow
 def test_advice_on_sentiment_comes_true_in_fresh_draws(advice: dict[str, Any]) -> None:
     """The advised number of words brings most draws to the next grade, and a tenth of it few."""
     space = load_space("googlenews-26k")
@@ -161,6 +164,7 @@ def test_advice_on_sentiment_comes_true_in_fresh_draws(advice: dict[str, Any]) -
     assert sum(reached["tenth"]) <= 3
 
 
+@pytest.mark.slow
 def test_a_draw_of_the_advice_computed_again_is_that_of_the_data(advice: dict[str, Any]) -> None:
     """The figures behind the table are those that a diagnosis shows."""
     space = load_space("googlenews-26k")

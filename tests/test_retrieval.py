@@ -89,6 +89,7 @@ def test_erasing_the_source_helps_documents_find_their_partner() -> None:
     assert result.to_dict()["recalls"][0]["after"]["value"] > 0.8
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_recall_of_other_pairs_and_the_test_holds_its_level() -> None:
     """Two changes that only add noise: the test rarely finds a difference, and 95% intervals cover most of the time."""
     covered, rejected, draws = 0, 0, 40

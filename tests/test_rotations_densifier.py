@@ -57,6 +57,7 @@ def test_row_weights_count_as_copies(small):
     assert weighted(q)[0] == pytest.approx(repeated(q)[0], rel=1e-12)
 
 
+@pytest.mark.slow
 def test_twenty_random_starts_reach_the_same_maximum_on_real_words(sentiment_split):
     X, y, X_test, y_test = sentiment_split
     objective = SpreadObjective(X, read_labels(y, len(y)), PairWeights(0.5, 0.5), np.ones(len(y)))
@@ -72,6 +73,7 @@ def test_twenty_random_starts_reach_the_same_maximum_on_real_words(sentiment_spl
     assert np.ptp(taus) < 1e-4
 
 
+@pytest.mark.slow
 def test_it_beats_densray_and_descent_on_the_objective_and_on_unseen_words(sentiment_split):
     """The exact maximum is above every other axis; on unseen words above DensRay's, as measured beyond the paper."""
     X, y, X_test, y_test = sentiment_split
@@ -110,6 +112,7 @@ def test_descent_hangs_on_its_seed_and_nothing_else(small):
     assert not np.array_equal(axes[0], axes[2])
 
 
+@pytest.mark.slow
 def test_several_axes_repeat_in_the_complement(small):
     X, y = small
     three = Densifier(3).fit(X, y)
@@ -191,6 +194,7 @@ def test_descent_is_usable_on_ten_thousand_words():
     assert seconds["sgd"] < max(30 * seconds["exact"], 20)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(10))
 def test_random_starts_of_another_ascent_do_not_beat_the_exact_solver_on_few_rows(number):
     """Corners of the objective stop a plain ascent on ridges: without polishing 24 of 40 such problems were beaten."""

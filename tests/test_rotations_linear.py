@@ -47,6 +47,7 @@ def most_probable(correlations, count, explained, share=1.0):
     return int(np.argmax(likelihood - (np.log(RIDGE_PENALTIES) - np.log(typical)) ** 2 / 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("two_classes", [False, True])
 def test_ridge_takes_the_penalty_that_refitting_without_each_row_takes(scored, two_classes):
     """The oracle: for every penalty of the grid, 80 fits with one row left out."""
@@ -178,6 +179,7 @@ def test_liblinear_does_not_penalise_the_intercept_of_uneven_classes(sentiment_s
     assert cosine(LinearRotation("svm").fit(X[rows] + 0.3, y[rows]).components_[0], exact) >= 0.999
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["svm", "svr"])
 def test_support_vectors_of_long_rows_end_with_a_warning_that_names_the_remedy(name):
     """Rows of length 550 and labels that they do not tell apart: libsvm would run for hours."""
@@ -220,6 +222,7 @@ def test_any_linear_estimator_of_scikit_learn_will_do(scored):
     assert LinearRotation(Ridge(alpha=1e9)).fit(X, y).components_[0] @ MeanDifference().fit(X, y).components_[0] > 0.999
 
 
+@pytest.mark.slow
 def test_ridge_beats_or_equals_svm_on_unseen_words(sentiment_split):
     X, y, X_test, y_test = sentiment_split
     taus = {name: LinearRotation(name).fit(X, y).score(X_test, y_test) for name in ("ridge", "svm", "svr")}
@@ -250,6 +253,7 @@ def scores_without_groups(X, y, groups, penalty):
     return scores
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [3, 7, 40])
 def test_ridge_takes_the_penalty_that_refitting_without_each_group_takes(scored, size):
     X, y = scored

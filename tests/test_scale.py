@@ -153,6 +153,7 @@ def test_a_parquet_file_is_read_in_any_order(rows: Rows, tmp_path: Path) -> None
 # Taking up
 
 
+@pytest.mark.slow
 def test_a_killed_fit_ends_with_the_same_bits(rows: Rows, tmp_path: Path) -> None:
     X, y = rows
     np.save(tmp_path / "X.npy", X)

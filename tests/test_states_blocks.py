@@ -201,6 +201,7 @@ WRAPPERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", WRAPPERS)
 def test_states_of_a_wrapped_model_are_those_of_the_model_and_fit_it(kind, tmp_path):
     tokenizer, model = make_tokenizer(), make_model("llama")

@@ -142,6 +142,7 @@ def every_test():
     )
 
 
+@pytest.mark.slow
 def test_an_intervention_that_changes_nothing_costs_nothing(model):
     result = evaluate_intervention(
         model, make_tokenizer(), Intervention("add", {1: LayerChange.along(AXIS)}, 1e-9), every_test()
@@ -151,6 +152,7 @@ def test_an_intervention_that_changes_nothing_costs_nothing(model):
     assert result["divergence"].after == pytest.approx(0.0, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_every_part_is_measured_before_and_after_with_an_interval(model):
     change = Intervention("add", {layer: LayerChange.along(AXIS) for layer in range(N_BLOCKS)}, 5.0, name="noise")
     result = evaluate_intervention(model, make_tokenizer(), change, every_test())
@@ -387,6 +389,7 @@ def test_each_layer_learns_from_states_that_the_layers_before_it_have_changed(mo
     assert at_once[1].left == pytest.approx(found[1].left, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_a_concept_is_removed_in_order_and_reported_on_texts_it_has_not_seen(model):
     tokenizer = make_tokenizer()
     ends = ["was tired", "is good", "is bad", "was never tired", "was very good", "said that"]

@@ -40,6 +40,7 @@ def test_the_planted_layer_is_chosen_inside_the_folds():
     assert result.angles["ridge"][1, 1] == pytest.approx(0.0, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_without_a_concept_the_chosen_layer_reads_at_chance():
     """The best of ten layers looks good with hindsight; the layer chosen inside the folds does not."""
     hindsight, honest, p_values, p_of_best = [], [], [], []

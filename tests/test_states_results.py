@@ -125,6 +125,7 @@ def test_every_method_is_measured_after_every_layer_of_three_models(scripts):
                 assert known.over_layers(model, name, method).shape == (count, script.N_SPLITS)
 
 
+@pytest.mark.slow
 def test_the_page_keeps_what_it_says_of_reading(scripts):
     script = scripts[0]
     known = script.Reading(json.loads(script.NUMBERS.read_text("utf-8")))
@@ -170,3 +171,90 @@ def test_the_page_says_how_many_answers_stay_correct_without_the_level():
         "all 94",
     ):
         assert figure in page
+
+
+def _words_of_the_page() -> str:
+    return " ".join((SCRIPTS.parent / "docs" / "language-models.md").read_text("utf-8").split())
+
+
+def test_the_page_gives_the_figures_of_layers_and_methods(scripts):
+    script, page = scripts[0], _words_of_the_page()
+    known = script.Reading(json.loads(script.NUMBERS.read_text("utf-8")))
+
+    def by_layer(model, name):
+        return [f"{auc:.2f}" for auc in known.over_layers(model, name, "ridge scaled").mean(axis=1)]
+
+    cities, gender = (by_layer("SmolLM2-135M", name) for name in ("cities", "winogender"))
+    assert (
+        f"an AUROC of {cities[8]} after layer 8, and of {min(cities[11:])} to {max(cities[11:])} from layer 11" in page
+    )
+    gemma = by_layer("Gemma-3-270M", "cities")
+    assert set(gemma[7:]) == {"0.99"}
+    assert f"In Gemma it is {gemma[6]} after layer 6, and 0.99 from layer 7 on" in page
+    assert set(gender[25:]) == {"1.00"}
+    assert f"Gender in SmolLM2 has {gender[20]} after layer 20, and 1.00 from layer 25 on" in page
+    cells = [cell for cell in known.cells if cell[0] in script.MODELS]
+    leads = [script.interval(known.leads("densray-unit", "mean-difference", *cell).mean(axis=0)) for cell in cells]
+    ahead = [mean for mean, half in leads if mean > half]
+    behind = [(cell, mean) for cell, (mean, half) in zip(cells, leads, strict=True) if -mean > half]
+    assert (len(ahead), [cell for cell, _ in behind]) == (6, [("MiniLM-L6", "cities")])
+    assert f"(+{np.mean([mean for mean, _ in leads]):.3f} for `densray-unit`)" in page
+    assert f"six cases, by {min(ahead):.3f} to {max(ahead):.3f}" in page
+    assert f"cities in MiniLM, by {-behind[0][1]:.3f}" in page
+    groups = json.loads(script.GROUPS.read_text("utf-8"))
+    lost = {
+        name: max(row["mean"]["with groups"] - row["mean"]["ridge"] for row in groups if row["set"] == name)
+        for name in ("winogender", "cities")
+    }
+    assert f"up to {lost['winogender']:.2f} lower on Winogender and up to {lost['cities']:.2f} lower on cities" in page
+
+
+def test_the_page_gives_the_figures_of_transfer(scripts):
+    script, page = scripts[0], _words_of_the_page()
+    known = script.Reading(json.loads(script.NUMBERS.read_text("utf-8")))
+    for model, said in (
+        ("SmolLM2-135M", "{} against {} for ridge in SmolLM2"),
+        ("Gemma-3-270M", "{} against {} in Gemma"),
+    ):
+        detected = known.over_layers(model, "cities", "ridge scaled").mean(axis=1) > 0.9
+        there = [
+            known.over_layers(model, "cities", method, "sp_en_trans")
+            for method in ("mean-difference scaled", "ridge scaled")
+        ]
+        assert said.format(*(f"{auc[detected].mean():.2f}" for auc in there)) in page
+        mean, half = script.interval((there[1] - there[0])[~detected].mean(axis=0))
+        assert f"{mean:.2f}" == "0.03"
+        assert mean > half
+    model = next(model for model, name in known.cells if name == "en")
+    methods = ("ridge", "densray", "densray-unit", "mean-difference", "densifier")
+    spans = {}
+    for name in ("auc", "de", "fr", "es"):
+        found = [known.over_layers(model, "en", method, name)[0].mean() for method in methods]
+        spans[name] = " to ".join(dict.fromkeys(f"{end:.2f}" for end in (min(found), max(found))))
+    assert (
+        "{de} in German, {fr} in French and {es} in Spanish. On held-out English words it is {auc}".format(**spans)
+        in page
+    )
+
+
+def test_the_page_says_how_much_is_left_on_the_other_half_and_which_layer_is_cheap(scripts):
+    page = _words_of_the_page()
+    docs = SCRIPTS.parent / "docs"
+    halves = json.loads((docs / "states_removal.json").read_text("utf-8"))["chosen"]["any remover"]
+    left = {part: np.mean([abs(half[part]["rho"]) for half in halves]) for part in ("chosen_on", "reported_on")}
+    assert (
+        f"|ρ| is {left['reported_on']:.2f} on average on the other half, and {left['chosen_on']:.2f} on the half used"
+        in page
+    )
+    by_chance = np.sqrt(2 / np.pi / 29)  # the mean of |ρ| for thirty independent pairs
+    assert f"|ρ| would be about {by_chance:.2f}" in page
+    costs = scripts[1].equal_effect(json.loads((docs / "states_steering.json").read_text("utf-8")))
+    times = {
+        method: np.expm1(costs["sentiment", 11, method].mean()) / np.expm1(costs["sentiment", 19, method].mean())
+        for method in ("mean-difference", "ridge")
+    }
+    assert {method: round(ratio) for method, ratio in times.items()} == {"mean-difference": 4, "ridge": 8}
+    assert "four times as much perplexity" in page
+    assert "eight times as much with ridge" in page
+    reached = [np.isfinite(values).sum() for (_, _, method), values in costs.items() if method == "random"]
+    assert max(reached) == 1

@@ -100,6 +100,7 @@ def test_many_seeds_are_left_out_in_groups_and_wide_spaces_keep_few_rows() -> No
     assert np.sum(errors.deviations**2) == pytest.approx(expected, rel=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["ridge", "mean-difference"])
 @pytest.mark.parametrize(("n", "width"), [(20, 60), (40, 60), (200, 20)])
 def test_reliability_predicts_how_well_new_seeds_agree(method: str, n: int, width: int) -> None:
@@ -116,6 +117,7 @@ def test_reliability_predicts_how_well_new_seeds_agree(method: str, n: int, widt
     assert np.mean(predicted) == pytest.approx(agreement, abs=0.08)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["ridge", "mean-difference"])
 def test_reliability_on_sentiment_predicts_how_well_new_seeds_agree(method: str) -> None:
     space = load_space("googlenews-26k")
@@ -132,6 +134,7 @@ def test_reliability_on_sentiment_predicts_how_well_new_seeds_agree(method: str)
     assert agreement > 0.7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "n", "width"),
     [*(("mean-difference", *size) for size in [(20, 100), (60, 100), (60, 10)]), ("ridge", 60, 10)],
@@ -152,6 +155,7 @@ def test_the_seed_angle_holds_the_average_axis_in_95_of_100_cases(method: str, n
     assert 0.35 <= half / 300 <= 0.72
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "strength"), [(20, 1.0), (60, 0.5)])
 def test_the_interval_holds_the_reliability_of_other_seeds_in_95_of_100_cases(n: int, strength: float) -> None:
     """Simulation of 100 sets of seeds; the truth is the mean correlation of the scores by two of them.

@@ -30,6 +30,7 @@ def test_permutation_p_is_uniform_under_chance(method: str) -> None:
     assert np.mean(np.array(values) <= 0.05) <= 0.10
 
 
+@pytest.mark.slow
 def test_permutation_p_by_refits_is_uniform_under_chance_and_small_for_a_concept() -> None:
     values = []
     for seed in range(40):

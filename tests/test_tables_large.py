@@ -138,6 +138,7 @@ def test_methods_that_need_all_rows_read_them(docs: Path, small_memory: None) ->
         assert len(axis.known_rows) == N - 18
 
 
+@pytest.mark.slow
 def test_the_commands_fit_and_erase_a_large_table(docs: Path, small_memory: None, tmp_path: Path, capsys: Any) -> None:
     target, clean = tmp_path / "axis.safetensors", tmp_path / "clean"
     quick = ["--method", "mean-difference", "--n-permutations", "19", "--quiet"]

@@ -171,6 +171,7 @@ def test_errors_of_scores_are_lengths_of_deviations_times_words_from_the_average
     assert fitted.even_odds == pytest.approx(offset - calibration.intercept / calibration.slope, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_standard_errors_cover_the_score_of_the_true_axis_at_their_nominal_rate() -> None:
     """On planted data the score by the true axis lies within 1.96 standard errors for about 95% of the words."""
     words = planted_seeds(300, 8, strength=2.0, seed=99).X
@@ -198,6 +199,7 @@ def sentiment() -> tuple[WordSpace, Lexicon, Lexicon]:
     return (load_space("googlenews-26k"), *load_lexicon("hu-liu").split(0.3, random_state=0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["ridge", "mean-difference", "densray"])
 def test_probabilities_of_unseen_hu_liu_words_are_calibrated(
     sentiment: tuple[WordSpace, Lexicon, Lexicon], method: str
@@ -264,6 +266,7 @@ def test_probability_score_and_even_odds_agree_for_every_word() -> None:
     assert "that resemble the seeds" in uncertainty.explain_empty()
 
 
+@pytest.mark.slow
 def test_probabilities_are_given_where_they_hold() -> None:
     """Seeds of one topic: words like them have calibrated probabilities, and those of the others would be wrong."""
     rows = find_rows(load_space("googlenews-26k"), load_lexicon("hu-liu")).unit()

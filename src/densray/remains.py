@@ -140,6 +140,22 @@ class Remains:
         """Return one row per set of labels and model."""
         return [{**probe.to_dict(), "if_gone": None if probe.kept else 0.5} for probe in self.probes]
 
+    def intervals(self) -> list[dict[str, Any]]:
+        """Return the AUC of each model before and after, as input for `densray.figures.interval_plot`."""
+        return [
+            {
+                "model": _MODEL_NAMES[probe.model].split(maxsplit=1)[1],
+                "space": name,
+                "part": f"{probe.concept}{' (kept)' if probe.kept else ''}",
+                "value": found.auc,
+                "low": found.interval.low,
+                "high": found.interval.high,
+                "if_gone": None if probe.kept else 0.5,
+            }
+            for probe in self.probes
+            for name, found in (("before", probe.before), ("after", probe.after))
+        ]
+
     def table(self) -> Table:
         """Return the AUC of each model before and after."""
         columns: list[Column | str] = ["concept", "model"] if any(probe.concept for probe in self.probes) else ["model"]

@@ -79,6 +79,10 @@ class Rows:
         Original values, by name, of outlying labels that were clipped to the range of the others.
     encoder : EncoderRecord or None
         The encoder of the vectors, if their table records it.
+    table : str
+        Name of the table of documents that the rows come from; empty for rows from elsewhere.
+    n_in_table : int
+        Number of rows of that table, labelled or not.
 
     Examples
     --------
@@ -103,6 +107,8 @@ class Rows:
     clipped_labels: Mapping[str, float] = field(default_factory=dict)
     other_case: Mapping[str, str] = field(default_factory=dict)
     encoder: EncoderRecord | None = field(default=None, repr=False)
+    table: str = field(default="", repr=False)
+    n_in_table: int = field(default=0, repr=False)
 
     @classmethod
     def from_arrays(

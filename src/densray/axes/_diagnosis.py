@@ -426,6 +426,8 @@ def with_pairs(diagnosis: Diagnosis, pairs: Iterable[Sequence[str]]) -> Diagnosi
 
 def inputs_of(rows: Rows) -> list[Input]:
     """Return the inputs that rows came from, for the provenance of a result."""
+    if rows.table:
+        return [Input("table", rows.table, size=rows.n_in_table), Input("labels", rows.concept, size=len(rows))]
     lexicon = Input("lexicon", rows.concept, None, len(rows) + len(rows.missing) + len(rows.merged))
     return [Input.of("space", rows.background), lexicon] if isinstance(rows.background, WordSpace) else [lexicon]
 

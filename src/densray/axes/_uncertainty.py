@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from densray._arrays import HALF_TYPES, float_rows, type_name
+from densray._conversions import as_pandas
 from densray._vocabulary import unit_rows
 from densray.rows import Rows
 from densray.statistics import AxisErrors, SeedAngle
@@ -76,6 +77,10 @@ class Scores:
 
         names = {"name": list(self.names)} if self.names else {}
         return polars.DataFrame({**names, **self.columns()}, nan_to_null=True)
+
+    def to_pandas(self) -> Any:
+        """Return a pandas frame with the columns of :meth:`to_polars`; an empty probability is NaN."""
+        return as_pandas(self.to_polars().to_dict(as_series=False))
 
     @property
     def share_given(self) -> float:

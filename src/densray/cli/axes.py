@@ -30,7 +30,7 @@ from densray.cli.options import (
     changed_options,
     with_option_groups,
 )
-from densray.cli.tables import check_table, diagnose_table, embeds_words, fit_table, score_table
+from densray.cli.tables import check_table, diagnose_table, embeds_words, fit_table, refuse_given, score_table
 from densray.cli.terminal import (
     check_output,
     check_report,
@@ -314,6 +314,10 @@ def score(
             "--figure", metavar="FILE", help="With --by: save a figure of the means (.png, .svg, .pdf, .html)."
         ),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="FILE", help="With --by: write one HTML page with the means and a figure."),
+    ] = None,
     cluster: Cluster = None,
     overwrite: Overwrite = False,
 ) -> None:
@@ -342,10 +346,12 @@ def score(
             any_space=any_space,
             by=by,
             figure=figure,
+            report=report,
             cluster=cluster,
             overwrite=overwrite,
         )
         return
+    refuse_given({"--figure": figure, "--report": report}, "shows mean scores of a table, which need --by COLUMNS")
     listed = words or []  # with two lists there is no AXIS, so the first word stands in its place
     axis, asked = (None, [source, *listed] if source else []) if lexicon_options.has_lists else (source, listed)
     from densray.axes import near_misses

@@ -22,6 +22,7 @@ from densray.cli.options import (
     Overwrite,
     Quiet,
     RandomState,
+    ReportFile,
     Space,
     SpaceOrTable,
     TableOptions,
@@ -38,8 +39,9 @@ from densray.cli.tables import (
     say_erased,
     takes_erasure,
     warn_of,
+    write_removal_report,
 )
-from densray.cli.terminal import check_output, note, print_json, progress_bar, show, with_tensor_ending
+from densray.cli.terminal import check_output, check_report, note, print_json, progress_bar, show, with_tensor_ending
 
 if TYPE_CHECKING:
     from densray.debiasing import Concept
@@ -271,6 +273,7 @@ def erase(
         Path | None,
         typer.Option("--save-erasure", metavar="FILE", help="Also save the erasure, to apply it again later."),
     ] = None,
+    report: ReportFile = None,
     cluster: Cluster = None,
     overwrite: Overwrite = False,
 ) -> None:
@@ -289,7 +292,7 @@ def erase(
         "--normalize": normalize, "--any-space": any_space,
     }  # fmt: skip
     of_tables: dict[str, Any] = {"--keep-column": keep_column, "--cluster": cluster}
-    writing = _Writing(space, output, keep, strength, format, limit, normalize, save_erasure, overwrite)
+    writing = _Writing(space, output, keep, strength, format, limit, normalize, save_erasure, report, overwrite)
     saved = lexicon if lexicon is not None and not lexicon_options.has_lists and _is_saved(lexicon) else None
     if saved is not None:
         learning: dict[str, Any] = {"--remover": remover, "--keep-column": keep_column, "--save-erasure": save_erasure}
@@ -300,7 +303,7 @@ def erase(
             refuse_given(of_words | {"--any-space": None}, "belongs to a space of words")
             apply_erasure(
                 space, saved, output, table, answer, strength=strength, any_space=any_space, cluster=cluster,
-                overwrite=overwrite,
+                report=report, overwrite=overwrite,
             )  # fmt: skip
         else:
             refuse_given(
@@ -312,7 +315,7 @@ def erase(
     elif check_table(lexicon, lexicon_options, table, others=of_words | {"--label-names": lexicon_options.label_names}):
         erase_table(
             space, output, lexicon_options, table, answer, keep_column=keep_column, remover=remover, strength=strength,
-            random_state=random_state, save_erasure=save_erasure, cluster=cluster, overwrite=overwrite,
+            random_state=random_state, save_erasure=save_erasure, cluster=cluster, report=report, overwrite=overwrite,
         )  # fmt: skip
     else:
         refuse_given({**of_tables, "--any-space": any_space}, "belongs to a table of documents or to a saved erasure")
@@ -348,6 +351,7 @@ class _Writing:
     limit: int | None
     normalize: bool
     save_erasure: Path | None
+    report: Path | None
     overwrite: bool
 
     def write(self, find: Callable[[], _Removal], name: str, answer: Answer) -> None:
@@ -355,6 +359,7 @@ class _Writing:
         target = _checked_target(self.output, self.format, overwrite=self.overwrite)
         saved = self.save_erasure
         saved = None if saved is None else check_output(with_tensor_ending(saved), overwrite=self.overwrite)
+        check_report(self.report, overwrite=self.overwrite, quiet=answer.quiet)
         asked = [] if self.keep is None else words_of(self.keep, "--keep")
         with progress_bar(f"Removing {name}", quiet=answer.quiet) as progress:
             removal = find()
@@ -382,6 +387,7 @@ class _Writing:
         if saved is not None and (kept or removal.equalize):
             lost = f"{saved} does not store the words to keep or to equalise: applied again, it changes every word."
             erasure = replace(erasure, remarks=(*erasure.remarks, lost))
+        write_removal_report(self.report, erasure, remains, overwrite=self.overwrite, quiet=answer.quiet)
         missing = sorted(set(asked).intersection(written.missing))
         changed = written.words - written.unchanged
         say_erased(

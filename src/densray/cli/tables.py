@@ -22,18 +22,21 @@ from densray.cli.options import (
 from densray.cli.terminal import (
     check_figure,
     check_output,
+    check_report,
     note,
     print_json,
     progress_bar,
     show,
     with_tensor_ending,
     write_figure,
+    write_report,
 )
 
 if TYPE_CHECKING:
     from densray.axes import Axis, ClassesDiagnosis, Diagnosis, MeanScores, RatingAgreement
     from densray.erasure import Erasure
     from densray.remains import Remains
+    from densray.report import Figure
     from densray.rows import Rows
     from densray.tables import EncoderRecord, RewrittenTable, VectorTable
 
@@ -324,6 +327,7 @@ def score_table(
     any_space: bool,
     by: str | None,
     figure: Path | None,
+    report: Path | None,
     cluster: str | None,
     overwrite: bool,
 ) -> None:
@@ -333,7 +337,10 @@ def score_table(
 
     table = open_it(path, columns)
     target = None if output is None else check_table_output(table, output, overwrite=overwrite)
+    if by is None:
+        refuse_given({"--figure": figure, "--report": report}, "shows mean scores, which need --by COLUMNS")
     check_figure(figure, overwrite=overwrite, quiet=answer.quiet)
+    check_report(report, overwrite=overwrite, quiet=answer.quiet)
     axis = Axis.load(axis_file, any_space=any_space)
     _check_origin(axis, axis_file, path, any_space=any_space)
     _note_missing_encoder(axis.encoder, axis_file, table, path, answer)
@@ -368,6 +375,8 @@ def score_table(
         if not answer.as_json:
             show(means, as_json=False, quiet=answer.quiet)
         write_figure(lambda: _draw_means(means), figure, overwrite=overwrite, quiet=answer.quiet)
+        title = f"{axis.concept} by {', '.join(means.by)}"
+        write_report(report, title, means, _figures_of_means, overwrite=overwrite, quiet=answer.quiet)
     if answer.as_json:
         print_json(plain)
 
@@ -457,6 +466,15 @@ def _draw_means(means: MeanScores) -> Any:
     return mean_scores(means)
 
 
+def _figures_of_means(means: MeanScores) -> list[Figure]:
+    from densray.figures import figure
+
+    if all(row["difference_low"] is None for row in means.rows):
+        return []
+    caption = "Mean score of each group minus the mean score of all documents, with 95% intervals."
+    return [figure(_draw_means(means), caption)]
+
+
 def erase_table(
     path: str,
     output: Path,
@@ -470,6 +488,7 @@ def erase_table(
     random_state: int,
     save_erasure: Path | None,
     cluster: str | None,
+    report: Path | None,
     overwrite: bool,
 ) -> None:
     """Write a table whose vectors no longer predict some label columns."""
@@ -480,6 +499,7 @@ def erase_table(
     saved = None if save_erasure is None else check_output(with_tensor_ending(save_erasure), overwrite=overwrite)
     table = open_it(path, columns)
     target = check_table_output(table, output, overwrite=overwrite)
+    check_report(report, overwrite=overwrite, quiet=answer.quiet)
     labels, kept = split_names(lexicon_options.label_column), split_names(keep_column)
     with progress_bar(f"Removing {', '.join(labels)}", quiet=answer.quiet) as progress:
         erasure = Erasure.fit_table(
@@ -501,6 +521,7 @@ def erase_table(
         )
         if saved is not None:
             erasure.save(saved, overwrite=overwrite)
+    write_removal_report(report, erasure, remains, overwrite=overwrite, quiet=answer.quiet)
     _answer_erased(written, erasure, remains, answer)
 
 
@@ -539,11 +560,13 @@ def apply_erasure(
     strength: float,
     any_space: bool,
     cluster: str | None,
+    report: Path | None,
     overwrite: bool,
 ) -> None:
     """Write a table whose vectors went through a saved erasure."""
     from densray.erasure import Erasure
 
+    check_report(report, overwrite=overwrite, quiet=answer.quiet)
     table, erasure = open_it(path, columns), Erasure.load(erasure_file, any_space=any_space)
     _check_origin(erasure, erasure_file, path, any_space=any_space)
     warn_of(erasure)
@@ -553,7 +576,9 @@ def apply_erasure(
         written = erasure.apply(
             table, output=output, strength=strength, cluster=cluster, overwrite=overwrite, progress=progress
         )
-    _answer_erased(written, erasure, erasure.remains(strength=strength), answer)
+    remains = erasure.remains(strength=strength)
+    write_removal_report(report, erasure, remains, overwrite=overwrite, quiet=answer.quiet)
+    _answer_erased(written, erasure, remains, answer)
 
 
 def _answer_erased(written: RewrittenTable, erasure: Erasure, remains: Remains, answer: Answer) -> None:
@@ -578,6 +603,25 @@ def warn_of(erasure: Erasure) -> None:
 
     if erasure.warning:
         warnings.warn(erasure.warning, SignalWarning, stacklevel=3)
+
+
+def write_removal_report(
+    path: Path | None, erasure: Erasure, remains: Remains, *, overwrite: bool, quiet: bool
+) -> None:
+    """Write one HTML page on how much of a concept is left, if one was requested."""
+    if path is None:
+        return
+    from densray.figures import figure, interval_plot
+    from densray.report import Report, Section, write_html
+
+    axes = "1 axis" if erasure.rank == 1 else f"{erasure.rank} axes"
+    text = " ".join([f"{erasure.method}: {axes} removed.", remains.summary, *erasure.remarks])
+    chart = [interval_plot(remains.intervals(), down="model", x="AUC")] if remains.probes else []
+    caption = "AUC of each model before and after the removal, with 95% intervals. Grey: chance."
+    figures = [figure(each, caption) for each in chart]
+    section = Section("What remains", text, [remains.table()], figures, erasure.provenance)
+    write_html(Report("Removal", [section]), path, overwrite=overwrite)
+    note(f"Wrote {path}", quiet=quiet)
 
 
 def say_erased(facts: dict[str, Any], line: str, erasure: Erasure, remains: Remains, answer: Answer) -> None:

@@ -19,6 +19,7 @@ from densray.figures._style import (
     altair,
     checked_rows,
     dashed_lines,
+    group_looks,
     ink,
     method_encoding,
     method_looks,
@@ -35,6 +36,9 @@ _WIDTH = 420
 _UPPER, _LOWER, _BETWEEN, _LINE = 150, 80, 14, 14
 #: In pixels: font size of marked words, and width of the narrowest chart they must fit into.
 _FONT, _NARROWEST = 12, 210
+#: Keys of a group that is compared with all documents, and the title of that scale.
+_DIFFERENCE = ("difference", "difference_low", "difference_high")
+_COMPARED = "difference from all documents"
 
 
 def score_histogram(
@@ -306,12 +310,13 @@ def layer_curves(rows: Sequence[Record], *, title: str = "") -> Any:
 
 
 def mean_scores(rows: Any, *, ordered: str | None = None, by: str | None = None, title: str = "") -> Any:
-    """Return mean scores with their intervals: a band over an ordered column, or one line per group.
+    """Return how far groups of documents differ from all documents: a band over an ordered column, or a line per group.
 
     Parameters
     ----------
     rows
-        The result of :func:`densray.axes.mean_scores`, or mappings with ``mean``, ``low``, ``high`` and the columns.
+        The result of :func:`densray.axes.mean_scores`, or mappings with ``difference``,
+        ``difference_low``, ``difference_high`` and the columns. Groups without an interval are left out.
     ordered, by
         The column with an order, such as the year, and the column shown by colour. Default: those of the result.
     title
@@ -320,36 +325,46 @@ def mean_scores(rows: Any, *, ordered: str | None = None, by: str | None = None,
     alt = altair()
     ordered = ordered or getattr(rows, "ordered", None)
     names = [name for name in getattr(rows, "by", ()) if name != ordered] or ([by] if by else [])
-    found = checked_rows(rows, "mean", "low", "high", *names, *([ordered] if ordered else []), attribute="rows")
-    drawn = [{**row, "group": ", ".join(str(row[name]) for name in names) or "all"} for row in found]
-    looks = method_looks(list(dict.fromkeys(row["group"] for row in drawn)))
-    shown = [alt.Tooltip(f"{key}:Q", format=CHART_NUMBER) for key in ("mean", "low", "high")]
-    said = f"Mean scores with 95% intervals of {', '.join(looks)}"
+    found = checked_rows(rows, *_DIFFERENCE, *names, *([ordered] if ordered else []), attribute="rows")
+    drawn = [
+        {**row, "group": ", ".join(str(row[name]) for name in names) or "all"}
+        for row in found
+        if row["difference_low"] is not None
+    ]
+    if not drawn:
+        raise DataError(
+            "There is nothing to draw: no group has an interval. Two groups with two documents each are needed."
+        )
+    looks = group_looks([row["group"] for row in drawn])
+    shown = [alt.Tooltip(f"{key}:Q", format=CHART_NUMBER) for key in _DIFFERENCE]
+    said = f"Mean scores minus the mean of all documents, with 95% intervals: {', '.join(looks)}"
     if ordered is None:
         up = alt.Y(
             "group:N", sort=list(looks), title=", ".join(names) or None, axis=alt.Axis(ticks=False, labelLimit=240)
         )
         base = alt.Chart(values(drawn)).encode(y=up)
-        across = {"title": "mean score", "scale": alt.Scale(zero=False, padding=12)}
-        rules = base.mark_rule(strokeWidth=1.6).encode(x=alt.X("low:Q", **across), x2="high:Q")
+        across = {"title": _COMPARED, "scale": alt.Scale(padding=12)}
+        rules = base.mark_rule(strokeWidth=1.6).encode(x=alt.X("difference_low:Q", **across), x2="difference_high:Q")
         points = base.mark_point(size=45, filled=True, opacity=1).encode(
-            x=alt.X("mean:Q", **across), tooltip=["group:N", *shown]
+            x=alt.X("difference:Q", **across), tooltip=["group:N", *shown]
         )
         height = 24 * len(looks) + 12
-        return styled(alt.layer(rules, points).properties(width=_WIDTH, height=height), title=title, alt=said)
-    layers = []
+        whole = alt.layer(*dashed_lines({"x": 0}), rules, points)
+        return styled(whole.properties(width=_WIDTH, height=height), title=title, alt=said)
+    layers = dashed_lines({"y": 0})
     drawn = [{**row, "place": row[ordered]} for row in drawn]
     x = alt.X("place:Q", title=ordered, scale=alt.Scale(zero=False, nice=False, padding=12),
               axis=alt.Axis(format="d" if all(float(row["place"]).is_integer() for row in drawn) else ""))  # fmt: skip
-    heights = alt.Scale(zero=False, padding=8)
+    heights = alt.Scale(padding=8)
     for name, (color, _, dash) in looks.items():
         base = alt.Chart(values([row for row in drawn if row["group"] == name])).encode(x=x)
-        band = base.mark_area(opacity=0.18, color=color).encode(y=alt.Y("low:Q", scale=heights), y2="high:Q")
+        low, area = alt.Y("difference_low:Q", scale=heights), base.mark_area(opacity=0.18, color=color)
+        band = area.encode(y=low, y2="difference_high:Q")
         line = base.mark_line(strokeWidth=1.8, color=color, strokeDash=dash)
-        layers += [band, line.encode(y=alt.Y("mean:Q", scale=heights, title="mean score"))]
+        layers += [band, line.encode(y=alt.Y("difference:Q", scale=heights, title=_COMPARED))]
     points = alt.Chart(values([{**row, "method": row["group"]} for row in drawn])).mark_point(size=40, filled=True)
-    points = points.encode(x=x, y="mean:Q", tooltip=["group:N", "place:Q", *shown], **method_encoding(looks))
-    return styled(alt.layer(*layers, points).properties(width=_WIDTH, height=230), title=title, alt=said)
+    points = points.encode(x=x, y="difference:Q", tooltip=["group:N", "place:Q", *shown], **method_encoding(looks))
+    return styled(alt.layer(*layers, points).properties(width=_WIDTH, height=260), title=title, alt=said)
 
 
 def front_of_points(

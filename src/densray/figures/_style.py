@@ -136,6 +136,11 @@ def word_order(words: Sequence[str]) -> dict[str, Any]:
 
 Look = tuple[str, str, list[int]]  # colour, shape and dash of a method
 
+_GROUPS: list[Look] = [
+    (BLUE, "circle", [1, 0]), (VERMILLION, "square", [6, 2]), (GREEN, "diamond", [2, 2]),
+    (PURPLE, "triangle-up", [8, 3, 2, 3]), (GREY, "triangle-down", [4, 4]),
+]  # fmt: skip
+
 
 def method_looks(methods: Sequence[str]) -> dict[str, Look]:
     """Return the look of each method, the same in every chart."""
@@ -143,6 +148,12 @@ def method_looks(methods: Sequence[str]) -> dict[str, Look]:
     free = [*_REST, *(look for name, look in _KNOWN.items() if name not in names)]
     spare = iter(free * (len(names) // len(free) + 1))
     return {name: _KNOWN.get(name) or next(spare) for name in names}
+
+
+def group_looks(groups: Sequence[str]) -> dict[str, Look]:
+    """Return clearly different looks of groups, such as parties, which have no look of their own."""
+    names = list(dict.fromkeys(groups))
+    return dict(zip(names, _GROUPS * (len(names) // len(_GROUPS) + 1), strict=False))
 
 
 def method_encoding(looks: Mapping[str, Look], **legend_look: Any) -> dict[str, Any]:

@@ -157,7 +157,14 @@ class LabelledTable:
         left_out = {why: rows for why, rows in left_out.items() if rows.size}
         row_names = self.table.row_names() if left_out else []  # reads a column of the whole table
         dropped = {why: tuple(row_names[row] for row in rows.tolist()) for why, rows in left_out.items()}
-        return replace(found, class_names=self.class_names, dropped=dropped, encoder=self.table.encoder)
+        return replace(
+            found,
+            class_names=self.class_names,
+            dropped=dropped,
+            encoder=self.table.encoder,
+            table=self.table.name,
+            n_in_table=len(self.table),
+        )
 
 
 def sample_sets(

@@ -238,7 +238,8 @@ class VectorTable:
                 classes=classes,
                 concept=concept or name,
             )
-            sets.append(replace(rows, dropped=dropped, encoder=self.encoder))
+            rows = replace(rows, dropped=dropped, encoder=self.encoder, table=self.name, n_in_table=len(self))
+            sets.append(rows)
         return tuple(sets)
 
     def row_names(self) -> list[str]:
