@@ -393,12 +393,12 @@ def tables(path: Path = RESULTS) -> dict[str, str]:
     found = {
         "class-levels": _levels("Classes: mean τ", results, CLASS_METHODS, CLASS_LEXICONS),
         "class-leads-held-out": _leads(
-            "Classes, lexicons not used to choose the rule", results, "ridge", rivals, held_out, SPACES
+            "Classes, lexicons not used to choose the rule: lead of ridge", results, "ridge", rivals, held_out, SPACES
         ),
         "class-leads": _leads("Classes, all lexicons: lead of ridge", results, "ridge", rivals, CLASS_LEXICONS, SPACES),
         "score-levels": _levels("Scores: mean τ", results, (*SCORE_METHODS, *CLASS_METHODS), SCORE_LEXICONS),
         "score-leads": _leads(
-            "Scores: lead of ridge that sees scores", results, "ridge-scores", score_rivals, SCORE_LEXICONS, SPACES
+            "Scores: lead of ridge trained on scores", results, "ridge-scores", score_rivals, SCORE_LEXICONS, SPACES
         ),
         "split-leads": _leads(
             "Scores split at the median: lead of ridge", results, "ridge", split_rivals, SCORE_LEXICONS, SPACES
@@ -439,8 +439,10 @@ def _leads(
     spaces: Sequence[str],
     sizes: Sequence[str] = SIZES,
 ) -> str:
-    lines = [f"**{title}** (10⁻⁴ τ; 95% interval; lexicons ahead; p of random effects, of Wilcoxon's test)", ""]
-    lines += ["| over | " + " | ".join(sizes) + " |", "| --- |" + " --- |" * len(sizes)]
+    cells = "in 10⁻⁴ τ, with its 95% interval; lexicons on which ridge is ahead"
+    tests = "p of the random-effects model and of Wilcoxon's test"
+    lines = [f"**{title}** ({cells}; {tests})", ""]
+    lines += ["| compared with | " + " | ".join(sizes) + " |", "| --- |" + " --- |" * len(sizes)]
     for rival in rivals:
         leads = [lead_over(results, first, rival, size, lexicons, spaces) for size in sizes]
         shown = [
@@ -454,7 +456,7 @@ def _leads(
 def _single(name: str, results: Results) -> str:
     """Return the lead of ridge on one lexicon of scores in each space, with its corrected error."""
     rivals = ("svr", "svr-tuned", "mean-difference-scores", "logistic", "svm-tuned")
-    lines = [f"**{name}: lead of ridge that sees scores** (10⁻⁴ τ ± corrected error)", ""]
+    lines = [f"**{name}: lead of ridge trained on scores** (10⁻⁴ τ ± corrected error)", ""]
     lines += ["| space, size | " + " | ".join(rivals) + " |", "| --- |" + " ---: |" * len(rivals)]
     for space in SPACES:
         for size, cell in results[space][name].items():

@@ -226,14 +226,14 @@ def tables() -> dict[str, str]:
 def _errors_table(rows: list[dict[str, Any]]) -> str:
     lines = [
         "| method | classes | seeds | lexicons | reliability: predicted | observed | words covered | seed angle "
-        "| holds the average axis | the whole lexicon's |",
+        "| contains the average axis | contains the axis of the whole lexicon |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for (method, even, size), chosen in _by(rows, "method", "even", "seeds").items():
         shown = [_means(chosen, name) for name in ("foretold", "found", "words_cover")]
         shown.append(f"{np.mean([row['seed_angle'] for row in chosen]):.0f}°")
         shown += [f"{np.mean([row[name] for row in chosen]):.2f}" for name in ("average_covered", "whole_covered")]
-        classes = "equal parts" if even else "shares of the lexicon"
+        classes = "equal sizes" if even else "sizes as in the lexicon"
         lines.append(f"| {method} | {classes} | {size} | {len(chosen)} | {' | '.join(shown)} |")
     return "\n".join(lines)
 

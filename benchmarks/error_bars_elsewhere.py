@@ -96,8 +96,8 @@ def measure(folder: Path, pairs: int, known: set[tuple[str, str, int]]) -> Itera
 def tables() -> dict[str, str]:
     """Return the table of docs/trust.md: means over lexicons, next to those of `error_bars` that report."""
     lines = [
-        "| space | seeds | lexicons | reliability: predicted | observed | words covered | seed angle holds "
-        "| AUC intervals cover | τ intervals |",
+        "| space | seeds | lexicons | reliability: predicted | observed | words covered "
+        "| seed angle contains the average axis | coverage of AUC intervals | of τ intervals |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for title, rows in parts():

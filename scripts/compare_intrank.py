@@ -264,25 +264,26 @@ def rendered(categories: Iterable[Category]) -> str:
         return bool(one["held_out"])
 
     lines = [
-        "Categories the prior has not seen:\n",
-        "| set | solver | micro | macro | micro less IntCos's (95%) | categories better / worse | Wilcoxon p |",
+        "Categories that were not used to learn the prior:\n",
+        "| set | solver | micro | macro | micro: difference from IntCos (95%) "
+        "| categories better / worse | Wilcoxon p |",
         "| --- | --- | --- | --- | --- | --- | --- |",
         *(line for name, title in SETS.items() for line in compared(f"{title}, held out", some(name, held_out))),
-        "\nThe other half, from which the prior was learned, and both together, micro (macro):\n",
+        "\nMicro mean (macro mean) of the development half, from which the prior was learned, and of both halves:\n",
         *header("set"),
     ]
     for name in ("bats", "google"):
         lines.append(short(f"{SETS[name]}, development", some(name, lambda one: not one["held_out"])))
         lines.append(short(f"{SETS[name]}, all", some(name)))
     lines += [
-        "\nParts of the held-out half of BATS, micro (macro):\n",
+        "\nMicro mean (macro mean) of parts of the held-out half of BATS:\n",
         *header("categories"),
         short("inflection and derivation", held("bats", "ID")),
         short("encyclopedia and lexicography", held("bats", "EL")),
         short("all but L02", held("bats", without=["L02"])),
         short("all but L02 and L10", held("bats", without=["L02", "L10"])),
-        "\nIts categories, precision; *without known answers*: `intrank-space` less the three features that count how "
-        "often a\ncandidate is an answer of the examples:\n",
+        "\nPrecision in the categories of the held-out half of BATS. The column *without known answers* is "
+        "`intrank-space`\nwithout the three features that count how often a candidate is an answer of the examples:\n",
         *header("category | pairs", (FEWER[0], "without known answers", *FEWER[1:])),
     ]
     for one in held("bats"):
@@ -318,7 +319,7 @@ def against_the_better(categories: Sequence[Category]) -> CategoryTest:
 def in_spaces(categories: Sequence[Category]) -> str:
     """Return morphology and semantics apart, in each space."""
     lines = header("space | held-out categories | pairs", ELSEWHERE)
-    lines = [lines[0] + " `intrank` less the better of IntCos and `spelling` (95%) |", lines[1] + " --- |"]
+    lines = [lines[0] + " `intrank`: difference from the better of IntCos and `spelling` (95%) |", lines[1] + " --- |"]
     for space, title in SPACES.items():
         parts = [part for kind in GROUPS for part in grouped(categories, space, kind).items() if part[1]]
         for place, (group, part) in enumerate(parts):

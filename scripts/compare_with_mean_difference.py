@@ -90,7 +90,7 @@ def measure() -> dict[str, list[Row]]:
 
 
 def failures(vectors: Matrix) -> list[Row]:
-    """Return what happens where the conditions of the bound do not hold."""
+    """Return the angles for classes of other sizes and spreads, some against the conditions of the bound."""
     rng = np.random.default_rng(0)
     hu_liu = load_lexicon("hu-liu").align(load_space("googlenews-26k").normalized(), any_case=False, order="lexicon")
     X, y = hu_liu.X.astype(np.float64), hu_liu.y
@@ -103,13 +103,13 @@ def failures(vectors: Matrix) -> list[Row]:
     uneven = np.concatenate([rng.choice(high, 3, replace=False), rng.choice(low, 60, replace=False)])
     spoiled = np.concatenate([rng.choice(high, 100, replace=False), low])
     cases = (
-        ("Hu & Liu as it is", X, y),
-        ("few words, as many of each class", X[few], y[few]),
-        ("few words of one class", X[uneven], y[uneven]),
-        ("100 positive words, all negative ones", X[spoiled], y[spoiled]),
-        ("the same, the positive ones three times as wide", wide[spoiled], y[spoiled]),
-        ("all words, a common coordinate of size 3 added", common, y),
-        ("100 positive words, all negative ones, the same added", common[spoiled], y[spoiled]),
+        ("Hu & Liu, unchanged", X, y),
+        ("3 positive words, 3 negative words", X[few], y[few]),
+        ("3 positive words, 60 negative words", X[uneven], y[uneven]),
+        ("100 positive words, all negative words", X[spoiled], y[spoiled]),
+        ("the same, with three times the spread in the positive class", wide[spoiled], y[spoiled]),
+        ("all words, with a random coordinate of size 3 added along the mean vector", common, y),
+        ("100 positive words, all negative words, with the same coordinate added", common[spoiled], y[spoiled]),
     )
     return [{"name": name, **compare(rows, labels)} for name, rows, labels in cases]
 
@@ -122,8 +122,8 @@ def degrees(cosine: float) -> float:
 def rendered(numbers: dict[str, list[Row]]) -> str:
     """Return the tables of the page."""
     lines = [
-        "| lexicon | words | κ | CV of ‖d‖² | cosine, unit length | cosine, plain | τ held out: DensRay | mean "
-        "difference |",
+        "| lexicon | words | κ | CV of ‖d‖² | cosine, unit length | cosine, plain | held-out τ: DensRay "
+        "| held-out τ: mean difference |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for row in numbers["lexicons"]:
@@ -140,7 +140,9 @@ def rendered(numbers: dict[str, list[Row]]) -> str:
         f"{np.median(unit):.4f} in the median and at least {unit.min():.4f} (*{worst['name']}*, {worst['words'] // 2} "
         "pairs).",
         "",
-        "| where the conditions fail | words | κ | CV of ‖d‖² | angle, unit length | angle, plain |",
+        "The next table varies the sizes and spreads of the classes:",
+        "",
+        "| case | words | κ | CV of ‖d‖² | angle, unit length | angle, plain |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for row in numbers["failures"]:

@@ -270,7 +270,7 @@ def tables() -> dict[str, str]:
 def advice_table(draws: dict[str, list[list[Figures]]]) -> list[str]:
     """Return the lines of the table of advice."""
     lines = [
-        "| lexicons | which draws | draws | median need | median advice | lower number was enough "
+        "| lexicons | kind of draws | draws | median need | median advice | lower number was enough "
         "| higher number was enough | higher number / need, median |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
@@ -303,14 +303,14 @@ def advice_table(draws: dict[str, list[list[Figures]]]) -> list[str]:
 
 
 def _count(value: float) -> str:
-    return f"{value:,.0f}" if np.isfinite(value) else "more than there are"
+    return f"{value:,.0f}" if np.isfinite(value) else "more than available"
 
 
 def few_table(draws: dict[str, list[list[Figures]]]) -> list[str]:
     """Return the lines of the table of what is said of few seeds."""
     lines = [
         "| seeds | draws | weak or better | too few to tell | none "
-        "| of those too few to tell: p ≤ 0.05 with the seeds advised |",
+        "| of “too few to tell”: p ≤ 0.05 after adding the advised seeds |",
         "| ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     every = [draw for name in (*REPORTS, *PACKAGES) for draw in draws.get(name, [])]
@@ -331,8 +331,8 @@ def few_table(draws: dict[str, list[list[Figures]]]) -> list[str]:
 def intervals_table(intervals: dict[str, Any]) -> list[str]:
     """Return the lines of the table of intervals."""
     lines = [
-        "| method | seeds | lexicons | reliability: observed | predicted | scatter between draws | interval covers "
-        "| worst lexicon | interval too low | mean width |",
+        "| method | seeds | lexicons | reliability: observed | predicted | scatter between draws "
+        "| coverage of the interval | coverage on the worst lexicon | interval too low | mean width |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for method in METHODS:

@@ -166,8 +166,8 @@ def tables() -> dict[str, str]:
 def table(results: dict[str, Any]) -> list[str]:
     """Return the lines of the table."""
     lines = [
-        "| nouns with plurals | space | draws | p ≤ 0.05, forms together | more than 5%? | above weak "
-        "| p ≤ 0.05, forms alone | above weak |",
+        "| nouns with plurals | space | draws | forms held out together: p ≤ 0.05 | significantly above 5%? "
+        "| graded fair or good | each word held out alone: p ≤ 0.05 | graded fair or good |",
         "| --- | --- | ---: | ---: | --- | ---: | ---: | ---: |",
     ]
     for name in (name for name in SETS if len(results.get(name, {})) == 2):

@@ -73,7 +73,7 @@ OF_SIGNATURES = "tests/test_documented_defaults.py"
 #: Processor seconds of tests per change: the quickest come first, and what exceeds this is not run.
 SECONDS_OF_TESTS = 8.0
 
-#: How the reason of a change begins that gives the same result: not tried again, and not counted against the tests.
+#: Start of the reason of a change that gives the same result. Such changes are not tried again and do not count.
 SAME = "same result"
 
 SWAPPED: dict[type, type] = {
@@ -592,7 +592,7 @@ def tables() -> dict[str, str]:
             counts = f"{one['tried']} | {same} | {first} | {share} | {one['killed']}"
             lines.append(f"| {area} | {one['possible']:,} | {number} | {counts} |")
     rows = [row for one in samples for area in AREAS for row in one.get(area, {"survivors": []})["survivors"]]
-    listed = ["| module | function | change | why it stays |", "| --- | --- | --- | --- |"]
+    listed = ["| module | function | change | why no test fails |", "| --- | --- | --- | --- |"]
     for row in {row_key(row): row for row in rows}.values():
         change = " → ".join(f"`{shortened(part)}`" for part in row["change"].split(" → "))
         module = row["module"].removeprefix("src/densray/")

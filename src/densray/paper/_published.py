@@ -118,7 +118,7 @@ def agreement(rows: Sequence[Record], *, decimals: int) -> dict[str, Any]:
 
 #: Explanations of columns that are not keys of the published table.
 _EXPLAINED = {
-    "listed": "listed: whether the word is among the five and five most biased in this space, as in the paper."
+    "listed": "listed: whether the word is among the five most biased words of each gender here, as in the paper."
 }
 
 
@@ -136,7 +136,7 @@ def comparison_table(table: str, rows: Sequence[Record]) -> Table:
     numbers = ("ours", "paper", "difference")
     keys = list(dict.fromkeys(key for row in rows for key in row if key not in numbers))
     found = agreement(rows, decimals=decimals)
-    note = f"{found['equal']} of {found['compared']} cells equal the paper's to {decimals} decimals"
+    note = f"{found['equal']} of {found['compared']} cells agree with the paper to {decimals} decimals"
     if found["compared"]:
         note += f"; the largest difference is {show_number(found['largest_difference'], decimals + 1)}"
     notes = [f"{note}.", *(said for key, said in _EXPLAINED.items() if key in keys)]

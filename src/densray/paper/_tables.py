@@ -168,12 +168,12 @@ def _block_table(table: str, block: str, rows: Sequence[dict[str, Any]]) -> Tabl
     best = best_cells(listed, solved) | best_cells(listed, [f"{column} paper" for column in solved])
     best = frozenset(cell for cell in best if listed[cell[0]]["category"] != "Macro Std")
     found = agreement(rows, decimals=DECIMALS[table])
-    note = f"{found['equal']} of {found['compared']} cells equal the paper's to {DECIMALS[table]} decimals"
+    note = f"{found['equal']} of {found['compared']} cells agree with the paper to {DECIMALS[table]} decimals"
     full = [row for row in rows if row["pairs"] >= 0.95 * row["pairs_total"]]
     if full:
         near = sum(abs(row["difference"]) * row["pairs"] <= 2.5 for row in full if row["column"] in solved)
         asked = sum(row["column"] in solved for row in full)
-        note += f"; {near} of the {asked} precisions with 95% of their pairs covered are within two queries of it"
+        note += f". Of {asked} precisions with at least 95% of their pairs, {near} are within two queries of the paper"
     return Table(f"{table[:-1].capitalize()} {table[-1]}, {block}", shown, listed, [f"{note}."], best)
 
 
@@ -204,7 +204,7 @@ def occupation_gaps(space: WordSpace | None = None) -> dict[str, AnchorGap]:
 
 
 def table3(gaps: dict[str, AnchorGap]) -> list[dict[str, Any]]:
-    """Return our cosine for every published cell of table 3, and whether the word is among our own five and five.
+    """Return our cosine for every published cell of table 3, and whether our list has the word too.
 
     Words of the paper that are not in the space have no number.
     """
