@@ -405,3 +405,21 @@ def test_a_support_vector_axis_of_short_rows_is_no_noise(name, scale):
     rotation = LinearRotation(name).fit(X, y)
     assert rotation.components_[0, 0] > 0.8
     assert rotation.n_signal_axes_ == 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("option", ["plain", "weights", "groups"])
+def test_ridge_of_fewer_rows_than_dimensions_is_solved_in_the_space_of_the_rows(monkeypatch, option, dtype) -> None:
+    """The d × d problem gives the same axis and penalty; the rows may have a large common mean, or repeat."""
+    from densray.rotations import _ridge
+
+    rng = np.random.default_rng(3)
+    X = (rng.normal(size=(40, 150)) + 5.0 + np.tile([0.0, 1.0], 20)[:, None] * np.eye(150)[0]).astype(dtype)
+    X[7] = X[3]
+    y = np.tile([0, 1], 20)
+    given = {"weights": {"sample_weight": rng.uniform(0.5, 2.0, 40)}, "groups": {"groups": np.arange(40) // 2}}
+    few = LinearRotation("ridge", n_components=1).fit(X, y, **given.get(option, {}))
+    monkeypatch.setattr(_ridge, "_row_space", lambda X: None)
+    whole = LinearRotation("ridge", n_components=1).fit(X, y, **given.get(option, {}))
+    assert few.penalty_ == pytest.approx(whole.penalty_, rel=1e-5 if dtype == "float32" else 1e-10)
+    np.testing.assert_allclose(few.components_, whole.components_, atol=1e-4 if dtype == "float32" else 1e-10)

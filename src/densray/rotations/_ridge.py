@@ -85,6 +85,12 @@ def ridge_direction(
     A weight counts as that many copies of its row; leave-one-out leaves out one copy. Rows of one group, numbered
     from 0, are left out together, with all their copies.
     """
+    if X.shape[0] < X.shape[1]:
+        basis = _row_space(X)
+        if basis is not None:
+            rows, axes = basis
+            found, penalty = ridge_direction(rows, values, weight, two_classes=two_classes, groups=groups)
+            return to_host(axes) @ found, penalty
     xp = namespace(X)
     targets = xp.astype(values, xp.float64)
     weights = xp.ones_like(targets) if weight is None else xp.astype(weight, xp.float64)
@@ -121,6 +127,21 @@ def ridge_direction(
         correlations = rows.left_out_correlations(vectors, coefficients, shrunk)
     best = _choose(correlations, count, log_prior(two_classes=two_classes, share=share))
     return to_host(vectors @ array_on(coefficients[:, best], vectors)), float(penalties[best])
+
+
+def _row_space(X: Array) -> tuple[Array, Array] | None:
+    """Return the centred rows in as many coordinates as there are rows, and the axes of these coordinates.
+
+    Coefficients are combinations of the centred rows, so these coordinates are enough, and far fewer than d if there
+    are few rows. None if a row is not finite: the caller names it.
+    """
+    xp = namespace(X)
+    rows = xp.astype(whole_rows(X), xp.float64)
+    rows = rows - xp.mean(rows, axis=0)
+    if not bool(xp.all(xp.isfinite(rows))):
+        return None
+    axes = xp.linalg.qr(rows.T)[0]  # (d, n)
+    return rows @ axes, axes
 
 
 def ridge_of_moments(
