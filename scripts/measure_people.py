@@ -1309,12 +1309,12 @@ def verdict_shown(numbers: Record) -> str:
     return (
         f"The verdict is about the word lists and not about people. We fitted {total} axes from published seed words "
         f"in four spaces and correlated their scores with human ratings (r). The verdicts are {grades}. Nearly all "
-        f"these lists have three words per end, too few to tell, and yet some of the axes agree with people well. "
-        f"Adding ten rated items to the seed words improves {improved}. In three of the four spaces, one number is "
-        f"related to agreement with people in the same direction on all sets of ratings: the spread of the rated "
-        f"*items* along the axis. No other number is. Its rank correlation with agreement is "
-        f"{within(by_name['Grand, all'], 'rho')} on Grand's scales and {within(by_name['other sets'], 'rho')} on the "
-        f"other sets. The grade does not use this spread, because the grade is computed without the items, and "
+        f"of these lists have only three words per end, which is too few to tell. Even so, some of the axes agree well "
+        f"with people. Adding ten rated items to the seed words improves {improved}. Only one number is consistently "
+        f"related to agreement with people: the spread of the rated *items* along the axis. In three of the four "
+        f"spaces, the relation has the same sign on every set of ratings. Its rank correlation with agreement is "
+        f"{within(by_name['Grand, all'], 'rho')} on the scales of Grand et al. (2022) and "
+        f"{within(by_name['other sets'], 'rho')} on the other sets. The grade does not use this spread, because the grade is computed without the items, and "
         f"because these intervals are wide."
     )
 

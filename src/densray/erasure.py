@@ -112,7 +112,7 @@ class Erasure(AffineMap):
     >>> round(space.cosine("actress", "woman"), 2), round(neutral.cosine("actress", "woman"), 2)
     (0.46, 0.38)
 
-    Labels of another column that must stay linearly predictable are kept (LEACE only):
+    `keep` preserves another set of labels, which stay linearly predictable (LEACE only):
 
     >>> random = np.random.default_rng(0)
     >>> source, topic = random.integers(2, size=400), random.integers(2, size=400)
@@ -163,7 +163,7 @@ class Erasure(AffineMap):
             Other labels of the same vectors that must stay linearly predictable: their covariance with the vectors
             does not change. Only ``"leace"`` can do that.
         n_axes : int, optional
-            Number of axes, if it is not part of the name. Default: the default of the method.
+            Number of axes, unless it is part of the name. Each method has its own default.
             ``"covariance-difference"`` chooses it on held-out rows (:func:`densray.removers.choose_directions`; see
             `choice`).
         pairs : iterable of pairs of str
@@ -364,7 +364,7 @@ class Erasure(AffineMap):
         models : sequence of {"linear", "rbf", "mlp"}
             A ridge axis, a support vector machine with an RBF kernel, and a small neural network.
         progress : callable, optional
-            Called with the models tested and their total.
+            Called with the number of models tested so far and their total.
 
         Returns
         -------

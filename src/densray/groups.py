@@ -212,8 +212,8 @@ def propose_groups(
     """Return which words or texts should be held out together; None if nearly every row is its own group.
 
     A group joins the words of a given pair, texts that are equal except for case and spaces, rows with equal vectors,
-    and *twins*. Twins are two texts with different labels that differ in one word only, unless a third text differs
-    from them in the same place only.
+    and *twins*. Twins are two texts with different labels that differ in exactly one word. They are not twins if a
+    third text differs from both in the same place only.
 
     Parameters
     ----------

@@ -206,7 +206,7 @@ def evaluate_retrieval(
     """Measure how often a document finds its partner among its nearest neighbours.
 
     The pool contains all documents, including those without a partner. A document is compared with every other document
-    by cosine. In a tie, the neighbour ranks before the partner.
+    by cosine. If another document ties with the partner, it ranks before the partner.
 
     Parameters
     ----------

@@ -108,7 +108,7 @@ _DATA: Commands = {
     "path": (data.path, "Print the path of a data set"),
 }
 _EVALUATE: Commands = {
-    "lexicon": (evaluate.evaluate_lexicon, "Rank unseen words of a lexicon by each method"),
+    "lexicon": (evaluate.evaluate_lexicon, "Measure how well each method ranks unseen words of a lexicon"),
     "stability": (evaluate.evaluate_stability, "Show how the ranking improves with more words"),
     "methods": (evaluate.evaluate_methods, "Compare methods on one concept"),
     "ratings": (evaluate.evaluate_ratings, "Compare an axis with ratings by people"),
@@ -151,7 +151,12 @@ for _panel, _listed in _COMMANDS.items():
 _add_group("evaluate", "Measure methods, axes, spaces and removers", _EVALUATE, panel="Axes")
 _add_group("model", "Read, compare, change and steer language models", _MODEL, panel="Language models")
 _add_group("data", "List and fetch data sets", _DATA, panel="Data")
-_add_group("reproduce", "Recompute the paper's figures and tables, and compare the tables", _REPRODUCE, panel="Data")
+_add_group(
+    "reproduce",
+    "Recompute the paper's figures and tables, and compare the tables with the published ones",
+    _REPRODUCE,
+    panel="Data",
+)
 
 
 def options_of(group: Any, path: tuple[str, ...] = ()) -> dict[str, list[str]]:

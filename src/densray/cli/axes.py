@@ -103,7 +103,8 @@ def fit(
     """Find the axis of labelled words or documents, save it, and report how reliable it is.
 
     For words, give a space and a LEXICON. For documents, give a table and --label-column. With more than two classes,
-    each class gets its own axis. To score documents on an axis of words, give a table, a LEXICON and --encoder.
+    each class gets its own axis. To fit an axis on words and score documents with it later, give a table, a LEXICON and
+    --encoder.
 
     With --ratings, the words define the two ends of a scale, and a few items rated by people adjust the axis.
 
@@ -246,7 +247,7 @@ def induce(
     report: ReportFile = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Score every word of a space: rank, percentile, probability, standard error (.csv, .tsv, .parquet).
+    """Score every word of a space, and write score, rank, probability and standard error (.csv, .tsv, .parquet).
 
     Given labelled words, the command fits their axis first. An AXIS saved by densray fit already contains its standard
     errors, so options that control the fit cannot be combined with it.

@@ -197,10 +197,10 @@ def explore(
 ) -> None:
     """Explore spaces or a table in the browser, along axes that you define.
 
-    The page is served on 127.0.0.1 only and works offline. Press Ctrl-C to stop it. A file counts as a table of
-    documents if some of its texts are equal, if most of them have several words, or if you give an option for tables,
-    such as --label-column. A folder written by densray model read opens on the Layers page, together with the bundled
-    space.
+    The page is served on 127.0.0.1 only and works offline. Press Ctrl-C to stop it. A file is treated as a table of
+    documents if it contains duplicate texts, if most of its texts have several words, or if you give an option for
+    tables, such as --label-column. A folder written by densray model read opens on the Layers page, together with the
+    bundled space.
 
     Example: densray explore googlenews-26k --port 8600
     """

@@ -334,7 +334,7 @@ def evaluate_analogy(
         ),
     ] = "intcos-original",
     rotation: Annotated[
-        str | None, typer.Option(metavar="METHOD", help="Method that finds the axis of IntCos and IntRank.")
+        str | None, typer.Option(metavar="METHOD", help="For intcos and intrank: method that finds the axis.")
     ] = None,
     protocol: Annotated[
         str,

@@ -255,7 +255,10 @@ class SteeringJudge:
     )
     encoder: Annotated[
         str | None,
-        typer.Option(metavar="FOLDER", help="A sentence encoder as judge; it is trained on the contrastive texts."),
+        typer.Option(
+            metavar="FOLDER",
+            help="A sentence encoder as judge. An axis fitted to the contrastive texts gives the score.",
+        ),
     ] = None
 
     def read(self, texts: Sequence[tuple[Any, float]], device: str | None) -> Callable[..., Any]:

@@ -80,7 +80,7 @@ AnySpace: TypeAlias = Annotated[
     bool, typer.Option("--any-space", help="Accept an axis that was fitted on another space.")
 ]
 Standardize: TypeAlias = Annotated[
-    bool, typer.Option("--standardize", help="First divide each column by its standard deviation.")
+    bool, typer.Option("--standardize", help="Divide each vector dimension by its standard deviation before fitting.")
 ]
 Groups: TypeAlias = Annotated[
     str | None,

@@ -331,9 +331,9 @@ def layers(
 ) -> None:
     """Compare layers and methods by how well they detect a concept on held-out texts.
 
-    Whole groups are held out. The first table has one line per method. In each fold, the layer is chosen from training
-    texts only. If FOLDER has controls (densray model read --controls), they show whether the concept is a
-    surface feature.
+    Whole groups are held out. The first table has one row per method. In each fold, the layer is chosen from training
+    texts only. If FOLDER has controls (densray model read --controls), they show whether surface features alone reveal
+    the concept.
 
     Example: densray model layers states -o layers.html
     """

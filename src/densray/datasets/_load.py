@@ -282,7 +282,7 @@ def load_space(
         The name of a data set, such as ``"googlenews-26k"``, a file in any format
         that :func:`densray.formats.read_space` reads, or an object that :func:`densray.space.as_space` accepts.
     limit : int, optional
-        Read only this many first words, the most frequent ones in most files.
+        Read only the first `limit` words. In most files these are the most frequent.
     words : iterable of str, optional
         Read only these words (within `limit`), in the order of the file.
     normalize : bool

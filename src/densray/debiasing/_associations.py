@@ -205,8 +205,8 @@ def sentiment_bias(
 ) -> SentimentBias:
     """Return how unevenly negative sentiment is distributed over words that should be treated alike.
 
-    A logistic model learns negative against positive words; its probabilities for the identity words, scaled to sum
-    to one, are compared with equal shares by the Kullback–Leibler divergence. The p-value is the share of
+    A logistic model is trained to tell negative from positive words; its probabilities for the identity words, scaled
+    to sum to one, are compared with equal shares by the Kullback–Leibler divergence. The p-value is the share of
     `n_resamples` models with shuffled labels whose divergence is at least as large; the interval is a bootstrap over
     the sentiment words.
 

@@ -147,7 +147,7 @@ def evaluate_intervention(
     Parameters
     ----------
     model, tokenizer
-        A causal language model of Hugging Face and its tokenizer.
+        A Hugging Face causal language model and its tokenizer.
     intervention : Intervention
     tests : InterventionTests
     random_state : int, default=0

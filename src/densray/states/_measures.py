@@ -215,7 +215,7 @@ def generate_texts(
     Parameters
     ----------
     model, tokenizer
-        A causal language model of Hugging Face and its tokenizer.
+        A Hugging Face causal language model and its tokenizer.
     prompts : iterable of str, or of message lists
     change : Intervention, optional
     max_new_tokens : int, default=40

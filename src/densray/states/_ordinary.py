@@ -28,7 +28,7 @@ def write_ordinary(
     Parameters
     ----------
     model, tokenizer
-        A causal language model of Hugging Face and its tokenizer.
+        A Hugging Face causal language model and its tokenizer.
     texts : sequence of texts or message lists
         Texts in the language of interest. Only their first two words are used.
     count : int, default=500

@@ -64,7 +64,7 @@ def remove_concept(
     Parameters
     ----------
     model, tokenizer
-        A causal language model of Hugging Face and its tokenizer.
+        A Hugging Face causal language model and its tokenizer.
     texts : LabelledTexts
         Texts of two classes. The state of the last token is used. A quarter of the texts is held out for the report, by
         whole groups.
@@ -157,7 +157,7 @@ def remove_preference(
     Parameters
     ----------
     model, tokenizer
-        A causal language model of Hugging Face and its tokenizer.
+        A Hugging Face causal language model and its tokenizer.
     preference : Continuations
         Prompts and the two continuations. Their known numbers are not used. A quarter of the prompts is held out for
         the report, by whole groups.

@@ -247,7 +247,7 @@ def steer(
     random_state: int = 0,
     progress: Progress | None = None,
 ) -> SteeringResult:
-    """Find the steering towards the positive texts whose effect a judge rates best; return it with a report.
+    """Find the direction towards the positive texts whose effect a judge rates best, and return it with a report.
 
     Method, layer and strength are chosen on half of the prompts: the setting with the largest clear effect that does
     not break the text and keeps 0.9 of the correct answers to unrelated prompts. It is reported on the other half, with
@@ -256,10 +256,10 @@ def steer(
     Parameters
     ----------
     model, tokenizer
-        A causal language model of Hugging Face and its tokenizer.
+        A Hugging Face causal language model and its tokenizer.
     positive, negative : sequences of texts or message lists
         Contrastive texts. If both lists have the same length, they are treated as pairs. With `questions`, they are
-        personas (:func:`contrast`). The state of the last token counts.
+        personas (:func:`contrast`). The state of the last token is used.
     prompts : sequence of texts or message lists
         At least four prompts for the model to continue. They should differ from the contrastive texts.
     judge : callable
