@@ -1314,8 +1314,8 @@ def verdict_shown(numbers: Record) -> str:
         f"related to agreement with people: the spread of the rated *items* along the axis. In three of the four "
         f"spaces, the relation has the same sign on every set of ratings. Its rank correlation with agreement is "
         f"{within(by_name['Grand, all'], 'rho')} on the scales of Grand et al. (2022) and "
-        f"{within(by_name['other sets'], 'rho')} on the other sets. The grade does not use this spread, because the grade is computed without the items, and "
-        f"because these intervals are wide."
+        f"{within(by_name['other sets'], 'rho')} on the other sets. The grade does not use this spread, because "
+        f"the grade is computed without the items, and because these intervals are wide."
     )
 
 

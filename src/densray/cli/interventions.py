@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
 CausalModel: TypeAlias = Annotated[
     str,
-    typer.Argument(metavar="MODEL", help="A causal language model: a folder or name of Hugging Face, or a .gguf file."),
+    typer.Argument(
+        metavar="MODEL", help="A causal language model: a local folder, a Hugging Face name, or a .gguf file."
+    ),
 ]
 Generate: TypeAlias = Annotated[
     list[str] | None,

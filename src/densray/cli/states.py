@@ -47,7 +47,7 @@ Model: TypeAlias = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help="A folder or name that Hugging Face loads, a .gguf file, or the folder of a sentence encoder.",
+        help="A local folder, a Hugging Face name, a .gguf file, or the folder of a sentence encoder.",
     ),
 ]
 Folder: TypeAlias = Annotated[

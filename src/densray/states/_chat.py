@@ -26,7 +26,7 @@ def as_texts(tokenizer: Any, texts: Iterable[Text], *, generation_prompt: bool |
     Parameters
     ----------
     tokenizer
-        A tokenizer of Hugging Face. Without a chat template, only plain texts are accepted.
+        A Hugging Face tokenizer. Without a chat template, only plain texts are accepted.
     texts : iterable of str or of message lists
         A message is a mapping with ``role`` and ``content``. A generator is read once.
     generation_prompt : bool, optional

@@ -38,7 +38,7 @@ def read_controls(
     Parameters
     ----------
     model, tokenizer
-        A transformer of Hugging Face and its tokenizer. The untrained copy needs additional memory, as much as the
+        A Hugging Face transformer and its tokenizer. The untrained copy needs additional memory, as much as the
         blocks of the model.
     texts : iterable of str, or of message lists
     layers : "all" or sequence of int

@@ -69,7 +69,7 @@ def read_states(
     Parameters
     ----------
     model
-        A transformer of Hugging Face (encoder or decoder), or anything with an ``encode`` method (a sentence encoder),
+        A Hugging Face transformer (encoder or decoder), or anything with an ``encode`` method (a sentence encoder),
         which has one layer and needs no tokenizer. Blocks after the last requested layer, and the head of the model,
         are not run.
     tokenizer
