@@ -1186,12 +1186,14 @@ def findings(numbers: Record) -> str:
     narrow = [row for row in numbers["spread"] if row["from"] == 0.0 and row["space"] != "smollm2"]
     lines = [
         f"- **Axes from seed words agree with people only in part.** On Grand's scales, with three words per end, the "
-        f"median correlation is {listed(numbers, 'grand', 'mean-difference')}. Raters disagree, so no axis can be "
-        f"expected to reach more than {two(float(np.sqrt(ceiling)))}. Taken one by one, {above}.",
+        f"median correlation is {listed(numbers, 'grand', 'mean-difference')}. Raters disagree: for the "
+        f"median scale, the highest correlation to expect is {two(float(np.sqrt(ceiling)))}. "
+        f"Taken one by one, {above}.",
         f"- **Ten ratings together with the seed words do better than either alone.** On the items that were not "
         f"rated, the median is {listed(numbers, 'grand', 'ten ratings and seeds')}. With ten ratings alone it is "
         f"{listed(numbers, 'grand', 'ten ratings')}. The median gain over ten ratings alone is {seed_gain} in the "
-        f"four spaces, in the same order. In {sure} it is beyond chance. But the estimator was chosen in GoogleNews "
+        f"four spaces, in the same order. In {sure} it is beyond chance. But we chose how to combine "
+        f"seeds and ratings in GoogleNews "
         f"and GloVe 6B, so the results in these two spaces may be too good. Seeds that do not fit their scale can do "
         f"harm. For formality and complexity (two scales), ten ratings with our seeds reach "
         f"{listed(numbers, 'style', METHODS[6])}. Ten ratings alone reach {listed(numbers, 'style', 'ten ratings')}.",
@@ -1210,8 +1212,8 @@ def findings(numbers: Record) -> str:
         f"{within(reliable['grand'], 'rho')} for the reliability, "
         f"{within(auc['grand'], 'rho')} for the held-out AUC, and {within(pair['grand'], 'rho')} for PairDir. (PairDir "
         f"takes the difference vector of each pair of seeds, and averages the cosines between these vectors.) "
-        f"Nearly all these lists have three words per end, so these predictors hardly vary. On the other sets, which "
-        f"have longer lists, the rank correlations are positive "
+        f"Nearly all these lists have three words per end, so these predictors hardly vary. On the other sets, half "
+        f"of which have longer lists, the rank correlations are positive "
         f"({within(reliable['others'], 'rho')}, {within(auc['others'], 'rho')}, {within(pair['others'], 'rho')}), "
         f"but there are only {pair['others']['scales']} scales.",
         f"- **The spread of the rated items along the axis predicts agreement a little.** In the three spaces other "
@@ -1307,8 +1309,9 @@ def verdict_shown(numbers: Record) -> str:
         if row["axes"] >= 10
     )
     return (
-        f"The verdict is about the word lists and not about people. We fitted {total} axes from published seed words "
-        f"in four spaces and correlated their scores with human ratings (r). The verdicts are {grades}. Nearly all "
+        f"The verdict is about the word lists and not about people. We fitted {total} axes in four spaces from seed "
+        f"words that were published, or written down before anything was scored, and correlated their scores with "
+        f"human ratings (r). The verdicts are {grades}. Nearly all "
         f"of these lists have only three words per end, which is too few to tell. Even so, some of the axes agree well "
         f"with people. Adding ten rated items to the seed words improves {improved}. Only one number is consistently "
         f"related to agreement with people: the spread of the rated *items* along the axis. In three of the four "

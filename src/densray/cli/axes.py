@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from densray.space import WordSpace
 
 Pairs: TypeAlias = Annotated[
-    bool, typer.Option("--pairs", help="LEXICON is a list of pairs with the higher word first.")
+    bool, typer.Option("--pairs", help="LEXICON is a list of word pairs, the word of the high end first.")
 ]
 Permutations: TypeAlias = Annotated[
     int | None,
@@ -57,7 +57,7 @@ Permutations: TypeAlias = Annotated[
         "--n-permutations",
         min=19,
         metavar="N",
-        help="Number of label permutations. Default: 999; fewer for methods that must be refitted for each one.",
+        help="How often labels are shuffled for the p-value. Default: 999, or fewer for slow methods.",
     ),
 ]
 Source: TypeAlias = Annotated[
@@ -87,7 +87,9 @@ def fit(
     method: Method = "auto",
     n_components: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Number of axes to keep. Default: all of them (a lossless rotation)."),
+        typer.Option(
+            min=1, metavar="N", help="Number of axes to save. Default: one per dimension, which loses nothing."
+        ),
     ] = None,
     judge: Annotated[
         bool,
@@ -100,7 +102,7 @@ def fit(
     card: Annotated[bool, typer.Option("--card", help="Also write a README.md that describes the axis.")] = False,
     overwrite: Overwrite = False,
 ) -> None:
-    """Find the axis of labelled words or documents, save it, and report how reliable it is.
+    """Find the axis of labelled words or documents, save it, and report how far it can be trusted.
 
     For words, give a space and a LEXICON. For documents, give a table and --label-column. With more than two classes,
     each class gets its own axis. To fit an axis on words and score documents with it later, give a table, a LEXICON and
@@ -183,7 +185,7 @@ def diagnose(
     report: ReportFile = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Report how reliable the axis of labelled words or documents is, and which of them contradict it.
+    """Report how far an axis can be trusted, and which labelled words or documents contradict it.
 
     For words, give a space and a LEXICON. For documents, give a table and --label-column. If an axis is fitted on words
     but will score documents, check it with a table, a LEXICON and --encoder.
@@ -306,7 +308,7 @@ def score(
         typer.Option(
             "--by",
             metavar="COLUMNS",
-            help="For a table: report mean scores grouped by these columns (comma-separated).",
+            help="For a table: compare groups of documents by these columns (comma-separated).",
         ),
     ] = None,
     figure: Annotated[
@@ -324,8 +326,8 @@ def score(
 ) -> None:
     """Score words or documents on an axis: score, standard error, probability.
 
-    For words, list them after AXIS. With --high and --low there is no AXIS, and every argument after SPACE is a word.
-    For a table of documents, -o writes the table with scores, and --by reports mean scores with intervals.
+    For words, list them after the LEXICON or AXIS. With --high and --low there is no AXIS, and every argument after
+    SPACE is a word. For a table of documents, -o writes the table with scores, and --by compares groups of documents.
 
     Example: densray score googlenews-26k hu-liu lawyer nurse
     """

@@ -321,14 +321,14 @@ class AxisFlags:
         bool | None,
         typer.Option(
             "--clip-labels/--keep-labels",
-            help="Clip outliers among numeric labels. Default: only with --method auto.",
+            help="Move extreme numeric labels to the end of the range of the others. Default: only with --method auto.",
             show_default=False,
         ),
     ] = None
     folds: Folds = 10
     n_resamples: Annotated[
         int | None,
-        typer.Option(min=2, metavar="N", help="Jackknife refits for methods without a closed form (default: 50)."),
+        typer.Option(min=2, metavar="N", help="Refits for standard errors, if a method has no formula (default: 50)."),
     ] = None
     random_state: RandomState = 0
 

@@ -254,7 +254,7 @@ def erase(
         typer.Option(
             "--keep-column",
             metavar="COLUMNS",
-            help="For a table: columns that must stay predictable (comma-separated).",
+            help="For a table: columns that models must still be able to predict (comma-separated).",
         ),
     ] = None,
     strength: Annotated[
