@@ -88,7 +88,7 @@ def fit(
     n_components: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="N", help="Number of axes to save. Default: one per dimension, which loses nothing."
+            min=1, metavar="N", help="Number of axes to save. Default: one per dimension."
         ),
     ] = None,
     judge: Annotated[
