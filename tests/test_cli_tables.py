@@ -90,7 +90,6 @@ def test_mean_scores_have_intervals_that_are_wider_for_whole_authors(folder, tmp
     asked = ["score", folder / "docs.parquet", folder / "party.safetensors", "--by", "party,year"]
     rows = run_for_json(capsys, *asked)["means"]["rows"]
     assert [(row["party"], row["year"]) for row in rows[:2]] == [("left", 2000), ("left", 2001)]
-    assert all(row["low"] < row["mean"] < row["high"] for row in rows)
     assert all(row["difference_low"] < row["difference"] < row["difference_high"] for row in rows)
     assert rows[0]["documents"] == 5
     grouped = run_for_json(capsys, *asked, "--group-column", "author")["means"]["rows"]
@@ -98,6 +97,23 @@ def test_mean_scores_have_intervals_that_are_wider_for_whole_authors(folder, tmp
     figure = tmp_path / "means.html"
     assert run([*map(str, asked), "--figure", str(figure), "--quiet"]) == 0
     assert "difference from all documents" in figure.read_text()
+
+
+def test_names_of_the_ends_choose_the_high_class_and_never_rename_one(folder, tmp_path, capsys) -> None:
+    docs, target = folder / "docs.parquet", tmp_path / "turned.safetensors"
+    asked = ["fit", docs, "--label-column", "party", "-o", target, *QUICK]
+    assert run([*map(str, asked), "--label-names", "right,left"]) == 0
+    turned, usual = Axis.load(target), Axis.load(folder / "party.safetensors")
+    assert turned.label_names == ("right", "left")
+    np.testing.assert_allclose(turned.direction, -usual.direction, atol=1e-9)
+    means = {
+        row["party"]: row["difference"]
+        for row in run_for_json(capsys, "score", docs, target, "--by", "party")["means"]["rows"]
+    }
+    assert means["left"] > 0 > means["right"]
+    capsys.readouterr()
+    assert run([*map(str, asked), "--label-names", "left,middle", "--overwrite"]) == 2
+    assert "the classes are 'left' and 'right'" in capsys.readouterr().err
 
 
 def test_score_and_erase_write_reports(folder, tmp_path, capsys) -> None:

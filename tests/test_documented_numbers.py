@@ -248,13 +248,13 @@ def test_the_findings_on_language_models_are_those_of_the_run() -> None:
     assert np.abs(np.subtract(plain, shuffled)).max() < 0.01
     network = {concept: [f"{mean(model, concept, own, 'mlp'):.2f}" for model in known] for _, concept in cases}
     assert list(known) == ["Gemma", "SmolLM2"]
-    assert "reads cities at {} in Gemma and {} in SmolLM2".format(*network["cities"]) in page
-    assert "sentiment at {} and {}".format(*network["sentiment"]) in page
+    assert "detects cities with an AUROC of {} in Gemma and {} in SmolLM2".format(*network["cities"]) in page
+    assert "sentiment with {} and {}".format(*network["sentiment"]) in page
     assert network["gender"] == ["0.58", "0.58"]
     few, many = (
         [mean(model, name, own, "highest") for model in known] for name in ("sentiment, 800 texts", "sentiment")
     )
-    assert f"stays at {span(few)}. With 3,200 it goes to {span(many)}." in page
+    assert f"stays at {span(few)}. With 3,200 it is {span(many)} (last third of the layers)." in page
 
 
 def test_the_findings_on_steering_are_those_of_the_run() -> None:
@@ -273,6 +273,6 @@ def test_the_findings_on_steering_are_those_of_the_run() -> None:
         method: sum(point["mark"] == "clear" for row in everything for point in row if point["method"] == method)
         for method in ("caa", "ridge")
     }
-    assert f"in {clear_by['caa']} of {len(everything)} splits and ridge in {clear_by['ridge']}" in page
+    assert f"in {clear_by['caa']} of {len(everything)} splits, ridge in {clear_by['ridge']}" in page
     assert f"an AUROC of {numbers['judges']['sentiment']:.2f} on" in page
     assert {f"{numbers['judges'][name]:.2f}" for name in ("topic", "gender")} == {"1.00"}

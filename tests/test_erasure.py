@@ -729,3 +729,14 @@ def test_labels_that_cannot_be_removed_or_kept_together_are_refused() -> None:
         Erasure.fit(by_source, keep=by_source)
     with pytest.raises(TaskError, match="one direction per signal; 2 were asked for"):
         Erasure.fit([by_source, by_topic], "leace:2")
+
+
+@pytest.mark.parametrize("others", [1, 3, 5])
+def test_one_group_with_most_of_the_rows_is_measured_or_explained(others) -> None:
+    """Whole groups are held out, and half of the rows may be a single group."""
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    X = rng.normal(size=(200, 6)) + 2.0 * y[:, None] * np.eye(6)[0]
+    groups = np.array([0] * 120 + [1 + number % others for number in range(80)])
+    left = Erasure.fit(Rows.from_arrays(X, y, groups=groups)).remains()
+    assert left.probes or "What remains was not measured" in left.reason

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import unicodedata
+import warnings
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 from densray import Lexicon, WordSpace, load_space
 from densray.cli.app import command
 from densray.cli.entry import run
-from densray.errors import FormatError
+from densray.errors import EncodingDetectedWarning, FormatError, LexiconError
 from densray.formats import read_space, write_space
 
 HIGH = ["schön", "gut", "nett", "prächtig", "lieb", "gelungen", "froh", "süß"]
@@ -253,3 +254,30 @@ def test_an_erasure_of_fifteen_words_measures_what_it_can(folder: Path, capsys: 
     assert remains["tested_on"] >= 6
     assert remains["reason"] is None
     assert all(probe["low"] < probe["after"] < probe["high"] for probe in remains["probes"])
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16"])
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_ratings_and_lexicons_with_decimal_commas_are_those_with_decimal_points(tmp_path, delimiter, encoding) -> None:
+    from densray.ratings import Ratings
+
+    values = {"gut": 7.28, "schlecht": -1.5, "müde": 2.0, "fröhlich": 6.75}
+    for name, point in (("comma", ","), ("point", ".")):
+        lines = [
+            delimiter.join(["wort", "wert"]),
+            *(f"{word}{delimiter}{str(value).replace('.', point)}" for word, value in values.items()),
+        ]
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n", encoding=encoding)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EncodingDetectedWarning)
+        lexicons = [Lexicon.read(tmp_path / f"{name}.csv") for name in ("comma", "point")]
+        ratings = [Ratings.read(tmp_path / f"{name}.csv") for name in ("comma", "point")]
+    assert all({word: lexicon[word] for word in values} == values for lexicon in lexicons)
+    np.testing.assert_array_equal(ratings[0].values, ratings[1].values)
+    assert list(ratings[0].items) == list(values)
+
+
+def test_a_comma_between_tabs_that_may_mean_thousands_is_refused(tmp_path) -> None:
+    (tmp_path / "thousands.tsv").write_text("word\tlabel\nfew\t1,234\nmany\t2,345\n", encoding="utf-8")
+    with pytest.raises(LexiconError, match="1,234"):
+        Lexicon.read(tmp_path / "thousands.tsv")

@@ -63,9 +63,11 @@ def test_the_variance_of_a_difference_is_that_of_the_written_out_sum() -> None:
         influence = np.zeros(60)
         for other in range(4):
             own = codes == other
-            k = len(set(authors[own]))
-            weight = (1 / own.sum() if other == group else 0.0) - 1 / 60
-            influence[own] = weight * (scores[own] - scores[own].mean()) * np.sqrt(k / (k - 1))
+            k, n_own = len(set(authors[own])), own.sum()
+            sizes = np.array([np.sum(authors[own] == author) for author in authors[own]])
+            weight = (1 / n_own if other == group else 0.0) - 1 / 60
+            jackknife = n_own / (n_own - sizes) * np.sqrt((k - 1) / k)  # what leaving out an author changes
+            influence[own] = weight * (scores[own] - scores[own].mean()) * jackknife
         variance = sum(influence[authors == author].sum() ** 2 for author in set(authors))
         assert found["variance"] == pytest.approx(variance)
         assert found["difference"] == pytest.approx(scores[codes == group].mean() - overall)
@@ -82,7 +84,7 @@ def test_two_groups_differ_as_in_the_test_of_welch() -> None:
         figures, _ = _compare_groups(np.concatenate([a, b]), codes, np.arange(len(codes)))
         p = ttest_ind(a, b, equal_var=False).pvalue
         for found in figures.values():
-            row = _interval(found, 0.0, compared=True)
+            row = _interval(found, 0.0, 99, compared=True)
             assert (row["difference_low"] > 0 or row["difference_high"] < 0) == (p < 0.05)
 
 
@@ -160,6 +162,63 @@ def test_a_single_draw_has_no_interval() -> None:
     assert "A group with a single draw has no interval." in found.tables()[0].notes
 
 
+def test_authors_who_write_in_both_groups_are_compared_as_in_a_paired_test() -> None:
+    from scipy.stats import t, ttest_rel
+
+    rng = np.random.default_rng(7)
+    author, group = np.repeat(np.arange(30), 10), np.tile(np.repeat([0, 1], 5), 30)
+    for effect in (0.0, 0.2, 0.5):
+        scores = np.repeat(2 * rng.normal(size=30), 10) + rng.normal(size=300) + effect * group
+        figures, _ = _compare_groups(scores, group, author)
+        means = scores.reshape(30, 2, 5).mean(axis=2)
+        paired = ttest_rel(means[:, 1], means[:, 0])
+        row = _interval(figures[1], 0.0, 99, compared=True)
+        assert row["difference"] / row["from_documents"] == pytest.approx(paired.statistic)
+        half = (row["difference_high"] - row["difference_low"]) / 2
+        assert half / row["from_documents"] == pytest.approx(t.ppf(0.975, 29))
+
+
+@pytest.mark.parametrize("sizes", [[100, 2, 2, 2, 2], [40, 20, 13, 10, 8, 7, 6, 5, 4, 4], [10] * 10])
+def test_authors_of_unequal_size_are_covered(sizes) -> None:
+    """400 studies of one such group against ten authors of ten documents; one author with most documents counts most."""
+    rng, studies = np.random.default_rng(8), 400
+    authors = np.repeat(np.arange(len(sizes) + 10), [*sizes, *[10] * 10])
+    codes = (np.arange(len(authors)) >= sum(sizes)).astype(int)
+    covered = 0
+    for _ in range(studies):
+        scores = rng.normal(size=len(sizes) + 10)[authors] + rng.normal(size=len(authors))
+        row = _interval(_compare_groups(scores, codes, authors)[0][0], 0.0, 99, compared=True)
+        covered += row["difference_low"] <= 0.0 <= row["difference_high"]
+    assert covered / studies >= 0.92
+
+
+def test_many_groups_of_one_document_show_their_spread() -> None:
+    """20 documents against 20 groups of one document each, which vary five times as much."""
+    rng, covered = np.random.default_rng(9), 0
+    codes = np.concatenate([np.zeros(20, dtype=int), np.arange(1, 21)])
+    for _ in range(300):
+        scores = rng.normal(size=40) * np.repeat([1.0, 5.0], 20)
+        row = _interval(_compare_groups(scores, codes, np.arange(40))[0][0], 0.0, 99, compared=True)
+        covered += row["difference_low"] <= 0.0 <= row["difference_high"]
+    assert 0.93 <= covered / 300 <= 0.98
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_seeds", [20, 100])
+@pytest.mark.parametrize("method", ["mean-difference", "auto"])
+def test_groups_that_differ_in_something_else_rarely_seem_to_differ_in_the_concept(method, n_seeds) -> None:
+    """An axis that tilts by chance towards a strong topic must not make groups of other topics differ in the concept."""
+    rng, spread, studies, wrong = np.random.default_rng(0), np.array([1.0, 0.2, 0.2]), 200, 0
+    y, topic = np.repeat([-1.0, 1.0], n_seeds // 2), np.repeat([0.5, -0.5], 100)[:, None] * np.eye(3)[0]
+    for _ in range(studies):
+        seeds = rng.normal(size=(n_seeds, 3)) * spread + 0.2 * y[:, None] * np.eye(3)[1]
+        frame = pl.DataFrame({"group": ["a"] * 100 + ["b"] * 100, "vector": rng.normal(size=(200, 3)) * spread + topic})
+        axis = Axis.fit(Rows.from_arrays(seeds, y), method, normalize=False)
+        row = mean_scores(axis, open_table(frame), ["group"]).rows[0]
+        wrong += not row["difference_low"] <= 0 <= row["difference_high"]
+    assert wrong / studies <= (0.13 if (method, n_seeds) == ("auto", 20) else 0.09)
+
+
 def test_a_group_of_one_document_widens_the_interval_of_the_other() -> None:
     """Its spread is unknown, not zero: 400 studies with ten documents against one."""
     rng = np.random.default_rng(5)
@@ -167,7 +226,7 @@ def test_a_group_of_one_document_widens_the_interval_of_the_other() -> None:
     for _ in range(400):
         scores = rng.normal(size=11) + np.repeat([0.0, 2.0], [10, 1])
         figures, _ = _compare_groups(scores, np.repeat([0, 1], [10, 1]), np.arange(11))
-        row = _interval(figures[0], 0.0, compared=True)
+        row = _interval(figures[0], 0.0, 99, compared=True)
         covered += row["difference_low"] <= -2.0 / 11 <= row["difference_high"]
     assert 0.93 <= covered / 400 <= 0.97
 
@@ -175,7 +234,7 @@ def test_a_group_of_one_document_widens_the_interval_of_the_other() -> None:
 def test_a_single_group_has_nothing_to_be_compared_with() -> None:
     rng = np.random.default_rng(0)
     found = mean_scores(draw_axis(rng), open_table(draw_documents(rng, {"left": CONCEPT}, 9, 5)), ["party"])
-    assert (found.rows[0]["difference"], found.rows[0]["low"]) == (None, None)
+    assert (found.rows[0]["difference"], found.rows[0]["difference_low"]) == (None, None)
     assert found.rows[0]["mean"] == pytest.approx(found.overall)
     assert "There is only one group, so there is nothing to compare it with." in found.tables()[0].notes
 

@@ -219,7 +219,22 @@ def groups_of(groups: Mapping[str, Any] | Sequence[Any], words: Sequence[str], n
 
 
 _WORD_NAMES = ("word", "words", "term", "token", "lemma", "entry", "mot", "wort", "palabra", "slovo")
-_DECIMAL_COMMA = re.compile(r"[+−-]?\d+,\d+")
+_DECIMAL_COMMAS = {
+    ";": re.compile(r"[+−-]?\d+,\d+"),
+    "\t": re.compile(r"[+−-]?\d+,(?!\d{3}$)\d+"),  # 1,234 between tabs may be one thousand
+}
+
+
+def parse_field(text: str, delimiter: str | None, names: tuple[str, str] | None = None) -> float | None:
+    """Return the number of a label in a file; between semicolons or tabs, a comma may be the decimal point.
+
+    >>> parse_field("7,28", ";"), parse_field("7,28", chr(9)), parse_field("1,234", chr(9)), parse_field("7,28", ",")
+    (7.28, 7.28, None, None)
+    """
+    comma = _DECIMAL_COMMAS.get(delimiter or "")
+    return parse_label(text.replace(",", ".") if comma and comma.fullmatch(text.strip()) else text, names)
+
+
 #: Names of columns that number the rows; "" is the index column that pandas writes.
 _ROW_NUMBERS = ("", "id", "ids", "idx", "index", "key", "nr", "no", "number", "row", "row_id", "rowid", "uid",
                 "unnamed: 0", "word_id")  # fmt: skip
@@ -319,10 +334,7 @@ class LexiconTable:
         return bool(labels[0]) and self._number(labels[0]) is None and self._number(labels[1]) is not None
 
     def _number(self, label: str) -> float | None:
-        """Return the number of a label; if semicolons separate fields, a comma may be the decimal point."""
-        if self._delimiter == ";" and _DECIMAL_COMMA.fullmatch(label.strip()):
-            label = label.replace(",", ".")
-        return parse_label(label, self._label_names)
+        return parse_field(label, self._delimiter, self._label_names)
 
     def _entry(self, word: str, label: str, line: Line) -> tuple[str, float]:
         number = self._number(label)

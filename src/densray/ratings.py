@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from densray._conversions import columns_beside_dimensions
-from densray._lexicon_files import parse_label
+from densray._lexicon_files import parse_field, parse_label
 from densray._text_files import Line, TextFile, delimiter_of
 from densray.alignment import align_words
 from densray.errors import Advice, Argument, LabelError, LexiconError, name_some, shorten
@@ -409,8 +409,8 @@ class _Table:
     def __init__(self, file: TextFile) -> None:
         self.file = file
         lines = list(file.lines())
-        delimiter = delimiter_of(lines[0].text)
-        rows = [file.split(line, delimiter) for line in lines]
+        self._delimiter = delimiter_of(lines[0].text)
+        rows = [file.split(line, self._delimiter) for line in lines]
         width = len(rows[0])
         for line, row in zip(lines, rows, strict=True):
             if len(row) > width:
@@ -421,7 +421,7 @@ class _Table:
         if width < 2:
             raise file.problem(f"{shorten(lines[0].text)} has no rating beside the item.", line=lines[0].number)
         self.names: list[str] | None = None
-        if all(parse_label(name) is None for name in rows[0]):  # a line with ratings contains a number
+        if all(parse_field(name, self._delimiter) is None for name in rows[0]):  # a line with ratings contains a number
             self.names, lines, rows = rows[0], lines[1:], rows[1:]
             if not rows:
                 raise file.problem("there is a line of names and no item below it.")
@@ -447,7 +447,7 @@ class _Table:
             return self.place(column)
         lowered = [name.lower() for name in self.names or []]
         usual = next((lowered.index(name) for name in _ITEM_NAMES if name in lowered), None)
-        text = (place for place, fields in enumerate(self._columns) if not _is_numeric(fields))
+        text = (place for place, fields in enumerate(self._columns) if not _is_numeric(fields, self._delimiter))
         return next(text, 0) if usual is None else usual
 
     @property
@@ -468,7 +468,11 @@ class _Table:
         return numeric if names and not columns_beside_dimensions(names) else None
 
     def _numeric(self, taken: Sequence[int | None]) -> list[int]:
-        return [place for place in range(self.width) if place not in taken and _is_numeric(self._columns[place])]
+        return [
+            place
+            for place in range(self.width)
+            if place not in taken and _is_numeric(self._columns[place], self._delimiter)
+        ]
 
     def rating_places(self, column: str | int | Sequence[str | int] | None, taken: Sequence[int | None]) -> list[int]:
         if column is not None:
@@ -491,13 +495,13 @@ class _Table:
         """Return the numbers of a column, NaN if a field is empty; any other text is an error with its line."""
         found = []
         for text, line in zip(self._columns[place], self._lines, strict=True):
-            number = np.nan if is_no_label(text) else parse_label(text)
+            number = np.nan if is_no_label(text) else parse_field(text, self._delimiter)
             if number is None:
                 raise self.file.problem(f"{shorten(text)} is not a number. Ratings are numbers.", line=line.number)
             found.append(number)
         return np.array(found, dtype=np.float64)
 
 
-def _is_numeric(fields: Sequence[str]) -> bool:
+def _is_numeric(fields: Sequence[str], delimiter: str | None) -> bool:
     known = [field for field in fields if not is_no_label(field)]
-    return bool(known) and sum(parse_label(field) is not None for field in known) > len(known) / 2
+    return bool(known) and sum(parse_field(field, delimiter) is not None for field in known) > len(known) / 2

@@ -14,9 +14,11 @@ from densray._arrays import to_host
 from densray._files import Contents
 from densray._vocabulary import unit_rows
 from densray.affine import AffineMap
+from densray.errors import TaskError
+from densray.folds import fold_numbers
 from densray.metrics import Interval, auc, auc_interval
 from densray.probes import MODELS, Model, Recovery, mean_recovery, recovery, transfer_scores
-from densray.report import Column, Table, show_estimate, show_number
+from densray.report import Column, Table, show_count, show_estimate, show_number
 from densray.rows import Rows
 
 if TYPE_CHECKING:
@@ -259,6 +261,22 @@ def explain_too_few(rows: Rows, places: NDArray[np.intp], needed: int) -> str:
     )
 
 
+def _explain_large_groups(
+    groups: NDArray[np.int64], label_sets: Sequence[LabelSet], places: NDArray[np.intp], n_folds: int, seed: int | None
+) -> str:
+    """Return why whole groups of rows cannot be held out for a probe; empty if they can."""
+    reason = f"half of the rows are in {show_count(len(np.unique(groups)))} groups"
+    if n_folds < 2:
+        return f"What remains was not measured: {reason}, and probes hold out whole groups. Use narrower groups."
+    for each in label_sets:
+        for sides in each.rows.contrasts:
+            try:
+                fold_numbers(sides[places], groups, n_folds, seed)
+            except TaskError as error:
+                return f"What remains was not measured: {reason}. {error}"
+    return ""
+
+
 class LabelSet(NamedTuple):
     """Labels that probes try to recover: those that an erasure removed, or those that it kept."""
 
@@ -350,6 +368,11 @@ def measure_trials(
         n_tested = max(n_tested, len(places))
         n_folds = min(_FOLDS, *(_size_of_smallest_class(each.rows, places) for each in label_sets))
         tested_groups = None if groups is None else groups[places]
+        if tested_groups is not None:
+            n_folds = min(n_folds, len(np.unique(tested_groups)))
+            few = _explain_large_groups(tested_groups, label_sets, places, n_folds, seed)
+            if few:
+                return Remains((), reason=few)
         before_and_after = X[places], trial.erasure.apply(X[places], strength=strength)
         tested_models = _tested_models(models, (number, trial))
         for (labels, model), recoveries in collected.items():

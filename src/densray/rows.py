@@ -30,7 +30,7 @@ from densray.groups import (
 if TYPE_CHECKING:
     from densray.tables import EncoderRecord
 
-__all__ = ["Rows", "sides_of"]
+__all__ = ["Rows", "order_classes", "sides_of"]
 
 #: Fields without a label; #NV is what Excel writes in German.
 _NO_LABEL = ("", "na", "n/a", "nan", "null", "#n/a", "#nv")
@@ -471,6 +471,22 @@ def plausible_range(labels: NDArray[np.float64]) -> tuple[float, float]:
             low -= 1
         if (low, high) == before:
             return float(ordered[low]), float(ordered[high])
+
+
+def order_classes(labelled: Any, ends: tuple[str, str] | None) -> Any:
+    """Return labelled rows, or a labelled table, with the classes of two named ends in that order, the low one first.
+
+    Unnamed classes and scores stay as they are. Names of other classes are an error: they would rename a class.
+    """
+    known = labelled.class_names
+    if ends is None or len(known) != 2 or tuple(ends) == known:
+        return labelled
+    if tuple(ends) != known[::-1]:
+        raise LabelError(
+            f"the ends are named '{ends[0]}' and '{ends[1]}', and the classes are '{known[0]}' and '{known[1]}'. Name "
+            "these two, the low end first, or leave the names out."
+        )
+    return replace(labelled, y=-labelled.y, class_names=known[::-1])
 
 
 def sides_of(labels: NDArray[np.float64]) -> NDArray[np.float64]:

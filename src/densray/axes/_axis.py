@@ -43,7 +43,7 @@ from densray.persistence import read_rotation, read_tensors, rotation_parts, wri
 from densray.progress import Progress
 from densray.report import Citation
 from densray.rotations import Rotation, SeededRidge, make_rotation, name_method
-from densray.rows import Rows
+from densray.rows import Rows, order_classes
 from densray.space import WordSpace
 from densray.statistics import (
     HELD_OUT_INFLATION,
@@ -157,7 +157,7 @@ class Axis:
             Fields of :class:`densray.axes.AxisOptions` by name, such as ``folds=5``.
         """
         options = options.changed(**choices)
-        rows = check_rows(rows)
+        rows = order_classes(check_rows(rows), options.label_names)
         rows = rows.unit() if options.normalize else rows
         if options.clip_labels or (options.clip_labels is None and method == "auto"):
             rows = rows.clipped()

@@ -12,7 +12,7 @@ from densray.axes._options import DEFAULTS, AxisOptions
 from densray.errors import NotAdditiveError
 from densray.progress import Progress
 from densray.rotations import LinearRotation, Rotation, make_rotation, name_method
-from densray.rows import plausible_range
+from densray.rows import order_classes, plausible_range
 from densray.scale import fit_blocks
 from densray.tables import SAMPLED_ROWS, LabelledTable, VectorTable, is_large, open_table
 
@@ -91,7 +91,7 @@ def fit_large(
     labelled = LabelledTable.of(table, labels, classes=classes)
     if labelled.is_multiclass:
         return None
-    labelled = labelled.usable()
+    labelled = order_classes(labelled.usable(), options.label_names)
     rotation = make_rotation(method, n_components)
     if options.standardize:
         rotation.set_params(standardize=True)

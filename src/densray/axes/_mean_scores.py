@@ -7,7 +7,7 @@ things make the difference uncertain, and their variances add:
 - *the documents*: other documents of the same groups would have other means. Documents that belong together (an author,
   a speech) count as one draw. The variance is that of resampling whole sets c of documents, in closed form:
   :math:`\sum_c \left(\sum_{i \in c \cap g} r_i/n_g - \sum_{i \in c} r_i/n\right)^2`. Here :math:`r_i` is the score
-  of a document minus the mean of its group, times :math:`\sqrt{k/(k-1)}` for a group of k sets;
+  of a document minus the mean of its group, scaled as in a jackknife over sets (:class:`_Draws`);
 - *the axis*: other seeds would give another axis, :math:`w + \delta` with the covariance of the jackknife, and the
   difference would move by :math:`(\bar x_g - \bar x)^\top \delta`.
 
@@ -52,8 +52,7 @@ class MeanScores(Result):
         Each group: the values of the columns, ``documents``, ``draws`` (documents, or sets of them that belong
         together), ``mean``, ``difference`` (the mean minus the mean of all documents) with its interval
         ``difference_low`` to ``difference_high``, and the standard errors ``from_documents`` and ``from_axis`` of the
-        difference. ``low`` to ``high`` is the same interval around ``mean``, with the mean of all documents taken as
-        known.
+        difference.
     overall : float
         Mean score of all documents in the groups.
     n_skipped : int
@@ -164,8 +163,9 @@ def mean_scores(
     overall_row = sums.sum(axis=0) / len(used)
     rows = []
     for number, found in figures.items():
-        moves = uncertainty.errors.deviations @ (sums[number] / found["documents"] - overall_row)
-        interval = _interval(found, float(moves @ moves), compared=len(figures) > 1)
+        difference = sums[number] / found["documents"] - overall_row
+        axis_variance = uncertainty.contrast_variance(axis.direction, difference)
+        interval = _interval(found, axis_variance, uncertainty.errors.seed_angle.n_resamples, compared=len(figures) > 1)
         rows.append({**dict(zip(by, keys[number], strict=True)), **interval})
     n_used = sum(row["documents"] for row in rows)
     verdict = axis.verdict if axis.rows is None else axis.quick_verdict()  # a whole diagnosis would take long
@@ -188,53 +188,107 @@ def _compare_groups(
     """Return the figures of each group by its number, and the mean of all scores.
 
     A group has its number of documents and of draws, its mean, its difference from the mean of all, the variance of
-    that difference over other draws of the same groups, and the sum of squares that gives its degrees of freedom.
+    that difference over other draws of the same groups, and the degrees of freedom of that variance.
     """
     numbers, own = np.unique(codes, return_inverse=True)
     sets = np.unique(together, return_inverse=True)[1]
     counts, overall, n = np.bincount(own), float(scores.mean()), len(scores)
     means = np.bincount(own, scores) / counts
-    parts = np.split(np.argsort(own, kind="stable"), np.cumsum(counts)[:-1])
-    members = [np.unique(sets[places], return_inverse=True) for places in parts]
-    draws = np.array([len(of_group) for of_group, _ in members])
-    # k/(k-1) makes the variance of k draws unbiased
-    freedom = np.maximum(draws - 1, 1)
-    residuals = (scores - means[own]) * np.sqrt(draws / freedom)[own]
-    sums = [np.bincount(which, residuals[places]) for (_, which), places in zip(members, parts, strict=True)]
-    spread = np.array([float(each @ each) for each in sums])  # n_g² times the variance of the mean of each group
-    among_all = np.bincount(sets, residuals) / n
-    # a single draw says nothing about its own spread: it gets the average variance of one draw of the other groups
-    single, several = draws == 1, draws > 1
-    if single.any() and several.any():
-        of_one_draw = (draws * spread / counts**2)[several]
-        freedom[single] = freedom[several].sum()
-        spread[single] = counts[single] ** 2 * np.average(of_one_draw, weights=freedom[several])
-    for_all = float(among_all @ among_all) + float(spread[single].sum()) / n**2
-    shares = (spread / n**2) ** 2 / freedom
+    residuals = scores - means[own]
+    parts = [
+        _Draws.of(sets[places], residuals[places])
+        for places in np.split(np.argsort(own, kind="stable"), np.cumsum(counts)[:-1])
+    ]
+    shared = sum(len(part.sets) for part in parts) > int(sets.max()) + 1  # some set has documents in several groups
+    among_all = np.zeros(int(sets.max()) + 1)
+    for part in parts:
+        among_all[part.sets] += part.sums / n
+    spread = np.array([float(part.sums @ part.sums) for part in parts])  # n_g² times the variance of each mean
+    freedom = np.array([part.freedom for part in parts])
+    draws = np.array([len(part.sets) for part in parts])
+    _fill_single_draws(spread, freedom, draws, counts, means)
+    single = draws == 1
+    of_singles = float(spread[single].sum()) / n**2
+    for_all = float(among_all @ among_all) + of_singles
+    shares = np.where(single, 0.0, (spread / n**2) ** 2 / freedom)
+    all_shares = float(shares.sum()) + of_singles**2 / freedom[single].max(initial=1.0)  # one estimate for all singles
     figures = {}
     for group, number in enumerate(numbers.tolist()):
         # Σ_c (V_gc − U_c)² over all sets c is ΣU² + Σ (V_gc² − 2 V_gc U_c) over those with documents of the group
-        within = sums[group] / counts[group]
-        variance = max(for_all + float(within @ (within - 2.0 * among_all[members[group][0]])), 0.0)
+        within = parts[group].sums / counts[group]
+        variance = max(for_all + float(within @ (within - 2.0 * among_all[parts[group].sets])), 0.0)
         # Welch and Satterthwaite: each group adds the square of its variance over its degrees of freedom
         own_share = (spread[group] * (1.0 / counts[group] - 1.0 / n) ** 2) ** 2 / freedom[group]
+        squares = float(all_shares - shares[group] + own_share)
         figures[number] = {
             "documents": int(counts[group]),
             "draws": int(draws[group]),
             "mean": float(means[group]),
             "difference": float(means[group]) - overall,
             "variance": variance,
-            "squares": float(shares.sum() - shares[group] + own_share),
+            # if sets belong to several groups, their parts cancel, and the draws of the group count as in a paired test
+            "freedom": freedom[group] if shared or squares == 0.0 else max(variance**2 / squares, 1.0),
         }
     return figures, overall
 
 
-def _interval(found: dict[str, Any], axis_variance: float, *, compared: bool) -> dict[str, Any]:
-    """Return the figures of a group with the interval of its difference and the two standard errors behind it."""
+@dataclass(frozen=True)
+class _Draws:
+    """The sets of documents of one group: their numbers, their sums of residuals, and the degrees of freedom."""
+
+    sets: NDArray[np.int64]
+    sums: NDArray[np.float64]
+    freedom: float
+
+    @classmethod
+    def of(cls, sets: NDArray[np.int64], residuals: NDArray[np.float64]) -> _Draws:
+        """Return the sums of residuals, scaled so that their squares add up to n² times the variance of the mean.
+
+        The variance is that of leaving out one set at a time: (k-1)/k Σ (r_c / (n - m_c))² for k sets of m_c documents.
+        For sets of equal size this is the usual variance of a mean. A set with most of the documents counts more, and
+        takes away degrees of freedom: n²/Σ m_c² - 1, which is k - 1 for sets of equal size.
+        """
+        members, which, sizes = np.unique(sets, return_inverse=True, return_counts=True)
+        n, k = len(residuals), len(members)
+        sums = np.asarray(np.bincount(which, residuals), dtype=np.float64)
+        if k > 1:
+            sums = sums * n / (n - sizes) * np.sqrt((k - 1) / k)
+        return cls(members, sums, max(n**2 / float(sizes @ sizes) - 1.0, 1.0))
+
+
+def _fill_single_draws(
+    spread: NDArray[np.float64],
+    freedom: NDArray[np.float64],
+    draws: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    means: NDArray[np.float64],
+) -> None:
+    """Fill in the spread of groups with a single draw, which does not show its own spread.
+
+    It is the larger of two variances: that of one draw in the other groups, and that of the single draws among each
+    other, which also contains the differences between their groups.
+    """
+    single, several = draws == 1, draws > 1
+    known = [(0.0, 1.0)]
+    if several.any():
+        of_one_draw = (draws * spread / counts**2)[several]
+        known.append((float(np.average(of_one_draw, weights=freedom[several])), float(freedom[several].sum())))
+    if single.sum() > 1:
+        known.append((float(means[single].var(ddof=1)), float(single.sum() - 1)))
+    largest, its_freedom = max(known)
+    spread[single] = counts[single] ** 2 * largest
+    freedom[single] = its_freedom
+
+
+def _interval(found: dict[str, Any], axis_variance: float, n_axes: int, *, compared: bool) -> dict[str, Any]:
+    """Return the figures of a group with the interval of its difference and the two standard errors behind it.
+
+    `n_axes` is the number of axes behind the variance of the axis.
+    """
     from scipy.special import stdtrit  # the quantile of Student's t
 
     figures = {name: found[name] for name in ("documents", "draws", "mean", "difference")}
-    names = ("low", "high", "difference_low", "difference_high", "from_documents", "from_axis")
+    names = ("difference_low", "difference_high", "from_documents", "from_axis")
     figures |= dict.fromkeys(names)
     if not compared:
         return {**figures, "difference": None}
@@ -242,12 +296,11 @@ def _interval(found: dict[str, Any], axis_variance: float, *, compared: bool) ->
     if found["draws"] == 1:
         return figures
     total = found["variance"] + axis_variance
-    freedom = total**2 / found["squares"] if found["squares"] > 0 else np.inf  # those of the axis are large
+    squares = found["variance"] ** 2 / found["freedom"] + axis_variance**2 / max(n_axes - 2, 1)
+    freedom = total**2 / squares if squares > 0 else np.inf
     half = float(stdtrit(min(freedom, 1e9), 0.975) * np.sqrt(total))
     return {
         **figures,
-        "low": found["mean"] - half,
-        "high": found["mean"] + half,
         "difference_low": found["difference"] - half,
         "difference_high": found["difference"] + half,
         "from_documents": float(np.sqrt(found["variance"])),

@@ -51,7 +51,8 @@ class AxisOptions:
     random_state : int, default=0
         Random seed for folds, groups of seeds and permutations.
     label_names : pair of str, optional
-        Names of the low and the high end of the axis.
+        Names of the low and the high end of the axis. If the rows have two named classes, these names choose which
+        class is the high end.
     standardize : bool, default=False
         Whether to divide columns by their standard deviations before fitting; see :class:`densray.rotations.Rotation`.
     groups : mapping of words to groups, sequence, "forms", "proposed" or None, default="forms"

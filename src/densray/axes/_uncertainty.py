@@ -111,6 +111,8 @@ class Uncertainty:
         Whether the labels are scores, so that an expected label makes sense.
     least_likeness : float
         See :class:`SeedLikeness`.
+    scale_changes : array of shape (k,)
+        Share of each deviation that multiplies all scores by one factor. The errors of scores leave it out.
     """
 
     seed_mean: Vector
@@ -119,6 +121,7 @@ class Uncertainty:
     calibration: Calibration
     is_score: bool
     least_likeness: float
+    scale_changes: Vector
 
     @classmethod
     def of(cls, axis: Vector, rows: Rows, held_out: Vector, errors: AxisErrors, *, normalize: bool) -> Uncertainty:
@@ -126,7 +129,8 @@ class Uncertainty:
         average_row, slope = _average_row(rows, axis, normalize=normalize)
         likeness = SeedLikeness.of(rows.X, average_row)
         # an axis has no length: a change that multiplies all scores by one factor is not an error
-        deviations = errors.deviations - np.outer(errors.deviations @ slope, axis)
+        scale_changes = errors.deviations @ slope
+        deviations = errors.deviations - np.outer(scale_changes, axis)
         return cls(
             seed_mean=likeness.seed_mean,
             average_row=average_row,
@@ -134,7 +138,17 @@ class Uncertainty:
             calibration=Calibration.of(held_out, rows.sides, rows.y),
             is_score=not rows.is_binary,
             least_likeness=likeness.least,
+            scale_changes=scale_changes,
         )
+
+    def contrast_variance(self, axis: Vector, difference: Vector) -> float:
+        """Return the variance of the score of a difference of two mean rows, over other seeds of the same kind.
+
+        The length of the coefficients varies as well here. If an axis tilts by chance towards the difference, the unit
+        axis hardly varies along it, and its error would be far too small.
+        """
+        moves = self.errors.deviations @ difference + self.scale_changes * float(axis @ difference)
+        return float(moves @ moves)
 
     def score(self, X: NDArray[Any], axis: Vector, coordinates: NDArray[Any]) -> Scores:
         """Return coordinates with their standard errors, probabilities and expected labels."""
@@ -201,6 +215,7 @@ class Uncertainty:
             "seed_angle": np.array(astuple(self.errors.seed_angle), dtype=np.float64),
             "calibration": np.array(astuple(self.calibration), dtype=np.float64),
             "least_likeness": np.array([self.least_likeness]),
+            "scale_changes": self.scale_changes.astype(np.float32),
             "is_score": np.array([self.is_score], dtype=np.uint8),
         }
 
@@ -218,6 +233,7 @@ class Uncertainty:
             calibration=Calibration(*contents.array("calibration", len(fields(Calibration))).tolist()),
             is_score=bool(contents.array("is_score", 1, kinds="u")[0]),
             least_likeness=float(contents.array("least_likeness", 1)[0]),
+            scale_changes=contents.array("scale_changes", len(deviations)).astype(np.float64),
         )
 
 

@@ -87,9 +87,7 @@ def fit(
     method: Method = "auto",
     n_components: Annotated[
         int | None,
-        typer.Option(
-            min=1, metavar="N", help="Number of axes to save. Default: one per dimension."
-        ),
+        typer.Option(min=1, metavar="N", help="Number of axes to save. Default: one per dimension."),
     ] = None,
     judge: Annotated[
         bool,

@@ -117,7 +117,8 @@ class LexiconOptions:
     ] = None
     low: Annotated[str | None, typer.Option(metavar="WORDS", help="Words of the low end: a file or a list.")] = None
     label_names: Annotated[
-        str | None, typer.Option(metavar="LOW,HIGH", help="Names of the two ends. A LEXICON may use them as labels.")
+        str | None,
+        typer.Option(metavar="LOW,HIGH", help="The labels of the two ends, the low one first."),
     ] = None
     word_column: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Word column of the LEXICON file: a name, or a number from 0.")

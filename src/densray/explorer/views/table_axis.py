@@ -260,7 +260,7 @@ def _show_means(bench: TableBench, wanted: LabelChoice) -> str:
         return ""
     means: MeanScores = run(bench.means(wanted, by), f"Averaging by {by}")
     shown = means.tables()[0]
-    drawn = [row for row in means.rows if row["low"] is not None]
+    drawn = [row for row in means.rows if row["difference_low"] is not None]
     charts, lists = charts_and_lists("means")
     if drawn and (means.ordered or len(drawn) <= _MOST_DRAWN):
         chart(draw_means(drawn, ordered=means.ordered, by=None if means.ordered else by), charts)
