@@ -122,14 +122,15 @@ def main() -> list[Measurement]:
 
 def draw() -> None:
     """Draw the curves that the file holds, one picture for each place; nothing where charts cannot be drawn."""
-    from densray.figures import can_draw, save
+    from densray.figures import can_draw
+    from densray.figures._narrow import save_both
 
     if not can_draw():
         return
     kept = json.loads(DATA.read_text(encoding="utf-8"))
     for place in kept["machines"]:
         rows = [row for row in kept["rows"] if row["place"] == place]
-        save(_chart(rows), DOCS / "images" / f"scaling-{place.split(',')[0].lower()}.svg")
+        save_both(_chart(rows), DOCS / "images" / f"scaling-{place.split(',')[0].lower()}.svg")
 
 
 def _chart(rows: list[dict[str, Any]]) -> Any:

@@ -267,9 +267,9 @@ def _means(rows: list[dict[str, Any]], name: str) -> str:
     )
 
 
-def drawn(rows: list[dict[str, Any]], method: str = "ridge") -> str:
-    """Return the figure of docs/trust.md: predicted and observed reliability by number of seeds, as SVG."""
-    from densray.figures import interval_plot, to_svg
+def drawn(rows: list[dict[str, Any]], method: str = "ridge") -> Any:
+    """Return the figure of docs/trust.md: predicted and observed reliability by number of seeds."""
+    from densray.figures import interval_plot
 
     points = []
     for (_, _, size), chosen in _by([row for row in rows if row["method"] == method and row["even"]],
@@ -287,7 +287,7 @@ def drawn(rows: list[dict[str, Any]], method: str = "ridge") -> str:
                     "if_gone": None,
                 }
             )
-    return to_svg(interval_plot(points, down="seeds", by="reliability", x="reliability (1: the same scores)"))
+    return interval_plot(points, down="seeds", by="reliability", x="reliability (1: the same scores)")
 
 
 def main() -> None:
@@ -309,7 +309,9 @@ def main() -> None:
     for kind, row in () if asked.render else measure(asked.pairs, asked.methods.split(","), known):
         found[kind].append(row)
         _write(asked.out, asked.pairs, found)
-    FIGURE.write_text(drawn(found["errors"]), "utf-8")
+    from densray.figures._narrow import save_both
+
+    save_both(drawn(found["errors"]), FIGURE)
 
 
 def _write(path: Path, pairs: int, found: dict[str, list[dict[str, Any]]]) -> None:

@@ -22,6 +22,7 @@ extensions = [
     "initials",
     "mathml",
     "myst_parser",
+    "narrow_pictures",
     "numpydoc",
     "reader_names",
     "sphinx.ext.autodoc",
@@ -73,7 +74,7 @@ html_show_sourcelink = False
 html_math_renderer = "mathml"
 html_static_path = ["_static"]
 html_css_files = ["formulas.css", "pages.css"]
-html_js_files = [("figures.js", {"defer": "defer"})]
+html_js_files = [("tables.js", {"defer": "defer"})]
 html_context = {"default_mode": "auto"}  # else the theme complains on every page
 html_sidebars = {
     page: [] for page in ("index", "installation", "tutorial")

@@ -39,7 +39,8 @@ from densray.debiasing import (
     recovery_test,
     similarity,
 )
-from densray.figures import interval_plot, to_svg
+from densray.figures import interval_plot
+from densray.figures._narrow import save_both
 from densray.probes import refitted_auc
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -195,10 +196,13 @@ def _cell(found: dict[str, Any], *, interval: bool) -> str:
     return f"{found['mean']:.3f} ± {found['high'] - found['mean']:.3f}"
 
 
-def drawn(rows: Sequence[dict[str, Any]]) -> str:
+def drawn(rows: Sequence[dict[str, Any]]) -> Any:
     """Return the figure of the page: RBF recovery in held-out words, with intervals, by remover and word list."""
     lists = ("nothing removed", "family words", "half of the biased words")
     part = "recovery of held-out words by an RBF classifier"
+    order = list(dict.fromkeys(row["name"] for row in rows))
+    if {"ridge:10", "ridge:30"} <= set(order):
+        order.insert(order.index("ridge:10") + 1, order.pop(order.index("ridge:30")))
     points = [
         {
             "remover": row["name"],
@@ -209,10 +213,12 @@ def drawn(rows: Sequence[dict[str, Any]]) -> str:
             "high": row["measures"]["RBF"]["high"],
             "if_gone": 0.5,
         }
-        for row in rows
+        for row in sorted(rows, key=lambda row: order.index(row["name"]))
         if row["list"] in lists
     ]
-    return to_svg(interval_plot(points, down="remover", by="learned from", x="accuracy (chance: 0.5)"))
+    return interval_plot(
+        points, down="remover", by="learned from", x="accuracy (chance: 0.5)", least=0.45, one_line=True
+    )
 
 
 def main() -> None:
@@ -221,7 +227,7 @@ def main() -> None:
     if not parser.parse_args().render:
         rows = list(measured(Gender()))
         NUMBERS.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    (DOCS / "removal.svg").write_text(drawn(json.loads(NUMBERS.read_text("utf-8"))), "utf-8")
+    save_both(drawn(json.loads(NUMBERS.read_text("utf-8"))), DOCS / "removal.svg")
 
 
 STARTED = perf_counter()

@@ -496,7 +496,8 @@ def draw() -> None:
     """Draw the linear probe after every layer, before a removal and after it: means and ranges over splits."""
     import altair as alt
 
-    from densray.figures import layer_curves, to_svg
+    from densray.figures import layer_curves
+    from densray.figures._narrow import save_both
     from densray.figures._style import styled
 
     known = json.loads(NUMBERS.read_text("utf-8"))["remove"]
@@ -518,7 +519,7 @@ def draw() -> None:
             panels.append(chart.properties(width=300, height=150))
     said = "AUROC of a linear probe fitted again after every layer, before and after the removal of three concepts"
     whole = alt.concat(*panels, columns=2, spacing=24).resolve_scale(color="shared", shape="shared")
-    FIGURE.write_text(to_svg(styled(whole, alt=said)), "utf-8")
+    save_both(styled(whole, alt=said), FIGURE)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

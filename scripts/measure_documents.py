@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 
 from densray import Erasure, Rows, embed_table, open_table
 from densray._vocabulary import unit_rows
-from densray.figures import interval_plot, to_svg
+from densray.figures import interval_plot
+from densray.figures._narrow import save_both
 from densray.journal import Journal
 from densray.metrics import spearman
 from densray.probes import MODELS, Model
@@ -307,7 +308,7 @@ def tables() -> dict[str, str]:
     }
 
 
-def drawn(found: dict[str, Any]) -> str:
+def drawn(found: dict[str, Any]) -> Any:
     """Return the figure of the page: recall of the partner, with intervals, by what was removed."""
     titles = {"cases": "court cases, two sources", "languages": "news, four languages"}
     points = [
@@ -325,7 +326,7 @@ def drawn(found: dict[str, Any]) -> str:
         for row in found[part]["recall"]
         for k in ("1", "10")
     ]
-    return to_svg(interval_plot(points, down="removed", by="neighbours", x="documents that find their partner"))
+    return interval_plot(points, down="removed", by="neighbours", x="documents that find their partner", one_line=True)
 
 
 #: From the folder of the data and the cache to documents with vectors.
@@ -351,7 +352,7 @@ def main() -> None:
             numbers = measured(documents, filtered=name == "cases", models=models)
             found = {**(load() if NUMBERS.exists() else {}), name: numbers}
             NUMBERS.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    (DOCS / "documents.svg").write_text(drawn(load()), "utf-8")
+    save_both(drawn(load()), DOCS / "documents.svg")
 
 
 def load_minilm() -> Any:

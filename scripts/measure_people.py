@@ -852,7 +852,7 @@ def published(records: Sequence[Record], people: Path | None) -> list[Record]:
 
 def draw(numbers: Record) -> None:
     """Draw the agreement of every scale by kind, next to the ceiling of its raters."""
-    from densray.figures import save
+    from densray.figures._narrow import save_both
     from densray.figures._style import BLUE, GREEN, GREY, VERMILLION, altair, styled, values
 
     alt = altair()
@@ -884,7 +884,7 @@ def draw(numbers: Record) -> None:
     ticks = alt.Chart(values(ceilings)).mark_tick(color=GREY, thickness=2, size=22)
     chart = alt.layer(ticks.encode(x=x, y=y), dots.encode(x=x, y=y, **looks, tooltip=["scale:N", "r:Q"]))
     said = "Agreement of axes with people in GloVe 6B, one mark per scale; grey: the highest correlation to expect"
-    save(styled(chart.properties(width=520, height=420), alt=said), FIGURE)
+    save_both(styled(chart.properties(width=520, height=420), alt=said), FIGURE)
 
 
 # -- the page ----------------------------------------------------------------------------------------------------------

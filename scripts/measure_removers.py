@@ -585,73 +585,122 @@ def tables() -> dict[str, str]:
     return made | {"removers-choice": choice_table(), "removers-documents": document_table()}
 
 
+#: How the first figure names and groups removers, and their colours and shapes.
+SHOWN = {
+    "nothing": ("nothing", "INK", "circle"),
+    "mean-difference": ("one direction: mean difference, DensRay, LEACE", "BLUE", "square"),
+    "densray-unit": ("one direction: mean difference, DensRay, LEACE", "BLUE", "square"),
+    "leace": ("one direction: mean difference, DensRay, LEACE", "BLUE", "square"),
+    "inlp:10": ("INLP, 10 directions", "GREEN", "triangle-up"),
+    "ridge:30": ("ridge, 30 directions", "ORANGE", "diamond"),
+    CHOSEN: ("covariance difference, 5 to 40%", "VERMILLION", "triangle-down"),
+    "gradient": ("gradient, 20%", "PURPLE", "triangle-right"),
+    "random": ("random directions, 20%", "GREY", "cross"),
+}
+
+
 def draw() -> None:
     """Write the figure: the strongest probe against the neighbours kept, one panel per kind of vectors."""
-    import altair as alt
-    import polars as pl
+    from densray.figures import _style as style
 
-    from densray.figures import to_svg
-
-    records = []
+    records: dict[str, list[dict[str, Any]]] = {title: [] for title in KINDS.values()}
     for kind, removers in summaries().items():
         for remover, concepts in removers.items():
-            if remover == "hard":
+            family, _, share = remover.partition(", ")
+            if family not in SHOWN:  # hard debiasing, of gender alone
                 continue
-            family = remover.partition(",")[0]
-            curve = "covariance-difference" if family in ("covariance-difference", "mean-difference") else ""
-            records.append(
+            records[KINDS[kind]].append(
                 {
-                    "vectors": KINDS[kind],
-                    "remover": family,
-                    "curve": curve,
-                    "AUC of the strongest probe": np.mean([one["strongest"] for one in concepts.values()]),
-                    "neighbours kept": np.mean([one["neighbours"] for one in concepts.values()]),
+                    "removed": SHOWN[family][0],
+                    "share": share if family == CHOSEN and share in (f"{SHARES[0]:.0%}", f"{SHARES[-1]:.0%}") else "",
+                    "curve": family in (CHOSEN, "mean-difference"),
+                    "auc": float(np.mean([one["strongest"] for one in concepts.values()])),
+                    "kept": float(np.mean([one["neighbours"] for one in concepts.values()])),
                 }
             )
-    base = alt.Chart(pl.DataFrame(records)).encode(
-        x=alt.X("neighbours kept:Q", scale=alt.Scale(domain=[0.2, 1.0]), axis=alt.Axis(format=".0%")),
-        y=alt.Y("AUC of the strongest probe:Q", scale=alt.Scale(domain=[0.5, 1.0])),
-    )
-    shapes = alt.Shape("remover:N", sort=None, title="removed")
-    points = base.mark_point(filled=True, size=70).encode(color=alt.Color("remover:N", sort=None), shape=shapes)
-    lines = base.transform_filter("datum.curve != ''").mark_line(strokeWidth=1.5, color="#888")
-    panels = alt.Facet("vectors:N", sort=list(KINDS.values()), title=None)
-    chart = (lines + points).properties(width=270, height=210).facet(panels, columns=2)
-    (NUMBERS.parent / "removers.svg").write_text(to_svg(chart), encoding="utf-8")
+    looks = {name: (getattr(style, color), shape) for name, color, shape in SHOWN.values()}
+    alt = style.altair()
+    panels = []
+    for title, rows in records.items():
+        base = alt.Chart(style.values(rows)).encode(**_coordinates("AUC of the strongest probe", least=0.2))
+        line = base.transform_filter("datum.curve").mark_line(strokeWidth=1.2, color=style.VERMILLION, opacity=0.6)
+        marks = base.mark_point(size=55, filled=True, opacity=0.9).encode(**_named("removed", looks))
+        shares = base.transform_filter("datum.share").mark_text(fontSize=11, dy=14, color=style.ink())
+        panels.append((title, line.encode(order="kept:Q") + marks + shares.encode(text="share:N")))
+    said = "AUC of the strongest probe and neighbours kept after each remover, in four kinds of vectors"
+    _write_panels(panels, "removers.svg", said)
 
 
 def draw_choices() -> None:
     """Write the second figure: the curve of each concept by which the number of directions is chosen."""
-    import altair as alt
-    import polars as pl
+    from densray.figures import _style as style
 
-    from densray.figures import to_svg
+    looks = {"a number of directions": (style.GREY, "circle"), "the number chosen": (style.VERMILLION, "diamond")}
+    alt = style.altair()
+    panels = []
+    for title, sets in choices().items():
+        rows = [
+            {
+                "concept": one["concept"],
+                "directions": point["n_axes"],
+                "auc": point["auc"],
+                "kept": point["neighbors"],
+                "point": list(looks)[point["n_axes"] == one["chosen"]["choice"]["n_axes"]],
+            }
+            for one in sets
+            for point in one["chosen"]["choice"]["curve"]
+        ]
+        rows.sort(key=lambda row: row["point"])  # those chosen are drawn last
+        base = alt.Chart(style.values(rows)).encode(**_coordinates("AUC of the strongest of three", least=0.3))
+        lines = base.mark_line(strokeWidth=1, color=style.GREY, opacity=0.6).encode(
+            detail="concept:N", order="directions:Q"
+        )
+        size = alt.condition(f"datum.point == '{list(looks)[1]}'", alt.value(70), alt.value(14))
+        marks = base.mark_point(filled=True, opacity=1).encode(size=size, **_named("point", looks))
+        panels.append((title, lines + marks))
+    said = "AUC and neighbours kept for each number of directions, one line per concept, and the number chosen"
+    _write_panels(panels, "removers-choice.svg", said)
 
-    found = choices()
-    records = [
-        {
-            "vectors": title,
-            "concept": one["concept"],
-            "directions": point["n_axes"],
-            "AUC of the strongest of three probes": point["auc"],
-            "neighbours kept": point["neighbors"],
-            "chosen": point["n_axes"] == one["chosen"]["choice"]["n_axes"],
-        }
-        for title, sets in found.items()
-        for one in sets
-        for point in one["chosen"]["choice"]["curve"]
+
+def _coordinates(title: str, *, least: float) -> dict[str, Any]:
+    """Return the two axes of both figures; `least` is the smallest share of neighbours shown."""
+    from densray.figures._style import altair
+
+    alt = altair()
+    return {
+        "x": alt.X("kept:Q", scale=alt.Scale(domain=[least, 1.02], nice=False), title="neighbours kept",
+                   axis=alt.Axis(format=".0%", values=[0.2, 0.4, 0.6, 0.8, 1.0])),
+        "y": alt.Y("auc:Q", scale=alt.Scale(domain=[0.5, 1.0], nice=False), title=title,
+                   axis=alt.Axis(values=[0.5, 0.6, 0.7, 0.8, 0.9, 1.0], format=".1f")),
+    }  # fmt: skip
+
+
+def _named(key: str, looks: dict[str, tuple[str, str]]) -> dict[str, Any]:
+    """Return colour and shape by name, under one legend above the panels."""
+    from densray.figures._style import altair
+
+    alt = altair()
+    legend = alt.Legend(title=None, orient="top", direction="horizontal", columns=2, symbolSize=70, symbolOpacity=1,
+                        labelLimit=360)  # fmt: skip
+    colors, shapes = (alt.Scale(domain=list(looks), range=[look[place] for look in looks.values()]) for place in (0, 1))
+    return {
+        "color": alt.Color(f"{key}:N", scale=colors, legend=legend),
+        "shape": alt.Shape(f"{key}:N", scale=shapes, legend=legend),
+    }
+
+
+def _write_panels(panels: list[tuple[str, Any]], name: str, said: str) -> None:
+    """Write panels under their titles, two in a row, and one below the other for a phone."""
+    from densray.figures._narrow import save_both
+    from densray.figures._style import altair, styled
+
+    alt = altair()
+    drawn = [
+        chart.properties(width=290, height=190, title=alt.Title(title, fontSize=13, fontWeight="bold"))
+        for title, chart in panels
     ]
-    base = alt.Chart(pl.DataFrame(records)).encode(
-        x=alt.X("neighbours kept:Q", scale=alt.Scale(domain=[0.3, 1.0]), axis=alt.Axis(format=".0%")),
-        y=alt.Y("AUC of the strongest of three probes:Q", scale=alt.Scale(domain=[0.5, 1.0])),
-    )
-    lines = base.mark_line(strokeWidth=1, point=alt.OverlayMarkDef(size=12)).encode(
-        detail="concept:N", order="directions:Q", color=alt.value("#888")
-    )
-    marks = base.transform_filter("datum.chosen").mark_point(filled=True, size=60, color="#c33")
-    panels = alt.Facet("vectors:N", sort=list(found), title=None)
-    chart = (lines + marks).properties(width=270, height=190).facet(panels, columns=2)
-    (NUMBERS.parent / "removers-choice.svg").write_text(to_svg(chart), encoding="utf-8")
+    whole = alt.concat(*drawn, columns=2, spacing=24).resolve_scale(color="shared", shape="shared")
+    save_both(styled(whole, alt=said), NUMBERS.parent / name)
 
 
 def main() -> None:

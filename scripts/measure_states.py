@@ -476,7 +476,8 @@ def draw(methods: Sequence[str] = ("ridge scaled", "ridge", "densray-unit", "mea
     """Draw the figure of the page: every layer of two language models, a row of panels per set."""
     import altair as alt
 
-    from densray.figures import layer_curves, to_svg
+    from densray.figures import layer_curves
+    from densray.figures._narrow import save_both
     from densray.figures._style import styled
 
     known = Reading(json.loads(NUMBERS.read_text("utf-8")))
@@ -489,7 +490,7 @@ def draw(methods: Sequence[str] = ("ridge scaled", "ridge", "densray-unit", "mea
             panels.append(chart.properties(width=300, height=180, title=title))
     said = f"AUROC by layer for {', '.join(methods)} on four sets in {MODELS[0]} and {MODELS[1]}"
     whole = alt.concat(*panels, columns=2, spacing=24).resolve_scale(color="shared", shape="shared")
-    (DOCS / "states_layers.svg").write_text(to_svg(styled(whole, alt=said)), "utf-8")
+    save_both(styled(whole, alt=said), DOCS / "states_layers.svg")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -3,7 +3,8 @@
 ``python scripts/take_pictures.py`` needs chromium and the extras of development. The pictures show the bundled space.
 With ``figures``, ``tutorial``, ``explorer`` or ``animation`` as argument, it takes that part only. With
 ``cases.parquet``, the court cases that ``measure_documents.py`` embeds, it takes the pictures of a table of documents.
-Every picture of the explorer is taken in light and in dark (``-dark.png``).
+Every picture of the explorer is taken in light and in dark (``-dark.png``), and of the top of the page on a phone
+(``-narrow.png``). Charts are drawn in a second layout for phones, too.
 """
 
 from __future__ import annotations
@@ -24,21 +25,23 @@ ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
 sys.path.insert(0, str(ROOT / "tests"))  # the driver the end-to-end tests use
 
-#: The name of each picture of the explorer, the view it shows, and its height.
+#: The name of each picture of the explorer, the view it shows, its height, and its height on a phone.
 VIEWS = {
-    "axis": ("?words=nurse,wonderful", 1455),
-    "vocabulary": ("map?mark=nurse+engineer&color=us-occupation-shares", 1225),
-    "map": ("map?shown=occupations&mark=nurse+engineer&color=us-occupation-shares", 1165),
-    "compare": ("compare?source=lexicon&lexicon=gender", 1205),
-    "remove": ("remove?source=lexicon&lexicon=gender", 1140),
-    "analogies": ("analogies", 860),
-    "layers": ("layers?layer_methods=ridge,mean-difference", 1620),
+    "axis": ("?words=nurse,wonderful", 1455, 1308),
+    "vocabulary": ("map?mark=nurse+engineer&color=us-occupation-shares", 1225, 1010),
+    "map": ("map?shown=occupations&mark=nurse+engineer&color=us-occupation-shares", 1165, 1190),
+    "compare": ("compare?source=lexicon&lexicon=gender", 1205, 1040),
+    "remove": ("remove?source=lexicon&lexicon=gender", 1140, 1480),
+    "analogies": ("analogies", 860, 1230),
+    "layers": ("layers?layer_methods=ridge,mean-difference", 1620, 1060),
 }
 #: The same for a table of documents.
 TABLE_VIEWS = {
-    "documents-map": ("?label=source&find=copyright", 1098),
-    "documents-remove": ("remove?label=source", 1118),
+    "documents-map": ("?label=source&find=copyright", 1098, 1180),
+    "documents-remove": ("remove?label=source", 1040, 1320),
 }
+#: Width of a phone, and its pixels per pixel of a page.
+PHONE, PHONE_SCALE = 390, 2.0
 #: The views of the animation, with the milliseconds each one is shown.
 SCENES = (
     ("", 2500),
@@ -53,16 +56,26 @@ SCHEMES = {"light": "", "dark": "-dark"}
 _BLOCK = re.compile(r"^```(python|console|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def take_explorer(*opened: str, views: dict[str, tuple[str, int]] = VIEWS) -> None:
-    """Take a picture of every page of the explorer."""
+def take_explorer(*opened: str, views: dict[str, tuple[str, int, int]] = VIEWS) -> None:
+    """Take a picture of every page of the explorer, in a wide window and on a phone."""
+    from PIL import Image
+
     from browser import Visitor, browser, explorer
 
     with explorer(*opened) as address, browser() as chrome:
-        for name, (view, height) in views.items():
+        for name, (view, height, phone_height) in views.items():
             for scheme, suffix in SCHEMES.items():
                 visitor = Visitor(chrome, address, pictures=IMAGES, height=height, scheme=scheme)
                 visitor.go(view).picture(f"explorer-{name}{suffix}")
                 visitor.context.close()
+                window: dict[str, Any] = {"width": PHONE, "height": phone_height, "scale": PHONE_SCALE}
+                visitor = Visitor(chrome, address, pictures=IMAGES, scheme=scheme, **window)
+                visitor.go(view).picture(f"explorer-{name}{suffix}-narrow")
+                visitor.context.close()
+                path = IMAGES / f"explorer-{name}{suffix}-narrow.png"
+                with Image.open(path) as picture:  # 256 colours are enough, and take a third of the bytes
+                    small = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+                small.save(path, optimize=True)
 
 
 def take_animation() -> None:
@@ -95,6 +108,7 @@ def take_tutorial() -> None:
     """Run the tutorial, write under each block what it prints, and keep the charts that it saves."""
     from densray.cli import terminal
     from densray.cli.entry import run
+    from densray.figures._narrow import save_narrow
 
     terminal._PIPE_WIDTH = 80
     page = ROOT / "docs" / "tutorial.md"
@@ -109,6 +123,8 @@ def take_tutorial() -> None:
         with contextlib.redirect_stdout(io.StringIO()) as stream:
             if language == "python":
                 exec(compile(body, str(page), "exec", dont_inherit=True), names)
+                for drawn in re.findall(r'figures\.save\(chart, "(.+)"\)', body):
+                    save_narrow(names["chart"], Path(drawn))
             else:
                 for line in body.splitlines():
                     assert run(shlex.split(line.removeprefix("$ densray "))) == 0, line

@@ -98,13 +98,19 @@ class Visitor:
         address: str,
         *,
         pictures: Path | None = None,
+        width: int = 1400,
         height: int = 1400,
+        scale: float = 1.0,
         scheme: str = "light",
         bypass_csp: bool = False,
     ) -> None:
-        window = {"width": 1400, "height": height}
+        window = {"width": width, "height": height}
         self.context = browser.new_context(
-            viewport=window, accept_downloads=True, color_scheme=scheme, bypass_csp=bypass_csp
+            viewport=window,
+            device_scale_factor=scale,
+            accept_downloads=True,
+            color_scheme=scheme,
+            bypass_csp=bypass_csp,
         )
         self.context.set_default_timeout(120_000)  # a test machine may be busy
         self.page = self.context.new_page()

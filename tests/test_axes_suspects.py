@@ -71,6 +71,11 @@ def test_a_label_on_the_wrong_end_contradicts_its_held_out_score(space: WordSpac
     sides = {word: 1.0 if place >= N_WORDS // 2 else -1.0 for place, word in enumerate(ordered)}
     classes = diagnose(space, Lexicon({**sides, ordered[0]: 1.0}), n_permutations=19, normalize=False).suspects
     assert classes.of("contradicting")[0].word == ordered[0]
+    assert f"“{ordered[0]}” (1)" in classes.lines[0]
+    named = classes.lines_with(("poor", "rich"), "row")
+    assert f"“{ordered[0]}” (rich)" in named[0]
+    assert "of the other rows" in named[1]
+    assert "without these rows" in named[1]
 
 
 def test_labels_without_fault_change_nothing(space: WordSpace, scores: dict[str, float]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from base64 import b64decode
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +51,23 @@ def test_fit_saves_the_axis_of_a_label_column(folder, capsys) -> None:
     found = run_for_json(capsys, "diagnose", folder / "docs.parquet", "--label-column", "party", *QUICK)
     assert found["n_seeds"] == N
     assert found["axes"][0]["auc"] > 0.8
+
+
+def test_the_report_of_documents_names_the_labels_in_its_text_and_its_legend(folder, tmp_path) -> None:
+    pytest.importorskip("vl_convert", reason="figures are an extra")
+    page = tmp_path / "trust.html"
+    assert (
+        run(["diagnose", str(folder / "docs.parquet"), "--label-column", "party", "--report", str(page), *QUICK]) == 0
+    )
+    content = page.read_text("utf-8")
+    charts = [b64decode(chart).decode() for chart in re.findall(r"base64,([^\"]+)", content)]
+    assert len(charts) == 2  # wide, and for a phone
+    for chart in charts:
+        assert ">left</text>" in chart
+        assert ">right</text>" in chart
+        assert "label</text>" not in chart
+    assert "(-1)" not in content
+    assert "(−1)" not in content
 
 
 def test_diagnose_holds_out_groups_and_proposes_them_for_repeated_texts(folder, capsys) -> None:

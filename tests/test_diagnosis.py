@@ -45,6 +45,19 @@ def test_refits_are_capped_and_said() -> None:
     assert seed_influence(found.influential) is not None
 
 
+def test_ends_without_names_are_named_by_typical_seeds() -> None:
+    space, lexicon = planted_space()
+    found = diagnose(space, lexicon, n_permutations=19)
+    low, high = found.end_names
+    typical = low.removeprefix("low end: ").split(", "), high.removeprefix("high end: ").split(", ")
+    labels = dict(lexicon.items())
+    assert [len(words) for words in typical] == [2, 2]
+    assert {labels[word] for word in typical[0]} == {min(labels.values())}
+    assert {labels[word] for word in typical[1]} == {max(labels.values())}
+    named = diagnose(space, lexicon, n_permutations=19, label_names=("poor", "rich"))
+    assert named.end_names == ("poor", "rich")
+
+
 def test_seeds_in_another_case_are_found_or_pointed_out() -> None:
     space, lexicon = planted_space()
     shouted = Lexicon({word.upper() if row % 2 else word: label for row, (word, label) in enumerate(lexicon.items())})

@@ -122,7 +122,9 @@ def test_every_picture_is_taken_by_the_script() -> None:
     taken = {f"explorer-{name}.png" for name in (*script["VIEWS"], *script["TABLE_VIEWS"])} | {"figure2.png"}
     saved = re.findall(r'save\(chart, "([\w.]+)"', (DOCUMENTS / "tutorial.md").read_text("utf-8"))
     taken |= {f"tutorial-{name}" for name in saved}
-    pictures = {path.name for path in (DOCUMENTS / "images").glob("*.png")}
+    every = {path.name for path in (DOCUMENTS / "images").glob("*.png")}
+    narrow = {name for name in every if name.endswith("-narrow.png")}
+    pictures = every - narrow
     dark = {name for name in pictures if name.endswith("-dark.png")}
     assert pictures - dark == taken
     in_both = {name for name in taken if name.startswith("explorer-")}
@@ -288,6 +290,83 @@ def test_built_pages_do_not_scroll_sideways_and_show_their_captions(site: str) -
             visitor.context.close()
 
 
+#: Sizes of the letters of a chart in pixels of the screen: the least one, and the width of the chart.
+_LETTERS = """async () => (await Promise.all([...document.querySelectorAll('.bd-article img[src$=".svg"]')].map(
+    async image => {
+        await image.decode()
+        const file = await (await fetch(image.currentSrc)).text()
+        const drawing = new DOMParser().parseFromString(file, 'image/svg+xml').documentElement
+        const scale = image.getBoundingClientRect().width / parseFloat(drawing.getAttribute('width'))
+        const sizes = [...drawing.querySelectorAll('text')].map(text => parseFloat(text.getAttribute('font-size')))
+        return [image.currentSrc, scale * Math.min(...sizes), image.getBoundingClientRect().width]
+    })))"""
+#: Of every table of numbers that is wider than its box, how far its first column moves when it scrolls.
+_FIRST_COLUMNS = """() => [...document.querySelectorAll('.pst-scrollable-table-container')].filter(
+    box => box.scrollWidth > box.clientWidth + 1).map(box => {
+        const cell = box.querySelector('td'), before = cell.getBoundingClientRect().left
+        box.scrollLeft = 200
+        return Math.abs(cell.getBoundingClientRect().left - before)
+    })"""
+
+
+@pytest.mark.slow
+def test_charts_and_tables_of_a_built_page_can_be_read_on_a_phone(site: str) -> None:
+    pytest.importorskip("playwright", reason="playwright, which drives the browser, is not installed")
+    from browser import Visitor, browser, chromium
+
+    if chromium() is None:
+        pytest.skip("needs chromium")
+    with browser() as chrome:
+        visitor = Visitor(chrome, site, width=390, height=900)
+        found = {}
+        for page in ("trust", "people", "debiasing", "removers", "documents", "language-models", "scale"):
+            visitor.page.goto(f"{site}/{page}.html")
+            charts = visitor.page.evaluate(_LETTERS)
+            assert charts, page
+            for source, size, width in charts:
+                assert size >= 10.5, (page, source, size)
+                assert width <= 390, (page, source)
+            found[page] = visitor.page.evaluate(_FIRST_COLUMNS)
+        visitor.context.close()
+    assert any(found.values())
+    assert all(moved < 1 for moves in found.values() for moved in moves), found
+
+
+@pytest.mark.slow
+def test_a_table_of_texts_shows_each_row_as_a_block_on_a_phone(site: str) -> None:
+    pytest.importorskip("playwright", reason="playwright, which drives the browser, is not installed")
+    from browser import Visitor, browser, chromium
+
+    if chromium() is None:
+        pytest.skip("needs chromium")
+    with browser() as chrome:
+        shown = {}
+        for width in (390, 1024):
+            visitor = Visitor(chrome, site, width=width, height=900)
+            visitor.page.goto(f"{site}/debiasing.html")
+            shown[width] = visitor.page.evaluate(
+                """() => [...document.querySelectorAll('table.texts')].map(table => {
+                    const [first, second] = [...table.tBodies[0].rows[0].cells].map(cell => cell.getBoundingClientRect())
+                    return [table.scrollWidth - table.parentElement.clientWidth, second.top >= first.bottom - 1,
+                        getComputedStyle(table.tBodies[0].rows[0].cells[1], '::before').content]
+                })"""
+            )
+            visitor.context.close()
+    assert shown[390]
+    assert all(excess <= 1 and is_below and len(name) > 4 for excess, is_below, name in shown[390]), shown[390]
+    assert not any(is_below for _, is_below, _ in shown[1024])
+
+
+def test_every_chart_and_every_picture_of_the_explorer_has_a_layout_for_phones() -> None:
+    pictures = [*DOCUMENTS.glob("*.svg"), *(DOCUMENTS / "images").glob("*.*")]
+    wide = [path for path in pictures if not path.stem.endswith("-narrow")]
+    needed = [path for path in wide if path.suffix == ".svg" or path.name.startswith(("explorer-", "tutorial-"))]
+    needed = [path for path in needed if path.suffix != ".webp"]
+    assert len(needed) > 25
+    missing = [path.name for path in needed if not path.with_name(f"{path.stem}-narrow{path.suffix}").is_file()]
+    assert missing == []
+
+
 # Every command explains itself with an example, and has its place in the documentation.
 
 
@@ -354,6 +433,9 @@ def test_numbers_in_tables_are_not_broken_over_lines() -> None:
         unbroken = import_module("unbroken")
     assert unbroken.unbroken("0.76 ± 0.01, 0.85 → 0.54, ≤ 0.05") == "0.76\xa0±\xa00.01, 0.85\xa0→\xa00.54, ≤\xa00.05"
     assert unbroken.unbroken("seeds → ten ratings") == "seeds → ten ratings"
+    assert unbroken.unbroken("0.60 (0.57 to 0.62)") == "0.60 (0.57\xa0to\xa00.62)"
+    assert unbroken.unbroken("0.60, +2%, −3%") == "0.60,\xa0+2%,\xa0−3%"
+    assert unbroken.unbroken("20 (1 to each), 0.5") == "20 (1 to each), 0.5"
     code = nodes.literal("", "≥ 0.7")
     cell = nodes.entry("", nodes.paragraph("", "≥ 0.7 ", code), nodes.paragraph("", "≥ 0.7"))
     document = nodes.document(None, None, "", cell)

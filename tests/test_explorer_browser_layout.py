@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import subprocess
@@ -202,6 +203,36 @@ def test_the_controls_of_the_map_stand_two_abreast_on_a_phone(chrome, address):
     assert boxes[0]["x"] < boxes[1]["x"]
     assert visitor.page.locator(".word-map").bounding_box()["y"] < 700
     visitor.context.close()
+
+
+#: The labels of the whole map, and the middle and the spread of its points, in pixels of the window.
+_CROWD = """() => {
+    const plot = document.querySelector('.word-map .plot').getBoundingClientRect()
+    return {plot: plot.toJSON(),
+        labels: [...document.querySelectorAll('.word-map .labels span')].map(each => each.getBoundingClientRect().toJSON())}
+}"""
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_the_middle_of_the_whole_map_is_no_blot_and_has_no_labels(chrome, address, width):
+    image = pytest.importorskip("PIL.Image", reason="pictures are read by pillow")
+    visitor = Visitor(chrome, address)
+    visitor.go("map").resize(width)
+    found = visitor.page.evaluate(_CROWD)
+    plot = found["plot"]
+    across, down = plot["left"] + 0.485 * plot["width"], plot["top"] + 0.44 * plot["height"]  # where most words are
+    reach = 0.04 * plot["width"], 0.04 * plot["height"]
+    assert len(found["labels"]) > 12
+    assert not [
+        box for box in found["labels"]
+        if box["left"] < across + reach[0] and box["right"] > across - reach[0]
+        and box["top"] < down + reach[1] and box["bottom"] > down - reach[1]
+    ]  # fmt: skip
+    clip = {"x": across - reach[0], "y": down - reach[1], "width": 2 * reach[0], "height": 2 * reach[1]}
+    seen = image.open(io.BytesIO(visitor.page.screenshot(clip=clip))).convert("RGB")
+    visitor.context.close()
+    red = np.asarray(seen)[:, :, 0].mean()  # 255 on white ground, 0 in the blue of the points
+    assert 255 * 0.15 < red < 255 * 0.7
 
 
 def test_texts_of_hidden_states_wrap_and_the_curves_come_first_on_a_phone(chrome, address):

@@ -230,6 +230,10 @@ class TestRemove:
         assert after < 0.7
         assert after == pytest.approx(chance, abs=0.15)
         assert f"from {before:.0%}" in page.metric[0].delta
+        linear = bench.remains(wanted, ("linear",)).run().rows()[0]
+        assert page.metric[1].label == "AUC of a linear model"
+        assert page.metric[1].value == f"{linear['after']:.2f}"
+        assert page.metric[1].delta == f"from {linear['before']:.2f}; chance 0.50"
         assert "On rows the erasure has not seen" in texts(page.markdown)
         assert "Before: " in texts(page.markdown).replace("**", "")
         assert len([name for name in charts(page) if "coloured by source" in name]) == 2

@@ -16,6 +16,7 @@ from densray.axes import compare_spaces
 from densray.errors import DataError, MissingExtraError, OutputError
 from densray.figures import for_page
 from densray.figures._labels import place_labels, text_width
+from densray.figures._narrow import NARROW, for_phone, narrow_path, narrow_svg, save_both
 from densray.figures._scatter import padded_domain
 from densray.figures._style import method_looks
 from planted import planted_space
@@ -408,11 +409,85 @@ def test_charts_are_not_written_where_they_should_not(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 1
 
 
+@pytest.mark.parametrize("name", CHARTS)
+def test_every_chart_has_a_layout_for_a_phone_with_letters_at_full_size(name: str) -> None:
+    chart = CHARTS[name]()
+    before, wide, narrow = chart.to_dict(), figures.to_svg(chart), narrow_svg(chart)
+    assert chart.to_dict() == before
+    width = float(re.search(r'<svg[^>]* width="([\d.]+)"', narrow)[1])
+    assert abs(width - NARROW) <= 1
+    sizes = [[float(size) for size in re.findall(r'<text[^>]*font-size="([\d.]+)px"', svg)] for svg in (wide, narrow)]
+    assert min(sizes[1]) >= min(*sizes[0], 11)
+
+
+def test_panels_stand_below_each_other_on_a_phone() -> None:
+    chart = figures.anchor_scatter(SCATTER)
+    assert "hconcat" in chart.to_dict()
+    spec = for_phone(chart)
+    assert len(spec["vconcat"]) == 2
+    assert not [part for part in parts(spec) if "hconcat" in part]
+
+
+def test_long_names_of_rows_stand_above_their_marks_on_a_phone() -> None:
+    rows = [{**row, "measure": f"{row['measure']} of all words that were left out"} for row in MEASURED]
+    for given, is_above in ((MEASURED, False), (rows, True)):
+        drawn = for_phone(figures.interval_plot(given))
+        axes = [part["y"]["axis"] for part in parts(drawn) if "axis" in (part.get("y") or {})]
+        assert axes
+        assert all((axis.get("labelAlign") == "left") == is_above for axis in axes)
+        svg = narrow_svg(figures.interval_plot(given))
+        assert all(row["measure"] in texts(svg) for row in given)  # none is cut
+
+
+def test_a_long_title_is_wrapped_on_a_phone() -> None:
+    title = "How much of the concept remains in words that the removal was not learned from"
+    shown = texts(narrow_svg(figures.interval_plot(MEASURED, title=title)))
+    assert title not in shown
+    assert not any(text.endswith("…") for text in shown)
+
+
+def test_both_layouts_are_written_next_to_each_other(tmp_path: Path) -> None:
+    for suffix, start in ((".svg", b"<svg"), (".png", b"\x89PNG")):
+        path = tmp_path / f"chart{suffix}"
+        save_both(CHARTS["seed_influence"](), path)
+        assert path.read_bytes().startswith(start)
+        assert narrow_path(path).read_bytes().startswith(start)
+        assert narrow_path(path).name == f"chart-narrow{suffix}"
+
+
+def test_the_legend_of_influential_seeds_has_the_names_of_the_ends() -> None:
+    assert {"high label", "low label"} <= set(texts(figures.to_svg(figures.seed_influence(SEEDS))))
+    named = texts(figures.to_svg(figures.seed_influence(SEEDS, ends=("poor", "rich"))))
+    assert named.index("rich") < named.index("poor")  # the higher first, as in blue
+    assert "high label" not in named
+    assert "same (low)" in texts(figures.to_svg(figures.seed_influence(SEEDS, ends=("same", "same"))))
+
+
+def test_numbers_of_a_name_share_one_line_if_asked() -> None:
+    one, several = (figures.interval_plot(MEASURED, one_line=one, least=0.3).to_dict() for one in (True, False))
+    assert not [part for part in parts(one) if "yOffset" in part]
+    assert [part for part in parts(several) if "yOffset" in part]
+    domains = [part["x"]["scale"]["domain"] for part in parts(one) if "scale" in (part.get("x") or {})]
+    assert all(domain == [0.3, 1.0] for domain in domains)
+
+
+def test_of_two_classes_of_documents_the_second_is_blue_as_on_an_axis() -> None:
+    drawn = figures.document_map(
+        [{"text": w, "across": n, "up": -n, "shade": "wiki" if n % 2 else "lexis"} for n, w in enumerate(WORDS)],
+        color="source",
+    ).to_dict()
+    (scale,) = {str(part["color"]["scale"]) for part in parts(drawn) if "scale" in (part.get("color") or {})}
+    assert scale == str({"domain": ["lexis", "wiki"], "range": ["#D55E00", "#0072B2"]})
+
+
 def test_a_figure_goes_into_a_report() -> None:
-    from densray.report import Section, to_html
+    from densray.report import Figure, Section, to_html
 
     figure = figures.figure(CHARTS["eigenvalue_spectrum"](), "Eigenvalues")
-    assert "data:image/svg+xml;base64," in to_html(Section("Axis", figures=[figure]))
+    page = to_html(Section("Axis", figures=[figure]))
+    assert '<source media="(max-width: 720px)" srcset="data:image/svg+xml;base64,' in page
+    assert page.count("data:image/svg+xml;base64,") == 2
+    assert "<source" not in to_html(Section("Axis", figures=[Figure(figure.svg, "Eigenvalues")]))
 
 
 def test_bad_rows_are_named() -> None:

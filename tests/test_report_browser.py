@@ -12,6 +12,7 @@ pytest.importorskip("playwright", reason="playwright, which drives the browser, 
 
 from browser import AXE, Visitor, browser, chromium
 from densray.cli.entry import run
+from densray.report import Table, write_html
 
 pytestmark = [
     pytest.mark.slow,
@@ -21,6 +22,7 @@ pytestmark = [
 REPORTS = {
     "induce": ["induce", "googlenews-26k", "--high", "good,nice,happy,superb", "--low", "bad,awful,sad,nasty"],
     "bias": ["evaluate", "bias", "googlenews-26k", "--concept", "gender", "--removers", "leace"],
+    "diagnose": ["diagnose", "googlenews-26k", "gender"],
 }
 #: Relative luminance of a colour "rgb(r, g, b)", without the gamma of a screen: enough to tell ink from paper.
 LIGHTNESS = "color => color.match(/\\d+/g).slice(0, 3).reduce((sum, part) => sum + Number(part) / 765, 0)"
@@ -60,6 +62,46 @@ def test_a_report_fits_the_window_and_its_ink_differs_from_its_paper(
     assert (ink > 0.8 and paper < 0.2) if scheme == "dark" else (ink < 0.2 and paper > 0.8)
     inverted = page.evaluate("getComputedStyle(document.images[0]).filter").startswith("invert")
     assert inverted == (scheme == "dark")  # a white chart on a dark page hurts the eyes
+    visitor.context.close()
+
+
+#: The least letters of the charts of a report, in pixels of the screen.
+_LETTERS = """async () => Promise.all([...document.images].map(async image => {
+    await image.decode()
+    const file = atob(image.currentSrc.split(',')[1])
+    const drawing = new DOMParser().parseFromString(file, 'image/svg+xml').documentElement
+    const sizes = [...drawing.querySelectorAll('text')].map(text => parseFloat(text.getAttribute('font-size')))
+    return Math.min(...sizes) * image.getBoundingClientRect().width / parseFloat(drawing.getAttribute('width'))
+}))"""
+
+
+@pytest.mark.parametrize("width", [360, 390, 1024])
+def test_the_letters_of_charts_are_large_enough_at_any_width(chrome: Any, report: Path, width: int) -> None:
+    visitor = Visitor(chrome, report.as_uri(), width=width, height=900)
+    visitor.page.goto(report.as_uri())
+    sizes = visitor.page.evaluate(_LETTERS)
+    assert sizes
+    assert min(sizes) >= (10.5 if width != 360 else 10), sizes
+    visitor.context.close()
+
+
+def test_a_wide_table_scrolls_in_its_box_and_keeps_its_first_column(chrome: Any, tmp_path: Path) -> None:
+    page = tmp_path / "wide.html"
+    names = [f"measure {number}" for number in range(12)]
+    rows = [{"remover": "mean-difference", **dict.fromkeys(names, 0.123)} for _ in range(4)]
+    write_html(Table("Removers", ["remover", *names], rows), page)
+    visitor = Visitor(chrome, page.as_uri(), width=390, height=900)
+    visitor.page.goto(page.as_uri())
+    assert visitor.page.evaluate("document.documentElement.scrollWidth") <= 390
+    moved, scrolled = visitor.page.evaluate(
+        """() => { const box = document.querySelector('.table'), cell = box.querySelector('td')
+        const before = cell.getBoundingClientRect().left
+        box.scrollLeft = 300
+        return [cell.getBoundingClientRect().left - before, box.scrollLeft] }"""
+    )
+    assert scrolled == 300
+    assert abs(moved) < 1
+    assert visitor.page.locator(".table").get_attribute("tabindex") == "0"  # the keyboard reaches it
     visitor.context.close()
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import altair
-from sphinx_gallery.scrapers import figure_rst
 
 from densray import figures
+from densray.figures._narrow import save_both
 
 #: Charts already shown, by the example they belong to.
 _shown: dict[str, list[Any]] = {}
@@ -25,7 +26,7 @@ def save_new_charts(
     The first picture of an example is that of its card, and not shown on its page.
     """
     seen = _shown.setdefault(block_vars["src_file"], [])
-    files = []
+    shown = []
     for value in list(block_vars["example_globals"].values()):
         if isinstance(value, altair.TopLevelMixin) and not any(
             value is chart for chart in seen
@@ -33,10 +34,12 @@ def save_new_charts(
             if not seen:
                 figures.save(_small(value), next(block_vars["image_path_iterator"]))
             seen.append(value)
-            files.append(
-                str(figures.save(value, next(block_vars["image_path_iterator"])))
-            )
-    return str(figure_rst(files, gallery_conf["src_dir"]))
+            path = Path(next(block_vars["image_path_iterator"]))
+            save_both(value, path)
+            place = path.relative_to(gallery_conf["src_dir"]).as_posix()
+            said = " ".join(value.to_dict()["description"].split())
+            shown.append(f"\n.. image:: /{place}\n   :alt: {said}\n")
+    return "".join(shown)
 
 
 def _small(chart: Any) -> Any:

@@ -1,4 +1,7 @@
-"""Keeps together what belongs together: “0.76 ± 0.01”, “[0.87, 0.98]” and “≤ 0.05” in tables, and columns of output."""
+"""Keeps together what belongs together in tables, and columns of output.
+
+In tables: “0.76 ± 0.01”, “[0.87, 0.98]”, “(0.57 to 0.62)”, “0.60, +2%, +3%” and “≤ 0.05”.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,17 @@ from docutils import nodes
 _SPACE = "\u00a0"
 _BETWEEN = re.compile(r"(?<=[\d%]) ([±→]) (?=[\d+−–.-])")
 _WITHIN = re.compile(r"(\[[-+−]?\d[\d.]*,) (?=[-+−]?\d[\d.]*\])")
+_RANGE = re.compile(r"\((\d[\d.]*) to (\d[\d.]*)\)")
+_CHANGES = re.compile(r"(?<=[\d%]), (?=[+−]\d)")
 _COLUMNS = re.compile(r"\S {2,}\S")
 _BEFORE = re.compile(r"([≤≥<>]) (?=\d)")
 
 
 def unbroken(text: str) -> str:
-    """Return a text with no-break spaces around signs between numbers, and within intervals."""
+    """Return a text with no-break spaces around signs between numbers, and within intervals and lists of changes."""
     text = _WITHIN.sub(rf"\1{_SPACE}", text)
+    text = _RANGE.sub(rf"(\1{_SPACE}to{_SPACE}\2)", text)
+    text = _CHANGES.sub(f",{_SPACE}", text)
     return _BEFORE.sub(rf"\1{_SPACE}", _BETWEEN.sub(rf"{_SPACE}\1{_SPACE}", text))
 
 

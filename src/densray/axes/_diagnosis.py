@@ -180,7 +180,7 @@ class Diagnosis(Result):
     def tables(self) -> list[Table]:
         """Return the statistics behind the verdict, the influential seeds, and the missing words."""
         together = [each.line for each in (self.forms, self.proposal) if each is not None]
-        doubts = [] if self.suspects is None else self.suspects.lines
+        doubts = self._suspect_lines
         notes = [
             *together,
             *doubts,
@@ -226,11 +226,15 @@ class Diagnosis(Result):
 
         If there are too few seed words to tell, the advice is to add ratings by people.
         """
-        doubts = self.suspects.lines[:1] if self.suspects is not None and self.suspects.of("outlying") else []
+        doubts = self._suspect_lines[:1] if self.suspects is not None and self.suspects.of("outlying") else []
         ratings = [advise_ratings()] if self._lacks_ratings else []
         cased = "" if self.axis.rows is None else self.axis.rows.case_note
         lines = [self.verdict.sentence, cased, *self._sample_notes(), *doubts, *ratings]
         return "\n".join(filter(None, lines))
+
+    @property
+    def _suspect_lines(self) -> list[str]:
+        return [] if self.suspects is None else self.suspects.lines_with(self.label_names, self.axis.noun)
 
     def _sample_notes(self) -> list[str]:
         if self.fitted_on is None:
@@ -245,6 +249,19 @@ class Diagnosis(Result):
         """Whether the seeds are too few words of two classes, without rated items."""
         named = self.axis.noun == "word" and self.axis.known_rows.is_binary and self.axis.seeds is None
         return named and self.n_seeds < FEW_SEEDS and self.verdict.grade in ("unclear", "none")
+
+    @property
+    def end_names(self) -> tuple[str, str]:
+        """Names of the low and the high end for a legend; if they have none, two typical seed words of each."""
+        rows = self.axis.rows
+        if self.label_names is not None:
+            return self.label_names
+        if rows is None or self.axis.noun != "word":
+            return "low label", "high label"
+        from densray.axes._views import axis_ends
+
+        low, high = (", ".join(one_line(word, width=24) for word in words) for words in axis_ends(rows))
+        return f"low end: {low}", f"high end: {high}"
 
     @property
     def influential(self) -> list[dict[str, Any]]:

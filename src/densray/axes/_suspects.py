@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -76,6 +77,11 @@ class SuspectLabels:
     @property
     def lines(self) -> list[str]:
         """The labels and their cost, in one to three lines."""
+        return self.lines_with()
+
+    def lines_with(self, label_names: tuple[str, str] | None = None, noun: str = "word") -> list[str]:
+        """Return the labels and their cost, with the names of the low and the high label, and of what is labelled."""
+        names = {} if label_names is None else dict(zip((-1.0, 1.0), label_names, strict=True))
         outlying, against = (self.of(reason) for reason in ("outlying", "contradicting"))
         lines = []
         if outlying:
@@ -85,13 +91,13 @@ class SuspectLabels:
                 else "Correct them, or clip labels, as the method auto does."
             )
             others = f"{self.low:g} to {self.high:g}"
-            lines.append(f"Labels far outside the range of the others ({others}): {_named(outlying)}. {done}")
+            lines.append(f"Labels far outside the range of the others ({others}): {_named(outlying, names)}. {done}")
         if against:
-            lines.append(f"Labels that contradict their held-out scores, the clearest first: {_named(against)}.")
+            lines.append(f"Labels that contradict their held-out scores, the clearest first: {_named(against, names)}.")
         if lines and self.tau_with is not None and self.tau_without is not None:
             lines.append(
-                f"Held-out τ of the other words: {show_number(self.tau_with)} with these labels as given, "
-                f"{show_number(self.tau_without)} without these words."
+                f"Held-out τ of the other {noun}s: {show_number(self.tau_with)} with these labels as given, "
+                f"{show_number(self.tau_without)} without these {noun}s."
             )
         return lines
 
@@ -182,7 +188,9 @@ def _taus(
     return kendall_tau(others.y, every), kendall_tau(others.y, alone)
 
 
-def _named(labels: list[SuspectLabel]) -> str:
-    named = ", ".join(f"“{one_line(each.word, width=60)}” ({each.label:g})" for each in labels[:_NAMED])
+def _named(labels: list[SuspectLabel], names: Mapping[float, str]) -> str:
+    """Return words with their labels, which have names if they are those of two classes."""
+    said = [names.get(each.label, f"{each.label:g}".replace("-", "−")) for each in labels[:_NAMED]]
+    named = ", ".join(f"“{one_line(each.word, width=60)}” ({label})" for each, label in zip(labels, said, strict=False))
     more = f" and {len(labels) - _NAMED:,} more" if len(labels) > _NAMED else ""
     return f"{named}{more}"

@@ -546,7 +546,8 @@ def _figures_of_diagnosis(diagnosis: Diagnosis | ClassesDiagnosis) -> list[Figur
 
     if not isinstance(diagnosis, Diagnosis) or not diagnosis.influential:
         return []
-    chart = seed_influence(diagnosis, n_seeds=20, measure="turns the axis by (°) when left out")
+    measure = "turns the axis by (°) when left out"
+    chart = seed_influence(diagnosis, n_seeds=20, measure=measure, ends=diagnosis.end_names)
     return [figure(chart, "Seeds that move the axis most.")]
 
 

@@ -14,25 +14,31 @@ const FREQUENT = 3000       // of the most frequent words in view, the outermost
 const SLOW = 60             // milliseconds of a picture beyond which fewer points are drawn while the map moves
 const MOVING = 40000        // points that are drawn then: the most frequent words
 const LINE = 13             // pixels of a line of labels
+const CELL = 24             // pixels of a side of the squares in which points are counted
+const CROWDED = 0.09        // points per square pixel beyond which a label would hide points and be hard to read
+const COUNTED = 20000       // words that are counted: the most frequent
+const CORE = 0.72           // share of ink where most points lie: the middle of a crowd still has lighter edges
 const TICK_SPACE = [40, 18] // pixels at the left and at the bottom that belong to the ticks
 
 const VERTEX = `#version 300 es
 in vec2 at; in float shade;
-uniform vec4 view; uniform vec2 range; uniform vec3 low, middle, high; uniform float size;
-out vec3 color;
+uniform vec4 view, crowd; uniform vec2 range, opacity; uniform vec3 low, middle, high; uniform float size;
+out vec3 color; out float alpha;
 void main() {
   gl_Position = vec4((at - view.xy) * view.zw - 1.0, 0.0, 1.0);
   gl_PointSize = size;
+  vec2 far = (at - crowd.xy) / crowd.zw;
+  alpha = min(opacity.x * exp(0.35 * dot(far, far)), opacity.y);  // rises more slowly than the crowd thins out
   float place = clamp((shade - range.x) / (range.y - range.x), 0.0, 1.0);
   color = place < 0.5 ? mix(low, middle, 2.0 * place) : mix(middle, high, 2.0 * place - 1.0);
 }`
 const FRAGMENT = `#version 300 es
 precision mediump float;
-in vec3 color; uniform float opacity; uniform bool circular; out vec4 shown;
+in vec3 color; in float alpha; uniform bool circular; out vec4 shown;
 void main() {
   vec2 off = gl_PointCoord - 0.5;
   if (circular && dot(off, off) > 0.25) discard;
-  shown = vec4(color * opacity, opacity);
+  shown = vec4(color * alpha, alpha);
 }`
 
 // Texts come in later, as text: nothing of a space is ever read as HTML.
@@ -199,7 +205,7 @@ class WordMap {
     gl.linkProgram(program)
     gl.useProgram(program)
     this.uniforms = {}
-    for (const name of ["view", "range", "low", "middle", "high", "size", "opacity", "circular"])
+    for (const name of ["view", "crowd", "range", "low", "middle", "high", "size", "opacity", "circular"])
       this.uniforms[name] = gl.getUniformLocation(program, name)
     this.buffers = [gl.createBuffer(), gl.createBuffer(), gl.createBuffer()]
     gl.enable(gl.BLEND)
@@ -293,7 +299,8 @@ class WordMap {
   drawPoints() {
     const gl = this.gl, set = this.uniforms, { x, y } = this.view
     const closer = Math.sqrt((this.whole.x[1] - this.whole.x[0]) / (x[1] - x[0]))
-    const size = Math.min(Math.max((this.count > 50000 ? 1.5 : this.count > 5000 ? 2.5 : 5) * Math.sqrt(closer), 1.5), 8)
+    const usual = (this.count > 50000 ? 1.5 : this.count > 5000 ? 2.5 : 5) * (this.width < 500 ? 0.75 : 1)
+    const size = Math.min(Math.max(usual * Math.sqrt(closer), 1.5), 8)
     gl.viewport(0, 0, gl.canvas.width, gl.canvas.height)
     gl.clearColor(0, 0, 0, 0)
     gl.clear(gl.COLOR_BUFFER_BIT)
@@ -303,14 +310,19 @@ class WordMap {
     this.shades.forEach((color, place) => gl.uniform3fv(set[["low", "middle", "high"][place]], color))
     gl.uniform1f(set.size, size * this.scale)
     gl.uniform1i(set.circular, size * this.scale > 3 ? 1 : 0)
-    const faint = this.selected.length ? 0.4 : 1
-    gl.uniform1f(set.opacity, faint * Math.min(0.85, (this.count > 50000 ? 0.3 : 0.45) * (this.axes[2] ? 1.5 : 1) * closer))
+    const faint = this.selected.length ? 0.4 : 1, [[mx, sx], [my, sy]] = this.middle
+    gl.uniform4f(set.crowd, mx, my, sx, sy)
+    const outer = Math.min(0.85, (this.count > 50000 ? 0.3 : 0.45) * (this.axes[2] ? 1.5 : 1) * closer)
+    // points that lie over each other in the middle of a crowd, if both scores are normally distributed
+    const area = 2 * Math.PI * sx * sy * this.width * this.height / ((x[1] - x[0]) * (y[1] - y[0]))
+    const inner = Math.min(outer, Math.max(0.04, 1 - (1 - CORE) ** (area / (this.count * size ** 2))))
+    gl.uniform2f(set.opacity, faint * inner, faint * outer)
     const isBrief = this.isSlow && this.isMoving
     gl.drawArrays(gl.POINTS, 0, isBrief ? Math.min(this.count, MOVING) : this.count)
     if (this.selected.length && !isBrief) {
       for (const name of ["low", "middle", "high"]) gl.uniform3fv(set[name], this.chosen)
       gl.uniform1f(set.size, (size + 1) * this.scale)
-      gl.uniform1f(set.opacity, 0.8)
+      gl.uniform2f(set.opacity, 0.8, 0.8)
       gl.drawElements(gl.POINTS, this.selected.length, gl.UNSIGNED_INT, 0)
     }
   }
@@ -378,6 +390,7 @@ class WordMap {
   drawLabels() {
     const most = Math.min(140, Math.round(this.width * this.height / 4500))
     const taken = [], shown = [], special = new Set([...this.header.marked, this.found].filter(row => row >= 0))
+    const isCrowded = this.crowds()
     this.pen.font = `11px ${this.font}`
     for (const row of [...special, ...this.candidates(special)]) {
       if (shown.length >= most + special.size) break
@@ -389,6 +402,8 @@ class WordMap {
         [px - wide / 2, py - LINE - away], [px - wide / 2, py + away]]
       const free = places.find(([left, top]) => left >= TICK_SPACE[0] && top >= 1 && left + wide <= this.width - 2
         && top + LINE <= this.height - TICK_SPACE[1]
+        && (special.has(row) || !isCrowded(left, top) && !isCrowded(left + wide / 2, top + LINE / 2)
+          && !isCrowded(left + wide, top + LINE))
         && taken.every(box => left >= box[2] + 3 || left + wide + 3 <= box[0] || top >= box[3] + 1 || top + LINE + 1 <= box[1]))
       if (!free) continue
       taken.push([free[0], free[1], free[0] + wide, free[1] + LINE])
@@ -403,6 +418,19 @@ class WordMap {
       label.className = special.has(row) ? "marked" : ""
       label.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`
     })
+  }
+
+  // Returns a function that tells whether too many points lie around a place for a label.
+  crowds() {
+    const columns = Math.ceil(this.width / CELL) + 1, counts = new Uint32Array(columns * (Math.ceil(this.height / CELL) + 1))
+    const most = Math.min(this.count, COUNTED)
+    for (let row = 0; row < most; row++) {
+      const [px, py] = this.at(row)
+      if (px >= 0 && px <= this.width && py >= 0 && py <= this.height)
+        counts[Math.floor(py / CELL) * columns + Math.floor(px / CELL)]++
+    }
+    const limit = CROWDED * CELL ** 2 * most / this.count
+    return (px, py) => counts[Math.floor(py / CELL) * columns + Math.floor(px / CELL)] > limit
   }
 
   // Returns words in view that should be labelled: selected ones, then the outermost and the most frequent in turn.

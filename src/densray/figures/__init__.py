@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from densray.figures._curves import eigenvalue_spectrum, layer_curves, mean_scores, score_histogram, training_size
 from densray.figures._documents import cut_text, document_map
+from densray.figures._narrow import figure
 from densray.figures._results import (
     analogy_heat_map,
     anchor_scatter,
@@ -23,7 +24,6 @@ from densray.figures._style import (
     can_draw,
     check_chart_path,
     check_ready,
-    figure,
     for_page,
     save,
     to_bytes,

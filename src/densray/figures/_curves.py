@@ -343,7 +343,8 @@ def mean_scores(rows: Any, *, ordered: str | None = None, by: str | None = None,
             "group:N", sort=list(looks), title=", ".join(names) or None, axis=alt.Axis(ticks=False, labelLimit=240)
         )
         base = alt.Chart(values(drawn)).encode(y=up)
-        across = {"title": _COMPARED, "scale": alt.Scale(padding=12)}
+        ticks = alt.Axis(tickCount=few_ticks("width", 80))
+        across = {"title": _COMPARED, "scale": alt.Scale(padding=12), "axis": ticks}
         rules = base.mark_rule(strokeWidth=1.6).encode(x=alt.X("difference_low:Q", **across), x2="difference_high:Q")
         points = base.mark_point(size=45, filled=True, opacity=1).encode(
             x=alt.X("difference:Q", **across), tooltip=["group:N", *shown]

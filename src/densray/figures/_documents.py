@@ -155,7 +155,8 @@ def _shading(points: list[dict[str, Any]], name: str) -> dict[str, Any]:
         return {"color": alt.condition(f"!isValid(datum.{SHADE})", unknown, color)}
     counts = Counter(str(value) for value in given)
     named = [value for value, _ in counts.most_common(len(_LOOKS))]
-    looks = dict(zip(sorted(named), _LOOKS, strict=False))
+    # of two classes, the second is the high end of an axis, which is blue in every chart
+    looks = dict(zip(sorted(named), _LOOKS[1::-1] if len(named) == 2 else _LOOKS, strict=False))
     for point in points:
         value = str(point[SHADE]) if SHADE in point else None
         point["class"] = _NONE if value is None else value if value in looks else _OTHERS

@@ -250,7 +250,14 @@ def _sided_scatter(
     )
 
 
-def seed_influence(rows: Any, *, n_seeds: int = 30, measure: str = "influence on the axis", title: str = "") -> Any:
+def seed_influence(
+    rows: Any,
+    *,
+    n_seeds: int = 30,
+    measure: str = "influence on the axis",
+    ends: tuple[str, str] | None = None,
+    title: str = "",
+) -> Any:
     """Return the seeds that move the axis most when they are left out.
 
     Parameters
@@ -262,17 +269,21 @@ def seed_influence(rows: Any, *, n_seeds: int = 30, measure: str = "influence on
         Number of seeds to show, those with the largest influence.
     measure
         Title of the horizontal axis.
+    ends
+        Names of the low and the high label, for the legend (default: those of a diagnosis, if its labels have names).
     title
         Title above the chart.
     """
     alt = altair()
+    low, high = ends or getattr(rows, "label_names", None) or ("low label", "high label")
     rows = checked_rows(rows, "word", "label", "influence", attribute="influential")
     ordered = sorted(rows, key=lambda row: -abs(float(row["influence"])))[:n_seeds]
     middle = (max(row["label"] for row in rows) + min(row["label"] for row in rows)) / 2
-    kinds = ["high label", "low label"]
+    kinds = [high, low if low != high else f"{low} (low)"]
     for row in ordered:
         row["kind"] = kinds[0] if row["label"] > middle else kinds[1]
-    legend = alt.Legend(title=None, symbolSize=80, symbolOpacity=1, orient="top")
+    columns = alt.expr("width < 420 ? 1 : 2")
+    legend = alt.Legend(title=None, symbolSize=80, symbolOpacity=1, orient="top", labelLimit=320, columns=columns)
     far = [row["influence"] for row in ordered]
     scale = alt.Scale(domain=[min(0.0, 1.04 * min(far)), max(0.0, 1.04 * max(far)) or 1.0], nice=False)
     base = alt.Chart(values(ordered)).encode(
@@ -298,7 +309,14 @@ _SIDE_BY_SIDE = (
 
 
 def interval_plot(
-    rows: Sequence[Record], *, down: str = "measure", by: str = "space", x: str = "", title: str = ""
+    rows: Sequence[Record],
+    *,
+    down: str = "measure",
+    by: str = "space",
+    x: str = "",
+    least: float = 0.0,
+    one_line: bool = False,
+    title: str = "",
 ) -> Any:
     """Return numbers between 0 and 1 with their intervals, with one panel per part.
 
@@ -311,6 +329,10 @@ def interval_plot(
         The key of the names on the vertical axis, and the key shown by colour and shape.
     x
         Title of the horizontal axis.
+    least
+        Where the horizontal axis begins; further left if an interval does.
+    one_line
+        Whether the numbers of a name share one line. For intervals that do not overlap.
     title
         Title above the chart.
     """
@@ -319,20 +341,23 @@ def interval_plot(
     rows = [{**row, "method": row[by]} for row in checked_rows(rows, down, by, "part", *keys)]
     names = list(dict.fromkeys(row["method"] for row in rows))
     looks = method_encoding({name: (*look, [1, 0]) for name, look in zip(names, cycle(_SIDE_BY_SIDE), strict=False)})
-    order = alt.YOffset("method:N", sort=names)
+    order = {} if one_line else {"yOffset": alt.YOffset("method:N", sort=names)}
     ends = [row[key] for row in rows for key in keys if row[key] is not None]
     shown = [f"{down}:N", f"{by}:N", *(alt.Tooltip(f"{key}:Q", format=CHART_NUMBER) for key in keys)]
-    across = {"scale": alt.Scale(domain=[min(0.0, *ends), max(1.0, *ends)], nice=False), "title": x or None}
+    across = {"scale": alt.Scale(domain=[min(least, *ends), max(1.0, *ends)], nice=False), "title": x or None}
     panels = []
     for name in dict.fromkeys(row["part"] for row in rows):
         part = [row for row in rows if row["part"] == name]
         axis = alt.Axis(ticks=False, domain=False, grid=True, labelLimit=240, minExtent=150)
         up = alt.Y(f"{down}:N", **word_order([row[down] for row in part]), title=None, axis=axis)
         base = alt.Chart(values(part)).encode(y=up)
-        spread = {"x": alt.X("low:Q", **across), "x2": "high:Q", "yOffset": order, "color": looks["color"]}
-        middle = {"x": alt.X("value:Q", **across), "yOffset": order, "tooltip": shown, **looks}
-        gone = base.transform_filter("isValid(datum.if_gone)").mark_tick(color=GREY, thickness=2, bandSize=34)
-        height = alt.Step(12 * len(names) + 10, **{"for": "position"})
+        spread = {"x": alt.X("low:Q", **across), "x2": "high:Q", "color": looks["color"], **order}
+        middle = {"x": alt.X("value:Q", **across), "tooltip": shown, **looks, **order}
+        gone = base.transform_filter("isValid(datum.if_gone)").mark_tick(
+            color=GREY, thickness=2, bandSize=22 if one_line else 34
+        )
+        step = 24 if one_line else 12 * len(names) + 10
+        height = alt.Step(step, **({} if one_line else {"for": "position"}))
         panel = alt.layer(
             gone.encode(x=alt.X("if_gone:Q", **across)),
             base.mark_rule(strokeWidth=1.6).encode(**spread),

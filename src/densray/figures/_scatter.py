@@ -24,7 +24,8 @@ from densray.figures._style import (
 from densray.report import CHART_NUMBER, Record
 
 _FONT_SIZE = 11
-#: Widths in pixels for which labels are placed in charts of any width; each applies up to the next.
+#: Widths in pixels for which labels are placed in charts of any width; each applies up to the next. Other charts have
+#: labels for their own width, and for the first of these.
 WIDTHS = (230, 370, 590, 950, 1500)
 _WIDEST = 2400
 
@@ -91,8 +92,10 @@ def word_scatter(
     titled
         Which of x and y have a title.
     """
-    widths = WIDTHS if any_width else (size[0],)
-    offsets = _offsets(records, x, y, widths, size[1], labelled, set(marked))
+    narrow = [WIDTHS[0]] if size[0] > WIDTHS[1] else []  # for a phone
+    widths = WIDTHS if any_width else (*narrow, size[0])
+    ends = (*WIDTHS[1:], _WIDEST) if any_width else (*(WIDTHS[1] for _ in narrow), size[0])
+    offsets = _offsets(records, x, y, list(zip(widths, ends, strict=True)), size[1], labelled, set(marked))
     points = [{**record, ACROSS: record[x.key], UP: record[y.key], **offsets.get(number, {})}
               for number, record in enumerate(records)]  # fmt: skip
     for number in marked:
@@ -139,24 +142,23 @@ def _offsets(
     records: Sequence[Record],
     x: Coordinate,
     y: Coordinate,
-    widths: Sequence[int],
+    widths: Sequence[tuple[int, int]],
     height: int,
     labelled: Sequence[int],
     bold: set[int],
 ) -> Offsets:
-    """Return the positions of the labels at each width."""
+    """Return the positions of the labels at each width; they do not overlap up to the second width of each pair."""
     # bold letters and a ring need more room: about one letter in total
     words = [str(records[number]["word"]) + "n" * (number in bold) for number in labelled]
     offsets: Offsets = {}
-    for place, width in enumerate(widths):
+    for place, (width, end) in enumerate(widths):
         points = _pixels(records, x, y, (width, height))
         labels = place_labels(
             words, points[list(labelled)], size=(width, height), font_size=_FONT_SIZE, obstacles=points
         )
-        if len(widths) > 1 and labels:
+        if end > width and labels:
             boxes, at = np.array([label.box for label in labels]), np.array([label.point for label in labels])
-            stretch = (*widths, _WIDEST)[place + 1] / width
-            labels = [labels[number] for number in apart_when_wider(boxes, at, stretch=stretch)]
+            labels = [labels[number] for number in apart_when_wider(boxes, at, stretch=end / width)]
         for label in labels:
             ends = {"right": label.middle[0] - label.point[0], "down": label.middle[1] - label.point[1]}
             if label.leader is not None:

@@ -12,7 +12,7 @@ from typing import Any
 from densray._files import atomic_write, check_writable
 from densray.errors import DataError, MissingExtraError, OutputError, load_extra
 from densray.figures._letters import with_widths
-from densray.report import Figure, Record, to_json, to_plain
+from densray.report import Record, to_json, to_plain
 
 INK = "#333333"
 GREY = "#999999"
@@ -330,11 +330,6 @@ def check_chart_path(path: Path) -> None:
 def to_svg(chart: Any) -> str:
     """Return a chart as the text of an SVG file."""
     return to_bytes(chart, "svg").decode("utf-8")
-
-
-def figure(chart: Any, caption: str) -> Figure:
-    """Return a chart as a figure of a report."""
-    return Figure(to_svg(chart), caption)
 
 
 def can_draw() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from html import escape
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 #: Words longer than this may be broken in narrow columns.
 _LONGEST_WORD = 20
+#: A table with more columns may be wider than a phone.
+_FEW_COLUMNS = 4
 _GRADES = {"good": "green", "fair": "cyan", "weak": "yellow", "unclear": "yellow", "none": "red"}
 
 
@@ -308,10 +311,14 @@ def _folded(table: Table) -> str:
 
 def _html_figure(figure: Figure) -> str:
     # As a separate image: identifiers of several SVGs cannot clash, and no script in it runs.
-    data = base64.b64encode(figure.svg.encode("utf-8")).decode("ascii")
     caption = escape(figure.caption, quote=True)
-    image = f'<img alt="{caption}" src="data:image/svg+xml;base64,{data}">'
-    return f"<figure>{image}<figcaption>{caption}</figcaption></figure>"
+    image = f'<img alt="{caption}" src="{_data_url(figure.svg)}">'
+    narrow = f'<source media="(max-width: 720px)" srcset="{_data_url(figure.narrow)}">' if figure.narrow else ""
+    return f"<figure><picture>{narrow}{image}</picture><figcaption>{caption}</figcaption></figure>"
+
+
+def _data_url(svg: str) -> str:
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode('utf-8')).decode('ascii')}"
 
 
 def _html_table(table: Table) -> str:
@@ -328,8 +335,11 @@ def _html_table(table: Table) -> str:
     )
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in table.notes)
     caption = f"<caption>{escape(table.title)}</caption>" if table.title else ""
+    named = escape(table.title or "table", quote=True)
+    # a box that may scroll can be reached with the keyboard
+    reached = f' tabindex="0" role="region" aria-label="{named}"' if len(table.headings) > _FEW_COLUMNS else ""
     return (
-        f'<div class="table"><table>{caption}<thead><tr>{head}</tr></thead>\n'
+        f'<div class="table"{reached}><table>{caption}<thead><tr>{head}</tr></thead>\n'
         f"<tbody>\n{body}\n</tbody></table></div>{notes}"
     )
 
@@ -340,6 +350,10 @@ def _html_group(table: Table, row: int) -> str:
     return f'<tr><th scope="rowgroup" colspan="{span}" class="group">{escape(heading)}</th></tr>\n' if heading else ""
 
 
+#: An interval stays on one line, and so does a name such as “row 3,223”.
+_UNBROKEN = re.compile(r"\[[-−+\d.,]+, [-−+\d.,]+\]|^row [\d,]+$")
+
+
 def _html_cell(table: Table, row: int, column: int, text: str, kind: str) -> str:
-    shown = escape(text)
+    shown = _UNBROKEN.sub(lambda found: f'<span class="unbroken">{found[0]}</span>', escape(text))
     return f"<td{kind}>" + (f"<strong>{shown}</strong>" if table.is_best(row, column) else shown) + "</td>"

@@ -340,10 +340,11 @@ class Citation:
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture for a report: an SVG text and its caption."""
+    """A picture for a report: an SVG text and its caption; on a phone, `narrow` is shown instead if there is one."""
 
     svg: str
     caption: str = ""
+    narrow: str = ""
 
 
 @dataclass(frozen=True)

@@ -266,7 +266,8 @@ def _show_details(diagnosis: Diagnosis) -> None:
         with left:
             st.markdown("**Seeds that move the axis most**")
             if diagnosis.influential:
-                chart(seed_influence(diagnosis.influential, n_seeds=15, measure="turns the axis by (°) when left out"))
+                measure = "turns the axis by (°) when left out"
+                chart(seed_influence(diagnosis, n_seeds=15, measure=measure, ends=diagnosis.end_names))
         with right:
             found = f"{show_count(len(diagnosis.contradictions))} of {show_count(diagnosis.n_seeds)}"
             st.markdown(f"**Seeds that pull against the rest: {found}**")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -26,6 +28,7 @@ from densray.explorer.widgets import (
     choice,
     choose_several,
     complain,
+    controls,
     download,
     heading,
     plain,
@@ -48,6 +51,7 @@ LEAD = "Remove the labels of a column from the vectors. See what changes, and wh
 
 _DRAWN = 2_000  # points per map
 _SIZE = (420, 380)
+_MOST_NUMBERS = 3  # columns whose neighbours are counted at the top
 _LARGEST = 200_000_000  # up to this many bytes of vectors, the whole table can be downloaded
 _LINEAR = MODELS[:1]
 
@@ -62,8 +66,13 @@ def show() -> None:
     if erasure.warning:
         st.warning(plain(erasure.warning), icon=":material/warning:")
     _show_labels(erasure, wanted)
-    _show_neighbors_alike(bench, wanted)
-    _show_maps(bench, wanted)
+    alike = {name: shares for name in wanted.removed if (shares := bench.same_label(wanted, name)) is not None}
+    with controls("numbers"):
+        *numbers, linear, chooser = st.columns(max(3, min(len(alike), _MOST_NUMBERS) + 2))
+    _show_neighbors_alike(alike, numbers)
+    with chooser:
+        color = choice("Colour", "tint", list(dict.fromkeys([*wanted.removed, *bench.columns])))
+    _show_maps(bench, wanted, color)
     probes = st.container()  # filled last, since they are the slowest
     heading("The neighbours of a document")
     _show_document(bench, wanted)
@@ -76,7 +85,7 @@ def show() -> None:
     with probes:
         heading("Is it gone?")
         with complain():
-            _show_probes(bench, wanted)
+            _show_probes(bench, wanted, linear)
 
 
 def _choose(bench: TableBench) -> RemovalChoice:
@@ -121,10 +130,9 @@ def _show_labels(erasure: Erasure, wanted: RemovalChoice) -> None:
     st.caption(plain(" ".join([said, *erasure.remarks])))
 
 
-def _show_neighbors_alike(bench: TableBench, wanted: RemovalChoice) -> None:
-    """Show how many of the nearest documents have the same label, before and after."""
-    shown = {name: shares for name in wanted.removed if (shares := bench.same_label(wanted, name)) is not None}
-    for container, (name, (before, after, chance)) in zip(st.columns(3), list(shown.items())[:3], strict=False):
+def _show_neighbors_alike(alike: Mapping[str, tuple[float, float, float]], containers: Sequence[Any]) -> None:
+    """Show how many of the nearest documents have the same label, before and after, by column."""
+    for container, (name, (before, after, chance)) in zip(containers, alike.items(), strict=False):
         container.metric(
             plain(f"Neighbours with the same “{name}”"),
             show_share(after),
@@ -136,11 +144,24 @@ def _show_neighbors_alike(bench: TableBench, wanted: RemovalChoice) -> None:
         )
 
 
-def _show_maps(bench: TableBench, wanted: RemovalChoice) -> None:
+def _show_linear(found: Remains, container: Any) -> None:
+    """Show how well a linear model still tells the labels apart; for several columns, those of the first."""
+    row = next((row for row in found.rows() if row["model"] == _LINEAR[0] and row["if_gone"] is not None), None)
+    if row is None:
+        return
+    column = f" for “{row['concept']}”" if row.get("concept") else ""
+    container.metric(
+        plain(f"AUC of a linear model{column}"),
+        show_number(row["after"], 2),
+        f"from {show_number(row['before'], 2)}; chance {show_number(row['if_gone'], 2)}",
+        delta_color="off",
+        delta_arrow="off",
+        help="In documents that the removal was not learned from: after, before, and if the labels were gone.",
+    )
+
+
+def _show_maps(bench: TableBench, wanted: RemovalChoice, color: str) -> None:
     """Show the documents before and after, each along its own principal components."""
-    options = list(dict.fromkeys([*wanted.removed, *bench.columns]))
-    with st.columns(3)[0]:
-        color = choice("Colour", "tint", options)
     places = spread_evenly(len(bench.sample), _DRAWN).tolist()
     panels = {}
     for name, plane in {"Before": bench.plane(), "After": bench.erased_plane(wanted)}.items():
@@ -161,8 +182,11 @@ def _titles(plane: Plane) -> tuple[str, str]:
     return component_title(1, plane.shares[0]), component_title(2, plane.shares[1])
 
 
-def _show_probes(bench: TableBench, wanted: RemovalChoice) -> None:
-    """Show the result of a linear model immediately, and of nonlinear ones after a click."""
+def _show_probes(bench: TableBench, wanted: RemovalChoice, linear: Any) -> None:
+    """Show the result of a linear model immediately, and of nonlinear ones after a click.
+
+    `linear` is the container for the number of the linear model, at the top of the page.
+    """
     everything = bench.remains(wanted, MODELS)
     found: Remains | None
     if everything.is_known:
@@ -174,6 +198,7 @@ def _show_probes(bench: TableBench, wanted: RemovalChoice) -> None:
     st.markdown(plain(found.summary))
     if not found.probes:
         return
+    _show_linear(found, linear)
     shown = found.table()
     table(shown.rows, shown.columns)
     for note in shown.notes:
