@@ -68,7 +68,7 @@ results: $(VENV)/.ready-dev
 	$(BIN)/python scripts/write_results.py
 
 # The page on language models. MODELS="SmolLM2-135M=FILE.gguf Gemma-3-270M=FILE.gguf MiniLM-L6=FOLDER", CAUSAL=FILE.gguf,
-# SECOND=FILE.gguf, SENTENCES=FOLDER and STATES=FOLDER for what is read; docs/language-models.md says where they come from.
+# SECOND=FILE.gguf, SENTENCES=FOLDER, STATES=FOLDER for what is read, CONFIRMED=FOLDER for states of two more models; docs/language-models.md says where they come from.
 # Three concepts removed and steered in two models, with CASES=FILE.csv as text of another kind: a day on two cores, about half
 # an hour on a GPU (DEVICE=cuda WORKERS=15, with MPS). A run that was interrupted goes on.
 results-concepts: $(VENV)/.ready-dev
@@ -79,6 +79,7 @@ results-states: $(VENV)/.ready-dev
 	$(BIN)/python scripts/measure_states.py read $(MODELS) --data $(SENTENCES) --states $(STATES)
 	$(BIN)/python scripts/measure_states.py languages --states $(STATES)
 	$(BIN)/python scripts/measure_states.py fit --data $(SENTENCES) --states $(STATES)
+	$(if $(CONFIRMED),$(BIN)/python scripts/measure_states.py confirm --data $(SENTENCES) --states $(CONFIRMED))
 	$(BIN)/python scripts/measure_states.py draw
 	$(BIN)/python scripts/measure_interventions.py $(CAUSAL) --data $(SENTENCES) --raw $(STATES)/removal.npz
 	$(if $(SECOND),$(BIN)/python scripts/measure_interventions.py $(SECOND) --second --parts remove,figures --data $(SENTENCES) --raw $(STATES)/second.npz)

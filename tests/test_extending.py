@@ -41,6 +41,7 @@ def add_method(folder: Path) -> None:
     module = one(found, '"""The difference of mean directions')
     (package / "rotations" / "_direction_difference.py").write_text(module, "utf-8")
     insert(package / "methods.py", indent(one(found, "Method("), "    "), after="_ALL = (\n")
+    insert(folder / "ARCHITECTURE.md", ", `_direction_difference`", after="`_seeded`, `_sequence`")
 
 
 def add_format(folder: Path) -> None:
@@ -56,6 +57,9 @@ def add_format(folder: Path) -> None:
     )
     page, row = folder / "docs" / "formats.md", one(found, "| JSON arrays")
     page.write_text(page.read_text("utf-8").replace("| native (", row + "| native ("), "utf-8")
+    insert(
+        folder / "ARCHITECTURE.md", ", `_json_arrays`", after="`_safetensors`, `_parquet_pages`, `_parquet`, `_tables`"
+    )
 
 
 def add_task(folder: Path) -> None:
@@ -125,7 +129,9 @@ def test_the_tools_accept_what_the_pages_add(library: Path) -> None:
 
 @pytest.mark.slow
 def test_the_method_of_the_page_passes_every_property(library: Path) -> None:
-    assert passed(library, "direction-difference", "test_rotations.py", "test_persistence.py") >= 30
+    files = ("test_rotations.py", "test_persistence.py", "test_standardized_columns.py")
+    assert passed(library, "direction-difference", *files) >= 30
+    assert passed(library, "_direction_difference or _json_arrays", "test_architecture.py") == 2
     assert "direction-difference" in run(library, "densray", "methods")
 
 

@@ -192,7 +192,7 @@ def test_the_page_gives_the_figures_of_layers_and_methods(scripts):
     assert set(gemma[7:]) == {"0.99"}
     assert f"In Gemma it is {gemma[6]} after layer 6, and 0.99 from layer 7 on" in page
     assert set(gender[25:]) == {"1.00"}
-    assert f"Gender in SmolLM2 has {gender[20]} after layer 20, and 1.00 from layer 25 on" in page
+    assert f"For gender in SmolLM2 the AUROC is {gender[20]} after layer 20 and 1.00 from layer 25 on" in page
     cells = [cell for cell in known.cells if cell[0] in script.MODELS]
     leads = [script.interval(known.leads("densray-unit", "mean-difference", *cell).mean(axis=0)) for cell in cells]
     ahead = [mean for mean, half in leads if mean > half]
@@ -269,3 +269,22 @@ def test_the_page_says_how_high_the_best_of_ten_probes_is_by_chance():
         best = [max(auc(y, random.normal(size=n_texts)) for _ in range(10)) for _ in range(300)]
         assert float(said.split()[0]) == pytest.approx(np.mean(best), abs=0.005)
         assert said in page
+
+
+def test_two_models_that_chose_nothing_confirm_the_default(scripts):
+    reading, page = scripts[0], _words_of_the_page()
+    known = reading.Reading(json.loads(reading.CONFIRMATION.read_text("utf-8")))
+    assert len(known.cells) == 8
+    leads = {
+        other: [reading.interval(known.leads("ridge scaled", other, *cell).mean(axis=0)) for cell in known.cells]
+        for other in ("mean-difference", "logistic scaled")
+    }
+    assert sum(mean > half for mean, half in leads["mean-difference"]) == 6
+    assert "ahead of the mean difference in 6 of 8 cases" in page
+    assert max(abs(mean) for mean, _ in leads["logistic scaled"]) < 0.0135
+    clear = [round(mean, 3) for mean, half in leads["logistic scaled"] if abs(mean) > half]
+    assert clear == [0.003]
+    cities = known.over_layers("TinyLlama-1.1B", "cities", "ridge scaled").mean(axis=1)
+    assert cities[:7].max() < 0.6
+    assert cities[9:].min() >= 0.945
+    assert known.over_layers("mpnet-base", "sp_en_trans", "ridge scaled").mean(axis=1).max() < 0.61
