@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 from scipy.stats import norm
 
-from densray import Lexicon, WordSpace, load_space
+from densray import Axis, Lexicon, Rows, WordSpace, load_space
 from densray.axes import Diagnosis, diagnose, find_rows, induce
 from densray.axes._verdict import judge, seeds_wanted
 from densray.datasets import load_lexicon
@@ -468,3 +468,16 @@ def test_a_p_value_that_counts_as_chance_is_not_shown_as_five_percent() -> None:
     assert show_p(0.0503) == "p = 0.0503"
     assert show_p(0.05) == "p = 0.050"
     assert show_p(0.0497) == "p = 0.050"
+
+
+def test_many_rows_of_a_few_authors_are_too_few_to_tell() -> None:
+    """240 rows of 6 authors: labels of whole authors are shuffled, so that p cannot be small."""
+    rng = np.random.default_rng(0)
+    author = np.repeat(np.arange(6), 40)
+    y = np.where(author < 3, -1.0, 1.0)
+    X = rng.normal(size=(240, 8)) + 2.0 * y[:, None] * np.eye(8)[0] + 0.2 * rng.normal(size=(6, 8))[author]
+    rows = Rows.from_arrays(X, y, groups=author.tolist())
+    found = Axis.fit(rows, "mean-difference", normalize=False).diagnose().verdict
+    assert found.grade == "unclear"
+    assert "(240 labelled rows in 6 groups)" in found.sentence
+    assert "as they may with so few groups. Add about 70 more groups to tell" in found.sentence

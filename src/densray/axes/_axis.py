@@ -321,6 +321,7 @@ class Axis:
             n_low=int(np.sum(rows.sides < 0)),
             contradicting=contradicting,
             noun=self.noun,
+            n_groups=None if rows.groups is None else rows.n_groups,
         )
 
     def diagnose(self, *, pairs: Iterable[Sequence[str]] | None = None, progress: Progress | None = None) -> Diagnosis:

@@ -83,12 +83,14 @@ def judge(
     n_low: int,
     contradicting: Sequence[str] = (),
     noun: str = "word",
+    n_groups: int | None = None,
 ) -> Verdict:
     """Return the verdict on an axis from its held-out AUC, permutation p, reliability and seed angle (degrees).
 
-    Without a permutation test (``p_value=None``), the grade follows from AUC and reliability, and the line mentions it.
+    Without a permutation test (``p_value=None``), the grade depends on AUC and reliability only, and the line says so.
     The advice depends on the number of seeds on each side, and on seeds that score on the wrong side when they are left
-    out. `noun` is the word for a row.
+    out. `noun` is the word for a row. If rows are held out in `n_groups` groups, at most half as many as there are
+    rows, groups are counted instead of rows: many rows of a few authors are a few draws.
 
     >>> seeds = {"n_high": 7, "n_low": 7, "seed_angle": 12.3, "p_value": 0.004}
     >>> steady = {"reliability": 0.9, "reliability_low": 0.84, "reliability_high": 0.94}
@@ -103,13 +105,15 @@ seeds to tell.'
 more seeds. “correct” contradicts the other seeds.'
     """
     turned, n_seeds = auc_high < 0.5, n_high + n_low
+    grouped = n_groups is not None and 2 * n_groups <= n_seeds
+    n_draws, draws = (n_groups, "groups") if grouped and n_groups is not None else (n_seeds, "seeds")
     seeds = "seeds" if noun == "word" else f"labelled {noun}s"
     by_chance = p_value is not None and p_value > SIGNIFICANT_P
-    unclear = by_chance and n_seeds < UNCLEAR_SEEDS and auc_high >= FAIR_SHARE
+    unclear = by_chance and n_draws < UNCLEAR_SEEDS and auc_high >= FAIR_SHARE
     chance = (
         f"unseen {noun}s lie on the wrong side, as happens after the difference between the lists was erased"
         if turned
-        else "shuffled labels do as well, as they may with so few seeds"
+        else f"shuffled labels do as well, as they may with so few {draws}"
         if unclear
         else "shuffled labels do as well"
     )
@@ -141,14 +145,17 @@ more seeds. “correct” contradicts the other seeds.'
     elif not turned:  # neither words to add nor words to blame
         wanted = GOOD_SHARE if grade == "fair" else FAIR_SHARE
         if grade == "unclear":
-            more = f"add about {seeds_to_tell(n_seeds)} more seeds to tell{_say_where(n_high, n_low)}"
+            more = f"add about {seeds_to_tell(n_draws)} more {draws} to tell{_say_where(n_high, n_low)}"
         elif grade == "none":
             more = f"more {noun}s like these would help little: {_say_others(noun)}"
         else:
-            more = _say_more(n_high, n_low, seeds_wanted(n_seeds, auc, reliability, wanted), noun)
+            totals = seeds_wanted(n_draws, auc, reliability, wanted)
+            where = "" if totals is None else _say_where(n_high, n_low)
+            more = _say_more(totals, n_draws, draws, noun) + where
         said += [more, *_say_contradictions(contradicting)]
     sentence = " ".join(f"{part[0].upper()}{part[1:]}." for part in said)
-    sentence = f"Trust: {shown} ({n_seeds:,} {seeds}). {sentence}"
+    counted = f"{n_seeds:,} {seeds} in {n_groups:,} groups" if grouped else f"{n_seeds:,} {seeds}"
+    sentence = f"Trust: {shown} ({counted}). {sentence}"
     return Verdict(grade, limits, f"Trust: {shown}{why}: {figures}.", sentence)
 
 
@@ -216,13 +223,13 @@ def _lower_end(auc: float, n_seeds: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(expit(logit(auc) - t.ppf(0.975, n_seeds - 2.0) * error / (auc * (1.0 - auc))))
 
 
-def _say_more(n_high: int, n_low: int, totals: tuple[float, float] | None, noun: str) -> str:
-    """Return the advice to add seeds: a number that may be enough, and one that should be."""
+def _say_more(totals: tuple[float, float] | None, n_draws: int, draws: str, noun: str) -> str:
+    """Return the advice to add seeds, or groups of them: a number that may be enough, and one that should be."""
     if totals is None:
         return f"it would take more than ten times as many {noun}s like these: {_say_others(noun)}"
-    low, high = (round_number(total - n_high - n_low) for total in totals)
+    low, high = (round_number(total - n_draws) for total in totals)
     number = f"about {low:,}" if low == high else f"{low:,} to {high:,}"
-    return f"add {number} more seeds{_say_where(n_high, n_low)}"
+    return f"add {number} more {draws}"
 
 
 def round_number(number: float) -> int:
