@@ -63,6 +63,7 @@ def every_solver(space: WordSpace) -> list[Solver]:
     return [*(make_solver(name, space) for name in SOLVERS), IntCos(space, rotation="svm", cosine="complement")]
 
 
+@pytest.mark.slow
 def test_float64_arrays_give_the_answers_of_numpy(kind: Kind, small: WordSpace, rows: Rows, family: AnalogySet) -> None:
     solvers = every_solver(small)
     expected = compare_solvers(small, family, solvers, k=3, predictions=True)

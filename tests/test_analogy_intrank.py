@@ -78,6 +78,7 @@ def assert_folds_are_fits(space: WordSpace, analogies: AnalogySet, places: slice
         np.testing.assert_allclose([answer.score for answer in answers], result.predictions[number].scores, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_a_fold_gives_what_a_user_without_that_pair_gets(space: WordSpace) -> None:
     assert_folds_are_fits(space, load_analogies("google").subset(["family"]), slice(0, None, 8))
 

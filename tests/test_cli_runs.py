@@ -270,6 +270,7 @@ def test_a_missing_extra_names_the_command_that_installs_it(monkeypatch, capsys)
     assert 'pip install "densray[explore]"' in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_it_stops_quietly_when_asked(sent):
     pytest.importorskip("streamlit", reason="the extra `explore` (streamlit) is not installed")

@@ -205,6 +205,7 @@ def labelled(tmp_path: Path) -> tuple[Path, WordSpace]:
     return tmp_path, space
 
 
+@pytest.mark.slow
 def test_erase_takes_labelled_words_and_says_what_is_left(
     labelled: tuple[Path, WordSpace], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,6 +238,7 @@ def test_erase_takes_labelled_words_and_says_what_is_left(
     assert "gone for linear models (AUC 0." in lines[2]
 
 
+@pytest.mark.slow
 def test_a_saved_erasure_says_that_it_does_not_keep_words(
     labelled: tuple[Path, WordSpace], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -263,6 +265,7 @@ def test_erase_measures_the_same_as_the_library(
     assert told["probes"][0] == pytest.approx(remains["linear"].to_dict())
 
 
+@pytest.mark.slow
 def test_erase_chooses_the_number_of_covariance_directions_and_shows_the_curve(
     labelled: tuple[Path, WordSpace], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -615,6 +615,7 @@ def test_an_intervention_is_judged_on_columns_of_other_names(
     assert told["evaluation"]["rows_found"] == run_for_json(capsys, *asked, "prompts.csv")["evaluation"]["rows_found"]
 
 
+@pytest.mark.slow
 def test_a_strength_that_is_too_large_stays_in_the_table(
     trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,6 +55,7 @@ def test_the_progress_of_measuring_what_remains_counts_the_tested_models() -> No
     assert {total for _, total in steps} == {len(steps)}
 
 
+@pytest.mark.slow
 def test_little_remains_for_a_linear_model_where_the_classes_differ_in_their_means_alone() -> None:
     _, rows = planted_rows(1000)
     remains = Erasure.fit(rows, normalize=False).remains()
@@ -83,6 +84,7 @@ def test_a_model_fitted_on_the_erased_training_rows_is_shown_where_it_recovers_m
     assert Erasure.fit(rows.relabelled(noise), normalize=False).remains(models=["rbf"])["rbf"].after_learned.auc < 0.65
 
 
+@pytest.mark.slow
 def test_a_nonlinear_model_recovers_what_an_erasure_of_the_mean_difference_leaves() -> None:
     remains = Erasure.fit(curved_rows(), normalize=False).remains()
     assert remains["linear"].after.auc < 0.65
@@ -90,6 +92,7 @@ def test_a_nonlinear_model_recovers_what_an_erasure_of_the_mean_difference_leave
     assert "still recovers it with AUC" in remains.summary
 
 
+@pytest.mark.slow
 def test_random_directions_leave_the_concept_to_every_model() -> None:
     _, rows = planted_rows(300)
     remains = Erasure.fit(rows, "random:3").remains()
@@ -223,6 +226,7 @@ def three_classes(n: int = 300) -> Rows:
     return Rows.from_arrays(X, np.array(["a", "b", "c"])[kinds])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["mean-difference", "leace"])
 def test_three_classes_lose_two_directions_and_their_means_agree(method: str) -> None:
     rows = three_classes()

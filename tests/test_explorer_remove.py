@@ -43,6 +43,7 @@ class TestThePage:
         }
         assert gaps["densray-unit", "5"] < gaps["densray-unit", "1"] < 0.8 * gaps["random", "1"]
 
+    @pytest.mark.slow
     def test_anchors_and_words_of_ones_own_go_into_the_address(self):
         page = open_page("remove", **GENDER)
         page.text_input(key="setting anchors").set_value("boy, girl").run()

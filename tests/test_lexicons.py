@@ -315,13 +315,15 @@ def test_a_column_of_a_frame_may_have_gaps() -> None:
         assert lexicon.dropped.unlabelled == ("odd",)
 
 
-def test_a_decimal_comma_is_read_between_semicolons_and_nowhere_else(tmp_path: Path) -> None:
+def test_a_decimal_comma_is_read_between_semicolons_and_tabs_and_nowhere_else(tmp_path: Path) -> None:
     path = tmp_path / "valenz.csv"
     path.write_text("Wort;Wert\ngut;2,25\nschlecht;−1,5\n", encoding="utf-8")
     lexicon = Lexicon.read(path, word_column="Wort", label_column="Wert")
     assert dict(lexicon.items()) == {"gut": 2.25, "schlecht": -1.5}
     path.write_text("gut\t2,25\nschlecht\t-1,5\n", encoding="utf-8")
-    with pytest.raises(LexiconError, match="label '2,25' is not a number"):
+    assert dict(Lexicon.read(path).items()) == {"gut": 2.25, "schlecht": -1.5}
+    path.write_text("gut 2,25\nschlecht -1,5\n", encoding="utf-8")
+    with pytest.raises(LexiconError, match="2,25"):
         Lexicon.read(path)
 
 

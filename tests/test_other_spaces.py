@@ -22,6 +22,8 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 #: A held-out category of Google.
 CATEGORY = "gram5-present-participle"
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def smollm2() -> WordSpace:
