@@ -322,7 +322,7 @@ def test_a_decimal_comma_is_read_between_semicolons_and_tabs_and_nowhere_else(tm
     assert dict(lexicon.items()) == {"gut": 2.25, "schlecht": -1.5}
     path.write_text("gut\t2,25\nschlecht\t-1,5\n", encoding="utf-8")
     assert dict(Lexicon.read(path).items()) == {"gut": 2.25, "schlecht": -1.5}
-    path.write_text("gut 2,25\nschlecht -1,5\n", encoding="utf-8")
+    path.write_text('"gut","2,25"\n"schlecht","-1,5"\n', encoding="utf-8")
     with pytest.raises(LexiconError, match="2,25"):
         Lexicon.read(path)
 
