@@ -108,6 +108,17 @@ def test_no_chart_leaves_its_column(visitor: Visitor) -> None:
             )
 
 
+def test_names_of_documents_leave_most_of_a_phone_to_their_marks(visitor: Visitor) -> None:
+    widths = {}
+    for width in (390, 1440):
+        visitor.page.set_viewport_size({"width": width, "height": 1000})
+        visitor.go("axis?label=source")
+        visitor.page.wait_for_selector(f"{_CHART} .mark-symbol path", timeout=_PATIENCE)
+        names = visitor.page.locator(f"{_CHART}").first.locator("text", has_text=re.compile("Report|[a-z]{4}"))
+        widths[width] = max(box["width"] for each in names.all() if (box := each.bounding_box()) is not None)
+    assert widths[390] <= 140 < widths[1440] <= 190
+
+
 @pytest.mark.parametrize("view", ["axis?label=source&by=source", "remove?label=source"])
 def test_charts_follow_the_window_and_come_before_the_texts_of_documents(visitor: Visitor, view: str) -> None:
     visitor.page.set_viewport_size({"width": 390, "height": 1000})

@@ -25,6 +25,7 @@ _SYMBOL = 34  # pixels of a symbol in a legend, and of the space around it
 _BESIDE = 118  # pixels of the longest label that stands to the left of its row
 _ABOVE, _HALF_LINE = 15, 8  # pixels above a row for its label, and half of a line of text
 _MARK, _SERIES = 12, 13  # pixels of the marks of a row, and of each series if they stand below each other
+_LIMIT = 180  # pixels at which labels are cut if a chart sets no other width
 _TICKS = 5
 _LEAST = 120  # pixels that the plot has at least
 _TRIALS = 4
@@ -227,7 +228,8 @@ def _row_labels(view: Spec) -> tuple[list[str], float] | None:
     for found in known:
         for channel in channels:
             if isinstance(names := found(channel), list):
-                return [str(name) for name in names], channel.get("axis", {}).get("labelLimit", 180)
+                limit = channel.get("axis", {}).get("labelLimit", _LIMIT)
+                return [str(name) for name in names], limit if isinstance(limit, int | float) else _LIMIT
     return None
 
 

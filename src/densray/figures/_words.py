@@ -217,7 +217,9 @@ def _word_axis() -> Any:
     """Return an axis of words, headings in bold."""
     alt = altair()
     weight = alt.condition(f"indexof(datum.value, '{_HEADING}') == 0", alt.value("bold"), alt.value("normal"))
-    return alt.Axis(ticks=False, domain=False, labelLimit=180, labelFontWeight=weight)
+    # on the page of a phone, long names leave most of the width to the marks; a file has no container
+    limit = alt.expr("containerSize()[0] > 0 && containerSize()[0] < 420 ? 130 : 180")
+    return alt.Axis(ticks=False, domain=False, labelLimit=limit, labelFontWeight=weight)
 
 
 def axis_scatter(
