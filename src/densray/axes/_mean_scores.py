@@ -9,7 +9,8 @@ things make the difference uncertain, and their variances add:
   :math:`\sum_c \left(\sum_{i \in c \cap g} r_i/n_g - \sum_{i \in c} r_i/n\right)^2`. Here :math:`r_i` is the score
   of a document minus the mean of its group, scaled as in a jackknife over sets (:class:`_Draws`);
 - *the axis*: other seeds would give another axis, :math:`w + \delta` with the covariance of the jackknife, and the
-  difference would move by :math:`(\bar x_g - \bar x)^\top \delta`.
+  difference would move by :math:`(\bar x_g - \bar x)^\top \delta`. Here :math:`\delta` also changes the length of the
+  axis, since an axis that tilts by chance towards the difference would otherwise have too small an error.
 
 Documents that the axis was fitted on count with their held-out scores: along the axis itself, even random labels would
 seem to differ.
