@@ -148,9 +148,25 @@ def test_only_the_fitted_rows_are_recognised_in_any_order_and_precision(tmp_path
     X = frame["vector"].to_numpy()[shuffled].astype(np.float32)
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     for each in (axis, again):
-        places, scores = each.fitted_rows.recognise(X, X @ each.direction)
+        places, scores = each.fitted_rows.recognise(X, each.direction)
         assert set(shuffled[places]) == set(range(200))
         assert np.corrcoef(scores, axis.held_out[shuffled[places]])[0, 1] == pytest.approx(1.0)
+
+
+def test_fitted_rows_are_recognised_in_a_copy_rounded_to_three_decimals() -> None:
+    """Spreadsheets round: the means of random labels must not differ in such a copy either."""
+    rng = np.random.default_rng(6)
+    vectors = rng.normal(size=(300, 64)) + 2.0 * rng.normal(size=64)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    label = rng.permutation(np.repeat(["heads", "tails"], 150))
+    axis = Axis.fit(Rows.from_arrays(vectors, label), "mean-difference")
+    others = rng.normal(size=(300, 64)) + 2.0 * rng.normal(size=64)
+    for decimals, scale in ((5, 1.0), (3, 1.0), (3, 2.0)):
+        frame = pl.DataFrame({"label": label, "vector": np.round(scale * vectors, decimals)})
+        found = mean_scores(axis, open_table(frame), ["label"])
+        assert found.n_fitted == 300
+        assert found.rows[0]["difference_low"] <= 0 <= found.rows[0]["difference_high"]
+    assert mean_scores(axis, open_table(pl.DataFrame({"label": label, "vector": others})), ["label"]).n_fitted == 0
 
 
 def test_a_single_draw_has_no_interval() -> None:

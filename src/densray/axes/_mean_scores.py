@@ -147,7 +147,7 @@ def mean_scores(
             vectors = unit_rows(X[places]) if axis.options.normalize else X[places]
             coordinates = vectors @ axis.direction
             if fitted is not None:
-                seen, held_out = fitted.recognise(vectors, coordinates)
+                seen, held_out = fitted.recognise(vectors, axis.direction)
                 coordinates[seen] = held_out
                 n_fitted += len(seen)
             scores[start + places] = coordinates
