@@ -143,7 +143,10 @@ def test_score_and_erase_write_reports(folder, tmp_path, capsys) -> None:
     assert "<svg" in means.read_text("utf-8")
     clean, saved = str(tmp_path / "clean.parquet"), str(tmp_path / "party.safetensors")
     asked = ["erase", docs, "--label-column", "party", "-o", clean, "--save-erasure", saved, "--report", str(removal)]
+    capsys.readouterr()
     assert run([*asked, "--quiet"]) == 0
+    assert capsys.readouterr().out.startswith("On rows the erasure has not seen"), "the result itself stays"
+    assert "Removal of party" in removal.read_text("utf-8")
     assert run(["erase", docs, saved, "-o", str(tmp_path / "b.parquet"), "--report", str(again), "--quiet"]) == 0
     for page in (removal, again):
         text = page.read_text("utf-8")

@@ -712,7 +712,7 @@ def test_what_remains_is_measured_for_each_set_of_labels(tmp_path: Path) -> None
     assert remains["source", "linear"].after.auc < 0.75
     assert remains["topic", "linear"].after.auc > 0.75
     assert remains["topic", "linear"].kept
-    assert "topic (kept): for linear models" in remains.summary
+    assert "topic (kept): linear models find it" in remains.summary
     assert "if_gone" in remains.rows()[0]
     together = Erasure.fit([by_source, by_topic], normalize=False).remains(models=["linear"])
     assert max(probe.after.auc for probe in together.probes) < 0.75

@@ -131,10 +131,12 @@ class Remains:
         if linear:
             after, before = linear[0].after, linear[0].before
             estimate = f"AUC {_show(after)}; before: {show_number(before.auc, 2)}; chance: 0.50"
-            verdict = "for linear models" if linear[0].kept else _linear_verdict(before, after)
+            verdict = "linear models find it" if linear[0].kept else _linear_verdict(before, after)
             parts.append(f"{verdict} ({estimate})")
         if curved:
-            parts.append(_curved_verdict(*max((probe.strongest for probe in curved), key=lambda found: found[1].auc)))
+            strongest, found = max((probe.strongest for probe in curved), key=lambda found: found[1].auc)
+            kept = f"{strongest} finds it with AUC {_show(found)}"
+            parts.append(kept if curved[0].kept else _curved_verdict(strongest, found))
         name = f"{concept} (kept)" if probes[0].kept else concept
         return f"{name}: {'; '.join(parts)}" if concept else "; ".join(parts)
 
@@ -204,7 +206,8 @@ def _linear_verdict(before: Recovery, after: Recovery) -> str:
 
 
 def _curved_verdict(name: str, after: Recovery) -> str:
-    if after.interval.low <= 0.5:
+    low, high = after.interval.low, after.interval.high
+    if low <= 0.5 or (high - low > _WIDE and after.auc < _SOME < high):
         return f"the best nonlinear model, {name}, has AUC {_show(after)}"
     if after.auc >= _PLAIN:
         return f"{name} still recovers it with AUC {_show(after)}"

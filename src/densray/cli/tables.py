@@ -620,7 +620,9 @@ def write_removal_report(
     caption = "AUC of each model before and after the removal, with 95% intervals. Grey: chance."
     figures = [figure(each, caption) for each in chart]
     section = Section("What remains", text, [remains.table()], figures, erasure.provenance)
-    write_html(Report("Removal", [section]), path, overwrite=overwrite)
+    known = [] if erasure.rows is None else [erasure.rows.concept, *(each.concept for each in erasure.more)]
+    title = f"Removal of {', '.join(known)}" if known else "Removal"
+    write_html(Report(title, [section]), path, overwrite=overwrite)
     note(f"Wrote {path}", quiet=quiet)
 
 
@@ -631,7 +633,9 @@ def say_erased(facts: dict[str, Any], line: str, erasure: Erasure, remains: Rema
         removed: dict[str, Any] = {"remover": erasure.method, "axes": erasure.rank, "choice": erasure.choice}
         removed |= {"remains": remains, "remarks": remarks}
         print_json({**facts, **removed, "provenance": erasure.provenance})
-    elif not answer.quiet:
+    elif answer.quiet:
+        typer.echo(remains.summary)
+    else:
         axes = "1 axis" if erasure.rank == 1 else f"{erasure.rank} axes"
         learned = "" if erasure.rows is not None or not remains.probes else "Measured when the erasure was learned. "
         for each in (line, f"{erasure.method}: {axes} removed", f"{learned}{remains.summary}", *erasure.remarks):
