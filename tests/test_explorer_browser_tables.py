@@ -76,7 +76,7 @@ def test_a_story_from_the_map_to_the_erased_table(visitor: Visitor) -> None:
     wait_for(visitor, "Choose a “Label column” in the sidebar")
     visitor.go("axis?label=source&by=topic")
     wait_for(visitor, "Trust:")
-    wait_for(visitor, "95% intervals cover which documents were drawn")
+    wait_for(visitor, "It covers the choice of documents and the error of the axis")
     visitor.picture("documents-axis")
     scored = pl.read_parquet(io.BytesIO(visitor.download("Scored table .parquet")))
     assert len(scored) == 120
