@@ -614,8 +614,7 @@ def write_removal_report(
     from densray.figures import figure, interval_plot
     from densray.report import Report, Section, write_html
 
-    axes = "1 axis" if erasure.rank == 1 else f"{erasure.rank} axes"
-    text = " ".join([f"{erasure.method}: {axes} removed.", remains.summary, *erasure.remarks])
+    text = " ".join([f"{_say_removed(erasure)}.", remains.summary, *erasure.remarks])
     chart = [interval_plot(remains.intervals(), down="model", x="AUC")] if remains.probes else []
     caption = "AUC of each model before and after the removal, with 95% intervals. Grey: chance."
     figures = [figure(each, caption) for each in chart]
@@ -624,6 +623,11 @@ def write_removal_report(
     title = f"Removal of {', '.join(known)}" if known else "Removal"
     write_html(Report(title, [section]), path, overwrite=overwrite)
     note(f"Wrote {path}", quiet=quiet)
+
+
+def _say_removed(erasure: Erasure) -> str:
+    axes = "1 axis" if erasure.rank == 1 else f"{erasure.rank} axes"
+    return f"{erasure.method}: {axes} removed"
 
 
 def say_erased(facts: dict[str, Any], line: str, erasure: Erasure, remains: Remains, answer: Answer) -> None:
@@ -636,9 +640,8 @@ def say_erased(facts: dict[str, Any], line: str, erasure: Erasure, remains: Rema
     elif answer.quiet:
         typer.echo(remains.summary)
     else:
-        axes = "1 axis" if erasure.rank == 1 else f"{erasure.rank} axes"
         learned = "" if erasure.rows is not None or not remains.probes else "Measured when the erasure was learned. "
-        for each in (line, f"{erasure.method}: {axes} removed", f"{learned}{remains.summary}", *erasure.remarks):
+        for each in (line, _say_removed(erasure), f"{learned}{remains.summary}", *erasure.remarks):
             typer.echo(each)
 
 
